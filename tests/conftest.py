@@ -1,0 +1,27 @@
+"""One session of the kernel compiler for the whole test process."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib: pictures need no screen
+
+# A first example compiles kernels, so that time says nothing about the code under test.
+settings.register_profile("simphys", parent=settings(), deadline=None)
+settings.load_profile("simphys")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start the compiler on the arch and in the precision asked for, once: both are fixed for the process.
+
+    A test that needs another arch or precision runs it in a subprocess.
+    """
+    from simphys.autograd import runtime
+
+    runtime.init(
+        arch=os.environ.get("SIMPHYS_TEST_ARCH", "cpu"),
+        precision=os.environ.get("SIMPHYS_TEST_PRECISION", "f64"),
+    )
