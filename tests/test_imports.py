@@ -1,0 +1,106 @@
+"""Imports go one way, the kernel compiler stands behind one door, and `import simphys` stays light."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+COMPILERS = ("taichi", "quadrants")
+HEAVY = {"scipy", "pydantic", "typer", "rich", "h5py", "matplotlib"}
+
+
+def sources() -> dict[str, Path]:
+    """Every module of the project by its import name; a package's __init__.py by the name with `.__init__`."""
+    files = {("simphys.autograd", path, ROOT / "autograd") for path in (ROOT / "autograd").rglob("*.py")}
+    link = ROOT / "simphys" / "autograd"
+    files |= {
+        ("simphys", path, ROOT / "simphys")
+        for path in (ROOT / "simphys").rglob("*.py")
+        if not path.is_relative_to(link)
+    }
+    return {".".join((name, *path.relative_to(base).with_suffix("").parts)): path for name, path, base in files}
+
+
+def imported(module: str, code: str) -> Iterator[str]:
+    """Absolute names that `code`, standing in `module`, imports anywhere: at its top, in a function, for types only."""
+    package = module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=source, names=names, level=level):
+                base = importlib.util.resolve_name("." * level + (source or ""), package)
+                yield from (f"{base}.{alias.name}" for alias in names)
+            case ast.Call(
+                func=ast.Name("import_module") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(str(name)), *_],
+            ):
+                yield importlib.util.resolve_name(name, package)
+
+
+def within(name: str, package: str) -> bool:
+    return name == package or name.startswith(package + ".")
+
+
+def simulators() -> list[str]:
+    """The packages that model something: each has a model.py."""
+    return [f"simphys.{path.parent.name}" for path in sorted((ROOT / "simphys").glob("*/model.py"))]
+
+
+IMPORTS = {module: sorted(set(imported(module, path.read_text()))) for module, path in sources().items()}
+
+
+def test_imports_are_found_in_every_form() -> None:
+    code = "import a.b\nfrom .c import d\ndef f():\n    from .. import e\n    importlib.import_module('g')"
+    assert sorted(imported("simphys.x.y", code)) == ["a.b", "g", "simphys.e", "simphys.x.c.d"]
+
+
+def test_autograd_knows_nothing_of_the_rest() -> None:
+    strays = [
+        f"{module} imports {name}"
+        for module, names in IMPORTS.items()
+        if within(module, "simphys.autograd")
+        for name in names
+        if within(name, "simphys") and not within(name, "simphys.autograd")
+    ]
+    assert not strays
+
+
+def test_simulators_never_import_each_other() -> None:
+    assert simulators()
+    strays = [
+        f"{module} imports {name}"
+        for simulator in simulators()
+        for module, names in IMPORTS.items()
+        if within(module, simulator)
+        for name in names
+        for other in simulators()
+        if other != simulator and within(name, other)
+    ]
+    assert not strays
+
+
+def test_only_the_runtime_imports_the_kernel_compiler() -> None:
+    strays = [
+        f"{module} imports {name}"
+        for module, names in IMPORTS.items()
+        if module != "simphys.autograd.runtime"
+        for name in names
+        for compiler in COMPILERS
+        if within(name, compiler)
+    ]
+    assert not strays
+
+
+@pytest.mark.parametrize("module", ["simphys", "simphys.autograd"])
+def test_importing_the_package_loads_no_heavy_library(module: str) -> None:
+    script = f"import sys, {module}; print(*sorted({HEAVY!r} & set(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []

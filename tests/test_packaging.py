@@ -1,0 +1,133 @@
+"""Each way to get the package gives the same one: a checkout, an editable install, a wheel, a wheel from an sdist."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+WHERE = "import simphys.autograd as a, simphys.autograd.ops as o; print(a.__file__, o.__file__)"
+OTHER_AUTOGRAD = "import importlib.util as u; print(u.find_spec('autograd'))"
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """What the command printed; its errors in the failure's message."""
+    done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout.strip()
+
+
+def build(kind: str, source: Path, target: Path) -> Path:
+    """Build a wheel, an sdist or an editable wheel by the backend's own hook, offline; where it lies."""
+    hook = f"import sys; from setuptools import build_meta as b; b.build_{kind}(sys.argv[1])"
+    run(sys.executable, "-c", hook, target, cwd=source)
+    (built,) = target.iterdir()
+    return built
+
+
+@pytest.fixture(scope="session")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what packaging reads, symbolic link included, so that building leaves nothing in the real one."""
+    copy = tmp_path_factory.mktemp("checkout")
+    for path in (ROOT / name for name in ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in")):
+        shutil.copy(path, copy)
+    for package in ("simphys", "autograd"):
+        shutil.copytree(ROOT / package, copy / package, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+@pytest.fixture(scope="session")
+def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", checkout, tmp_path_factory.mktemp("wheel"))
+
+
+def environment(folder: Path, built: Path) -> Path:
+    """The Python of a new environment that holds `built` and, behind it, this environment's libraries."""
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
+    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder))
+    (site / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    install = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index")
+    run(*install, "--ignore-installed", built, cwd=folder)
+    return python
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return environment(tmp_path_factory.mktemp("regular") / "venv", wheel)
+
+
+def modules(folder: Path, name: str) -> set[str]:
+    """Import paths of a folder's Python files, as they must lie in a wheel."""
+    return {(Path(name) / path.relative_to(folder)).as_posix() for path in folder.rglob("*.py")}
+
+
+def test_every_package_is_listed() -> None:
+    inits = {path for path in modules(ROOT / "autograd", "simphys/autograd") if path.endswith("/__init__.py")}
+    inits |= {path for path in modules(ROOT / "simphys", "simphys") if path.endswith("/__init__.py")}
+    found = {path.removesuffix("/__init__.py").replace("/", ".") for path in inits}
+    assert sorted(SETTINGS["tool"]["setuptools"]["packages"]) == sorted(found)
+
+
+def test_a_wheel_holds_exactly_the_sources_under_their_import_names(wheel: Path, checkout: Path) -> None:
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    expected = modules(checkout / "simphys", "simphys") | modules(checkout / "autograd", "simphys/autograd")
+    assert names == expected | {"simphys/py.typed"}
+
+
+def test_a_wheel_from_an_sdist_is_the_same(wheel: Path, checkout: Path, tmp_path: Path) -> None:
+    for folder in ("sdist", "unpacked", "wheel"):
+        (tmp_path / folder).mkdir()
+    with tarfile.open(build("sdist", checkout, tmp_path / "sdist")) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (source,) = (tmp_path / "unpacked").iterdir()
+    again = build("wheel", source, tmp_path / "wheel")
+    with zipfile.ZipFile(again) as ours, zipfile.ZipFile(wheel) as direct:
+        assert {i.filename: i.CRC for i in ours.infolist()} == {i.filename: i.CRC for i in direct.infolist()}
+
+
+def test_a_regular_install_holds_real_files_and_no_other_name(installed: Path, tmp_path: Path) -> None:
+    site = Path(run(installed, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path))
+    package = site / "simphys" / "autograd"
+    assert run(installed, "-c", WHERE, cwd=tmp_path) == f"{package / '__init__.py'} {package / 'ops' / '__init__.py'}"
+    assert not package.is_symlink()
+    assert not (site / "autograd").exists()
+
+
+def test_an_install_brings_the_command(installed: Path, tmp_path: Path) -> None:
+    assert "optimize" in run(installed.parent / "simphys", "--help", cwd=tmp_path)
+
+
+def test_an_editable_install_follows_the_checkout(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "wheel").mkdir()
+    python = environment(tmp_path / "venv", build("editable", checkout, tmp_path / "wheel"))
+    for path in run(python, "-c", WHERE, cwd=tmp_path).split():
+        assert Path(path).resolve().is_relative_to(checkout / "autograd")
+    assert run(python, "-c", OTHER_AUTOGRAD, cwd=tmp_path) == "None"
+
+
+def test_a_checkout_works_uninstalled(checkout: Path) -> None:
+    for path in run(sys.executable, "-c", WHERE, cwd=checkout).split():
+        assert path.startswith(str(checkout / "simphys" / "autograd"))
+
+
+def test_the_folder_refuses_its_own_name(checkout: Path) -> None:
+    code = "try:\n    import autograd\nexcept ImportError as error:\n    print(error)"
+    message = run(sys.executable, "-c", code, cwd=checkout)
+    assert "this folder is simphys.autograd and was imported as 'autograd'" in message
+    assert "from simphys.autograd import" in message
+
+
+def test_a_type_checker_sees_the_installed_types(installed: Path, tmp_path: Path) -> None:
+    code = "from simphys.autograd.errors import InputError; reveal_type(InputError('', '', 0, '').who)"
+    mypy = (sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent", "--no-incremental")
+    assert 'Revealed type is "str"' in run(*mypy, "--python-executable", installed, "-c", code, cwd=tmp_path)
