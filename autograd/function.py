@@ -1,0 +1,181 @@
+"""`Function`: a forward and its hand-written adjoint; `Context`: what one application of it saved, the node of the graph."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from .errors import GraphError
+from .mode import switch
+from .tensor import Tensor
+
+_sequence = itertools.count(1)
+_leaf_sequence = itertools.count(-1, -1)
+
+Edge = tuple["Context", int]
+
+
+class Context:
+    """One application of a Function: its saved state during `forward` and `backward`, and its node in the graph.
+
+    `grad_fn` of a result is the Context that made it. Any attribute may be set in `forward` and read in `backward`;
+    tensors belong in `save_for_backward`, which guards them against change.
+    """
+
+    function: type[Function]
+    sequence: int  # creation order; every node is younger than its inputs, so descending order is topological
+    edges: tuple[Edge | None, ...] = ()
+    needs_input_grad: tuple[bool, ...] = ()
+    outputs: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
+    freed = False
+    _saved: tuple[Any, ...] = ()
+    _versions: list[int] = []  # noqa: RUF012 - replaced, never changed
+    _non_differentiable: tuple[Tensor, ...] = ()
+    _materialize_grads = True
+    _retained: dict[int, Tensor] | None = None
+
+    def save_for_backward(self, *values: Tensor | float | None) -> None:
+        """Keep Tensors (or plain numbers) for `backward`, with their versions: a later change to one of them is noticed."""
+        self._saved = values
+        self._versions = [value._version[0] if type(value) is Tensor else 0 for value in values]
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` kept. Raises `GraphError` if one of them was written to since."""
+        for value, version in zip(self._saved, self._versions, strict=True):
+            if type(value) is Tensor and value._version[0] != version:
+                raise GraphError(
+                    f"{self.name()}: saved tensor {self._saved.index(value)} (shape {value.shape}) was changed after forward: it is "
+                    f"at version {value._version[0]}, saved at version {version}. Write to a copy, or run forward again."
+                )
+        return self._saved
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Declare results (integer indices, masks) that carry no gradient."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """With False, `backward` receives None for results that the loss does not depend on, instead of zeros."""
+        self._materialize_grads = value
+
+    def name(self) -> str:
+        """The Function's name with `Backward` behind it, as in PyTorch but without a numeric suffix."""
+        return self.function.__name__ + "Backward"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Context | None, int], ...]:
+        """For each input, the node that made it and which of its outputs it was; (None, 0) where no gradient flows."""
+        return tuple([(None, 0) if edge is None else edge for edge in self.edges])
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"
+
+    def free(self) -> None:
+        """Drop the saved state and the links to earlier nodes."""
+        self.__dict__ = {"function": self.function, "sequence": self.sequence, "freed": True}
+
+
+class Function:
+    """A differentiable operation: subclass it with static `forward` and `backward`, call it by `apply`.
+
+    `forward(ctx, *inputs)` receives what `apply` was given, with recording off, and returns one array or Tensor, or a tuple
+    of them. `backward(ctx, *adj_outputs)` receives a Tensor for each result and returns an adjoint (array, Tensor or
+    None) for each input. The optional `jvp(ctx, *tangent_inputs)` pushes tangents forward (None: no tangent) with the same
+    saved state. Results own their memory: a view of an input is copied.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> Any:
+        raise TypeError("a Function must define forward(ctx, *inputs)")
+
+    @staticmethod
+    def backward(ctx: Any, *adj_outputs: Any) -> Any:
+        raise TypeError("a Function must define backward(ctx, *adj_outputs)")
+
+    jvp: Any = None
+
+    @classmethod
+    def apply(cls, *inputs: Any) -> Any:
+        """Run `forward` and record the node if an input requires a gradient. Returns a Tensor or a tuple of Tensors."""
+        recording = switch.enabled
+        ctx = Context()
+        ctx.function = cls
+        record = False
+        if recording:
+            edges: list[Edge | None] = []
+            for value in inputs:
+                if isinstance(value, Tensor) and value.requires_grad:
+                    record = True
+                    node = value.grad_fn
+                    edges.append((leaf_node(value), 0) if node is None else (node, value.output_index))
+                else:
+                    edges.append(None)
+            if record:
+                ctx.edges = tuple(edges)
+                ctx.needs_input_grad = tuple([edge is not None for edge in edges])
+                ctx.sequence = next(_sequence)
+        if not record:
+            ctx.needs_input_grad = (False,) * len(inputs)
+        switch.enabled = False
+        try:
+            result = cls.forward(ctx, *inputs)
+        finally:
+            switch.enabled = recording
+        if type(result) is tuple:
+            outputs = tuple([own(value, inputs) for value in result])
+            if record:
+                _link(ctx, outputs)
+            return outputs
+        output = own(result, inputs)
+        if record:
+            _link(ctx, (output,))
+        return output
+
+
+def own(value: Any, inputs: tuple[Any, ...]) -> Tensor:
+    """Make a Tensor of what `forward` returned; memory that belongs to an input or to a view is copied first."""
+    if isinstance(value, Tensor):
+        if value.grad_fn is None and not any(value is other for other in inputs):
+            return value
+        value = value.data.copy()
+    if type(value) is not np.ndarray:
+        value = np.array(value)
+    elif value.base is not None or not value.flags.c_contiguous or not value.flags.writeable:
+        # A locked array belongs to another Tensor already; a view may be of an input's memory.
+        value = value.copy(order="C")
+    return Tensor(value)
+
+
+def _link(ctx: Context, outputs: tuple[Tensor, ...]) -> None:
+    """Make `ctx` the origin of its outputs. A saved output is replaced by an alias, else the node would hold itself alive."""
+    for index, output in enumerate(outputs):
+        if ctx._non_differentiable and any(output is other for other in ctx._non_differentiable):
+            continue
+        if ctx._saved:
+            for tensor in ctx._saved:
+                if tensor is output:
+                    ctx._saved = tuple([output.detach() if t is output else t for t in ctx._saved])
+                    break
+        output.grad_fn = ctx
+        output.output_index = index
+        output.requires_grad = True
+    ctx.outputs = tuple([(output.shape, output.dtype) for output in outputs])
+
+
+class AccumulateGrad(Function):
+    """The end of every path: adds what arrives to `.grad` of a leaf."""
+
+
+def leaf_node(leaf: Tensor) -> Context:
+    """The AccumulateGrad node of a leaf, made once."""
+    node = leaf._accumulator
+    if node is None:
+        node = Context()
+        node.function = AccumulateGrad
+        node.sequence = next(_leaf_sequence)  # below all others: a leaf is processed last, with its whole gradient
+        node.outputs = ((leaf.shape, leaf.dtype),)
+        node.variable = leaf  # type: ignore[attr-defined]
+        leaf._accumulator = node
+    return node

@@ -1,0 +1,140 @@
+"""Reverse traversal: `backward` into leaves and `grad` into chosen tensors."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import GraphError, InputError
+from .function import AccumulateGrad, Context, leaf_node
+from .mode import switch
+from .tensor import Tensor
+
+Seed = Tensor | npt.ArrayLike | None
+Adjoints = list[Tensor | None]
+
+
+def backward(outputs: Sequence[Tensor], seeds: Sequence[Seed] | None = None, *, retain_graph: bool = False) -> None:
+    """Add to `.grad` of all leaves the gradient of sum(seed * output). See `Tensor.backward`."""
+    _traverse(outputs, seeds or (None,) * len(outputs), retain_graph, {})
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    seeds: Sequence[Seed] | None = None,
+    *,
+    retain_graph: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of sum(seed * output) with respect to `inputs` (leaves or not); no `.grad` is touched.
+
+    None for an input that the outputs do not depend on.
+    """
+    outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    wanted: dict[tuple[int, int], Tensor | None] = {}
+    keys = []
+    for tensor in inputs:
+        node = leaf_node(tensor) if tensor.grad_fn is None else tensor.grad_fn
+        keys.append((node.sequence, tensor.output_index))
+        wanted[keys[-1]] = None
+    _traverse(outputs, seeds or (None,) * len(outputs), retain_graph, wanted)
+    return tuple([wanted[key] for key in keys])
+
+
+def _seed(output: Tensor, seed: Seed) -> Tensor:
+    if seed is None:
+        if output.size != 1:
+            raise InputError("backward", "a seed is needed for a non-scalar result", f"shape {output.shape}", "Pass backward(gradient=...) or reduce it to a scalar.")
+        return Tensor(np.ones(output.shape, output.dtype))
+    array = seed.data if isinstance(seed, Tensor) else np.array(seed, dtype=output.dtype, order="C")
+    if array.shape != output.shape:
+        raise InputError("backward", f"the seed must have the result's shape {output.shape}", f"shape {array.shape}", "Pass a seed of that shape.")
+    return Tensor(array)
+
+
+def _traverse(outputs: Sequence[Tensor], seeds: Sequence[Seed], retain_graph: bool, wanted: dict[tuple[int, int], Tensor | None]) -> None:
+    """Visit nodes youngest first, which is a topological order; `wanted` (if any) collects instead of the leaves."""
+    pending: dict[int, tuple[Context, Adjoints]] = {}
+    heap: list[int] = []
+    for output, seed in zip(outputs, seeds, strict=True):
+        if not output.requires_grad:
+            raise InputError("backward", "the result must depend on a tensor that requires a gradient", repr(output), "Set requires_grad=True on a leaf, and do not compute under no_grad().")
+        node = leaf_node(output) if output.grad_fn is None else output.grad_fn
+        _receive(pending, heap, node, output.output_index, _seed(output, seed))
+    recording = switch.enabled
+    switch.enabled = False
+    try:
+        while heap:
+            node, adjoints = pending.pop(-heapq.heappop(heap))
+            if wanted:
+                for index, adjoint in enumerate(adjoints):
+                    if (node.sequence, index) in wanted:
+                        wanted[node.sequence, index] = adjoint
+            if node.function is AccumulateGrad:
+                if not wanted:
+                    _accumulate(node.variable, adjoints[0])  # type: ignore[attr-defined]
+                continue
+            if node._retained:
+                for index, tensor in node._retained.items():
+                    _accumulate(tensor, adjoints[index])
+            edges = node.edges
+            for (upstream, index), adjoint in _run(node, adjoints, edges):
+                _receive(pending, heap, upstream, index, adjoint)
+            if not retain_graph:
+                node.free()
+    finally:
+        switch.enabled = recording
+
+
+def _receive(pending: dict[int, tuple[Context, Adjoints]], heap: list[int], node: Context, index: int, adjoint: Tensor) -> None:
+    """Add an adjoint to what waits for `node`; the graph sums fan-out."""
+    entry = pending.get(node.sequence)
+    if entry is None:
+        if node.freed:
+            raise GraphError(f"backward through {node.name()} a second time: its saved state was freed by the first. Pass retain_graph=True to the first backward, or run forward again.")
+        adjoints: Adjoints = [None] * len(node.outputs)
+        adjoints[index] = adjoint
+        pending[node.sequence] = (node, adjoints)
+        heapq.heappush(heap, -node.sequence)
+        return
+    adjoints = entry[1]
+    present = adjoints[index]
+    adjoints[index] = adjoint if present is None else Tensor(np.asarray(present.data + adjoint.data))
+
+
+def _run(node: Context, adjoints: Adjoints, edges: tuple[Any, ...]) -> list[tuple[tuple[Context, int], Tensor]]:
+    """Call the node's backward and check what it returns."""
+    if node._materialize_grads and None in adjoints:
+        adjoints = [Tensor(np.zeros(*output)) if a is None else a for a, output in zip(adjoints, node.outputs, strict=True)]
+    results = node.function.backward(node, *adjoints)
+    if type(results) is not tuple:
+        results = (results,)
+    if len(results) != len(edges):
+        raise GraphError(f"{node.name()}: backward returned {len(results)} adjoints for {len(edges)} inputs. Return one for each input, None where there is none.")
+    received = []
+    for position, (edge, result) in enumerate(zip(edges, results, strict=True)):
+        if edge is None or result is None:
+            continue
+        shape, dtype = edge[0].outputs[edge[1]]
+        if not isinstance(result, Tensor):
+            if type(result) is not np.ndarray:
+                result = np.asarray(result)
+            if result.dtype != dtype:
+                result = result.astype(dtype)
+            if not result.flags.c_contiguous:
+                result = np.ascontiguousarray(result)
+            result = Tensor(result)
+        if result.data.shape != shape:
+            raise GraphError(f"{node.name()}: the adjoint of input {position} has shape {result.data.shape}, the input has shape {shape}. Sum over broadcast axes, or return the right array.")
+        received.append((edge, result))
+    return received
+
+
+def _accumulate(leaf: Tensor, adjoint: Tensor | None) -> None:
+    if adjoint is not None:  # a copy even at first: one adjoint may have reached several leaves
+        leaf.grad = Tensor(np.array(adjoint.data) if leaf.grad is None else np.asarray(leaf.grad.data + adjoint.data))

@@ -1,0 +1,150 @@
+"""`kernel`: a compiled kernel that checks its arguments and launches them fast.
+
+The public call of the compiler spends 20-70 us on argument handling. Here a launch context is made once for a compiled
+variant and its pointers are set again (about 1 us an argument), or, by `bind`, not even that. This uses private interfaces
+of a pinned release; without them every launch takes the public path.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import runtime
+from .errors import InputError
+from .tensor import Tensor
+
+ti = runtime.ti
+
+
+class Kernel:
+    """A kernel of the compiler behind checks of count, dtype, shape of elements, contiguity and writability."""
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self.name = function.__name__
+        self.parameters = list(inspect.signature(function).parameters)
+        self.written = written_parameters(function)
+        self._kernel = ti.kernel(function)
+        annotations = inspect.get_annotations(function)
+        self._arguments = [_describe(annotations[name]) for name in self.parameters]
+        self._compiled: Any = None
+        self._context: Any = None
+
+    def __call__(self, *arguments: Any) -> None:
+        """Launch. Arrays are NumPy arrays or Tensors (a written Tensor's version is raised); scalars are numbers."""
+        values = self._check(arguments)
+        if not self._direct(values):
+            self._kernel(*values)
+            return
+        context = self._context
+        for index, ((kind, _, skip), value) in enumerate(zip(self._arguments, values, strict=True)):
+            _set(context, index, kind, value, skip)
+        self._program.launch_kernel(self._compiled, context)
+
+    def bind(self, *arguments: Any) -> Callable[[], None]:
+        """A launch with these arguments, checked now, repeated later without any argument handling (about 2 us)."""
+        values = self._check(arguments)
+        if not self._direct(values):
+            return lambda: self._kernel(*values)
+        context = self._launchable.make_launch_context()
+        for index, ((kind, _, skip), value) in enumerate(zip(self._arguments, values, strict=True)):
+            _set(context, index, kind, value, skip)
+        launch, compiled = self._program.launch_kernel, self._compiled
+
+        def launch_bound(keep_alive: Any = values) -> None:
+            launch(compiled, context)
+
+        return launch_bound
+
+    def _check(self, arguments: tuple[Any, ...]) -> list[Any]:
+        if len(arguments) != len(self._arguments):
+            raise InputError(f"kernel {self.name}", f"it takes {len(self._arguments)} arguments", f"{len(arguments)}", f"Pass {', '.join(self.parameters)}.")
+        values = []
+        for name, (kind, dtype, skip), value in zip(self.parameters, self._arguments, arguments, strict=True):
+            if kind == "array":
+                written = name in self.written
+                if isinstance(value, Tensor):
+                    if written:
+                        value.raise_version()
+                    value = value.data
+                elif type(value) is np.ndarray and written and not value.flags.writeable:
+                    raise self._error(name, "it writes to this argument", "a read-only array", "Pass a Tensor, whose version is raised, or a writable array.")
+                if type(value) is np.ndarray:
+                    if value.dtype != dtype[0] or value.shape[value.ndim - len(dtype[1]) :] != dtype[1] or value.ndim != dtype[2]:
+                        raise self._error(name, f"{dtype[2]}-d array of {dtype[0]} whose last axes are {dtype[1]}", f"{value.dtype} of shape {value.shape}", "Convert it first.")
+                    if not value.flags.c_contiguous:
+                        raise self._error(name, "arrays are C-contiguous", f"strides {value.strides}", "Use np.ascontiguousarray.")
+            values.append(value)
+        return values
+
+    def _error(self, name: str, constraint: str, found: str, remedy: str) -> InputError:
+        return InputError(f"kernel {self.name}, argument {name}", constraint, found, remedy)
+
+    def _direct(self, values: list[Any]) -> bool:
+        """Whether a raw launch context can be used; compiles at the first call."""
+        if runtime.settings().on_gpu or runtime.compiler != "taichi":
+            return False
+        if self._compiled is None:
+            primal = self._kernel._primal
+            self._program = ti.lang.impl.get_runtime().prog
+            self._launchable = primal.compiled_kernels[primal.ensure_compiled(*values)]
+            self._compiled = self._program.compile_kernel(self._program.config(), self._program.get_device_caps(), self._launchable)
+            self._context = self._launchable.make_launch_context()
+        return True
+
+
+def kernel(function: Callable[..., None]) -> Kernel:
+    """Decorator: compile a kernel written for the compiler, see `Kernel`."""
+    return Kernel(function)
+
+
+def _describe(annotation: Any) -> tuple[str, Any, int]:
+    """(kind, (dtype, element shape, NumPy's ndim), number of element axes) of an annotated parameter."""
+    ndarray_type = type(ti.types.ndarray(dtype=ti.f32, ndim=1))
+    if isinstance(annotation, ndarray_type):
+        element = annotation.dtype
+        shape: tuple[int, ...] = ()
+        if hasattr(element, "get_shape"):
+            shape, element = tuple(element.get_shape()), element.dtype
+        dtype = np.dtype(ti.lang.util.to_numpy_type(element))
+        return "array", (dtype, shape, annotation.ndim + len(shape)), len(shape)
+    return ("int" if annotation in (ti.i32, ti.i64, int) else "float"), None, 0
+
+
+def _set(context: Any, index: int, kind: str, value: Any, skip: int) -> None:
+    if kind == "array":
+        shape = value.shape[: value.ndim - skip] if skip else value.shape
+        context.set_arg_external_array_with_shape((index,), value.__array_interface__["data"][0], value.nbytes, shape, 0)
+    elif kind == "int":
+        context.set_arg_int((index,), value)
+    else:
+        context.set_arg_float((index,), value)
+
+
+def written_parameters(function: Callable[..., None]) -> frozenset[str]:
+    """Parameters that the kernel's source may write: subscripted on the left of an assignment, or handed on whole."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    names = set(inspect.signature(function).parameters)
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = [part for target in node.targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            targets = [node.target]
+        elif isinstance(node, ast.Call):
+            # A whole array as an argument may be written by the callee; ti.atomic_*(a[i], ...) writes to a.
+            atomic = isinstance(node.func, ast.Attribute) and node.func.attr.startswith("atomic")
+            targets = [arg for arg in node.args if isinstance(arg, ast.Name) or (atomic and isinstance(arg, ast.Subscript))]
+        for target in targets:
+            for part in ast.walk(target):
+                if isinstance(part, ast.Name) and part.id in names:
+                    found.add(part.id)
+                    break
+    scalars = {name for name, a in inspect.get_annotations(function).items() if not hasattr(a, "ndim")}
+    return frozenset(found - scalars)
