@@ -1,0 +1,46 @@
+"""Scene files: read, overridden, validated, described by a schema, and turned back into data."""
+
+from simphys.config.errors import ConfigError
+from simphys.config.loader import from_dict, load, to_dict
+from simphys.config.schema import schema, write_schema
+from simphys.config.sections import (
+    Channel,
+    Config,
+    FinalState,
+    Loss,
+    Observations,
+    Optimizer,
+    Output,
+    Regularization,
+    RunningSum,
+    Runtime,
+    Time,
+    Unknown,
+)
+from simphys.config.simulators import MassSpringConfig
+from simphys.config.unknowns import flat_entries, start_values, validate_unknowns
+
+__all__ = [
+    "Channel",
+    "Config",
+    "ConfigError",
+    "FinalState",
+    "Loss",
+    "MassSpringConfig",
+    "Observations",
+    "Optimizer",
+    "Output",
+    "Regularization",
+    "RunningSum",
+    "Runtime",
+    "Time",
+    "Unknown",
+    "flat_entries",
+    "from_dict",
+    "load",
+    "schema",
+    "start_values",
+    "to_dict",
+    "validate_unknowns",
+    "write_schema",
+]

@@ -1,0 +1,109 @@
+"""What must hold between the generic sections, and between them and the simulator's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from simphys.config.sections import FinalState, Loss, Numbers, Observations, Regularization, RunningSum, Time
+from simphys.config.unknowns import unknown_problems
+from simphys.config.validate import did_you_mean
+from simphys.section import NOTHING, Fields, Key, Problem
+
+
+def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
+    """Problems between generic sections; a section that is itself invalid is absent, one that is not given is None."""
+    if "time" in sections and "observations" in sections:
+        yield from _check_time(sections["time"], has_observations=sections["observations"] is not None)
+    if "loss" in sections:
+        yield from _check_loss(sections["loss"], sections.get("unknowns"))
+
+
+def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterator[Problem]:
+    """Problems of unknowns, loss terms and channels that name fields, nodes, entries or axes."""
+    if "unknowns" in sections:
+        yield from unknown_problems(sections["unknowns"], {**fields.params, **fields.state})
+    for position, term in enumerate(sections["loss"].terms if "loss" in sections else []):
+        if not isinstance(term, Regularization):
+            yield from _check_term(("loss", "terms", position), term, fields)
+    if sections.get("observations") is not None:
+        yield from _check_channels(sections["observations"], fields)
+
+
+def _check_time(time: Time, *, has_observations: bool) -> Iterator[Problem]:
+    if time.steps is not None and time.duration is not None:
+        found = {"steps": time.steps, "duration": time.duration}
+        yield Problem(key=("time",), constraint="needs only one of steps and duration", found=found, remedy="Drop one.")
+    if time.steps is None and time.duration is None and not has_observations:
+        constraint = "needs steps or duration where there are no observations"
+        yield Problem(key=("time",), constraint=constraint, found=NOTHING, remedy="Add steps = 1000, for example.")
+
+
+def _check_loss(loss: Loss, unknowns: Mapping[str, Any] | None) -> Iterator[Problem]:
+    if loss.kind == "huber" and loss.delta is None:
+        remedy = "Add delta = 1.5, in standard deviations."
+        yield Problem(key=("loss",), constraint="the huber loss needs delta", found=NOTHING, remedy=remedy)
+    if loss.kind != "huber" and loss.delta is not None:
+        remedy = 'Use kind = "huber" or drop delta.'
+        yield Problem(key=("loss", "delta"), constraint="belongs to huber only", found=loss.delta, remedy=remedy)
+    for position, term in enumerate(loss.terms):
+        key: Key = ("loss", "terms", position)
+        if isinstance(term, Regularization) and unknowns is not None and term.unknown not in unknowns:
+            remedy = did_you_mean(term.unknown, list(unknowns))
+            constraint = "must be the label of an unknown"
+            yield Problem(key=(*key, "unknown"), constraint=constraint, found=term.unknown, remedy=remedy)
+        if isinstance(term, FinalState):
+            if (term.target is None) == (term.target_offset is None):
+                found = NOTHING if term.target is None else [term.target, term.target_offset]
+                constraint = "needs one of target and target_offset"
+                yield Problem(key=key, constraint=constraint, found=found, remedy="Give exactly one of them.")
+            if term.target_offset is not None and term.field != "position":
+                constraint = "counts from the start positions, so the field must be position"
+                key = (*key, "target_offset")
+                yield Problem(key=key, constraint=constraint, found=term.field, remedy="Give target instead.")
+
+
+def _check_term(key: Key, term: FinalState | RunningSum, fields: Fields) -> Iterator[Problem]:
+    if term.field not in fields.state:
+        yield _unknown_field((*key, "field"), term.field, fields)
+        return
+    count, dim = fields.nodes, fields.state[term.field].shape[1]
+    for position, node in enumerate(term.nodes or []):
+        yield from _check_index((*key, "nodes", position), node, "node", len(fields.state[term.field]))
+    rows = count if term.nodes is None else len(term.nodes)
+    if term.target is not None:
+        yield from _check_target((*key, "target"), term.target, rows, dim)
+    if isinstance(term, FinalState) and term.target_offset is not None:
+        yield from _check_target((*key, "target_offset"), list(term.target_offset), rows, dim)
+
+
+def _check_target(key: Key, target: Numbers, rows: int, dim: int) -> Iterator[Problem]:
+    is_vector = len(target) == dim and all(isinstance(item, float) for item in target)
+    is_matrix = len(target) == rows and all(isinstance(item, list) and len(item) == dim for item in target)
+    if not is_vector and not is_matrix:
+        constraint = f"must be a vector of {dim} numbers" + (f" or {rows} of them" if key[-1] == "target" else "")
+        remedy = "Give a number for each axis, and a row for each node where they differ."
+        yield Problem(key=key, constraint=constraint, found=target, remedy=remedy)
+
+
+def _check_channels(observations: Observations, fields: Fields) -> Iterator[Problem]:
+    for position, channel in enumerate(observations.channels):
+        key: Key = ("observations", "channels", position)
+        if channel.field not in fields.state:
+            yield _unknown_field((*key, "field"), channel.field, fields)
+            continue
+        nodes, dim = fields.state[channel.field].shape
+        yield from _check_index((*key, "node"), channel.node, "node", nodes)
+        yield from _check_index((*key, "axis"), channel.axis, "axis", dim)
+
+
+def _check_index(key: Key, index: int, what: str, count: int) -> Iterator[Problem]:
+    if index >= count:
+        constraint = f"must be the index of one of {count} {'axes' if what == 'axis' else what + 's'}, counted from 0"
+        remedy = f"Give an index from 0 to {count - 1}."
+        yield Problem(key=key, constraint=constraint, found=index, remedy=remedy)
+
+
+def _unknown_field(key: Key, field: str, fields: Fields) -> Problem:
+    remedy = did_you_mean(field, list(fields.state))
+    return Problem(key=key, constraint="must be a component of the state", found=field, remedy=remedy)

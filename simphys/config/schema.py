@@ -1,0 +1,26 @@
+"""The JSON schema of scene files, by which editors complete and check while one types."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Union
+
+from pydantic import TypeAdapter
+
+from simphys.autograd.errors import StorageError
+from simphys.config.simulators import SIMULATORS
+
+
+def schema() -> dict[str, Any]:
+    """The schema of every scene, whichever its simulator."""
+    adapter: TypeAdapter[Any] = TypeAdapter(Union[tuple(SIMULATORS.values())])  # noqa: UP007 - known at run time only
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **adapter.json_schema()}
+
+
+def write_schema(path: str | Path) -> None:
+    """Write the schema as JSON. Raises StorageError where the file cannot be written."""
+    try:
+        Path(path).write_text(json.dumps(schema(), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"{path}: the schema cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,178 @@
+"""The sections of a scene file that are the same for every simulator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from simphys.section import Count, Fields, Index, NonNegative, Positive, Problem, Section, Simulator
+
+Numbers = list[float | list[float]]
+"""A vector, or the rows of a matrix."""
+
+Column = Index | str
+"""A column of a measurement: its number from 0, or its name."""
+
+
+def _infinity(value: object) -> object:
+    """JSON has no infinities: a stored scene holds them as text."""
+    return float(value) if value in ("inf", "-inf") else value
+
+
+def _infinity_as_text(value: float) -> float | str:
+    return str(value) if math.isinf(value) else value
+
+
+Bound = Annotated[
+    float,
+    Field(allow_inf_nan=True),
+    BeforeValidator(_infinity),
+    PlainSerializer(_infinity_as_text, when_used="json"),
+]
+
+
+class Runtime(Section):
+    """Where and how precisely kernels run."""
+
+    arch: Literal["cpu", "cuda", "vulkan", "metal"] = "cpu"
+    precision: Literal["f32", "f64"] = "f64"
+    threads: Count = 1
+    seed: Index = 0
+
+
+class Time(Section):
+    """The time step [s] and how far to go: a number of steps, a duration [s], or until the last observation."""
+
+    dt: Positive
+    steps: Count | None = None
+    duration: Positive | None = None
+
+    def step_count(self, *, last_observation: float | None = None) -> int:
+        """The number of steps that reach the end; the last observation [s] counts where neither end is given."""
+        if self.steps is not None:
+            return self.steps
+        end = self.duration if self.duration is not None else last_observation
+        assert end is not None, "a loaded scene has steps, a duration or observations"
+        ratio = end / self.dt
+        nearest = max(1, round(ratio))
+        return nearest if math.isclose(ratio, nearest, rel_tol=1e-9) else math.ceil(ratio)
+
+
+class Unknown(Section):
+    """A parameter field or initial state to identify, or a part of one.
+
+    `entries` are indices along the first axis, or full indices such as [node, axis]; all entries by default.
+    `start` is in the parameter's own unit and defaults to the scene's value; so are `bounds` and `scale`.
+    """
+
+    parameter: str
+    entries: list[Index | list[Index]] | None = None
+    tied: bool = False
+    start: float | Numbers | None = None
+    bounds: Annotated[list[Bound], Field(min_length=2, max_length=2)] = [-math.inf, math.inf]
+    scale: Positive | None = None
+    transform: Literal["linear", "log"] = "linear"
+    unit: str = ""
+
+
+class FinalState(Section):
+    """weight * mean over nodes of |state at the end - target|^2; target_offset counts from the start positions."""
+
+    kind: Literal["final_state"]
+    field: str = "position"
+    nodes: list[Index] | None = None
+    target: Numbers | None = None
+    target_offset: list[float] | None = None
+    weight: NonNegative = 1.0
+
+
+class RunningSum(Section):
+    """weight * sum over steps of dt * mean over nodes of |state - target|^2."""
+
+    kind: Literal["running_sum"]
+    field: str = "position"
+    nodes: list[Index] | None = None
+    target: Numbers
+    weight: NonNegative = 1.0
+
+
+class Regularization(Section):
+    """weight * |(theta - towards) / scale|^2 for one unknown; towards its start by default."""
+
+    kind: Literal["regularization"]
+    unknown: str
+    towards: float | Numbers | None = None
+    weight: NonNegative = 1.0
+
+
+class Loss(Section):
+    """How misfits to the observations are summed (delta: where Huber turns linear, in sigmas), and further terms."""
+
+    kind: Literal["squares", "huber"] = "squares"
+    delta: Positive | None = None
+    terms: list[Annotated[FinalState | RunningSum | Regularization, Field(discriminator="kind")]] = []
+
+
+class Optimizer(Section):
+    """The method, its iterations (per stage) and whether the horizon grows from short to full."""
+
+    method: Literal["least_squares", "lbfgs", "adam", "gradient_descent"] = "least_squares"
+    iterations: Count = 50
+    learning_rate: Positive = 0.1
+    tolerance: NonNegative = 1e-10
+    horizon: Literal["full", "growing"] = "full"
+
+
+class Channel(Section):
+    """One measured column and the state component that it sees; sigma is its noise in `unit`."""
+
+    column: Column
+    field: str
+    node: Index
+    axis: Index = 0
+    unit: str = ""
+    sigma: Positive = 1.0
+    weights: Column | None = None
+
+
+class Observations(Section):
+    """A measurement: its file, its time column [s] and its channels."""
+
+    file: str
+    time: Column = 0
+    missing: Literal["error", "skip"] = "error"
+    channels: Annotated[list[Channel], Field(min_length=1)]
+
+
+class Output(Section):
+    """The folder of the run, relative to the current folder, and which steps are recorded."""
+
+    folder: str = "runs/scene"
+    every: Count = 1
+
+
+class Config(Section):
+    """A validated scene. Every simulator has a subclass that adds its sections; see `simphys.config.simulators`."""
+
+    title: str = ""
+    simulator: Simulator
+    runtime: Runtime = Runtime()
+    time: Time
+    unknowns: dict[str, Unknown] = {}
+    loss: Loss = Loss()
+    optimizer: Optimizer = Optimizer()
+    observations: Observations | None = None
+    output: Output = Output()
+
+    @classmethod
+    def simulator_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+        """What is wrong inside and between the simulator's sections; a section that is itself invalid is absent."""
+        raise NotImplementedError
+
+    @classmethod
+    def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
+        """The arrays that the simulator's sections, free of problems, describe."""
+        raise NotImplementedError

@@ -1,0 +1,152 @@
+"""What the entries and start values of the unknowns mean, and whether they fit the fields that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from simphys.config.errors import config_error
+from simphys.config.sections import Unknown
+from simphys.config.validate import did_you_mean
+from simphys.section import Key, Problem, Words
+
+
+def flat_entries(unknown: Unknown, shape: tuple[int, ...]) -> np.ndarray:
+    """Indices of the unknown's entries in its field, flattened row by row: the entry [i, j] of [n, dim] is i*dim + j.
+
+    An index of a row stands for the whole row. The entries must be valid, see `validate_unknowns`.
+    """
+    every = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)
+    if unknown.entries is None:
+        return every.reshape(-1)
+    picked = [every[tuple(entry) if isinstance(entry, list) else entry] for entry in unknown.entries]
+    return np.concatenate([np.reshape(each, -1) for each in picked])
+
+
+def start_values(unknown: Unknown, values: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The start value of every entry [number of entries], or of the one shared value [1] where they are tied."""
+    field = values[unknown.parameter]
+    count = 1 if unknown.tied else flat_entries(unknown, field.shape).size
+    if unknown.start is None:
+        return np.array(field.reshape(-1)[flat_entries(unknown, field.shape)][:count], dtype=float)
+    start = np.concatenate([np.ravel(each) for each in np.atleast_1d(np.asarray(unknown.start, dtype=object))])
+    return np.broadcast_to(start.astype(float), (count,)).copy()
+
+
+def validate_unknowns(unknowns: Mapping[str, Unknown], values: Mapping[str, np.ndarray]) -> None:
+    """Raise ConfigError with every problem of unknowns that were not loaded from a file.
+
+    Args:
+        unknowns: by label.
+        values: the scene's value of every parameter field and every state component, in full length.
+    """
+    if problems := unknown_problems(unknowns, values):
+        raise config_error(problems, lambda key: (0, "unknowns"))
+
+
+def unknown_problems(unknowns: Mapping[str, Unknown], values: Mapping[str, np.ndarray]) -> list[Problem]:
+    """All that is wrong with some unknowns, given the scene's values of every field."""
+    problems: list[Problem] = []
+    owners: dict[tuple[str, int], str] = {}
+    for label, unknown in unknowns.items():
+        key: Key = ("unknowns", label)
+        found = _problems(key, unknown, values)
+        if not found:
+            found = _shared(key, unknown, values[unknown.parameter].shape, label, owners)
+        problems += found
+    return problems
+
+
+def _problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> list[Problem]:
+    if unknown.parameter not in values:
+        return [
+            Problem(
+                key=(*key, "parameter"),
+                constraint="must name a parameter or a state component",
+                found=unknown.parameter,
+                remedy=did_you_mean(unknown.parameter, list(values)),
+            )
+        ]
+    shape = values[unknown.parameter].shape
+    problems = _entry_problems(key, unknown, shape)
+    return problems or _start_problems(key, unknown, values) or _bound_problems(key, unknown, values)
+
+
+def _entry_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[Problem]:
+    name = unknown.parameter
+    if unknown.entries is None:
+        return []
+    if unknown.entries == [] or not shape:
+        constraint = f"{name} is a single number" if not shape else "must not be empty"
+        remedy = f"Leave entries out to take all of {name}."
+        return [Problem(key=(*key, "entries"), constraint=constraint, found=unknown.entries, remedy=remedy)]
+    problems = []
+    for position, entry in enumerate(unknown.entries):
+        index = entry if isinstance(entry, list) else [entry]
+        fits = len(index) in (1, len(shape)) if not isinstance(entry, list) else len(index) == len(shape)
+        if not fits or any(part >= size for part, size in zip(index, shape, strict=False)):
+            whole = f"{name} has the shape {list(shape)}, counted from 0"
+            remedy = f"Give indices below {shape[0]}" + (f", or pairs below {list(shape)}." if len(shape) > 1 else ".")
+            problems.append(Problem(key=(*key, "entries", position), constraint=whole, found=entry, remedy=remedy))
+    return problems
+
+
+def _start_problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> list[Problem]:
+    field = values[unknown.parameter]
+    entries = flat_entries(unknown, field.shape)
+    wanted = 1 if unknown.tied else entries.size
+    if unknown.start is None:
+        inherited = field.reshape(-1)[entries]
+        if unknown.tied and np.ptp(inherited) != 0.0:
+            between = Words(f"values from {inherited.min():g} to {inherited.max():g} in the scene")
+            remedy = "Give one number as start."
+            return [Problem(key=key, constraint="tied entries share one start", found=between, remedy=remedy)]
+        return []
+    try:
+        start_values(unknown, values)
+    except ValueError:
+        constraint = f"must be one number{'' if unknown.tied else f' or {wanted} numbers, one for each entry'}"
+        remedy = "Give one number, it serves for all entries."
+        return [Problem(key=(*key, "start"), constraint=constraint, found=unknown.start, remedy=remedy)]
+    return []
+
+
+def _bound_problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> list[Problem]:
+    lower, upper = unknown.bounds
+    start = start_values(unknown, values)
+    where = (*key, "start") if unknown.start is not None else key
+    problems = []
+    if not lower < upper:
+        remedy = "Write [lower, upper]; inf and -inf leave a side open."
+        constraint = "the lower bound must be below the upper one"
+        problems.append(Problem(key=(*key, "bounds"), constraint=constraint, found=unknown.bounds, remedy=remedy))
+    elif outside := [value for value in start.tolist() if not lower <= value <= upper]:
+        constraint = f"the bounds [{lower:g}, {upper:g}] must include the start"
+        found = Words(f"a start of {outside[0]:g}")
+        remedy = "Widen the bounds or move the start."
+        problems.append(Problem(key=(*key, "bounds"), constraint=constraint, found=found, remedy=remedy))
+    if unknown.transform == "log":
+        remedy = 'Give a positive value, or use transform = "linear".'
+        if np.any(start <= 0.0):
+            found = Words(f"a start of {start.min():g}")
+            constraint = "the log transform needs a positive start"
+            problems.append(Problem(key=where, constraint=constraint, found=found, remedy=remedy))
+        if np.isfinite(lower) and lower < 0.0:
+            constraint = "the log transform needs bounds that are not negative"
+            problems.append(Problem(key=(*key, "bounds"), constraint=constraint, found=unknown.bounds, remedy=remedy))
+    return problems
+
+
+def _shared(
+    key: Key, unknown: Unknown, shape: tuple[int, ...], label: str, owners: dict[tuple[str, int], str]
+) -> list[Problem]:
+    """An entry is unknown once: two unknowns for it could not be told apart."""
+    for entry in flat_entries(unknown, shape).tolist():
+        owner = owners.setdefault((unknown.parameter, entry), label)
+        if owner != label:
+            index = [int(part) for part in np.unravel_index(entry, shape)] if shape else []
+            found = Words(f"{unknown.parameter} {index}, which is unknown in '{owner}' as well")
+            remedy = "Take it out of one of them."
+            return [Problem(key=(*key, "entries"), constraint="an entry is unknown once", found=found, remedy=remedy)]
+    return []

@@ -1,0 +1,50 @@
+"""Regular lattices of nodes with springs along their axes and across their faces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+
+def lattice_positions(shape: Sequence[int], spacing: float, origin: Sequence[float]) -> np.ndarray:
+    """Positions [n, dim] of the nodes: origin + spacing * (i, j, ..), the last index running fastest."""
+    indices = np.indices(shape).reshape(len(shape), -1).T
+    return np.asarray(origin, dtype=float) + spacing * indices
+
+
+def lattice_springs(shape: Sequence[int]) -> np.ndarray:
+    """Springs [S, 2] as pairs of node indices.
+
+    First those along each axis in turn; then for each pair of axes the diagonals (i, j)-(i+1, j+1), then the
+    diagonals (i+1, j)-(i, j+1). Within each of these groups the last index runs fastest. A chain has no diagonals.
+    """
+    numbers = np.arange(np.prod(shape, dtype=int), dtype=np.int32).reshape(shape)
+    pairs = [_pairs(numbers, start, end) for start, end in _links(len(shape))]
+    return np.concatenate(pairs)
+
+
+def lattice_face(shape: Sequence[int], face: str) -> np.ndarray:
+    """The nodes of a face by its name: 'y+' are those with the largest second index, 'x-' those with i = 0."""
+    numbers = np.arange(np.prod(shape, dtype=int), dtype=np.int32).reshape(shape)
+    return np.take(numbers, -1 if face[1] == "+" else 0, axis="xyz".index(face[0])).reshape(-1)
+
+
+def _links(dim: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The corners of the unit cell that each kind of spring joins."""
+    axes = np.eye(dim, dtype=int)
+    for axis in axes:
+        yield np.zeros(dim, dtype=int), axis
+    for first, second in combinations(axes, 2):
+        yield np.zeros(dim, dtype=int), first + second
+        yield first, second
+
+
+def _pairs(numbers: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    cells = np.array(numbers.shape) - np.maximum(start, end)
+    first, second = (
+        numbers[tuple(slice(offset, offset + count) for offset, count in zip(corner, cells, strict=True))]
+        for corner in (start, end)
+    )
+    return np.stack([first.reshape(-1), second.reshape(-1)], axis=1)

@@ -1,0 +1,189 @@
+"""The sections of a scene file that describe nodes and springs, and the arrays that they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from simphys.mass_spring.lattice import lattice_face, lattice_positions, lattice_springs
+from simphys.section import Count, Fields, Index, NonNegative, Positive, Section, Simulator
+
+if TYPE_CHECKING:
+    from simphys.config import MassSpringConfig
+
+Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
+
+
+class MassSpring(Simulator):
+    """The simulator's own options."""
+
+    name: Literal["mass_spring"]
+    integrator: Literal["semi_implicit_euler", "velocity_verlet"] = "semi_implicit_euler"
+
+
+class Lattice(Section):
+    """Nodes on a regular grid: a chain, a sheet or a block, with springs along axes and across faces."""
+
+    shape: Annotated[list[Count], Field(min_length=1, max_length=3)]
+    spacing: Positive
+    origin: Vector | None = None
+
+
+class Anchor(Section):
+    """A spring of rest length 0 from a node to a fixed point: stiffness [N/m], damping [N s/m]."""
+
+    node: Index
+    point: Vector
+    stiffness: NonNegative
+    damping: NonNegative = 0.0
+
+
+class Geometry(Section):
+    """Where nodes start [m] and which of them springs join: listed, or as a lattice.
+
+    Pinned nodes never move; faces of a lattice are pinned by name, 'y+' for the largest second index.
+    """
+
+    position: Annotated[list[Vector], Field(min_length=1)] | None = None
+    lattice: Lattice | None = None
+    springs: list[Annotated[list[Index], Field(min_length=2, max_length=2)]] | None = None
+    pinned: list[Index] = []
+    pinned_faces: list[Literal["x-", "x+", "y-", "y+", "z-", "z+"]] = []
+    anchors: list[Anchor] = []
+
+
+class Material(Section):
+    """One number for all, or a list with one for each of the geometry's springs or nodes.
+
+    stiffness [N/m], damping of springs along their axis [N s/m], rest_length [m] (by default the distance of the
+    start positions), mass [kg], drag of nodes [1/s].
+    """
+
+    stiffness: NonNegative | list[NonNegative] | None = None
+    damping: NonNegative | list[NonNegative] = 0.0
+    rest_length: NonNegative | list[NonNegative] | None = None
+    mass: Positive | list[Positive] = 1.0
+    drag: NonNegative | list[NonNegative] = 0.0
+
+
+class Ground(Section):
+    """A penalty ground at a height [m] of the last axis: stiffness [N/m], friction [s/m]."""
+
+    height: float = 0.0
+    stiffness: NonNegative = 1e4
+    friction: NonNegative = 0.0
+
+
+class Environment(Section):
+    """Gravity [m/s^2], none by default, and the ground, none by default."""
+
+    gravity: Vector | None = None
+    ground: Ground | None = None
+
+
+class State(Section):
+    """The start velocity [m/s] of each node, at rest by default."""
+
+    velocity: list[Vector] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MassSpringArrays:
+    """A scene as plain arrays; anchors have become pinned nodes and springs behind the scene's own.
+
+    ends [S, 2] int32, pinned [n] bool; params and state by name in f64, see the model for their meaning;
+    nodes and springs count the scene's own.
+    """
+
+    ends: np.ndarray
+    pinned: np.ndarray
+    dim: int
+    dt: float
+    integrator: str
+    has_ground: bool
+    params: dict[str, np.ndarray]
+    state: dict[str, np.ndarray]
+    nodes: int
+    springs: int
+
+
+def build_arrays(config: MassSpringConfig) -> MassSpringArrays:
+    """The arrays of a scene that was loaded, and so is known to be free of problems."""
+    geometry = config.geometry
+    made = fields(geometry=geometry, material=config.material, environment=config.environment, state=config.state)
+    ends = geometry_springs(geometry)
+    anchored = [[anchor.node, made.nodes + position] for position, anchor in enumerate(geometry.anchors)]
+    pinned = np.zeros(made.nodes + len(anchored), dtype=bool)
+    pinned[made.nodes :] = True
+    pinned[geometry.pinned] = True
+    for face in geometry.pinned_faces:
+        assert geometry.lattice is not None, "checked when the scene was loaded"
+        pinned[lattice_face(geometry.lattice.shape, face)] = True
+    return MassSpringArrays(
+        ends=np.concatenate([ends, np.array(anchored, dtype=np.int32).reshape(-1, 2)]),
+        pinned=pinned,
+        dim=made.state["position"].shape[1],
+        dt=config.time.dt,
+        integrator=config.simulator.integrator,
+        has_ground=config.environment.ground is not None,
+        params=made.params,
+        state=made.state,
+        nodes=made.nodes,
+        springs=len(ends),
+    )
+
+
+def fields(*, geometry: Geometry, material: Material, environment: Environment, state: State) -> Fields:
+    """Every parameter field and state component in full length, anchors included."""
+    own = geometry_positions(geometry)
+    nodes, dim = own.shape
+    ends = geometry_springs(geometry)
+    anchors = geometry.anchors
+    points = np.array([anchor.point for anchor in anchors], dtype=float).reshape(-1, dim)
+    velocity = np.zeros((nodes + len(anchors), dim))
+    if state.velocity is not None:
+        velocity[:nodes] = state.velocity
+    rest_length = material.rest_length
+    if rest_length is None:
+        rest_length = spring_lengths(own, ends).tolist()
+    ground = environment.ground or Ground(stiffness=0.0)
+    params = {
+        "stiffness": _extended(material.stiffness or 0.0, len(ends), [anchor.stiffness for anchor in anchors]),
+        "damping": _extended(material.damping, len(ends), [anchor.damping for anchor in anchors]),
+        "rest_length": _extended(rest_length, len(ends), [0.0] * len(anchors)),
+        "mass": _extended(material.mass, nodes, [1.0] * len(anchors)),
+        "drag": _extended(material.drag, nodes, [0.0] * len(anchors)),
+        "gravity": np.array(environment.gravity or [0.0] * dim, dtype=float),
+        "ground_height": np.array(ground.height),
+        "ground_stiffness": np.array(ground.stiffness),
+        "ground_friction": np.array(ground.friction),
+    }
+    return Fields(params=params, state={"position": np.concatenate([own, points]), "velocity": velocity}, nodes=nodes)
+
+
+def geometry_positions(geometry: Geometry) -> np.ndarray:
+    """Start positions [n, dim] of the scene's own nodes."""
+    if (lattice := geometry.lattice) is not None:
+        return lattice_positions(lattice.shape, lattice.spacing, lattice.origin or [0.0] * len(lattice.shape))
+    return np.array(geometry.position, dtype=float)
+
+
+def geometry_springs(geometry: Geometry) -> np.ndarray:
+    """Node indices [S, 2] int32 of the scene's own springs."""
+    if geometry.lattice is not None:
+        return lattice_springs(geometry.lattice.shape)
+    return np.array(geometry.springs or [], dtype=np.int32).reshape(-1, 2)
+
+
+def spring_lengths(position: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Distances [S] between the ends of springs."""
+    return np.linalg.norm(position[ends[:, 1]] - position[ends[:, 0]], axis=1)
+
+
+def _extended(value: float | list[float], count: int, behind: list[float]) -> np.ndarray:
+    """One number for each of `count` elements, and those of the anchors behind."""
+    own = np.broadcast_to(np.asarray(value, dtype=float), (count,))
+    return np.concatenate([own, np.array(behind, dtype=float)])

@@ -1,0 +1,142 @@
+"""What must hold inside and between the sections that describe nodes and springs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from simphys.mass_spring.scene import (
+    Environment,
+    Geometry,
+    Material,
+    State,
+    geometry_positions,
+    geometry_springs,
+    spring_lengths,
+)
+from simphys.section import NOTHING, Key, Problem, Words
+
+
+def problems(
+    *, geometry: Geometry | None, material: Material | None, environment: Environment | None, state: State | None
+) -> list[Problem]:
+    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at."""
+    if geometry is None:
+        return []
+    found = list(_check_positions(geometry))
+    if found:
+        return found
+    position = geometry_positions(geometry)
+    count, dim = position.shape
+    found += _check_nodes(geometry, count)
+    found += _check_springs(geometry, count)
+    for place, anchor in enumerate(geometry.anchors):
+        found += _check_length(("geometry", "anchors", place, "point"), anchor.point, dim, "axis")
+    if environment is not None and environment.gravity is not None:
+        found += _check_length(("environment", "gravity"), environment.gravity, dim, "axis")
+    if state is not None and state.velocity is not None:
+        found += _check_velocity(state.velocity, count, dim)
+    if material is not None:
+        found += _check_material(material, nodes=count, springs=len(geometry_springs(geometry)))
+        if not found:
+            found += _check_rest_lengths(geometry, material, position)
+    return found
+
+
+def _check_positions(geometry: Geometry) -> Iterator[Problem]:
+    key: Key = ("geometry",)
+    lattice, position = geometry.lattice, geometry.position
+    if (lattice is None) == (position is None):
+        found = Words("neither" if lattice is None else "both")
+        yield Problem(key=key, constraint="needs one of position and lattice", found=found, remedy="Give exactly one.")
+        return
+    if lattice is not None:
+        dim = len(lattice.shape)
+        if geometry.springs is not None:
+            constraint, remedy = "a lattice has its own springs", "Drop springs, or list the positions instead."
+            yield Problem(key=(*key, "springs"), constraint=constraint, found=geometry.springs, remedy=remedy)
+        if lattice.origin is not None:
+            yield from _check_length((*key, "lattice", "origin"), lattice.origin, dim, "axis")
+        for place, face in enumerate(geometry.pinned_faces):
+            if face[0] not in "xyz"[:dim]:
+                constraint = f"must be a face of a lattice in {dim}-D"
+                remedy = f"Its axes are {', '.join('xyz'[:dim])}."
+                yield Problem(key=(*key, "pinned_faces", place), constraint=constraint, found=face, remedy=remedy)
+    if position is not None:
+        if geometry.pinned_faces:
+            faces, remedy = geometry.pinned_faces, "List the nodes in pinned."
+            yield Problem(key=(*key, "pinned_faces"), constraint="needs a lattice", found=faces, remedy=remedy)
+        for node, row in enumerate(position):
+            yield from _check_length((*key, "position", node), row, len(position[0]), "axis of the first node")
+
+
+def _check_nodes(geometry: Geometry, count: int) -> Iterator[Problem]:
+    for place, node in enumerate(geometry.pinned):
+        yield from _check_node(("geometry", "pinned", place), node, count)
+    for place, anchor in enumerate(geometry.anchors):
+        yield from _check_node(("geometry", "anchors", place, "node"), anchor.node, count)
+
+
+def _check_springs(geometry: Geometry, count: int) -> Iterator[Problem]:
+    for place, pair in enumerate(geometry.springs or []):
+        key: Key = ("geometry", "springs", place)
+        for side, node in enumerate(pair):
+            yield from _check_node((*key, side), node, count)
+        if pair[0] == pair[1]:
+            constraint = "a spring must join two different nodes"
+            yield Problem(key=key, constraint=constraint, found=pair, remedy="Drop it or change one end.")
+
+
+def _check_material(material: Material, *, nodes: int, springs: int) -> Iterator[Problem]:
+    if material.stiffness is None and springs:
+        yield Problem(
+            key=("material", "stiffness"),
+            constraint=f"the {springs} springs need a stiffness",
+            found=NOTHING,
+            remedy="Add stiffness = 1e3, for example.",
+        )
+    for name, count, what in (
+        ("stiffness", springs, "spring"),
+        ("damping", springs, "spring"),
+        ("rest_length", springs, "spring"),
+        ("mass", nodes, "node"),
+        ("drag", nodes, "node"),
+    ):
+        value = getattr(material, name)
+        if isinstance(value, list):
+            yield from _check_length(("material", name), value, count, what)
+
+
+def _check_rest_lengths(geometry: Geometry, material: Material, position: np.ndarray) -> Iterator[Problem]:
+    """A spring of length 0 has no direction to push in: f = k (1 - L/l) d is not defined unless L = 0."""
+    if material.rest_length is None:
+        return
+    ends = geometry_springs(geometry)
+    rest = np.broadcast_to(np.asarray(material.rest_length), len(ends))
+    for spring in np.flatnonzero((spring_lengths(position, ends) == 0.0) & (rest != 0.0)).tolist():
+        yield Problem(
+            key=("geometry", "springs", spring),
+            constraint=f"a spring of zero length needs the rest length 0, not {rest[spring]:g}",
+            found=ends[spring].tolist(),
+            remedy="Move its nodes apart or set its rest length to 0.",
+        )
+
+
+def _check_velocity(velocity: list[list[float]], nodes: int, dim: int) -> Iterator[Problem]:
+    yield from _check_length(("state", "velocity"), velocity, nodes, "node")
+    for node, row in enumerate(velocity):
+        yield from _check_length(("state", "velocity", node), row, dim, "axis")
+
+
+def _check_node(key: Key, node: int, count: int) -> Iterator[Problem]:
+    if node >= count:
+        constraint = f"must be the index of one of {count} nodes, counted from 0"
+        yield Problem(key=key, constraint=constraint, found=node, remedy=f"Give an index from 0 to {count - 1}.")
+
+
+def _check_length(key: Key, value: list[float] | list[list[float]], count: int, what: str) -> Iterator[Problem]:
+    if len(value) != count:
+        constraint = f"must have {count} elements, one for each {what}"
+        remedy = f"It has {len(value)}: give {count}."
+        yield Problem(key=key, constraint=constraint, found=value, remedy=remedy)

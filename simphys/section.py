@@ -1,0 +1,59 @@
+"""What the sections of a scene file are made from: their base class, number types, and what they
+hand to the loader: arrays by name, and problems.
+
+It stands apart from `simphys.config` because each simulator declares sections of its own and `config` imports them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+Key = tuple[str | int, ...]
+"""Where a value stands in a scene: table keys and list indices, outermost first."""
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+Index = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    """A table of a scene file. Unknown keys, NaN, infinities and silent conversions ('5' for 5) are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Simulator(Section):
+    """Which simulator a scene is for; each simulator adds its own options."""
+
+    name: str
+
+
+class Words(str):
+    """What was found, where it is told in words rather than by a value: it is not put in quotes."""
+
+
+NOTHING = Words("nothing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One thing that is wrong in a scene, before it is known where in the file its key stands."""
+
+    key: Key
+    constraint: str
+    found: object
+    remedy: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fields:
+    """A simulator's arrays by name, in full length; `nodes` of them are the scene's own, any others follow them."""
+
+    params: dict[str, np.ndarray]
+    state: dict[str, np.ndarray]
+    nodes: int
