@@ -1,0 +1,23 @@
+"""Parameter optimization: `minimize` an objective, resume what was interrupted, judge what the data can tell."""
+
+from simphys.optimize.evaluations import Log, MemoryLog, Objective
+from simphys.optimize.identifiability import RankReport, StandardErrors, active_bounds, rank_report, standard_errors
+from simphys.optimize.minimization import METHODS, minimize
+from simphys.optimize.result import BlowUp, Interrupted, IterationRecord, Result
+
+__all__ = [
+    "METHODS",
+    "BlowUp",
+    "Interrupted",
+    "IterationRecord",
+    "Log",
+    "MemoryLog",
+    "Objective",
+    "RankReport",
+    "Result",
+    "StandardErrors",
+    "active_bounds",
+    "minimize",
+    "rank_report",
+    "standard_errors",
+]

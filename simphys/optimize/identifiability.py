@@ -1,0 +1,134 @@
+"""What the data can tell: unknowns that they cannot tell apart, and standard errors of those that they can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from simphys.autograd.errors import InputError
+
+_COLUMN_ERROR = {"f64": 1e-9, "f32": 1e-4}
+"""Relative error of a Jacobian's column: rounding (1e-16, 6e-8) amplified by long rollouts, with room to spare."""
+_PARTICIPATION = 1e-2
+
+
+@dataclass(frozen=True)
+class RankReport:
+    """How many independent directions of the unknowns the observations fix."""
+
+    labels: tuple[str, ...]
+    rank: int
+    singular_values: np.ndarray
+    """[p] of the Jacobian with columns scaled to length one, largest first: 1 is ideal, 0 is lost."""
+    unseen: tuple[str, ...]
+    """Unknowns that change no observation at all."""
+    confused: tuple[tuple[str, ...], ...]
+    """Groups of unknowns that can change together without changing any observation."""
+
+    @property
+    def full(self) -> bool:
+        """Whether all unknowns can be told apart."""
+        return self.rank == len(self.labels)
+
+    def require_full(self) -> None:
+        """Raises InputError, naming the unknowns, where some cannot be told apart."""
+        if self.full:
+            return
+        found = [f"{', '.join(group)} can change together unseen" for group in self.confused]
+        if self.unseen:
+            found.append(f"{', '.join(self.unseen)} change{'s' * (len(self.unseen) == 1)} no observation")
+        raise InputError(
+            "unknowns",
+            f"the data must tell all {len(self.labels)} unknowns apart (rank of the Jacobian at the start)",
+            f"rank {self.rank}: {'; '.join(found)}",
+            "Tie some of them, fix one (leave it out of the unknowns), or observe more.",
+        )
+
+
+def rank_report(jacobian: np.ndarray, labels: Sequence[str], *, precision: Literal["f32", "f64"] = "f64") -> RankReport:
+    """Which unknowns the observations tell apart, from the Jacobian [m, p] of the residuals at some theta.
+
+    Columns are scaled to length one, so that units and scales do not matter. A singular value counts as zero below
+    sqrt(p) times the relative error of a column in this precision, which bounds what that error can make of a zero.
+    The unknowns of a null space are those with a component in it; they form groups where its projector couples them.
+    """
+    jacobian = np.asarray(jacobian, dtype=np.float64)
+    if not np.isfinite(jacobian).all():
+        remedy = "Choose start values with which the simulation does not blow up."
+        raise InputError("unknowns", "the Jacobian at the start must be finite", "NaN or infinity", remedy)
+    lengths = np.linalg.norm(jacobian, axis=0)
+    seen = lengths > 0
+    scaled = jacobian / np.where(seen, lengths, 1.0)
+    missing = np.zeros((max(0, len(labels) - len(scaled)), len(labels)))  # fewer observations than unknowns
+    _, singular, rows = np.linalg.svd(np.vstack([scaled, missing]), full_matrices=False)
+    null = rows[singular <= np.sqrt(len(labels)) * _COLUMN_ERROR[precision]]
+    projector = np.where(np.outer(seen, seen), null.T @ null, 0.0)
+    return RankReport(
+        labels=tuple(labels),
+        rank=len(labels) - len(null),
+        singular_values=singular,
+        unseen=tuple(label for label, visible in zip(labels, seen, strict=True) if not visible),
+        confused=tuple(tuple(labels[i] for i in group) for group in _groups(np.abs(projector) > _PARTICIPATION)),
+    )
+
+
+@dataclass(frozen=True)
+class StandardErrors:
+    """Standard errors of theta, linearized at the optimum."""
+
+    values: np.ndarray
+    """[p] in theta's coordinates; NaN where there is none."""
+    sigma: float
+    """Estimated standard deviation of a whitened residual: near 1 where the stated noise is right."""
+    notes: tuple[str, ...]
+    """[p] why a value is NaN, else empty."""
+
+
+def standard_errors(jacobian: np.ndarray, residuals: np.ndarray, *, active: np.ndarray | None = None) -> StandardErrors:
+    """sqrt of the diagonal of sigma^2 (J^T J)^-1, with sigma^2 = |r|^2 / (m - p).
+
+    jacobian [m, p] and residuals [m] at the optimum; rows that are zero in both (missing samples) do not count in m.
+    active [p]: unknowns at a bound (active_bounds). They have no standard error; the others' hold with these fixed.
+    The residuals are taken as independent: noise that is correlated in time makes true errors larger.
+    """
+    count = jacobian.shape[1]
+    held = np.zeros(count, dtype=bool) if active is None else np.asarray(active, dtype=bool)
+    values, notes = np.full(count, np.nan), np.where(held, "at a bound", "").astype(object)
+    free = np.flatnonzero(~held)
+    freedom = int(np.sum((residuals != 0) | (jacobian != 0).any(axis=1))) - free.size
+    sigma = float(np.sqrt(residuals @ residuals / freedom)) if freedom > 0 else np.nan
+    if freedom <= 0:
+        notes[free] = "no more observations than unknowns"
+    elif free.size > 0:
+        columns = jacobian[:, free]
+        report = rank_report(columns, [str(i) for i in free])
+        lost = {int(label) for group in (*report.confused, report.unseen) for label in group}
+        notes[sorted(lost)] = "not told apart by the data"
+        lengths = np.linalg.norm(columns, axis=0)
+        spread = np.linalg.pinv(columns / np.where(lengths > 0, lengths, 1.0))
+        errors = sigma * np.linalg.norm(spread, axis=1) / np.where(lengths > 0, lengths, 1.0)
+        values[free] = [np.nan if i in lost else error for i, error in zip(free, errors, strict=True)]
+    return StandardErrors(values, sigma, tuple(str(note) for note in notes))
+
+
+def active_bounds(theta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """[p] whether theta is at a bound, to 1e-6 of order one: trf stops a little inside."""
+    near = 1e-6 * np.maximum(1.0, np.abs(theta))
+    return (theta - lower <= near) | (upper - theta <= near)
+
+
+def _groups(linked: np.ndarray) -> list[list[int]]:
+    """Connected components of the members of a symmetric relation; those not even linked to themselves are none."""
+    left = set(np.flatnonzero(np.diag(linked)).tolist())
+    groups = []
+    while left:
+        group, edge = set(), {min(left)}
+        while edge:
+            group |= edge
+            edge = {int(j) for i in edge for j in np.flatnonzero(linked[i])} & left - group
+        left -= group
+        groups.append(sorted(group))
+    return groups

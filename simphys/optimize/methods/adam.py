@@ -1,0 +1,37 @@
+"""Adam (Kingma and Ba, arXiv:1412.6980, algorithm 1), without its outer loop.
+
+m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; step = -rate * m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simphys.optimize.methods.first_order import descend
+from simphys.optimize.problem import Outcome, Problem
+
+_BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
+_LEARNING_RATE = 0.05
+
+
+class _Moments:
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.first: np.ndarray | float = 0.0
+        self.second: np.ndarray | float = 0.0
+        self.count = 0
+
+    def step(self, gradient: np.ndarray) -> np.ndarray:
+        self.count += 1
+        self.first = _BETA1 * self.first + (1 - _BETA1) * gradient
+        self.second = _BETA2 * self.second + (1 - _BETA2) * gradient**2
+        mean = self.first / (1 - _BETA1**self.count)
+        size = np.sqrt(self.second / (1 - _BETA2**self.count))
+        return -mean / (size + _EPSILON)
+
+
+def adam(problem: Problem, learning_rate: float | None) -> Outcome:
+    """Adam; a step moves each component by about the learning rate (default 0.05)."""
+    return descend(problem, _Moments(), _LEARNING_RATE if learning_rate is None else learning_rate)

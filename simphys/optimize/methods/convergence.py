@@ -1,0 +1,23 @@
+"""When a method that only knows gradients is done, independently of how long its steps are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simphys.optimize.problem import Iterate, Problem
+
+
+def decrease_left(problem: Problem, before: Iterate, now: Iterate) -> float:
+    """Estimate of loss(now) less the loss at the minimum: |g|^2 / (2 c), with the curvature c seen in the last step.
+
+    c = |change of gradient| / |step| tends to the curvature along the slowest direction as descent proceeds; the
+    gradient is the one without the components that an active bound holds. Infinity where no curvature was seen.
+    """
+    gradient = problem.project_gradient(now.theta, now.gradient)
+    if not gradient.any():
+        return 0.0
+    change = gradient - problem.project_gradient(before.theta, before.gradient)
+    step = now.theta - before.theta
+    if not change.any() or not step.any():
+        return np.inf
+    return 0.5 * float(gradient @ gradient) * float(np.linalg.norm(step) / np.linalg.norm(change))

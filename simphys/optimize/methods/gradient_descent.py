@@ -1,0 +1,27 @@
+"""Steepest descent with a constant learning rate: theta' = theta - rate * gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simphys.optimize.methods.first_order import descend
+from simphys.optimize.problem import Outcome, Problem
+
+_FIRST_STEP = 0.01
+
+
+class _SteepestDescent:
+    def step(self, gradient: np.ndarray) -> np.ndarray:
+        return -gradient
+
+    def reset(self) -> None:
+        """Nothing is remembered."""
+
+
+def gradient_descent(problem: Problem, learning_rate: float | None) -> Outcome:
+    """Plain descent. Without a learning rate, that with which the largest component first moves by 0.01."""
+    if learning_rate is None:
+        _, gradient = problem.value_and_gradient(problem.start)
+        largest = float(np.max(np.abs(gradient)))
+        learning_rate = _FIRST_STEP / largest if largest > 0 else 1.0
+    return descend(problem, _SteepestDescent(), learning_rate)

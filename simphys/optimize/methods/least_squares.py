@@ -1,0 +1,115 @@
+"""Nonlinear least squares by scipy's trust region reflective method (trf), with our Jacobian.
+
+trf shrinks its region when a trial's residuals are not finite (read in its source and tested here), but three
+things are not its own: a Jacobian that is not finite (it raises), the report of iterates before scipy 1.16, and
+that creeping up to a wall of failed trials looks to it like convergence by small steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simphys.optimize.problem import BadStart, Outcome, Problem
+
+_BLOCKED_LIMIT = 30
+_EVALUATIONS_PER_ITERATION = 100
+_REASONS = {
+    1: "the gradient is below the tolerance",
+    2: "the last step lowered the loss by less than the tolerance",
+    3: "the last step was shorter than the tolerance",
+    4: "the last step and its gain are below the tolerance",
+}
+
+
+class _Enough(Exception):
+    """All iterations were used."""
+
+
+class _Blocked(Exception):
+    """The Jacobian at a point whose residuals were finite is not."""
+
+
+def least_squares(problem: Problem) -> Outcome:
+    """Minimize half the sum of squared residuals.
+
+    Stops when a step changes the loss, or theta, by less than the tolerance relatively, or when the gradient is below
+    the tolerance times the loss at the start.
+    """
+    from scipy.optimize import least_squares as trf
+
+    start_residuals = problem.residuals(problem.start)
+    start_loss = _loss(start_residuals)
+    start_jacobian = problem.jacobian(problem.start)
+    if not np.isfinite(start_loss) or not np.isfinite(start_jacobian).all():
+        raise BadStart
+    # A power of two brings the loss at the start to order one, and the absolute tolerance on the gradient with it.
+    unit = float(2.0 ** -np.round(0.5 * np.log2(start_loss))) if start_loss > 0 else 1.0
+    blocked: list[bytes] = []
+    problem.accept(problem.start, start_loss, start_jacobian.T @ start_residuals)
+
+    def residuals(theta: np.ndarray) -> np.ndarray:
+        if theta.tobytes() in blocked:
+            return np.full_like(start_residuals, np.nan)
+        return problem.residuals(theta) * unit
+
+    def jacobian(theta: np.ndarray) -> np.ndarray:
+        """trf asks for it at accepted points only, so that this is also where iterates are reported."""
+        residual, matrix = problem.residuals(theta), problem.jacobian(theta)
+        if not np.isfinite(matrix).all():
+            blocked.append(theta.tobytes())
+            raise _Blocked
+        assert problem.last is not None
+        if np.array_equal(theta, problem.last.theta):
+            return matrix * unit
+        problem.accept(theta, _loss(residual), matrix.T @ residual)
+        if problem.exhausted:
+            raise _Enough
+        return matrix * unit
+
+    while len(blocked) <= _BLOCKED_LIMIT:
+        assert problem.best is not None
+        try:
+            end = trf(
+                residuals,
+                problem.best.theta,
+                jac=jacobian,
+                bounds=(problem.lower, problem.upper),
+                method="trf",
+                x_scale="jac",
+                ftol=problem.tolerance,
+                xtol=problem.tolerance,
+                gtol=problem.tolerance,
+                max_nfev=_EVALUATIONS_PER_ITERATION * problem.iterations,
+            )
+        except _Blocked:
+            continue
+        except _Enough:
+            return Outcome("iteration limit", f"stopped after {problem.index} iterations before it converged")
+        if end.status == 0:
+            return Outcome("iteration limit", f"stopped after {end.nfev} trials before it converged")
+        if problem.failed > 0 and _decrease_left(problem, end.jac / unit, end.fun / unit) > _tolerated(
+            problem, start_loss
+        ):
+            return Outcome("failed", "stopped before a region where every trial blows up, with the loss still falling")
+        return Outcome("converged", _REASONS[end.status])
+    return Outcome("failed", f"the Jacobian was not finite at {len(blocked)} points")
+
+
+def _loss(residuals: np.ndarray) -> float:
+    return 0.5 * float(residuals @ residuals)
+
+
+def _decrease_left(problem: Problem, jacobian: np.ndarray, residuals: np.ndarray) -> float:
+    """What a Gauss-Newton step in the unknowns that no bound holds would still gain."""
+    assert problem.best is not None
+    theta, gradient = problem.best.theta, jacobian.T @ residuals
+    near = 1e-6 * np.maximum(1.0, np.abs(theta))
+    held = ((theta - problem.lower <= near) & (gradient > 0)) | ((problem.upper - theta <= near) & (gradient < 0))
+    free = jacobian[:, ~held]
+    step = np.linalg.lstsq(free, residuals, rcond=None)[0]
+    return _loss(free @ step)
+
+
+def _tolerated(problem: Problem, start_loss: float) -> float:
+    assert problem.best is not None
+    return max(1e3 * problem.tolerance, 1e-6) * problem.best.loss + problem.tolerance * start_loss

@@ -1,0 +1,154 @@
+"""minimize: one entry for all methods, on the whole horizon or on one that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from simphys.autograd.errors import InputError
+from simphys.optimize.evaluations import Evaluations, Log, Objective
+from simphys.optimize.horizon import INTERMEDIATE_TOLERANCE, growing_fractions, hold
+from simphys.optimize.methods.adam import adam
+from simphys.optimize.methods.gradient_descent import gradient_descent
+from simphys.optimize.methods.lbfgs import lbfgs
+from simphys.optimize.methods.least_squares import least_squares
+from simphys.optimize.problem import BadStart, Outcome, Problem
+from simphys.optimize.result import Interrupted, IterationRecord, Result
+
+Method = Literal["least_squares", "lbfgs", "adam", "gradient_descent"]
+Horizon = Literal["full", "growing"]
+
+METHODS: dict[str, Callable[[Problem, float | None], Outcome]] = {
+    "least_squares": lambda problem, _: least_squares(problem),
+    "lbfgs": lambda problem, _: lbfgs(problem),
+    "adam": adam,
+    "gradient_descent": gradient_descent,
+}
+WITH_LEARNING_RATE = ("adam", "gradient_descent")
+
+
+def minimize(
+    objective: Objective,
+    *,
+    method: Method = "least_squares",
+    iterations: int = 50,
+    tolerance: float = 1e-10,
+    learning_rate: float | None = None,
+    horizon: Horizon = "full",
+    log: Log | None = None,
+    on_iteration: Callable[[IterationRecord], None] | None = None,
+) -> Result:
+    """The theta within the bounds of lowest loss that the method finds from the objective's start.
+
+    method         least_squares (scipy's trf; wants residuals and Jacobian), lbfgs (scipy's L-BFGS-B), adam or
+                   gradient_descent (want value and gradient)
+    iterations     at most so many, per stage
+    tolerance      what may be left to gain, relative to the loss; each method's docstring says how it judges that
+    learning_rate  of adam (default 0.05) and gradient_descent (default: the first step moves theta by 0.01)
+    horizon        "growing": fit the first part of the horizon, then twice as much, up to the whole (horizon.py)
+    log            records every evaluation; where it already holds some, they are given instead of computing them,
+                   so that an interrupted run, started again, ends bitwise as if it had not been interrupted
+    on_iteration   called with each iterate, also with those of a resumed run that come from the log
+
+    A trial that gives NaN or infinity, or raises BlowUp or an ArithmeticError, is survived and counted.
+    Raises InputError for a wrong argument, a start outside the bounds or that cannot be evaluated, or a log of another
+    problem; Interrupted, with the result so far, on Ctrl-C.
+    """
+    start = _checked(objective, method, iterations, tolerance, learning_rate, horizon)
+    evaluations = Evaluations(log)
+    history: list[IterationRecord] = []
+    reached: Problem | None = None
+
+    def problem_at(fraction: float, stage: int = 0, stages: int = 1) -> Problem:
+        return Problem(
+            objective if fraction == 1 else objective.until(fraction),
+            evaluations,
+            start=start,
+            iterations=iterations,
+            tolerance=tolerance if fraction == 1 else max(tolerance, INTERMEDIATE_TOLERANCE),
+            report=report,
+            horizon=fraction,
+            stage=stage,
+            stages=stages,
+        )
+
+    def report(record: IterationRecord) -> None:
+        history.append(record)
+        if on_iteration is not None:
+            on_iteration(record)
+
+    def result(outcome: Outcome) -> Result:
+        best = None if reached is None else reached.best
+        failed = evaluations.failed
+        survived = f"; {failed} failed trial{'s' * (failed > 1)} (not finite) survived" if failed else ""
+        return Result(
+            theta=start.copy() if best is None else best.theta.copy(),
+            loss=np.nan if best is None else best.loss,
+            horizon=1.0 if reached is None else reached.horizon,
+            status=outcome.status,
+            message=outcome.message + survived,
+            iterations=sum(record.index > 0 for record in history),
+            evaluations=evaluations.count,
+            failed_trials=failed,
+            history=tuple(history),
+        )
+
+    problem: Problem | None = None
+    try:
+        fractions = growing_fractions(problem_at) if horizon == "growing" else [1.0]
+        for stage, fraction in enumerate(fractions):
+            problem = problem_at(fraction, stage, len(fractions))
+            if fraction < 1:
+                hold(problem)
+            outcome = METHODS[method](problem, learning_rate)
+            assert problem.best is not None
+            start, reached = problem.best.theta, problem
+    except BadStart:
+        if reached is None:
+            raise InputError(
+                "optimizer",
+                "the loss and its gradient must be finite at the start",
+                f"NaN or infinity at theta = {start.tolist()}",
+                "Choose start values with which the simulation does not blow up, or a smaller time step.",
+            ) from None
+        outcome = Outcome("failed", f"the optimum on {reached.horizon:g} of the horizon blows up on more of it")
+    except KeyboardInterrupt:
+        if problem is not None and problem.best is not None:
+            reached = problem
+        raise Interrupted(result(Outcome("interrupted", "interrupted"))) from None
+    return result(outcome)
+
+
+def _checked(
+    objective: Objective,
+    method: str,
+    iterations: int,
+    tolerance: float,
+    learning_rate: float | None,
+    horizon: str,
+) -> np.ndarray:
+    """The start [p], after everything was checked that can be checked without an evaluation."""
+
+    def require(holds: bool, constraint: str, found: object, remedy: str) -> None:
+        if not holds:
+            raise InputError("optimizer", constraint, found, remedy)
+
+    require(method in METHODS, f"method must be one of {', '.join(METHODS)}", method, "Choose one of them.")
+    require(horizon in ("full", "growing"), "horizon must be full or growing", horizon, "Choose one of them.")
+    require(iterations >= 1, "iterations must be at least 1", iterations, "Raise it.")
+    require(1e-15 <= tolerance < 1, "tolerance must be from 1e-15 to below 1", tolerance, "1e-10 is the default.")
+    if learning_rate is not None:
+        remedy = "Leave learning_rate out."
+        require(method in WITH_LEARNING_RATE, f"{method} has no learning rate", learning_rate, remedy)
+        require(0 < learning_rate < np.inf, "learning_rate must be positive", learning_rate, "Try 0.05.")
+    start = np.array(objective.start, dtype=np.float64)
+    lower, upper = np.asarray(objective.lower, dtype=np.float64), np.asarray(objective.upper, dtype=np.float64)
+    require(start.size > 0, "at least one unknown is needed", "none", "Name what is unknown.")
+    require(bool(np.isfinite(start).all()), "the start must be finite", start.tolist(), "Give finite start values.")
+    for label, at, low, high in zip(objective.labels, start, lower, upper, strict=True):
+        who, found = f"the bounds of {label}", f"{low:g} to {high:g} with the start {at:g} (optimizer coordinates)"
+        require(low < high, f"{who} must be in order and apart", found, "Widen them, or leave the unknown out.")
+        require(low <= at <= high, f"{who} must hold its start", found, "Widen them, or move the start.")
+    return start

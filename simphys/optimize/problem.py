@@ -1,0 +1,163 @@
+"""One stage of a minimization as a method sees it: evaluations that are survived, iterates reported, the best kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from simphys.optimize.evaluations import Evaluations, Objective, Row
+from simphys.optimize.result import BlowUp, IterationRecord, Status
+
+
+class BadStart(Exception):
+    """The start of a stage cannot be evaluated."""
+
+
+class Outcome(NamedTuple):
+    """How a method ended on a problem."""
+
+    status: Status
+    message: str
+
+
+class Iterate(NamedTuple):
+    theta: np.ndarray
+    loss: float
+    gradient: np.ndarray
+
+
+class Problem:
+    """An objective on one horizon, from one start, within bounds.
+
+    With a pull w the loss has the term w/2 |theta - start|^2 more, the residuals the rows sqrt(w) (theta - start).
+    Failed evaluations come back as NaN throughout, and are counted.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        evaluations: Evaluations,
+        *,
+        start: np.ndarray,
+        iterations: int,
+        tolerance: float,
+        report: Callable[[IterationRecord], None],
+        horizon: float = 1.0,
+        stage: int = 0,
+        stages: int = 1,
+    ) -> None:
+        self.objective = objective
+        self.evaluations = evaluations
+        self.start = start
+        self.lower = np.asarray(objective.lower, dtype=np.float64)
+        self.upper = np.asarray(objective.upper, dtype=np.float64)
+        self.horizon = horizon
+        self.stage = stage
+        self.stages = stages
+        self.iterations = iterations
+        self.tolerance = tolerance
+        self.pull = 0.0
+        self.best: Iterate | None = None
+        self.last: Iterate | None = None
+        self.index = -1
+        self._report = report
+        self._failed_before = evaluations.failed
+        self._memory: dict[str, Row] = {}
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all iterations were used."""
+        return self.index >= self.iterations
+
+    @property
+    def failed(self) -> int:
+        """Failed trials in this stage."""
+        return self.evaluations.failed - self._failed_before
+
+    def project(self, theta: np.ndarray) -> np.ndarray:
+        """The nearest point within the bounds."""
+        return np.clip(theta, self.lower, self.upper)
+
+    def project_gradient(self, theta: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """The gradient without the components whose descent points out of an active bound."""
+        stuck = ((theta <= self.lower) & (gradient > 0)) | ((theta >= self.upper) & (gradient < 0))
+        return np.where(stuck, 0.0, gradient)
+
+    def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Loss and gradient [p]; all NaN where either is not finite."""
+
+        def compute(at: np.ndarray) -> dict[str, np.ndarray]:
+            try:
+                with np.errstate(all="ignore"):
+                    loss, gradient = self.objective.value_and_gradient(at)
+            except (BlowUp, ArithmeticError):
+                loss, gradient = np.nan, np.full_like(at, np.nan)
+            return _finite_or_nan(loss=loss, gradient=gradient)
+
+        row = self._ask("value_and_gradient", theta, compute)
+        away = theta - self.start
+        loss = float(row["loss"]) + 0.5 * self.pull * float(away @ away)
+        return loss, np.asarray(row["gradient"]) + self.pull * away
+
+    def residuals(self, theta: np.ndarray) -> np.ndarray:
+        """[m] residuals and, with a pull, p rows more; all NaN where one, or the sum of squares, is not finite."""
+
+        def compute(at: np.ndarray) -> dict[str, np.ndarray]:
+            try:
+                with np.errstate(all="ignore"):
+                    residual = np.asarray(self.objective.residuals(at), dtype=np.float64)
+                    squares = float(residual @ residual)
+            except (BlowUp, ArithmeticError):
+                if "residuals" not in self._memory:
+                    raise BadStart from None
+                residual, squares = np.full_like(self._memory["residuals"]["residual"], np.nan), np.nan
+            return {"residual": residual if np.isfinite(squares) else np.full_like(residual, np.nan)}
+
+        residual = np.asarray(self._ask("residuals", theta, compute)["residual"])
+        return residual if self.pull == 0 else np.concatenate([residual, np.sqrt(self.pull) * (theta - self.start)])
+
+    def jacobian(self, theta: np.ndarray) -> np.ndarray:
+        """[m, p] derivative of the residuals; all NaN where an entry is not finite."""
+
+        def compute(at: np.ndarray) -> dict[str, np.ndarray]:
+            try:
+                with np.errstate(all="ignore"):
+                    jacobian = self.objective.jacobian(at)
+            except (BlowUp, ArithmeticError):
+                jacobian = np.full((self._memory["residuals"]["residual"].size, at.size), np.nan)
+            return _finite_or_nan(jacobian=jacobian)
+
+        jacobian = np.asarray(self._ask("jacobian", theta, compute)["jacobian"])
+        return jacobian if self.pull == 0 else np.vstack([jacobian, np.sqrt(self.pull) * np.eye(theta.size)])
+
+    def accept(self, theta: np.ndarray, loss: float, gradient: np.ndarray) -> None:
+        """Report an iterate, and keep it if it is the best."""
+        step = 0.0 if self.last is None else float(np.linalg.norm(theta - self.last.theta))
+        self.last = Iterate(theta.copy(), float(loss), np.array(gradient))
+        if self.best is None or self.last.loss < self.best.loss:
+            self.best = self.last
+        self.index += 1
+        norm = float(np.linalg.norm(self.project_gradient(theta, gradient)))
+        self._report(
+            IterationRecord(self.stage, self.stages, self.horizon, self.index, self.last.loss, norm, step, theta.copy())
+        )
+
+    def _ask(self, quantity: str, theta: np.ndarray, compute: Callable[[np.ndarray], dict[str, np.ndarray]]) -> Row:
+        """An evaluation, or the last one of this quantity where theta is the same."""
+        known = self._memory.get(quantity)
+        if known is not None and np.asarray(known["theta"]).tobytes() == theta.tobytes():
+            return known
+        row = self.evaluations.ask(f"evaluations/horizon_{self.horizon:g}/{quantity}", theta, compute)
+        if any(np.isnan(array).any() for array in row.values()):
+            self.evaluations.failed += 1
+        self._memory[quantity] = row
+        return row
+
+
+def _finite_or_nan(**values: object) -> dict[str, np.ndarray]:
+    arrays = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
+    if all(np.isfinite(array).all() for array in arrays.values()):
+        return arrays
+    return {name: np.full_like(array, np.nan) for name, array in arrays.items()}
