@@ -1,0 +1,249 @@
+"""The write side of a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from simphys import __version__
+from simphys.autograd.errors import InputError, StorageError
+from simphys.record import folder as run_folder
+from simphys.record.index import INDEX_NAME, SEGMENT_FOLDER, Index, Source, load_index
+from simphys.record.storage import build_segment, open_file, replace_file, storable
+from simphys.record.table import Table
+
+FLUSH_SECONDS = 2.0
+SEGMENT_BYTES = 32 << 20  # buffered rows are flushed at this size; smaller segments are merged up to it
+
+
+class Recorder:
+    """Records a run in `folder`, such that a kill at any moment leaves what was flushed readable.
+
+    A table grows by `append`, one row at a time; rows are buffered and flushed by themselves once they are 2 s old
+    (seen at the next append) or 32 MiB large, and by `flush`. Static datasets go to disk at once by `write`.
+
+    kind: "run" or "optimize"; provenance: seed, arch, versions and the like (numbers, text, or a dict, kept as JSON);
+    scene: the resolved scene. resume=True continues the tables of the run in `folder`, if there is one;
+    overwrite=True replaces it; otherwise an existing run is an InputError, like a folder that cannot be written.
+    StorageError: the disk is full; rows not yet written are kept and tried again at the next flush.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        kind: str,
+        provenance: Mapping[str, object],
+        scene: Mapping[str, object],
+        resume: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        self.folder = Path(folder)
+        self._segments = self.folder / SEGMENT_FOLDER
+        self._tables: dict[str, Table] = {}
+        self._pending_bytes = 0
+        self._flushed_at = time.monotonic()
+        run_folder.prepare(self.folder, self._segments)
+        self._lock = run_folder.take_lock(self.folder, self._segments)
+        try:
+            self._index = Index() if overwrite else self._load_earlier(kind, resume)
+            self._begin(kind, provenance, scene)
+        except BaseException:
+            self._unlock()
+            raise
+
+    def _begin(self, kind: str, provenance: Mapping[str, object], scene: Mapping[str, object]) -> None:
+        self._number = max((_number(p.name) for p in self._segments.glob("[0-9]*.h5")), default=0)
+        text = {n: json.dumps(v) if isinstance(v, Mapping) else v for n, v in provenance.items()}
+        # One array element instead of a scalar, as only arrays can be of any size under a checksum.
+        self._write("", {"kind": kind, **text}, {"scene": [json.dumps(scene)]}, {}, also=_h5md_groups())
+
+    def append(self, group: str, /, *, units: Mapping[str, str] | None = None, **row: object) -> None:
+        """Add one row to the table `group`: one array (or number) a column, [shape of the column].
+
+        Columns, shapes and types are those of the table's first row (a later one may be of a type that converts
+        without loss); units[column], given with the first row, becomes the attribute "unit".
+        """
+        group = group.strip("/")
+        table = self._tables.get(group)
+        if table is None:
+            known = self._index.table(group)
+            table = Table(group, known) if known else Table.like(group, row, units or {})
+        self._pending_bytes += table.append(row)
+        self._tables[group] = table
+        if self._pending_bytes >= SEGMENT_BYTES or time.monotonic() - self._flushed_at >= FLUSH_SECONDS:
+            self.flush()
+
+    def write(
+        self,
+        group: str,
+        /,
+        *,
+        attrs: Mapping[str, object] | None = None,
+        units: Mapping[str, str] | None = None,
+        **arrays: object,
+    ) -> None:
+        """Store static datasets (numbers, booleans, text) and attributes of a group, at once and durably.
+
+        Replaces what an earlier write put in this group. units[name] becomes the dataset's attribute "unit".
+        """
+        self._write(group.strip("/"), attrs or {}, arrays, units or {}, also={})
+
+    def flush(self) -> None:
+        """Make every row appended so far durable."""
+        if self._tables:
+            index = self._add_rows(list(self._tables.values()))
+            # Nothing may come between these two, or an interrupt would drop or double the rows.
+            self._index, self._tables = index, {}
+            self._pending_bytes = 0
+            self._remove_unused(self._index)
+        self._flushed_at = time.monotonic()
+
+    def close(self) -> None:
+        """Flush, and let go of the folder."""
+        try:
+            self.flush()
+        finally:
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _load_earlier(self, kind: str, resume: bool) -> Index:
+        if not (self.folder / INDEX_NAME).exists():
+            return Index()
+        who = f"output folder {self.folder}"
+        if not resume:
+            remedy = "Resume it, overwrite it, or choose another output.folder."
+            raise InputError(who, "must not hold a run already", f"{INDEX_NAME} there", remedy)
+        index = load_index(self.folder)
+        if index.attrs[""].get("kind") != kind:
+            found = f"kind {index.attrs['']['kind']!r}" if "kind" in index.attrs[""] else "no kind"
+            raise InputError(who, f"must hold a run of kind {kind!r} to resume", found, "Choose another output.folder.")
+        self._remove_unused(index)  # first, as a full disk may be full of just that
+        return index
+
+    def _write(
+        self,
+        group: str,
+        attrs: Mapping[str, object],
+        arrays: Mapping[str, object],
+        units: Mapping[str, str],
+        *,
+        also: Mapping[str, Mapping[str, object]],
+    ) -> None:
+        """`write`, with attributes of further groups in the same change of the index."""
+        prefix = f"{group}/".lstrip("/")
+        datasets = {f"{prefix}{name}": storable(value) for name, value in arrays.items()}
+        statics = {p: s for p, s in self._index.statics.items() if p.rpartition("/")[0] != group}
+        what = f"{', '.join(arrays)} of {group or 'the run'}" if arrays else f"attributes of {group}"
+        if datasets:
+            dataset_attrs = {f"{prefix}{name}": {"unit": unit} for name, unit in units.items()}
+            segment = self._new_segment(build_segment(datasets, dataset_attrs), what)
+            statics |= dict.fromkeys(datasets, segment)
+        groups = {**self._index.attrs, group: dict(attrs), **{name: dict(a) for name, a in also.items()}}
+        index = replace(self._index, statics=statics, attrs=groups)
+        self._replace(self.folder / INDEX_NAME, index.to_bytes(), what)
+        self._index = index
+        self._remove_unused(self._index)
+
+    def _add_rows(self, tables: list[Table]) -> Index:
+        """Write the rows, and the index that refers to them; returns that index.
+
+        The last segments are taken in and written again while they are not larger than what follows them. So their
+        number grows with the logarithm of the rows, and so does how often a row is written.
+        """
+        what = ", ".join(f"{len(table.rows)} rows of {table.group}" for table in tables)
+        columns = {f"{table.group}/{name}": column for table in tables for name, column in table.columns.items()}
+        datasets = {path: rows for table in tables for path, rows in table.stacked().items()}
+        content = build_segment(datasets)
+        absorbed: list[str] = []
+        size = len(content)
+        for segment, its_size in reversed(self._row_segments()):
+            if its_size > 2 * size or size >= SEGMENT_BYTES:
+                break
+            absorbed.insert(0, segment)
+            size += its_size
+        index_columns = {path: c.without(set(absorbed)) for path, c in {**columns, **self._index.columns}.items()}
+        if absorbed:
+            datasets = self._merged(absorbed, datasets)
+            content = build_segment(datasets)
+        segment = self._new_segment(content, what)
+        for path, rows in datasets.items():
+            index_columns[path] = index_columns[path].followed_by(Source(segment, len(rows)))
+        index = replace(self._index, columns=index_columns)
+        self._replace(self.folder / INDEX_NAME, index.to_bytes(), what)
+        return index
+
+    def _row_segments(self) -> list[tuple[str, int]]:
+        """Name and size [bytes] of the segments that hold rows, in the order of their rows."""
+        names = {source.segment for column in self._index.columns.values() for source in column.sources}
+        return [(name, (self._segments / name).stat().st_size) for name in sorted(names, key=_number)]
+
+    def _merged(self, absorbed: list[str], datasets: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The rows of the segments `absorbed`, followed by `datasets`."""
+        parts: dict[str, list[np.ndarray]] = {}
+        for segment in absorbed:
+            with open_file(self._segments / segment) as file:
+                for path, column in self._index.columns.items():
+                    if any(source.segment == segment for source in column.sources):
+                        parts.setdefault(path, []).append(file[path][()])
+        for path, rows in datasets.items():
+            parts.setdefault(path, []).append(rows)
+        return {path: np.concatenate(arrays) for path, arrays in parts.items()}
+
+    def _new_segment(self, content: bytes, what: str) -> str:
+        self._number += 1
+        name = f"{self._number:06d}.h5"
+        self._replace(self._segments / name, content, what)
+        return name
+
+    def _replace(self, path: Path, content: bytes, what: str) -> None:
+        try:
+            replace_file(path, content)
+        except OSError as error:
+            safe = {path.rpartition("/")[0]: column.rows for path, column in self._index.columns.items()}
+            rows = ", ".join(f"{count} rows of {group}" for group, count in safe.items())
+            raise StorageError(
+                f"{path} cannot be written ({what}): {error.strerror}. "
+                f"What was recorded before is safe in {self.folder / INDEX_NAME}: {rows or 'no rows yet'}. "
+                "Free some space there or choose another output.folder, then resume."
+            ) from error
+
+    def _remove_unused(self, index: Index) -> None:
+        """Delete the segments that the index on disk does not refer to, and what a kill left half written."""
+        used = index.segments()
+        for path in (*self._segments.glob("[0-9]*.h5"), *self._segments.glob("*.tmp")):
+            if path.name not in used:
+                path.unlink(missing_ok=True)
+
+
+def _number(segment: str) -> int:
+    return int(Path(segment).stem)
+
+
+def _h5md_groups() -> dict[str, dict[str, object]]:
+    """What H5MD 1.1 asks of a file (nongnu.org/h5md): version, author, creator, the module of units."""
+    return {
+        "h5md": {"version": [1, 1]},
+        "h5md/author": {"name": "unknown"},
+        "h5md/creator": {"name": "simphys", "version": __version__},
+        "h5md/modules/units": {"version": [1, 0]},
+    }

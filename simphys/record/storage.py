@@ -1,0 +1,138 @@
+"""Whole HDF5 files: built in memory, put on disk atomically, with a checksum on every byte that holds data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from simphys.autograd.errors import StorageError
+
+CHUNK_BYTES = 1 << 20
+COMPACT_BYTES = 60_000  # HDF5 keeps up to 64 kB inside the (checksummed) object header
+# The first HDF5 with virtual datasets is also the first whose every metadata block carries a checksum.
+LIBRARY_VERSIONS = ("v110", "v110")
+DAMAGE = (OSError, RuntimeError, KeyError, ValueError)  # what h5py raises on a damaged file
+
+
+def build_file(fill: Callable[[h5py.File], None]) -> bytes:
+    """The bytes of the HDF5 file that `fill` fills; nothing touches a disk."""
+    name = f"in memory {id(fill)}"  # HDF5 refuses two open files of one name
+    with h5py.File(name, "w", driver="core", backing_store=False, libver=LIBRARY_VERSIONS) as file:
+        fill(file)
+        file.flush()
+        return file.id.get_file_image()
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[h5py.File]:
+    """Open for reading. FileNotFoundError: no such file; StorageError: its bytes are not those that were written.
+
+    Through a Python file, as HDF5's own would take locks and quarrel with other open handles of the same file.
+    """
+    try:
+        raw = path.open("rb")
+    except FileNotFoundError:
+        raise FileNotFoundError(path) from None
+    try:
+        with raw, h5py.File(raw, "r") as file:
+            yield file
+    except DAMAGE as error:
+        raise StorageError(
+            f"{path} cannot be read: the file is damaged or is no recording ({error}). "
+            "Restore it from a copy or run again; the other files of the run are not affected."
+        ) from error
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put `content` at `path` such that at any moment either the old or the new file is there, whole.
+
+    Raises OSError (disk full, no permission); the old file is then untouched.
+    """
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename durable; Windows neither needs nor allows it."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def storable(value: object) -> np.ndarray:
+    """`value` as an array that HDF5 stores in place: numbers, booleans, or text of fixed length in UTF-8.
+
+    Text of variable length would lie in HDF5's heap, the one place without a checksum.
+    """
+    array = np.asarray(value)
+    if array.dtype.kind == "U":
+        encoded = np.char.encode(array, "utf-8")
+        return encoded.astype(h5py.string_dtype("utf-8", max(1, encoded.dtype.itemsize)))
+    if array.dtype.kind not in "biufcS":
+        raise TypeError(f"a recording holds numbers, booleans and text, not {array.dtype} ({value!r})")
+    return array
+
+
+def create_dataset(file: h5py.File, path: str, array: np.ndarray, attrs: Mapping[str, object]) -> None:
+    """Store an array from `storable` under a checksum, in chunks of about 1 MiB along its first axis."""
+    dataset: h5py.Dataset
+    if array.ndim == 0 and array.nbytes <= COMPACT_BYTES:
+        compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        compact.set_layout(h5py.h5d.COMPACT)
+        dataset = file.create_dataset(path, data=array, dcpl=compact)
+    elif array.ndim == 0:
+        raise ValueError(f"{path} is a scalar of {array.nbytes} bytes: store it as an array of one element")
+    elif array.size == 0:
+        dataset = file.create_dataset(path, data=array)
+    else:
+        rows = max(1, min(len(array), CHUNK_BYTES // max(1, array.nbytes // len(array))))
+        dataset = file.create_dataset(path, data=array, chunks=(rows, *array.shape[1:]), fletcher32=True)
+    write_attrs(dataset, attrs)
+
+
+def write_attrs(target: h5py.HLObject, attrs: Mapping[str, object]) -> None:
+    for name, value in attrs.items():
+        target.attrs[name] = storable(value)
+
+
+def read_attrs(source: h5py.HLObject) -> dict[str, object]:
+    """Attributes as Python str, int, float and bool, or arrays."""
+    return {name: _as_python(np.asarray(value)) for name, value in source.attrs.items()}
+
+
+def _as_python(array: np.ndarray) -> object:
+    text = decoded(array)
+    return text.item() if text.ndim == 0 else text
+
+
+def decoded(array: np.ndarray) -> np.ndarray:
+    """Stored text back as str; everything else as it is."""
+    return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+
+
+def build_segment(datasets: Mapping[str, np.ndarray], attrs: Mapping[str, Mapping[str, object]] | None = None) -> bytes:
+    """A file with these datasets (path -> array from `storable`), and attributes by the path of the dataset."""
+
+    def fill(file: h5py.File) -> None:
+        for path, array in datasets.items():
+            create_dataset(file, path, array, (attrs or {}).get(path, {}))
+
+    return build_file(fill)
