@@ -38,9 +38,8 @@ def parse_override(text: str) -> Override:
     parts = split_key(name)
     written = written.strip()
     if not equals or parts is None or not written:
-        raise InputError(
-            f"override '{text}'", "must be KEY=VALUE", shown(text), "Write it like material.stiffness=5e3."
-        )
+        remedy = "Write it like material.stiffness=5e3."
+        raise InputError(f"override '{text}'", "must be KEY=VALUE", shown(text), remedy)
     return Override(tuple(parts), _value(text, written), text)
 
 
@@ -50,9 +49,8 @@ def _value(text: str, written: str) -> Any:
     except tomllib.TOMLDecodeError as error:
         if written[0] in "\"'[{":
             problem = str(error).partition(" (at ")[0]
-            raise InputError(
-                f"override '{text}'", "the value must be valid TOML", shown(written), f"{problem}."
-            ) from error
+            who = f"override '{text}'"
+            raise InputError(who, "the value must be valid TOML", shown(written), f"{problem}.") from error
         return written
     return table["value"] if len(table) == 1 else written
 

@@ -14,8 +14,8 @@ from simphys.config.simulators import SIMULATORS
 
 def schema() -> dict[str, Any]:
     """The schema of every scene, whichever its simulator."""
-    adapter: TypeAdapter[Any] = TypeAdapter(Union[tuple(SIMULATORS.values())])  # noqa: UP007 - known at run time only
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **adapter.json_schema()}
+    every_scene: Any = Union[tuple(SIMULATORS.values())]  # noqa: UP007 - the types are known at run time only
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(every_scene).json_schema()}
 
 
 def write_schema(path: str | Path) -> None:

@@ -49,9 +49,9 @@ def validate_sections(model: type[BaseModel], data: Mapping[str, Any]) -> tuple[
             else:
                 valid[name] = field.get_default(call_default_factory=True)
             continue
-        adapter: TypeAdapter[Any] = TypeAdapter(field.annotation)
+        annotation: Any = field.annotation
         try:
-            valid[name] = adapter.validate_python(data[name])
+            valid[name] = TypeAdapter(annotation).validate_python(data[name])
         except ValidationError as error:
             problems += _problems(error, model, name, data)
     return valid, problems
@@ -117,9 +117,9 @@ def _follow(location: Key, data: Any, *, keep_last: bool) -> tuple[Key, object]:
     """pydantic's location without the names of union members that it contains, and the value there."""
     key: Key = ()
     for position, part in enumerate(location):
-        if (isinstance(data, dict) and part in data) or (
-            isinstance(data, list) and isinstance(part, int) and part < len(data)
-        ):
+        is_name = isinstance(data, dict) and part in data
+        is_index = isinstance(data, list) and part in range(len(data))
+        if is_name or is_index:
             data = data[part]
             key = (*key, part)
         elif keep_last and position == len(location) - 1:
