@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,12 @@ class Context:
     _non_differentiable: tuple[Tensor, ...] = ()
     _materialize_grads = True
     _retained: dict[int, Tensor] | None = None
+
+    if TYPE_CHECKING:  # what a Function keeps for itself
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def save_for_backward(self, *values: Tensor | float | None) -> None:
         """Keep Tensors (or plain numbers) for `backward`, with their versions: a later change to one of them is noticed."""

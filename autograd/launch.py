@@ -46,26 +46,33 @@ class Kernel:
             _set(context, index, kind, value, skip)
         self._program.launch_kernel(self._compiled, context)
 
-    def bind(self, *arguments: Any) -> Callable[[], None]:
-        """A launch with these arguments, checked now, repeated later without any argument handling (about 2 us)."""
-        values = self._check(arguments)
-        if not self._direct(values):
-            return lambda: self._kernel(*values)
-        context = self._launchable.make_launch_context()
-        for index, ((kind, _, skip), value) in enumerate(zip(self._arguments, values, strict=True)):
-            _set(context, index, kind, value, skip)
-        launch, compiled = self._program.launch_kernel, self._compiled
+    def bind(self, *arguments: Any) -> Callable[..., None]:
+        """A launch with these arguments, checked now, repeated later without argument handling (about 2 us).
 
-        def launch_bound(keep_alive: Any = values) -> None:
+        Trailing scalars may be left open: `bound = kernel.bind(x, y)`, then `bound(3)`.
+        """
+        values = self._check(arguments, partial=True)
+        if not self._direct(values):
+            return lambda *rest: self._kernel(*values, *rest)
+        context = self._launchable.make_launch_context()
+        for index, ((kind, _, skip), value) in enumerate(zip(self._arguments, values, strict=False)):
+            _set(context, index, kind, value, skip)
+        launch, compiled, first = self._program.launch_kernel, self._compiled, len(values)
+        open_kinds = [kind for kind, _, _ in self._arguments[first:]]
+
+        def launch_bound(*rest: float, keep_alive: Any = values) -> None:
+            for offset, kind in enumerate(open_kinds):
+                _set(context, first + offset, kind, rest[offset], 0)
             launch(compiled, context)
 
         return launch_bound
 
-    def _check(self, arguments: tuple[Any, ...]) -> list[Any]:
-        if len(arguments) != len(self._arguments):
+    def _check(self, arguments: tuple[Any, ...], *, partial: bool = False) -> list[Any]:
+        open_scalars = partial and all(kind != "array" for kind, _, _ in self._arguments[len(arguments) :])
+        if len(arguments) != len(self._arguments) and not open_scalars:
             raise InputError(f"kernel {self.name}", f"it takes {len(self._arguments)} arguments", f"{len(arguments)}", f"Pass {', '.join(self.parameters)}.")
         values = []
-        for name, (kind, dtype, skip), value in zip(self.parameters, self._arguments, arguments, strict=True):
+        for name, (kind, dtype, skip), value in zip(self.parameters, self._arguments, arguments, strict=False):
             if kind == "array":
                 written = name in self.written
                 if isinstance(value, Tensor):
@@ -92,7 +99,7 @@ class Kernel:
         if self._compiled is None:
             primal = self._kernel._primal
             self._program = ti.lang.impl.get_runtime().prog
-            self._launchable = primal.compiled_kernels[primal.ensure_compiled(*values)]
+            self._launchable = primal.compiled_kernels[primal.ensure_compiled(*values, *[0] * (len(self._arguments) - len(values)))]
             self._compiled = self._program.compile_kernel(self._program.config(), self._program.get_device_caps(), self._launchable)
             self._context = self._launchable.make_launch_context()
         return True
@@ -127,24 +134,46 @@ def _set(context: Any, index: int, kind: str, value: Any, skip: int) -> None:
 
 
 def written_parameters(function: Callable[..., None]) -> frozenset[str]:
-    """Parameters that the kernel's source may write: subscripted on the left of an assignment, or handed on whole."""
+    """Parameters that the source may write: subscripted on the left of an assignment, or handed to a function that does.
+
+    What cannot be resolved counts as written: a false alarm is an error message, a missed write a wrong gradient.
+    """
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    names = set(inspect.signature(function).parameters)
+    names = list(inspect.signature(function).parameters)
+    scopes = inspect.getclosurevars(function)
     found: set[str] = set()
     for node in ast.walk(tree):
-        targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
             targets = [part for target in node.targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
         elif isinstance(node, ast.AugAssign | ast.AnnAssign):
             targets = [node.target]
         elif isinstance(node, ast.Call):
-            # A whole array as an argument may be written by the callee; ti.atomic_*(a[i], ...) writes to a.
-            atomic = isinstance(node.func, ast.Attribute) and node.func.attr.startswith("atomic")
-            targets = [arg for arg in node.args if isinstance(arg, ast.Name) or (atomic and isinstance(arg, ast.Subscript))]
-        for target in targets:
-            for part in ast.walk(target):
-                if isinstance(part, ast.Name) and part.id in names:
-                    found.add(part.id)
-                    break
-    scalars = {name for name, a in inspect.get_annotations(function).items() if not hasattr(a, "ndim")}
-    return frozenset(found - scalars)
+            targets = _written_arguments(node, {**scopes.globals, **scopes.nonlocals})
+        else:
+            continue
+        found.update(name for name in map(_base_name, targets) if name in names)
+    return frozenset(found)
+
+
+def _base_name(expression: ast.expr) -> str | None:
+    """`a` of a, a[i], a[i][j] or a[i].x."""
+    while isinstance(expression, ast.Subscript | ast.Attribute):
+        expression = expression.value
+    return expression.id if isinstance(expression, ast.Name) else None
+
+
+def _written_arguments(call: ast.Call, scope: dict[str, Any]) -> list[ast.expr]:
+    """The arguments of a call that the callee may write: whole arrays, and the operand of ti.atomic_*."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr.startswith("atomic"):
+        return call.args[:1]
+    whole = [argument for argument in call.args if isinstance(argument, ast.Name)]
+    try:
+        callee = eval(compile(ast.Expression(call.func), "<callee>", "eval"), scope)
+    except (NameError, AttributeError):
+        return list(whole)
+    source = getattr(callee, "__wrapped__", None)
+    if source is None or not whole:  # a built-in, a type or ti.static: these take values
+        return []
+    written = written_parameters(source)
+    parameters = list(inspect.signature(source).parameters)
+    return [a for a, name in zip(call.args, parameters, strict=False) if isinstance(a, ast.Name) and name in written]

@@ -64,6 +64,7 @@ def init(*, arch: str = "cpu", precision: str = "f64", threads: int = 1) -> Sett
             raise InputError("runtime.init", f"arch, precision and threads are chosen once a process, here {_settings}", repr(wanted), "Start a new process for other settings.")
         return _settings
     _check(wanted)
+    ti.set_logging_level(ti.ERROR)
     ti.init(arch=getattr(ti, arch), default_fp=ti.f64 if precision == "f64" else ti.f32, cpu_max_num_threads=threads, fast_math=True, log_level=ti.ERROR)
     started = str(ti.lang.impl.current_cfg().arch).rsplit(".", 1)[-1]
     if started != arch and not (arch == "cpu" and started in ("x64", "arm64")):

@@ -1,0 +1,263 @@
+"""Kernels of the fused rollout: many stages of the same element functions as in the nested sub-steps, and their adjoint.
+
+A stage is forces, kick, drift (Topology.stages). Small systems, or one thread: the loop over stages lies inside one serial
+kernel, where springs scatter into their nodes. Large systems, and GPUs: each stage is a launch of parallel loops, where
+nodes gather from their springs in the same order, without atomics, so that results do not depend on the thread count.
+"""
+
+import functools
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from ..autograd import kernel
+from ..autograd.runtime import ti
+from . import external, integrate, spring
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """What a compiled rollout does; terms that are zero and adjoints that nobody asked for are left out."""
+
+    real: Any
+    dim: int
+    serial: bool
+    """All stages in one launch, on one thread; else a launch of parallel loops a stage."""
+    damped: bool
+    """Springs have dashpots."""
+    ground: bool
+    """There is a ground."""
+    stiffness: bool = False
+    damping: bool = False
+    rest_length: bool = False
+    """The adjoint of this parameter of the springs is wanted."""
+    nodes: bool = False
+    """Adjoints of mass, drag, gravity and the ground are wanted."""
+    dense: bool = False
+    """The adjoint of the state is given, and kept, at every stage; else only the running one is."""
+
+
+def types(real: Any, dim: int) -> SimpleNamespace:
+    """The annotations of array arguments, flat over stages and nodes."""
+    array = functools.partial(ti.types.ndarray, ndim=1)
+    return SimpleNamespace(
+        vectors=array(dtype=ti.types.vector(dim, real)),
+        reals=array(dtype=real),
+        floors=array(dtype=ti.types.vector(3, real)),
+        pairs=array(dtype=ti.types.vector(2, ti.i32)),
+        ints=array(dtype=ti.i32),
+    )
+
+
+def elements(variant: Variant) -> tuple[SimpleNamespace, SimpleNamespace, SimpleNamespace]:
+    """The element functions of spring, external force and integration."""
+    real, dim = variant.real, variant.dim
+    return (
+        spring.functions(real, dim, variant.damped),
+        external.functions(real, dim, variant.ground),
+        integrate.functions(real, dim),
+    )
+
+
+# fmt: off
+@functools.cache
+def forward_kernel(variant: Variant) -> Any:
+    """From the state at stage `first` to that at stage `last`; x and v hold n entries a stage."""
+    real, serial = variant.real, variant.serial
+    t = types(real, variant.dim)
+    vectors, reals, floors, pairs, ints = t.vectors, t.reals, t.floors, t.pairs, t.ints
+    spring_, external_, integrate_ = elements(variant)
+
+    @ti.func
+    def stage(
+        x: ti.template(), v: ti.template(), k: ti.template(), c: ti.template(), L: ti.template(), ends: ti.template(),
+        start: ti.template(), incidence: ti.template(), a: ti.template(), b: ti.template(), m: ti.template(),
+        g: ti.template(), floor: ti.template(), held: ti.template(), n, S, e, q, now,
+    ):
+        if ti.static(serial):
+            for i in range(n):
+                held[i] = external_.force(x[now + i], v[now + i], m[i], g[0], floor[0])
+        for s in range(S):
+            i, j = ends[s][0], ends[s][1]
+            f = spring_.force(x[now + j] - x[now + i], v[now + j] - v[now + i], k[s], c[s], L[s])
+            if ti.static(serial):
+                held[i] = held[i] + f
+                held[j] = held[j] - f
+            else:
+                held[s] = f
+        for i in range(n):
+            f = held[i]
+            if ti.static(not serial):
+                f = external_.force(x[now + i], v[now + i], m[i], g[0], floor[0])
+                for r in range(start[i], start[i + 1]):
+                    f += (1 - 2 * (incidence[r] & 1)) * held[incidence[r] >> 1]
+            v_new = integrate_.kick(v[now + i], f, a[q * n + i], b[q * n + i])
+            v[now + n + i] = v_new
+            x[now + n + i] = x[now + i] + e * v_new
+
+    @kernel
+    def forward(
+        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32,
+        a: reals, b: reals, m: reals, g: vectors, floor: floors, drifts: reals, stages: ti.i32, held: vectors,
+        first: ti.i32, last: ti.i32,
+    ):
+        if ti.static(serial):
+            ti.loop_config(serialize=True)
+            for j in range(first, last):
+                q = j % stages
+                stage(x, v, k, c, L, ends, start, incidence, a, b, m, g, floor, held, n, S, drifts[q], q, j * n)
+        else:
+            q = first % stages
+            stage(x, v, k, c, L, ends, start, incidence, a, b, m, g, floor, held, n, S, drifts[q], q, first * n)
+
+    return forward
+
+
+@functools.cache
+def adjoint_kernel(variant: Variant) -> Any:
+    """The stages of `forward_kernel` in reverse; adj_x and adj_v hold the adjoint of the state, others accumulate."""
+    real, serial, dense = variant.real, variant.serial, variant.dense
+    t = types(real, variant.dim)
+    vectors, reals, floors, pairs, ints = t.vectors, t.reals, t.floors, t.pairs, t.ints
+    spring_, external_, integrate_ = elements(variant)
+    vec = ti.types.vector(variant.dim, real)
+
+    @ti.func
+    def stage(
+        x: ti.template(), v: ti.template(), k: ti.template(), c: ti.template(), L: ti.template(), ends: ti.template(),
+        start: ti.template(), incidence: ti.template(), a: ti.template(), b: ti.template(), m: ti.template(),
+        g: ti.template(), floor: ti.template(), w: ti.template(), adj_f: ti.template(), held_d: ti.template(),
+        held_u: ti.template(), held_f: ti.template(), adj_x: ti.template(), adj_v: ti.template(), adj_k: ti.template(),
+        adj_c: ti.template(), adj_L: ti.template(), adj_a: ti.template(), adj_b: ti.template(), adj_m: ti.template(),
+        adj_g: ti.template(), adj_floor: ti.template(), n, S, e, q, now,
+    ):
+        # Where the state's adjoint before (old) and after (new) this stage lies: along time, or in one running place.
+        old = now if ti.static(dense) else 0
+        new = now + n if ti.static(dense) else 0
+        for i in range(n):
+            w_i = adj_v[new + i] + e * adj_x[new + i]
+            f = external_.force(x[now + i], v[now + i], m[i], g[0], floor[0])
+            gv, gf, ga, gb = integrate_.adj_kick(v[now + i], f, a[q * n + i], b[q * n + i], w_i)
+            adj_f[i] = gf
+            gx, gv_external, gm, gg, gfloor = external_.adj(x[now + i], v[now + i], m[i], g[0], floor[0], gf)
+            if ti.static(dense):
+                adj_x[old + i] = adj_x[old + i] + adj_x[new + i] + gx
+                adj_v[old + i] = adj_v[old + i] + gv + gv_external
+            else:
+                if ti.static(variant.ground):
+                    adj_x[i] = adj_x[i] + gx
+                adj_v[i] = gv + gv_external
+            if ti.static(variant.nodes):
+                w[i] = w_i
+                adj_a[q * n + i] = adj_a[q * n + i] + ga
+                adj_b[q * n + i] = adj_b[q * n + i] + gb
+                adj_m[i] = adj_m[i] + gm
+                adj_g[i] = adj_g[i] + gg
+                adj_floor[i] = adj_floor[i] + gfloor
+        for s in range(S):
+            i, j = ends[s][0], ends[s][1]
+            d, u = x[now + j] - x[now + i], v[now + j] - v[now + i]
+            gd, gu, gk, gc, gL = spring_.adj(d, u, k[s], c[s], L[s], adj_f[i] - adj_f[j])
+            if ti.static(variant.stiffness):
+                adj_k[s] = adj_k[s] + gk
+            if ti.static(variant.damping):
+                adj_c[s] = adj_c[s] + gc
+            if ti.static(variant.rest_length):
+                adj_L[s] = adj_L[s] + gL
+            if ti.static(serial):  # d = x_j - x_i: end i takes the negative
+                adj_x[old + i] = adj_x[old + i] - gd
+                adj_x[old + j] = adj_x[old + j] + gd
+                if ti.static(variant.damped):
+                    adj_v[old + i] = adj_v[old + i] - gu
+                    adj_v[old + j] = adj_v[old + j] + gu
+                if ti.static(variant.nodes):
+                    f = spring_.force(d, u, k[s], c[s], L[s])
+                    adj_b[q * n + i] = adj_b[q * n + i] + f.dot(w[i])
+                    adj_b[q * n + j] = adj_b[q * n + j] - f.dot(w[j])
+            else:
+                held_d[s] = gd
+                if ti.static(variant.damped):
+                    held_u[s] = gu
+                if ti.static(variant.nodes):
+                    held_f[s] = spring_.force(d, u, k[s], c[s], L[s])
+        if ti.static(not serial):
+            for i in range(n):
+                gx, gv, f = vec(0.0), vec(0.0), vec(0.0)
+                for r in range(start[i], start[i + 1]):
+                    sign, s = 2 * (incidence[r] & 1) - 1, incidence[r] >> 1
+                    gx += sign * held_d[s]
+                    if ti.static(variant.damped):
+                        gv += sign * held_u[s]
+                    if ti.static(variant.nodes):
+                        f -= sign * held_f[s]
+                adj_x[old + i] = adj_x[old + i] + gx
+                if ti.static(variant.damped):
+                    adj_v[old + i] = adj_v[old + i] + gv
+                if ti.static(variant.nodes):
+                    adj_b[q * n + i] = adj_b[q * n + i] + f.dot(w[i])
+
+    @kernel
+    def adjoint(
+        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32,
+        a: reals, b: reals, m: reals, g: vectors, floor: floors, drifts: reals, stages: ti.i32,
+        w: vectors, adj_f: vectors, held_d: vectors, held_u: vectors, held_f: vectors, adj_x: vectors, adj_v: vectors,
+        adj_k: reals, adj_c: reals, adj_L: reals, adj_a: reals, adj_b: reals, adj_m: reals, adj_g: vectors, adj_floor: floors,
+        first: ti.i32, last: ti.i32,
+    ):
+        if ti.static(serial):
+            ti.loop_config(serialize=True)
+            for r in range(last - first):
+                j = last - 1 - r
+                q = j % stages
+                stage(
+                    x, v, k, c, L, ends, start, incidence, a, b, m, g, floor, w, adj_f, held_d, held_u, held_f, adj_x, adj_v,
+                    adj_k, adj_c, adj_L, adj_a, adj_b, adj_m, adj_g, adj_floor, n, S, drifts[q], q, j * n,
+                )
+        else:
+            q = first % stages
+            stage(
+                x, v, k, c, L, ends, start, incidence, a, b, m, g, floor, w, adj_f, held_d, held_u, held_f, adj_x, adj_v,
+                adj_k, adj_c, adj_L, adj_a, adj_b, adj_m, adj_g, adj_floor, n, S, drifts[q], q, first * n,
+            )
+
+    return adjoint
+
+
+@functools.cache
+def tangent_kernel(variant: Variant) -> Any:
+    """Tangents dx, dv of all stages along a rollout, serial; dx and dv hold the start's tangent in their first n entries."""
+    real = variant.real
+    t = types(real, variant.dim)
+    vectors, reals, floors, pairs, ints = t.vectors, t.reals, t.floors, t.pairs, t.ints
+    spring_, external_, integrate_ = elements(variant)
+
+    @kernel
+    def tangent(
+        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32,
+        a: reals, b: reals, m: reals, g: vectors, floor: floors, drifts: reals, stages: ti.i32,
+        f: vectors, df: vectors, dx: vectors, dv: vectors, dk: reals, dc: reals, dL: reals, da: reals, db: reals, dm: reals,
+        dg: vectors, dfloor: floors, last: ti.i32,
+    ):
+        ti.loop_config(serialize=True)
+        for j in range(last):
+            q, now = j % stages, j * n
+            for i in range(n):
+                x_i, v_i, dx_i, dv_i = x[now + i], v[now + i], dx[now + i], dv[now + i]
+                f[i] = external_.force(x_i, v_i, m[i], g[0], floor[0])
+                df[i] = external_.jvp(x_i, v_i, m[i], g[0], floor[0], dx_i, dv_i, dm[i], dg[0], dfloor[0])
+            for s in range(S):
+                h, i = now + ends[s][0], now + ends[s][1]
+                d, u, dd, du = x[i] - x[h], v[i] - v[h], dx[i] - dx[h], dv[i] - dv[h]
+                force = spring_.force(d, u, k[s], c[s], L[s])
+                dforce = spring_.jvp(d, u, k[s], c[s], L[s], dd, du, dk[s], dc[s], dL[s])
+                f[ends[s][0]] = f[ends[s][0]] + force
+                f[ends[s][1]] = f[ends[s][1]] - force
+                df[ends[s][0]] = df[ends[s][0]] + dforce
+                df[ends[s][1]] = df[ends[s][1]] - dforce
+            for i in range(n):
+                y = q * n + i
+                dv_new = integrate_.jvp_kick(v[now + i], f[i], a[y], b[y], dv[now + i], df[i], da[y], db[y])
+                dv[now + n + i] = dv_new
+                dx[now + n + i] = dx[now + i] + drifts[q] * dv_new
+
+    return tangent

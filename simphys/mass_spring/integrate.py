@@ -1,0 +1,146 @@
+"""Integration: kick the velocity by a force over h, then drift the position by the new velocity over e.
+
+    v' = a v + b f,   a = exp(-drag h),   b = h / m      (a = b = 0 for a pinned node)
+    x' = x + e v'
+
+h and e [s] are the lengths of kick and drift of one stage (see Topology.stages). Adjoint, with w = adj_v' + e adj_x':
+
+    adj_x = adj_x'     adj_v = a w     adj_f = b w     adj_drag = -h a v.w     adj_m = -(b/m) f.w
+
+Source: symplectic Euler and velocity Verlet, Hairer, Lubich and Wanner 2003; the drag is integrated exactly.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..autograd import Context, Function, Tensor, kernel, runtime
+from ..autograd.runtime import ti
+from .external import NODE_US
+from .model import Topology
+
+
+@functools.cache
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """The element functions for nodes in `dim` dimensions."""
+    vec = ti.types.vector(dim, real)
+
+    @ti.func
+    def coefficients(drag: real, m: real, h: real, free: real):
+        return free * ti.exp(-drag * h), free * h / m
+
+    @ti.func
+    def adj_coefficients(drag: real, m: real, h: real, free: real, adj_a: real, adj_b: real):
+        return -h * free * ti.exp(-drag * h) * adj_a, -free * h / (m * m) * adj_b
+
+    @ti.func
+    def jvp_coefficients(drag: real, m: real, h: real, free: real, ddrag: real, dm: real):
+        return -h * free * ti.exp(-drag * h) * ddrag, -free * h / (m * m) * dm
+
+    @ti.func
+    def kick(v: vec, f: vec, a: real, b: real) -> vec:
+        return a * v + b * f
+
+    @ti.func
+    def adj_kick(v: vec, f: vec, a: real, b: real, w: vec):
+        return a * w, b * w, v.dot(w), f.dot(w)
+
+    @ti.func
+    def jvp_kick(v: vec, f: vec, a: real, b: real, dv: vec, df: vec, da: real, db: real) -> vec:
+        return da * v + a * dv + db * f + b * df
+
+    return SimpleNamespace(
+        coefficients=coefficients, adj_coefficients=adj_coefficients, jvp_coefficients=jvp_coefficients,
+        kick=kick, adj_kick=adj_kick, jvp_kick=jvp_kick,
+    )  # fmt: skip
+
+
+@functools.cache
+def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
+    """The loops of the nested sub-step over nodes."""
+    vec = ti.types.vector(dim, real)
+    f = functions(real, dim)
+    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
+
+    @kernel
+    def forward(
+        x: vectors, v: vectors, force: vectors, m: reals, drag: reals, free: reals, h: real, e: real, n: ti.i32,
+        x_new: vectors, v_new: vectors,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            a, b = f.coefficients(drag[i], m[i], h, free[i])
+            v_new[i] = f.kick(v[i], force[i], a, b)
+            x_new[i] = x[i] + e * v_new[i]
+
+    @kernel
+    def adjoint(
+        v: vectors, force: vectors, m: reals, drag: reals, free: reals, h: real, e: real, n: ti.i32,
+        adj_x_new: vectors, adj_v_new: vectors, adj_v: vectors, adj_force: vectors, adj_m: reals, adj_drag: reals,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            a, b = f.coefficients(drag[i], m[i], h, free[i])
+            gv, gf, ga, gb = f.adj_kick(v[i], force[i], a, b, adj_v_new[i] + e * adj_x_new[i])
+            gdrag, gm = f.adj_coefficients(drag[i], m[i], h, free[i], ga, gb)
+            adj_v[i] = gv
+            adj_force[i] = gf
+            adj_m[i] = gm
+            adj_drag[i] = gdrag
+
+    @kernel
+    def tangent(
+        v: vectors, force: vectors, m: reals, drag: reals, free: reals, h: real, e: real, n: ti.i32,
+        dx: vectors, dv: vectors, dforce: vectors, dm: reals, ddrag: reals, dx_new: vectors, dv_new: vectors,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            a, b = f.coefficients(drag[i], m[i], h, free[i])
+            da, db = f.jvp_coefficients(drag[i], m[i], h, free[i], ddrag[i], dm[i])
+            dv_new[i] = f.jvp_kick(v[i], force[i], a, b, dv[i], dforce[i], da, db)
+            dx_new[i] = dx[i] + e * dv_new[i]
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+
+
+class Integrate(Function):
+    """New position and velocity, both [n, dim], after one stage (kick, drift) under `force` [n, dim].
+
+    Saved: velocity, force, mass [n], drag [n]. Pinned nodes stay, with velocity 0.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Context, topology: Topology, stage: tuple[float, float],
+        position: Tensor, velocity: Tensor, force: Tensor, mass: Tensor, drag: Tensor,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        ctx.topology, ctx.lengths = topology, (*stage, topology.nodes)
+        ctx.save_for_backward(velocity, force, mass, drag)
+        x_new, v_new = np.empty_like(position.data), np.empty_like(velocity.data)
+        _kernels(topology).forward(position, velocity, force, mass, drag, topology.free, *ctx.lengths, x_new, v_new)
+        return x_new, v_new
+
+    @staticmethod
+    def backward(ctx: Context, adj_x_new: Tensor, adj_v_new: Tensor) -> tuple[Any, ...]:
+        topology: Topology = ctx.topology
+        velocity, force, mass, drag = ctx.saved_tensors
+        adj_v, adj_force, adj_m, adj_drag = (np.empty_like(value.data) for value in ctx.saved_tensors)
+        _kernels(topology).adjoint(
+            velocity, force, mass, drag, topology.free, *ctx.lengths, adj_x_new, adj_v_new, adj_v, adj_force, adj_m, adj_drag
+        )
+        return None, None, adj_x_new, adj_v, adj_force, adj_m, adj_drag
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, __: None, dx: Any, *tangents: Any) -> tuple[Any, Any]:
+        topology: Topology = ctx.topology
+        given = [np.zeros_like(s.data) if d is None else d for d, s in zip(tangents, ctx.saved_tensors, strict=True)]
+        dx = np.zeros_like(given[0]) if dx is None else dx
+        dx_new, dv_new = np.empty_like(dx), np.empty_like(dx)
+        _kernels(topology).tangent(*ctx.saved_tensors, topology.free, *ctx.lengths, dx, *given, dx_new, dv_new)
+        return dx_new, dv_new
+
+
+def _kernels(topology: Topology) -> SimpleNamespace:
+    return kernels(runtime.real(), topology.dim, runtime.parallel(NODE_US * topology.nodes))

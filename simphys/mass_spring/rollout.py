@@ -1,0 +1,234 @@
+"""`Rollout`: the whole horizon as one node of the graph; the fused step is a rollout of one step."""
+
+import functools
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..autograd import Context, Function, Tensor, kernel, runtime
+from ..autograd.runtime import ti
+from . import fused, integrate
+from .external import NODE_US, pack
+from .model import Params, State, Topology
+from .spring import SPRING_US
+
+Array = np.ndarray[Any, Any]
+
+
+class StateAdjoint:
+    """Receives, at backward, the gradient of the loss with respect to the state at every step."""
+
+    position: Array
+    """[steps + 1, n, dim]."""
+    velocity: Array
+    """[steps + 1, n, dim]."""
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The states of a rollout, part of the graph."""
+
+    position: Tensor
+    """[steps + 1, n, dim]."""
+    velocity: Tensor
+    """[steps + 1, n, dim]."""
+    final: State
+    """The last state; a loss of it alone costs less memory than one of position[-1]."""
+    adjoint: StateAdjoint | None = None
+    """Filled by backward if the rollout was asked to keep it."""
+
+
+def rollout(topology: Topology, params: Params, state: State, *, steps: int, keep_adjoint: bool = False) -> Trajectory:
+    """Advance `state` by `steps` steps as one node of the graph.
+
+    With `keep_adjoint`, backward also stores the gradient with respect to the state along time.
+    """
+    adjoint = StateAdjoint() if keep_adjoint else None
+    position, velocity, last_position, last_velocity = Rollout.apply(
+        topology, steps, adjoint, state.position, state.velocity, *params.tensors()
+    )
+    return Trajectory(position, velocity, State(last_position, last_velocity), adjoint)
+
+
+def step(topology: Topology, params: Params, state: State) -> State:
+    """The fused step: the same as `step.step`, as one node of the graph."""
+    return rollout(topology, params, state, steps=1).final
+
+
+@functools.cache
+def _coefficient_kernels(real: Any) -> SimpleNamespace:
+    """Kick coefficients of all nodes at one stage, from drag and mass, and their adjoint and tangent."""
+    reals = ti.types.ndarray(dtype=real, ndim=1)
+    f = integrate.functions(real, 1)
+
+    @kernel
+    def forward(drag: reals, m: reals, free: reals, h: real, n: ti.i32, a: reals, b: reals):
+        for i in range(n):
+            a[i], b[i] = f.coefficients(drag[i], m[i], h, free[i])
+
+    @kernel
+    def adjoint(drag: reals, m: reals, free: reals, h: real, n: ti.i32, adj_a: reals, adj_b: reals, adj_drag: reals, adj_m: reals):  # fmt: skip
+        for i in range(n):
+            gdrag, gm = f.adj_coefficients(drag[i], m[i], h, free[i], adj_a[i], adj_b[i])
+            adj_drag[i] = adj_drag[i] + gdrag
+            adj_m[i] = adj_m[i] + gm
+
+    @kernel
+    def tangent(drag: reals, m: reals, free: reals, h: real, n: ti.i32, ddrag: reals, dm: reals, da: reals, db: reals):
+        for i in range(n):
+            da[i], db[i] = f.jvp_coefficients(drag[i], m[i], h, free[i], ddrag[i], dm[i])
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+
+
+class Rollout(Function):
+    """Position and velocity at all steps [steps + 1, n, dim], and at the last [n, dim].
+
+    Saved: the parameters and the states of all stages, which are the results where a step is one stage.
+    """
+
+    @staticmethod
+    def forward(ctx: Context, topology: Topology, steps: int, adjoint: StateAdjoint | None, *inputs: Tensor) -> tuple[Any, ...]:  # fmt: skip
+        position, velocity, *params = inputs
+        ctx.topology, ctx.adjoint, ctx.stages = topology, adjoint, len(topology.stages)
+        ctx.last = steps * ctx.stages
+        ctx.set_materialize_grads(False)
+        damped, ground = bool(params[1].data.any()), bool(params[7].data.any())
+        ctx.variant = fused.Variant(
+            real=runtime.real(), dim=topology.dim, serial=not runtime.parallel(SPRING_US * topology.springs + NODE_US * topology.nodes),
+            damped=damped or ctx.needs_input_grad[6], ground=ground or ctx.needs_input_grad[12],
+        )  # fmt: skip
+        shape = (ctx.last + 1, topology.nodes, topology.dim)
+        x, v = np.empty(shape, position.dtype), np.empty(shape, position.dtype)
+        x[0], v[0] = position.data, velocity.data
+        ctx.coefficients = _coefficients(topology, *params[3:5])
+        held = runtime.device_array((max(topology.springs, topology.nodes),), components=topology.dim)
+        x_, v_ = _flat(x), _flat(v)
+        launch = fused.forward_kernel(ctx.variant).bind(x_, v_, *_arguments(ctx, params), held)
+        for first, last in _launches(ctx):
+            launch(first, last)
+        x, v = runtime.to_host(x_).reshape(shape), runtime.to_host(v_).reshape(shape)
+        x_stages, v_stages = Tensor(x), Tensor(v)
+        ctx.save_for_backward(*params, x_stages, v_stages)
+        if ctx.stages > 1:
+            return x[:: ctx.stages].copy(), v[:: ctx.stages].copy(), x[-1].copy(), v[-1].copy()
+        return x_stages, v_stages, x[-1].copy(), v[-1].copy()
+
+    @staticmethod
+    def backward(ctx: Context, adj_x: Tensor | None, adj_v: Tensor | None, adj_x_last: Tensor | None, adj_v_last: Tensor | None) -> tuple[Any, ...]:  # fmt: skip
+        topology: Topology = ctx.topology
+        *params, x, v = ctx.saved_tensors
+        n, S, dim, needs = topology.nodes, topology.springs, topology.dim, ctx.needs_input_grad
+        dense = adj_x is not None or adj_v is not None or ctx.adjoint is not None
+        variant = fused.Variant(**{
+            **vars(ctx.variant), "dense": dense, "nodes": any(needs[8:]),
+            "stiffness": needs[5], "damping": needs[6], "rest_length": needs[7],
+        })  # fmt: skip
+        gx, gv = _seeds(ctx, adj_x, adj_x_last, dense), _seeds(ctx, adj_v, adj_v_last, dense)
+        device = {name: runtime.to_device(value, vector=value.ndim > 1) for name, value in _accumulators(ctx, variant).items()}
+        gx_, gv_ = _flat(gx), _flat(gv)
+        work = [runtime.device_array((size,), components=dim) for size in (n, n, *(1 if variant.serial else S,) * 3)]
+        launch = fused.adjoint_kernel(variant).bind(_flat(x.data), _flat(v.data), *_arguments(ctx, params), *work, gx_, gv_, *device.values())  # fmt: skip
+        for first, last in reversed(_launches(ctx)):
+            launch(first, last)
+        gx, gv = runtime.to_host(gx_).reshape(gx.shape), runtime.to_host(gv_).reshape(gv.shape)
+        grads = {name: runtime.to_host(value) for name, value in device.items()}
+        if ctx.adjoint is not None:
+            ctx.adjoint.position, ctx.adjoint.velocity = gx[:: ctx.stages], gv[:: ctx.stages]
+        adj_drag = np.zeros(n, x.dtype)
+        if variant.nodes:
+            _adj_coefficients(topology, *params[3:5], grads["a"], grads["b"], adj_drag, grads["m"])
+        return (
+            None, None, None, gx[0].copy(), gv[0].copy(), grads["k"], grads["c"], grads["L"], grads["m"], adj_drag,
+            grads["g"].sum(axis=0), *grads["floor"].sum(axis=0),
+        )  # fmt: skip
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, __: None, ___: None, *tangents: Any) -> tuple[Any, ...]:
+        topology: Topology = ctx.topology
+        *params, x, v = ctx.saved_tensors
+        dx, dv = np.zeros_like(x.data), np.zeros_like(v.data)
+        for target, given in zip((dx, dv), tangents[:2], strict=True):
+            if given is not None:
+                target[0] = given
+        dk, dc, dL, dm, ddrag, dg, *dfloor = (np.zeros_like(p.data) if d is None else d for d, p in zip(tangents[2:], params, strict=True))
+        da, db = (np.empty(ctx.stages * topology.nodes, x.dtype) for _ in range(2))
+        for (h, _), rows in zip(topology.stages, _rows(topology), strict=True):
+            _coefficient_kernels(runtime.real()).tangent(params[4], params[3], topology.free, h, topology.nodes, ddrag, dm, da[rows], db[rows])
+        f, df = (np.empty((topology.nodes, topology.dim), x.dtype) for _ in range(2))
+        variant = fused.Variant(**{**vars(ctx.variant), "damped": True, "ground": True, "serial": True})
+        fused.tangent_kernel(variant)(
+            _host(x.data), _host(v.data), *_arguments(ctx, params), f, df, _host(dx), _host(dv), dk, dc, dL, da, db, dm, dg[None], pack(*dfloor), ctx.last
+        )
+        s = ctx.stages
+        return dx[::s].copy(), dv[::s].copy(), dx[-1].copy(), dv[-1].copy()
+
+
+def _host(array: Array) -> Array:
+    """[stages, n, dim] as the flat array of vectors that kernels take."""
+    return array.reshape(-1, array.shape[-1])
+
+
+def _flat(array: Array) -> Any:
+    return runtime.to_device(_host(array), vector=True)
+
+
+def _rows(topology: Topology) -> list[slice]:
+    n = topology.nodes
+    return [slice(q * n, (q + 1) * n) for q in range(len(topology.stages))]
+
+
+def _coefficients(topology: Topology, mass: Tensor, drag: Tensor) -> tuple[Array, Array]:
+    """Kick coefficients a, b of all stages, [stages * n]."""
+    a, b = (np.empty(len(topology.stages) * topology.nodes, mass.dtype) for _ in range(2))
+    for (h, _), rows in zip(topology.stages, _rows(topology), strict=True):
+        _coefficient_kernels(runtime.real()).forward(drag, mass, topology.free, h, topology.nodes, a[rows], b[rows])
+    return a, b
+
+
+def _adj_coefficients(topology: Topology, mass: Tensor, drag: Tensor, adj_a: Array, adj_b: Array, adj_drag: Array, adj_m: Array) -> None:  # fmt: skip
+    for (h, _), rows in zip(topology.stages, _rows(topology), strict=True):
+        _coefficient_kernels(runtime.real()).adjoint(
+            drag, mass, topology.free, h, topology.nodes, adj_a[rows], adj_b[rows], adj_drag, adj_m
+        )
+
+
+def _arguments(ctx: Context, params: list[Tensor]) -> list[Any]:
+    """The arguments that forward, adjoint and tangent kernels share, behind x and v."""
+    k, c, L, m, _, g, *ground = (p.data for p in params)
+    topology: Topology = ctx.topology
+    ends, start, incidence, n, S = topology.lists
+    drifts = np.array([e for _, e in topology.stages], k.dtype)
+    put = runtime.to_device
+    return [
+        put(k), put(c), put(L), put(ends, vector=True), put(start), put(incidence), n, S,
+        *map(put, ctx.coefficients), put(m), put(g[None], vector=True), put(pack(*ground), vector=True), put(drifts), ctx.stages,
+    ]  # fmt: skip
+
+
+def _launches(ctx: Context) -> list[tuple[int, int]]:
+    """Stage intervals of the launches: the whole horizon, or one stage each."""
+    return [(0, ctx.last)] if ctx.variant.serial else [(j, j + 1) for j in range(ctx.last)]
+
+
+def _seeds(ctx: Context, along: Tensor | None, last: Tensor | None, dense: bool) -> Array:
+    """The given adjoint of the state: at every stage, or at the last one only."""
+    topology: Topology = ctx.topology
+    seeds = np.zeros(((ctx.last if dense else 0) + 1, topology.nodes, topology.dim), runtime.real_dtype())
+    if along is not None:
+        seeds[:: ctx.stages] = along.data
+    if last is not None:
+        seeds[-1] += last.data
+    return seeds
+
+
+def _accumulators(ctx: Context, variant: fused.Variant) -> dict[str, Array]:
+    """Zeroed adjoints of the parameters, one entry a spring or a node; the order is that of the kernel's arguments."""
+    n, S, dim = ctx.topology.nodes, ctx.topology.springs, ctx.topology.dim
+    zeros = functools.partial(np.zeros, dtype=runtime.real_dtype())
+    return {
+        "k": zeros(S), "c": zeros(S), "L": zeros(S), "a": zeros(ctx.stages * n), "b": zeros(ctx.stages * n), "m": zeros(n),
+        "g": zeros((n, dim)), "floor": zeros((n, 3)),
+    }  # fmt: skip

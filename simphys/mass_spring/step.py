@@ -1,0 +1,23 @@
+"""The nested step: one node of the graph for each sub-step. Read this first."""
+
+from __future__ import annotations
+
+from .external import ExternalForce
+from .integrate import Integrate
+from .model import Params, State, Topology
+from .spring import SpringForce
+
+
+def step(topology: Topology, params: Params, state: State) -> State:
+    """Advance `state` by one time step of the topology's integrator."""
+    position, velocity = state.position, state.velocity
+    for stage in topology.stages:
+        spring_force = SpringForce.apply(topology, position, velocity, params.stiffness, params.damping, params.rest_length)
+        external_force = ExternalForce.apply(
+            topology, position, velocity, params.mass, params.gravity,
+            params.ground_height, params.ground_stiffness, params.ground_friction,
+        )  # fmt: skip
+        position, velocity = Integrate.apply(
+            topology, stage, position, velocity, spring_force + external_force, params.mass, params.drag
+        )
+    return State(position, velocity)
