@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,18 @@ from .tensor import Tensor
 
 Seed = Tensor | npt.ArrayLike | None
 Adjoints = list[Tensor | None]
+Key = tuple[int, int]
+"""Where a Tensor comes from: (sequence of its node, output index)."""
+
+_FREED = (
+    "backward through {} a second time: its saved state was freed by the first. "
+    "Pass retain_graph=True to the first backward, or run forward again."
+)
 
 
 def backward(outputs: Sequence[Tensor], seeds: Sequence[Seed] | None = None, *, retain_graph: bool = False) -> None:
     """Add to `.grad` of all leaves the gradient of sum(seed * output). See `Tensor.backward`."""
-    _traverse(outputs, seeds or (None,) * len(outputs), retain_graph, {})
+    _traverse(outputs, seeds or (None,) * len(outputs), retain_graph)
 
 
 def grad(
@@ -36,14 +44,45 @@ def grad(
     """
     outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    wanted: dict[tuple[int, int], Tensor | None] = {}
-    keys = []
-    for tensor in inputs:
-        node = leaf_node(tensor) if tensor.grad_fn is None else tensor.grad_fn
-        keys.append((node.sequence, tensor.output_index))
-        wanted[keys[-1]] = None
-    _traverse(outputs, seeds or (None,) * len(outputs), retain_graph, wanted)
+    keys = [origin(tensor) for tensor in inputs]
+    wanted: dict[Key, Tensor | None] = dict.fromkeys(keys)
+    needed = {node.sequence for node in between(outputs, wanted)} if wanted else set()
+    _traverse(outputs, seeds or (None,) * len(outputs), retain_graph, wanted, needed)
     return tuple([wanted[key] for key in keys])
+
+
+def origin(tensor: Tensor) -> Key:
+    """Where a Tensor that requires a gradient comes from."""
+    return _node(tensor).sequence, tensor.output_index
+
+
+def ancestors(outputs: Sequence[Tensor], *, since: float = -math.inf) -> list[Context]:
+    """The nodes made at sequence `since` or later that the outputs depend on, oldest first (leaves before all)."""
+    found: dict[int, Context] = {}
+    waiting = [_node(output) for output in outputs if output.requires_grad]
+    while waiting:
+        node = waiting.pop()
+        if node.sequence >= since and node.sequence not in found:
+            if node.freed:
+                raise GraphError(_FREED.format(node.name()))
+            found[node.sequence] = node
+            waiting.extend([edge[0] for edge in node.edges if edge is not None])
+    return [found[sequence] for sequence in sorted(found)]
+
+
+def between(outputs: Sequence[Tensor], sources: Collection[Key]) -> list[Context]:
+    """The nodes on the paths from `sources` to the outputs, oldest first."""
+    reached = set(sources)
+    nodes = []
+    for node in ancestors(outputs, since=min(reached)[0]):  # an older node cannot depend on a source
+        if any([edge is not None and (edge[0].sequence, edge[1]) in reached for edge in node.edges]):
+            reached.update([(node.sequence, index) for index in range(len(node.outputs))])
+            nodes.append(node)
+    return nodes
+
+
+def _node(tensor: Tensor) -> Context:
+    return leaf_node(tensor) if tensor.grad_fn is None else tensor.grad_fn
 
 
 def _seed(output: Tensor, seed: Seed) -> Tensor:
@@ -57,27 +96,27 @@ def _seed(output: Tensor, seed: Seed) -> Tensor:
     return Tensor(array)
 
 
-def _traverse(outputs: Sequence[Tensor], seeds: Sequence[Seed], retain_graph: bool, wanted: dict[tuple[int, int], Tensor | None]) -> None:
-    """Visit nodes youngest first, which is a topological order; `wanted` (if any) collects instead of the leaves."""
+def _traverse(outputs: Sequence[Tensor], seeds: Sequence[Seed], retain_graph: bool, wanted: dict[Key, Tensor | None] | None = None, needed: Container[int] = ()) -> None:
+    """Visit nodes youngest first, which is a topological order; with `wanted` only `needed` ones, and no leaf is touched."""
     pending: dict[int, tuple[Context, Adjoints]] = {}
     heap: list[int] = []
     for output, seed in zip(outputs, seeds, strict=True):
         if not output.requires_grad:
             raise InputError("backward", "the result must depend on a tensor that requires a gradient", repr(output), "Set requires_grad=True on a leaf, and do not compute under no_grad().")
-        node = leaf_node(output) if output.grad_fn is None else output.grad_fn
-        _receive(pending, heap, node, output.output_index, _seed(output, seed))
+        _receive(pending, heap, _node(output), output.output_index, _seed(output, seed))
     recording = switch.enabled
     switch.enabled = False
     try:
         while heap:
             node, adjoints = pending.pop(-heapq.heappop(heap))
-            if wanted:
+            if wanted is not None:
                 for index, adjoint in enumerate(adjoints):
                     if (node.sequence, index) in wanted:
                         wanted[node.sequence, index] = adjoint
-            if node.function is AccumulateGrad:
-                if not wanted:
-                    _accumulate(node.variable, adjoints[0])  # type: ignore[attr-defined]
+                if node.sequence not in needed:
+                    continue
+            elif node.function is AccumulateGrad:
+                _accumulate(node.variable, adjoints[0])
                 continue
             if node._retained:
                 for index, tensor in node._retained.items():
@@ -96,7 +135,7 @@ def _receive(pending: dict[int, tuple[Context, Adjoints]], heap: list[int], node
     entry = pending.get(node.sequence)
     if entry is None:
         if node.freed:
-            raise GraphError(f"backward through {node.name()} a second time: its saved state was freed by the first. Pass retain_graph=True to the first backward, or run forward again.")
+            raise GraphError(_FREED.format(node.name()))
         adjoints: Adjoints = [None] * len(node.outputs)
         adjoints[index] = adjoint
         pending[node.sequence] = (node, adjoints)
