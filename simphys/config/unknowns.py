@@ -89,6 +89,9 @@ def _entry_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[
             whole = f"{name} has the shape {list(shape)}, counted from 0"
             remedy = f"Give indices below {shape[0]}" + (f", or pairs below {list(shape)}." if len(shape) > 1 else ".")
             problems.append(Problem(key=(*key, "entries", position), constraint=whole, found=entry, remedy=remedy))
+    if not problems and len(set(indices := flat_entries(unknown, shape).tolist())) < len(indices):
+        once, remedy = "an entry is listed once", "Take the repeated ones out."
+        problems.append(Problem(key=(*key, "entries"), constraint=once, found=unknown.entries, remedy=remedy))
     return problems
 
 
