@@ -1,0 +1,128 @@
+"""A measurement is read as it stands in its file, or refused with the place, the reason and the remedy."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from simphys.autograd.errors import InputError
+from simphys.observe import Channel, read
+
+SHARED = Path(os.environ.get("SIMPHYS_DATA") or Path(__file__).parents[2] / "shared" / "data")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A channel of a scene file."""
+
+    column: int | str
+    field: str = "position"
+    node: int = 0
+    axis: int = 0
+    unit: str = "px"
+    sigma: float = 0.5
+    weights: int | str | None = None
+
+
+X = Section(1)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "seen.txt"
+
+
+def error(
+    file: Path,
+    *channels: Section,
+    text: str,
+    time: int | str = 0,
+    missing: Literal["error", "skip"] = "error",
+) -> str:
+    file.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read(file, time=time, channels=channels or (X,), missing=missing)
+    assert str(file) in str(caught.value)
+    return str(caught.value).replace(str(file), "FILE")
+
+
+def test_times_values_weights_and_channels_are_read(file: Path) -> None:
+    file.write_text("% t x y\n0 1 4\n0.1 2 5\n0.35 3 6\n")
+    seen = read(file, time=0, channels=[Section(2, "velocity", 1, 2, "m/s"), Section(1, sigma=2.0)])
+    assert seen.times.tolist() == [0.0, 0.1, 0.35]
+    assert seen.values.tolist() == [[4.0, 1.0], [5.0, 2.0], [6.0, 3.0]]
+    assert seen.weights.tolist() == [[4.0, 0.25]] * 3
+    assert seen.channels == (
+        Channel("velocity[1, 2]", "velocity", 1, 2, "m/s"),
+        Channel("position[0, 0]", "position", 0, 0, "px"),
+    )
+    assert seen.file == file
+
+
+def test_a_column_of_weights_multiplies(file: Path) -> None:
+    file.write_text("0 1 1\n1 2 0\n2 3 0.5\n")
+    seen = read(file, time=0, channels=[Section(1, weights=2)])
+    assert seen.weights[:, 0].tolist() == [4.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("cell", ["nan", "NaN", "", " ", "NA"])
+def test_a_missing_sample_is_an_error_unless_it_may_be_skipped(file: Path, cell: str) -> None:
+    text = f"t,x,y\n0,1,2\n1,{cell},3\n2,5,6\n"
+    message = error(file, Section("y"), Section("x"), text=text, time="t")
+    assert message == (
+        "FILE, line 3, column 'x': samples must not be missing; found no value or NaN. "
+        'Set observations.missing="skip" to give missing samples no weight.'
+    )
+    seen = read(file, time="t", channels=[Section("y"), Section("x")], missing="skip")
+    assert seen.values.tolist() == [[2.0, 1.0], [3.0, 0.0], [6.0, 5.0]]
+    assert seen.weights.tolist() == [[4.0, 4.0], [4.0, 0.0], [4.0, 4.0]]
+
+
+def test_a_missing_weight_is_a_missing_sample(file: Path) -> None:
+    message = error(file, Section(1, weights=2), text="0,1,1\n1,2,\n")
+    assert message.startswith("FILE, line 2, column 2: samples must not be missing")
+    seen = read(file, time=0, channels=[Section(1, weights=2)], missing="skip")
+    assert seen.weights[:, 0].tolist() == [4.0, 0.0]
+
+
+def test_a_missing_time_is_an_error_in_any_case(file: Path) -> None:
+    message = error(file, text="0,1\n,2\n", missing="skip")
+    assert message.startswith("FILE, line 2, column 0: every sample must have a time; found none. ")
+
+
+def test_a_channel_without_any_weight_is_an_error(file: Path) -> None:
+    message = error(file, Section(1, weights=2), text="0,,1\n1,2,0\n", missing="skip")
+    assert message.startswith("FILE, column 1: needs a sample with a weight; found 1 of 2 missing, the others of wei")
+
+
+@pytest.mark.parametrize("second", [1.5, 2.0])
+def test_times_must_increase(file: Path, second: float) -> None:
+    assert error(file, text=f"0 1\n2 1\n{second} 1\n") == (
+        f"FILE, line 3, column 0: times must increase; found {second} after 2.0. "
+        "Sort the samples by time and keep one of each time, or name another column in observations.time."
+    )
+
+
+def test_a_time_before_the_start_is_an_error(file: Path) -> None:
+    message = error(file, text="-0.1 1\n0 1\n")
+    assert message.startswith("FILE, line 1, column 0: times must not be negative; found -0.1. ")
+
+
+def test_a_negative_weight_is_an_error(file: Path) -> None:
+    message = error(file, Section(1, weights=2), text="0 1 1\n1 1 -2\n")
+    assert message.startswith("FILE, line 2, column 2: weights must not be negative; found -2. ")
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason=f"no recordings at {SHARED}; set SIMPHYS_DATA to their folder")
+@pytest.mark.parametrize(("name", "columns", "rows"), [("linear", [2], 870), ("double_linear", [2, 3], 495)])
+def test_real_recordings_are_read(name: str, columns: list[int], rows: int) -> None:
+    file = SHARED / "air_track_and_pendulum" / f"real_{name}_h_1.txt"
+    seen = read(file, time=1, channels=[Section(c, node=n) for n, c in enumerate(columns)])
+    assert seen.values.shape == (rows, len(columns))
+    assert seen.times[0] == 0.033
+    assert np.ptp(seen.values) > 100.0
