@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, get_args
 
@@ -66,7 +67,7 @@ def did_you_mean(word: str, known: list[str]) -> str:
 def _problems(error: ValidationError, model: type[BaseModel], name: str, data: Mapping[str, Any]) -> list[Problem]:
     """The problems of one section. Where a value may be this or that, pydantic tells one error each: joined here."""
     problems: list[Problem] = []
-    required: dict[Key, tuple[list[str], object, list[str]]] = {}
+    required: dict[Key, _Required] = {}
     for entry in error.errors(include_url=False):
         location: Key = (name, *entry["loc"])
         kind = entry["type"]
@@ -76,17 +77,30 @@ def _problems(error: ValidationError, model: type[BaseModel], name: str, data: M
         elif kind == "extra_forbidden":
             problems.append(_unknown_key(key, found, _known_keys(model, location[:-1])))
         else:
-            texts, _, options = required.setdefault(key, ([], found, []))
-            text = _REQUIRED[kind].format(**entry.get("ctx", {})) if kind in _REQUIRED else entry["msg"]
-            if text not in texts:
-                texts.append(text)
-            options += _options(entry.get("ctx", {}))
-    for key, (texts, found, options) in required.items():
+            context = entry.get("ctx", {})
+            text = _REQUIRED[kind].format(**context) if kind in _REQUIRED else entry["msg"]
+            at_key = required.setdefault(key, _Required(found, [], [], []))
+            (at_key.types if kind.endswith("_type") else at_key.ranges).append(text)
+            at_key.options.extend(_options(context))
+    for key, at_key in required.items():
         if any(other[: len(key)] == key for other in required if len(other) > len(key)):
             continue  # of a number-or-list given as a list, only the list's own error is of interest
+        found, options = at_key.found, at_key.options
+        # Of a number-or-list given as a number, only that the number is wrong.
+        texts = list(dict.fromkeys(at_key.ranges or at_key.types))
         remedy = did_you_mean(str(found), options) if options else _remedy(found, texts)
         problems.append(Problem(key=key, constraint=f"must be {' or '.join(texts)}", found=found, remedy=remedy))
     return problems
+
+
+@dataclass(frozen=True)
+class _Required:
+    """What pydantic asks for at one key: types, and ranges for a value of a right type; options are names."""
+
+    found: object
+    types: list[str]
+    ranges: list[str]
+    options: list[str]
 
 
 def _remedy(found: object, texts: list[str]) -> str:

@@ -138,7 +138,8 @@ class Writer:
 
     def document(self, tables: dict[str, Any]) -> tuple[str, dict[Key, int]]:
         """The text, and the line of each key and value pair at the head of a line."""
-        text, lines = "", {}
+        text = ""
+        lines: dict[Key, int] = {}
         for name, table in tables.items():
             text += self.data.draw(st.sampled_from(["", "\n", "# [a]\n"]))
             lines[(name,)] = text.count("\n") + 1
