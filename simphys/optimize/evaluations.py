@@ -19,7 +19,7 @@ Row = Mapping[str, np.ndarray]
 class Objective(Protocol):
     """What is minimized, in optimizer coordinates theta [p]: scaled to order one, perhaps logarithmic.
 
-    Any evaluation may give NaN or infinity, or raise `BlowUp` or an ArithmeticError: the trial is then a failed one.
+    Any evaluation may give NaN or infinity, or raise `BlowUp`, an ArithmeticError or a LinAlgError: that trial failed.
     """
 
     labels: list[str]

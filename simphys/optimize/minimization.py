@@ -52,7 +52,7 @@ def minimize(
                    so that an interrupted run, started again, ends bitwise as if it had not been interrupted
     on_iteration   called with each iterate, also with those of a resumed run that come from the log
 
-    A trial that gives NaN or infinity, or raises BlowUp or an ArithmeticError, is survived and counted.
+    A trial that gives NaN or infinity, or raises BlowUp, an ArithmeticError or a LinAlgError, is survived and counted.
     Raises InputError for a wrong argument, a start outside the bounds or that cannot be evaluated, or a log of another
     problem; Interrupted, with the result so far, on Ctrl-C.
     """

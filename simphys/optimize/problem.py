@@ -10,6 +10,9 @@ import numpy as np
 from simphys.optimize.evaluations import Evaluations, Objective, Row
 from simphys.optimize.result import BlowUp, IterationRecord, Status
 
+FAILURES = (BlowUp, ArithmeticError, np.linalg.LinAlgError)
+"""What an objective may raise in a trial that went wrong."""
+
 
 class BadStart(Exception):
     """The start of a stage cannot be evaluated."""
@@ -92,7 +95,7 @@ class Problem:
             try:
                 with np.errstate(all="ignore"):
                     loss, gradient = self.objective.value_and_gradient(at)
-            except (BlowUp, ArithmeticError):
+            except FAILURES:
                 loss, gradient = np.nan, np.full_like(at, np.nan)
             return _finite_or_nan(loss=loss, gradient=gradient)
 
@@ -109,7 +112,7 @@ class Problem:
                 with np.errstate(all="ignore"):
                     residual = np.asarray(self.objective.residuals(at), dtype=np.float64)
                     squares = float(residual @ residual)
-            except (BlowUp, ArithmeticError):
+            except FAILURES:
                 if "residuals" not in self._memory:
                     raise BadStart from None
                 residual, squares = np.full_like(self._memory["residuals"]["residual"], np.nan), np.nan
@@ -125,7 +128,7 @@ class Problem:
             try:
                 with np.errstate(all="ignore"):
                     jacobian = self.objective.jacobian(at)
-            except (BlowUp, ArithmeticError):
+            except FAILURES:
                 jacobian = np.full((self._memory["residuals"]["residual"].size, at.size), np.nan)
             return _finite_or_nan(jacobian=jacobian)
 

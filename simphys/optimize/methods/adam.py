@@ -1,5 +1,7 @@
 """Adam (Kingma and Ba, arXiv:1412.6980, algorithm 1), without its outer loop.
 
+The gradient is first divided by its norm at the start, so that eps does not depend on the unit of the loss.
+
 m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; step = -rate * m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps)
 """
 
@@ -15,7 +17,10 @@ _LEARNING_RATE = 0.05
 
 
 class _Moments:
-    def __init__(self) -> None:
+    monotone = False
+
+    def __init__(self, unit: float) -> None:
+        self.unit = unit
         self.reset()
 
     def reset(self) -> None:
@@ -25,8 +30,9 @@ class _Moments:
 
     def step(self, gradient: np.ndarray) -> np.ndarray:
         self.count += 1
-        self.first = _BETA1 * self.first + (1 - _BETA1) * gradient
-        self.second = _BETA2 * self.second + (1 - _BETA2) * gradient**2
+        scaled = gradient / self.unit
+        self.first = _BETA1 * self.first + (1 - _BETA1) * scaled
+        self.second = _BETA2 * self.second + (1 - _BETA2) * scaled**2
         mean = self.first / (1 - _BETA1**self.count)
         size = np.sqrt(self.second / (1 - _BETA2**self.count))
         return -mean / (size + _EPSILON)
@@ -34,4 +40,6 @@ class _Moments:
 
 def adam(problem: Problem, learning_rate: float | None) -> Outcome:
     """Adam; a step moves each component by about the learning rate (default 0.05)."""
-    return descend(problem, _Moments(), _LEARNING_RATE if learning_rate is None else learning_rate)
+    _, gradient = problem.value_and_gradient(problem.start)
+    unit = float(np.linalg.norm(gradient)) or 1.0
+    return descend(problem, _Moments(unit), _LEARNING_RATE if learning_rate is None else learning_rate)

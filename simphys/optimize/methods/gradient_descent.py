@@ -1,4 +1,4 @@
-"""Steepest descent with a constant learning rate: theta' = theta - rate * gradient."""
+"""Steepest descent: theta' = theta - rate * gradient, with a rate that is halved where the loss would rise."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ _FIRST_STEP = 0.01
 
 
 class _SteepestDescent:
+    monotone = True
+
     def step(self, gradient: np.ndarray) -> np.ndarray:
         return -gradient
 
@@ -19,7 +21,7 @@ class _SteepestDescent:
 
 
 def gradient_descent(problem: Problem, learning_rate: float | None) -> Outcome:
-    """Plain descent. Without a learning rate, that with which the largest component first moves by 0.01."""
+    """Descent. The default learning rate is that with which the largest component first moves by 0.01."""
     if learning_rate is None:
         _, gradient = problem.value_and_gradient(problem.start)
         largest = float(np.max(np.abs(gradient)))

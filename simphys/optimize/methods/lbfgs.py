@@ -17,8 +17,8 @@ from simphys.optimize.problem import BadStart, Iterate, Outcome, Problem
 def lbfgs(problem: Problem) -> Outcome:
     """Minimize a loss by its gradient.
 
-    Stops when an iteration lowers the loss by less than the tolerance, or the gradient's largest component that no
-    bound holds is below the tolerance, both relative to the larger of the loss and that at the start.
+    Stops when an iteration lowers the loss by less than the tolerance times the loss, or when the gradient's largest
+    component that no bound holds is below the tolerance times the loss at the start.
     """
     from scipy.optimize import minimize
 
@@ -27,7 +27,9 @@ def lbfgs(problem: Problem) -> Outcome:
         raise BadStart
     problem.accept(problem.start, loss, gradient)
     assert problem.last is not None
-    unit = float(2.0 ** -np.round(np.log2(abs(loss)))) if loss != 0 else 1.0
+    # scipy's test of the gain is relative to max(|loss|, 1). With the start's loss brought to 2^20 by a power of two
+    # it is relative to the loss down to a millionth of the start's, in whatever unit the loss comes.
+    unit = float(2.0 ** (20 - np.round(np.log2(abs(loss))))) if loss != 0 else 1.0
     origin, before = problem.last, problem.last
     trials: dict[bytes, Iterate] = {}
 
@@ -57,7 +59,7 @@ def lbfgs(problem: Problem) -> Outcome:
         callback=accepted,
         options={
             "ftol": problem.tolerance,
-            "gtol": problem.tolerance,
+            "gtol": problem.tolerance * 2.0**20,
             "maxiter": problem.iterations,
             "maxfun": 100 * problem.iterations,
         },
