@@ -1,1 +1,50 @@
-from .algebra import mul
+"""Differentiable operations on Tensors with NumPy's names, broadcasting and promotion; the nodes bear PyTorch's names.
+
+Operands are Tensors, numbers or arrays; numbers of Python do not widen f32. Integer and bool tensors carry no gradient.
+Some names are those of builtins (abs, max, min, pow, sum): write `from simphys.autograd import ops` and `ops.sum(x)`.
+"""
+
+from .algebra import add, div, mul, neg, pow, square, sub
+from .functions import cos, exp, log, sigmoid, sin, softplus, sqrt, tanh
+from .indexing import getitem, put
+from .linear import matmul, norm
+from .piecewise import abs, clip, maximum, minimum, where
+from .reductions import max, mean, min, sum
+from .shaping import broadcast_to, clone, concatenate, reshape, stack, transpose
+
+__all__ = [
+    "abs",
+    "add",
+    "broadcast_to",
+    "clip",
+    "clone",
+    "concatenate",
+    "cos",
+    "div",
+    "exp",
+    "getitem",
+    "log",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "mul",
+    "neg",
+    "norm",
+    "pow",
+    "put",
+    "reshape",
+    "sigmoid",
+    "sin",
+    "softplus",
+    "sqrt",
+    "square",
+    "stack",
+    "sub",
+    "sum",
+    "tanh",
+    "transpose",
+    "where",
+]

@@ -1,0 +1,119 @@
+"""Reading and placing elements by NumPy's indices: the rule of each operation stands beside its forward."""
+
+from __future__ import annotations
+
+import math
+import types
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..function import Context, Function
+from ..tensor import Array, Tensor
+from .operands import Operand, Tangent, as_tensor, input_shape, operand, unbroadcast, value
+
+_BASIC = (int, slice, types.EllipsisType, types.NoneType, np.integer)
+
+
+class Key(NamedTuple):
+    """An index whose arrays are copies, so that later changes to them do not reach backward."""
+
+    index: Any
+    repeats: bool  # whether it can name an element twice: only arrays of integers can
+
+
+def _key(index: Any) -> Key:
+    if type(index) is not tuple:
+        return _part(index)
+    parts = [_part(part) for part in index]
+    return Key(tuple([part.index for part in parts]), any(part.repeats for part in parts))
+
+
+def _part(index: Any) -> Key:
+    if isinstance(index, _BASIC):
+        return Key(index, False)
+    array = np.array(value(index))
+    if array.size == 0 and isinstance(index, list):
+        array = array.astype(np.intp)  # NumPy reads [] as no index, but makes a float array of it
+    return Key(array, array.dtype.kind != "b")
+
+
+def _places(shape: tuple[int, ...], index: Any) -> Array:
+    """The flat positions in an array of `shape` of the elements that the index names, one after the other."""
+    return np.arange(math.prod(shape)).reshape(shape)[index].ravel()
+
+
+class Index(Function):
+    """x[index]"""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, key: Key) -> Array:
+        ctx.shape = x.data.shape
+        ctx.key = key
+        return x.data[key.index]
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None]:
+        index, repeats = ctx.key
+        if repeats:
+            places = _places(ctx.shape, index)
+            total = np.bincount(places, weights=adj.data.ravel(), minlength=math.prod(ctx.shape))
+            return total.reshape(ctx.shape), None
+        result = np.zeros(ctx.shape, adj.data.dtype)
+        result[index] = adj.data
+        return result, None
+
+    @staticmethod
+    def jvp(ctx: Context, dx: Array, key: None) -> Array:
+        return dx[ctx.key.index]
+
+
+class IndexPut(Function):
+    """The base, with base[index] = values"""
+
+    @staticmethod
+    def forward(ctx: Context, base: Tensor, key: Key, values: Operand) -> Array:
+        ctx.key = key
+        result = base.data.astype(np.result_type(base.data, value(values)))
+        result[key.index] = value(values)
+        return result
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Array | None, None, Array | None]:
+        need_base, _, need_values = ctx.needs_input_grad
+        index, repeats = ctx.key
+        adj_base = adj_values = None
+        if need_base:
+            adj_base = adj.data.copy()
+            adj_base[index] = 0
+        if need_values:
+            adj_values = adj.data[index]
+            if repeats:  # of values placed on one element only the last is in the result
+                places = _places(adj.data.shape, index)
+                last = np.empty(adj.data.size, np.intp)
+                last[places] = order = np.arange(places.size)
+                adj_values = np.where((last[places] == order).reshape(adj_values.shape), adj_values, 0)
+            extra = len(input_shape(ctx, 2)) - adj_values.ndim  # values may have more axes, of length 1
+            adj_values = unbroadcast(ctx, 2, adj_values.reshape((1,) * extra + adj_values.shape))
+        return adj_base, None, adj_values
+
+    @staticmethod
+    def jvp(ctx: Context, dbase: Tangent, key: None, dvalues: Tangent) -> Array:
+        shape, dtype = ctx.outputs[0]
+        result = np.zeros(shape, dtype) if dbase is None else dbase.astype(dtype)
+        result[ctx.key.index] = 0 if dvalues is None else dvalues
+        return result
+
+
+def getitem(x: Any, index: Any) -> Tensor:
+    """x[index], by NumPy's basic and advanced indexing; an element that is named twice receives both adjoints."""
+    return Index.apply(as_tensor(x), _key(index))
+
+
+def put(base: Any, index: Any, values: Any) -> Tensor:
+    """A copy of `base` with `values` (which broadcast) at `index`; `base` itself is not written to.
+
+    Where an index is repeated the last value stays, and it alone receives the adjoint. The dtype is that which base and
+    values promote to.
+    """
+    return IndexPut.apply(as_tensor(base), _key(index), operand(values))

@@ -1,0 +1,94 @@
+"""Products and lengths of vectors and matrices: the rule of each operation stands beside its forward."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..function import Context, Function
+from ..tensor import Array, Tensor
+from .algebra import Pair
+from .operands import Tangent, as_tensor, unbroadcast
+from .reductions import Axis, kept, spread, sum_over
+
+
+class Matmul(Function):
+    """x @ y: with Z = X Y, adj_X = adj_Z Y^T and adj_Y = X^T adj_Z"""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, y: Tensor) -> Array:
+        ctx.save_for_backward(x, y)
+        return x.data @ y.data
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> Pair:
+        need_x, need_y = ctx.needs_input_grad
+        x, y = [tensor.data for tensor in ctx.saved_tensors]
+        z = adj.data
+        row, column = x.ndim == 1, y.ndim == 1  # a vector is a matrix of one row, or of one column
+        if column:
+            y, z = y[:, None], z[..., None]
+        if row:
+            x, z = x[None, :], z[..., None, :]
+        adj_x = adj_y = None
+        if need_x:
+            adj_x = z @ y.swapaxes(-1, -2)
+            adj_x = unbroadcast(ctx, 0, adj_x[..., 0, :] if row else adj_x)
+        if need_y:
+            if y.ndim == 2 and x.ndim > 2:  # one matrix for a batch: a single product sums over the batch
+                rows = math.prod(x.shape[:-1])
+                x, z = x.reshape(rows, x.shape[-1]), z.reshape(rows, z.shape[-1])
+            adj_y = x.swapaxes(-1, -2) @ z
+            adj_y = unbroadcast(ctx, 1, adj_y[..., 0] if column else adj_y)
+        return adj_x, adj_y
+
+    @staticmethod
+    def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
+        x, y = ctx.saved_tensors
+        return (0 if dx is None else dx @ y.data) + (0 if dy is None else x.data @ dy)
+
+
+class LinalgVectorNorm(Function):
+    """|x| over axes"""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
+        ctx.axis = axis
+        ctx.keepdims = keepdims
+        length = Tensor(np.asarray(np.sqrt(sum_over(x.data * x.data, axis=axis, keepdims=keepdims))))
+        ctx.save_for_backward(x, length)
+        return length
+
+    @staticmethod
+    def direction(ctx: Context) -> Array:
+        """x / |x|, and 0 at |x| = 0."""
+        x, length = ctx.saved_tensors
+        divisor = length.data.reshape(kept(x.data.shape, ctx.axis))
+        return x.data / np.where(divisor == 0, 1, divisor)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None, None]:
+        direction = LinalgVectorNorm.direction(ctx)
+        return direction * spread(adj.data, direction.shape, ctx.axis), None, None
+
+    @staticmethod
+    def jvp(ctx: Context, dx: Array, axis: None, keepdims: None) -> Array:
+        return sum_over(LinalgVectorNorm.direction(ctx) * dx, axis=ctx.axis, keepdims=ctx.keepdims)
+
+
+def matmul(x: Any, y: Any) -> Tensor:
+    """x @ y by NumPy's rules: matrices in the last two axes, earlier axes broadcast.
+
+    A vector is a row on the left and a column on the right; that axis is not in the result.
+    """
+    return Matmul.apply(as_tensor(x), as_tensor(y))
+
+
+def norm(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """The Euclidean length over `axis` (as in `sum`; None: of all elements).
+
+    Convention (PyTorch's): the gradient at length 0 is 0.
+    """
+    return LinalgVectorNorm.apply(as_tensor(x), axis, keepdims)

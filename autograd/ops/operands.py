@@ -1,0 +1,81 @@
+"""What operations take, and how adjoints and tangents follow NumPy's broadcasting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..function import Context, Function
+from ..tensor import Array, Tensor
+
+Operand = Any
+"""A Tensor, or a constant: a number, or an array (copied, so that later changes to it do not reach backward)."""
+
+Tangent = Any
+"""An array like the input, or None where the input has no tangent."""
+
+
+def constant(x: Any) -> Tensor:
+    """A Tensor over a copy of `x`, without a gradient."""
+    array = np.array(x, order="C")
+    if array.dtype.kind not in "fiub":
+        raise InputError(
+            "operand", "an operand is a Tensor, a number or an array of real numbers", x, "Join Tensors by stack first."
+        )
+    return Tensor(array)
+
+
+def operand(x: Any) -> Operand:
+    """Tensors and plain numbers (which do not widen a dtype) as they are; anything else becomes a constant Tensor."""
+    return x if type(x) in (Tensor, float, int) else constant(x)
+
+
+def as_tensor(x: Any) -> Tensor:
+    """Tensors as they are; anything else, numbers too, becomes a constant Tensor."""
+    return x if type(x) is Tensor else constant(x)
+
+
+def value(x: Operand) -> Any:
+    """The plain array or number behind an operand."""
+    return x.data if type(x) is Tensor else x
+
+
+def input_shape(ctx: Context, position: int) -> tuple[int, ...]:
+    """The shape of an input that needs a gradient."""
+    node, index = ctx.edges[position]  # type: ignore[misc]
+    return node.outputs[index][0]
+
+
+def unbroadcast(ctx: Context, position: int, adjoint: Array) -> Array:
+    """The adjoint of an input that needs one: summed over the axes along which that input was broadcast."""
+    shape = input_shape(ctx, position)
+    if adjoint.shape == shape:
+        return adjoint
+    lead = adjoint.ndim - len(shape)
+    axes = (*range(lead), *[lead + i for i, n in enumerate(shape) if n == 1])
+    return np.asarray(np.add.reduce(adjoint, axis=axes)).reshape(shape)
+
+
+def broadcast(ctx: Context, tangent: Any) -> Array:
+    """A tangent, broadcast to the result's shape."""
+    return np.broadcast_to(tangent, ctx.outputs[0][0])
+
+
+class Elementwise(Function):
+    """y = f(x), element by element: a subclass has f as `forward`, and `derivative(ctx)`, dy/dx as an array like x."""
+
+    @staticmethod
+    def derivative(ctx: Context) -> Array:
+        raise TypeError("an Elementwise must define derivative(ctx)")
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> Array:
+        function: Any = ctx.function
+        return adj.data * function.derivative(ctx)
+
+    @staticmethod
+    def jvp(ctx: Context, dx: Array) -> Array:
+        function: Any = ctx.function
+        return dx * function.derivative(ctx)

@@ -1,0 +1,148 @@
+"""Sums, means and extremes over axes: the rule of each operation stands beside its forward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..function import Context, Function
+from ..tensor import Array, Tensor
+from .operands import as_tensor
+
+Axis = int | tuple[int, ...] | None
+
+# Without the detour of ndarray.sum. Any: NumPy declares `keepdims` for literals only.
+sum_over: Any = np.add.reduce
+max_over: Any = np.maximum.reduce
+min_over: Any = np.minimum.reduce
+
+
+def _over(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
+    """The axes that are reduced, from 0."""
+    if axis is None:
+        return tuple(range(len(shape)))
+    return (axis % len(shape),) if isinstance(axis, int) else tuple([a % len(shape) for a in axis])
+
+
+def kept(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
+    """`shape` with length 1 along the reduced axes: what keepdims gives."""
+    over = _over(shape, axis)
+    return tuple([1 if i in over else n for i, n in enumerate(shape)])
+
+
+def spread(reduced: Array, shape: tuple[int, ...], axis: Axis) -> Array:
+    """A reduced array, repeated along the reduced axes."""
+    result = np.empty(shape, reduced.dtype)
+    result[...] = reduced if axis is None else reduced.reshape(kept(shape, axis))
+    return result
+
+
+class Sum(Function):
+    """The sum over axes"""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, axis: Axis, keepdims: bool) -> Array:
+        ctx.shape = x.data.shape
+        ctx.axis = axis
+        ctx.keepdims = keepdims
+        return sum_over(x.data, axis=axis, keepdims=keepdims)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None, None]:
+        return spread(adj.data, ctx.shape, ctx.axis), None, None
+
+    @staticmethod
+    def jvp(ctx: Context, dx: Array, axis: None, keepdims: None) -> Array:
+        return sum_over(dx, axis=ctx.axis, keepdims=ctx.keepdims)
+
+
+class Mean(Function):
+    """The mean over axes"""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, axis: Axis, keepdims: bool) -> Array:
+        ctx.shape = x.data.shape
+        ctx.axis = axis
+        ctx.keepdims = keepdims
+        total = sum_over(x.data, axis=axis, keepdims=keepdims)
+        ctx.count = x.data.size // total.size if total.size else 1
+        return total / ctx.count
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None, None]:
+        # Over no elements the mean is NaN and its adjoint empty.
+        return spread(adj.data, ctx.shape, ctx.axis) / (ctx.count or 1), None, None
+
+    @staticmethod
+    def jvp(ctx: Context, dx: Array, axis: None, keepdims: None) -> Array:
+        return sum_over(dx, axis=ctx.axis, keepdims=ctx.keepdims) / (ctx.count or 1)
+
+
+def _shares(ctx: Context) -> Array:
+    """The derivative of an extreme: 1 at the element that it is, split evenly between tied ones."""
+    x, y = ctx.saved_tensors
+    extreme = y.data.reshape(kept(x.data.shape, ctx.axis)) == x.data
+    return extreme / sum_over(extreme, axis=ctx.axis, keepdims=True, dtype=x.data.dtype)
+
+
+class Amax(Function):
+    """The largest element over axes"""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
+        ctx.axis = axis
+        ctx.keepdims = keepdims
+        y = Tensor(np.asarray(max_over(x.data, axis=axis, keepdims=keepdims)))
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None, None]:
+        shares = _shares(ctx)
+        return shares * spread(adj.data, shares.shape, ctx.axis), None, None
+
+    @staticmethod
+    def jvp(ctx: Context, dx: Array, axis: None, keepdims: None) -> Array:
+        return sum_over(_shares(ctx) * dx, axis=ctx.axis, keepdims=ctx.keepdims)
+
+
+class Amin(Function):
+    """The smallest element over axes"""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
+        ctx.axis = axis
+        ctx.keepdims = keepdims
+        y = Tensor(np.asarray(min_over(x.data, axis=axis, keepdims=keepdims)))
+        ctx.save_for_backward(x, y)
+        return y
+
+    backward = Amax.backward
+    jvp = Amax.jvp
+
+
+def sum(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """The sum over `axis`: an int, a tuple of ints, or None for all axes. With `keepdims` these stay, with length 1."""
+    return Sum.apply(as_tensor(x), axis, keepdims)
+
+
+def mean(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """The mean over `axis` (as in `sum`); over no elements it is NaN, with NumPy's warning."""
+    return Mean.apply(as_tensor(x), axis, keepdims)
+
+
+def max(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """The largest element over `axis` (as in `sum`); over no elements NumPy's ValueError.
+
+    Convention (that of PyTorch's amax): tied elements share the adjoint evenly.
+    """
+    return Amax.apply(as_tensor(x), axis, keepdims)
+
+
+def min(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """The smallest element over `axis` (as in `sum`); over no elements NumPy's ValueError.
+
+    Convention (that of PyTorch's amin): tied elements share the adjoint evenly.
+    """
+    return Amin.apply(as_tensor(x), axis, keepdims)
