@@ -1,0 +1,29 @@
+"""Nodes and springs: start reading at step.py, the nested step; rollout.py is the fast way through the same physics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .model import Params, State, Topology
+from .rollout import StateAdjoint, Trajectory, rollout
+from .step import step
+
+__all__ = ["Params", "State", "StateAdjoint", "Topology", "Trajectory", "build", "rollout", "step"]
+
+
+def build(config: Any) -> tuple[Topology, Params, State]:
+    """Topology, parameters and initial state of a validated scene.
+
+    Errors: InputError when the time step is beyond the stability limit.
+    """
+    from ..autograd import tensor
+    from .scene import build_arrays
+    from .stability import check_dt
+
+    arrays = build_arrays(config)
+    check_dt(arrays)
+    return (
+        Topology(arrays.ends, arrays.pinned, arrays.dim, arrays.dt, arrays.integrator),
+        Params(**{name: tensor(values) for name, values in arrays.params.items()}),
+        State(**{name: tensor(values) for name, values in arrays.state.items()}),
+    )

@@ -1,0 +1,107 @@
+"""The map from the optimizer's vector theta to parameters and initial state.
+
+An unknown's natural value is y = scale * theta (linear) or y = scale * exp(theta) (log); with the default scale, |start|,
+theta starts at +-1 or at 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .autograd import Tensor, ops
+from .config import Unknown, flat_entries, start_values, validate_unknowns
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One unknown: its slice of theta and where its values go."""
+
+    label: str
+    parameter: str
+    entries: Array
+    """Flat indices in the field, [count]."""
+    expand: Array | None
+    """For tied entries: index of theta's value for each entry."""
+    where: slice
+    scale: Array
+    log: bool
+    unit: str
+
+
+class Unknowns:
+    """All unknowns of a scene and the transform between theta and natural values."""
+
+    def __init__(self, unknowns: Mapping[str, Unknown], values: Mapping[str, Array]) -> None:
+        """`values`: every parameter field and state component, in full. Errors: ConfigError for what does not fit."""
+        validate_unknowns(unknowns, values)
+        self.values = dict(values)
+        self.blocks: list[_Block] = []
+        self.labels: list[str] = []
+        starts, lowers, uppers, end = [], [], [], 0
+        for label, unknown in unknowns.items():
+            natural = start_values(unknown, values)
+            entries = flat_entries(unknown, values[unknown.parameter].shape)
+            scale = np.full(natural.size, unknown.scale) if unknown.scale else np.where(natural == 0, 1.0, np.abs(natural))
+            log = unknown.transform == "log"
+            block = _Block(
+                label=label,
+                parameter=unknown.parameter,
+                entries=entries,
+                expand=np.zeros(entries.size, np.int64) if unknown.tied else None,
+                where=slice(end, end + natural.size),
+                scale=scale,
+                log=log,
+                unit=unknown.unit,
+            )
+            end += natural.size
+            self.blocks.append(block)
+            self.labels += [label] if natural.size == 1 else [f"{label}[{i}]" for i in range(natural.size)]
+            starts.append(_to_theta(block, natural))
+            lowers.append(_to_theta(block, np.full(natural.size, unknown.bounds[0])))
+            uppers.append(_to_theta(block, np.full(natural.size, unknown.bounds[1])))
+        join = np.concatenate if starts else lambda parts: np.zeros(0)
+        self.start, self.lower, self.upper = join(starts), join(lowers), join(uppers)
+
+    @property
+    def units(self) -> list[str]:
+        """The unit of each element of theta."""
+        return [block.unit for block in self.blocks for _ in range(block.where.stop - block.where.start)]
+
+    def natural(self, theta: Array) -> Array:
+        """The values in their own units, [p]."""
+        return np.concatenate([_to_natural(block, theta[block.where]) for block in self.blocks])
+
+    def natural_derivative(self, theta: Array) -> Array:
+        """d(natural)/d(theta), [p]: what turns a standard error of theta into one of the value."""
+        return np.concatenate([_to_natural(b, theta[b.where]) if b.log else b.scale for b in self.blocks])
+
+    def fields(self, theta: Tensor) -> dict[str, Tensor]:
+        """The parameter fields and state components that contain unknowns, in full shape, as functions of theta."""
+        made: dict[str, Tensor] = {}
+        for block in self.blocks:
+            part = theta[block.where]
+            value = ops.exp(part) * block.scale if block.log else part * block.scale
+            if block.expand is not None:
+                value = value[block.expand]
+            base = made.get(block.parameter)
+            flat = self.values[block.parameter].reshape(-1) if base is None else ops.reshape(base, (-1,))
+            shape = self.values[block.parameter].shape
+            made[block.parameter] = ops.reshape(ops.put(flat, block.entries, value), shape)
+        return made
+
+
+def _to_theta(block: _Block, natural: Array) -> Array:
+    if not block.log:
+        return natural / block.scale
+    with np.errstate(divide="ignore", invalid="ignore"):  # an open or zero lower bound is -inf
+        return np.where(natural > 0, np.log(np.maximum(natural, 0) / block.scale), -np.inf)
+
+
+def _to_natural(block: _Block, theta: Array) -> Array:
+    return block.scale * np.exp(theta) if block.log else block.scale * theta
