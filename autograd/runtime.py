@@ -151,10 +151,8 @@ def to_device(array: np.ndarray[Any, Any], *, vector: bool = False) -> Any:
     """A kernel argument with the values of `array`: itself on the CPU, a copy on a GPU (`vector`: the last axis is the element)."""
     if not settings().on_gpu:
         return array
-    if array.dtype.kind in "iu":
-        copy = ti.ndarray(ti.i32, array.shape if not vector else array.shape[:-1])
-    else:
-        copy = device_array(array.shape[:-1], components=array.shape[-1]) if vector else device_array(array.shape)
+    dtype = ti.i32 if array.dtype.kind in "iu" else real()
+    copy = ti.Vector.ndarray(array.shape[-1], dtype, array.shape[:-1]) if vector else ti.ndarray(dtype, array.shape)
     if array.size:
         copy.from_numpy(np.ascontiguousarray(array))
     return copy
