@@ -43,10 +43,16 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     text = _read(path)
     data = _parse(text, path)
     data = _with_absolute_paths(data, (), path.parent)
-    data, applied = _override(data, overrides)
+    applied, errors = _override(data, overrides)
     if isinstance(output := data.setdefault("output", {}), dict):
         output.setdefault("folder", f"runs/{path.stem}")
-    return _validated(data, _places(path, text, applied))
+    try:
+        config = _validated(data, _places(path, text, applied))
+    except ConfigError as error:
+        raise ConfigError([*errors, *error.errors]) from None
+    if errors:
+        raise ConfigError(errors)
+    return config
 
 
 def from_dict(data: Mapping[str, Any], *, source: str = "scene") -> Config:
@@ -92,7 +98,8 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
         raise ConfigError([InputError(who, "a scene must be valid TOML", shown(line), f"{complaint}.")]) from error
 
 
-def _override(data: dict[str, Any], texts: Sequence[str]) -> tuple[dict[str, Any], list[Override]]:
+def _override(data: dict[str, Any], texts: Sequence[str]) -> tuple[list[Override], list[InputError]]:
+    """Override values of the scene in place: what was applied, and the errors of what could not be."""
     applied: list[Override] = []
     errors: list[InputError] = []
     for text in texts:
@@ -102,9 +109,7 @@ def _override(data: dict[str, Any], texts: Sequence[str]) -> tuple[dict[str, Any
             applied.append(apply_override(data, Override(override.key, value, text)))
         except InputError as error:
             errors.append(error)
-    if errors:
-        raise ConfigError(errors)
-    return data, applied
+    return applied, errors
 
 
 def _with_absolute_paths(value: Any, key: Key, folder: Path) -> Any:

@@ -180,10 +180,11 @@ def test_a_problem_beside_an_override_keeps_its_line(glider: Path) -> None:
     assert line.startswith(f"{glider}:14: unknowns.spring_rate.bounds: the bounds [0.1, inf] must include the start")
 
 
-def test_overrides_that_cannot_be_read_are_all_told(glider: Path) -> None:
-    lines = refused(glider, "time.dt", "geometry.anchors.4.node=0")
+def test_overrides_that_cannot_be_read_are_told_with_the_other_problems(glider: Path) -> None:
+    lines = refused(glider, "time.dt", "geometry.anchors.4.node=0", "runtime.threads=0")
     assert lines[0].startswith("override 'time.dt': must be KEY=VALUE")
     assert lines[1].startswith("override 'geometry.anchors.4.node=0': geometry.anchors has 1 elements")
+    assert lines[2].startswith("override 'runtime.threads=0': runtime.threads: must be at least 1")
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from simphys.config import ConfigError, from_dict
+from simphys.config import ConfigError, from_dict, to_dict
 
 
 def scene(**sections: Any) -> dict[str, Any]:
@@ -86,3 +89,47 @@ def test_one_invalid_section_does_not_hide_the_problems_of_others() -> None:
 
 def test_an_integer_is_a_number() -> None:
     assert from_dict(scene(time={"dt": 1, "duration": 2})).time.dt == 1.0
+
+
+FULL = scene(
+    simulator={"name": "mass_spring", "integrator": "semi_implicit_euler"},
+    geometry={
+        "position": [[0.0, 1.0], [1.0, 1.0]],
+        "springs": [[0, 1]],
+        "pinned": [0],
+        "anchors": [{"node": 1, "point": [2.0, 1.0], "stiffness": 3.0}],
+    },
+    material={"stiffness": [1.0], "rest_length": 0.5, "mass": 2.0},
+    environment={"gravity": [0.0, -1.0], "ground": {"height": -1.0}},
+    state={"velocity": [[0.0, 0.0], [1.0, 0.0]]},
+    unknowns={"k": {"parameter": "stiffness", "entries": [1], "start": 2.0, "bounds": [1.0, 5.0], "transform": "log"}},
+    loss={"terms": [{"kind": "final_state", "target": [0.0, 0.0], "nodes": [0]}]},
+    observations={"file": "x.txt", "time": "t", "channels": [{"column": 1, "field": "position", "node": 0}]},
+)
+ANYTHING = st.recursive(
+    st.sampled_from([None, True, "", "x", "position", "inf", 0, 1, -1, 10**30, 0.5, float("nan"), float("inf")]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["kind", "node", "x"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Every container of a scene with every key or index in it."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else []
+    return [found for key, item in items for found in ((value, key), *places(item))]
+
+
+@given(place=st.integers(0, len(places(FULL)) - 1), value=ANYTHING)
+@example(place=0, value=3)
+def test_whatever_stands_in_a_scene_it_is_accepted_or_refused_with_its_problems(place: int, value: object) -> None:
+    mutated = deepcopy(FULL)
+    container, key = places(mutated)[place]
+    container[key] = value
+    try:
+        accepted = from_dict(mutated)
+    except ConfigError as error:
+        assert error.errors and all(each.remedy for each in error.errors)
+    else:
+        assert from_dict(to_dict(accepted)) == accepted
