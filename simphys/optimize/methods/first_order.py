@@ -9,6 +9,8 @@ import numpy as np
 from simphys.optimize.methods.convergence import decrease_left
 from simphys.optimize.problem import BadStart, Iterate, Outcome, Problem
 
+_SUFFICIENT = 0.1
+"""Least share of the decrease that the gradient promises (Armijo's condition)."""
 _RETREAT_LIMIT = 40
 """Halvings of the learning rate after which a run gives up: what is left of it, 1e-12, leads nowhere."""
 
@@ -17,7 +19,7 @@ class Rule(Protocol):
     """How a method turns gradients into steps."""
 
     monotone: bool
-    """Whether a step that raises the loss is taken back."""
+    """Whether a step that hardly lowers the loss, or raises it, is taken back."""
 
     def step(self, gradient: np.ndarray) -> np.ndarray:
         """[p] the step for a learning rate of 1."""
@@ -33,7 +35,7 @@ def descend(problem: Problem, rule: Rule, rate: float) -> Outcome:
 
     Converged: the estimated decrease left is below the tolerance times the loss, or the gradient's norm fell below
     the tolerance times that at the start. The run goes back to the best iterate, with half the learning rate, from
-    a failed trial, from a step up that the rule does not allow, and from where it settled higher than it had been.
+    a failed trial, from a step that the rule takes back, and from where it settled higher than it had been.
     """
     loss, gradient = problem.value_and_gradient(problem.start)
     if not np.isfinite(loss):
@@ -48,7 +50,8 @@ def descend(problem: Problem, rule: Rule, rate: float) -> Outcome:
         trial = problem.project(point.theta + rate * rule.step(point.gradient))
         loss, gradient = problem.value_and_gradient(trial)
         slack = problem.tolerance * abs(loss)
-        if np.isfinite(loss) and not (rule.monotone and loss > point.loss + slack):
+        demanded = _SUFFICIENT * float(point.gradient @ (point.theta - trial))
+        if np.isfinite(loss) and not (rule.monotone and loss > point.loss - demanded + slack):
             problem.accept(trial, loss, gradient)
             point, before = problem.last, point
             if _norm(problem, point) > enough and decrease_left(problem, before, point) > slack:

@@ -1,4 +1,4 @@
-"""Steepest descent: theta' = theta - rate * gradient, with a rate that is halved where the loss would rise."""
+"""Steepest descent: theta' = theta - rate * gradient, with a rate that is halved where the loss would not fall."""
 
 from __future__ import annotations
 
