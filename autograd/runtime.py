@@ -11,6 +11,7 @@ Kernels come from factories that are called after `init`, because annotations bi
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import platform
 from dataclasses import dataclass
@@ -142,9 +143,7 @@ def device_array(shape: tuple[int, ...], *, components: int | None = None) -> An
     """
     if not settings().on_gpu:
         return np.empty(shape if components is None else (*shape, components), real_dtype())
-    if components is None:
-        return ti.ndarray(real(), shape)
-    return ti.Vector.ndarray(components, real(), shape)
+    return _gpu_array(real(), shape, components)
 
 
 def to_device(array: np.ndarray[Any, Any], *, vector: bool = False) -> Any:
@@ -152,12 +151,19 @@ def to_device(array: np.ndarray[Any, Any], *, vector: bool = False) -> Any:
     if not settings().on_gpu:
         return array
     dtype = ti.i32 if array.dtype.kind in "iu" else real()
-    copy = ti.Vector.ndarray(array.shape[-1], dtype, array.shape[:-1]) if vector else ti.ndarray(dtype, array.shape)
+    copy = _gpu_array(dtype, *((array.shape[:-1], array.shape[-1]) if vector else (array.shape, None)))
     if array.size:
         copy.from_numpy(np.ascontiguousarray(array))
     return copy
 
 
-def to_host(array: Any) -> np.ndarray[Any, Any]:
-    """The values of working memory as a NumPy array (itself on the CPU)."""
-    return array if isinstance(array, np.ndarray) else array.to_numpy()
+def to_host(array: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """The values of working memory as a NumPy array of `shape` (over the same memory on the CPU)."""
+    if isinstance(array, np.ndarray):
+        return array.reshape(shape)
+    return array.to_numpy().reshape(-1)[: math.prod(shape)].reshape(shape)
+
+
+def _gpu_array(dtype: Any, shape: tuple[int, ...], components: int | None) -> Any:
+    shape = tuple([max(length, 1) for length in shape])  # the compiler has no empty arrays
+    return ti.ndarray(dtype, shape) if components is None else ti.Vector.ndarray(components, dtype, shape)

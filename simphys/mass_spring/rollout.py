@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd import Context, Function, Tensor, kernel, runtime
+from ..autograd.errors import InputError
 from ..autograd.runtime import ti
 from . import fused, integrate
 from .external import NODE_US, pack
@@ -44,7 +45,10 @@ def rollout(topology: Topology, params: Params, state: State, *, steps: int, kee
     """Advance `state` by `steps` steps as one node of the graph.
 
     With `keep_adjoint`, backward also stores the gradient with respect to the state along time.
+    Errors: InputError for fewer than one step.
     """
+    if steps < 1:
+        raise InputError("rollout", "steps is at least 1", steps, "Ask for one step or more.")
     adjoint = StateAdjoint() if keep_adjoint else None
     position, velocity, last_position, last_velocity = Rollout.apply(
         topology, steps, adjoint, state.position, state.velocity, *params.tensors()
@@ -109,7 +113,7 @@ class Rollout(Function):
         launch = fused.forward_kernel(ctx.variant).bind(x_, v_, *_arguments(ctx, params), held)
         for first, last in _launches(ctx):
             launch(first, last)
-        x, v = runtime.to_host(x_).reshape(shape), runtime.to_host(v_).reshape(shape)
+        x, v = runtime.to_host(x_, shape), runtime.to_host(v_, shape)
         x_stages, v_stages = Tensor(x), Tensor(v)
         ctx.save_for_backward(*params, x_stages, v_stages)
         if ctx.stages > 1:
@@ -127,14 +131,15 @@ class Rollout(Function):
             "stiffness": needs[5], "damping": needs[6], "rest_length": needs[7],
         })  # fmt: skip
         gx, gv = _seeds(ctx, adj_x, adj_x_last, dense), _seeds(ctx, adj_v, adj_v_last, dense)
-        device = {name: runtime.to_device(value, vector=value.ndim > 1) for name, value in _accumulators(ctx, variant).items()}
+        grads = _accumulators(ctx, variant)
+        device = {name: runtime.to_device(value, vector=value.ndim > 1) for name, value in grads.items()}
         gx_, gv_ = _flat(gx), _flat(gv)
         work = [runtime.device_array((size,), components=dim) for size in (n, n, *(1 if variant.serial else S,) * 3)]
         launch = fused.adjoint_kernel(variant).bind(_flat(x.data), _flat(v.data), *_arguments(ctx, params), *work, gx_, gv_, *device.values())  # fmt: skip
         for first, last in reversed(_launches(ctx)):
             launch(first, last)
-        gx, gv = runtime.to_host(gx_).reshape(gx.shape), runtime.to_host(gv_).reshape(gv.shape)
-        grads = {name: runtime.to_host(value) for name, value in device.items()}
+        gx, gv = runtime.to_host(gx_, gx.shape), runtime.to_host(gv_, gv.shape)
+        grads = {name: runtime.to_host(value, grads[name].shape) for name, value in device.items()}
         if ctx.adjoint is not None:
             ctx.adjoint.position, ctx.adjoint.velocity = gx[:: ctx.stages], gv[:: ctx.stages]
         adj_drag = np.zeros(n, x.dtype)
