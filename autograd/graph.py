@@ -21,8 +21,8 @@ Key = tuple[int, int]
 """Where a Tensor comes from: (sequence of its node, output index)."""
 
 _FREED = (
-    "backward through {} a second time: its saved state was freed by the first. "
-    "Pass retain_graph=True to the first backward, or run forward again."
+    "{}: its saved state was freed by an earlier backward through it. "
+    "Pass retain_graph=True to that backward, or run forward again."
 )
 
 
