@@ -100,14 +100,17 @@ class Scene:
         return {name: value.data for part in (self.params, self.state) for name, value in vars(part).items()}
 
     def _nodes(self, states: Tensor, term: Any) -> Tensor:
-        return states if term.nodes is None else states[..., np.asarray(term.nodes), :]
+        return states[..., self._rows(term), :]
 
     def _target(self, term: Any) -> np.ndarray[Any, Any]:
         if term.target is not None:
             return np.asarray(term.target, float)
         start = getattr(self.state, term.field).data
-        rows = slice(None) if term.nodes is None else np.asarray(term.nodes)
-        return start[rows] + np.asarray(term.target_offset, float)
+        return start[self._rows(term)] + np.asarray(term.target_offset, float)
+
+    def _rows(self, term: Any) -> Any:
+        """The nodes of a loss term; by default all but the fixed points of anchors."""
+        return slice(0, self.topology.nodes - self.topology.anchors) if term.nodes is None else np.asarray(term.nodes)
 
 
 def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> Scene:

@@ -32,6 +32,8 @@ class Topology:
     """Time step [s]."""
     integrator: str = "semi_implicit_euler"
     """semi_implicit_euler or velocity_verlet."""
+    anchors: int = 0
+    """How many of the last nodes are fixed points that springs are anchored to, and not nodes of the user's."""
 
     def __post_init__(self) -> None:
         if self.integrator not in INTEGRATORS:

@@ -1,0 +1,113 @@
+"""The proof of a scene's gradient: nested against fused, adjoint against finite differences and tangents, in f64."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from . import losses
+from .autograd import Tensor, grad
+from .autograd.gradcheck import GradcheckError, gradcheck
+from .scene import Scene
+
+ROUNDING = 1e-9
+"""Nested and fused sum in other orders; over a long horizon their relative difference stays below this in f64."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One statement of the proof."""
+
+    what: str
+    error: float
+    """Relative difference."""
+    tolerance: float
+    note: str
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.error <= self.tolerance)
+
+
+def check(scene: Scene, *, seed: int = 0, on_line: Callable[[Line], None] = lambda line: None) -> list[Line]:
+    """Compare the gradient of the scene's loss, over its full horizon, with respect to every parameter and the state.
+
+    A scene without a loss is checked with a random weighting of its final state. Errors: InputError in f32.
+    """
+    names, leaves = _leaves(scene)
+    lines: list[Line] = []
+
+    def add(what: str, error: float, tolerance: float, note: str) -> None:
+        lines.append(Line(what, error, tolerance, note))
+        on_line(lines[-1])
+
+    began = time.perf_counter()
+    fused = _loss(scene, "fused", seed)
+    fused_gradients = _gradients(fused, leaves)
+    middle = time.perf_counter()
+    nested_gradients = _gradients(_loss(scene, "nested", seed), leaves)
+    seconds = (middle - began, time.perf_counter() - middle)
+    for name, one, other in zip(names, fused_gradients, nested_gradients, strict=True):
+        scale = float(np.linalg.norm(other)) or 1.0
+        add(f"{name}: nested = fused", float(np.linalg.norm(one - other)) / scale, ROUNDING, f"|gradient| {scale:.3e}")
+    for name, leaf, gradient in zip(names, leaves, fused_gradients, strict=True):
+        if not gradient.any():
+            continue  # the loss does not depend on it, which nested and fused agree upon
+        others = [each for each in leaves if each is not leaf]
+
+        def loss_of(value: Tensor, name: str = name) -> Tensor:
+            return _loss(_with(scene, name, value), "fused", seed)
+
+        for other in others:
+            other.requires_grad = False
+        try:
+            report, outcome = gradcheck(loss_of, (leaf,), mode="projected", repeats=1, seed=seed), "plateau"
+        except GradcheckError as error:
+            if error.report is None:
+                raise
+            report, outcome = error.report, error.report.outcome
+        finally:
+            for other in others:
+                other.requires_grad = True
+        worst = report.worst
+        tolerance = max(report.tolerance, worst.spread) if outcome != "failed" else report.tolerance
+        add(f"{name}: adjoint = finite difference", worst.error, tolerance, f"{outcome} {worst.spread:.1e} at eps {worst.eps:.0e}")
+        if report.dot_product_error is not None:
+            add(f"{name}: tangent = adjoint", report.dot_product_error, ROUNDING, "dot-product test")
+    add("time of nested over fused", 0.0, 0.0, f"{seconds[1] / seconds[0]:.0f} times ({seconds[0] * 1e3:.0f} ms fused)")
+    return lines
+
+
+def _leaves(scene: Scene) -> tuple[list[str], list[Tensor]]:
+    """Names and Tensors of all parameter fields and state components, all asked for their gradients."""
+    names = [f.name for part in (scene.params, scene.state) for f in fields(part)]
+    leaves = [getattr(part, f.name).requires_grad_() for part in (scene.params, scene.state) for f in fields(part)]
+    kept = [(name, leaf) for name, leaf in zip(names, leaves, strict=True) if leaf.size]
+    return [name for name, _ in kept], [leaf for _, leaf in kept]
+
+
+def _with(scene: Scene, name: str, value: Tensor) -> Scene:
+    from dataclasses import replace
+
+    if hasattr(scene.params, name):
+        return replace(scene, params=scene.params.replace(**{name: value}))
+    return replace(scene, state=scene.state.replace(**{name: value}))
+
+
+def _loss(scene: Scene, mode: str, seed: int) -> Tensor:
+    trajectory = scene.rollout(mode=mode)  # type: ignore[arg-type]
+    residuals = scene.residuals(trajectory)
+    if residuals:
+        return losses.total(residuals)
+    random = np.random.default_rng(seed)
+    final = trajectory.final
+    return (final.position * random.normal(size=final.position.shape)).sum() + (
+        final.velocity * random.normal(size=final.velocity.shape)
+    ).sum()
+
+
+def _gradients(loss: Tensor, leaves: list[Tensor]) -> list[np.ndarray]:
+    return [np.zeros(leaf.shape) if g is None else g.data for leaf, g in zip(leaves, grad(loss, leaves), strict=True)]
