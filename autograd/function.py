@@ -80,7 +80,7 @@ class Context:
 
     def free(self) -> None:
         """Drop the saved state and the links to earlier nodes."""
-        self.__dict__ = {"function": self.function, "sequence": self.sequence, "freed": True}
+        self.__dict__ = {"function": self.function, "sequence": self.sequence, "outputs": self.outputs, "freed": True}
 
 
 class Function:
@@ -130,34 +130,41 @@ class Function:
         finally:
             switch.enabled = recording
         if type(result) is tuple:
-            outputs = tuple([own(value, inputs) for value in result])
+            outputs = tuple([cls._own(value, inputs) for value in result])
             if record:
                 _link(ctx, outputs)
             return outputs
-        output = own(result, inputs)
+        output = cls._own(result, inputs)
         if record:
             _link(ctx, (output,))
         return output
 
-
-def own(value: Any, inputs: tuple[Any, ...]) -> Tensor:
-    """Make a Tensor of what `forward` returned; memory that belongs to an input or to a view is copied first."""
-    if isinstance(value, Tensor):
-        if value.grad_fn is None and not any(value is other for other in inputs):
-            return value
-        value = value.data.copy()
-    if type(value) is not np.ndarray:
-        value = np.array(value)
-    elif value.base is not None or not value.flags.c_contiguous or not value.flags.writeable:
-        # A locked array belongs to another Tensor already; a view may be of an input's memory.
-        value = value.copy(order="C")
-    return Tensor(value)
+    @classmethod
+    def _own(cls, value: Any, inputs: tuple[Any, ...]) -> Tensor:
+        """Make a Tensor of what `forward` returned; memory that belongs to an input, a leaf or a view is copied first."""
+        if isinstance(value, Tensor):
+            data = value.data
+            fresh = value.grad_fn is None and not value.requires_grad and data.base is None
+            if fresh and not any([isinstance(other, Tensor) and data is other.data for other in inputs]):
+                return value
+            return Tensor(data.copy())
+        if type(value) is not np.ndarray:
+            array = np.array(value)
+            if array.dtype.kind == "O":
+                raise TypeError(
+                    f"{cls.__name__}.forward returned {value!r}. Return an array, a Tensor or a tuple of them."
+                )
+            return Tensor(array)
+        if value.base is not None or not value.flags.c_contiguous or not value.flags.writeable:
+            # A locked array belongs to another Tensor already; a view may be of an input's memory.
+            value = value.copy(order="C")
+        return Tensor(value)
 
 
 def _link(ctx: Context, outputs: tuple[Tensor, ...]) -> None:
     """Make `ctx` the origin of its outputs. A saved output is replaced by an alias, else the node would hold itself alive."""
     for index, output in enumerate(outputs):
-        if ctx._non_differentiable and any(output is other for other in ctx._non_differentiable):
+        if output.data.dtype.kind != "f" or any([output is other for other in ctx._non_differentiable]):
             continue
         if ctx._saved:
             for tensor in ctx._saved:

@@ -44,6 +44,9 @@ def grad(
     """
     outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    for tensor in inputs:
+        if not tensor.requires_grad:
+            raise InputError("grad", "every input requires a gradient", repr(tensor), "Set requires_grad=True on it.")
     keys = [origin(tensor) for tensor in inputs]
     wanted: dict[Key, Tensor | None] = dict.fromkeys(keys)
     needed = {node.sequence for node in between(outputs, wanted)} if wanted else set()
@@ -88,21 +91,42 @@ def _node(tensor: Tensor) -> Context:
 def _seed(output: Tensor, seed: Seed) -> Tensor:
     if seed is None:
         if output.size != 1:
-            raise InputError("backward", "a seed is needed for a non-scalar result", f"shape {output.shape}", "Pass backward(gradient=...) or reduce it to a scalar.")
+            raise InputError(
+                "backward",
+                "a seed is needed for a non-scalar result",
+                f"shape {output.shape}",
+                "Pass backward(gradient=...) or reduce it to a scalar.",
+            )
         return Tensor(np.ones(output.shape, output.dtype))
-    array = seed.data if isinstance(seed, Tensor) else np.array(seed, dtype=output.dtype, order="C")
+    array = np.array(seed.data if isinstance(seed, Tensor) else seed, output.dtype, order="C")
     if array.shape != output.shape:
-        raise InputError("backward", f"the seed must have the result's shape {output.shape}", f"shape {array.shape}", "Pass a seed of that shape.")
+        raise InputError(
+            "backward",
+            f"the seed must have the result's shape {output.shape}",
+            f"shape {array.shape}",
+            "Pass a seed of that shape.",
+        )
     return Tensor(array)
 
 
-def _traverse(outputs: Sequence[Tensor], seeds: Sequence[Seed], retain_graph: bool, wanted: dict[Key, Tensor | None] | None = None, needed: Container[int] = ()) -> None:
+def _traverse(
+    outputs: Sequence[Tensor],
+    seeds: Sequence[Seed],
+    retain_graph: bool,
+    wanted: dict[Key, Tensor | None] | None = None,
+    needed: Container[int] = (),
+) -> None:
     """Visit nodes youngest first, which is a topological order; with `wanted` only `needed` ones, and no leaf is touched."""
     pending: dict[int, tuple[Context, Adjoints]] = {}
     heap: list[int] = []
     for output, seed in zip(outputs, seeds, strict=True):
         if not output.requires_grad:
-            raise InputError("backward", "the result must depend on a tensor that requires a gradient", repr(output), "Set requires_grad=True on a leaf, and do not compute under no_grad().")
+            raise InputError(
+                "backward",
+                "the result must depend on a tensor that requires a gradient",
+                repr(output),
+                "Set requires_grad=True on a leaf, and do not compute under no_grad().",
+            )
         _receive(pending, heap, _node(output), output.output_index, _seed(output, seed))
     recording = switch.enabled
     switch.enabled = False
@@ -130,7 +154,9 @@ def _traverse(outputs: Sequence[Tensor], seeds: Sequence[Seed], retain_graph: bo
         switch.enabled = recording
 
 
-def _receive(pending: dict[int, tuple[Context, Adjoints]], heap: list[int], node: Context, index: int, adjoint: Tensor) -> None:
+def _receive(
+    pending: dict[int, tuple[Context, Adjoints]], heap: list[int], node: Context, index: int, adjoint: Tensor
+) -> None:
     """Add an adjoint to what waits for `node`; the graph sums fan-out."""
     entry = pending.get(node.sequence)
     if entry is None:
@@ -149,12 +175,16 @@ def _receive(pending: dict[int, tuple[Context, Adjoints]], heap: list[int], node
 def _run(node: Context, adjoints: Adjoints, edges: tuple[Any, ...]) -> list[tuple[tuple[Context, int], Tensor]]:
     """Call the node's backward and check what it returns."""
     if node._materialize_grads and None in adjoints:
-        adjoints = [Tensor(np.zeros(*output)) if a is None else a for a, output in zip(adjoints, node.outputs, strict=True)]
+        adjoints = [
+            Tensor(np.zeros(*output)) if a is None else a for a, output in zip(adjoints, node.outputs, strict=True)
+        ]
     results = node.function.backward(node, *adjoints)
     if type(results) is not tuple:
         results = (results,)
     if len(results) != len(edges):
-        raise GraphError(f"{node.name()}: backward returned {len(results)} adjoints for {len(edges)} inputs. Return one for each input, None where there is none.")
+        raise GraphError(
+            f"{node.name()}: backward returned {len(results)} adjoints for {len(edges)} inputs. Return one for each input, None where there is none."
+        )
     received = []
     for position, (edge, result) in enumerate(zip(edges, results, strict=True)):
         if edge is None or result is None:
@@ -163,13 +193,16 @@ def _run(node: Context, adjoints: Adjoints, edges: tuple[Any, ...]) -> list[tupl
         if not isinstance(result, Tensor):
             if type(result) is not np.ndarray:
                 result = np.asarray(result)
-            if result.dtype != dtype:
-                result = result.astype(dtype)
-            if not result.flags.c_contiguous:
-                result = np.ascontiguousarray(result)
+            view = result.base is not None and result.flags.writeable  # may be of scratch memory, used again soon
+            if view or result.dtype != dtype or not result.flags.c_contiguous:
+                result = np.array(result, dtype, order="C")
             result = Tensor(result)
+        elif result.data.dtype != dtype:
+            result = Tensor(result.data.astype(dtype))
         if result.data.shape != shape:
-            raise GraphError(f"{node.name()}: the adjoint of input {position} has shape {result.data.shape}, the input has shape {shape}. Sum over broadcast axes, or return the right array.")
+            raise GraphError(
+                f"{node.name()}: the adjoint of input {position} has shape {result.data.shape}, the input has shape {shape}. Sum over broadcast axes, or return the right array."
+            )
         received.append((edge, result))
     return received
 

@@ -70,7 +70,12 @@ class Kernel:
     def _check(self, arguments: tuple[Any, ...], *, partial: bool = False) -> list[Any]:
         open_scalars = partial and all(kind != "array" for kind, _, _ in self._arguments[len(arguments) :])
         if len(arguments) != len(self._arguments) and not open_scalars:
-            raise InputError(f"kernel {self.name}", f"it takes {len(self._arguments)} arguments", f"{len(arguments)}", f"Pass {', '.join(self.parameters)}.")
+            raise InputError(
+                f"kernel {self.name}",
+                f"it takes {len(self._arguments)} arguments",
+                f"{len(arguments)}",
+                f"Pass {', '.join(self.parameters)}.",
+            )
         values = []
         for name, (kind, dtype, skip), value in zip(self.parameters, self._arguments, arguments, strict=False):
             if kind == "array":
@@ -80,12 +85,28 @@ class Kernel:
                         value.raise_version()
                     value = value.data
                 elif type(value) is np.ndarray and written and not value.flags.writeable:
-                    raise self._error(name, "it writes to this argument", "a read-only array", "Pass a Tensor, whose version is raised, or a writable array.")
+                    raise self._error(
+                        name,
+                        "it writes to this argument",
+                        "a read-only array",
+                        "Pass a Tensor, whose version is raised, or a writable array.",
+                    )
                 if type(value) is np.ndarray:
-                    if value.dtype != dtype[0] or value.shape[value.ndim - len(dtype[1]) :] != dtype[1] or value.ndim != dtype[2]:
-                        raise self._error(name, f"{dtype[2]}-d array of {dtype[0]} whose last axes are {dtype[1]}", f"{value.dtype} of shape {value.shape}", "Convert it first.")
+                    if (
+                        value.dtype != dtype[0]
+                        or value.shape[value.ndim - len(dtype[1]) :] != dtype[1]
+                        or value.ndim != dtype[2]
+                    ):
+                        raise self._error(
+                            name,
+                            f"{dtype[2]}-d array of {dtype[0]} whose last axes are {dtype[1]}",
+                            f"{value.dtype} of shape {value.shape}",
+                            "Convert it first.",
+                        )
                     if not value.flags.c_contiguous:
-                        raise self._error(name, "arrays are C-contiguous", f"strides {value.strides}", "Use np.ascontiguousarray.")
+                        raise self._error(
+                            name, "arrays are C-contiguous", f"strides {value.strides}", "Use np.ascontiguousarray."
+                        )
             values.append(value)
         return values
 
@@ -99,8 +120,12 @@ class Kernel:
         if self._compiled is None:
             primal = self._kernel._primal
             self._program = ti.lang.impl.get_runtime().prog
-            self._launchable = primal.compiled_kernels[primal.ensure_compiled(*values, *[0] * (len(self._arguments) - len(values)))]
-            self._compiled = self._program.compile_kernel(self._program.config(), self._program.get_device_caps(), self._launchable)
+            self._launchable = primal.compiled_kernels[
+                primal.ensure_compiled(*values, *[0] * (len(self._arguments) - len(values)))
+            ]
+            self._compiled = self._program.compile_kernel(
+                self._program.config(), self._program.get_device_caps(), self._launchable
+            )
             self._context = self._launchable.make_launch_context()
         return True
 
@@ -126,7 +151,9 @@ def _describe(annotation: Any) -> tuple[str, Any, int]:
 def _set(context: Any, index: int, kind: str, value: Any, skip: int) -> None:
     if kind == "array":
         shape = value.shape[: value.ndim - skip] if skip else value.shape
-        context.set_arg_external_array_with_shape((index,), value.__array_interface__["data"][0], value.nbytes, shape, 0)
+        context.set_arg_external_array_with_shape(
+            (index,), value.__array_interface__["data"][0], value.nbytes, shape, 0
+        )
     elif kind == "int":
         context.set_arg_int((index,), value)
     else:
@@ -144,7 +171,9 @@ def written_parameters(function: Callable[..., None]) -> frozenset[str]:
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
-            targets = [part for target in node.targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+            targets = [
+                part for target in node.targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])
+            ]
         elif isinstance(node, ast.AugAssign | ast.AnnAssign):
             targets = [node.target]
         elif isinstance(node, ast.Call):

@@ -22,7 +22,9 @@ class _SetRecording(ContextDecorator):
         self._previous = switch.enabled
         switch.enabled = self._value
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         switch.enabled = self._previous
 
     def _recreate_cm(self) -> _SetRecording:

@@ -10,7 +10,9 @@ Kernels come from factories that are called after `init`, because annotations bi
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import math
 import os
 import platform
@@ -24,10 +26,16 @@ from .errors import InputError
 COMPILERS = ("taichi", "quadrants")
 compiler = os.environ.get("SIMPHYS_COMPILER", "taichi")
 if compiler not in COMPILERS:
-    raise InputError("SIMPHYS_COMPILER", f"the kernel compiler is one of {COMPILERS}", compiler, "Set it to one of these, or unset it.")
+    raise InputError(
+        "SIMPHYS_COMPILER",
+        f"the kernel compiler is one of {COMPILERS}",
+        compiler,
+        "Set it to one of these, or unset it.",
+    )
 os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
 os.environ.setdefault("ENABLE_QUADRANTS_HEADER_PRINT", "0")
 ti: Any = importlib.import_module(compiler)
+ti.set_logging_level(ti.ERROR)
 
 Arch = Literal["cpu", "cuda", "vulkan", "metal"]
 Precision = Literal["f32", "f64"]
@@ -62,15 +70,31 @@ def init(*, arch: str = "cpu", precision: str = "f64", threads: int = 1) -> Sett
     wanted = Settings(arch=arch, precision=precision, threads=threads)
     if _settings is not None:
         if wanted != _settings:
-            raise InputError("runtime.init", f"arch, precision and threads are chosen once a process, here {_settings}", repr(wanted), "Start a new process for other settings.")
+            raise InputError(
+                "runtime.init",
+                f"arch, precision and threads are chosen once a process, here {_settings}",
+                repr(wanted),
+                "Start a new process for other settings.",
+            )
         return _settings
     _check(wanted)
-    ti.set_logging_level(ti.ERROR)
-    ti.init(arch=getattr(ti, arch), default_fp=ti.f64 if precision == "f64" else ti.f32, cpu_max_num_threads=threads, fast_math=True, log_level=ti.ERROR)
+    with contextlib.redirect_stdout(io.StringIO()):  # init prints the arch, whatever the logging level
+        ti.init(
+            arch=getattr(ti, arch),
+            default_fp=ti.f64 if precision == "f64" else ti.f32,
+            cpu_max_num_threads=threads,
+            fast_math=True,
+            log_level=ti.ERROR,
+        )
     started = str(ti.lang.impl.current_cfg().arch).rsplit(".", 1)[-1]
     if started != arch and not (arch == "cpu" and started in ("x64", "arm64")):
         ti.reset()
-        raise InputError("runtime.init", f"arch={arch} must exist on this machine", f"the compiler fell back to {started}", "Use arch=cpu, or install the device's driver.")
+        raise InputError(
+            "runtime.init",
+            f"arch={arch} must exist on this machine",
+            f"the compiler fell back to {started}",
+            "Use arch=cpu, or install the device's driver.",
+        )
     _settings = wanted
     return wanted
 
@@ -83,9 +107,19 @@ def _check(wanted: Settings) -> None:
     if wanted.threads < 1:
         raise InputError("runtime.init", "threads is at least 1", wanted.threads, "Give the number of CPU threads.")
     if wanted.precision == "f64" and wanted.arch in ("vulkan", "metal"):
-        raise InputError("runtime.init", f"arch={wanted.arch} computes in f32 only", "precision=f64", "Use precision=f32, or arch=cpu or cuda for f64.")
+        raise InputError(
+            "runtime.init",
+            f"arch={wanted.arch} computes in f32 only",
+            "precision=f64",
+            "Use precision=f32, or arch=cpu or cuda for f64.",
+        )
     if not available(wanted.arch):
-        raise InputError("runtime.init", f"arch={wanted.arch} must exist on this machine", f"{platform.system()} without a {wanted.arch} device", "Use arch=cpu, or install the device's driver.")
+        raise InputError(
+            "runtime.init",
+            f"arch={wanted.arch} must exist on this machine",
+            f"{platform.system()} without a {wanted.arch} device",
+            "Use arch=cpu, or install the device's driver.",
+        )
 
 
 def available(arch: str) -> bool:

@@ -93,9 +93,16 @@ class Tensor:
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for the gradient with respect to this leaf (in place; returns itself)."""
         if requires_grad and self.data.dtype.kind != "f":
-            raise InputError("Tensor.requires_grad_", "only floating-point tensors have gradients", str(self.dtype), "Convert it first.")
+            raise InputError(
+                "Tensor.requires_grad_",
+                "only floating-point tensors have gradients",
+                str(self.dtype),
+                "Convert it first.",
+            )
         if not self.is_leaf:
-            raise InputError("Tensor.requires_grad_", "only leaves can change it", repr(self.grad_fn), "Use detach() first.")
+            raise InputError(
+                "Tensor.requires_grad_", "only leaves can change it", repr(self.grad_fn), "Use detach() first."
+            )
         self.requires_grad = requires_grad
         return self
 
@@ -132,7 +139,12 @@ class Tensor:
         Errors: InputError on a Tensor that was computed while recording, since backward would use the old derivative.
         """
         if self.grad_fn is not None and switch.enabled:
-            raise InputError("Tensor.writable", "a computed tensor is not written in place", repr(self.grad_fn), "Write to detach().clone(), or inside no_grad().")
+            raise InputError(
+                "Tensor.writable",
+                "a computed tensor is not written in place",
+                repr(self.grad_fn),
+                "Write to detach().clone(), or inside no_grad().",
+            )
         self._version[0] += 1
         self.data.flags.writeable = True
         view = self.data.view()

@@ -74,7 +74,12 @@ def check(scene: Scene, *, seed: int = 0, on_line: Callable[[Line], None] = lamb
                 other.requires_grad = True
         worst = report.worst
         tolerance = max(report.tolerance, worst.spread) if outcome != "failed" else report.tolerance
-        add(f"{name}: adjoint = finite difference", worst.error, tolerance, f"{outcome} {worst.spread:.1e} at eps {worst.eps:.0e}")
+        add(
+            f"{name}: adjoint = finite difference",
+            worst.error,
+            tolerance,
+            f"{outcome} {worst.spread:.1e} at eps {worst.eps:.0e}",
+        )
         if report.dot_product_error is not None:
             add(f"{name}: tangent = adjoint", report.dot_product_error, ROUNDING, "dot-product test")
     add("time of nested over fused", 0.0, 0.0, f"{seconds[1] / seconds[0]:.0f} times ({seconds[0] * 1e3:.0f} ms fused)")

@@ -73,7 +73,9 @@ class Sample(Function):
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Array | None) -> Array:
-        return _interpolate(ctx.plan, [np.zeros(*like) if d is None else d for d, like in zip(tangents, ctx.like, strict=True)])
+        return _interpolate(
+            ctx.plan, [np.zeros(*like) if d is None else d for d, like in zip(tangents, ctx.like, strict=True)]
+        )
 
 
 def _interpolate(plan: SamplePlan, fields: Sequence[Array]) -> Array:

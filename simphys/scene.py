@@ -42,7 +42,12 @@ class Scene:
         return self.topology.dt
 
     def rollout(
-        self, params: Params | None = None, state: State | None = None, *, mode: rollout.Mode = "fused", keep_adjoint: bool = False
+        self,
+        params: Params | None = None,
+        state: State | None = None,
+        *,
+        mode: rollout.Mode = "fused",
+        keep_adjoint: bool = False,
     ) -> Trajectory:
         """Simulate the horizon, from the scene's own parameters and state or from others."""
         return rollout.rollout(
@@ -72,7 +77,11 @@ class Scene:
             made.append(losses.huber(misfit, chosen.delta) if chosen.kind == "huber" else misfit)
         for term in chosen.terms:
             if term.kind == "final_state" and not self.partial:
-                made.append(losses.mean_square(self._nodes(getattr(trajectory.final, term.field), term), self._target(term), term.weight))
+                made.append(
+                    losses.mean_square(
+                        self._nodes(getattr(trajectory.final, term.field), term), self._target(term), term.weight
+                    )
+                )
             elif term.kind == "running_sum":
                 states = self._nodes(getattr(trajectory, term.field), term)
                 made.append(losses.running_sum(states[1:], np.asarray(term.target), term.weight, self.dt))
@@ -82,7 +91,9 @@ class Scene:
         """The scalar that is minimized, without the terms about the unknowns themselves."""
         residuals = self.residuals(trajectory)
         if not residuals:
-            raise InputError("loss", "a loss needs observations or terms", "neither", "Add [observations] or [[loss.terms]].")
+            raise InputError(
+                "loss", "a loss needs observations or terms", "neither", "Add [observations] or [[loss.terms]]."
+            )
         return losses.total(residuals)
 
     def objective(self, unknowns: Mapping[str, Any] | None = None) -> SceneObjective:
@@ -92,7 +103,9 @@ class Scene:
 
         chosen = self.config.unknowns if unknowns is None else unknowns
         if not chosen:
-            raise InputError("unknowns", "something must be unknown", "no [unknowns.NAME] section", "Name a parameter to identify.")
+            raise InputError(
+                "unknowns", "something must be unknown", "no [unknowns.NAME] section", "Name a parameter to identify."
+            )
         return SceneObjective(self, Unknowns(chosen, self.values()))
 
     def values(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -141,9 +154,14 @@ def _check_channels(scene: Scene) -> None:
     for position, channel in enumerate(scene.observations.channels if scene.observations else ()):
         who = f"observations.channels.{position}"
         if channel.field not in STATE_FIELDS:
-            raise InputError(f"{who}.field", f"a channel sees one of {STATE_FIELDS}", channel.field, "Choose one of these.")
+            raise InputError(
+                f"{who}.field", f"a channel sees one of {STATE_FIELDS}", channel.field, "Choose one of these."
+            )
         shape = scene.state.position.shape
         if channel.node >= shape[0] or channel.axis >= shape[1]:
-            raise InputError(who, f"node is below {shape[0]} and axis below {shape[1]}", f"node {channel.node}, axis {channel.axis}", "Correct the channel.")
-
-
+            raise InputError(
+                who,
+                f"node is below {shape[0]} and axis below {shape[1]}",
+                f"node {channel.node}, axis {channel.axis}",
+                "Correct the channel.",
+            )

@@ -47,7 +47,9 @@ class Unknowns:
         for label, unknown in unknowns.items():
             natural = start_values(unknown, values)
             entries = flat_entries(unknown, values[unknown.parameter].shape)
-            scale = np.full(natural.size, unknown.scale) if unknown.scale else np.where(natural == 0, 1.0, np.abs(natural))
+            scale = (
+                np.full(natural.size, unknown.scale) if unknown.scale else np.where(natural == 0, 1.0, np.abs(natural))
+            )
             log = unknown.transform == "log"
             block = _Block(
                 label=label,

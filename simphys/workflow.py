@@ -111,7 +111,12 @@ class RecorderLog:
 def _recorder(scene: Scene, folder: str | Path | None, *, kind: str, overwrite: bool, resume: bool = False) -> Recorder:
     import scipy
 
-    provenance = {"seed": scene.config.runtime.seed, **runtime.info(), "scipy": scipy.__version__, "simphys": __version__}
+    provenance = {
+        "seed": scene.config.runtime.seed,
+        **runtime.info(),
+        "scipy": scipy.__version__,
+        "simphys": __version__,
+    }
     return Recorder(
         folder or scene.config.output.folder,
         kind=kind,
@@ -122,7 +127,9 @@ def _recorder(scene: Scene, folder: str | Path | None, *, kind: str, overwrite: 
     )
 
 
-def _iteration_writer(recorder: Recorder, then: Callable[[optimize.IterationRecord], None] | None) -> Callable[[optimize.IterationRecord], None]:
+def _iteration_writer(
+    recorder: Recorder, then: Callable[[optimize.IterationRecord], None] | None
+) -> Callable[[optimize.IterationRecord], None]:
     """Record each iteration once: a resumed run reports the earlier ones again."""
     recording = Recording(recorder.folder)
     present = len(recording["iterations/index"]) if "iterations/index" in recording else 0
@@ -154,7 +161,12 @@ def _conclude(recorder: Recorder, scene: Scene, objective: SceneObjective, resul
     table = _table(objective, result)
     recorder.write(
         "unknowns",
-        attrs={"status": result.status, "message": result.message, "loss": result.loss, "failed_trials": result.failed_trials},
+        attrs={
+            "status": result.status,
+            "message": result.message,
+            "loss": result.loss,
+            "failed_trials": result.failed_trials,
+        },
         label=[row.label for row in table],
         unit=[row.unit for row in table],
         start=[row.start for row in table],
@@ -177,11 +189,24 @@ def _conclude(recorder: Recorder, scene: Scene, objective: SceneObjective, resul
 def _table(objective: SceneObjective, result: optimize.Result) -> tuple[Unknown, ...]:
     unknowns = objective.unknowns
     errors, notes = np.full(result.theta.size, np.nan), [""] * result.theta.size
-    if objective.scene.observations is not None and len(objective.labels) <= RANK_CHECK_UNKNOWNS and np.isfinite(result.loss):
+    if (
+        objective.scene.observations is not None
+        and len(objective.labels) <= RANK_CHECK_UNKNOWNS
+        and np.isfinite(result.loss)
+    ):
         active = optimize.active_bounds(result.theta, objective.lower, objective.upper)
-        found = optimize.standard_errors(objective.jacobian(result.theta), objective.residuals(result.theta), active=active)
+        found = optimize.standard_errors(
+            objective.jacobian(result.theta), objective.residuals(result.theta), active=active
+        )
         errors, notes = found.values * np.abs(unknowns.natural_derivative(result.theta)), list(found.notes)
-    columns = (objective.labels, unknowns.units, unknowns.natural(objective.start), unknowns.natural(result.theta), errors, notes)
+    columns = (
+        objective.labels,
+        unknowns.units,
+        unknowns.natural(objective.start),
+        unknowns.natural(result.theta),
+        errors,
+        notes,
+    )
     return tuple(Unknown(l, u, float(s), float(v), float(e), n) for l, u, s, v, e, n in zip(*columns, strict=True))
 
 
@@ -198,7 +223,9 @@ def _write_motion(recorder: Recorder, scene: Scene, trajectory: Any) -> None:
     recorder.write("particles/nodes", springs=scene.topology.ends, pinned=scene.topology.pinned)
     for name, of in (("position", unit), ("velocity", f"{unit}/s")):
         value = getattr(trajectory, name).data[::every]
-        recorder.write(f"particles/nodes/{name}", step=steps, time=steps * scene.dt, value=value, units={"value": of, "time": "s"})
+        recorder.write(
+            f"particles/nodes/{name}", step=steps, time=steps * scene.dt, value=value, units={"value": of, "time": "s"}
+        )
 
 
 def _write_fit(recorder: Recorder, scene: Scene, trajectory: Any) -> dict[str, float]:
@@ -218,3 +245,20 @@ def _write_fit(recorder: Recorder, scene: Scene, trajectory: Any) -> dict[str, f
     recorder.write("fit", time=seen.times, predicted=predicted, residual=residual)
     rmse = np.sqrt(np.nanmean(residual**2, axis=0))
     return {c.label: float(each) for c, each in zip(seen.channels, rmse, strict=True)}
+
+
+def draw_step(scene: Scene) -> tuple[str, Path]:
+    """The autograd graph of one nested step: as text, and drawn to graph.png in the scene's output folder."""
+    from .autograd import draw
+    from .mass_spring import step
+
+    names = {}
+    for part in (scene.params, scene.state):
+        for name, value in vars(part).items():
+            if value.size:
+                names[value.requires_grad_()] = name
+    position = step(scene.topology, scene.params, scene.state).position
+    folder = Path(scene.config.output.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    draw.draw(position, names=names, path=folder / "graph.png")
+    return draw.to_text(position, names=names), folder / "graph.png"

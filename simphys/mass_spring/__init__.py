@@ -23,7 +23,9 @@ def build(config: Any) -> tuple[Topology, Params, State]:
     arrays = build_arrays(config)
     check_dt(arrays)
     return (
-        Topology(arrays.ends, arrays.pinned, arrays.dim, arrays.dt, arrays.integrator, len(arrays.pinned) - arrays.nodes),
+        Topology(
+            arrays.ends, arrays.pinned, arrays.dim, arrays.dt, arrays.integrator, len(arrays.pinned) - arrays.nodes
+        ),
         Params(**{name: tensor(values) for name, values in arrays.params.items()}),
         State(**{name: tensor(values) for name, values in arrays.state.items()}),
     )

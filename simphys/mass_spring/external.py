@@ -57,7 +57,9 @@ def functions(real: Any, dim: int, ground: bool) -> SimpleNamespace:
         return adj_x, adj_v, g.dot(adj_f), m * adj_f, adj_floor
 
     @ti.func
-    def jvp_external_force(x: vec, v: vec, m: real, g: vec, floor: vec3, dx: vec, dv: vec, dm: real, dg: vec, dfloor: vec3) -> vec:
+    def jvp_external_force(
+        x: vec, v: vec, m: real, g: vec, floor: vec3, dx: vec, dv: vec, dm: real, dg: vec, dfloor: vec3
+    ) -> vec:
         df = dm * g + m * dg
         if ti.static(ground):
             p = ti.max(floor[0] - x[up], 0)
@@ -148,7 +150,9 @@ class ExternalForce(Function):
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
         topology: Topology = ctx.topology
         position, velocity, mass, gravity, *ground = ctx.saved_tensors
-        dx, dv, dm, dg, *dground = (np.zeros_like(s.data) if d is None else d for d, s in zip(tangents, ctx.saved_tensors, strict=True))
+        dx, dv, dm, dg, *dground = (
+            np.zeros_like(s.data) if d is None else d for d, s in zip(tangents, ctx.saved_tensors, strict=True)
+        )
         dforce = np.empty(position.shape, position.dtype)
         _kernels(topology).tangent(
             position, velocity, mass, gravity.data[None], pack(*ground),

@@ -128,7 +128,18 @@ class Integrate(Function):
         velocity, force, mass, drag = ctx.saved_tensors
         adj_v, adj_force, adj_m, adj_drag = (np.empty_like(value.data) for value in ctx.saved_tensors)
         _kernels(topology).adjoint(
-            velocity, force, mass, drag, topology.free, *ctx.lengths, adj_x_new, adj_v_new, adj_v, adj_force, adj_m, adj_drag
+            velocity,
+            force,
+            mass,
+            drag,
+            topology.free,
+            *ctx.lengths,
+            adj_x_new,
+            adj_v_new,
+            adj_v,
+            adj_force,
+            adj_m,
+            adj_drag,
         )
         return None, None, adj_x_new, adj_v, adj_force, adj_m, adj_drag
 

@@ -39,7 +39,12 @@ class Topology:
         if self.integrator not in INTEGRATORS:
             raise InputError("Topology.integrator", f"one of {INTEGRATORS}", self.integrator, "Choose one of these.")
         if len(self.ends) and (self.ends.min() < 0 or self.ends.max() >= len(self.pinned)):
-            raise InputError("Topology.ends", f"node indices lie in 0..{len(self.pinned) - 1}", f"{self.ends.min()}..{self.ends.max()}", "Correct the list of springs.")
+            raise InputError(
+                "Topology.ends",
+                f"node indices lie in 0..{len(self.pinned) - 1}",
+                f"{self.ends.min()}..{self.ends.max()}",
+                "Correct the list of springs.",
+            )
 
     @property
     def nodes(self) -> int:

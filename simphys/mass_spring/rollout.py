@@ -158,14 +158,33 @@ class Rollout(Function):
         for target, given in zip((dx, dv), tangents[:2], strict=True):
             if given is not None:
                 target[0] = given
-        dk, dc, dL, dm, ddrag, dg, *dfloor = (np.zeros_like(p.data) if d is None else d for d, p in zip(tangents[2:], params, strict=True))
+        dk, dc, dL, dm, ddrag, dg, *dfloor = (
+            np.zeros_like(p.data) if d is None else d for d, p in zip(tangents[2:], params, strict=True)
+        )
         da, db = (np.empty(ctx.stages * topology.nodes, x.dtype) for _ in range(2))
         for (h, _), rows in zip(topology.stages, _rows(topology), strict=True):
-            _coefficient_kernels(runtime.real()).tangent(params[4], params[3], topology.free, h, topology.nodes, ddrag, dm, da[rows], db[rows])
+            _coefficient_kernels(runtime.real()).tangent(
+                params[4], params[3], topology.free, h, topology.nodes, ddrag, dm, da[rows], db[rows]
+            )
         f, df = (np.empty((topology.nodes, topology.dim), x.dtype) for _ in range(2))
         variant = fused.Variant(**{**vars(ctx.variant), "damped": True, "ground": True, "serial": True})
         fused.tangent_kernel(variant)(
-            _host(x.data), _host(v.data), *_arguments(ctx, params), f, df, _host(dx), _host(dv), dk, dc, dL, da, db, dm, dg[None], pack(*dfloor), ctx.last
+            _host(x.data),
+            _host(v.data),
+            *_arguments(ctx, params),
+            f,
+            df,
+            _host(dx),
+            _host(dv),
+            dk,
+            dc,
+            dL,
+            da,
+            db,
+            dm,
+            dg[None],
+            pack(*dfloor),
+            ctx.last,
         )
         s = ctx.stages
         return dx[::s].copy(), dv[::s].copy(), dx[-1].copy(), dv[-1].copy()

@@ -64,7 +64,9 @@ def functions(real: Any, dim: int, damped: bool) -> SimpleNamespace:
         return adj_d, adj_u, (1 - h) * e, adj_c, -k * r * e
 
     @ti.func
-    def jvp_spring_force(d: vec, u: vec, k: real, c: real, L: real, dd: vec, du: vec, dk: real, dc: real, dL: real) -> vec:
+    def jvp_spring_force(
+        d: vec, u: vec, k: real, c: real, L: real, dd: vec, du: vec, dk: real, dc: real, dL: real
+    ) -> vec:
         r = inverse_length(d)
         h = L * r
         stretch = d.dot(dd) * r * r
@@ -88,7 +90,20 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
     pairs, ints = ti.types.ndarray(dtype=pair, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @kernel
-    def forward(x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32, held: vectors, force: vectors):
+    def forward(
+        x: vectors,
+        v: vectors,
+        k: reals,
+        c: reals,
+        L: reals,
+        ends: pairs,
+        start: ints,
+        incidence: ints,
+        n: ti.i32,
+        S: ti.i32,
+        held: vectors,
+        force: vectors,
+    ):
         ti.loop_config(serialize=not parallel)
         for s in range(S):
             a, b = ends[s][0], ends[s][1]
@@ -101,7 +116,26 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
             force[i] = total
 
     @kernel
-    def adjoint(x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32, adj_force: vectors, held_d: vectors, held_u: vectors, adj_x: vectors, adj_v: vectors, adj_k: reals, adj_c: reals, adj_L: reals):
+    def adjoint(
+        x: vectors,
+        v: vectors,
+        k: reals,
+        c: reals,
+        L: reals,
+        ends: pairs,
+        start: ints,
+        incidence: ints,
+        n: ti.i32,
+        S: ti.i32,
+        adj_force: vectors,
+        held_d: vectors,
+        held_u: vectors,
+        adj_x: vectors,
+        adj_v: vectors,
+        adj_k: reals,
+        adj_c: reals,
+        adj_L: reals,
+    ):
         ti.loop_config(serialize=not parallel)
         for s in range(S):
             a, b = ends[s][0], ends[s][1]
@@ -122,11 +156,31 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
             adj_v[i] = total_v
 
     @kernel
-    def tangent(x: vectors, v: vectors, k: reals, c: reals, L: reals, dx: vectors, dv: vectors, dk: reals, dc: reals, dL: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32, held: vectors, dforce: vectors):
+    def tangent(
+        x: vectors,
+        v: vectors,
+        k: reals,
+        c: reals,
+        L: reals,
+        dx: vectors,
+        dv: vectors,
+        dk: reals,
+        dc: reals,
+        dL: reals,
+        ends: pairs,
+        start: ints,
+        incidence: ints,
+        n: ti.i32,
+        S: ti.i32,
+        held: vectors,
+        dforce: vectors,
+    ):
         ti.loop_config(serialize=not parallel)
         for s in range(S):
             a, b = ends[s][0], ends[s][1]
-            held[s] = f.jvp(x[b] - x[a], v[b] - v[a], k[s], c[s], L[s], dx[b] - dx[a], dv[b] - dv[a], dk[s], dc[s], dL[s])
+            held[s] = f.jvp(
+                x[b] - x[a], v[b] - v[a], k[s], c[s], L[s], dx[b] - dx[a], dv[b] - dv[a], dk[s], dc[s], dL[s]
+            )
         ti.loop_config(serialize=not parallel)
         for i in range(n):
             total = vec(0.0)
@@ -144,10 +198,21 @@ class SpringForce(Function):
     """
 
     @staticmethod
-    def forward(ctx: Context, topology: Topology, position: Tensor, velocity: Tensor, stiffness: Tensor, damping: Tensor, rest_length: Tensor) -> np.ndarray[Any, Any]:
+    def forward(
+        ctx: Context,
+        topology: Topology,
+        position: Tensor,
+        velocity: Tensor,
+        stiffness: Tensor,
+        damping: Tensor,
+        rest_length: Tensor,
+    ) -> np.ndarray[Any, Any]:
         ctx.topology = topology
         ctx.save_for_backward(position, velocity, stiffness, damping, rest_length)
-        held, force = np.empty((topology.springs, topology.dim), position.dtype), np.empty(position.shape, position.dtype)
+        held, force = (
+            np.empty((topology.springs, topology.dim), position.dtype),
+            np.empty(position.shape, position.dtype),
+        )
         _kernels(topology).forward(position, velocity, stiffness, damping, rest_length, *topology.lists, held, force)
         return force
 
@@ -158,7 +223,22 @@ class SpringForce(Function):
         held_d, held_u = (np.empty((topology.springs, topology.dim), position.dtype) for _ in range(2))
         adj_x, adj_v = np.empty(position.shape, position.dtype), np.empty(position.shape, position.dtype)
         adj_k, adj_c, adj_L = (np.empty(topology.springs, position.dtype) for _ in range(3))
-        _kernels(topology).adjoint(position, velocity, stiffness, damping, rest_length, *topology.lists, adj_force, held_d, held_u, adj_x, adj_v, adj_k, adj_c, adj_L)
+        _kernels(topology).adjoint(
+            position,
+            velocity,
+            stiffness,
+            damping,
+            rest_length,
+            *topology.lists,
+            adj_force,
+            held_d,
+            held_u,
+            adj_x,
+            adj_v,
+            adj_k,
+            adj_c,
+            adj_L,
+        )
         return None, adj_x, adj_v, adj_k, adj_c, adj_L
 
     @staticmethod
@@ -166,7 +246,10 @@ class SpringForce(Function):
         topology: Topology = ctx.topology
         saved = ctx.saved_tensors
         given = [np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True)]
-        held, dforce = np.empty((topology.springs, topology.dim), saved[0].dtype), np.empty(saved[0].shape, saved[0].dtype)
+        held, dforce = (
+            np.empty((topology.springs, topology.dim), saved[0].dtype),
+            np.empty(saved[0].shape, saved[0].dtype),
+        )
         _kernels(topology).tangent(*saved, *given, *topology.lists, held, dforce)
         return dforce
 

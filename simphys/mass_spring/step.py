@@ -12,7 +12,9 @@ def step(topology: Topology, params: Params, state: State) -> State:
     """Advance `state` by one time step of the topology's integrator."""
     position, velocity = state.position, state.velocity
     for stage in topology.stages:
-        spring_force = SpringForce.apply(topology, position, velocity, params.stiffness, params.damping, params.rest_length)
+        spring_force = SpringForce.apply(
+            topology, position, velocity, params.stiffness, params.damping, params.rest_length
+        )
         external_force = ExternalForce.apply(
             topology, position, velocity, params.mass, params.gravity,
             params.ground_height, params.ground_stiffness, params.ground_friction,

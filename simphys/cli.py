@@ -1,0 +1,164 @@
+"""The command `simphys`. Exit status: 0 done, 1 a proof failed or a fit did not converge, 2 a user's mistake, 130 Ctrl-C."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Differentiable physics: simulate scenes, identify their parameters, prove their gradients.",
+)
+
+SceneFile = Annotated[Path, typer.Argument(metavar="SCENE", help="A scene file (TOML).")]
+Overrides = Annotated[
+    list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Overrides, such as material.stiffness=5e3.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in the output folder.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in the output folder.")]
+
+
+_debug = False
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """A command whose errors become messages and exit statuses; a traceback only with --debug."""
+
+    @functools.wraps(function)
+    def guarded(*arguments: Any, **options: Any) -> None:
+        from .autograd.errors import InputError, StorageError
+        from .optimize import Interrupted
+
+        try:
+            function(*arguments, **options)
+        except InputError as error:
+            _tell(error, 2)
+        except StorageError as error:
+            _tell(error, 1)
+        except Interrupted as error:
+            best = f"Interrupted at loss {error.result.loss:.6g}. What was evaluated is recorded: --resume continues."
+            _tell(KeyboardInterrupt(best), 130)
+        except KeyboardInterrupt:
+            _tell(KeyboardInterrupt("Interrupted."), 130)
+
+    return app.command()(guarded)
+
+
+def _tell(error: BaseException, status: int) -> None:
+    if _debug:
+        raise error
+    typer.echo(str(error), err=True)
+    raise typer.Exit(status)
+
+
+@app.callback()
+def _options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False) -> None:
+    """Simulate scenes, identify their parameters from recordings, and prove their gradients."""
+
+
+@command
+def optimize(
+    scene: SceneFile, overrides: Overrides = None, overwrite: Overwrite = False, resume: Resume = False
+) -> None:
+    """Identify the scene's unknowns; record the fit and draw it."""
+    from . import report
+    from .plot import all_figures
+    from .record import Recording
+    from .scene import load_scene
+    from .workflow import identify
+
+    loaded = load_scene(scene, overrides or ())
+    with report.FitProgress(loaded.config.optimizer.iterations) as progress:
+        fit = identify(loaded, overwrite=overwrite, resume=resume, on_iteration=progress.update)
+    pictures = all_figures(Recording(fit.folder), fit.folder)
+    report.print_identification(fit)
+    report.print_files(fit.folder, pictures)
+    if not fit.result.success:
+        raise typer.Exit(1)
+
+
+@command
+def run(scene: SceneFile, overrides: Overrides = None, overwrite: Overwrite = False) -> None:
+    """Simulate the scene, record the motion and draw it."""
+    from . import report
+    from .plot import all_figures
+    from .record import Recording
+    from .scene import load_scene
+    from .workflow import simulate
+
+    folder = simulate(load_scene(scene, overrides or ()), overwrite=overwrite)
+    report.print_files(folder, all_figures(Recording(folder), folder))
+
+
+@command
+def check(scene: SceneFile, overrides: Overrides = None) -> None:
+    """Prove the gradient of this very scene, in f64 and over its full horizon."""
+    from . import report
+    from .check import check as prove
+    from .scene import load_scene
+
+    loaded = load_scene(scene, [*(overrides or ()), 'runtime.precision="f64"'])
+    if not report.print_proof(prove(loaded)):
+        raise typer.Exit(1)
+
+
+@command
+def plot(run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]) -> None:
+    """Draw again from what was recorded."""
+    from . import report
+    from .plot import all_figures
+    from .record import Recording
+
+    report.print_files(run, all_figures(Recording(run), run))
+
+
+@command
+def graph(scene: SceneFile, overrides: Overrides = None) -> None:
+    """The autograd graph of one step, as text and as a picture in the output folder."""
+    from . import report
+    from .scene import load_scene
+    from .workflow import draw_step
+
+    loaded = load_scene(scene, overrides or ())
+    text, picture = draw_step(loaded)
+    typer.echo(text)
+    report.print_files(picture.parent, [picture])
+
+
+@command
+def info(
+    scene: Annotated[Path | None, typer.Argument(metavar="[SCENE]", help="Show the settings of this scene.")] = None,
+) -> None:
+    """Arch, compiler, precision, threads and versions."""
+    from .autograd import runtime
+
+    if scene is not None:
+        from .scene import load_scene
+
+        load_scene(scene)
+    found = {name: "yes" if runtime.available(name) else "no" for name in runtime.ARCHS}
+    for name, value in {**runtime.info(), **{f"{name} here": value for name, value in found.items()}}.items():
+        typer.echo(f"{name:14} {value}")
+
+
+@command
+def schema(path: Annotated[Path, typer.Argument(help="Where to write the JSON schema.")]) -> None:
+    """Write a JSON schema of scene files, for editors."""
+    from .config import write_schema
+
+    write_schema(path)
+    typer.echo(str(path))
+
+
+def main() -> None:
+    """Entry point: `--debug` may stand anywhere."""
+    global _debug
+    _debug = "--debug" in sys.argv
+    app()
