@@ -164,7 +164,7 @@ class Function:
 def _link(ctx: Context, outputs: tuple[Tensor, ...]) -> None:
     """Make `ctx` the origin of its outputs. A saved output is replaced by an alias, else the node would hold itself alive."""
     for index, output in enumerate(outputs):
-        if output.data.dtype.kind != "f" or any([output is other for other in ctx._non_differentiable]):
+        if output.data.dtype.kind != "f" or (ctx._non_differentiable and any([output is t for t in ctx._non_differentiable])):
             continue
         if ctx._saved:
             for tensor in ctx._saved:
