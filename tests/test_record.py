@@ -109,8 +109,7 @@ def test_static_data_text_attributes_and_units_come_back(tmp_path: Path) -> None
     assert recording["/unknowns/start"].tolist() == [1.0, 2.0]
     assert recording["unknowns/rmse"] == 0.5
     assert recording["unknowns/none"].shape == (0, 2)
-    assert recording.attrs("unknowns")["rank"] == 2
-    assert np.array_equal(np.asarray(recording.attrs("unknowns")["names"]), ["ä", "b"])
+    assert recording.attrs("unknowns") == {"rank": 2, "names": ["ä", "b"]}
     assert recording.attrs("unknowns/start") == {"unit": "1/s²"}
 
 
@@ -133,6 +132,8 @@ def test_keys_and_in_describe_the_tree(tmp_path: Path) -> None:
     assert recording.keys("a") == ["b"]
     assert recording.keys("a/b/x") == recording.keys("nowhere") == []
     assert "a/b/x" in recording
+    assert "/a" in recording
+    assert recording.attrs("a/b") == {}
     assert "a/c" not in recording
     with pytest.raises(KeyError, match="holds no dataset 'a/c'; it holds a/b/x, scene"):
         recording["a/c"]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import json
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import h5py
 import numpy as np
 
-from simphys.record.storage import build_file, open_file, read_attrs, write_attrs
+from simphys.record.storage import build_file, create_dataset, open_file, storable, write_attrs
 
 INDEX_NAME = "run.h5"
 SEGMENT_FOLDER = "segments"
+INDEX_DATASET = "segments"
 
 
 @dataclass(frozen=True)
@@ -60,16 +62,30 @@ class Index:
         return {p.removeprefix(prefix): c for p, c in self.columns.items() if p.rpartition("/")[0] == group}
 
     def to_bytes(self) -> bytes:
-        """The HDF5 file: columns as virtual datasets, statics as external links, attributes on their groups."""
+        """The HDF5 file: columns as virtual datasets, statics as external links, attributes on their groups.
+
+        The index itself lies beside them as text, as it is read from there: HDF5 keeps the parts of a virtual
+        dataset without a checksum, and a flipped bit among them can send the library into an endless loop.
+        """
         return build_file(self._fill)
 
     def _fill(self, file: h5py.File) -> None:
+        create_dataset(file, INDEX_DATASET, storable([json.dumps(asdict(self), default=_plain)]), {})
         for path, column in self.columns.items():
             write_attrs(_create_column(file, path, column), column.attrs)
         for path, segment in self.statics.items():
             file[path] = h5py.ExternalLink(f"{SEGMENT_FOLDER}/{segment}", f"/{path}")
         for group, attrs in self.attrs.items():
             write_attrs(file.require_group(f"/{group}"), attrs)
+
+
+def _plain(value: object) -> object:
+    """What JSON does not know: types, and NumPy's numbers and arrays among the attributes."""
+    if isinstance(value, np.dtype):
+        return value.str
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"an attribute is a number, a text or a list of these, not {value!r}")
 
 
 def _create_column(file: h5py.File, path: str, column: Column) -> h5py.Dataset:
@@ -87,29 +103,15 @@ def _create_column(file: h5py.File, path: str, column: Column) -> h5py.Dataset:
 
 def load_index(folder: Path) -> Index:
     """Read run.h5. FileNotFoundError: there is none; StorageError: it is not what was written."""
-    index = Index()
     with open_file(folder / INDEX_NAME) as file:
-        _visit(file, "", index)
-    return index
-
-
-def _visit(group: h5py.Group, path: str, index: Index) -> None:
-    index.attrs[path] = read_attrs(group)
-    for name in group:
-        inner = f"{path}/{name}".lstrip("/")
-        link = group.get(name, getlink=True)
-        if isinstance(link, h5py.ExternalLink):
-            index.statics[inner] = Path(link.filename).name
-        elif isinstance(group[name], h5py.Group):
-            _visit(group[name], inner, index)
-        else:
-            index.columns[inner] = _load_column(group[name])
-
-
-def _load_column(dataset: h5py.Dataset) -> Column:
-    sources = []
-    for part in dataset.virtual_sources():
-        first, last = part.vspace.get_select_bounds()
-        sources.append((first[0], Source(Path(part.file_name).name, last[0] - first[0] + 1)))
-    ordered = tuple(source for _, source in sorted(sources, key=lambda pair: pair[0]))
-    return Column(dataset.dtype, dataset.shape[1:], read_attrs(dataset), ordered)
+        text = json.loads(file[INDEX_DATASET][0])
+    columns = {
+        path: Column(
+            dtype=np.dtype(column["dtype"]),
+            shape=tuple(column["shape"]),
+            attrs=column["attrs"],
+            sources=tuple(Source(**source) for source in column["sources"]),
+        )
+        for path, column in text["columns"].items()
+    }
+    return Index(columns, text["statics"], text["attrs"])

@@ -101,8 +101,8 @@ class Recording:
                 return read_attrs(file[path])
         if path in index.columns:
             return dict(index.columns[path].attrs)
-        if path in index.attrs:
-            return dict(index.attrs[path])
+        if path == "" or path in self._paths(index):
+            return dict(index.attrs.get(path, {}))
         raise KeyError(f"{self.folder} holds no {path!r}")
 
     def _read_segment(self, segment: str, path: str) -> np.ndarray:
@@ -111,4 +111,6 @@ class Recording:
 
     @staticmethod
     def _paths(index: Index) -> set[str]:
-        return {*index.columns, *index.statics, *index.attrs} - {""}
+        """Of all datasets and groups."""
+        paths = {*index.columns, *index.statics, *index.attrs}
+        return {"/".join(path.split("/")[:depth]) for path in paths - {""} for depth in range(1, path.count("/") + 2)}

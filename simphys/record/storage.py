@@ -114,13 +114,8 @@ def write_attrs(target: h5py.HLObject, attrs: Mapping[str, object]) -> None:
 
 
 def read_attrs(source: h5py.HLObject) -> dict[str, object]:
-    """Attributes as Python str, int, float and bool, or arrays."""
-    return {name: _as_python(np.asarray(value)) for name, value in source.attrs.items()}
-
-
-def _as_python(array: np.ndarray) -> object:
-    text = decoded(array)
-    return text.item() if text.ndim == 0 else text
+    """Attributes as Python numbers, text and lists."""
+    return {name: decoded(np.asarray(value)).tolist() for name, value in source.attrs.items()}
 
 
 def decoded(array: np.ndarray) -> np.ndarray:
