@@ -27,6 +27,8 @@ class Variant:
     """Springs have dashpots."""
     ground: bool
     """There is a ground."""
+    width: int = 1
+    """Springs are taken in blocks of so many, that the compiler vectorizes; their number is a multiple of it."""
     stiffness: bool = False
     damping: bool = False
     rest_length: bool = False
@@ -63,7 +65,7 @@ def elements(variant: Variant) -> tuple[SimpleNamespace, SimpleNamespace, Simple
 @functools.cache
 def forward_kernel(variant: Variant) -> Any:
     """From the state at stage `first` to that at stage `last`; x and v hold n entries a stage."""
-    real, serial = variant.real, variant.serial
+    real, serial, width = variant.real, variant.serial, variant.width
     t = types(real, variant.dim)
     vectors, reals, floors, pairs, ints = t.vectors, t.reals, t.floors, t.pairs, t.ints
     spring_, external_, integrate_ = elements(variant)
@@ -77,14 +79,17 @@ def forward_kernel(variant: Variant) -> Any:
         if ti.static(serial):
             for i in range(n):
                 held[i] = external_.force(x[now + i], v[now + i], m[i], g[0], floor[0])
-        for s in range(S):
-            i, j = ends[s][0], ends[s][1]
-            f = spring_.force(x[now + j] - x[now + i], v[now + j] - v[now + i], k[s], c[s], L[s])
-            if ti.static(serial):
-                held[i] = held[i] + f
-                held[j] = held[j] - f
-            else:
-                held[s] = f
+        for block in range(S // width):
+            springs = [block * width + r for r in ti.static(range(width))]
+            i, j = [ends[s][0] for s in ti.static(springs)], [ends[s][1] for s in ti.static(springs)]
+            f = [spring_.force(x[now + j[r]] - x[now + i[r]], v[now + j[r]] - v[now + i[r]], k[springs[r]], c[springs[r]], L[springs[r]]) for r in ti.static(range(width))]
+            for r in ti.static(range(width)):
+                if ti.static(serial):
+                    at_i, at_j = held[i[r]], held[j[r]]
+                    held[i[r]] = at_i + f[r]
+                    held[j[r]] = at_j - f[r]
+                else:
+                    held[springs[r]] = f[r]
         for i in range(n):
             f = held[i]
             if ti.static(not serial):
@@ -116,7 +121,7 @@ def forward_kernel(variant: Variant) -> Any:
 @functools.cache
 def adjoint_kernel(variant: Variant) -> Any:
     """The stages of `forward_kernel` in reverse; adj_x and adj_v hold the adjoint of the state, others accumulate."""
-    real, serial, dense = variant.real, variant.serial, variant.dense
+    real, serial, dense, width = variant.real, variant.serial, variant.dense, variant.width
     t = types(real, variant.dim)
     vectors, reals, floors, pairs, ints = t.vectors, t.reals, t.floors, t.pairs, t.ints
     spring_, external_, integrate_ = elements(variant)
@@ -154,32 +159,42 @@ def adjoint_kernel(variant: Variant) -> Any:
                 adj_m[i] = adj_m[i] + gm
                 adj_g[i] = adj_g[i] + gg
                 adj_floor[i] = adj_floor[i] + gfloor
-        for s in range(S):
-            i, j = ends[s][0], ends[s][1]
-            d, u = x[now + j] - x[now + i], v[now + j] - v[now + i]
-            gd, gu, gk, gc, gL = spring_.adj(d, u, k[s], c[s], L[s], adj_f[i] - adj_f[j])
-            if ti.static(variant.stiffness):
-                adj_k[s] = adj_k[s] + gk
-            if ti.static(variant.damping):
-                adj_c[s] = adj_c[s] + gc
-            if ti.static(variant.rest_length):
-                adj_L[s] = adj_L[s] + gL
-            if ti.static(serial):  # d = x_j - x_i: end i takes the negative
-                adj_x[old + i] = adj_x[old + i] - gd
-                adj_x[old + j] = adj_x[old + j] + gd
-                if ti.static(variant.damped):
-                    adj_v[old + i] = adj_v[old + i] - gu
-                    adj_v[old + j] = adj_v[old + j] + gu
-                if ti.static(variant.nodes):
-                    f = spring_.force(d, u, k[s], c[s], L[s])
-                    adj_b[q * n + i] = adj_b[q * n + i] + f.dot(w[i])
-                    adj_b[q * n + j] = adj_b[q * n + j] - f.dot(w[j])
-            else:
-                held_d[s] = gd
-                if ti.static(variant.damped):
-                    held_u[s] = gu
-                if ti.static(variant.nodes):
-                    held_f[s] = spring_.force(d, u, k[s], c[s], L[s])
+        for block in range(S // width):
+            springs = [block * width + r for r in ti.static(range(width))]
+            i, j = [ends[s][0] for s in ti.static(springs)], [ends[s][1] for s in ti.static(springs)]
+            d = [x[now + j[r]] - x[now + i[r]] for r in ti.static(range(width))]
+            u = [v[now + j[r]] - v[now + i[r]] for r in ti.static(range(width))]
+            adjoints = [
+                spring_.adj(d[r], u[r], k[springs[r]], c[springs[r]], L[springs[r]], adj_f[i[r]] - adj_f[j[r]])
+                for r in ti.static(range(width))
+            ]
+            for r in ti.static(range(width)):
+                s, a_, b_ = springs[r], i[r], j[r]
+                gd, gu, gk, gc, gL = adjoints[r]
+                if ti.static(variant.stiffness):
+                    adj_k[s] = adj_k[s] + gk
+                if ti.static(variant.damping):
+                    adj_c[s] = adj_c[s] + gc
+                if ti.static(variant.rest_length):
+                    adj_L[s] = adj_L[s] + gL
+                if ti.static(serial):  # d = x_j - x_i: end i takes the negative
+                    at_a, at_b = adj_x[old + a_], adj_x[old + b_]
+                    adj_x[old + a_] = at_a - gd
+                    adj_x[old + b_] = at_b + gd
+                    if ti.static(variant.damped):
+                        at_a, at_b = adj_v[old + a_], adj_v[old + b_]
+                        adj_v[old + a_] = at_a - gu
+                        adj_v[old + b_] = at_b + gu
+                    if ti.static(variant.nodes):
+                        f = spring_.force(d[r], u[r], k[s], c[s], L[s])
+                        adj_b[q * n + a_] = adj_b[q * n + a_] + f.dot(w[a_])
+                        adj_b[q * n + b_] = adj_b[q * n + b_] - f.dot(w[b_])
+                else:
+                    held_d[s] = gd
+                    if ti.static(variant.damped):
+                        held_u[s] = gu
+                    if ti.static(variant.nodes):
+                        held_f[s] = spring_.force(d[r], u[r], k[s], c[s], L[s])
         if ti.static(not serial):
             for i in range(n):
                 gx, gv, f = vec(0.0), vec(0.0), vec(0.0)

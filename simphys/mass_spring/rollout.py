@@ -17,6 +17,9 @@ from .spring import SPRING_US
 
 Array = np.ndarray[Any, Any]
 
+BLOCK = 4
+"""Springs in a block of the fused kernels: twice as many cost registers, see benchmarks/RESULTS.md."""
+
 
 class StateAdjoint:
     """Receives, at backward, the gradient of the loss with respect to the state at every step."""
@@ -99,18 +102,20 @@ class Rollout(Function):
         ctx.topology, ctx.adjoint, ctx.stages = topology, adjoint, len(topology.stages)
         ctx.last = steps * ctx.stages
         ctx.set_materialize_grads(False)
+        width = BLOCK if topology.springs >= 4 * BLOCK else 1
+        ctx.count = -(-topology.springs // width) * width
         damped, ground = bool(params[1].data.any()), bool(params[7].data.any())
         ctx.variant = fused.Variant(
             real=runtime.real(), dim=topology.dim, serial=not runtime.parallel(SPRING_US * topology.springs + NODE_US * topology.nodes),
-            damped=damped or ctx.needs_input_grad[6], ground=ground or ctx.needs_input_grad[12],
+            damped=damped or ctx.needs_input_grad[6], ground=ground or ctx.needs_input_grad[12], width=width,
         )  # fmt: skip
         shape = (ctx.last + 1, topology.nodes, topology.dim)
         x, v = np.empty(shape, position.dtype), np.empty(shape, position.dtype)
         x[0], v[0] = position.data, velocity.data
         ctx.coefficients = _coefficients(topology, *params[3:5])
-        held = runtime.device_array((max(topology.springs, topology.nodes),), components=topology.dim)
+        held = runtime.device_array((max(ctx.count, topology.nodes),), components=topology.dim)
         x_, v_ = _flat(x), _flat(v)
-        launch = fused.forward_kernel(ctx.variant).bind(x_, v_, *_arguments(ctx, params), held)
+        launch = fused.forward_kernel(ctx.variant).bind(x_, v_, *_arguments(ctx, params, ctx.count), held)
         for first, last in _launches(ctx):
             launch(first, last)
         x, v = runtime.to_host(x_, shape), runtime.to_host(v_, shape)
@@ -124,7 +129,7 @@ class Rollout(Function):
     def backward(ctx: Context, adj_x: Tensor | None, adj_v: Tensor | None, adj_x_last: Tensor | None, adj_v_last: Tensor | None) -> tuple[Any, ...]:  # fmt: skip
         topology: Topology = ctx.topology
         *params, x, v = ctx.saved_tensors
-        n, S, dim, needs = topology.nodes, topology.springs, topology.dim, ctx.needs_input_grad
+        n, S, dim, needs = topology.nodes, ctx.count, topology.dim, ctx.needs_input_grad
         dense = adj_x is not None or adj_v is not None or ctx.adjoint is not None
         variant = fused.Variant(**{
             **vars(ctx.variant), "dense": dense, "nodes": any(needs[8:]),
@@ -135,7 +140,7 @@ class Rollout(Function):
         device = {name: runtime.to_device(value, vector=value.ndim > 1) for name, value in grads.items()}
         gx_, gv_ = _flat(gx), _flat(gv)
         work = [runtime.device_array((size,), components=dim) for size in (n, n, *(1 if variant.serial else S,) * 3)]
-        launch = fused.adjoint_kernel(variant).bind(_flat(x.data), _flat(v.data), *_arguments(ctx, params), *work, gx_, gv_, *device.values())  # fmt: skip
+        launch = fused.adjoint_kernel(variant).bind(_flat(x.data), _flat(v.data), *_arguments(ctx, params, ctx.count), *work, gx_, gv_, *device.values())  # fmt: skip
         for first, last in reversed(_launches(ctx)):
             launch(first, last)
         gx, gv = runtime.to_host(gx_, gx.shape), runtime.to_host(gv_, gv.shape)
@@ -146,7 +151,7 @@ class Rollout(Function):
         if variant.nodes:
             _adj_coefficients(topology, *params[3:5], grads["a"], grads["b"], adj_drag, grads["m"])
         return (
-            None, None, None, gx[0].copy(), gv[0].copy(), grads["k"], grads["c"], grads["L"], grads["m"], adj_drag,
+            None, None, None, gx[0].copy(), gv[0].copy(), *(grads[name][: topology.springs] for name in "kcL"), grads["m"], adj_drag,
             grads["g"].sum(axis=0), *grads["floor"].sum(axis=0),
         )  # fmt: skip
 
@@ -167,11 +172,11 @@ class Rollout(Function):
                 params[4], params[3], topology.free, h, topology.nodes, ddrag, dm, da[rows], db[rows]
             )
         f, df = (np.empty((topology.nodes, topology.dim), x.dtype) for _ in range(2))
-        variant = fused.Variant(**{**vars(ctx.variant), "damped": True, "ground": True, "serial": True})
+        variant = fused.Variant(**{**vars(ctx.variant), "damped": True, "ground": True, "serial": True, "width": 1})
         fused.tangent_kernel(variant)(
             _host(x.data),
             _host(v.data),
-            *_arguments(ctx, params),
+            *_arguments(ctx, params, topology.springs),
             f,
             df,
             _host(dx),
@@ -219,15 +224,17 @@ def _adj_coefficients(topology: Topology, mass: Tensor, drag: Tensor, adj_a: Arr
         )
 
 
-def _arguments(ctx: Context, params: list[Tensor]) -> list[Any]:
-    """The arguments that forward, adjoint and tangent kernels share, behind x and v."""
+def _arguments(ctx: Context, params: list[Tensor], count: int) -> list[Any]:
+    """The arguments that forward, adjoint and tangent kernels share, behind x and v, for `count` springs."""
     k, c, L, m, _, g, *ground = (p.data for p in params)
     topology: Topology = ctx.topology
     ends, start, incidence, n, S = topology.lists
+    # Springs that fill the last block join node 0 with itself and have no force.
+    k, c, L, ends = (np.pad(array, [(0, count - S)] + [(0, 0)] * (array.ndim - 1)) if count > S else array for array in (k, c, L, ends))
     drifts = np.array([e for _, e in topology.stages], k.dtype)
     put = runtime.to_device
     return [
-        put(k), put(c), put(L), put(ends, vector=True), put(start), put(incidence), n, S,
+        put(k), put(c), put(L), put(ends, vector=True), put(start), put(incidence), n, count,
         *map(put, ctx.coefficients), put(m), put(g[None], vector=True), put(pack(*ground), vector=True), put(drifts), ctx.stages,
     ]  # fmt: skip
 
@@ -250,7 +257,7 @@ def _seeds(ctx: Context, along: Tensor | None, last: Tensor | None, dense: bool)
 
 def _accumulators(ctx: Context, variant: fused.Variant) -> dict[str, Array]:
     """Zeroed adjoints of the parameters, one entry a spring or a node; the order is that of the kernel's arguments."""
-    n, S, dim = ctx.topology.nodes, ctx.topology.springs, ctx.topology.dim
+    n, S, dim = ctx.topology.nodes, ctx.count, ctx.topology.dim
     zeros = functools.partial(np.zeros, dtype=runtime.real_dtype())
     return {
         "k": zeros(S), "c": zeros(S), "L": zeros(S), "a": zeros(ctx.stages * n), "b": zeros(ctx.stages * n), "m": zeros(n),

@@ -8,7 +8,7 @@ k stiffness [N/m], L rest length [m], c damping [N s/m]. A spring with L = 0 is 
 Adjoint, for g = adj_f (which is adj_force_a - adj_force_b) and e = g.d:
 
     adj_k = (1 - L r) e     adj_L = -k r e     adj_c = (u.d) r^2 e     adj_u = c r^2 e d
-    adj_d = s g + (k L r^3 d + c r^2 u - 2 c (u.d) r^4 d) e
+    adj_d = k ((1 - L r) g + L r^3 e d) + c r^2 ((u.d) g + e u - 2 (u.d) r^2 e d)
 
 Convention at l = 0, where the direction is undefined: r = 0, so that only the linear part k d remains, in the force, in
 its tangent and in its adjoint. Source: Newton's third law and Hooke's law; the adjoint is the transpose of the Jacobian.
@@ -33,7 +33,7 @@ def functions(real: Any, dim: int, damped: bool) -> SimpleNamespace:
     @ti.func
     def inverse_length(d: vec) -> real:
         l2 = d.dot(d)
-        return ti.select(l2 > 0, ti.rsqrt(l2), 0.0)
+        return ti.select(l2 > 0, 1 / ti.sqrt(l2), 0.0)
 
     @ti.func
     def spring_force(d: vec, u: vec, k: real, c: real, L: real) -> vec:
@@ -48,19 +48,14 @@ def functions(real: Any, dim: int, damped: bool) -> SimpleNamespace:
         r = inverse_length(d)
         h = L * r
         e = adj_f.dot(d)
-        s = k * (1 - h)
+        adj_d = k * ((1 - h) * adj_f + (h * r * r * e) * d)
         adj_u = vec(0.0)
         adj_c = 0.0
-        along = k * h * r * r * e
-        adj_d = vec(0.0)
         if ti.static(damped):
-            rate = u.dot(d) * r * r
-            s += c * rate
-            adj_c = rate * e
-            adj_u = (c * r * r * e) * d
-            along -= 2 * c * rate * r * r * e
-            adj_d = (c * r * r * e) * u
-        adj_d += s * adj_f + along * d
+            q, p = c * r * r, u.dot(d)
+            adj_d += q * (p * adj_f + e * u - (2 * p * r * r * e) * d)
+            adj_u = (q * e) * d
+            adj_c = p * r * r * e
         return adj_d, adj_u, (1 - h) * e, adj_c, -k * r * e
 
     @ti.func
