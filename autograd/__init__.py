@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from . import _guard  # noqa: F401 - first: refuses to be imported under another name
-from .tensor import Tensor, tensor  # isort: split - before the Functions, which the Tensor's operators import in turn
+
+# isort: off - first the Tensor, whose operators import the Functions in turn
+from .tensor import Tensor, tensor
+
+# isort: on
 from .errors import GraphError, InputError, StorageError
 from .function import Context, Function
 from .graph import backward, grad
