@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from . import _guard  # noqa: F401 - first: refuses to be imported under another name
 
-# isort: off - first the Tensor, whose operators import the Functions in turn
+# The Tensor comes before the Functions, which its operators import in turn.
+# isort: off
 from .tensor import Tensor, tensor
 
 # isort: on
+from . import ops
 from .errors import GraphError, InputError, StorageError
 from .function import Context, Function
 from .graph import backward, grad
@@ -28,5 +30,6 @@ __all__ = [
     "is_grad_enabled",
     "kernel",
     "no_grad",
+    "ops",
     "tensor",
 ]
