@@ -1,0 +1,80 @@
+"""How the search went: loss and gradient norm at each iteration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from simphys.plot import style
+from simphys.record import Recording
+
+NEEDS = ("iterations/stage", "iterations/horizon", "iterations/loss", "iterations/gradient_norm")
+REMEDY = "Only `simphys optimize` records iterations."
+
+
+def convergence(recording: Recording, path: str | Path | None = None) -> Figure:
+    """Draw loss and gradient norm by iteration, on logarithmic axes.
+
+    Each stage of a growing horizon is a curve of its own, named by its part of the horizon: losses of different
+    stages sum over different samples and do not compare. Saved at `path` if given. NotRecorded: no iterations.
+    """
+    style.require(recording, "convergence", NEEDS, REMEDY)
+    stage, horizon, loss, gradient_norm = (recording[name] for name in NEEDS)
+    starts = np.flatnonzero(np.diff(stage, prepend=stage[0] - 1))
+    stages = [slice(start, end) for start, end in zip(starts, [*starts[1:], stage.size], strict=True)]
+    last = stages[-1]
+    with style.style():
+        figure = style.new_figure(recording, 5.2)
+        above, beneath = figure.subplots(2, 1, sharex=True)
+        for axes, values, name in (
+            (above, loss, "loss"),
+            (beneath, gradient_norm, "gradient norm\n[loss / scaled unknown]"),
+        ):
+            _draw(axes, values, stages)
+            axes.set_ylabel(name)
+        where = f"{style.fraction(horizon[last.start])} horizon: " if len(stages) > 1 else ""
+        ends = f"{style.number(loss[last.start])} to {style.number(loss[last.stop - 1])}"
+        count = last.stop - last.start - 1
+        above.set_title(f"{where}loss from {ends} in {count} iterations", pad=20 if len(stages) > 1 else None)
+        if len(stages) > 1:
+            for piece in stages:
+                _name_stage(above, piece, style.fraction(horizon[piece.start]))
+        beneath.set_xlabel(
+            "iteration, in stages named by their part of the horizon" if len(stages) > 1 else "iteration"
+        )
+        figure.align_ylabels([above, beneath])
+        style.save(figure, path)
+    return figure
+
+
+def _draw(axes: Axes, values: np.ndarray, stages: list[slice]) -> None:
+    if (values > 0).any():  # not where the start is a perfect fit
+        axes.set_yscale("log", nonpositive="mask")
+    marker_size = 5 if len(values) <= 100 else 2
+    for number, piece in enumerate(stages):
+        if number % 2 == 0 and len(stages) > 1:
+            axes.axvspan(piece.start - 0.5, piece.stop - 0.5, color=style.SHADE, linewidth=0, zorder=0)
+        axes.plot(
+            np.arange(piece.start, piece.stop), values[piece], ".-", color=style.COLORS[0], markersize=marker_size
+        )
+    axes.set_xlim(-0.5, stages[-1].stop - 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _name_stage(axes: Axes, piece: slice, name: str) -> None:
+    if piece.stop - piece.start < 0.035 * axes.get_xlim()[1]:
+        return  # its neighbours' names need the room
+    middle = (piece.start + piece.stop - 1) / 2
+    axes.annotate(
+        name,
+        (middle, 1),
+        (0, 3),
+        xycoords=axes.get_xaxis_transform(),
+        textcoords="offset points",
+        ha="center",
+        fontsize=9,
+    )

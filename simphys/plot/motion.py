@@ -1,0 +1,56 @@
+"""The motion of the nodes, as it was recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simphys.plot import style
+from simphys.record import Recording
+
+NEEDS = tuple(f"{group}/{name}" for group in (style.POSITION, style.VELOCITY) for name in ("time", "value"))
+REMEDY = "The run was stopped before it recorded a motion; run it again."
+SPRINGS = "particles/nodes/springs"
+
+
+@dataclass(frozen=True)
+class Motion:
+    """time [T] s; position and velocity [T, n, dim] in their units; free [m] and pinned [n - m] node indices;
+    springs [S, 2] pairs of node indices; blown_up: frames that were recorded are not finite, and left out."""
+
+    time: np.ndarray
+    position: np.ndarray
+    velocity: np.ndarray
+    position_unit: str
+    velocity_unit: str
+    free: np.ndarray
+    pinned: np.ndarray
+    springs: np.ndarray
+    blown_up: bool
+
+    @property
+    def dim(self) -> int:
+        return self.position.shape[2]
+
+
+def read_motion(recording: Recording) -> Motion:
+    """The motion without frames in which it has blown up. NotRecorded: there is none."""
+    style.require(recording, "trajectory", NEEDS, REMEDY)
+    recorded = recording[f"{style.POSITION}/time"]
+    time, position, velocity = style.sound_frames(
+        recorded, recording[f"{style.POSITION}/value"], recording[f"{style.VELOCITY}/value"]
+    )
+    nodes = position.shape[1]
+    free = style.free_nodes(recording, nodes)
+    return Motion(
+        time=time,
+        position=position,
+        velocity=velocity,
+        position_unit=style.unit_of(recording, f"{style.POSITION}/value"),
+        velocity_unit=style.unit_of(recording, f"{style.VELOCITY}/value"),
+        free=free,
+        pinned=np.setdiff1d(np.arange(nodes), free),
+        springs=recording[SPRINGS] if SPRINGS in recording else np.empty((0, 2), int),
+        blown_up=len(time) < len(recorded),
+    )

@@ -1,0 +1,139 @@
+"""What every picture shares: the look, axis labels with units, saving, and the error for what is not recorded."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from fractions import Fraction
+from pathlib import Path
+
+import matplotlib.style
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from simphys.autograd.errors import InputError, StorageError
+from simphys.record import Recording
+
+WIDTH = 9.0
+"""Width of a picture [inch]: at a README's 900 pixels the text is then 14 pixels high."""
+
+# Okabe and Ito's colours, told apart with any colour vision (jfly.uni-koeln.de/color).
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+INK, SHADE = "#222222", "#ECECEC"
+AXIS_NAMES = "xyz"
+POSITION = "particles/nodes/position"
+VELOCITY = "particles/nodes/velocity"
+PINNED = "particles/nodes/pinned"
+HUGE = 1e100  # beyond it a motion has blown up, and squares overflow
+
+_STYLE = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#888888",
+    "axes.formatter.use_mathtext": True,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.prop_cycle": f"cycler('color', {list(COLORS)})",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10.5,
+    "axes.xmargin": 0.01,
+    "figure.titlesize": 12,
+    "figure.titleweight": "bold",
+    "grid.color": "#E4E4E4",
+    "legend.borderaxespad": 0.2,
+    "legend.frameon": False,
+    "lines.linewidth": 1.3,
+    "savefig.dpi": 150,
+    "xtick.color": "#555555",
+    "ytick.color": "#555555",
+}
+
+
+class NotRecorded(InputError):
+    """The run does not hold what a picture is drawn from."""
+
+
+def style() -> AbstractContextManager[None]:
+    """The look of all pictures, whatever the user's own settings, while the context lasts."""
+    return matplotlib.style.context(_STYLE, after_reset=True)
+
+
+def require(recording: Recording, picture: str, paths: tuple[str, ...], remedy: str) -> None:
+    """Raise NotRecorded unless the run holds all of `paths`."""
+    missing = [path for path in paths if path not in recording]
+    if missing:
+        held = ", ".join(name for name in recording.keys() if name not in ("h5md", "scene"))  # noqa: SIM118 a method
+        constraint = f"needs {', '.join(missing)} of the run {recording.folder}"
+        raise NotRecorded(f"picture {picture!r}", constraint, f"only {held or 'a scene'}", remedy)
+
+
+def new_figure(recording: Recording, height: float, remark: str = "") -> Figure:
+    """An empty figure of `height` [inch] under the scene's title and a remark."""
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    title = ": ".join(str(part) for part in (recording.scene.get("title"), remark) if part)
+    if title:
+        figure.suptitle(title, x=0.01, ha="left")
+    return figure
+
+
+def save(figure: Figure, path: str | Path | None) -> None:
+    """Write the picture, in the format that the name's ending says; nothing for None."""
+    if path is None:
+        return
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        reason = error.strerror or error
+        raise StorageError(
+            f"picture {path} cannot be written: {reason}. Name another folder, or free space."
+        ) from error
+
+
+def legend_above(axes: Axes) -> None:
+    """A legend in one line to the right of the title, where it covers no data."""
+    columns = len(axes.get_legend_handles_labels()[0])
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, columnspacing=1.2, handlelength=1.4)
+
+
+def legend_beside(axes: Axes, title: str | None = None) -> None:
+    """A legend at the right of the axes, for curves whose number is not known."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), title=title, handlelength=1.2, borderaxespad=0)
+
+
+def with_unit(name: str, unit: str) -> str:
+    """An axis label."""
+    return f"{name} [{unit}]" if unit else name
+
+
+def unit_of(recording: Recording, path: str) -> str:
+    """The unit of a dataset; '' where none is recorded."""
+    return str(recording.attrs(path).get("unit", ""))
+
+
+def number(value: float) -> str:
+    """Three significant digits, with a true minus sign."""
+    mantissa, *exponent = f"{value:.3g}".split("e")
+    return "e".join([mantissa, *(str(int(digits)) for digits in exponent)]).replace("-", "\N{MINUS SIGN}")
+
+
+def fraction(value: float) -> str:
+    """A part of the horizon: '1/64', or 'whole'."""
+    return "whole" if value >= 1 else str(Fraction(value).limit_denominator(1000))
+
+
+def free_nodes(recording: Recording, nodes: int) -> np.ndarray:
+    """Indices of the nodes that can move."""
+    pinned = recording[PINNED].astype(bool) if PINNED in recording else np.zeros(nodes, bool)
+    return np.flatnonzero(~pinned)
+
+
+def sound_frames(time: np.ndarray, *values: np.ndarray) -> list[np.ndarray]:
+    """time [T] and values [T, ...] without the frames that are not finite, or huge: nothing is lost in a sound run."""
+    sound = np.ones(len(time), bool)
+    for value in values:
+        sound &= (np.abs(value) < HUGE).reshape(len(time), -1).all(axis=1)  # False for NaN too
+    if not sound.any():
+        raise NotRecorded("picture of a motion", "needs a finite frame", "none", "Start the run with a smaller dt.")
+    return [array[sound] for array in (time, *values)]
