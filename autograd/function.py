@@ -1,4 +1,4 @@
-"""`Function`: a forward and its hand-written adjoint; `Context`: what one application of it saved, the node of the graph."""
+"""`Function`: a forward with its hand-written adjoint. `Context`: what one application saved, a node of the graph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Context:
     outputs: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
     freed = False
     _saved: tuple[Any, ...] = ()
-    _versions: list[int] = []  # noqa: RUF012 - replaced, never changed
+    _versions: list[int] = []
     _non_differentiable: tuple[Tensor, ...] = ()
     _materialize_grads = True
     _retained: dict[int, Tensor] | None = None
@@ -43,7 +43,7 @@ class Context:
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     def save_for_backward(self, *values: Tensor | float | None) -> None:
-        """Keep Tensors (or plain numbers) for `backward`, with their versions: a later change to one of them is noticed."""
+        """Keep Tensors (or plain numbers) for `backward`, with their versions: a later change to one is noticed."""
         self._saved = values
         self._versions = [value._version[0] if type(value) is Tensor else 0 for value in values]
 
@@ -53,8 +53,9 @@ class Context:
         for value, version in zip(self._saved, self._versions, strict=True):
             if type(value) is Tensor and value._version[0] != version:
                 raise GraphError(
-                    f"{self.name()}: saved tensor {self._saved.index(value)} (shape {value.shape}) was changed after forward: it is "
-                    f"at version {value._version[0]}, saved at version {version}. Write to a copy, or run forward again."
+                    f"{self.name()}: saved tensor {self._saved.index(value)} (shape {value.shape}) was changed after "
+                    f"forward: it is at version {value._version[0]}, saved at version {version}. "
+                    "Write to a copy, or run forward again."
                 )
         return self._saved
 
@@ -86,10 +87,10 @@ class Context:
 class Function:
     """A differentiable operation: subclass it with static `forward` and `backward`, call it by `apply`.
 
-    `forward(ctx, *inputs)` receives what `apply` was given, with recording off, and returns one array or Tensor, or a tuple
-    of them. `backward(ctx, *adj_outputs)` receives a Tensor for each result and returns an adjoint (array, Tensor or
-    None) for each input. The optional `jvp(ctx, *tangent_inputs)` pushes tangents forward (None: no tangent) with the same
-    saved state. Results own their memory: a view of an input is copied.
+    `forward(ctx, *inputs)` receives what `apply` was given, with recording off, and returns one array or Tensor, or a
+    tuple of them. `backward(ctx, *adj_outputs)` receives a Tensor for each result and returns an adjoint (array, Tensor
+    or None) for each input. The optional `jvp(ctx, *tangent_inputs)` pushes tangents (arrays, or None: no tangent)
+    forward with the same saved state. Results own their memory: a view of an input is copied.
     """
 
     @staticmethod
@@ -141,7 +142,7 @@ class Function:
 
     @classmethod
     def _own(cls, value: Any, inputs: tuple[Any, ...]) -> Tensor:
-        """Make a Tensor of what `forward` returned; memory that belongs to an input, a leaf or a view is copied first."""
+        """Make a Tensor of what `forward` returned; memory of an input, a leaf or a view is copied."""
         if isinstance(value, Tensor):
             data = value.data
             fresh = value.grad_fn is None and not value.requires_grad and data.base is None
@@ -162,9 +163,9 @@ class Function:
 
 
 def _link(ctx: Context, outputs: tuple[Tensor, ...]) -> None:
-    """Make `ctx` the origin of its outputs. A saved output is replaced by an alias, else the node would hold itself alive."""
+    """Make `ctx` the origin of its outputs. A saved output becomes an alias, else the node would hold itself alive."""
     for index, output in enumerate(outputs):
-        if output.data.dtype.kind != "f" or (ctx._non_differentiable and any([output is t for t in ctx._non_differentiable])):
+        if output.data.dtype.kind != "f" or any([output is t for t in ctx._non_differentiable]):
             continue
         if ctx._saved:
             for tensor in ctx._saved:
@@ -189,6 +190,6 @@ def leaf_node(leaf: Tensor) -> Context:
         node.function = AccumulateGrad
         node.sequence = next(_leaf_sequence)  # below all others: a leaf is processed last, with its whole gradient
         node.outputs = ((leaf.shape, leaf.dtype),)
-        node.variable = leaf  # type: ignore[attr-defined]
+        node.variable = leaf
         leaf._accumulator = node
     return node

@@ -51,7 +51,8 @@ def grad(
     wanted: dict[Key, Tensor | None] = dict.fromkeys(keys)
     needed = {node.sequence for node in between(outputs, wanted)} if wanted else set()
     _traverse(outputs, seeds or (None,) * len(outputs), retain_graph, wanted, needed)
-    return tuple([wanted[key] for key in keys])
+    # Copies: one adjoint may have reached several inputs, and who asks for a gradient may write to it.
+    return tuple([None if (found := wanted[key]) is None else Tensor(found.data.copy()) for key in keys])
 
 
 def origin(tensor: Tensor) -> Key:
@@ -116,7 +117,7 @@ def _traverse(
     wanted: dict[Key, Tensor | None] | None = None,
     needed: Container[int] = (),
 ) -> None:
-    """Visit nodes youngest first, which is a topological order; with `wanted` only `needed` ones, and no leaf is touched."""
+    """Visit nodes youngest first, a topological order; with `wanted` only `needed` ones, and no leaf is touched."""
     pending: dict[int, tuple[Context, Adjoints]] = {}
     heap: list[int] = []
     for output, seed in zip(outputs, seeds, strict=True):
@@ -183,7 +184,8 @@ def _run(node: Context, adjoints: Adjoints, edges: tuple[Any, ...]) -> list[tupl
         results = (results,)
     if len(results) != len(edges):
         raise GraphError(
-            f"{node.name()}: backward returned {len(results)} adjoints for {len(edges)} inputs. Return one for each input, None where there is none."
+            f"{node.name()}: backward returned {len(results)} adjoints for {len(edges)} inputs. "
+            "Return one for each input, None where there is none."
         )
     received = []
     for position, (edge, result) in enumerate(zip(edges, results, strict=True)):
@@ -201,7 +203,8 @@ def _run(node: Context, adjoints: Adjoints, edges: tuple[Any, ...]) -> list[tupl
             result = Tensor(result.data.astype(dtype))
         if result.data.shape != shape:
             raise GraphError(
-                f"{node.name()}: the adjoint of input {position} has shape {result.data.shape}, the input has shape {shape}. Sum over broadcast axes, or return the right array."
+                f"{node.name()}: the adjoint of input {position} has shape {result.data.shape}, the input has shape "
+                f"{shape}. Sum over broadcast axes, or return the right array."
             )
         received.append((edge, result))
     return received

@@ -31,13 +31,13 @@ class _SetRecording(ContextDecorator):
         return type(self)()
 
 
-class no_grad(_SetRecording):  # noqa: N801 - PyTorch's name
+class no_grad(_SetRecording):
     """Context manager and decorator: operations inside are not recorded."""
 
     _value = False
 
 
-class enable_grad(_SetRecording):  # noqa: N801 - PyTorch's name
+class enable_grad(_SetRecording):
     """Context manager and decorator: operations inside are recorded, also within a `Function.forward`."""
 
     _value = True

@@ -181,7 +181,10 @@ def device_array(shape: tuple[int, ...], *, components: int | None = None) -> An
 
 
 def to_device(array: np.ndarray[Any, Any], *, vector: bool = False) -> Any:
-    """A kernel argument with the values of `array`: itself on the CPU, a copy on a GPU (`vector`: the last axis is the element)."""
+    """A kernel argument with the values of `array`: itself on the CPU, a copy on a GPU.
+
+    With `vector` the last axis is the element.
+    """
     if not settings().on_gpu:
         return array
     dtype = ti.i32 if array.dtype.kind in "iu" else real()

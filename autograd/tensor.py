@@ -21,8 +21,8 @@ Array = npt.NDArray[Any]
 class Tensor:
     """An array in a differentiable computation.
 
-    `data` is the memory, C-contiguous and locked against writing; use `with x.writable() as a:` to change it, which raises
-    the version. Arithmetic follows NumPy's broadcasting and promotion; scalars of Python do not widen a dtype.
+    `data` is the memory, C-contiguous and locked against writing; use `with x.writable() as a:` to change it, which
+    raises the version. Arithmetic follows NumPy's broadcasting and promotion; scalars of Python do not widen a dtype.
     """
 
     grad: Tensor | None = None
@@ -125,7 +125,7 @@ class Tensor:
             retained[self.output_index] = self
 
     def backward(self, gradient: Tensor | npt.ArrayLike | None = None, *, retain_graph: bool = False) -> None:
-        """Add to `.grad` of every leaf the gradient of this Tensor, contracted with `gradient` (needed for non-scalars)."""
+        """Add to `.grad` of every leaf the gradient of sum(gradient * self); a scalar needs no `gradient`."""
         from .graph import backward
 
         backward((self,), (gradient,), retain_graph=retain_graph)
@@ -211,8 +211,15 @@ class Tensor:
     def mean(self, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
         return ops.mean(self, axis, keepdims=keepdims)
 
-    def reshape(self, *shape: int) -> Tensor:
-        return ops.reshape(self, shape)
+    def max(self, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
+        return ops.max(self, axis, keepdims=keepdims)
+
+    def min(self, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
+        return ops.min(self, axis, keepdims=keepdims)
+
+    def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:
+        """In another shape of the same size: `reshape(2, 3)` or `reshape((2, 3))`; one length may be -1."""
+        return ops.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     @property
     def T(self) -> Tensor:
@@ -220,7 +227,7 @@ class Tensor:
 
 
 def tensor(values: npt.ArrayLike, *, requires_grad: bool = False, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """A leaf Tensor over a copy of `values`; floating-point values take the precision of `runtime.init` (f64 if not called).
+    """A leaf Tensor over a copy of `values`; reals take the precision of `runtime.init` (f64 if not called).
 
     Shape: that of `values`. Errors: InputError when a gradient is asked for integers.
     """

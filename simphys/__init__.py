@@ -1,8 +1,8 @@
 """Differentiable physics with hand-written, proven adjoints.
 
-    scene = simphys.load_scene("scene.toml")
-    loss = scene.loss(scene.rollout())
-    loss.backward()
+scene = simphys.load_scene("scene.toml")
+loss = scene.loss(scene.rollout())
+loss.backward()
 """
 
 from __future__ import annotations

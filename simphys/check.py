@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -50,19 +50,19 @@ def check(scene: Scene, *, seed: int = 0, on_line: Callable[[Line], None] = lamb
     middle = time.perf_counter()
     nested_gradients = _gradients(_loss(scene, "nested", seed), leaves)
     seconds = (middle - began, time.perf_counter() - middle)
-    for name, one, other in zip(names, fused_gradients, nested_gradients, strict=True):
-        scale = float(np.linalg.norm(other)) or 1.0
-        add(f"{name}: nested = fused", float(np.linalg.norm(one - other)) / scale, ROUNDING, f"|gradient| {scale:.3e}")
+    for name, fused_one, nested_one in zip(names, fused_gradients, nested_gradients, strict=True):
+        scale = float(np.linalg.norm(nested_one))
+        error = float(np.linalg.norm(fused_one - nested_one)) / (scale or 1.0)
+        add(f"{name}: nested = fused", error, ROUNDING, f"|gradient| {scale:.3e}")
     for name, leaf, gradient in zip(names, leaves, fused_gradients, strict=True):
         if not gradient.any():
             continue  # the loss does not depend on it, which nested and fused agree upon
-        others = [each for each in leaves if each is not leaf]
 
         def loss_of(value: Tensor, name: str = name) -> Tensor:
             return _loss(_with(scene, name, value), "fused", seed)
 
-        for other in others:
-            other.requires_grad = False
+        for each in leaves:
+            each.requires_grad = each is leaf
         try:
             report, outcome = gradcheck(loss_of, (leaf,), mode="projected", repeats=1, seed=seed), "plateau"
         except GradcheckError as error:
@@ -70,8 +70,8 @@ def check(scene: Scene, *, seed: int = 0, on_line: Callable[[Line], None] = lamb
                 raise
             report, outcome = error.report, error.report.outcome
         finally:
-            for other in others:
-                other.requires_grad = True
+            for each in leaves:
+                each.requires_grad = True
         worst = report.worst
         tolerance = max(report.tolerance, worst.spread) if outcome != "failed" else report.tolerance
         add(
@@ -95,8 +95,6 @@ def _leaves(scene: Scene) -> tuple[list[str], list[Tensor]]:
 
 
 def _with(scene: Scene, name: str, value: Tensor) -> Scene:
-    from dataclasses import replace
-
     if hasattr(scene.params, name):
         return replace(scene, params=scene.params.replace(**{name: value}))
     return replace(scene, state=scene.state.replace(**{name: value}))

@@ -1,4 +1,7 @@
-"""The command `simphys`. Exit status: 0 done, 1 a proof failed or a fit did not converge, 2 a user's mistake, 130 Ctrl-C."""
+"""The command `simphys`.
+
+Exit status: 0 done; 1 a proof failed, a fit did not converge, or storage failed; 2 a user's mistake; 130 Ctrl-C.
+"""
 
 from __future__ import annotations
 

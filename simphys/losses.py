@@ -38,7 +38,7 @@ def mean_square(states: Tensor, target: npt.ArrayLike, weight: float) -> Tensor:
 
 
 def running_sum(states: Tensor, target: npt.ArrayLike, weight: float, dt: float) -> Tensor:
-    """Residuals of weight * sum over steps of dt * mean over nodes of |state - target|^2, for states [steps, n, dim]."""
+    """Residuals of weight * sum over steps of dt * mean over nodes of |state - target|^2, states [steps, n, dim]."""
     return mean_square(states, target, weight * dt)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FitProgress:
-    """One line of progress, renewed at each iteration: stage, iteration, loss, gradient norm, step length, time left."""
+    """One line of progress, renewed at each iteration, with loss, gradient norm, step length and time left."""
 
     def __init__(self, iterations: int) -> None:
         self._iterations = iterations
@@ -43,9 +43,9 @@ class FitProgress:
         left = (record.stages * self._iterations - done) * (time.monotonic() - self._began) / max(done, 1)
         self._live.update(
             Text(
-                f"stage {record.stage + 1}/{record.stages} ({record.horizon:.3g} of the horizon)  iteration {record.index}"
-                f"/{self._iterations}  loss {record.loss:.6g}  |gradient| {record.gradient_norm:.2e}  "
-                f"step {record.step_length:.1e}  at most {left:.0f} s left"
+                f"stage {record.stage + 1}/{record.stages} ({record.horizon:.3g} of the horizon)  "
+                f"iteration {record.index}/{self._iterations}  loss {record.loss:.6g}  "
+                f"|gradient| {record.gradient_norm:.2e}  step {record.step_length:.1e}  at most {left:.0f} s left"
             )
         )
 

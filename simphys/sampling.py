@@ -67,8 +67,8 @@ class Sample(Function):
             if target is None:
                 target = adj_fields[which] = np.zeros(*ctx.like[which])
             # Several samples may lie in one interval.
-            np.add.at(target, (plan.index, node, axis), (1 - plan.weight) * adj.data[:, column])
-            np.add.at(target, (plan.index + 1, node, axis), plan.weight * adj.data[:, column])
+            np.add.at(target[:, node, axis], plan.index, (1 - plan.weight) * adj.data[:, column])
+            np.add.at(target[:, node, axis], plan.index + 1, plan.weight * adj.data[:, column])
         return None, *adj_fields
 
     @staticmethod

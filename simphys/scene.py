@@ -1,4 +1,4 @@
-"""A scene ready to run: what its file describes as topology, Tensors and observations, and the chain from it to a loss."""
+"""A scene ready to run: topology, Tensors and observations from its file, and the chain from these to a loss."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ class Scene:
 def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> Scene:
     """Read a scene file with overrides such as `material.stiffness=5e3`, and start the runtime that it asks for.
 
-    Errors: ConfigError with everything that is wrong in the file; InputError for observations that cannot be read, a time
-    step beyond the stability limit, or a runtime that this process or machine cannot give.
+    Errors: ConfigError with everything that is wrong in the file; InputError for observations that cannot be read, a
+    time step beyond the stability limit, or a runtime that this process or machine cannot give.
     """
     return build_scene(scene_files.load(path, overrides))
 

@@ -1,7 +1,7 @@
 """The map from the optimizer's vector theta to parameters and initial state.
 
-An unknown's natural value is y = scale * theta (linear) or y = scale * exp(theta) (log); with the default scale, |start|,
-theta starts at +-1 or at 0.
+An unknown's natural value is y = scale * theta (linear) or y = scale * exp(theta) (log); with the default scale,
+|start|, theta starts at +-1 or at 0.
 """
 
 from __future__ import annotations

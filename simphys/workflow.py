@@ -1,4 +1,4 @@
-"""The two jobs, from a scene to a run folder: `simulate` records a motion, `identify` fits the unknowns to a measurement."""
+"""The jobs, from a scene to a run folder: `simulate` records a motion, `identify` fits unknowns to a measurement."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from . import __version__, optimize
 from .autograd import no_grad, runtime
+from .autograd.errors import InputError
 from .config import to_dict
 from .objective import SceneObjective
 from .record import Recorder, Recording
@@ -68,12 +69,15 @@ def identify(
     """Fit the scene's unknowns and record evaluations, iterations, the fitted motion and the gradient along time.
 
     `resume` continues an interrupted run in the same folder, to the result of an uninterrupted one.
-    Errors: InputError for unknowns that the data cannot tell apart; optimize.Interrupted at Ctrl-C, with the best so far.
+    Errors: InputError for unknowns that the data cannot tell apart; optimize.Interrupted at Ctrl-C,
+    with the best so far.
     """
     objective = scene.objective()
     if scene.observations is not None and len(objective.labels) <= RANK_CHECK_UNKNOWNS:
         precision: Any = scene.config.runtime.precision
         optimize.rank_report(objective.jacobian(objective.start), objective.labels, precision=precision).require_full()
+    if resume:
+        _require_same_scene(scene, Path(folder or scene.config.output.folder))
     chosen = scene.config.optimizer
     rate = chosen.learning_rate if chosen.method in ("adam", "gradient_descent") else None
     with _recorder(scene, folder, kind="optimize", overwrite=overwrite, resume=resume) as recorder:
@@ -105,7 +109,26 @@ class RecorderLog:
 
     def append(self, kind: str, **arrays: np.ndarray) -> None:
         """Keep one evaluation."""
-        self._recorder.append(kind, **arrays)
+        columns: dict[str, Any] = dict(arrays)
+        self._recorder.append(kind, **columns)
+
+
+def _require_same_scene(scene: Scene, folder: Path) -> None:
+    """A resumed run must be of the same scene; only its length and where it lies may differ."""
+    if not (folder / "run.h5").exists():
+        return
+    recorded, present = Recording(folder).scene, to_dict(scene.config)
+    for section in sorted({*recorded, *present} - {"output"}):
+        one, other = recorded.get(section), present.get(section)
+        if section == "optimizer":
+            one, other = ({k: v for k, v in part.items() if k != "iterations"} for part in (one, other))  # type: ignore[union-attr]
+        if one != other:
+            raise InputError(
+                f"resume of {folder}",
+                "the scene must be that of the interrupted run",
+                f"[{section}] {other}, recorded was {one}",
+                "Undo that change, or start anew with --overwrite or another output.folder.",
+            )
 
 
 def _recorder(scene: Scene, folder: str | Path | None, *, kind: str, overwrite: bool, resume: bool = False) -> Recorder:
@@ -207,7 +230,10 @@ def _table(objective: SceneObjective, result: optimize.Result) -> tuple[Unknown,
         errors,
         notes,
     )
-    return tuple(Unknown(l, u, float(s), float(v), float(e), n) for l, u, s, v, e, n in zip(*columns, strict=True))
+    return tuple(
+        Unknown(label, unit, float(start), float(value), float(error), note)
+        for label, unit, start, value, error, note in zip(*columns, strict=True)
+    )
 
 
 def _length_unit(scene: Scene) -> str:
@@ -220,6 +246,8 @@ def _write_motion(recorder: Recorder, scene: Scene, trajectory: Any) -> None:
     every = scene.config.output.every
     steps = np.arange(0, scene.steps + 1, every)
     unit = _length_unit(scene)
+    dim = scene.topology.dim
+    recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})
     recorder.write("particles/nodes", springs=scene.topology.ends, pinned=scene.topology.pinned)
     for name, of in (("position", unit), ("velocity", f"{unit}/s")):
         value = getattr(trajectory, name).data[::every]

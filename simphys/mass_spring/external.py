@@ -15,7 +15,7 @@ Source: the linear penalty contact of Hu et al. 2020 (DiffTaichi) made continuou
 
 import functools
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from .model import Topology
 
 
 @functools.cache
+@no_type_check
 def functions(real: Any, dim: int, ground: bool) -> SimpleNamespace:
     """The element functions for nodes in `dim` dimensions. The ground is the vector (h, k_g, mu)."""
     vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
@@ -74,6 +75,7 @@ def functions(real: Any, dim: int, ground: bool) -> SimpleNamespace:
 
 
 @functools.cache
+@no_type_check
 def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
     """The loops of the nested sub-step over nodes."""
     vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)

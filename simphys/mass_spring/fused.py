@@ -1,14 +1,15 @@
-"""Kernels of the fused rollout: many stages of the same element functions as in the nested sub-steps, and their adjoint.
+"""Kernels of the fused rollout: stages of the same element functions as in the nested sub-steps, and their adjoint.
 
-A stage is forces, kick, drift (Topology.stages). Small systems, or one thread: the loop over stages lies inside one serial
-kernel, where springs scatter into their nodes. Large systems, and GPUs: each stage is a launch of parallel loops, where
-nodes gather from their springs in the same order, without atomics, so that results do not depend on the thread count.
+A stage is forces, kick, drift (Topology.stages). Small systems, or one thread: the loop over stages lies inside one
+serial kernel, where springs scatter into their nodes. Large systems, and GPUs: each stage is a launch of parallel
+loops, where nodes gather from their springs in the same order, without atomics: results do not depend on the thread
+count.
 """
 
 import functools
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, no_type_check
 
 from ..autograd import kernel
 from ..autograd.runtime import ti
@@ -63,6 +64,7 @@ def elements(variant: Variant) -> tuple[SimpleNamespace, SimpleNamespace, Simple
 
 # fmt: off
 @functools.cache
+@no_type_check
 def forward_kernel(variant: Variant) -> Any:
     """From the state at stage `first` to that at stage `last`; x and v hold n entries a stage."""
     real, serial, width = variant.real, variant.serial, variant.width
@@ -82,7 +84,12 @@ def forward_kernel(variant: Variant) -> Any:
         for block in range(S // width):
             springs = [block * width + r for r in ti.static(range(width))]
             i, j = [ends[s][0] for s in ti.static(springs)], [ends[s][1] for s in ti.static(springs)]
-            f = [spring_.force(x[now + j[r]] - x[now + i[r]], v[now + j[r]] - v[now + i[r]], k[springs[r]], c[springs[r]], L[springs[r]]) for r in ti.static(range(width))]
+            d = [x[now + j[r]] - x[now + i[r]] for r in ti.static(range(width))]
+            u = [v[now + j[r]] - v[now + i[r]] for r in ti.static(range(width))]
+            f = [
+                spring_.force(d[r], u[r], k[springs[r]], c[springs[r]], L[springs[r]])
+                for r in ti.static(range(width))
+            ]
             for r in ti.static(range(width)):
                 if ti.static(serial):
                     at_i, at_j = held[i[r]], held[j[r]]
@@ -102,9 +109,9 @@ def forward_kernel(variant: Variant) -> Any:
 
     @kernel
     def forward(
-        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32,
-        a: reals, b: reals, m: reals, g: vectors, floor: floors, drifts: reals, stages: ti.i32, held: vectors,
-        first: ti.i32, last: ti.i32,
+        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints,
+        n: ti.i32, S: ti.i32, a: reals, b: reals, m: reals, g: vectors, floor: floors,
+        drifts: reals, stages: ti.i32, held: vectors, first: ti.i32, last: ti.i32,
     ):
         if ti.static(serial):
             ti.loop_config(serialize=True)
@@ -119,6 +126,7 @@ def forward_kernel(variant: Variant) -> Any:
 
 
 @functools.cache
+@no_type_check
 def adjoint_kernel(variant: Variant) -> Any:
     """The stages of `forward_kernel` in reverse; adj_x and adj_v hold the adjoint of the state, others accumulate."""
     real, serial, dense, width = variant.real, variant.serial, variant.dense, variant.width
@@ -213,11 +221,11 @@ def adjoint_kernel(variant: Variant) -> Any:
 
     @kernel
     def adjoint(
-        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32,
-        a: reals, b: reals, m: reals, g: vectors, floor: floors, drifts: reals, stages: ti.i32,
+        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints,
+        n: ti.i32, S: ti.i32, a: reals, b: reals, m: reals, g: vectors, floor: floors, drifts: reals, stages: ti.i32,
         w: vectors, adj_f: vectors, held_d: vectors, held_u: vectors, held_f: vectors, adj_x: vectors, adj_v: vectors,
-        adj_k: reals, adj_c: reals, adj_L: reals, adj_a: reals, adj_b: reals, adj_m: reals, adj_g: vectors, adj_floor: floors,
-        first: ti.i32, last: ti.i32,
+        adj_k: reals, adj_c: reals, adj_L: reals, adj_a: reals, adj_b: reals, adj_m: reals, adj_g: vectors,
+        adj_floor: floors, first: ti.i32, last: ti.i32,
     ):
         if ti.static(serial):
             ti.loop_config(serialize=True)
@@ -225,22 +233,23 @@ def adjoint_kernel(variant: Variant) -> Any:
                 j = last - 1 - r
                 q = j % stages
                 stage(
-                    x, v, k, c, L, ends, start, incidence, a, b, m, g, floor, w, adj_f, held_d, held_u, held_f, adj_x, adj_v,
-                    adj_k, adj_c, adj_L, adj_a, adj_b, adj_m, adj_g, adj_floor, n, S, drifts[q], q, j * n,
+                    x, v, k, c, L, ends, start, incidence, a, b, m, g, floor, w, adj_f, held_d, held_u, held_f,
+                    adj_x, adj_v, adj_k, adj_c, adj_L, adj_a, adj_b, adj_m, adj_g, adj_floor, n, S, drifts[q], q, j * n,
                 )
         else:
             q = first % stages
             stage(
-                x, v, k, c, L, ends, start, incidence, a, b, m, g, floor, w, adj_f, held_d, held_u, held_f, adj_x, adj_v,
-                adj_k, adj_c, adj_L, adj_a, adj_b, adj_m, adj_g, adj_floor, n, S, drifts[q], q, first * n,
+                x, v, k, c, L, ends, start, incidence, a, b, m, g, floor, w, adj_f, held_d, held_u, held_f,
+                adj_x, adj_v, adj_k, adj_c, adj_L, adj_a, adj_b, adj_m, adj_g, adj_floor, n, S, drifts[q], q, first * n,
             )
 
     return adjoint
 
 
 @functools.cache
+@no_type_check
 def tangent_kernel(variant: Variant) -> Any:
-    """Tangents dx, dv of all stages along a rollout, serial; dx and dv hold the start's tangent in their first n entries."""
+    """Tangents dx, dv of all stages along a rollout, serial; their first n entries hold the tangent of the start."""
     real = variant.real
     t = types(real, variant.dim)
     vectors, reals, floors, pairs, ints = t.vectors, t.reals, t.floors, t.pairs, t.ints
@@ -248,10 +257,10 @@ def tangent_kernel(variant: Variant) -> Any:
 
     @kernel
     def tangent(
-        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32,
-        a: reals, b: reals, m: reals, g: vectors, floor: floors, drifts: reals, stages: ti.i32,
-        f: vectors, df: vectors, dx: vectors, dv: vectors, dk: reals, dc: reals, dL: reals, da: reals, db: reals, dm: reals,
-        dg: vectors, dfloor: floors, last: ti.i32,
+        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints,
+        n: ti.i32, S: ti.i32, a: reals, b: reals, m: reals, g: vectors, floor: floors, drifts: reals, stages: ti.i32,
+        f: vectors, df: vectors, dx: vectors, dv: vectors, dk: reals, dc: reals, dL: reals, da: reals, db: reals,
+        dm: reals, dg: vectors, dfloor: floors, last: ti.i32,
     ):
         ti.loop_config(serialize=True)
         for j in range(last):

@@ -12,7 +12,7 @@ Source: symplectic Euler and velocity Verlet, Hairer, Lubich and Wanner 2003; th
 
 import functools
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .model import Topology
 
 
 @functools.cache
+@no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """The element functions for nodes in `dim` dimensions."""
     vec = ti.types.vector(dim, real)
@@ -58,6 +59,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
 
 @functools.cache
+@no_type_check
 def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
     """The loops of the nested sub-step over nodes."""
     vec = ti.types.vector(dim, real)

@@ -3,7 +3,7 @@
 import functools
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 
@@ -65,6 +65,7 @@ def step(topology: Topology, params: Params, state: State) -> State:
 
 
 @functools.cache
+@no_type_check
 def _coefficient_kernels(real: Any) -> SimpleNamespace:
     """Kick coefficients of all nodes at one stage, from drag and mass, and their adjoint and tangent."""
     reals = ti.types.ndarray(dtype=real, ndim=1)
@@ -76,7 +77,17 @@ def _coefficient_kernels(real: Any) -> SimpleNamespace:
             a[i], b[i] = f.coefficients(drag[i], m[i], h, free[i])
 
     @kernel
-    def adjoint(drag: reals, m: reals, free: reals, h: real, n: ti.i32, adj_a: reals, adj_b: reals, adj_drag: reals, adj_m: reals):  # fmt: skip
+    def adjoint(
+        drag: reals,
+        m: reals,
+        free: reals,
+        h: real,
+        n: ti.i32,
+        adj_a: reals,
+        adj_b: reals,
+        adj_drag: reals,
+        adj_m: reals,
+    ):
         for i in range(n):
             gdrag, gm = f.adj_coefficients(drag[i], m[i], h, free[i], adj_a[i], adj_b[i])
             adj_drag[i] = adj_drag[i] + gdrag
@@ -97,7 +108,9 @@ class Rollout(Function):
     """
 
     @staticmethod
-    def forward(ctx: Context, topology: Topology, steps: int, adjoint: StateAdjoint | None, *inputs: Tensor) -> tuple[Any, ...]:  # fmt: skip
+    def forward(
+        ctx: Context, topology: Topology, steps: int, adjoint: StateAdjoint | None, *inputs: Tensor
+    ) -> tuple[Any, ...]:
         position, velocity, *params = inputs
         ctx.topology, ctx.adjoint, ctx.stages = topology, adjoint, len(topology.stages)
         ctx.last = steps * ctx.stages
@@ -106,9 +119,13 @@ class Rollout(Function):
         ctx.count = -(-topology.springs // width) * width
         damped, ground = bool(params[1].data.any()), bool(params[7].data.any())
         ctx.variant = fused.Variant(
-            real=runtime.real(), dim=topology.dim, serial=not runtime.parallel(SPRING_US * topology.springs + NODE_US * topology.nodes),
-            damped=damped or ctx.needs_input_grad[6], ground=ground or ctx.needs_input_grad[12], width=width,
-        )  # fmt: skip
+            real=runtime.real(),
+            dim=topology.dim,
+            serial=not runtime.parallel(SPRING_US * topology.springs + NODE_US * topology.nodes),
+            damped=damped or ctx.needs_input_grad[6],
+            ground=ground or ctx.needs_input_grad[12],
+            width=width,
+        )
         shape = (ctx.last + 1, topology.nodes, topology.dim)
         x, v = np.empty(shape, position.dtype), np.empty(shape, position.dtype)
         x[0], v[0] = position.data, velocity.data
@@ -126,21 +143,31 @@ class Rollout(Function):
         return x_stages, v_stages, x[-1].copy(), v[-1].copy()
 
     @staticmethod
-    def backward(ctx: Context, adj_x: Tensor | None, adj_v: Tensor | None, adj_x_last: Tensor | None, adj_v_last: Tensor | None) -> tuple[Any, ...]:  # fmt: skip
+    def backward(
+        ctx: Context, adj_x: Tensor | None, adj_v: Tensor | None, adj_x_last: Tensor | None, adj_v_last: Tensor | None
+    ) -> tuple[Any, ...]:
         topology: Topology = ctx.topology
         *params, x, v = ctx.saved_tensors
         n, S, dim, needs = topology.nodes, ctx.count, topology.dim, ctx.needs_input_grad
         dense = adj_x is not None or adj_v is not None or ctx.adjoint is not None
-        variant = fused.Variant(**{
-            **vars(ctx.variant), "dense": dense, "nodes": any(needs[8:]),
-            "stiffness": needs[5], "damping": needs[6], "rest_length": needs[7],
-        })  # fmt: skip
+        variant = fused.Variant(
+            **{
+                **vars(ctx.variant),
+                "dense": dense,
+                "nodes": any(needs[8:]),
+                "stiffness": needs[5],
+                "damping": needs[6],
+                "rest_length": needs[7],
+            }
+        )
         gx, gv = _seeds(ctx, adj_x, adj_x_last, dense), _seeds(ctx, adj_v, adj_v_last, dense)
         grads = _accumulators(ctx, variant)
         device = {name: runtime.to_device(value, vector=value.ndim > 1) for name, value in grads.items()}
         gx_, gv_ = _flat(gx), _flat(gv)
         work = [runtime.device_array((size,), components=dim) for size in (n, n, *(1 if variant.serial else S,) * 3)]
-        launch = fused.adjoint_kernel(variant).bind(_flat(x.data), _flat(v.data), *_arguments(ctx, params, ctx.count), *work, gx_, gv_, *device.values())  # fmt: skip
+        launch = fused.adjoint_kernel(variant).bind(
+            _flat(x.data), _flat(v.data), *_arguments(ctx, params, ctx.count), *work, gx_, gv_, *device.values()
+        )
         for first, last in reversed(_launches(ctx)):
             launch(first, last)
         gx, gv = runtime.to_host(gx_, gx.shape), runtime.to_host(gv_, gv.shape)
@@ -149,14 +176,23 @@ class Rollout(Function):
             ctx.adjoint.position, ctx.adjoint.velocity = gx[:: ctx.stages], gv[:: ctx.stages]
         adj_drag = np.zeros(n, x.dtype)
         if variant.nodes:
-            _adj_coefficients(topology, *params[3:5], grads["a"], grads["b"], adj_drag, grads["m"])
+            mass, drag = params[3:5]
+            _adj_coefficients(topology, mass, drag, grads["a"], grads["b"], adj_drag, grads["m"])
         return (
-            None, None, None, gx[0].copy(), gv[0].copy(), *(grads[name][: topology.springs] for name in "kcL"), grads["m"], adj_drag,
-            grads["g"].sum(axis=0), *grads["floor"].sum(axis=0),
-        )  # fmt: skip
+            None,
+            None,
+            None,
+            gx[0].copy(),
+            gv[0].copy(),
+            *(grads[name][: topology.springs] for name in "kcL"),
+            grads["m"],
+            adj_drag,
+            grads["g"].sum(axis=0),
+            *grads["floor"].sum(axis=0),
+        )
 
     @staticmethod
-    def jvp(ctx: Context, _: None, __: None, ___: None, *tangents: Any) -> tuple[Any, ...]:
+    def jvp(ctx: Context, _topology: None, _steps: None, _adjoint: None, *tangents: Any) -> tuple[Any, ...]:
         topology: Topology = ctx.topology
         *params, x, v = ctx.saved_tensors
         dx, dv = np.zeros_like(x.data), np.zeros_like(v.data)
@@ -217,7 +253,9 @@ def _coefficients(topology: Topology, mass: Tensor, drag: Tensor) -> tuple[Array
     return a, b
 
 
-def _adj_coefficients(topology: Topology, mass: Tensor, drag: Tensor, adj_a: Array, adj_b: Array, adj_drag: Array, adj_m: Array) -> None:  # fmt: skip
+def _adj_coefficients(
+    topology: Topology, mass: Tensor, drag: Tensor, adj_a: Array, adj_b: Array, adj_drag: Array, adj_m: Array
+) -> None:
     for (h, _), rows in zip(topology.stages, _rows(topology), strict=True):
         _coefficient_kernels(runtime.real()).adjoint(
             drag, mass, topology.free, h, topology.nodes, adj_a[rows], adj_b[rows], adj_drag, adj_m
@@ -230,13 +268,28 @@ def _arguments(ctx: Context, params: list[Tensor], count: int) -> list[Any]:
     topology: Topology = ctx.topology
     ends, start, incidence, n, S = topology.lists
     # Springs that fill the last block join node 0 with itself and have no force.
-    k, c, L, ends = (np.pad(array, [(0, count - S)] + [(0, 0)] * (array.ndim - 1)) if count > S else array for array in (k, c, L, ends))
+    k, c, L, ends = (
+        np.pad(array, [(0, count - S)] + [(0, 0)] * (array.ndim - 1)) if count > S else array
+        for array in (k, c, L, ends)
+    )
     drifts = np.array([e for _, e in topology.stages], k.dtype)
     put = runtime.to_device
     return [
-        put(k), put(c), put(L), put(ends, vector=True), put(start), put(incidence), n, count,
-        *map(put, ctx.coefficients), put(m), put(g[None], vector=True), put(pack(*ground), vector=True), put(drifts), ctx.stages,
-    ]  # fmt: skip
+        put(k),
+        put(c),
+        put(L),
+        put(ends, vector=True),
+        put(start),
+        put(incidence),
+        n,
+        count,
+        *map(put, ctx.coefficients),
+        put(m),
+        put(g[None], vector=True),
+        put(pack(*ground), vector=True),
+        put(drifts),
+        ctx.stages,
+    ]
 
 
 def _launches(ctx: Context) -> list[tuple[int, int]]:
@@ -260,6 +313,12 @@ def _accumulators(ctx: Context, variant: fused.Variant) -> dict[str, Array]:
     n, S, dim = ctx.topology.nodes, ctx.count, ctx.topology.dim
     zeros = functools.partial(np.zeros, dtype=runtime.real_dtype())
     return {
-        "k": zeros(S), "c": zeros(S), "L": zeros(S), "a": zeros(ctx.stages * n), "b": zeros(ctx.stages * n), "m": zeros(n),
-        "g": zeros((n, dim)), "floor": zeros((n, 3)),
-    }  # fmt: skip
+        "k": zeros(S),
+        "c": zeros(S),
+        "L": zeros(S),
+        "a": zeros(ctx.stages * n),
+        "b": zeros(ctx.stages * n),
+        "m": zeros(n),
+        "g": zeros((n, dim)),
+        "floor": zeros((n, 3)),
+    }

@@ -10,13 +10,13 @@ Adjoint, for g = adj_f (which is adj_force_a - adj_force_b) and e = g.d:
     adj_k = (1 - L r) e     adj_L = -k r e     adj_c = (u.d) r^2 e     adj_u = c r^2 e d
     adj_d = k ((1 - L r) g + L r^3 e d) + c r^2 ((u.d) g + e u - 2 (u.d) r^2 e d)
 
-Convention at l = 0, where the direction is undefined: r = 0, so that only the linear part k d remains, in the force, in
-its tangent and in its adjoint. Source: Newton's third law and Hooke's law; the adjoint is the transpose of the Jacobian.
+Convention at l = 0, where the direction is undefined: r = 0, so that only the linear part k d remains, in the force,
+in its tangent and in its adjoint. Source: Hooke's law; the adjoint is the transpose of the Jacobian.
 """
 
 import functools
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from .model import Topology
 
 
 @functools.cache
+@no_type_check
 def functions(real: Any, dim: int, damped: bool) -> SimpleNamespace:
     """The element functions for springs in `dim` dimensions; without `damped` the dashpot's terms are left out."""
     vec = ti.types.vector(dim, real)
@@ -77,6 +78,7 @@ def functions(real: Any, dim: int, damped: bool) -> SimpleNamespace:
 
 
 @functools.cache
+@no_type_check
 def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
     """The loops of the nested sub-step: over springs, then over nodes, which gather what their springs hold."""
     vec, pair = ti.types.vector(dim, real), ti.types.vector(2, ti.i32)
