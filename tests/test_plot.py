@@ -197,7 +197,7 @@ def test_stages_of_a_growing_horizon_are_separate_curves_named_by_their_part(ide
     assert [np.size(curve.get_xdata()) for curve in loss.lines] == [4] * 7
     assert [text.get_text() for text in loss.texts] == ["1/64", "1/32", "1/16", "1/8", "1/4", "1/2", "whole"]
     assert loss.get_yscale() == gradient_norm.get_yscale() == "log"
-    assert loss.get_title(loc="left") == "whole horizon: loss from 2.59e4 to 320 in 3 iterations"
+    assert loss.get_title(loc="left") == "whole horizon: loss 320, after 21 iterations in 7 stages"
 
 
 def test_a_search_in_one_stage_is_one_curve(tmp_path: Path) -> None:
@@ -205,6 +205,7 @@ def test_a_search_in_one_stage_is_one_curve(tmp_path: Path) -> None:
         write_search(run, stages=1)
     figure = plot.convergence(Recording(tmp_path))
     assert [len(axes.lines) for axes in figure.axes] == [1, 1]
+    assert titles(figure)[0] == "loss from 405 to 5 in 3 iterations"
     assert labels(figure) == ["loss", "iteration", "gradient norm\n[loss / scaled unknown]"]
 
 

@@ -26,7 +26,6 @@ def convergence(recording: Recording, path: str | Path | None = None) -> Figure:
     stage, horizon, loss, gradient_norm = (recording[name] for name in NEEDS)
     starts = np.flatnonzero(np.diff(stage, prepend=stage[0] - 1))
     stages = [slice(start, end) for start, end in zip(starts, [*starts[1:], stage.size], strict=True)]
-    last = stages[-1]
     with style.style():
         figure = style.new_figure(recording, 5.2)
         above, beneath = figure.subplots(2, 1, sharex=True)
@@ -36,10 +35,7 @@ def convergence(recording: Recording, path: str | Path | None = None) -> Figure:
         ):
             _draw(axes, values, stages)
             axes.set_ylabel(name)
-        where = f"{style.fraction(horizon[last.start])} horizon: " if len(stages) > 1 else ""
-        ends = f"{style.number(loss[last.start])} to {style.number(loss[last.stop - 1])}"
-        count = last.stop - last.start - 1
-        above.set_title(f"{where}loss from {ends} in {count} iterations", pad=20 if len(stages) > 1 else None)
+        above.set_title(_summary(loss, horizon, stages), pad=20 if len(stages) > 1 else None)
         if len(stages) > 1:
             for piece in stages:
                 _name_stage(above, piece, style.fraction(horizon[piece.start]))
@@ -49,6 +45,14 @@ def convergence(recording: Recording, path: str | Path | None = None) -> Figure:
         figure.align_ylabels([above, beneath])
         style.save(figure, path)
     return figure
+
+
+def _summary(loss: np.ndarray, horizon: np.ndarray, stages: list[slice]) -> str:
+    first, last = style.number(loss[0]), style.number(loss[-1])
+    iterations = loss.size - len(stages)  # a stage's first row is its start
+    if len(stages) == 1:
+        return f"loss from {first} to {last} in {iterations} iterations"
+    return f"{style.fraction(horizon[-1])} horizon: loss {last}, after {iterations} iterations in {len(stages)} stages"
 
 
 def _draw(axes: Axes, values: np.ndarray, stages: list[slice]) -> None:
