@@ -135,7 +135,7 @@ class Rollout(Function):
         launch = fused.forward_kernel(ctx.variant).bind(x_, v_, *_arguments(ctx, params, ctx.count), held)
         for first, last in _launches(ctx):
             launch(first, last)
-        x, v = runtime.to_host(x_, shape), runtime.to_host(v_, shape)
+        x, v = _fetch(x_, x), _fetch(v_, v)
         x_stages, v_stages = Tensor(x), Tensor(v)
         ctx.save_for_backward(*params, x_stages, v_stages)
         if ctx.stages > 1:
@@ -170,8 +170,8 @@ class Rollout(Function):
         )
         for first, last in reversed(_launches(ctx)):
             launch(first, last)
-        gx, gv = runtime.to_host(gx_, gx.shape), runtime.to_host(gv_, gv.shape)
-        grads = {name: runtime.to_host(value, grads[name].shape) for name, value in device.items()}
+        gx, gv = _fetch(gx_, gx), _fetch(gv_, gv)
+        grads = {name: _fetch(value, grads[name]) for name, value in device.items()}
         if ctx.adjoint is not None:
             ctx.adjoint.position, ctx.adjoint.velocity = gx[:: ctx.stages], gv[:: ctx.stages]
         adj_drag = np.zeros(n, x.dtype)
@@ -238,6 +238,11 @@ def _host(array: Array) -> Array:
 
 def _flat(array: Array) -> Any:
     return runtime.to_device(_host(array), vector=True)
+
+
+def _fetch(kernel_array: Any, host: Array) -> Array:
+    """What kernels wrote, in memory of its own: on the CPU that is `host`, which the kernel's array is a view of."""
+    return runtime.to_host(kernel_array, host.shape).copy() if runtime.settings().on_gpu else host
 
 
 def _rows(topology: Topology) -> list[slice]:
