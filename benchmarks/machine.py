@@ -1,0 +1,47 @@
+"""The machine and this process on it (Linux): cores, processor, pinning, memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+LIBRARY_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def confine(threads: int) -> None:
+    """Hold this process, and libraries imported from now on, to `threads` threads; a single one to one core."""
+    for name in LIBRARY_THREADS:
+        os.environ[name] = str(threads)
+    if threads == 1:
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def resident_mb() -> float:
+    """Memory of this process now [MB]."""
+    return _status("VmRSS")
+
+
+def peak_mb() -> float:
+    """The largest memory of this process since the last `reset_peak` [MB]."""
+    return _status("VmHWM")
+
+
+def reset_peak() -> None:
+    """Let `peak_mb` start from what is resident now."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def describe() -> str:
+    """Cores and processor in one line."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    flags = next((line.split() for line in lines if line.startswith("flags")), [])
+    widest = next((name for name in ("avx512f", "avx2", "avx") if name in flags), "no AVX")
+    return f"{os.cpu_count()} cores of {models[0] if models else 'an unnamed processor'} ({widest})"
+
+
+def _status(field: str) -> float:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) / 1024
+    raise KeyError(field)

@@ -1,0 +1,56 @@
+"""`python -m benchmarks.report > benchmarks/RESULTS.md`: all benchmarks, as the file that holds their results."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+
+import numpy
+
+from . import bench_air_track, bench_autograd, compare, machine
+from .workloads import NAMES
+
+HEAD = """# Results
+
+Written by
+
+    python -m benchmarks.report > benchmarks/RESULTS.md
+
+on {machine}, Python {python}, NumPy {numpy}, Taichi {taichi}. `--python PATH` adds
+interpreters that hold other programs' packages; the other programs for the workloads are found through SIMPHYS_PEERS.
+Programs take turns within a run, each pinned to one core where it has one thread. Compare numbers of one table only:
+the machine's speed varies between runs. Times are medians with minima in parentheses; memory is the peak less what is
+resident after import, start and a warm-up (for other programs: after import).
+"""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
+    compare.add_options(parser)
+    options = parser.parse_args(arguments)
+    print(
+        HEAD.format(
+            machine=machine.describe(), python=platform.python_version(), numpy=numpy.__version__, taichi=taichi()
+        )
+    )
+    for workload in NAMES:
+        print(f"## Workload {workload}\n\n    python -m benchmarks.compare {workload}\n")
+        print(f"{options.threads} thread, {options.dtype}, {options.rounds} rounds of {options.reps} repetitions.\n")
+        print(compare.table(compare.collect(workload, options)) + "\n", flush=True)
+    print("## The air track: 29,000 steps of 1 ms\n\n    python -m benchmarks.bench_air_track\n")
+    found = bench_air_track.collect(rounds=options.rounds, repetitions=10 * options.reps)
+    print(bench_air_track.table(found, min(bench_air_track.import_s() for _ in range(3))) + "\n", flush=True)
+    print("## A node of the graph, on one number\n\n    python -m benchmarks.bench_autograd\n")
+    print(bench_autograd.table(bench_autograd.collect([sys.executable, *options.python], rounds=options.rounds)))
+
+
+def taichi() -> str:
+    """The release of the kernel compiler."""
+    from importlib.metadata import version
+
+    return version("taichi")
+
+
+if __name__ == "__main__":
+    main()

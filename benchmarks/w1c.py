@@ -1,0 +1,80 @@
+"""w1c: a cloth-like lattice of springs, pinned along its top row, drawn towards a displaced copy of itself.
+
+n x n nodes of unit mass at spacing 1/n, all four kinds of lattice springs at rest, drag 1/s, gravity -0.5 m/s^2.
+Wanted: the gradient of the mean squared distance from the target at the end, with respect to every stiffness `k` and
+initial velocity `v0`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simphys.autograd import no_grad, tensor
+from simphys.mass_spring.model import Params, State, Topology
+from simphys.mass_spring.rollout import rollout
+from simphys.mass_spring.step import step
+
+from .initial_data import hash01, lattice_nodes, lattice_springs
+from .workload import Case, Gradients, Settings, Workload
+
+SETTINGS: Settings = {
+    "size.n": 128,
+    "time.steps": 256,
+    "time.dt": 2e-3,
+    "material.stiffness": 1e4,
+    "material.drag": 1.0,
+    "environment.gravity": -0.5,
+}
+
+
+def build(settings: Settings, mode: str) -> Case:
+    """The case on Tensors of the precision in force."""
+    n, steps, dt = int(settings["size.n"]), int(settings["time.steps"]), settings["time.dt"]
+    ij, ends = lattice_nodes(n, n), lattice_springs(n, n)
+    x = ij / n
+    topology = Topology(ends, ij[:, 1] == n - 1, 2, dt)
+    k = tensor(settings["material.stiffness"] * (0.9 + 0.2 * hash01(len(ends), 3)), requires_grad=True)
+    waves = 0.2 * np.stack([np.sin(2 * np.pi * x[:, 1]), np.cos(2 * np.pi * x[:, 0])], axis=1)
+    v0 = tensor(waves, requires_grad=True)
+    params = Params(
+        stiffness=k,
+        damping=tensor(np.zeros(len(ends))),
+        rest_length=tensor(np.linalg.norm(x[ends[:, 1]] - x[ends[:, 0]], axis=1)),
+        mass=tensor(np.ones(n * n)),
+        drag=tensor(np.full(n * n, settings["material.drag"])),
+        gravity=tensor([0.0, settings["environment.gravity"]]),
+    )
+    start, target = State(tensor(x), v0), tensor(x + np.array([0.02, 0.01]))
+
+    def final() -> State:
+        if mode == "fused":
+            return rollout(topology, params, start, steps=steps).final
+        state = start
+        for _ in range(steps):
+            state = step(topology, params, state)
+        return state
+
+    def forward() -> float:
+        with no_grad():
+            error = final().position - target
+            return ((error * error).sum() / (n * n)).item()
+
+    def gradient() -> tuple[float, Gradients]:
+        for leaf in (k, v0):
+            leaf.grad = None
+        error = final().position - target
+        loss = (error * error).sum() / (n * n)
+        loss.backward()
+        assert k.grad is not None and v0.grad is not None
+        return loss.item(), {"k": k.grad.numpy(), "v0": v0.grad.numpy()}
+
+    return Case(forward, gradient)
+
+
+def elements(settings: Settings) -> int:
+    """Springs."""
+    n = int(settings["size.n"])
+    return 2 * n * (n - 1) + 2 * (n - 1) ** 2
+
+
+WORKLOAD = Workload("w1c", SETTINGS, elements, build)
