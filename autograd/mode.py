@@ -18,14 +18,17 @@ switch = _Switch()
 class _SetRecording(ContextDecorator):
     _value: bool
 
+    def __init__(self) -> None:
+        self._previous: list[bool] = []  # one object may be entered again inside itself
+
     def __enter__(self) -> None:
-        self._previous = switch.enabled
+        self._previous.append(switch.enabled)
         switch.enabled = self._value
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        switch.enabled = self._previous
+        switch.enabled = self._previous.pop()
 
     def _recreate_cm(self) -> _SetRecording:
         return type(self)()
