@@ -2,8 +2,8 @@
 
 A glider between springs, 29 s at dt = 1 ms, which is one node, one fixed point and one spring; the loss sees its
 position at 879 times, so that an adjoint arrives all along the trajectory. Wanted: the gradient with respect to
-stiffness, drag, rest point, initial position and velocity. First gradients are timed in new processes, from importing to
-the result.
+stiffness, drag, rest point, initial position and velocity. First gradients are timed in new processes, from importing
+to the result.
 """
 
 from __future__ import annotations
