@@ -7,7 +7,7 @@ times.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from .tensor import Array, Tensor
 
 Tensors = Tensor | Sequence[Tensor]
 Outputs = Tensor | tuple[Tensor, ...]
+Result = TypeVar("Result", bound=Outputs)
 Mode = Literal["auto", "forward", "reverse"]
 Push = Callable[..., tuple[Array, ...]]
 Pull = Callable[..., tuple[Array, ...]]
@@ -72,14 +73,14 @@ def linearize(outputs: Tensors, inputs: Tensors) -> Push:
 
 
 def jvp(
-    fn: Callable[..., Outputs], inputs: Tensors, tangents: Sequence[npt.ArrayLike | None]
-) -> tuple[Outputs, tuple[Array, ...]]:
+    fn: Callable[..., Result], inputs: Tensors, tangents: Sequence[npt.ArrayLike | None]
+) -> tuple[Result, tuple[Array, ...]]:
     """(outputs, J v) of `outputs = fn(*inputs)` for v = `tangents`, one (or None) for each input, by a forward pass."""
     leaves, outputs = _record(fn, inputs)
     return outputs, linearize(outputs, leaves)(*tangents)
 
 
-def vjp(fn: Callable[..., Outputs], inputs: Tensors) -> tuple[Outputs, Pull]:
+def vjp(fn: Callable[..., Result], inputs: Tensors) -> tuple[Result, Pull]:
     """(outputs, pull) of `outputs = fn(*inputs)`: `pull(*adjoints)` returns J^T u, one array for each input.
 
     One adjoint for each output, None for zero; `pull` can be called any number of times.
@@ -124,7 +125,7 @@ def _by_columns(outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> list
             for row, column in zip(blocks, push(*tangents), strict=True):
                 row[position][..., element] = column
     return [
-        [block.reshape(*y.shape, *x.shape) for block, x in zip(row, inputs, strict=True)]
+        [block.reshape((*y.shape, *x.shape)) for block, x in zip(row, inputs, strict=True)]
         for row, y in zip(blocks, outputs, strict=True)
     ]
 
@@ -135,7 +136,7 @@ def _by_rows(outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> list[li
         pull = _pull((y,), inputs)
         rows = [pull(_one_hot(y, element)) for element in range(y.size)]
         blocks.append(
-            [np.array([row[i] for row in rows], y.dtype).reshape(*y.shape, *x.shape) for i, x in enumerate(inputs)]
+            [np.array([row[i] for row in rows], y.dtype).reshape((*y.shape, *x.shape)) for i, x in enumerate(inputs)]
         )
     return blocks
 
@@ -163,7 +164,7 @@ def _pull(outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> Pull:
     return pull
 
 
-def _record(fn: Callable[..., Outputs], inputs: Tensors) -> tuple[tuple[Tensor, ...], Outputs]:
+def _record(fn: Callable[..., Result], inputs: Tensors) -> tuple[tuple[Tensor, ...], Result]:
     """Run fn on leaves over the inputs' memory, so that the caller's own graph and `.grad` stay as they are."""
     leaves = tuple([x.detach().requires_grad_() for x in _tuple(inputs)])
     with enable_grad():
