@@ -31,10 +31,10 @@ def huber(residuals: Tensor, delta: float) -> Tensor:
     return ops.where(outside, np.sign(residuals.data) * ops.sqrt(argument), residuals)
 
 
-def mean_square(states: Tensor, target: npt.ArrayLike, weight: float) -> Tensor:
+def mean_square(states: Tensor, target: Tensor | npt.ArrayLike, weight: float) -> Tensor:
     """Residuals of weight * mean over nodes of |state - target|^2, for states [n, dim]."""
     scale = math.sqrt(2.0 * weight / states.shape[-2])
-    return (states - np.asarray(target, states.dtype)) * scale
+    return (states - (target if isinstance(target, Tensor) else np.asarray(target, states.dtype))) * scale
 
 
 def running_sum(states: Tensor, target: npt.ArrayLike, weight: float, dt: float) -> Tensor:

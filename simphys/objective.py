@@ -11,7 +11,7 @@ import numpy as np
 from . import losses
 from .autograd import Tensor, functional, no_grad, ops, tensor
 from .autograd.errors import InputError
-from .unknowns import Unknowns
+from .unknowns import Unknowns, to_theta
 
 if TYPE_CHECKING:
     from .scene import Scene
@@ -27,6 +27,8 @@ class SceneObjective:
         self.unknowns = unknowns
         self.labels = unknowns.labels
         self.start, self.lower, self.upper = unknowns.start, unknowns.lower, unknowns.upper
+        terms = enumerate(scene.config.loss.terms)
+        self._pulls = [self._pull(place, term) for place, term in terms if term.kind == "regularization"]
 
     def until(self, fraction: float) -> SceneObjective:
         """The same on the first part of the horizon: earlier observations only, fewer steps."""
@@ -53,7 +55,10 @@ class SceneObjective:
         """All residuals [m], recorded."""
         scene = self.scene_at(theta)
         residuals = [ops.reshape(r, (-1,)) for r in scene.residuals(scene.rollout())]
-        residuals += [ops.reshape(r, (-1,)) for r in self._regularization(theta)]
+        residuals += [
+            ops.reshape(r, (-1,))
+            for r in [losses.regularization(theta[where], towards, weight) for where, towards, weight in self._pulls]
+        ]
         return residuals[0] if len(residuals) == 1 else ops.concatenate(residuals)
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
@@ -74,16 +79,22 @@ class SceneObjective:
         matrix = functional.jacobian(self.residual_tensor, (tensor(theta, requires_grad=True),))
         return np.asarray(matrix, np.float64).reshape(-1, theta.size)
 
-    def _regularization(self, theta: Tensor) -> list[Tensor]:
-        """One residual vector for each regularization term."""
-        made = []
-        blocks = {block.label: block for block in self.unknowns.blocks}
-        for term in self.scene.config.loss.terms:
-            if term.kind == "regularization":
-                block = blocks[term.unknown]
-                towards = self.start[block.where]
-                if term.towards is not None:
-                    natural = np.broadcast_to(np.asarray(term.towards, float), towards.shape)
-                    towards = np.log(natural / block.scale) if block.log else natural / block.scale
-                made.append(losses.regularization(theta[block.where], towards, term.weight))
-        return made
+    def _pull(self, place: int, term: Any) -> tuple[slice, Array, float]:
+        """A regularization term as the part of theta that it holds, where to, and its weight."""
+        who = f"loss.terms.{place}"
+        block = next((block for block in self.unknowns.blocks if block.label == term.unknown), None)
+        if block is None:
+            raise InputError(
+                who, "regularization needs the label of an unknown", term.unknown, "Correct or drop this term."
+            )
+        towards = self.start[block.where]
+        if term.towards is not None:
+            try:
+                towards = to_theta(block, np.broadcast_to(np.asarray(term.towards, float), towards.shape))
+            except ValueError as error:
+                found, remedy = f"{np.size(term.towards)} numbers", f"Give one, or {towards.size}."
+                raise InputError(who, f"towards fits the unknown {block.label}", found, remedy) from error
+            if not np.isfinite(towards).all():
+                remedy = "Give a positive value."
+                raise InputError(who, "an unknown with the log transform is positive", term.towards, remedy)
+        return block.where, towards, term.weight

@@ -115,11 +115,11 @@ class Scene:
     def _nodes(self, states: Tensor, term: Any) -> Tensor:
         return states[..., self._rows(term), :]
 
-    def _target(self, term: Any) -> np.ndarray[Any, Any]:
+    def _target(self, term: Any) -> Tensor | np.ndarray[Any, Any]:
         if term.target is not None:
             return np.asarray(term.target, float)
-        start = getattr(self.state, term.field).data
-        return start[self._rows(term)] + np.asarray(term.target_offset, float)
+        # The start may be unknown itself: the gradient flows through it on this way, too.
+        return self._nodes(self.state.position, term) + np.asarray(term.target_offset, float)
 
     def _rows(self, term: Any) -> Any:
         """The nodes of a loss term; by default all but the fixed points of anchors."""

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class _Block:
+class Block:
     """One unknown: its slice of theta and where its values go."""
 
     label: str
@@ -41,7 +41,7 @@ class Unknowns:
         """`values`: every parameter field and state component, in full. Errors: ConfigError for what does not fit."""
         validate_unknowns(unknowns, values)
         self.values = dict(values)
-        self.blocks: list[_Block] = []
+        self.blocks: list[Block] = []
         self.labels: list[str] = []
         starts, lowers, uppers, end = [], [], [], 0
         for label, unknown in unknowns.items():
@@ -51,7 +51,7 @@ class Unknowns:
                 np.full(natural.size, unknown.scale) if unknown.scale else np.where(natural == 0, 1.0, np.abs(natural))
             )
             log = unknown.transform == "log"
-            block = _Block(
+            block = Block(
                 label=label,
                 parameter=unknown.parameter,
                 entries=entries,
@@ -64,9 +64,9 @@ class Unknowns:
             end += natural.size
             self.blocks.append(block)
             self.labels += [label] if natural.size == 1 else [f"{label}[{i}]" for i in range(natural.size)]
-            starts.append(_to_theta(block, natural))
-            lowers.append(_to_theta(block, np.full(natural.size, unknown.bounds[0])))
-            uppers.append(_to_theta(block, np.full(natural.size, unknown.bounds[1])))
+            starts.append(to_theta(block, natural))
+            lowers.append(to_theta(block, np.full(natural.size, unknown.bounds[0])))
+            uppers.append(to_theta(block, np.full(natural.size, unknown.bounds[1])))
         join = np.concatenate if starts else lambda parts: np.zeros(0)
         self.start, self.lower, self.upper = join(starts), join(lowers), join(uppers)
 
@@ -77,11 +77,11 @@ class Unknowns:
 
     def natural(self, theta: Array) -> Array:
         """The values in their own units, [p]."""
-        return np.concatenate([_to_natural(block, theta[block.where]) for block in self.blocks])
+        return np.concatenate([to_natural(block, theta[block.where]) for block in self.blocks])
 
     def natural_derivative(self, theta: Array) -> Array:
         """d(natural)/d(theta), [p]: what turns a standard error of theta into one of the value."""
-        return np.concatenate([_to_natural(b, theta[b.where]) if b.log else b.scale for b in self.blocks])
+        return np.concatenate([to_natural(b, theta[b.where]) if b.log else b.scale for b in self.blocks])
 
     def fields(self, theta: Tensor) -> dict[str, Tensor]:
         """The parameter fields and state components that contain unknowns, in full shape, as functions of theta."""
@@ -98,12 +98,14 @@ class Unknowns:
         return made
 
 
-def _to_theta(block: _Block, natural: Array) -> Array:
+def to_theta(block: Block, natural: Array) -> Array:
+    """The optimizer's coordinates of values in their own unit; -inf for the logarithm of what is not positive."""
     if not block.log:
         return natural / block.scale
     with np.errstate(divide="ignore", invalid="ignore"):  # an open or zero lower bound is -inf
         return np.where(natural > 0, np.log(np.maximum(natural, 0) / block.scale), -np.inf)
 
 
-def _to_natural(block: _Block, theta: Array) -> Array:
+def to_natural(block: Block, theta: Array) -> Array:
+    """The reverse of `to_theta`."""
     return block.scale * np.exp(theta) if block.log else block.scale * theta
