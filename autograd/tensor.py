@@ -35,7 +35,7 @@ class Tensor:
 
     def __init__(self, array: Array) -> None:
         """Take over `array` (C-contiguous, owning its memory) and lock it. Users call `tensor(...)`, which copies."""
-        array.flags.writeable = False
+        array.setflags(write=False)
         self.data = array
         self._version = [0]
 
@@ -219,7 +219,7 @@ class Tensor:
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:
         """In another shape of the same size: `reshape(2, 3)` or `reshape((2, 3))`; one length may be -1."""
-        return ops.reshape(self, shape[0] if len(shape) == 1 else shape)
+        return ops.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[arg-type]
 
     @property
     def T(self) -> Tensor:

@@ -85,7 +85,7 @@ def read(
 
 
 def _label(table: Table, channel: ChannelSection) -> str:
-    return table.label(channel.column) or f"{channel.field}[{channel.node}, {channel.axis}]"
+    return table.label(channel.column) or f"{channel.field} {'xyz'[channel.axis]} of node {channel.node}"
 
 
 def _read_times(table: Table, column: int | str) -> np.ndarray:

@@ -63,8 +63,10 @@ def print_identification(fit: Identification) -> None:
     console = Console()
     console.print(table)
     result = fit.result
+    seen = fit.scene.observations
+    units = {channel.label: channel.unit for channel in seen.channels} if seen else {}
     for label, rmse in fit.rmse.items():
-        console.print(f"{label}: RMSE {rmse:.4g}", highlight=False)
+        console.print(f"{label}: RMSE {rmse:.4g} {units.get(label) or next(iter(units.values()))}", highlight=False)
     console.print(f"{result.status}: {result.message}", highlight=False)
     console.print(
         f"loss {result.loss:.8g} after {result.iterations} iterations, {result.evaluations} evaluations",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ from .autograd import no_grad, runtime
 from .autograd.errors import InputError
 from .config import to_dict
 from .objective import SceneObjective
+from .observe import Observations
 from .record import Recorder, Recording
 from .scene import Scene
+from .soundness import require_sound, require_stable
 
 RANK_CHECK_UNKNOWNS = 200
 """Up to so many unknowns their Jacobian is made before the start, to see whether the data tell them apart."""
@@ -45,17 +47,31 @@ class Identification:
     unknowns: tuple[Unknown, ...]
     result: optimize.Result
     rmse: dict[str, float]
-    """Root mean square residual of each channel, in its unit."""
+    """Root mean square residual of each channel in its unit, and of all together where they share one."""
+
+
+class Interrupted(optimize.Interrupted):
+    """Ctrl-C during a fit: `identification` holds the best so far, without standard errors; the run can be resumed."""
+
+    def __init__(self, identification: Identification) -> None:
+        super().__init__(identification.result)
+        self.identification = identification
 
 
 def simulate(scene: Scene, *, folder: str | Path | None = None, overwrite: bool = False) -> Path:
-    """Run the scene's horizon and record every `output.every`-th step. Returns the run folder."""
+    """Run the scene's horizon and record every `output.every`-th step. Returns the run folder.
+
+    Errors: InputError where the motion blows up, after it was recorded.
+    """
     with _recorder(scene, folder, kind="run", overwrite=overwrite) as recorder, no_grad():
         trajectory = scene.rollout()
         _write_motion(recorder, scene, trajectory)
         if scene.observations is not None:
+            _write_observations(recorder, scene.observations)
             _write_fit(recorder, scene, trajectory)
-        return recorder.folder
+    remedy = f"What was before is recorded: `simphys plot {recorder.folder}` draws it."
+    require_sound(scene, trajectory, who="simulation", remedy=remedy)
+    return recorder.folder
 
 
 def identify(
@@ -69,10 +85,14 @@ def identify(
     """Fit the scene's unknowns and record evaluations, iterations, the fitted motion and the gradient along time.
 
     `resume` continues an interrupted run in the same folder, to the result of an uninterrupted one.
-    Errors: InputError for unknowns that the data cannot tell apart; optimize.Interrupted at Ctrl-C,
-    with the best so far.
+    A fit that leads beyond the stability limit of the time step has failed, whatever the optimizer says.
+    Errors: InputError for unknowns that the data cannot tell apart or whose start blows up; Interrupted at Ctrl-C.
     """
+    if resume and overwrite:
+        remedy = "Drop one of them."
+        raise InputError("identify", "a run is either resumed or overwritten", "resume and overwrite", remedy)
     objective = scene.objective()
+    _check_start(objective)
     if scene.observations is not None and len(objective.labels) <= RANK_CHECK_UNKNOWNS:
         precision: Any = scene.config.runtime.precision
         optimize.rank_report(objective.jacobian(objective.start), objective.labels, precision=precision).require_full()
@@ -81,17 +101,25 @@ def identify(
     chosen = scene.config.optimizer
     rate = chosen.learning_rate if chosen.method in ("adam", "gradient_descent") else None
     with _recorder(scene, folder, kind="optimize", overwrite=overwrite, resume=resume) as recorder:
-        result = optimize.minimize(
-            objective,
-            method=chosen.method,
-            iterations=chosen.iterations,
-            tolerance=chosen.tolerance,
-            learning_rate=rate,
-            horizon=chosen.horizon,
-            log=RecorderLog(recorder),
-            on_iteration=_iteration_writer(recorder, on_iteration),
-        )
-        return _conclude(recorder, scene, objective, result)
+        if scene.observations is not None:
+            _write_observations(recorder, scene.observations)
+        try:
+            result = optimize.minimize(
+                objective,
+                method=chosen.method,
+                iterations=chosen.iterations,
+                tolerance=chosen.tolerance,
+                learning_rate=rate,
+                horizon=chosen.horizon,
+                log=RecorderLog(recorder),
+                on_iteration=_iteration_writer(recorder, on_iteration),
+            )
+        except optimize.Interrupted as stop:
+            table = _table(objective, stop.result)
+            _write_unknowns(recorder, table, stop.result)
+            best = objective.scene_at(stop.result.theta)
+            raise Interrupted(Identification(recorder.folder, best, table, stop.result, {})) from None
+        return _conclude(recorder, objective, result)
 
 
 class RecorderLog:
@@ -113,11 +141,20 @@ class RecorderLog:
         self._recorder.append(kind, **columns)
 
 
+def _check_start(objective: SceneObjective) -> None:
+    """Raise InputError where the motion with the unknowns' start values is beyond the stability limit or blows up."""
+    begin = objective.scene_at(objective.start)
+    require_stable(begin)
+    with no_grad():
+        require_sound(begin, begin.rollout(), who="start of the unknowns", remedy="Other start values may do, too.")
+
+
 def _require_same_scene(scene: Scene, folder: Path) -> None:
     """A resumed run must be of the same scene; only its length and where it lies may differ."""
     if not (folder / "run.h5").exists():
         return
-    recorded, present = Recording(folder).scene, to_dict(scene.config)
+    recording = Recording(folder)
+    recorded, present = recording.scene, to_dict(scene.config)
     for section in sorted({*recorded, *present} - {"output"}):
         one, other = recorded.get(section), present.get(section)
         if section == "optimizer":
@@ -129,6 +166,16 @@ def _require_same_scene(scene: Scene, folder: Path) -> None:
                 f"[{section}] {other}, recorded was {one}",
                 "Undo that change, or start anew with --overwrite or another output.folder.",
             )
+    seen = scene.observations
+    if seen is not None and "observations" in recording:
+        for name, values in (("time", seen.times), ("value", seen.values), ("weight", seen.weights)):
+            if not np.array_equal(recording[f"observations/{name}"], values):
+                raise InputError(
+                    f"resume of {folder}",
+                    "the measurement must be that of the interrupted run",
+                    f"another {name} in {seen.file}",
+                    "Restore the file, or start anew with --overwrite or another output.folder.",
+                )
 
 
 def _recorder(scene: Scene, folder: str | Path | None, *, kind: str, overwrite: bool, resume: bool = False) -> Recorder:
@@ -178,10 +225,32 @@ def _iteration_writer(
     return write
 
 
-def _conclude(recorder: Recorder, scene: Scene, objective: SceneObjective, result: optimize.Result) -> Identification:
+def _conclude(recorder: Recorder, objective: SceneObjective, result: optimize.Result) -> Identification:
     """Record what was found: values with standard errors, the fitted motion, and the gradient along time."""
     fitted = objective.scene_at(result.theta)
+    try:
+        require_stable(fitted)
+    except InputError as error:
+        message = f"the fit leads to values with which the simulation is unstable. {error}"
+        result = replace(result, status="failed", message=message)
     table = _table(objective, result)
+    _write_unknowns(recorder, table, result)
+    # The state's gradient needs a recorded graph, so something must require one.
+    start = fitted.state.replace(position=fitted.state.position.detach().requires_grad_())
+    with np.errstate(all="ignore"):  # a fit that failed may blow up
+        trajectory = fitted.rollout(state=start, keep_adjoint=True)
+        fitted.loss(trajectory).backward()
+        _write_motion(recorder, fitted, trajectory)
+        adjoint = trajectory.adjoint
+        assert adjoint is not None
+        steps = np.arange(fitted.steps + 1)
+        moments = {"step": steps, "time": steps * fitted.dt}
+        recorder.write("adjoint", **moments, position=adjoint.position, velocity=adjoint.velocity)
+        rmse = _write_fit(recorder, fitted, trajectory) if fitted.observations is not None else {}
+    return Identification(recorder.folder, fitted, table, result, rmse)
+
+
+def _write_unknowns(recorder: Recorder, table: Sequence[Unknown], result: optimize.Result) -> None:
     recorder.write(
         "unknowns",
         attrs={
@@ -196,17 +265,6 @@ def _conclude(recorder: Recorder, scene: Scene, objective: SceneObjective, resul
         value=[row.value for row in table],
         standard_error=[row.standard_error for row in table],
     )
-    # The state's gradient needs a recorded graph, so something must require one.
-    start = fitted.state.replace(position=fitted.state.position.detach().requires_grad_())
-    trajectory = fitted.rollout(state=start, keep_adjoint=True)
-    fitted.loss(trajectory).backward()
-    _write_motion(recorder, fitted, trajectory)
-    adjoint = trajectory.adjoint
-    assert adjoint is not None
-    steps = np.arange(fitted.steps + 1)
-    recorder.write("adjoint", step=steps, time=steps * fitted.dt, position=adjoint.position, velocity=adjoint.velocity)
-    rmse = _write_fit(recorder, fitted, trajectory) if fitted.observations is not None else {}
-    return Identification(recorder.folder, fitted, table, result, rmse)
 
 
 def _table(objective: SceneObjective, result: optimize.Result) -> tuple[Unknown, ...]:
@@ -215,7 +273,7 @@ def _table(objective: SceneObjective, result: optimize.Result) -> tuple[Unknown,
     if (
         objective.scene.observations is not None
         and len(objective.labels) <= RANK_CHECK_UNKNOWNS
-        and np.isfinite(result.loss)
+        and result.status in ("converged", "iteration limit")
     ):
         active = optimize.active_bounds(result.theta, objective.lower, objective.upper)
         found = optimize.standard_errors(
@@ -256,12 +314,7 @@ def _write_motion(recorder: Recorder, scene: Scene, trajectory: Any) -> None:
         )
 
 
-def _write_fit(recorder: Recorder, scene: Scene, trajectory: Any) -> dict[str, float]:
-    """Record measurement and prediction; returns the root mean square residual of each channel."""
-    seen = scene.observations
-    assert seen is not None
-    predicted = scene.predict(trajectory).data
-    residual = np.where(seen.weights > 0, seen.values - predicted, np.nan)
+def _write_observations(recorder: Recorder, seen: Observations) -> None:
     attrs = {
         "labels": [c.label for c in seen.channels],
         "units": [c.unit for c in seen.channels],
@@ -270,8 +323,17 @@ def _write_fit(recorder: Recorder, scene: Scene, trajectory: Any) -> dict[str, f
         "axes": [c.axis for c in seen.channels],
     }
     recorder.write("observations", attrs=attrs, time=seen.times, value=seen.values, weight=seen.weights)
+
+
+def _write_fit(recorder: Recorder, scene: Scene, trajectory: Any) -> dict[str, float]:
+    """Record the prediction; returns the root mean square residual of each channel, NaN for a motion that blew up."""
+    seen = scene.observations
+    assert seen is not None
+    predicted = scene.predict(trajectory).data
+    counts = seen.weights > 0
+    residual = np.where(counts, seen.values - predicted, np.nan)
     recorder.write("fit", time=seen.times, predicted=predicted, residual=residual)
-    rmse = np.sqrt(np.nanmean(residual**2, axis=0))
+    rmse = np.sqrt(np.mean(residual**2, axis=0, where=counts))
     return {c.label: float(each) for c, each in zip(seen.channels, rmse, strict=True)}
 
 
@@ -279,6 +341,7 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
     """The autograd graph of one nested step: as text, and drawn to graph.png in the scene's output folder."""
     from .autograd import draw
     from .mass_spring import step
+    from .plot import style
 
     names = {}
     for part in (scene.params, scene.state):
@@ -287,6 +350,10 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
                 names[value.requires_grad_()] = name
     position = step(scene.topology, scene.params, scene.state).position
     folder = Path(scene.config.output.folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    draw.draw(position, names=names, path=folder / "graph.png")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = "Name another one (output.folder=PATH)."
+        raise InputError(f"output folder {folder}", "must be one that can be made", str(error), remedy) from error
+    style.save(draw.draw(position, names=names), folder / "graph.png")
     return draw.to_text(position, names=names), folder / "graph.png"

@@ -59,7 +59,7 @@ def test_times_values_weights_and_channels_are_read(file: Path) -> None:
     assert seen.weights.tolist() == [[4.0, 0.25]] * 3
     assert seen.channels == (
         Channel("velocity[1, 2]", "velocity", 1, 2, "m/s"),
-        Channel("position[0, 0]", "position", 0, 0, "px"),
+        Channel("position x of node 0", "position", 0, 0, "px"),
     )
     assert seen.file == file
 

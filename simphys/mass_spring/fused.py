@@ -104,8 +104,9 @@ def forward_kernel(variant: Variant) -> Any:
                 for r in range(start[i], start[i + 1]):
                     f += (1 - 2 * (incidence[r] & 1)) * held[incidence[r] >> 1]
             v_new = integrate_.kick(v[now + i], f, a[q * n + i], b[q * n + i])
+            x_new = x[now + i] + e * v_new
             v[now + n + i] = v_new
-            x[now + n + i] = x[now + i] + e * v_new
+            x[now + n + i] = x_new
 
     @kernel
     def forward(
