@@ -110,72 +110,70 @@ class Function:
         ctx = Context()
         ctx.function = cls
         record = False
-        if recording:
-            edges: list[Edge | None] = []
-            for value in inputs:
-                if isinstance(value, Tensor) and value.requires_grad:
-                    record = True
-                    node = value.grad_fn
-                    edges.append((leaf_node(value), 0) if node is None else (node, value.output_index))
-                else:
-                    edges.append(None)
-            if record:
-                ctx.edges = tuple(edges)
-                ctx.needs_input_grad = tuple([edge is not None for edge in edges])
-                ctx.sequence = next(_sequence)
-        if not record:
-            ctx.needs_input_grad = (False,) * len(inputs)
+        edges: list[Edge | None] = []
+        for value in inputs:
+            if recording and isinstance(value, Tensor) and value.requires_grad:
+                record = True
+                node = value.grad_fn
+                edges.append((leaf_node(value), 0) if node is None else (node, value.output_index))
+            else:
+                edges.append(None)
+        ctx.needs_input_grad = tuple([edge is not None for edge in edges])
+        if record:
+            ctx.edges = tuple(edges)
+            ctx.sequence = next(_sequence)
         switch.enabled = False
         try:
             result = cls.forward(ctx, *inputs)
         finally:
             switch.enabled = recording
-        if type(result) is tuple:
-            outputs = tuple([cls._own(value, inputs) for value in result])
+        if type(result) is not tuple:
+            output = cls._own(result, inputs)
             if record:
-                _link(ctx, outputs)
-            return outputs
-        output = cls._own(result, inputs)
+                _link(ctx, (output,))
+            return output
+        outputs = tuple([cls._own(value, inputs) for value in result])
+        if len(set(map(id, outputs))) != len(outputs):  # one Tensor returned twice cannot be two results
+            outputs = tuple([Tensor(output.data.copy()) for output in outputs])
         if record:
-            _link(ctx, (output,))
-        return output
+            _link(ctx, outputs)
+        return outputs
 
     @classmethod
     def _own(cls, value: Any, inputs: tuple[Any, ...]) -> Tensor:
         """Make a Tensor of what `forward` returned; memory of an input, a leaf or a view is copied."""
+        if type(value) is np.ndarray:
+            # A locked array belongs to another Tensor already; a view may be of an input's memory.
+            return Tensor(value if value.base is None and value.flags.carray else value.copy(order="C"))
         if isinstance(value, Tensor):
             data = value.data
             fresh = value.grad_fn is None and not value.requires_grad and data.base is None
             if fresh and not any([isinstance(other, Tensor) and data is other.data for other in inputs]):
                 return value
             return Tensor(data.copy())
-        if type(value) is not np.ndarray:
-            array = np.array(value)
-            if array.dtype.kind == "O":
-                raise TypeError(
-                    f"{cls.__name__}.forward returned {value!r}. Return an array, a Tensor or a tuple of them."
-                )
-            return Tensor(array)
-        if value.base is not None or not value.flags.c_contiguous or not value.flags.writeable:
-            # A locked array belongs to another Tensor already; a view may be of an input's memory.
-            value = value.copy(order="C")
-        return Tensor(value)
+        array = np.array(value)
+        if array.dtype.kind == "O":
+            raise TypeError(f"{cls.__name__}.forward returned {value!r}. Return an array, a Tensor or a tuple of them.")
+        return Tensor(array)
 
 
 def _link(ctx: Context, outputs: tuple[Tensor, ...]) -> None:
     """Make `ctx` the origin of its outputs. A saved output becomes an alias, else the node would hold itself alive."""
+    described = []
     for index, output in enumerate(outputs):
-        if output.data.dtype.kind != "f" or any([output is t for t in ctx._non_differentiable]):
+        data = output.data
+        dtype = data.dtype
+        described.append((data.shape, dtype))
+        if dtype.kind != "f" or (ctx._non_differentiable and any([output is t for t in ctx._non_differentiable])):
             continue
-        if ctx._saved:
-            for tensor in ctx._saved:
-                if tensor is output:
-                    ctx._saved = tuple([output.detach() if t is output else t for t in ctx._saved])
-                    break
+        for tensor in ctx._saved:
+            if tensor is output:
+                ctx._saved = tuple([output.detach() if t is output else t for t in ctx._saved])
+                break
         output.grad_fn = ctx
         output.output_index = index
         output.requires_grad = True
-    ctx.outputs = tuple([(output.shape, output.dtype) for output in outputs])
+    ctx.outputs = tuple(described)
 
 
 class AccumulateGrad(Function):

@@ -147,8 +147,12 @@ def _traverse(
                 for index, tensor in node._retained.items():
                     _accumulate(tensor, adjoints[index])
             edges = node.edges
-            for (upstream, index), adjoint in _run(node, adjoints, edges):
-                _receive(pending, heap, upstream, index, adjoint)
+            for position, result in enumerate(_run(node, adjoints)):
+                edge = edges[position]
+                if edge is not None and result is not None:
+                    upstream, index = edge
+                    shape, dtype = upstream.outputs[index]
+                    _receive(pending, heap, upstream, index, _adjoint(node, position, result, shape, dtype))
             if not retain_graph:
                 node.free()
     finally:
@@ -159,22 +163,22 @@ def _receive(
     pending: dict[int, tuple[Context, Adjoints]], heap: list[int], node: Context, index: int, adjoint: Tensor
 ) -> None:
     """Add an adjoint to what waits for `node`; the graph sums fan-out."""
-    entry = pending.get(node.sequence)
-    if entry is None:
-        if node.freed:
-            raise GraphError(_FREED.format(node.name()))
-        adjoints: Adjoints = [None] * len(node.outputs)
-        adjoints[index] = adjoint
-        pending[node.sequence] = (node, adjoints)
-        heapq.heappush(heap, -node.sequence)
+    sequence = node.sequence
+    if sequence in pending:
+        adjoints = pending[sequence][1]
+        present = adjoints[index]
+        adjoints[index] = adjoint if present is None else Tensor(np.asarray(present.data + adjoint.data))
         return
-    adjoints = entry[1]
-    present = adjoints[index]
-    adjoints[index] = adjoint if present is None else Tensor(np.asarray(present.data + adjoint.data))
+    if node.freed:
+        raise GraphError(_FREED.format(node.name()))
+    adjoints = [None] * len(node.outputs)
+    adjoints[index] = adjoint
+    pending[sequence] = (node, adjoints)
+    heapq.heappush(heap, -sequence)
 
 
-def _run(node: Context, adjoints: Adjoints, edges: tuple[Any, ...]) -> list[tuple[tuple[Context, int], Tensor]]:
-    """Call the node's backward and check what it returns."""
+def _run(node: Context, adjoints: Adjoints) -> tuple[Any, ...]:
+    """Call the node's backward: what it returns, one for each input."""
     if node._materialize_grads and None in adjoints:
         adjoints = [
             Tensor(np.zeros(*output)) if a is None else a for a, output in zip(adjoints, node.outputs, strict=True)
@@ -182,32 +186,32 @@ def _run(node: Context, adjoints: Adjoints, edges: tuple[Any, ...]) -> list[tupl
     results = node.function.backward(node, *adjoints)
     if type(results) is not tuple:
         results = (results,)
-    if len(results) != len(edges):
+    if len(results) != len(node.edges):
         raise GraphError(
-            f"{node.name()}: backward returned {len(results)} adjoints for {len(edges)} inputs. "
+            f"{node.name()}: backward returned {len(results)} adjoints for {len(node.edges)} inputs. "
             "Return one for each input, None where there is none."
         )
-    received = []
-    for position, (edge, result) in enumerate(zip(edges, results, strict=True)):
-        if edge is None or result is None:
-            continue
-        shape, dtype = edge[0].outputs[edge[1]]
-        if not isinstance(result, Tensor):
-            if type(result) is not np.ndarray:
-                result = np.asarray(result)
-            view = result.base is not None and result.flags.writeable  # may be of scratch memory, used again soon
-            if view or result.dtype != dtype or not result.flags.c_contiguous:
-                result = np.array(result, dtype, order="C")
-            result = Tensor(result)
-        elif result.data.dtype != dtype:
-            result = Tensor(result.data.astype(dtype))
-        if result.data.shape != shape:
-            raise GraphError(
-                f"{node.name()}: the adjoint of input {position} has shape {result.data.shape}, the input has shape "
-                f"{shape}. Sum over broadcast axes, or return the right array."
-            )
-        received.append((edge, result))
-    return received
+    return results
+
+
+def _adjoint(node: Context, position: int, result: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
+    """What backward returned for the input at `position`, as a Tensor of that input's shape and dtype."""
+    if isinstance(result, Tensor):
+        data = result.data
+        if data.dtype != dtype:
+            result = Tensor(data.astype(dtype))
+    else:
+        data = result if type(result) is np.ndarray else np.asarray(result)
+        flags = data.flags  # a writable view may be of scratch memory, used again soon
+        if data.dtype != dtype or not flags.c_contiguous or (data.base is not None and flags.writeable):
+            data = np.array(data, dtype, order="C")
+        result = Tensor(data)
+    if data.shape != shape:
+        raise GraphError(
+            f"{node.name()}: the adjoint of input {position} has shape {data.shape}, the input has shape "
+            f"{shape}. Sum over broadcast axes, or return the right array."
+        )
+    return result
 
 
 def _accumulate(leaf: Tensor, adjoint: Tensor | None) -> None:

@@ -220,15 +220,19 @@ def test_a_result_never_shares_memory_with_an_input(forward: Any) -> None:
 
 
 @pytest.mark.gpu
-def test_two_results_never_share_memory_with_each_other() -> None:
-    class Twice(Function):
+@pytest.mark.parametrize("make", [np.copy, lambda array: Tensor(array.copy())], ids=["array", "tensor"])
+def test_one_array_returned_twice_gives_two_results(make: Any) -> None:
+    class Twice(Split):
         @staticmethod
         def forward(ctx: Context, x: Tensor) -> Any:
-            y = x.data * 2
+            y = make(x.data)
             return y, y
 
-    a, b = Twice.apply(leaf([1.0]))
-    assert not np.shares_memory(a.data, b.data)
+    x = leaf([1.0])
+    a, b = Twice.apply(x)
+    assert not np.shares_memory(a.data, b.data) and (a.output_index, b.output_index) == (0, 1)
+    a.backward()
+    assert gradient(x) == 2.0
 
 
 @pytest.mark.gpu
