@@ -58,9 +58,9 @@ def check(scene: Scene, *, seed: int = 0, on_line: Callable[[Line], None] = lamb
     norms = [float(np.linalg.norm(gradient)) for gradient in nested_gradients]
     whole = max(abs(float(fused)), *(size * norm for size, norm in zip(sizes, norms, strict=True)))
     for name, size, norm, one, other in zip(names, sizes, norms, fused_gradients, nested_gradients, strict=True):
-        # What a parameter does to the loss is known to the rounding of the whole; a millionth of it is the yardstick
-        # where a gradient is less, so that an error of more than 1e-15 of the whole is noticed still.
-        scale = max(norm, 1e-6 * whole / size if size > 0 else 0.0) or 1.0
+        # What a parameter does to the loss is known to the rounding of the whole. Where it does hardly anything, 1e-4
+        # of the whole is the yardstick: an error of more than 1e-13 of it is noticed still.
+        scale = max(norm, 1e-4 * whole / size if size > 0 else 0.0) or 1.0
         add(f"{name}: nested = fused", float(np.linalg.norm(one - other)) / scale, ROUNDING, f"|gradient| {norm:.3e}")
     for name, leaf, size, norm in zip(names, leaves, sizes, norms, strict=True):
         if norm == 0 or (size > 0 and norm * size < UNSEEN * whole):
