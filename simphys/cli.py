@@ -1,12 +1,13 @@
 """The command `simphys`.
 
-Exit status: 0 done; 1 a proof failed, a fit did not converge, or storage failed; 2 a user's mistake; 130 Ctrl-C.
+Exit status: 0 done; 1 a proof failed, a fit did not converge, storage or memory failed; 2 a user's mistake; 130 Ctrl-C.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,33 +38,34 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def guarded(*arguments: Any, **options: Any) -> None:
         from .autograd.errors import InputError, StorageError
-        from .optimize import Interrupted
 
         try:
             function(*arguments, **options)
         except InputError as error:
-            _tell(error, 2)
+            _tell(error, str(error), 2)
         except StorageError as error:
-            _tell(error, 1)
-        except Interrupted as error:
-            best = f"Interrupted at loss {error.result.loss:.6g}. What was evaluated is recorded: --resume continues."
-            _tell(KeyboardInterrupt(best), 130)
-        except KeyboardInterrupt:
-            _tell(KeyboardInterrupt("Interrupted."), 130)
+            _tell(error, str(error), 1)
+        except MemoryError as error:
+            _tell(error, f"Not enough memory: {error}. Simulate fewer steps or nodes.", 1)
+        except KeyboardInterrupt as error:
+            _tell(error, "Interrupted.", 130)
 
     return app.command()(guarded)
 
 
-def _tell(error: BaseException, status: int) -> None:
+def _tell(error: BaseException, message: str, status: int) -> None:
     if _debug:
-        raise error
-    typer.echo(str(error), err=True)
+        traceback.print_exception(error)
+    else:
+        typer.echo(message, err=True)
     raise typer.Exit(status)
 
 
 @app.callback()
 def _options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False) -> None:
     """Simulate scenes, identify their parameters from recordings, and prove their gradients."""
+    global _debug
+    _debug = debug
 
 
 @command
@@ -75,11 +77,15 @@ def optimize(
     from .plot import all_figures
     from .record import Recording
     from .scene import load_scene
-    from .workflow import identify
+    from .workflow import Interrupted, identify
 
     loaded = load_scene(scene, overrides or ())
-    with report.FitProgress(loaded.config.optimizer.iterations) as progress:
-        fit = identify(loaded, overwrite=overwrite, resume=resume, on_iteration=progress.update)
+    try:
+        with report.FitProgress(loaded.config.optimizer.iterations) as progress:
+            fit = identify(loaded, overwrite=overwrite, resume=resume, on_iteration=progress.update)
+    except Interrupted as stop:
+        report.print_identification(stop.identification)
+        _tell(stop, f"What was evaluated is recorded in {stop.identification.folder}: --resume continues.", 130)
     pictures = all_figures(Recording(fit.folder), fit.folder)
     report.print_identification(fit)
     report.print_files(fit.folder, pictures)
@@ -162,6 +168,7 @@ def schema(path: Annotated[Path, typer.Argument(help="Where to write the JSON sc
 
 def main() -> None:
     """Entry point: `--debug` may stand anywhere."""
-    global _debug
-    _debug = "--debug" in sys.argv
-    app()
+    arguments = sys.argv[1:]
+    if "--debug" in arguments:
+        arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]
+    app(arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,34 +21,65 @@ if TYPE_CHECKING:
     from .workflow import Identification
 
 
+LOG_SECONDS = 5.0
+"""Where progress goes to a file it takes a line, at most so often."""
+
+
 class FitProgress:
-    """One line of progress, renewed at each iteration, with loss, gradient norm, step length and time left."""
+    """Progress of a fit on stderr: one line on a terminal, renewed and gone at the end; in a log one now and then."""
 
     def __init__(self, iterations: int) -> None:
         self._iterations = iterations
         self._began = time.monotonic()
-        self._live = Live(Text("starting"), console=Console(stderr=True), refresh_per_second=10)
+        self._console = Console(stderr=True)
+        self._live = Live(Text("starting"), console=self._console, refresh_per_second=10, transient=True)
+        self._line = self._logged = ""
+        self._logged_at = -math.inf
 
     def __enter__(self) -> FitProgress:
-        self._live.__enter__()
+        if self._console.is_terminal:
+            self._live.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._live.__exit__(kind, error, trace)
+        if self._console.is_terminal:
+            self._live.__exit__(kind, error, trace)
+        elif self._line != self._logged:
+            self._log()
 
     def update(self, record: IterationRecord) -> None:
         """Show an iteration."""
         done = record.stage * self._iterations + record.index
-        left = (record.stages * self._iterations - done) * (time.monotonic() - self._began) / max(done, 1)
-        self._live.update(
-            Text(
-                f"stage {record.stage + 1}/{record.stages} ({record.horizon:.3g} of the horizon)  "
-                f"iteration {record.index}/{self._iterations}  loss {record.loss:.6g}  "
-                f"|gradient| {record.gradient_norm:.2e}  step {record.step_length:.1e}  at most {left:.0f} s left"
-            )
+        seconds = (record.stages * self._iterations - done) * (time.monotonic() - self._began) / max(done, 1)
+        stage = f"stage {record.stage + 1}/{record.stages} ({record.horizon:.3g} of the horizon)  "
+        self._line = (
+            f"{stage if record.stages > 1 else ''}iteration {record.index}/{self._iterations}  "
+            f"loss {record.loss:.6g}  |gradient| {record.gradient_norm:.2e}  step {record.step_length:.1e}"
+            f"{f'  at most {duration(seconds)} left' if done else ''}"  # kernels may compile before the first
         )
+        if self._console.is_terminal:
+            self._live.update(Text(self._line))
+        elif time.monotonic() - self._logged_at >= LOG_SECONDS:
+            self._log()
+
+    def _log(self) -> None:
+        print(self._line, file=sys.stderr, flush=True)
+        self._logged, self._logged_at = self._line, time.monotonic()
+
+
+def duration(seconds: float) -> str:
+    """'45 s', '12 min' or '3.5 h'."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _console() -> Console:
+    """For results: as wide as the terminal; in a file wide enough for our tables, so that their lines stay whole."""
+    width = None if sys.stdout.isatty() else 140
+    return Console(width=width, markup=False, emoji=False, highlight=False)  # labels and units may hold brackets
 
 
 def print_identification(fit: Identification) -> None:
@@ -60,18 +92,25 @@ def print_identification(fit: Identification) -> None:
     for row in fit.unknowns:
         error = row.note or "-" if math.isnan(row.standard_error) else f"{row.standard_error:.2g}"
         table.add_row(row.label, row.unit, f"{row.start:.6g}", f"{row.value:.8g}", error)
-    console = Console()
+    console = _console()
     console.print(table)
     result = fit.result
     seen = fit.scene.observations
     units = {channel.label: channel.unit for channel in seen.channels} if seen else {}
-    for label, rmse in fit.rmse.items():
-        console.print(f"{label}: RMSE {rmse:.4g} {units.get(label) or next(iter(units.values()))}", highlight=False)
-    console.print(f"{result.status}: {result.message}", highlight=False)
-    console.print(
-        f"loss {result.loss:.8g} after {result.iterations} iterations, {result.evaluations} evaluations",
-        highlight=False,
-    )
+    lines = [
+        f"{label}: RMSE {rmse:.4g} {units.get(label) or next(iter(units.values()))}".rstrip()
+        for label, rmse in fit.rmse.items()
+    ]
+    lines.append(result.status if result.message == result.status else f"{result.status}: {result.message}")
+    if result.status == "iteration limit":
+        again = "; with --resume it goes on from here" if fit.scene.config.optimizer.horizon == "full" else ""
+        lines.append(f"Raise optimizer.iterations{again}.")
+    if not math.isnan(result.loss):
+        part = "" if result.horizon == 1 else f" on the first {result.horizon:.3g} of the horizon"
+        effort = f"{result.iterations} iterations, {result.evaluations} evaluations"
+        lines.append(f"loss {result.loss:.8g}{part} after {effort}")
+    for line in lines:
+        console.print(line, soft_wrap=True)
 
 
 def print_proof(lines: Sequence[Line]) -> bool:
@@ -83,7 +122,7 @@ def print_proof(lines: Sequence[Line]) -> bool:
         table.add_row(
             "ok" if line.passed else "FAILED", line.what, f"{line.error:.1e}", f"{line.tolerance:.0e}", line.note
         )
-    console = Console()
+    console = _console()
     console.print(table)
     failed = sum(not line.passed for line in lines)
     console.print("proven" if not failed else f"{failed} of {len(lines)} statements failed")

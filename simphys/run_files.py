@@ -1,0 +1,187 @@
+"""What a run folder holds: a fit's tables, motion, measurement and prediction; and what a resume asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import __version__, optimize
+from .autograd import runtime
+from .autograd.errors import InputError
+from .config import to_dict
+from .observe import Observations
+from .record import Recorder, Recording
+from .scene import Scene
+
+if TYPE_CHECKING:
+    from .workflow import Unknown
+
+
+def open_recorder(
+    scene: Scene, folder: str | Path | None, *, kind: str, overwrite: bool, resume: bool = False
+) -> Recorder:
+    """The recorder of a run of this scene. Errors: those of Recorder."""
+    import scipy
+
+    provenance = {
+        "seed": scene.config.runtime.seed,
+        **runtime.info(),
+        "scipy": scipy.__version__,
+        "simphys": __version__,
+    }
+    return Recorder(
+        folder or scene.config.output.folder,
+        kind=kind,
+        provenance=provenance,
+        scene=to_dict(scene.config),
+        overwrite=overwrite,
+        resume=resume,
+    )
+
+
+def require_same_run(scene: Scene, folder: Path) -> None:
+    """Raise InputError unless a resumed run is of the same scene; only its length and where it lies may differ."""
+    if not (folder / "run.h5").exists():
+        return
+    recording = Recording(folder)
+    recorded, present = recording.scene, to_dict(scene.config)
+    for section in sorted({*recorded, *present} - {"output"}):
+        one, other = recorded.get(section), present.get(section)
+        if section == "optimizer":
+            one, other = ({k: v for k, v in part.items() if k != "iterations"} for part in (one, other))  # type: ignore[union-attr]
+        if one != other:
+            raise InputError(
+                f"resume of {folder}",
+                "the scene must be that of the interrupted run",
+                f"[{section}] {other}, recorded was {one}",
+                "Undo that change, or start anew with --overwrite or another output.folder.",
+            )
+    seen = scene.observations
+    if seen is not None and "observations" in recording:
+        for name, values in (("time", seen.times), ("value", seen.values), ("weight", seen.weights)):
+            if not np.array_equal(recording[f"observations/{name}"], values):
+                raise InputError(
+                    f"resume of {folder}",
+                    "the measurement must be that of the interrupted run",
+                    f"another {name} in {seen.file}",
+                    "Restore the file, or start anew with --overwrite or another output.folder.",
+                )
+
+
+class RecorderLog:
+    """The optimizer's log of evaluations as tables of a run."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._recording = Recording(recorder.folder)
+
+    def rows(self, kind: str) -> Sequence[dict[str, np.ndarray]]:
+        """Rows that an interrupted run left."""
+        columns = {name: self._recording[f"{kind}/{name}"] for name in self._recording.keys(kind)}
+        count = len(next(iter(columns.values()))) if columns else 0
+        return [{name: column[row] for name, column in columns.items()} for row in range(count)]
+
+    def append(self, kind: str, **arrays: np.ndarray) -> None:
+        """Keep one evaluation."""
+        columns: dict[str, Any] = dict(arrays)
+        self._recorder.append(kind, **columns)
+
+
+def iteration_writer(
+    recorder: Recorder, then: Callable[[optimize.IterationRecord], None] | None
+) -> Callable[[optimize.IterationRecord], None]:
+    """Record each iteration once: a resumed run reports the earlier ones again."""
+    recording = Recording(recorder.folder)
+    present = len(recording["iterations/index"]) if "iterations/index" in recording else 0
+    seen = 0
+
+    def write(record: optimize.IterationRecord) -> None:
+        nonlocal seen
+        seen += 1
+        if seen > present:
+            recorder.append(
+                "iterations",
+                index=record.index,
+                stage=record.stage,
+                horizon=record.horizon,
+                loss=record.loss,
+                gradient_norm=record.gradient_norm,
+                step_length=record.step_length,
+                theta=record.theta,
+            )
+        if then is not None:
+            then(record)
+
+    return write
+
+
+def write_unknowns(recorder: Recorder, table: Sequence[Unknown], result: optimize.Result) -> None:
+    """Record the identified values and how the search ended."""
+    recorder.write(
+        "unknowns",
+        attrs={
+            "status": result.status,
+            "message": result.message,
+            "loss": result.loss,
+            "failed_trials": result.failed_trials,
+        },
+        label=[row.label for row in table],
+        unit=[row.unit for row in table],
+        start=[row.start for row in table],
+        value=[row.value for row in table],
+        standard_error=[row.standard_error for row in table],
+    )
+
+
+def _length_unit(scene: Scene) -> str:
+    """Scenes are written in SI units unless their measurement sees positions in another one."""
+    seen = scene.observations.channels if scene.observations else ()
+    return next((c.unit for c in seen if c.field == "position" and c.unit), "m")
+
+
+def write_motion(recorder: Recorder, scene: Scene, trajectory: Any) -> None:
+    """Record every `output.every`-th state, in H5MD's layout."""
+    every = scene.config.output.every
+    steps = np.arange(0, scene.steps + 1, every)
+    unit = _length_unit(scene)
+    dim = scene.topology.dim
+    recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})
+    recorder.write("particles/nodes", springs=scene.topology.ends, pinned=scene.topology.pinned)
+    for name, of in (("position", unit), ("velocity", f"{unit}/s")):
+        value = getattr(trajectory, name).data[::every]
+        recorder.write(
+            f"particles/nodes/{name}", step=steps, time=steps * scene.dt, value=value, units={"value": of, "time": "s"}
+        )
+
+
+def write_observations(recorder: Recorder, seen: Observations) -> None:
+    """Record the measurement."""
+    attrs = {
+        "labels": [c.label for c in seen.channels],
+        "units": [c.unit for c in seen.channels],
+        "fields": [c.field for c in seen.channels],
+        "nodes": [c.node for c in seen.channels],
+        "axes": [c.axis for c in seen.channels],
+    }
+    recorder.write("observations", attrs=attrs, time=seen.times, value=seen.values, weight=seen.weights)
+
+
+def write_fit(recorder: Recorder, scene: Scene, trajectory: Any) -> dict[str, float]:
+    """Record the prediction; returns the root mean square residual of each channel, and of all where they share a unit.
+
+    NaN for a motion that blew up.
+    """
+    seen = scene.observations
+    assert seen is not None
+    predicted = scene.predict(trajectory).data
+    counts = seen.weights > 0
+    residual = np.where(counts, seen.values - predicted, np.nan)
+    recorder.write("fit", time=seen.times, predicted=predicted, residual=residual)
+    each = np.sqrt(np.mean(residual**2, axis=0, where=counts))
+    rmse = {c.label: float(value) for c, value in zip(seen.channels, each, strict=True)}
+    if len(rmse) > 1 and len({c.unit for c in seen.channels}) == 1:
+        rmse["all channels"] = float(np.sqrt(np.mean(residual**2, where=counts)))
+    return rmse
