@@ -58,7 +58,7 @@ def test_times_values_weights_and_channels_are_read(file: Path) -> None:
     assert seen.values.tolist() == [[4.0, 1.0], [5.0, 2.0], [6.0, 3.0]]
     assert seen.weights.tolist() == [[4.0, 0.25]] * 3
     assert seen.channels == (
-        Channel("velocity[1, 2]", "velocity", 1, 2, "m/s"),
+        Channel("velocity z of node 1", "velocity", 1, 2, "m/s"),
         Channel("position x of node 0", "position", 0, 0, "px"),
     )
     assert seen.file == file

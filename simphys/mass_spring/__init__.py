@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .model import Params, State, Topology
-from .rollout import StateAdjoint, Trajectory, rollout
+from .model import Params, State, StateAdjoint, Topology, Trajectory
+from .rollout import rollout
 from .step import step
 
 __all__ = ["Params", "State", "StateAdjoint", "Topology", "Trajectory", "build", "rollout", "step"]

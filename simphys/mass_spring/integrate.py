@@ -107,6 +107,43 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
+@functools.cache
+@no_type_check
+def coefficient_kernels(real: Any) -> SimpleNamespace:
+    """Kick coefficients of all nodes at one stage, from drag and mass, and their adjoint and tangent."""
+    reals = ti.types.ndarray(dtype=real, ndim=1)
+    f = functions(real, 1)
+
+    @kernel
+    def forward(drag: reals, m: reals, free: reals, h: real, n: ti.i32, a: reals, b: reals):
+        for i in range(n):
+            a[i], b[i] = f.coefficients(drag[i], m[i], h, free[i])
+
+    @kernel
+    def adjoint(
+        drag: reals,
+        m: reals,
+        free: reals,
+        h: real,
+        n: ti.i32,
+        adj_a: reals,
+        adj_b: reals,
+        adj_drag: reals,
+        adj_m: reals,
+    ):
+        for i in range(n):
+            gdrag, gm = f.adj_coefficients(drag[i], m[i], h, free[i], adj_a[i], adj_b[i])
+            adj_drag[i] = adj_drag[i] + gdrag
+            adj_m[i] = adj_m[i] + gm
+
+    @kernel
+    def tangent(drag: reals, m: reals, free: reals, h: real, n: ti.i32, ddrag: reals, dm: reals, da: reals, db: reals):
+        for i in range(n):
+            da[i], db[i] = f.jvp_coefficients(drag[i], m[i], h, free[i], ddrag[i], dm[i])
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+
+
 class Integrate(Function):
     """New position and velocity, both [n, dim], after one stage (kick, drift) under `force` [n, dim].
 

@@ -132,3 +132,26 @@ class State:
     def replace(self, **changes: Tensor) -> State:
         """The same state with some fields exchanged."""
         return replace(self, **changes)
+
+
+class StateAdjoint:
+    """Receives, at backward, the gradient of the loss with respect to the state at every step."""
+
+    position: npt.NDArray[Any]
+    """[steps + 1, n, dim]."""
+    velocity: npt.NDArray[Any]
+    """[steps + 1, n, dim]."""
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The states of a rollout, part of the graph."""
+
+    position: Tensor
+    """[steps + 1, n, dim]."""
+    velocity: Tensor
+    """[steps + 1, n, dim]."""
+    final: State
+    """The last state; a loss of it alone costs less memory than one of position[-1]."""
+    adjoint: StateAdjoint | None = None
+    """Filled by backward if the rollout was asked to keep it."""

@@ -1,47 +1,25 @@
 """`Rollout`: the whole horizon as one node of the graph; the fused step is a rollout of one step."""
 
 import functools
-from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, no_type_check
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
-from ..autograd import Context, Function, Tensor, kernel, runtime
+from ..autograd import Context, Function, Tensor, runtime
 from ..autograd.errors import InputError
-from ..autograd.runtime import ti
 from . import fused, integrate
 from .external import NODE_US, pack
-from .model import Params, State, Topology
+from .model import Params, State, StateAdjoint, Topology, Trajectory
 from .spring import SPRING_US
 
 Array = np.ndarray[Any, Any]
 
+PARAMETERS = tuple(field.name for field in fields(Params))
+OF_SPRINGS = ("stiffness", "damping", "rest_length")
+
 BLOCK = 4
 """Springs in a block of the fused kernels: twice as many cost registers, see benchmarks/RESULTS.md."""
-
-
-class StateAdjoint:
-    """Receives, at backward, the gradient of the loss with respect to the state at every step."""
-
-    position: Array
-    """[steps + 1, n, dim]."""
-    velocity: Array
-    """[steps + 1, n, dim]."""
-
-
-@dataclass(frozen=True)
-class Trajectory:
-    """The states of a rollout, part of the graph."""
-
-    position: Tensor
-    """[steps + 1, n, dim]."""
-    velocity: Tensor
-    """[steps + 1, n, dim]."""
-    final: State
-    """The last state; a loss of it alone costs less memory than one of position[-1]."""
-    adjoint: StateAdjoint | None = None
-    """Filled by backward if the rollout was asked to keep it."""
 
 
 def rollout(topology: Topology, params: Params, state: State, *, steps: int, keep_adjoint: bool = False) -> Trajectory:
@@ -64,43 +42,6 @@ def step(topology: Topology, params: Params, state: State) -> State:
     return rollout(topology, params, state, steps=1).final
 
 
-@functools.cache
-@no_type_check
-def _coefficient_kernels(real: Any) -> SimpleNamespace:
-    """Kick coefficients of all nodes at one stage, from drag and mass, and their adjoint and tangent."""
-    reals = ti.types.ndarray(dtype=real, ndim=1)
-    f = integrate.functions(real, 1)
-
-    @kernel
-    def forward(drag: reals, m: reals, free: reals, h: real, n: ti.i32, a: reals, b: reals):
-        for i in range(n):
-            a[i], b[i] = f.coefficients(drag[i], m[i], h, free[i])
-
-    @kernel
-    def adjoint(
-        drag: reals,
-        m: reals,
-        free: reals,
-        h: real,
-        n: ti.i32,
-        adj_a: reals,
-        adj_b: reals,
-        adj_drag: reals,
-        adj_m: reals,
-    ):
-        for i in range(n):
-            gdrag, gm = f.adj_coefficients(drag[i], m[i], h, free[i], adj_a[i], adj_b[i])
-            adj_drag[i] = adj_drag[i] + gdrag
-            adj_m[i] = adj_m[i] + gm
-
-    @kernel
-    def tangent(drag: reals, m: reals, free: reals, h: real, n: ti.i32, ddrag: reals, dm: reals, da: reals, db: reals):
-        for i in range(n):
-            da[i], db[i] = f.jvp_coefficients(drag[i], m[i], h, free[i], ddrag[i], dm[i])
-
-    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
-
-
 class Rollout(Function):
     """Position and velocity at all steps [steps + 1, n, dim], and at the last [n, dim].
 
@@ -117,19 +58,19 @@ class Rollout(Function):
         ctx.set_materialize_grads(False)
         width = BLOCK if topology.springs >= 4 * BLOCK else 1
         ctx.count = -(-topology.springs // width) * width
-        damped, ground = bool(params[1].data.any()), bool(params[7].data.any())
+        given, needs = Params(*params), _needs(ctx)
         ctx.variant = fused.Variant(
             real=runtime.real(),
             dim=topology.dim,
             serial=not runtime.parallel(SPRING_US * topology.springs + NODE_US * topology.nodes),
-            damped=damped or ctx.needs_input_grad[6],
-            ground=ground or ctx.needs_input_grad[12],
+            damped=bool(given.damping.data.any()) or needs["damping"],
+            ground=bool(given.ground_stiffness.data.any()) or needs["ground_stiffness"],
             width=width,
         )
         shape = (ctx.last + 1, topology.nodes, topology.dim)
         x, v = np.empty(shape, position.dtype), np.empty(shape, position.dtype)
         x[0], v[0] = position.data, velocity.data
-        ctx.coefficients = _coefficients(topology, *params[3:5])
+        ctx.coefficients = _coefficients(topology, given)
         held = runtime.device_array((max(ctx.count, topology.nodes),), components=topology.dim)
         x_, v_ = _flat(x), _flat(v)
         launch = fused.forward_kernel(ctx.variant).bind(x_, v_, *_arguments(ctx, params, ctx.count), held)
@@ -148,17 +89,13 @@ class Rollout(Function):
     ) -> tuple[Any, ...]:
         topology: Topology = ctx.topology
         *params, x, v = ctx.saved_tensors
-        n, S, dim, needs = topology.nodes, ctx.count, topology.dim, ctx.needs_input_grad
+        n, S, dim, given, needs = topology.nodes, ctx.count, topology.dim, Params(*params), _needs(ctx)
         dense = adj_x is not None or adj_v is not None or ctx.adjoint is not None
-        variant = fused.Variant(
-            **{
-                **vars(ctx.variant),
-                "dense": dense,
-                "nodes": any(needs[8:]),
-                "stiffness": needs[5],
-                "damping": needs[6],
-                "rest_length": needs[7],
-            }
+        variant = replace(
+            ctx.variant,
+            dense=dense,
+            nodes=any(needs[name] for name in PARAMETERS if name not in OF_SPRINGS),
+            **{name: needs[name] for name in OF_SPRINGS},
         )
         gx, gv = _seeds(ctx, adj_x, adj_x_last, dense), _seeds(ctx, adj_v, adj_v_last, dense)
         grads = _accumulators(ctx, variant)
@@ -176,8 +113,7 @@ class Rollout(Function):
             ctx.adjoint.position, ctx.adjoint.velocity = gx[:: ctx.stages], gv[:: ctx.stages]
         adj_drag = np.zeros(n, x.dtype)
         if variant.nodes:
-            mass, drag = params[3:5]
-            _adj_coefficients(topology, mass, drag, grads["a"], grads["b"], adj_drag, grads["m"])
+            _adj_coefficients(topology, given, grads["a"], grads["b"], adj_drag, grads["m"])
         return (
             None,
             None,
@@ -195,20 +131,21 @@ class Rollout(Function):
     def jvp(ctx: Context, _topology: None, _steps: None, _adjoint: None, *tangents: Any) -> tuple[Any, ...]:
         topology: Topology = ctx.topology
         *params, x, v = ctx.saved_tensors
+        given = Params(*params)
         dx, dv = np.zeros_like(x.data), np.zeros_like(v.data)
-        for target, given in zip((dx, dv), tangents[:2], strict=True):
-            if given is not None:
-                target[0] = given
+        for target, tangent in zip((dx, dv), tangents[:2], strict=True):
+            if tangent is not None:
+                target[0] = tangent
         dk, dc, dL, dm, ddrag, dg, *dfloor = (
             np.zeros_like(p.data) if d is None else d for d, p in zip(tangents[2:], params, strict=True)
         )
         da, db = (np.empty(ctx.stages * topology.nodes, x.dtype) for _ in range(2))
         for (h, _), rows in zip(topology.stages, _rows(topology), strict=True):
-            _coefficient_kernels(runtime.real()).tangent(
-                params[4], params[3], topology.free, h, topology.nodes, ddrag, dm, da[rows], db[rows]
+            integrate.coefficient_kernels(runtime.real()).tangent(
+                given.drag, given.mass, topology.free, h, topology.nodes, ddrag, dm, da[rows], db[rows]
             )
         f, df = (np.empty((topology.nodes, topology.dim), x.dtype) for _ in range(2))
-        variant = fused.Variant(**{**vars(ctx.variant), "damped": True, "ground": True, "serial": True, "width": 1})
+        variant = replace(ctx.variant, damped=True, ground=True, serial=True, width=1)
         fused.tangent_kernel(variant)(
             _host(x.data),
             _host(v.data),
@@ -250,21 +187,27 @@ def _rows(topology: Topology) -> list[slice]:
     return [slice(q * n, (q + 1) * n) for q in range(len(topology.stages))]
 
 
-def _coefficients(topology: Topology, mass: Tensor, drag: Tensor) -> tuple[Array, Array]:
+def _needs(ctx: Context) -> dict[str, bool]:
+    """Whether a gradient is wanted, for each parameter by name."""
+    return dict(zip(PARAMETERS, ctx.needs_input_grad[-len(PARAMETERS) :], strict=True))
+
+
+def _coefficients(topology: Topology, given: Params) -> tuple[Array, Array]:
     """Kick coefficients a, b of all stages, [stages * n]."""
-    a, b = (np.empty(len(topology.stages) * topology.nodes, mass.dtype) for _ in range(2))
+    launch = integrate.coefficient_kernels(runtime.real()).forward
+    a, b = (np.empty(len(topology.stages) * topology.nodes, given.mass.dtype) for _ in range(2))
     for (h, _), rows in zip(topology.stages, _rows(topology), strict=True):
-        _coefficient_kernels(runtime.real()).forward(drag, mass, topology.free, h, topology.nodes, a[rows], b[rows])
+        launch(given.drag, given.mass, topology.free, h, topology.nodes, a[rows], b[rows])
     return a, b
 
 
 def _adj_coefficients(
-    topology: Topology, mass: Tensor, drag: Tensor, adj_a: Array, adj_b: Array, adj_drag: Array, adj_m: Array
+    topology: Topology, given: Params, adj_a: Array, adj_b: Array, adj_drag: Array, adj_m: Array
 ) -> None:
+    """Add to adj_drag and adj_m what reaches them through the kick coefficients."""
+    launch = integrate.coefficient_kernels(runtime.real()).adjoint
     for (h, _), rows in zip(topology.stages, _rows(topology), strict=True):
-        _coefficient_kernels(runtime.real()).adjoint(
-            drag, mass, topology.free, h, topology.nodes, adj_a[rows], adj_b[rows], adj_drag, adj_m
-        )
+        launch(given.drag, given.mass, topology.free, h, topology.nodes, adj_a[rows], adj_b[rows], adj_drag, adj_m)
 
 
 def _arguments(ctx: Context, params: list[Tensor], count: int) -> list[Any]:
