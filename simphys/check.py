@@ -12,6 +12,7 @@ from . import losses
 from .autograd import Tensor, grad
 from .autograd.gradcheck import GradcheckError, gradcheck
 from .scene import Scene
+from .soundness import require_sound
 
 ROUNDING = 1e-9
 """Nested and fused sum in other orders; over a long horizon their relative difference stays below this in f64."""
@@ -37,9 +38,11 @@ class Line:
 def check(scene: Scene, *, seed: int = 0, on_line: Callable[[Line], None] = lambda line: None) -> list[Line]:
     """Compare the gradient of the scene's loss, over its full horizon, with respect to every parameter and the state.
 
-    A scene without a loss is checked with a random weighting of its final state. Errors: InputError in f32.
+    A scene without a loss is checked with a random weighting of its final state.
+    Errors: InputError in f32, and for a motion that blows up.
     """
     scene = _detached(scene)  # whose tensors stay as they are
+    require_sound(scene, scene.rollout(), who="check", remedy="")
     names, leaves = _leaves(scene)
     lines: list[Line] = []
 

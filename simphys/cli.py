@@ -111,10 +111,14 @@ def check(scene: SceneFile, overrides: Overrides = None) -> None:
     """Prove the gradient of this very scene, in f64 and over its full horizon."""
     from . import report
     from .check import check as prove
+    from .config import load
     from .scene import load_scene
 
-    loaded = load_scene(scene, [*(overrides or ()), 'runtime.precision="f64"'])
-    if not report.print_proof(prove(loaded)):
+    exact = ["runtime.precision=f64"]
+    if load(scene, overrides or ()).runtime.arch in ("vulkan", "metal"):  # which have no f64
+        exact.append("runtime.arch=cpu")
+    loaded = load_scene(scene, [*(overrides or ()), *exact])
+    if not report.print_proof(prove(loaded), arch=loaded.config.runtime.arch):
         raise typer.Exit(1)
 
 
@@ -146,6 +150,9 @@ def info(
     scene: Annotated[Path | None, typer.Argument(metavar="[SCENE]", help="Show the settings of this scene.")] = None,
 ) -> None:
     """Arch, compiler, precision, threads and versions."""
+    from importlib import metadata
+
+    from . import __version__
     from .autograd import runtime
 
     if scene is not None:
@@ -153,7 +160,9 @@ def info(
 
         load_scene(scene)
     found = {name: "yes" if runtime.available(name) else "no" for name in runtime.ARCHS}
-    for name, value in {**runtime.info(), **{f"{name} here": value for name, value in found.items()}}.items():
+    versions = {name: metadata.version(name) for name in ("scipy", "h5py", "matplotlib", "pydantic")}
+    present = {f"{name} here": value for name, value in found.items()}
+    for name, value in {"simphys": __version__, **runtime.info(), **versions, **present}.items():
         typer.echo(f"{name:14} {value}")
 
 

@@ -113,9 +113,9 @@ def print_identification(fit: Identification) -> None:
         console.print(line, soft_wrap=True)
 
 
-def print_proof(lines: Sequence[Line]) -> bool:
+def print_proof(lines: Sequence[Line], *, arch: str) -> bool:
     """The statements of a proof; returns whether all hold."""
-    table = Table(title="Gradient, over the full horizon in f64", title_justify="left")
+    table = Table(title=f"Gradient, over the full horizon in f64 on {arch}", title_justify="left")
     for name in ("", "statement", "relative error", "tolerance", "note"):
         table.add_column(name, justify="right" if name in ("relative error", "tolerance") else "left")
     for line in lines:

@@ -91,9 +91,7 @@ class Scene:
         """The scalar that is minimized, without the terms about the unknowns themselves."""
         residuals = self.residuals(trajectory)
         if not residuals:
-            raise InputError(
-                "loss", "a loss needs observations or terms", "neither", "Add [observations] or [[loss.terms]]."
-            )
+            raise _nothing_to_minimize()
         return losses.total(residuals)
 
     def objective(self, unknowns: Mapping[str, Any] | None = None) -> SceneObjective:
@@ -106,6 +104,8 @@ class Scene:
             raise InputError(
                 "unknowns", "something must be unknown", "no [unknowns.NAME] section", "Name a parameter to identify."
             )
+        if self.observations is None and all(term.kind == "regularization" for term in self.config.loss.terms):
+            raise _nothing_to_minimize()
         return SceneObjective(self, Unknowns(chosen, self.values()))
 
     def values(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -148,6 +148,11 @@ def build_scene(config: Any) -> Scene:
     scene = Scene(config, topology, params, state, observations, steps)
     _check_channels(scene)
     return scene
+
+
+def _nothing_to_minimize() -> InputError:
+    remedy = "Add [observations], or [[loss.terms]] about the motion."
+    return InputError("loss", "a loss needs observations or terms", "neither", remedy)
 
 
 def _check_channels(scene: Scene) -> None:

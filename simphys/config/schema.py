@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any, Union
 
 from pydantic import TypeAdapter
 
-from simphys.autograd.errors import StorageError
+from simphys.autograd.errors import InputError, StorageError
 from simphys.config.simulators import SIMULATORS
 
 
@@ -19,8 +20,12 @@ def schema() -> dict[str, Any]:
 
 
 def write_schema(path: str | Path) -> None:
-    """Write the schema as JSON. Raises StorageError where the file cannot be written."""
+    """Write the schema as JSON. Raises InputError where the file cannot be written, StorageError for a full disk."""
     try:
         Path(path).write_text(json.dumps(schema(), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"{path}: the schema cannot be written: {error.strerror or error}") from error
+        reason = error.strerror or str(error)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageError(f"{path}: the schema cannot be written: {reason}. Free some space.") from error
+        remedy = "Name a file in a folder that exists and can be written."
+        raise InputError(f"schema {path}", "must be a file that can be written", reason, remedy) from error

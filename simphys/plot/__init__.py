@@ -23,6 +23,7 @@ _PICTURES = {"fit": fit, "convergence": convergence, "adjoint": adjoint, "trajec
 def all_figures(recording: Recording, folder: str | Path) -> list[Path]:
     """Write every picture that the run holds the data of as FOLDER/<name>.png; returns the paths.
 
+    Pictures of an earlier run there that this one does not hold the data of are removed.
     InputError: the run holds nothing to draw, or the folder cannot be made. StorageError: a picture cannot be written.
     """
     folder = Path(folder)
@@ -37,6 +38,7 @@ def all_figures(recording: Recording, folder: str | Path) -> list[Path]:
         try:
             draw(recording, path)
         except NotRecorded:
+            path.unlink(missing_ok=True)  # of an earlier run in this folder
             continue
         paths.append(path)
     if not paths:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simphys.autograd.errors import StorageError
+from simphys.autograd.errors import InputError
 from simphys.config import schema, write_schema
 
 
@@ -45,5 +45,5 @@ def test_it_is_written_as_json(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     path = tmp_path / "missing" / "scene.schema.json"
-    with pytest.raises(StorageError, match=f"{path}: the schema cannot be written"):
+    with pytest.raises(InputError, match=f"schema {path}: must be a file that can be written"):
         write_schema(path)
