@@ -14,8 +14,8 @@ from .mass_spring.stability import check_dt, largest_stable_dt
 if TYPE_CHECKING:
     from .scene import Scene
 
-HUGE = 1e100
-"""Beyond it a motion has blown up, though its numbers are finite still: squares overflow."""
+HUGE = np.float64(1e100)
+"""Beyond it a motion has blown up, though its numbers are finite still: squares overflow. f64, to compare f32 with."""
 
 
 def require_sound(scene: Scene, trajectory: Trajectory, *, who: str, remedy: str) -> None:

@@ -24,7 +24,7 @@ AXIS_NAMES = "xyz"
 POSITION = "particles/nodes/position"
 VELOCITY = "particles/nodes/velocity"
 PINNED = "particles/nodes/pinned"
-HUGE = 1e100  # beyond it a motion has blown up, and squares overflow
+HUGE = np.float64(1e100)  # beyond it a motion has blown up, and squares overflow; also to compare f32 with
 
 _STYLE = {
     "axes.axisbelow": True,
