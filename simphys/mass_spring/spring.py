@@ -30,11 +30,12 @@ from .model import Topology
 def functions(real: Any, dim: int, damped: bool) -> SimpleNamespace:
     """The element functions for springs in `dim` dimensions; without `damped` the dashpot's terms are left out."""
     vec = ti.types.vector(dim, real)
+    tiny = 1e-37 if real is ti.f32 else 1e-300
 
     @ti.func
     def inverse_length(d: vec) -> real:
-        l2 = d.dot(d)
-        return ti.select(l2 > 0, 1 / ti.sqrt(l2), 0.0)
+        l2 = d.dot(d)  # without a branch or a select, so that blocks of springs vectorize
+        return ti.cast(l2 > 0, real) / ti.sqrt(ti.max(l2, tiny))
 
     @ti.func
     def spring_force(d: vec, u: vec, k: real, c: real, L: real) -> vec:
