@@ -109,16 +109,18 @@ class Function:
         recording = switch.enabled
         ctx = Context()
         ctx.function = cls
-        record = False
         edges: list[Edge | None] = []
+        needs: list[bool] = []
         for value in inputs:
             if recording and isinstance(value, Tensor) and value.requires_grad:
-                record = True
                 node = value.grad_fn
                 edges.append((leaf_node(value), 0) if node is None else (node, value.output_index))
+                needs.append(True)
             else:
                 edges.append(None)
-        ctx.needs_input_grad = tuple([edge is not None for edge in edges])
+                needs.append(False)
+        ctx.needs_input_grad = tuple(needs)
+        record = True in needs
         if record:
             ctx.edges = tuple(edges)
             ctx.sequence = next(_sequence)

@@ -35,7 +35,7 @@ class Tensor:
 
     def __init__(self, array: Array) -> None:
         """Take over `array` (C-contiguous, owning its memory) and lock it. Users call `tensor(...)`, which copies."""
-        array.setflags(write=False)
+        array.setflags(False)  # type: ignore[call-arg]  # write=False, which by name takes 0.2 us more
         self.data = array
         self._version = [0]
 
