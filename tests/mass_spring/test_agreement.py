@@ -1,0 +1,127 @@
+"""Nested steps, fused steps and the rollout (serial and gathering) are one physics: values and gradients are the same.
+
+They do the same arithmetic in another order, so that results differ by rounding only: about 1e-16 an operation in f64,
+which a stable motion over a few dozen steps amplifies by little. The bounds leave a factor of 100 over what was seen.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, runtime
+from simphys.mass_spring.model import Params, State, Topology
+from simphys.mass_spring.rollout import rollout
+from simphys.mass_spring.rollout import step as fused_step
+from simphys.mass_spring.step import step as nested_step
+
+from .systems import NAMES, fresh, gradients, leaves, system, weights
+
+STEPS = 30
+LOSSES = {
+    "final position": ["final.position"],
+    "final velocity": ["final.velocity"],
+    "position along time": ["position"],
+    "velocity along time": ["velocity"],
+    "all of it": ["position", "velocity", "final.position", "final.velocity"],
+}
+ONE_BY_ONE = {"nested": nested_step, "fused": fused_step}
+
+Result = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
+"""States by name and gradients by name."""
+
+
+def evaluate(way: str, topology: Topology, params: Params, state: State, loss: list[str]) -> Result:
+    """The states along time, and the gradient of a random sum over the fields that `loss` names."""
+    params, start = fresh(leaves(params, state))
+    total: Tensor = weights(())
+    shape = (STEPS + 1, *start.position.shape)
+    w = {name: weights(shape[name.startswith("final") :], seed) for seed, name in enumerate(LOSSES["all of it"])}
+    if way in ONE_BY_ONE:
+        states = [start]
+        for _ in range(STEPS):
+            states.append(ONE_BY_ONE[way](topology, params, states[-1]))
+        for field in ("position", "velocity"):
+            if field in loss:
+                for t, each in enumerate(states):
+                    total = total + (w[field][t] * getattr(each, field)).sum()
+            if f"final.{field}" in loss:
+                total = total + (w[f"final.{field}"] * getattr(states[-1], field)).sum()
+        values = {field: np.array([getattr(s, field).data for s in states]) for field in ("position", "velocity")}
+    else:
+        result = rollout(topology, params, start, steps=STEPS)
+        found = {
+            "position": result.position,
+            "velocity": result.velocity,
+            "final.position": result.final.position,
+            "final.velocity": result.final.velocity,
+        }
+        for name in loss:
+            total = total + (w[name] * found[name]).sum()
+        values = {field: found[field].data for field in ("position", "velocity")}
+    total.backward()
+    return values, gradients(params, start)
+
+
+def assert_same(found: Result, expected: Result, relative: float) -> None:
+    for mine, theirs in zip(found, expected, strict=True):
+        for name, value in theirs.items():
+            np.testing.assert_allclose(mine[name], value, rtol=0, atol=relative * abs(value).max(), err_msg=name)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
+@pytest.mark.parametrize(("dim", "springs"), [(1, 7), (2, 18), (3, 7)])
+def test_all_ways_give_the_same_states_and_gradients(
+    dim: int, springs: int, integrator: str, loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """18 springs go in blocks of four, the last of which is not full; 7 one by one."""
+    case = system(dim, integrator=integrator, nodes=8, springs=springs, seed=dim)
+    nested = evaluate("nested", *case, LOSSES[loss])
+    assert all(nested[1][name].any() for name in NAMES if dim > 1 or name != "ground_friction")
+    assert_same(evaluate("rollout", *case, LOSSES[loss]), nested, 1e-13)
+    if loss == "all of it":
+        assert_same(evaluate("fused", *case, LOSSES[loss]), nested, 1e-13)
+    monkeypatch.setattr(runtime, "parallel", lambda work_us: True)
+    assert_same(evaluate("rollout", *case, LOSSES[loss]), nested, 1e-13)
+    if loss == "all of it":
+        assert_same(evaluate("nested", *case, LOSSES[loss]), nested, 1e-13)
+
+
+TWO_THREADS = """
+from simphys.autograd import runtime
+runtime.init(threads=2)
+from tests.mass_spring.systems import system
+from tests.mass_spring.test_agreement import LOSSES, assert_same, evaluate
+case = system(2, nodes=1500, springs=4001)  # more than the 512 entries below which a loop stays on one thread
+for loss in ("final position", "all of it"):
+    found = {}
+    for work_us in (float("inf"), 0.0):
+        runtime.PARALLEL_WORK_US = work_us
+        found[work_us] = [evaluate(way, *case, LOSSES[loss]) for way in ("nested", "rollout", "rollout")]
+    serial, gather = found.values()
+    for each in (*serial[1:], *gather):
+        assert_same(each, serial[0], 1e-12)
+    assert_same(gather[2], gather[1], 0.0)  # no atomics: bitwise the same in every run
+print("agreed")
+"""
+
+
+def test_two_threads_agree_with_one_and_with_themselves() -> None:
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", TWO_THREADS],
+        env=environment,
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "agreed"
