@@ -74,7 +74,6 @@ def optimize(
 ) -> None:
     """Identify the scene's unknowns; record the fit and draw it."""
     from . import report
-    from .plot import all_figures
     from .record import Recording
     from .scene import load_scene
     from .workflow import Interrupted, identify
@@ -86,6 +85,8 @@ def optimize(
     except Interrupted as stop:
         report.print_identification(stop.identification)
         _tell(stop, f"What was evaluated is recorded in {stop.identification.folder}: --resume continues.", 130)
+    from .plot import all_figures  # matplotlib takes a second, by which the fit begins earlier
+
     pictures = all_figures(Recording(fit.folder), fit.folder)
     report.print_identification(fit)
     report.print_files(fit.folder, pictures)
