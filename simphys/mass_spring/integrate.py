@@ -1,13 +1,14 @@
 """Integration: kick the velocity by a force over h, then drift the position by the new velocity over e.
 
-    v' = a v + b f,   a = exp(-drag h),   b = h / m      (a = b = 0 for a pinned node)
+    v' = a v + b f,   a = exp(-drag h),   b = (h / m) exp(-drag r)      (a = b = 0 for a pinned node)
     x' = x + e v'
 
-h and e [s] are the lengths of kick and drift of one stage (see Topology.stages). Adjoint, with w = adj_v' + e adj_x':
+h, r and e [s] are the lengths of kick, fade and drift of one stage (see Topology.stages). Adjoint, with
+w = adj_v' + e adj_x':
 
-    adj_x = adj_x'     adj_v = a w     adj_f = b w     adj_drag = -h a v.w     adj_m = -(b/m) f.w
+    adj_x = adj_x'     adj_v = a w     adj_f = b w     adj_drag = -h a v.w - r b f.w     adj_m = -(b/m) f.w
 
-Source: symplectic Euler and velocity Verlet, Hairer, Lubich and Wanner 2003; the drag is integrated exactly.
+Source: symplectic Euler and velocity Verlet, Hairer, Lubich and Wanner 2003, with the drag by Strang splitting.
 """
 
 import functools
@@ -19,7 +20,7 @@ import numpy as np
 from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
 from .external import NODE_US
-from .model import Topology
+from .model import Stage, Topology
 
 
 @functools.cache
@@ -29,16 +30,18 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     vec = ti.types.vector(dim, real)
 
     @ti.func
-    def coefficients(drag: real, m: real, h: real, free: real):
-        return free * ti.exp(-drag * h), free * h / m
+    def coefficients(drag: real, m: real, h: real, r: real, free: real):
+        return free * ti.exp(-drag * h), free * h / m * ti.exp(-drag * r)
 
     @ti.func
-    def adj_coefficients(drag: real, m: real, h: real, free: real, adj_a: real, adj_b: real):
-        return -h * free * ti.exp(-drag * h) * adj_a, -free * h / (m * m) * adj_b
+    def adj_coefficients(drag: real, m: real, h: real, r: real, free: real, adj_a: real, adj_b: real):
+        a, b = coefficients(drag, m, h, r, free)
+        return -h * a * adj_a - r * b * adj_b, -b / m * adj_b
 
     @ti.func
-    def jvp_coefficients(drag: real, m: real, h: real, free: real, ddrag: real, dm: real):
-        return -h * free * ti.exp(-drag * h) * ddrag, -free * h / (m * m) * dm
+    def jvp_coefficients(drag: real, m: real, h: real, r: real, free: real, ddrag: real, dm: real):
+        a, b = coefficients(drag, m, h, r, free)
+        return -h * a * ddrag, -r * b * ddrag - b / m * dm
 
     @ti.func
     def kick(v: vec, f: vec, a: real, b: real) -> vec:
@@ -68,25 +71,25 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def forward(
-        x: vectors, v: vectors, force: vectors, m: reals, drag: reals, free: reals, h: real, e: real, n: ti.i32,
-        x_new: vectors, v_new: vectors,
+        x: vectors, v: vectors, force: vectors, m: reals, drag: reals, free: reals,
+        h: real, r: real, e: real, n: ti.i32, x_new: vectors, v_new: vectors,
     ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for i in range(n):
-            a, b = f.coefficients(drag[i], m[i], h, free[i])
+            a, b = f.coefficients(drag[i], m[i], h, r, free[i])
             v_new[i] = f.kick(v[i], force[i], a, b)
             x_new[i] = x[i] + e * v_new[i]
 
     @kernel
     def adjoint(
-        v: vectors, force: vectors, m: reals, drag: reals, free: reals, h: real, e: real, n: ti.i32,
+        v: vectors, force: vectors, m: reals, drag: reals, free: reals, h: real, r: real, e: real, n: ti.i32,
         adj_x_new: vectors, adj_v_new: vectors, adj_v: vectors, adj_force: vectors, adj_m: reals, adj_drag: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for i in range(n):
-            a, b = f.coefficients(drag[i], m[i], h, free[i])
+            a, b = f.coefficients(drag[i], m[i], h, r, free[i])
             gv, gf, ga, gb = f.adj_kick(v[i], force[i], a, b, adj_v_new[i] + e * adj_x_new[i])
-            gdrag, gm = f.adj_coefficients(drag[i], m[i], h, free[i], ga, gb)
+            gdrag, gm = f.adj_coefficients(drag[i], m[i], h, r, free[i], ga, gb)
             adj_v[i] = gv
             adj_force[i] = gf
             adj_m[i] = gm
@@ -94,13 +97,13 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def tangent(
-        v: vectors, force: vectors, m: reals, drag: reals, free: reals, h: real, e: real, n: ti.i32,
+        v: vectors, force: vectors, m: reals, drag: reals, free: reals, h: real, r: real, e: real, n: ti.i32,
         dx: vectors, dv: vectors, dforce: vectors, dm: reals, ddrag: reals, dx_new: vectors, dv_new: vectors,
     ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for i in range(n):
-            a, b = f.coefficients(drag[i], m[i], h, free[i])
-            da, db = f.jvp_coefficients(drag[i], m[i], h, free[i], ddrag[i], dm[i])
+            a, b = f.coefficients(drag[i], m[i], h, r, free[i])
+            da, db = f.jvp_coefficients(drag[i], m[i], h, r, free[i], ddrag[i], dm[i])
             dv_new[i] = f.jvp_kick(v[i], force[i], a, b, dv[i], dforce[i], da, db)
             dx_new[i] = dx[i] + e * dv_new[i]
 
@@ -115,9 +118,9 @@ def coefficient_kernels(real: Any) -> SimpleNamespace:
     f = functions(real, 1)
 
     @kernel
-    def forward(drag: reals, m: reals, free: reals, h: real, n: ti.i32, a: reals, b: reals):
+    def forward(drag: reals, m: reals, free: reals, h: real, r: real, n: ti.i32, a: reals, b: reals):
         for i in range(n):
-            a[i], b[i] = f.coefficients(drag[i], m[i], h, free[i])
+            a[i], b[i] = f.coefficients(drag[i], m[i], h, r, free[i])
 
     @kernel
     def adjoint(
@@ -125,6 +128,7 @@ def coefficient_kernels(real: Any) -> SimpleNamespace:
         m: reals,
         free: reals,
         h: real,
+        r: real,
         n: ti.i32,
         adj_a: reals,
         adj_b: reals,
@@ -132,27 +136,29 @@ def coefficient_kernels(real: Any) -> SimpleNamespace:
         adj_m: reals,
     ):
         for i in range(n):
-            gdrag, gm = f.adj_coefficients(drag[i], m[i], h, free[i], adj_a[i], adj_b[i])
+            gdrag, gm = f.adj_coefficients(drag[i], m[i], h, r, free[i], adj_a[i], adj_b[i])
             adj_drag[i] = adj_drag[i] + gdrag
             adj_m[i] = adj_m[i] + gm
 
     @kernel
-    def tangent(drag: reals, m: reals, free: reals, h: real, n: ti.i32, ddrag: reals, dm: reals, da: reals, db: reals):
+    def tangent(
+        drag: reals, m: reals, free: reals, h: real, r: real, n: ti.i32, ddrag: reals, dm: reals, da: reals, db: reals
+    ):
         for i in range(n):
-            da[i], db[i] = f.jvp_coefficients(drag[i], m[i], h, free[i], ddrag[i], dm[i])
+            da[i], db[i] = f.jvp_coefficients(drag[i], m[i], h, r, free[i], ddrag[i], dm[i])
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class Integrate(Function):
-    """New position and velocity, both [n, dim], after one stage (kick, drift) under `force` [n, dim].
+    """New position and velocity, both [n, dim], after one stage under `force` [n, dim].
 
     Saved: velocity, force, mass [n], drag [n]. Pinned nodes stay, with velocity 0.
     """
 
     @staticmethod
     def forward(
-        ctx: Context, topology: Topology, stage: tuple[float, float],
+        ctx: Context, topology: Topology, stage: Stage,
         position: Tensor, velocity: Tensor, force: Tensor, mass: Tensor, drag: Tensor,
     ) -> tuple[Any, Any]:  # fmt: skip
         ctx.topology, ctx.lengths = topology, (*stage, topology.nodes)

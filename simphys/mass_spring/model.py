@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,17 @@ from ..autograd import Tensor, runtime, tensor
 from ..autograd.errors import InputError
 
 INTEGRATORS = ("semi_implicit_euler", "velocity_verlet")
+
+
+class Stage(NamedTuple):
+    """The lengths of a stage of a time step, [s]."""
+
+    kick: float
+    """How long the force acts, and drag."""
+    fade: float
+    """How long drag acts on the force's impulse: 0 if drag comes first."""
+    drift: float
+    """How long the position follows the new velocity."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +71,17 @@ class Topology:
         return (~self.pinned).astype(runtime.real_dtype())
 
     @cached_property
-    def stages(self) -> tuple[tuple[float, float], ...]:
-        """A step as stages (kick, drift) [s]: force at the present state, kick the velocity, then drift the position.
+    def stages(self) -> tuple[Stage, ...]:
+        """A step as stages: force at the present state, kick the velocity, then drift the position.
 
-        Semi-implicit Euler is one stage (dt, dt); velocity Verlet is kick-drift-kick, (dt/2, dt) and (dt/2, 0).
+        Semi-implicit Euler is one stage; velocity Verlet is kick-drift-kick. There drag decays the velocity before the
+        first impulse and after the second: the step is symmetric in time, and so of second order with drag, too.
+        (Dashpots see the velocity at the start of a kick, which is of first order.)
         """
+        h = self.dt
         if self.integrator == "semi_implicit_euler":
-            return ((self.dt, self.dt),)
-        return ((self.dt / 2, self.dt), (self.dt / 2, 0.0))
+            return (Stage(kick=h, fade=0.0, drift=h),)
+        return (Stage(kick=h / 2, fade=0.0, drift=h), Stage(kick=h / 2, fade=h / 2, drift=0.0))
 
     @cached_property
     def incidence(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:

@@ -140,9 +140,18 @@ class Rollout(Function):
             np.zeros_like(p.data) if d is None else d for d, p in zip(tangents[2:], params, strict=True)
         )
         da, db = (np.empty(ctx.stages * topology.nodes, x.dtype) for _ in range(2))
-        for (h, _), rows in zip(topology.stages, _rows(topology), strict=True):
+        for stage, rows in zip(topology.stages, _rows(topology), strict=True):
             integrate.coefficient_kernels(runtime.real()).tangent(
-                given.drag, given.mass, topology.free, h, topology.nodes, ddrag, dm, da[rows], db[rows]
+                given.drag,
+                given.mass,
+                topology.free,
+                stage.kick,
+                stage.fade,
+                topology.nodes,
+                ddrag,
+                dm,
+                da[rows],
+                db[rows],
             )
         f, df = (np.empty((topology.nodes, topology.dim), x.dtype) for _ in range(2))
         variant = replace(ctx.variant, damped=True, ground=True, serial=True, width=1)
@@ -196,8 +205,8 @@ def _coefficients(topology: Topology, given: Params) -> tuple[Array, Array]:
     """Kick coefficients a, b of all stages, [stages * n]."""
     launch = integrate.coefficient_kernels(runtime.real()).forward
     a, b = (np.empty(len(topology.stages) * topology.nodes, given.mass.dtype) for _ in range(2))
-    for (h, _), rows in zip(topology.stages, _rows(topology), strict=True):
-        launch(given.drag, given.mass, topology.free, h, topology.nodes, a[rows], b[rows])
+    for stage, rows in zip(topology.stages, _rows(topology), strict=True):
+        launch(given.drag, given.mass, topology.free, stage.kick, stage.fade, topology.nodes, a[rows], b[rows])
     return a, b
 
 
@@ -206,8 +215,19 @@ def _adj_coefficients(
 ) -> None:
     """Add to adj_drag and adj_m what reaches them through the kick coefficients."""
     launch = integrate.coefficient_kernels(runtime.real()).adjoint
-    for (h, _), rows in zip(topology.stages, _rows(topology), strict=True):
-        launch(given.drag, given.mass, topology.free, h, topology.nodes, adj_a[rows], adj_b[rows], adj_drag, adj_m)
+    for stage, rows in zip(topology.stages, _rows(topology), strict=True):
+        launch(
+            given.drag,
+            given.mass,
+            topology.free,
+            stage.kick,
+            stage.fade,
+            topology.nodes,
+            adj_a[rows],
+            adj_b[rows],
+            adj_drag,
+            adj_m,
+        )
 
 
 def _arguments(ctx: Context, params: list[Tensor], count: int) -> list[Any]:
@@ -220,7 +240,7 @@ def _arguments(ctx: Context, params: list[Tensor], count: int) -> list[Any]:
         np.pad(array, [(0, count - S)] + [(0, 0)] * (array.ndim - 1)) if count > S else array
         for array in (k, c, L, ends)
     )
-    drifts = np.array([e for _, e in topology.stages], k.dtype)
+    drifts = np.array([stage.drift for stage in topology.stages], k.dtype)
     put = runtime.to_device
     return [
         put(k),

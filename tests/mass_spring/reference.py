@@ -28,7 +28,7 @@ def simulate(topology: Topology, inputs: Inputs, steps: int) -> tuple[np.ndarray
             half = topology.dt / 2
             v = free * (np.exp(-drag * half) * v + half * forces(topology, inputs, x, v) / mass)
             x = x + topology.dt * v
-            v = free * (np.exp(-drag * half) * v + half * forces(topology, inputs, x, v) / mass)
+            v = free * np.exp(-drag * half) * (v + half * forces(topology, inputs, x, v) / mass)
         xs.append(x)
         vs.append(v)
     return np.array(xs), np.array(vs)

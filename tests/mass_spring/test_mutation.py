@@ -39,7 +39,7 @@ def external_force(module: ModuleType, topology: Topology, params: Params, state
 def integration(module: ModuleType, topology: Topology, params: Params, state: State) -> None:
     force = weights(state.position.shape).requires_grad_()
     inputs = (state.position, state.velocity, force, params.mass, params.drag)
-    check(lambda *x: module.Integrate.apply(topology, (0.2, 0.3), *x), inputs)
+    check(lambda *x: module.Integrate.apply(topology, (0.2, 0.1, 0.3), *x), inputs)
 
 
 def check(function: Any, inputs: tuple[Tensor, ...]) -> None:

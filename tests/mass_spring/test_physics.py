@@ -64,6 +64,21 @@ def test_the_error_falls_with_the_integrators_order(integrator: str, order: int)
     assert ratios == pytest.approx([2.0**order] * 2, rel=0.05)
 
 
+def test_velocity_verlet_stays_of_second_order_with_drag() -> None:
+    """x(t) = exp(-c t / 2) (cos w t + c / (2 w) sin w t), of a unit mass with stiffness 25 and drag c."""
+    drag, end = 1.5, 2.0
+    frequency = math.sqrt(25.0 - drag**2 / 4)
+    swing = math.cos(frequency * end) + drag / (2 * frequency) * math.sin(frequency * end)
+    exact = 1.5 + 0.1 * math.exp(-drag * end / 2) * swing
+    errors = []
+    for steps in (200, 400, 800):
+        topology, params, state = oscillator(integrator="velocity_verlet", dt=end / steps)
+        params = params.replace(drag=tensor(np.full(topology.nodes, drag)))
+        x, _ = run((topology, params, state), steps)
+        errors.append(abs(x[-1, 0, 0] - exact))
+    assert [coarse / fine for coarse, fine in itertools.pairwise(errors)] == pytest.approx([4.0] * 2, rel=0.05)
+
+
 @BOTH
 def test_the_energy_of_an_undamped_system_stays_bounded(integrator: str) -> None:
     """Over 10,000 steps it fluctuates, without a trend: the integrators are symplectic."""
