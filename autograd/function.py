@@ -68,8 +68,8 @@ class Context:
         self._materialize_grads = value
 
     def name(self) -> str:
-        """The Function's name with `Backward` behind it, as in PyTorch but without a numeric suffix."""
-        return self.function.__name__ + "Backward"
+        """As in PyTorch, without its numeric suffix: MulBackward, SumBackward; AccumulateGrad for a leaf's node."""
+        return "AccumulateGrad" if self.function is AccumulateGrad else self.function.__name__ + "Backward"
 
     @property
     def next_functions(self) -> tuple[tuple[Context | None, int], ...]:

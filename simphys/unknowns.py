@@ -88,7 +88,8 @@ class Unknowns:
         made: dict[str, Tensor] = {}
         for block in self.blocks:
             part = theta[block.where]
-            value = ops.exp(part) * block.scale if block.log else part * block.scale
+            scale = block.scale.astype(theta.dtype)
+            value = ops.exp(part) * scale if block.log else part * scale
             if block.expand is not None:
                 value = value[block.expand]
             base = made.get(block.parameter)

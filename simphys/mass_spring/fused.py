@@ -34,8 +34,13 @@ class Variant:
     damping: bool = False
     rest_length: bool = False
     """The adjoint of this parameter of the springs is wanted."""
-    nodes: bool = False
-    """Adjoints of mass, drag, gravity and the ground are wanted."""
+    decay: bool = False
+    impulse: bool = False
+    """The adjoint of this kick coefficient, a or b, is wanted: for drag, or for mass or drag."""
+    weight: bool = False
+    """Adjoints of mass and gravity as they make the weight are wanted."""
+    floor: bool = False
+    """Adjoints of the ground's height, stiffness and friction are wanted."""
     dense: bool = False
     """The adjoint of the state is given, and kept, at every stage; else only the running one is."""
 
@@ -76,11 +81,12 @@ def forward_kernel(variant: Variant) -> Any:
     def stage(
         x: ti.template(), v: ti.template(), k: ti.template(), c: ti.template(), L: ti.template(), ends: ti.template(),
         start: ti.template(), incidence: ti.template(), a: ti.template(), b: ti.template(), m: ti.template(),
-        g: ti.template(), floor: ti.template(), held: ti.template(), n, S, e, q, now,
+        g: ti.template(), floor: ti.template(), held: ti.template(), n, S, e, q, now, first,
     ):
-        if ti.static(serial):
-            for i in range(n):
-                held[i] = external_.force(x[now + i], v[now + i], m[i], g[0], floor[0])
+        if ti.static(serial):  # noqa: SIM102 - decided when compiling
+            if first:
+                for i in range(n):
+                    held[i] = external_.force(x[now + i], v[now + i], m[i], g[0], floor[0])
         for block in range(S // width):
             springs = [block * width + r for r in ti.static(range(width))]
             i, j = [ends[s][0] for s in ti.static(springs)], [ends[s][1] for s in ti.static(springs)]
@@ -107,6 +113,8 @@ def forward_kernel(variant: Variant) -> Any:
             x_new = x[now + i] + e * v_new
             v[now + n + i] = v_new
             x[now + n + i] = x_new
+            if ti.static(serial):  # for the next stage
+                held[i] = external_.force(x_new, v_new, m[i], g[0], floor[0])
 
     @kernel
     def forward(
@@ -118,10 +126,13 @@ def forward_kernel(variant: Variant) -> Any:
             ti.loop_config(serialize=True)
             for j in range(first, last):
                 q = j % stages
-                stage(x, v, k, c, L, ends, start, incidence, a, b, m, g, floor, held, n, S, drifts[q], q, j * n)
+                stage(
+                    x, v, k, c, L, ends, start, incidence, a, b, m, g, floor, held, n, S, drifts[q], q, j * n,
+                    j == first,
+                )
         else:
             q = first % stages
-            stage(x, v, k, c, L, ends, start, incidence, a, b, m, g, floor, held, n, S, drifts[q], q, first * n)
+            stage(x, v, k, c, L, ends, start, incidence, a, b, m, g, floor, held, n, S, drifts[q], q, first * n, True)
 
     return forward
 
@@ -161,12 +172,15 @@ def adjoint_kernel(variant: Variant) -> Any:
                 if ti.static(variant.ground):
                     adj_x[i] = adj_x[i] + gx
                 adj_v[i] = gv + gv_external
-            if ti.static(variant.nodes):
-                w[i] = w_i
+            if ti.static(variant.decay):
                 adj_a[q * n + i] = adj_a[q * n + i] + ga
+            if ti.static(variant.impulse):
+                w[i] = w_i
                 adj_b[q * n + i] = adj_b[q * n + i] + gb
+            if ti.static(variant.weight):
                 adj_m[i] = adj_m[i] + gm
                 adj_g[i] = adj_g[i] + gg
+            if ti.static(variant.floor):
                 adj_floor[i] = adj_floor[i] + gfloor
         for block in range(S // width):
             springs = [block * width + r for r in ti.static(range(width))]
@@ -194,7 +208,7 @@ def adjoint_kernel(variant: Variant) -> Any:
                         at_a, at_b = adj_v[old + a_], adj_v[old + b_]
                         adj_v[old + a_] = at_a - gu
                         adj_v[old + b_] = at_b + gu
-                    if ti.static(variant.nodes):
+                    if ti.static(variant.impulse):
                         f = spring_.force(d[r], u[r], k[s], c[s], L[s])
                         adj_b[q * n + a_] = adj_b[q * n + a_] + f.dot(w[a_])
                         adj_b[q * n + b_] = adj_b[q * n + b_] - f.dot(w[b_])
@@ -202,7 +216,7 @@ def adjoint_kernel(variant: Variant) -> Any:
                     held_d[s] = gd
                     if ti.static(variant.damped):
                         held_u[s] = gu
-                    if ti.static(variant.nodes):
+                    if ti.static(variant.impulse):
                         held_f[s] = spring_.force(d[r], u[r], k[s], c[s], L[s])
         if ti.static(not serial):
             for i in range(n):
@@ -212,12 +226,12 @@ def adjoint_kernel(variant: Variant) -> Any:
                     gx += sign * held_d[s]
                     if ti.static(variant.damped):
                         gv += sign * held_u[s]
-                    if ti.static(variant.nodes):
+                    if ti.static(variant.impulse):
                         f -= sign * held_f[s]
                 adj_x[old + i] = adj_x[old + i] + gx
                 if ti.static(variant.damped):
                     adj_v[old + i] = adj_v[old + i] + gv
-                if ti.static(variant.nodes):
+                if ti.static(variant.impulse):
                     adj_b[q * n + i] = adj_b[q * n + i] + f.dot(w[i])
 
     @kernel

@@ -80,7 +80,7 @@ class Rollout(Function):
         x_stages, v_stages = Tensor(x), Tensor(v)
         ctx.save_for_backward(*params, x_stages, v_stages)
         if ctx.stages > 1:
-            return x[:: ctx.stages].copy(), v[:: ctx.stages].copy(), x[-1].copy(), v[-1].copy()
+            return _whole_steps(x, ctx.stages), _whole_steps(v, ctx.stages), x[-1].copy(), v[-1].copy()
         return x_stages, v_stages, x[-1].copy(), v[-1].copy()
 
     @staticmethod
@@ -94,7 +94,10 @@ class Rollout(Function):
         variant = replace(
             ctx.variant,
             dense=dense,
-            nodes=any(needs[name] for name in PARAMETERS if name not in OF_SPRINGS),
+            decay=needs["drag"],
+            impulse=needs["mass"] or (needs["drag"] and any(stage.fade for stage in topology.stages)),
+            weight=needs["mass"] or needs["gravity"],
+            floor=needs["ground_height"] or needs["ground_stiffness"] or needs["ground_friction"],
             **{name: needs[name] for name in OF_SPRINGS},
         )
         gx, gv = _seeds(ctx, adj_x, adj_x_last, dense), _seeds(ctx, adj_v, adj_v_last, dense)
@@ -112,7 +115,7 @@ class Rollout(Function):
         if ctx.adjoint is not None:
             ctx.adjoint.position, ctx.adjoint.velocity = gx[:: ctx.stages], gv[:: ctx.stages]
         adj_drag = np.zeros(n, x.dtype)
-        if variant.nodes:
+        if variant.decay or variant.impulse:
             _adj_coefficients(topology, given, grads["a"], grads["b"], adj_drag, grads["m"])
         return (
             None,
@@ -173,8 +176,7 @@ class Rollout(Function):
             pack(*dfloor),
             ctx.last,
         )
-        s = ctx.stages
-        return dx[::s].copy(), dv[::s].copy(), dx[-1].copy(), dv[-1].copy()
+        return _whole_steps(dx, ctx.stages), _whole_steps(dv, ctx.stages), dx[-1].copy(), dv[-1].copy()
 
 
 def _host(array: Array) -> Array:
@@ -260,6 +262,18 @@ def _arguments(ctx: Context, params: list[Tensor], count: int) -> list[Any]:
     ]
 
 
+def _whole_steps(states: Array, stages: int) -> Array:
+    """A copy of every `stages`-th state."""
+    steps = np.empty(((len(states) - 1) // stages + 1, *states.shape[1:]), states.dtype)
+    _items(steps)[:] = _items(states)[::stages]
+    return steps
+
+
+def _items(states: Array) -> Array:
+    """States as one item each, which NumPy moves with a stride ten times as fast as their numbers."""
+    return states.reshape(len(states), -1).view(np.dtype((np.void, states[0].nbytes)))[:, 0]
+
+
 def _launches(ctx: Context) -> list[tuple[int, int]]:
     """Stage intervals of the launches: the whole horizon, or one stage each."""
     return [(0, ctx.last)] if ctx.variant.serial else [(j, j + 1) for j in range(ctx.last)]
@@ -270,7 +284,7 @@ def _seeds(ctx: Context, along: Tensor | None, last: Tensor | None, dense: bool)
     topology: Topology = ctx.topology
     seeds = np.zeros(((ctx.last if dense else 0) + 1, topology.nodes, topology.dim), runtime.real_dtype())
     if along is not None:
-        seeds[:: ctx.stages] = along.data
+        _items(seeds)[:: ctx.stages] = _items(along.data)
     if last is not None:
         seeds[-1] += last.data
     return seeds

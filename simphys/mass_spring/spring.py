@@ -34,8 +34,8 @@ def functions(real: Any, dim: int, damped: bool) -> SimpleNamespace:
 
     @ti.func
     def inverse_length(d: vec) -> real:
-        l2 = d.dot(d)  # without a branch or a select, so that blocks of springs vectorize
-        return ti.cast(l2 > 0, real) / ti.sqrt(ti.max(l2, tiny))
+        l2 = d.dot(d)  # 0 at 0, without a branch or a select, so that blocks of springs vectorize
+        return ti.sqrt(l2) / ti.max(l2, tiny)
 
     @ti.func
     def spring_force(d: vec, u: vec, k: real, c: real, L: real) -> vec:
