@@ -27,7 +27,6 @@ class Context:
     function: type[Function]
     sequence: int  # creation order; every node is younger than its inputs, so descending order is topological
     edges: tuple[Edge | None, ...] = ()
-    needs_input_grad: tuple[bool, ...] = ()
     outputs: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
     freed = False
     _saved: tuple[Any, ...] = ()
@@ -41,6 +40,11 @@ class Context:
         def __getattr__(self, name: str) -> Any: ...
 
         def __setattr__(self, name: str, value: Any) -> None: ...
+
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:
+        """Whether `backward` has to give an adjoint, for each input."""
+        return tuple([edge is not None for edge in self.edges])
 
     def save_for_backward(self, *values: Tensor | float | None) -> None:
         """Keep Tensors (or plain numbers) for `backward`, with their versions: a later change to one is noticed."""
@@ -80,8 +84,9 @@ class Context:
         return f"<{self.name()}>"
 
     def free(self) -> None:
-        """Drop the saved state and the links to earlier nodes."""
-        self.__dict__ = {"function": self.function, "sequence": self.sequence, "outputs": self.outputs, "freed": True}
+        """Drop the saved tensors and the links to earlier nodes."""
+        self.edges = self._saved = ()
+        self.freed = True
 
 
 class Function:
@@ -107,22 +112,19 @@ class Function:
     def apply(cls, *inputs: Any) -> Any:
         """Run `forward` and record the node if an input requires a gradient. Returns a Tensor or a tuple of Tensors."""
         recording = switch.enabled
+        record = False
         ctx = Context()
         ctx.function = cls
         edges: list[Edge | None] = []
-        needs: list[bool] = []
         for value in inputs:
             if recording and isinstance(value, Tensor) and value.requires_grad:
                 node = value.grad_fn
                 edges.append((leaf_node(value), 0) if node is None else (node, value.output_index))
-                needs.append(True)
+                record = True
             else:
                 edges.append(None)
-                needs.append(False)
-        ctx.needs_input_grad = tuple(needs)
-        record = True in needs
+        ctx.edges = tuple(edges)
         if record:
-            ctx.edges = tuple(edges)
             ctx.sequence = next(_sequence)
         switch.enabled = False
         try:
@@ -130,15 +132,20 @@ class Function:
         finally:
             switch.enabled = recording
         if type(result) is not tuple:
-            output = cls._own(result, inputs)
+            fresh = type(result) is np.ndarray and result.base is None and result.flags.carray
+            output = Tensor(result) if fresh else cls._own(result, inputs)
             if record:
-                _link(ctx, (output,))
+                data = output.data
+                ctx.outputs = ((data.shape, data.dtype),)
+                _link(ctx, output, 0)
             return output
         outputs = tuple([cls._own(value, inputs) for value in result])
         if len(set(map(id, outputs))) != len(outputs):  # one Tensor returned twice cannot be two results
             outputs = tuple([Tensor(output.data.copy()) for output in outputs])
         if record:
-            _link(ctx, outputs)
+            ctx.outputs = tuple([(output.data.shape, output.data.dtype) for output in outputs])
+            for index, output in enumerate(outputs):
+                _link(ctx, output, index)
         return outputs
 
     @classmethod
@@ -159,23 +166,19 @@ class Function:
         return Tensor(array)
 
 
-def _link(ctx: Context, outputs: tuple[Tensor, ...]) -> None:
-    """Make `ctx` the origin of its outputs. A saved output becomes an alias, else the node would hold itself alive."""
-    described = []
-    for index, output in enumerate(outputs):
-        data = output.data
-        dtype = data.dtype
-        described.append((data.shape, dtype))
-        if dtype.kind != "f" or (ctx._non_differentiable and any([output is t for t in ctx._non_differentiable])):
-            continue
-        for tensor in ctx._saved:
-            if tensor is output:
-                ctx._saved = tuple([output.detach() if t is output else t for t in ctx._saved])
-                break
-        output.grad_fn = ctx
-        output.output_index = index
-        output.requires_grad = True
-    ctx.outputs = tuple(described)
+def _link(ctx: Context, output: Tensor, index: int) -> None:
+    """Make `ctx` the origin of an output. A saved output becomes an alias, else the node would hold itself alive."""
+    if output.data.dtype.kind != "f":
+        return
+    if ctx._non_differentiable and any([output is tensor for tensor in ctx._non_differentiable]):
+        return
+    for tensor in ctx._saved:
+        if tensor is output:
+            ctx._saved = tuple([output.detach() if t is output else t for t in ctx._saved])
+            break
+    output.grad_fn = ctx
+    output.output_index = index
+    output.requires_grad = True
 
 
 class AccumulateGrad(Function):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Collection, Container, Sequence
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -133,7 +133,7 @@ def _traverse(
     switch.enabled = False
     try:
         while heap:
-            node, adjoints = pending.pop(-heapq.heappop(heap))
+            node, adjoints = pending.pop(-heappop(heap))
             if wanted is not None:
                 for index, adjoint in enumerate(adjoints):
                     if (node.sequence, index) in wanted:
@@ -146,13 +146,12 @@ def _traverse(
             if node._retained:
                 for index, tensor in node._retained.items():
                     _accumulate(tensor, adjoints[index])
-            edges = node.edges
-            for position, result in enumerate(_run(node, adjoints)):
-                edge = edges[position]
+            results = _run(node, adjoints)
+            for position, edge in enumerate(node.edges):
+                result = results[position]
                 if edge is not None and result is not None:
                     upstream, index = edge
-                    shape, dtype = upstream.outputs[index]
-                    _receive(pending, heap, upstream, index, _adjoint(node, position, result, shape, dtype))
+                    _receive(pending, heap, upstream, index, _adjoint(node, position, result, upstream.outputs[index]))
             if not retain_graph:
                 node.free()
     finally:
@@ -174,16 +173,19 @@ def _receive(
     adjoints = [None] * len(node.outputs)
     adjoints[index] = adjoint
     pending[sequence] = (node, adjoints)
-    heapq.heappush(heap, -sequence)
+    heappush(heap, -sequence)
 
 
 def _run(node: Context, adjoints: Adjoints) -> tuple[Any, ...]:
     """Call the node's backward: what it returns, one for each input."""
-    if node._materialize_grads and None in adjoints:
-        adjoints = [
-            Tensor(np.zeros(*output)) if a is None else a for a, output in zip(adjoints, node.outputs, strict=True)
-        ]
-    results = node.function.backward(node, *adjoints)
+    if len(adjoints) == 1:
+        results = node.function.backward(node, adjoints[0])
+    else:
+        if node._materialize_grads:
+            adjoints = [
+                Tensor(np.zeros(*output)) if a is None else a for a, output in zip(adjoints, node.outputs, strict=True)
+            ]
+        results = node.function.backward(node, *adjoints)
     if type(results) is not tuple:
         results = (results,)
     if len(results) != len(node.edges):
@@ -194,9 +196,12 @@ def _run(node: Context, adjoints: Adjoints) -> tuple[Any, ...]:
     return results
 
 
-def _adjoint(node: Context, position: int, result: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
+def _adjoint(node: Context, position: int, result: Any, wanted: tuple[tuple[int, ...], np.dtype[Any]]) -> Tensor:
     """What backward returned for the input at `position`, as a Tensor of that input's shape and dtype."""
-    if isinstance(result, Tensor):
+    shape, dtype = wanted
+    if type(result) is np.ndarray and result.base is None and result.flags.carray and result.dtype == dtype:
+        data, result = result, Tensor(result)
+    elif isinstance(result, Tensor):
         data = result.data
         if data.dtype != dtype:
             result = Tensor(data.astype(dtype))
