@@ -6,13 +6,18 @@ Exit status: 0 done; 1 a proof failed, a fit did not converge, storage or memory
 from __future__ import annotations
 
 import functools
+import signal
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from .optimize import IterationRecord
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -30,6 +35,8 @@ Resume = Annotated[bool, typer.Option("--resume", help="Continue the interrupted
 
 
 _debug = False
+_interrupted = False
+"""Whether Ctrl-C was pressed: a library may swallow the KeyboardInterrupt, or turn it into an error of its own."""
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -49,8 +56,25 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             _tell(error, f"Not enough memory: {error}. Simulate fewer steps or nodes.", 1)
         except KeyboardInterrupt as error:
             _tell(error, "Interrupted.", 130)
+        except typer.Exit:
+            raise
+        except Exception as error:
+            if not _interrupted:
+                raise
+            _tell(error, "Interrupted.", 130)
 
     return app.command()(guarded)
+
+
+def _remember_interrupt(number: int, frame: FrameType | None) -> None:
+    global _interrupted
+    _interrupted = True
+    signal.default_int_handler(number, frame)
+
+
+def _stop_if_interrupted() -> None:
+    if _interrupted:
+        raise KeyboardInterrupt
 
 
 def _tell(error: BaseException, message: str, status: int) -> None:
@@ -81,7 +105,12 @@ def optimize(
     loaded = load_scene(scene, overrides or ())
     try:
         with report.FitProgress(loaded.config.optimizer.iterations) as progress:
-            fit = identify(loaded, overwrite=overwrite, resume=resume, on_iteration=progress.update)
+
+            def on_iteration(record: IterationRecord) -> None:
+                progress.update(record)
+                _stop_if_interrupted()
+
+            fit = identify(loaded, overwrite=overwrite, resume=resume, on_iteration=on_iteration)
     except Interrupted as stop:
         report.print_identification(stop.identification)
         _tell(stop, f"What was evaluated is recorded in {stop.identification.folder}: --resume continues.", 130)
@@ -111,7 +140,7 @@ def run(scene: SceneFile, overrides: Overrides = None, overwrite: Overwrite = Fa
 def check(scene: SceneFile, overrides: Overrides = None) -> None:
     """Prove the gradient of this very scene, in f64 and over its full horizon."""
     from . import report
-    from .check import check as prove
+    from .check import check as proof_of
     from .config import load
     from .scene import load_scene
 
@@ -119,7 +148,9 @@ def check(scene: SceneFile, overrides: Overrides = None) -> None:
     if load(scene, overrides or ()).runtime.arch in ("vulkan", "metal"):  # which have no f64
         exact.append("runtime.arch=cpu")
     loaded = load_scene(scene, [*(overrides or ()), *exact])
-    if not report.print_proof(prove(loaded), arch=loaded.config.runtime.arch):
+    proof = report.prove(loaded, proof_of)
+    report.print_proof(proof, arch=loaded.config.runtime.arch)
+    if not proof.passed:
         raise typer.Exit(1)
 
 
@@ -178,6 +209,7 @@ def schema(path: Annotated[Path, typer.Argument(help="Where to write the JSON sc
 
 def main() -> None:
     """Entry point: `--debug` may stand anywhere."""
+    signal.signal(signal.SIGINT, _remember_interrupt)
     arguments = sys.argv[1:]
     if "--debug" in arguments:
         arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]

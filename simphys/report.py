@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -16,8 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from .check import Line
+    from .check import Proof
     from .optimize import IterationRecord
+    from .scene import Scene
     from .workflow import Identification
 
 
@@ -113,20 +114,27 @@ def print_identification(fit: Identification) -> None:
         console.print(line, soft_wrap=True)
 
 
-def print_proof(lines: Sequence[Line], *, arch: str) -> bool:
-    """The statements of a proof; returns whether all hold."""
+def prove(scene: Scene, proof_of: Callable[..., Proof]) -> Proof:
+    """Make a proof, which can take a minute, and tell on a terminal how far it is."""
+    with Console(stderr=True).status("the gradient by nested steps") as status:
+        return proof_of(scene, on_line=lambda line: status.update(f"{line.what}: {line.error:.1e}"))
+
+
+def print_proof(proof: Proof, *, arch: str) -> None:
+    """The statements of a proof."""
     table = Table(title=f"Gradient, over the full horizon in f64 on {arch}", title_justify="left")
     for name in ("", "statement", "relative error", "tolerance", "note"):
         table.add_column(name, justify="right" if name in ("relative error", "tolerance") else "left")
-    for line in lines:
+    for line in proof.lines:
         table.add_row(
             "ok" if line.passed else "FAILED", line.what, f"{line.error:.1e}", f"{line.tolerance:.0e}", line.note
         )
     console = _console()
     console.print(table)
-    failed = sum(not line.passed for line in lines)
-    console.print("proven" if not failed else f"{failed} of {len(lines)} statements failed")
-    return not failed
+    ratio = proof.nested_seconds / proof.fused_seconds
+    console.print(f"One gradient takes {proof.fused_seconds * 1e3:.3g} ms fused, {ratio:.0f} times that nested.")
+    failed = sum(not line.passed for line in proof.lines)
+    console.print("proven" if proof.passed else f"{failed} of {len(proof.lines)} statements failed")
 
 
 def print_files(folder: Path, pictures: Sequence[Path]) -> None:

@@ -10,23 +10,24 @@ import pytest
 
 from simphys import losses
 from simphys.autograd import tensor
-from simphys.check import Line, check
+from simphys.check import Line, Proof, check
 from simphys.scene import Scene
 
 from .small_scenes import oscillator, soft_square
 
 
-def wrong(lines: list[Line]) -> list[str]:
-    return [line.what for line in lines if not line.passed]
+def wrong(proof: Proof) -> list[str]:
+    assert proof.passed == all(line.passed for line in proof.lines)
+    return [line.what for line in proof.lines if not line.passed]
 
 
 def test_every_parameter_and_the_state_are_proven_in_three_ways(tmp_path: Path) -> None:
     told: list[Line] = []
-    lines = check(oscillator(tmp_path / "seen.txt"), on_line=told.append)
-    assert wrong(lines) == [] and told == lines
+    proof = check(oscillator(tmp_path / "seen.txt"), on_line=told.append)
+    assert wrong(proof) == [] and told == list(proof.lines)
     for name in ("stiffness", "mass", "drag", "gravity", "position", "velocity"):
         for way in ("nested = fused", "adjoint = finite difference", "tangent = adjoint"):
-            assert f"{name}: {way}" in [line.what for line in lines]
+            assert f"{name}: {way}" in [line.what for line in proof.lines]
 
 
 @pytest.mark.parametrize("loss", [None, {"terms": [{"kind": "final_state", "target_offset": [0.5, 0.0]}]}])
@@ -36,9 +37,9 @@ def test_a_scene_is_proven_with_a_loss_of_its_own_or_without(loss: Any) -> None:
 
 def test_parameters_whose_effect_is_rounding_are_not_judged_by_it() -> None:
     """A lattice in free fall is not stressed: its stiffness has a gradient of 1e-20 that is all rounding."""
-    lines = check(soft_square(state=None))
-    assert wrong(lines) == []
-    assert "stiffness: adjoint = finite difference" not in [line.what for line in lines]
+    proof = check(soft_square(state=None))
+    assert wrong(proof) == []
+    assert "stiffness: adjoint = finite difference" not in [line.what for line in proof.lines]
 
 
 def test_a_wrong_gradient_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
