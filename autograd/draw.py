@@ -129,17 +129,26 @@ def draw(output: Tensor, *, names: Names | None = None, path: str | PathLike[str
         frame = {"boxstyle": "round,pad=0.35", "facecolor": box.color, "edgecolor": "0.35"}
         text = axes.text(x, y, box.label, ha="center", va="center", size=8.5, bbox=frame)
         patches[number] = text.get_bbox_patch()
+    taken: list[np.ndarray] = []
     for arrow, route in zip(arrows, routes, strict=True):
         for a, b in itertools.pairwise(route):
             line = {"color": "0.45", "shrinkA": 0, "shrinkB": 0, "patchA": patches[a], "patchB": patches[b]}
             line["arrowstyle"] = "-" if patches[b] is None else "-|>"
             axes.annotate("", xy=places[b], xytext=places[a], arrowprops=line)
-        x, y = places[route[:2]].mean(axis=0)
+        x, y = _label_place(places[route[0]], places[route[1]], taken)
         backing = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
         axes.text(x, y, arrow.label, ha="center", va="center", size=6.5, color="0.25", bbox=backing)
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
+
+
+def _label_place(start: np.ndarray, end: np.ndarray, taken: list[np.ndarray]) -> np.ndarray:
+    """A point on an arrow for its label, the middle if no other label lies there."""
+    choices = [start + part * (end - start) for part in (0.5, 0.62, 0.38, 0.7)]
+    free = [place for place in choices if all(np.any(np.abs(place - other) > (0.45, 0.11)) for other in taken)]
+    taken.append(free[0] if free else choices[0])
+    return taken[-1]
 
 
 def _repeat_leaves(boxes: list[Box], arrows: list[Arrow]) -> Drawing:

@@ -191,17 +191,20 @@ def _table(objective: SceneObjective, result: optimize.Result) -> tuple[Unknown,
 
 
 def draw_step(scene: Scene) -> tuple[str, Path]:
-    """The autograd graph of one nested step: as text, and drawn to graph.png in the scene's output folder."""
+    """The autograd graph of one nested step: as text, and drawn to graph.png in the scene's output folder.
+
+    Its leaves are the state and the unknown parameters, or all parameters where nothing is unknown.
+    """
     from .autograd import draw
     from .mass_spring import step
     from .plot import style
 
-    names = {}
-    for part in (scene.params, scene.state):
-        for name, value in vars(part).items():
-            if value.size:
-                names[value.requires_grad_()] = name
-    position = step(scene.topology, scene.params, scene.state).position
+    wanted = {unknown.parameter for unknown in scene.config.unknowns.values()} or set(vars(scene.params))
+    params = {name: value.detach() for name, value in vars(scene.params).items()}
+    state = {name: value.detach() for name, value in vars(scene.state).items()}
+    leaves = {**{name: params[name] for name in params if name in wanted and params[name].size}, **state}
+    names = {leaf.requires_grad_(): name for name, leaf in leaves.items()}
+    position = step(scene.topology, scene.params.replace(**params), scene.state.replace(**state)).position
     folder = Path(scene.config.output.folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
