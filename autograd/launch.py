@@ -2,7 +2,7 @@
 
 The public call of the compiler spends 20-70 us on argument handling. Here a launch context is made once for a compiled
 variant and its pointers are set again (about 1 us an argument), or, by `bind`, not even that. This uses private
-interfaces of pinned releases of both compilers. On a GPU every launch takes the public path.
+interfaces of pinned releases of both compilers. On a GPU, or without them, every launch takes the public path.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class Kernel:
         self._kernel = ti.kernel(function)
         self._compiled: Any = None
         self._context: Any = None
+        self._public = False
 
     def __call__(self, *arguments: Any) -> None:
         """Launch. Arrays are NumPy arrays or Tensors (a written Tensor's version is raised); scalars are numbers."""
@@ -136,19 +137,26 @@ class Kernel:
 
     def _direct(self, values: list[Any]) -> bool:
         """Whether a raw launch context can be used; compiles at the first call."""
-        if runtime.settings().on_gpu:
+        if self._public or runtime.settings().on_gpu:
             return False
         if self._compiled is None:
-            primal = self._kernel._primal
-            program = self._program = ti.lang.impl.get_runtime().prog
-            primal.raise_on_templated_floats = False  # quadrants reads it, the public call sets it
-            variant = primal.ensure_compiled(*values, *[0] * (len(self._arguments) - len(values)))
-            variants = primal.materialized_kernels if _QUADRANTS else primal.compiled_kernels
-            self._launchable = variants[variant]
-            compiled = program.compile_kernel(program.config(), program.get_device_caps(), self._launchable)
-            self._compiled = compiled.compiled_kernel_data if _QUADRANTS else compiled
-            self._context = self._launchable.make_launch_context()
-        return True
+            try:
+                self._compile(values)
+            except AttributeError:  # another release, without these interfaces
+                self._public = True
+        return not self._public
+
+    def _compile(self, values: list[Any]) -> None:
+        primal = self._kernel._primal
+        program = self._program = ti.lang.impl.get_runtime().prog
+        primal.raise_on_templated_floats = False  # quadrants reads it, the public call sets it
+        variant = primal.ensure_compiled(*values, *[0] * (len(self._arguments) - len(values)))
+        variants = primal.materialized_kernels if _QUADRANTS else primal.compiled_kernels
+        self._launchable = variants[variant]
+        compiled = program.compile_kernel(program.config(), program.get_device_caps(), self._launchable)
+        compiled = compiled.compiled_kernel_data if _QUADRANTS else compiled
+        self._context = self._launchable.make_launch_context()
+        self._compiled = compiled
 
 
 def kernel(function: Callable[..., None]) -> Kernel:

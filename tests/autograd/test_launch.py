@@ -77,6 +77,24 @@ def test_a_kernel_reads_and_writes_numpy_arrays_in_place() -> None:
 
 
 @pytest.mark.gpu
+def test_without_the_private_interfaces_launches_take_the_public_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compile_as_another_release(self: Kernel, values: list[Any]) -> None:
+        raise AttributeError("no such interface")
+
+    monkeypatch.setattr(Kernel, "_compile", compile_as_another_release)
+
+    @no_type_check
+    @kernel
+    def double(x: ti.types.ndarray(dtype=real, ndim=1), count: ti.i32, y: ti.types.ndarray(dtype=real, ndim=1)):
+        for i in range(count):
+            y[i] = 2 * x[i]
+
+    x, y, z = np.arange(3, dtype=dtype), np.zeros(3, dtype), np.zeros(3, dtype)
+    double(x, 3, y)
+    double.bind(x, 3, z)()
+    np.testing.assert_array_equal([y, z], [2 * x, 2 * x])
+
+
 def test_elements_may_be_vectors() -> None:
     length = zeros(2)
     lengths(np.array([[3.0, 4.0], [6.0, 8.0]], dtype), length)
