@@ -89,19 +89,9 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def forward(
-        x: vectors,
-        v: vectors,
-        k: reals,
-        c: reals,
-        L: reals,
-        ends: pairs,
-        start: ints,
-        incidence: ints,
-        n: ti.i32,
-        S: ti.i32,
-        held: vectors,
-        force: vectors,
-    ):
+        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32,
+        S: ti.i32, held: vectors, force: vectors,
+    ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for s in range(S):
             a, b = ends[s][0], ends[s][1]
@@ -115,25 +105,10 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def adjoint(
-        x: vectors,
-        v: vectors,
-        k: reals,
-        c: reals,
-        L: reals,
-        ends: pairs,
-        start: ints,
-        incidence: ints,
-        n: ti.i32,
-        S: ti.i32,
-        adj_force: vectors,
-        held_d: vectors,
-        held_u: vectors,
-        adj_x: vectors,
-        adj_v: vectors,
-        adj_k: reals,
-        adj_c: reals,
-        adj_L: reals,
-    ):
+        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32,
+        S: ti.i32, adj_force: vectors, held_d: vectors, held_u: vectors, adj_x: vectors, adj_v: vectors,
+        adj_k: reals, adj_c: reals, adj_L: reals,
+    ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for s in range(S):
             a, b = ends[s][0], ends[s][1]
@@ -155,24 +130,9 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def tangent(
-        x: vectors,
-        v: vectors,
-        k: reals,
-        c: reals,
-        L: reals,
-        dx: vectors,
-        dv: vectors,
-        dk: reals,
-        dc: reals,
-        dL: reals,
-        ends: pairs,
-        start: ints,
-        incidence: ints,
-        n: ti.i32,
-        S: ti.i32,
-        held: vectors,
-        dforce: vectors,
-    ):
+        x: vectors, v: vectors, k: reals, c: reals, L: reals, dx: vectors, dv: vectors, dk: reals, dc: reals,
+        dL: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32, held: vectors, dforce: vectors,
+    ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for s in range(S):
             a, b = ends[s][0], ends[s][1]
