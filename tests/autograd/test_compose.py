@@ -1,0 +1,525 @@
+"""Functions put together: nested, checkpointed and combined graphs give the same values and gradients."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import (
+    Context,
+    Function,
+    GraphError,
+    InputError,
+    Tensor,
+    enable_grad,
+    grad,
+    no_grad,
+    ops,
+    runtime,
+    tensor,
+)
+from simphys.autograd.compose import checkpoint, combine, compare, compose, pipe
+from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.graph import ancestors
+
+pytestmark = pytest.mark.gpu
+
+DOUBLE = runtime.real_dtype() == np.float64
+TOLERANCE = 1e-12 if DOUBLE else 1e-5
+ITEM = np.dtype(runtime.real_dtype()).itemsize
+SAVE: list[Any] = ["inputs", "all"]
+
+
+def leaf(*values: float) -> Tensor:
+    return tensor(values[0] if len(values) == 1 else values, requires_grad=True)
+
+
+def graph(*outputs: Tensor) -> list[Any]:
+    """The graph as text: each node's name, results and where its inputs come from."""
+    nodes = ancestors(outputs)
+    number = {node.sequence: i for i, node in enumerate(nodes)}
+    return [
+        (node.name(), node.outputs, [(None if up is None else number[up.sequence], i) for up, i in node.next_functions])
+        for node in nodes
+    ]
+
+
+def gradients(output: Tensor, inputs: list[Tensor]) -> list[float]:
+    """Of a scalar; all inputs have one."""
+    found = grad(output, inputs, retain_graph=True)
+    return [float(g) for g in found if g is not None]
+
+
+def count(output: Tensor) -> int:
+    """Nodes besides leaves."""
+    return sum(node.name() != "AccumulateGrad" for node in ancestors([output]))
+
+
+def turn(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    return x * ops.cos(y), x * ops.sin(y)
+
+
+def shear(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    return x + y * y, y
+
+
+def product(x: Tensor, y: Tensor) -> Tensor:
+    return x * y
+
+
+def nested(x: Tensor, y: Tensor) -> Tensor:
+    return product(*shear(*turn(x, y)))
+
+
+def wave(x: Tensor) -> Tensor:
+    for _ in range(16):
+        x = ops.sin(x) * 1.5
+    return x
+
+
+class TestPipeAndCompose:
+    def test_pipe_makes_the_graph_of_the_nested_call(self) -> None:
+        x = leaf(0.3, 0.7)
+        assert graph(pipe(x, ops.sin, ops.exp, ops.sum)) == graph(ops.sum(ops.exp(ops.sin(x))))
+
+    def test_compose_makes_the_graph_of_the_nested_call(self) -> None:
+        x = leaf(0.3, 0.7)
+        assert graph(compose(ops.sum, ops.exp, ops.sin)(x)) == graph(ops.sum(ops.exp(ops.sin(x))))
+
+    def test_a_tuple_of_results_becomes_the_next_arguments(self) -> None:
+        x, y = leaf(0.3), leaf(0.7)
+        expected = graph(nested(x, y))
+        assert graph(pipe((x, y), turn, shear, product)) == expected
+        assert graph(compose(product, shear, turn)(x, y)) == expected
+
+    def test_the_values_are_the_nested_calls(self) -> None:
+        x = leaf(0.3, 0.7)
+        assert pipe(x, ops.sin, ops.exp).data.tolist() == ops.exp(ops.sin(x)).data.tolist()
+
+    def test_nothing_to_compose_is_refused(self) -> None:
+        with pytest.raises(InputError, match="one function or more"):
+            compose()
+
+
+@pytest.mark.parametrize("save", SAVE)
+class TestCombine:
+    def test_one_node_gives_the_nested_values_and_gradients(self, save: Any) -> None:
+        report = compare(nested, combine(turn, shear, product, save=save), [leaf(0.3, -1.2), leaf(0.7, 0.2)])
+        assert (report.nested.nodes, report.combined.nodes) == (count(nested(leaf(1.0), leaf(1.0))), 1)
+
+    def test_the_node_tells_what_it_combines(self, save: Any) -> None:
+        y = combine(ops.sin, Square.apply, save=save)(leaf(0.3))
+        assert y.grad_fn is not None
+        assert y.grad_fn.name() == "Combine(sin, Square)Backward"
+
+    def test_several_results(self, save: Any) -> None:
+        x, y = leaf(0.3), leaf(0.7)
+        one = combine(turn, shear, save=save)(x, y)
+        many = shear(*turn(x, y))
+        assert type(one) is tuple
+        for a, b in zip(one, many, strict=True):
+            assert gradients(a, [x, y]) == pytest.approx(gradients(b, [x, y]), rel=TOLERANCE)
+
+    def test_the_gradient_agrees_with_finite_differences(self, save: Any) -> None:
+        if DOUBLE:
+            gradcheck(combine(turn, shear, product, save=save), [leaf(0.3, -1.2), leaf(0.7, 0.2)])
+
+    def test_a_combined_function_is_combined_again(self, save: Any) -> None:
+        inner = combine(ops.sin, ops.exp, save=save)
+        report = compare(
+            lambda x: ops.sum(ops.exp(ops.sin(x))), combine(inner, ops.sum, save=save), [leaf(0.1, 0.2, 0.3)]
+        )
+        assert report.combined.nodes == 1
+
+    def test_an_input_without_gradient_gets_none(self, save: Any) -> None:
+        x, c = leaf(0.3), tensor(2.0)
+        y = combine(product, ops.sin, save=save)(x, c)
+        y.backward()
+        assert c.grad is None
+        assert x.grad is not None and x.grad.item() == pytest.approx(2 * np.cos(0.6), rel=TOLERANCE)
+
+    def test_a_captured_tensor_is_refused(self, save: Any) -> None:
+        x, w = leaf(0.3), leaf(2.0)
+        with pytest.raises(GraphError, match="Pass all such tensors as inputs"):
+            combine(lambda x: x * w, save=save)(x).backward()
+
+    def test_a_captured_intermediate_is_refused(self, save: Any) -> None:
+        x = leaf(0.3)
+        h = ops.sin(x)
+        with pytest.raises(GraphError, match="Pass all such tensors as inputs"):
+            combine(lambda x: x * h, save=save)(x).backward()
+
+    def test_a_captured_tensor_is_refused_when_no_input_needs_a_gradient(self, save: Any) -> None:
+        w = leaf(2.0)
+        with pytest.raises(GraphError, match="Pass all such tensors as inputs"):
+            combine(lambda x: x * w, save=save)(tensor(0.3))
+
+    def test_a_captured_constant_stays_a_constant(self, save: Any) -> None:
+        constant = tensor(2.0)
+        y = combine(lambda x: (x * constant, constant), save=save)(leaf(0.3))
+        assert y[0].requires_grad
+        assert not constant.requires_grad
+
+    def test_a_second_backward_raises(self, save: Any) -> None:
+        y = combine(ops.sin, ops.exp, save=save)(leaf(0.3))
+        y.backward()
+        with pytest.raises(GraphError, match="freed by an earlier backward"):
+            y.backward()
+
+    def test_retain_graph_allows_a_second_backward(self, save: Any) -> None:
+        x = leaf(0.3)
+        y = combine(ops.sin, ops.exp, save=save)(x)
+        y.backward(retain_graph=True)
+        y.backward()
+        assert x.grad is not None
+        assert x.grad.item() == pytest.approx(2 * np.cos(0.3) * np.exp(np.sin(0.3)), rel=TOLERANCE)
+
+    def test_a_changed_input_raises(self, save: Any) -> None:
+        x = leaf(0.3)
+        y = combine(ops.sin, ops.exp, save=save)(x)
+        with x.writable() as values:
+            values[...] = 0.4
+        with pytest.raises(GraphError, match=r"saved tensor 0 .* was changed after forward"):
+            y.backward()
+
+    def test_without_recording_there_is_no_node(self, save: Any) -> None:
+        with no_grad():
+            assert combine(ops.sin, ops.exp, save=save)(leaf(0.3)).grad_fn is None
+        assert combine(ops.sin, ops.exp, save=save)(tensor(0.3)).grad_fn is None
+
+    def test_memory_is_free_without_a_garbage_collection(self, save: Any) -> None:
+        x = leaf(*np.linspace(0.0, 1.0, 8))
+        h = x * 2.0
+        memory = weakref.ref(h.data)
+        gc.disable()
+        try:
+            y = combine(ops.sin, ops.exp, ops.sum, save=save)(h)
+            del h
+            assert memory() is not None
+            y.backward()
+            assert memory() is None
+        finally:
+            gc.enable()
+
+    def test_what_fn_returns_is_checked(self, save: Any) -> None:
+        with pytest.raises(InputError, match="a Tensor or a plain tuple of Tensors is returned"):
+            combine(lambda x: [x], save=save)(leaf(0.3))
+
+    def test_a_result_that_is_an_input(self, save: Any) -> None:
+        x, y = leaf(0.3), leaf(0.7)
+        a, b = combine(lambda x, y: (y, x * y), save=save)(x, y)
+        assert gradients(a + b, [x, y]) == pytest.approx([0.7, 1.3], rel=TOLERANCE)
+        assert y.is_leaf and not np.shares_memory(a.data, y.data)
+
+    def test_one_result_twice(self, save: Any) -> None:
+        def twice(x: Tensor) -> tuple[Tensor, Tensor]:
+            y = ops.sin(x)
+            return y, y
+
+        x = leaf(0.3)
+        assert gradients(product(*combine(twice, save=save)(x)), [x]) == pytest.approx([np.sin(0.6)], rel=TOLERANCE)
+
+    def test_a_changed_captured_constant_raises(self, save: Any) -> None:
+        factor = tensor(2.0)
+        y = combine(lambda x: x * factor, save=save)(leaf(0.3))
+        with factor.writable() as values:
+            values[...] = 3.0
+        with pytest.raises(GraphError, match=r"changed after forward|gave other results"):
+            y.backward()
+
+    def test_gradients_inside_the_function(self, save: Any) -> None:
+        def slope(x: Tensor) -> Tensor:
+            with enable_grad():
+                (found,) = grad(ops.sin(x), x)
+            assert found is not None
+            return x * found
+
+        x = leaf(0.3)
+        y = combine(slope, save=save)(x)
+        assert gradients(y, [x]) == pytest.approx([np.cos(0.3)], rel=TOLERANCE)
+        with no_grad():
+            assert combine(slope, save=save)(x).item() == y.item()
+
+
+def test_combine_refuses_an_unknown_way_to_save() -> None:
+    save: Any = "some"
+    with pytest.raises(InputError, match="save="):
+        combine(ops.sin, save=save)
+
+
+def test_a_constant_result_of_a_kept_graph_needs_no_gradient() -> None:
+    y, c = combine(lambda x: (ops.sin(x), x.detach() * 2.0), save="all")(leaf(0.3))
+    assert (y.requires_grad, c.requires_grad) == (True, False)
+
+
+class TestCheckpoint:
+    def test_one_node_with_the_nested_gradients(self) -> None:
+        report = compare(nested, lambda x, y: checkpoint(nested, x, y), [leaf(0.3, -1.2), leaf(0.7, 0.2)])
+        assert report.combined.nodes == 1
+
+    def test_inputs_that_are_no_tensors(self) -> None:
+        x = leaf(0.5)
+        y = checkpoint(lambda x, power, options: x**power * options["factor"], x, 3, {"factor": 2.0})
+        y.backward()
+        assert x.grad is not None and x.grad.item() == pytest.approx(1.5, rel=TOLERANCE)
+
+    def test_an_array_is_copied(self) -> None:
+        x, factor = leaf(0.5), np.array(3.0)
+        y = checkpoint(lambda x, factor: x * factor, x, factor)
+        factor[...] = 7.0
+        y.backward()
+        assert x.grad is not None and x.grad.item() == 3.0
+
+    def test_a_result_that_the_loss_ignores(self) -> None:
+        x, y = leaf(0.3), leaf(0.7)
+        a, _ = checkpoint(turn, x, y)
+        a.backward()
+        assert x.grad is not None and x.grad.item() == pytest.approx(np.cos(0.7), rel=TOLERANCE)
+
+    def test_a_result_that_depends_on_no_input(self) -> None:
+        x = leaf(0.3)
+        y, c = checkpoint(lambda x: (ops.sin(x), x.detach() * 2.0), x)
+        assert gradients(y * c, [x]) == pytest.approx([0.6 * np.cos(0.3)], rel=TOLERANCE)
+
+    def test_an_input_that_the_result_ignores(self) -> None:
+        x, y = leaf(0.3), leaf(0.7)
+        checkpoint(lambda x, y: ops.sin(x), x, y).backward()
+        assert x.grad is not None
+        assert y.grad is None
+
+    def test_one_tensor_as_two_inputs(self) -> None:
+        x = leaf(0.3)
+        checkpoint(product, x, x).backward()
+        assert x.grad is not None and x.grad.item() == pytest.approx(0.6, rel=TOLERANCE)
+
+    def test_a_long_chain_keeps_the_inputs_of_its_segments(self) -> None:
+        size, segments = 500, 12
+        x = tensor(np.linspace(0.1, 1.0, size), requires_grad=True)
+        report = compare(compose(*[wave] * segments), lambda x: pipe(x, *[replayed] * segments), [x])
+        assert report.combined.nodes == segments
+        assert size * ITEM * segments <= report.combined.bytes_saved < 1.01 * size * ITEM * segments
+        assert report.nested.bytes_saved > 15 * report.combined.bytes_saved
+
+    def test_a_checkpoint_of_checkpoints(self) -> None:
+        outer = combine(replayed, replayed, replayed)
+        report = compare(compose(wave, wave, wave), lambda x: checkpoint(pipe, x, outer, replayed_once), [leaf(0.3, 1)])
+        assert report.combined.nodes == 1
+        assert report.combined.bytes_saved < 100
+
+    def test_a_checkpoint_may_not_capture_what_its_surroundings_computed(self) -> None:
+        def outer(x: Tensor) -> Any:
+            y = ops.sin(x)
+            return checkpoint(lambda z: z * y, x)
+
+        with pytest.raises(GraphError, match="Pass all such tensors as inputs"):
+            checkpoint(outer, leaf(0.3)).backward()
+
+    def test_the_variable_of_a_loop_is_not_replayed_with_its_last_value(self) -> None:
+        x = leaf(0.3)
+        for factor in (2.0, 3.0):
+            x = checkpoint(lambda x: x * factor, x)  # noqa: B023 - the mistake that is to be noticed
+        with pytest.raises(GraphError, match="gave other results when it ran again"):
+            x.backward()
+
+    def test_results_of_another_shape_are_noticed(self) -> None:
+        lengths = iter([1, 2])
+        y = checkpoint(lambda x: ops.broadcast_to(x, (next(lengths),)), leaf(0.0))
+        with pytest.raises(GraphError, match="gave other results when it ran again"):
+            y.backward([1.0])
+
+    def test_nan_results_are_the_same_again(self) -> None:
+        x = leaf(np.nan, 1.0)
+        ops.sum(checkpoint(ops.sin, x)).backward()
+        assert x.grad is not None and x.grad.data[1] == pytest.approx(np.cos(1.0), rel=TOLERANCE)
+
+    def test_fn_that_writes_to_its_input_is_noticed(self) -> None:
+        def careless(x: Tensor) -> Tensor:
+            with x.writable() as values:
+                values[...] = 1.0
+            return x * 2.0
+
+        with pytest.raises(GraphError, match="was changed after forward"):
+            checkpoint(careless, leaf(0.3)).backward()
+
+    def test_integer_results_and_inputs_carry_no_gradient(self) -> None:
+        x, index = leaf(0.3, 0.7), tensor([1, 0])
+        y, i = checkpoint(lambda x, index: (x * 2.0, index), x, index)
+        y.backward([1.0, 1.0])
+        assert not i.requires_grad
+        assert x.grad is not None and x.grad.data.tolist() == [2.0, 2.0]
+
+
+def replayed(x: Tensor) -> Any:
+    return checkpoint(wave, x)
+
+
+def replayed_once(x: Tensor) -> Tensor:
+    return x
+
+
+class TestCompare:
+    def test_a_wrong_gradient_is_loud(self) -> None:
+        with pytest.raises(AssertionError, match="the gradient of input 0 differs"):
+            compare(lambda x: x * x, WrongSquare.apply, [leaf(0.3)])
+
+    def test_a_wrong_value_is_loud(self) -> None:
+        with pytest.raises(AssertionError, match="output 0 differs"):
+            compare(lambda x: x * x, lambda x: x * x + 1.0, [leaf(0.3)])
+
+    def test_another_shape_is_loud(self) -> None:
+        with pytest.raises(AssertionError, match="nested gives outputs"):
+            compare(lambda x: x, ops.sum, [leaf(0.3, 0.7)])
+
+    def test_nan_against_a_number_is_loud(self) -> None:
+        with pytest.raises(AssertionError, match="output 0 differs"):
+            compare(lambda x: x, lambda x: x * np.nan, [leaf(0.3)])
+
+    def test_it_needs_an_input_with_a_gradient(self) -> None:
+        with pytest.raises(InputError, match="requires a gradient"):
+            compare(ops.sin, ops.sin, [tensor(0.3)])
+
+    def test_kept_graphs_are_counted_as_nested_ones(self) -> None:
+        x = tensor(np.linspace(0, 1, 100), requires_grad=True)
+        report = compare(wave, combine(wave, save="all"), [x])
+        assert report.combined.nodes == 1
+        assert report.nested.bytes_saved >= 16 * 100 * ITEM
+        assert 0 <= report.combined.bytes_saved - report.nested.bytes_saved <= 100 * ITEM  # and the output
+
+    def test_a_leaf_that_no_node_saves_is_not_counted(self) -> None:
+        assert compare(lambda x: x + 1.0, lambda x: 1.0 + x, leaf(0.3, 0.7)).nested.bytes_saved == 0
+
+    def test_one_memory_is_counted_once(self) -> None:
+        x = tensor(np.ones(100), requires_grad=True)
+        assert compare(lambda x: x * x + ops.sin(x), checkpointed_sum, [x]).nested.bytes_saved == 100 * ITEM
+
+    def test_the_report_is_readable(self) -> None:
+        text = str(compare(nested, combine(nested), [leaf(0.3), leaf(0.7)]))
+        assert "nested:   nodes 7" in text
+        assert "combined: nodes 1" in text
+        assert "us" in text and "bytes saved" in text
+
+
+def checkpointed_sum(x: Tensor) -> Any:
+    return checkpoint(lambda x: x * x + ops.sin(x), x)
+
+
+# --- worked examples: the same function combined, nested and hybrid
+
+
+class Square(Function):
+    """x^2"""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor) -> Any:
+        ctx.save_for_backward(x)
+        return np.square(x.data)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * x.data * adj.data
+
+
+class WrongSquare(Square):
+    """x^2 with a wrong factor in its adjoint."""
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return x.data * adj.data
+
+
+class SumCombined(Function):
+    """x^2 + sin y in one Function."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, y: Tensor) -> Any:
+        ctx.save_for_backward(x, y)
+        return x.data**2 + np.sin(y.data)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> Any:
+        x, y = ctx.saved_tensors
+        return adj.data * 2 * x.data, adj.data * np.cos(y.data)
+
+
+class ProductCombined(Function):
+    """x^2 sin y in one Function."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, y: Tensor) -> Any:
+        ctx.save_for_backward(x, y)
+        return x.data**2 * np.sin(y.data)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> Any:
+        x, y = ctx.saved_tensors
+        return adj.data * 2 * x.data * np.sin(y.data), adj.data * x.data**2 * np.cos(y.data)
+
+
+def sum_nested(x: Tensor, y: Tensor) -> Tensor:
+    return x**2 + ops.sin(y)
+
+
+def product_nested(x: Tensor, y: Tensor) -> Tensor:
+    return x**2 * ops.sin(y)
+
+
+class Hybrid(Function):
+    """A Function that applies other Functions and uses their backward."""
+
+    @staticmethod
+    def of(nested: Callable[..., Tensor], x: Tensor, y: Tensor) -> Any:
+        return Hybrid.apply(nested, x, y)
+
+    @staticmethod
+    def forward(ctx: Context, nested: Callable[..., Tensor], x: Tensor, y: Tensor) -> Any:
+        leaves = x.detach().requires_grad_(), y.detach().requires_grad_()
+        with enable_grad():
+            result = nested(*leaves)
+        ctx.save_for_backward(*leaves, result)
+        return result.data.copy()
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> Any:
+        *leaves, result = ctx.saved_tensors
+        return None, *grad(result, leaves, [adj], retain_graph=True)
+
+
+@pytest.mark.parametrize(
+    ("nested", "combined", "by_x", "by_y"),
+    [
+        (sum_nested, SumCombined.apply, 3.0, np.cos(0.5)),
+        (product_nested, ProductCombined.apply, 3.0 * np.sin(0.5), 2.25 * np.cos(0.5)),
+    ],
+    ids=["x^2 + sin y", "x^2 sin y"],
+)
+def test_combined_nested_and_hybrid_agree(nested: Any, combined: Any, by_x: float, by_y: float) -> None:
+    def hybrid(x: Tensor, y: Tensor) -> Any:
+        return Hybrid.of(nested, x, y)
+
+    for one in (combined, hybrid, combine(nested), combine(nested, save="all")):
+        report = compare(nested, one, [leaf(1.5, -0.3), leaf(0.5, 2.0)])
+        assert (report.nested.nodes, report.combined.nodes) == (3, 1)
+        x, y = leaf(1.5), leaf(0.5)
+        one(x, y).backward()
+        assert x.grad is not None and x.grad.item() == pytest.approx(by_x, rel=TOLERANCE)
+        assert y.grad is not None and y.grad.item() == pytest.approx(by_y, rel=TOLERANCE)
+
+
+def loss(x1: Tensor, x2: Tensor, w1: Tensor, w2: Tensor, w3: Tensor) -> Tensor:
+    """L = 1 - x5 of a network of two layers, in which w1 is used twice."""
+    x3, x4 = w1 * x1, w1 * x2
+    x5 = w2 * x3 + w3 * x4
+    return 1.0 - x5
+
+
+@pytest.mark.parametrize("way", [loss, combine(loss), combine(loss, save="all")], ids=["nested", "inputs", "all"])
+def test_a_weight_that_is_used_twice_gets_both_parts(way: Any) -> None:
+    inputs = [leaf(value) for value in (1.0, 2.0, 1.0, 2.0, 3.0)]
+    assert gradients(way(*inputs), inputs) == [-2.0, -3.0, -8.0, -1.0, -2.0]
