@@ -1,15 +1,12 @@
 """Putting functions together: `pipe` and `compose` nest them, `checkpoint` and `combine` make one node of them.
 
-`compare` tells what the one costs against the other. In all of them a plain tuple of results becomes the arguments of
-the next function, as in `g(*f(x))`; anything else is passed on as it is.
+`compare.compare` tells what the one costs against the other. In all of them a plain tuple of results becomes the
+arguments of the next function, as in `g(*f(x))`; anything else is passed on as it is.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from statistics import median
 from typing import Any, Literal
 
 import numpy as np
@@ -90,11 +87,11 @@ class Checkpoint(Function):
 
     @staticmethod
     def forward(ctx: Context, fn: Step, *inputs: Any) -> Any:
-        arguments = _leaves(inputs)
+        arguments = detached(inputs)
         saved: list[Any] = [*arguments, fn]
         ctx.save_for_backward(*saved)  # before the run: it must not write to its inputs
         result = fn(*arguments)
-        outputs = _outputs(fn, result)
+        outputs = outputs_of(fn, result)
         ctx.set_materialize_grads(False)
         ctx.sums = _sums(outputs) if any(ctx.needs_input_grad) else None
         return _results(result, outputs)
@@ -102,9 +99,9 @@ class Checkpoint(Function):
     @staticmethod
     def backward(ctx: Context, *adj_outputs: Tensor | None) -> tuple[Tensor | None, ...]:
         *saved, fn = ctx.saved_tensors
-        arguments = _leaves(saved)
+        arguments = detached(saved)
         with enable_grad():
-            outputs = _outputs(fn, fn(*arguments))
+            outputs = outputs_of(fn, fn(*arguments))
         _refuse_captured(fn, outputs, arguments)
         same = tuple([(y.shape, y.dtype) for y in outputs]) == ctx.outputs
         if not same or not _agree(ctx.sums, _sums(outputs), outputs):
@@ -112,7 +109,7 @@ class Checkpoint(Function):
                 f"{ctx.name()}: {_name(fn)} gave other results when it ran again for backward. Let it depend on its "
                 "inputs alone: pass what changes (also the variable of a loop) as an input, and draw no random numbers."
             )
-        return None, *_pull(outputs, arguments, adj_outputs)
+        return None, *pull_back(outputs, arguments, adj_outputs)
 
 
 class Keep(Function):
@@ -120,11 +117,11 @@ class Keep(Function):
 
     @staticmethod
     def forward(ctx: Context, fn: Step, *inputs: Any) -> Any:
-        arguments = _leaves(inputs)
+        arguments = detached(inputs)
         recorded = any(ctx.needs_input_grad)
         with enable_grad() if recorded else no_grad():
             result = fn(*arguments)
-        outputs = _outputs(fn, result)
+        outputs = outputs_of(fn, result)
         if recorded:
             _refuse_captured(fn, outputs, arguments)
         ctx.save_for_backward(*arguments, *outputs)  # the outputs hold the inner graph, which free() thus drops
@@ -138,18 +135,18 @@ class Keep(Function):
     def backward(ctx: Context, *adj_outputs: Tensor | None) -> tuple[Tensor | None, ...]:
         saved = ctx.saved_tensors
         count = len(ctx.edges) - 1
-        return None, *_pull(saved[count:], saved[:count], adj_outputs)
+        return None, *pull_back(saved[count:], saved[:count], adj_outputs)
 
 
 def _apply(node: type[Function], fn: Step, inputs: tuple[Any, ...]) -> Any:
     if is_grad_enabled() and not any([isinstance(x, Tensor) and x.requires_grad for x in inputs]):
         result = fn(*inputs)  # no node is made, so nothing later would notice a captured Tensor
-        _refuse_captured(fn, _outputs(fn, result), inputs)
+        _refuse_captured(fn, outputs_of(fn, result), inputs)
         return result
     return node.apply(fn, *inputs)
 
 
-def _leaves(inputs: Sequence[Any]) -> list[Any]:
+def detached(inputs: Sequence[Any]) -> list[Any]:
     """What fn gets: leaves over the memory and version of Tensors, copies of arrays, all else as it is."""
     return [
         x.detach().requires_grad_(x.requires_grad)
@@ -163,7 +160,7 @@ def _tuple(result: Any) -> tuple[Any, ...]:
     return result if type(result) is tuple else (result,)
 
 
-def _outputs(fn: Step, result: Any) -> tuple[Tensor, ...]:
+def outputs_of(fn: Step, result: Any) -> tuple[Tensor, ...]:
     outputs = _tuple(result)
     if not outputs or not all([isinstance(y, Tensor) for y in outputs]):
         remedy = "Return its Tensors as a plain tuple."
@@ -191,7 +188,7 @@ def _refuse_captured(fn: Step, outputs: tuple[Tensor, ...], arguments: Sequence[
         node.variable = None  # only backward() into leaves reads it, and the leaf would hold itself alive by it
 
 
-def _pull(outputs: Sequence[Tensor], arguments: Sequence[Any], adjoints: Sequence[Tensor | None]) -> Adjoints:
+def pull_back(outputs: Sequence[Tensor], arguments: Sequence[Any], adjoints: Sequence[Tensor | None]) -> Adjoints:
     """The adjoint of each argument through the recorded outputs, None where there is none."""
     wanted = [x for x in arguments if isinstance(x, Tensor) and x.requires_grad]
     pairs = [(y, adj) for y, adj in zip(outputs, adjoints, strict=True) if adj is not None and y.requires_grad]
@@ -209,7 +206,7 @@ def _sums(outputs: Sequence[Tensor]) -> Array:
 
 
 def _agree(first: Array, second: Array, outputs: Sequence[Tensor]) -> bool:
-    eps = np.array([[_eps(y.dtype)] for y in outputs])
+    eps = np.array([[eps_of(y.dtype)] for y in outputs])
     with np.errstate(all="ignore"):
         near = abs(first - second) <= np.sqrt(eps) * first[:, 1:]
     return bool(np.all(near | (first == second) | (np.isnan(first) & np.isnan(second))))
@@ -217,131 +214,7 @@ def _agree(first: Array, second: Array, outputs: Sequence[Tensor]) -> bool:
 
 # --- what the one costs against the other
 
-_REPEATS = 5
-_ROUNDINGS = 4096  # [eps of the dtype]: sums of some thousand terms may be taken in another order
 
-
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    """What a graph costs: its nodes (leaves aside), the distinct memory that they keep, and median times."""
-
-    nodes: int
-    bytes_saved: int
-    """[B], with inner graphs, and with inputs where nodes keep them."""
-    forward: float
-    """[s], with recording."""
-    backward: float
-    """[s]"""
-
-    def __str__(self) -> str:
-        times = f"forward {1e6 * self.forward:.1f} us, backward {1e6 * self.backward:.1f} us"
-        return f"nodes {self.nodes}, bytes saved {self.bytes_saved}, {times}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompareReport:
-    """The costs of two ways to compute the same, and how far the results differ."""
-
-    nested: Cost
-    combined: Cost
-    value_differences: tuple[float, ...]
-    """Largest difference of each output, relative to its largest magnitude."""
-    gradient_differences: dict[int, float]
-    """The same of the gradient of each input that requires one, by its number."""
-
-    def __str__(self) -> str:
-        gradients = ", ".join([f"input {i}: {difference:.1e}" for i, difference in self.gradient_differences.items()])
-        return (
-            f"nested:   {self.nested}\ncombined: {self.combined}\nlargest relative difference of values: "
-            f"{max(self.value_differences):.1e}; of gradients: {gradients}"
-        )
-
-
-def compare(nested: Step, combined: Step, inputs: Tensor | Sequence[Any]) -> CompareReport:
-    """Run both on `inputs` and report what each costs; gradients are of a fixed random combination of the outputs.
-
-    Errors: AssertionError when shapes or dtypes differ or, with the report, when values or gradients do, by more than
-    4096 roundings of their dtype relative to the largest magnitude; InputError when no input requires a gradient.
-    """
-    inputs = (inputs,) if isinstance(inputs, Tensor) else inputs
-    if not any([isinstance(x, Tensor) and x.requires_grad for x in inputs]):
-        raise InputError("compare", "an input requires a gradient", "none", "Set requires_grad=True on one.")
-    cost, values, gradients = _measure(nested, inputs)
-    other_cost, other_values, other_gradients = _measure(combined, inputs)
-    kinds, other_kinds = ([f"{y.dtype} {y.shape}" for y in ys] for ys in (values, other_values))
-    if kinds != other_kinds:
-        raise AssertionError(f"compare: nested gives outputs {kinds}, combined {other_kinds}")
-    report = CompareReport(
-        nested=cost,
-        combined=other_cost,
-        value_differences=tuple(map(_difference, values, other_values)),
-        gradient_differences={i: _difference(g, other_gradients[i]) for i, g in gradients.items()},
-    )
-    found = [(f"output {i}", y, report.value_differences[i]) for i, y in enumerate(values)]
-    found += [(f"the gradient of input {i}", g, report.gradient_differences[i]) for i, g in gradients.items()]
-    for name, array, difference in found:
-        if difference > _ROUNDINGS * _eps(array.dtype):
-            raise AssertionError(f"compare: {name} differs by {difference:.1e}, relatively\n{report}")
-    return report
-
-
-def _eps(dtype: np.dtype[Any]) -> float:
+def eps_of(dtype: np.dtype[Any]) -> float:
+    """The rounding unit of a dtype, 0 of integers."""
     return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
-
-
-def _measure(fn: Step, inputs: Sequence[Any]) -> tuple[Cost, list[Array], dict[int, Array]]:
-    """Cost, values, and gradients by the inputs' numbers."""
-    forward, backward = [], []
-    for _ in range(_REPEATS):
-        arguments = _leaves(inputs)
-        with enable_grad():
-            start = time.perf_counter()
-            outputs = _outputs(fn, fn(*arguments))
-            forward.append(time.perf_counter() - start)
-        random = np.random.default_rng(0)
-        seeds = [Tensor(np.asarray(random.standard_normal(y.shape), y.dtype)) for y in outputs]
-        nodes = sum(node.function is not AccumulateGrad for node in ancestors(outputs))
-        bytes_saved = _bytes_saved(outputs)
-        start = time.perf_counter()
-        adjoints = _pull(outputs, arguments, seeds)
-        backward.append(time.perf_counter() - start)
-    cost = Cost(nodes=nodes, bytes_saved=bytes_saved, forward=median(forward), backward=median(backward))
-    gradients = {
-        i: np.zeros(x.shape, x.dtype) if adjoint is None else adjoint.data
-        for i, (x, adjoint) in enumerate(zip(inputs, adjoints, strict=True))
-        if isinstance(x, Tensor) and x.requires_grad
-    }
-    return cost, [y.data for y in outputs], gradients
-
-
-def _bytes_saved(outputs: Sequence[Tensor]) -> int:
-    """Distinct memory [B] that the nodes behind the outputs keep, those of inner graphs included."""
-    memory: dict[int, Array] = {}
-    seen: dict[int, Context] = {}
-    waiting = [y.grad_fn for y in outputs]
-    while waiting:
-        node = waiting.pop()
-        if node is None or id(node) in seen or node.function is AccumulateGrad:
-            continue
-        seen[id(node)] = node
-        waiting.extend([edge[0] for edge in node.edges if edge is not None])
-        for attribute in vars(node).values():
-            for value in attribute if isinstance(attribute, tuple | list) else (attribute,):
-                if isinstance(value, Tensor):
-                    waiting.append(value.grad_fn)
-                    value = value.data
-                if isinstance(value, np.ndarray):
-                    while isinstance(value.base, np.ndarray):
-                        value = value.base
-                    memory[id(value)] = value
-    return sum(array.nbytes for array in memory.values())
-
-
-def _difference(first: Array, second: Array) -> float:
-    """The largest difference relative to the largest magnitude; the same NaN or inf in both is none."""
-    with np.errstate(all="ignore"):
-        same = (first == second) | (np.isnan(first) & np.isnan(second))
-        finite = np.abs(np.array([first, second], "f8"))
-        scale = np.max(finite, initial=0.0, where=np.isfinite(finite))
-        gap = np.where(same, 0.0, np.abs(np.subtract(first, second, dtype="f8")) / scale)
-    return float(np.max(np.where(np.isnan(gap), np.inf, gap), initial=0.0))

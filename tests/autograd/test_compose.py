@@ -23,7 +23,8 @@ from simphys.autograd import (
     runtime,
     tensor,
 )
-from simphys.autograd.compose import checkpoint, combine, compare, compose, pipe
+from simphys.autograd.compare import compare
+from simphys.autograd.compose import checkpoint, combine, compose, pipe
 from simphys.autograd.gradcheck import gradcheck
 from simphys.autograd.graph import ancestors
 
