@@ -1,0 +1,134 @@
+"""One product of Jacobians in three orders: the same result, each with the multiplications and depth foretold."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from functools import reduce
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simphys.autograd import InputError, Tensor, grad, ops, tensor
+from simphys.autograd.chains import (
+    Order,
+    chain_vjp,
+    jacobians,
+    predicted_depth,
+    predicted_multiplications,
+    scan_vjp,
+)
+
+ORDERS: tuple[Order, ...] = get_args(Order)
+
+Array = np.ndarray
+
+
+def whole_numbers(sizes: list[int], m: int, seed: int) -> tuple[list[Array], Array]:
+    """Jacobians and an adjoint whose products are whole numbers below 2**53: exact in any order."""
+    random = np.random.default_rng(seed)
+    factors = [random.integers(-3, 4, (m, n, p)).astype(np.float64) for p, n in itertools.pairwise(sizes)]
+    return factors, random.integers(-3, 4, (m, sizes[-1])).astype(np.float64)
+
+
+def steps(count: int, n: int, m: int = 1, seed: int = 0) -> tuple[list[Array], Array]:
+    random = np.random.default_rng(seed)
+    factors = list(random.normal(size=(count, m, n, n)) / math.sqrt(n))
+    return factors, random.normal(size=(m, n))
+
+
+@given(st.lists(st.integers(1, 4), min_size=2, max_size=10), st.integers(0, 3), st.integers(0, 1000))
+def test_every_order_gives_the_same_product_at_the_foretold_cost(sizes: list[int], m: int, seed: int) -> None:
+    factors, adjoint = whole_numbers(sizes, m, seed)
+    product = reduce(lambda whole, factor: factor @ whole, factors)
+    expected = np.einsum("mi,mij->mj", adjoint, product)
+    for order in ORDERS:
+        found, cost = chain_vjp(factors, adjoint, order=order)
+        assert found.shape == (m, sizes[0])
+        np.testing.assert_array_equal(found, expected)
+        assert cost.multiplications == predicted_multiplications(sizes, order, m)
+        assert cost.depth == predicted_depth(len(factors), order)
+
+
+@given(st.integers(1, 20), st.integers(1, 3), st.integers(1, 3), st.integers(0, 1000))
+def test_the_scan_gives_the_adjoint_of_every_state(count: int, n: int, m: int, seed: int) -> None:
+    factors, adjoint = steps(count, n, m, seed)
+    expected = [adjoint]
+    for factor in reversed(factors):
+        expected.insert(0, np.einsum("mi,mij->mj", expected[0], factor))
+    report = scan_vjp(factors, adjoint)
+    np.testing.assert_allclose(report.adjoints, np.array(expected), rtol=1e-9, atol=1e-12)
+    assert report.costs["scan of all"].multiplications == m * ((count - 1) * n**3 + count * n**2)
+    assert report.costs["scan of all"].depth <= max(1, 2 * math.ceil(math.log2(count)))
+
+
+@pytest.mark.parametrize(
+    ("order", "multiplications", "depth"), [("reverse", 60, 3), ("forward", 108, 3), ("scan", 108, 3)]
+)
+def test_costs_of_three_steps_counted_by_hand(order: Order, multiplications: int, depth: int) -> None:
+    # n = 2, 3, 4, 3 and m = 2: reverse 2 (3 4 + 4 3 + 3 2); forward 2 (4 3 2 + 3 4 2 + 3 2), as the scan of three.
+    factors, adjoint = whole_numbers([2, 3, 4, 3], 2, 0)
+    cost = chain_vjp(factors, adjoint, order=order).cost
+    assert (cost.multiplications, cost.depth) == (multiplications, depth)
+
+
+def test_forward_order_wins_for_a_single_input() -> None:
+    sizes = [1, 8, 8, 2]
+    assert predicted_multiplications(sizes, "forward", 1) < predicted_multiplications(sizes, "reverse", 1)
+
+
+def test_the_scan_has_logarithmic_depth() -> None:
+    assert [predicted_depth(d, "scan") for d in (1, 2, 3, 4, 5, 1024, 1025)] == [1, 2, 3, 3, 4, 11, 12]
+
+
+def test_jacobians_of_functions_give_the_gradient_of_the_chain() -> None:
+    weight = tensor(np.arange(6.0).reshape(2, 3) / 7)
+    functions: list[Callable[[Tensor], Tensor]] = [ops.sin, lambda x: x @ weight, lambda x: x * x]
+    x = tensor(np.linspace(0.1, 1.0, 8).reshape(4, 2), requires_grad=True)
+    seed = np.linspace(-1.0, 1.0, 12).reshape(4, 3)
+    result = x
+    for function in functions:
+        result = function(result)
+    (expected,) = grad(result, x, [seed])
+    factors = jacobians(functions, x.data)
+    assert [factor.shape for factor in factors] == [(4, 2, 2), (4, 3, 2), (4, 3, 3)]
+    assert expected is not None
+    for order in ORDERS:
+        np.testing.assert_allclose(chain_vjp(factors, seed, order=order).adjoint, expected.data, rtol=1e-12)
+
+
+def test_the_report_answers_whether_the_backward_pass_can_be_parallelized() -> None:
+    report = scan_vjp(*steps(64, 2))
+    lines = str(report).splitlines()
+    assert lines[0] == "64 steps, state of 2, batch of 1"
+    assert lines[2].split() == ["reverse", "256", "64", "256"]
+    assert lines[3].split() == ["forward", "508", "64", "508"]
+    assert lines[4].split() == ["scan", "508", "7", "52"]
+    assert "11 products in a row instead of 64" in lines[6]
+    assert "times as fast as reverse" in lines[7]
+
+
+def test_a_large_state_makes_the_scan_useless() -> None:
+    assert "no faster than reverse" in str(scan_vjp(*steps(8, 16)))
+
+
+def test_wrong_shapes_and_orders_are_told() -> None:
+    factors, adjoint = steps(3, 2)
+    with pytest.raises(InputError, match="shapes"):
+        chain_vjp([factors[0], np.ones((1, 3, 2)), factors[2]], adjoint)
+    with pytest.raises(InputError, match="shapes"):
+        chain_vjp([np.ones((2, 2))], adjoint)
+    with pytest.raises(InputError, match="states of one size"):
+        scan_vjp([np.ones((1, 2, 3)), *factors[1:]], adjoint)
+    with pytest.raises(InputError, match="shapes"):
+        chain_vjp(factors, adjoint[0])
+    with pytest.raises(InputError, match="at least one Jacobian"):
+        chain_vjp([], adjoint)
+    with pytest.raises(InputError, match="at least one step"):
+        predicted_multiplications([3], "scan", 1)
+    with pytest.raises(InputError, match="one of reverse, forward, scan"):
+        chain_vjp(factors, adjoint, order="sideways")  # type: ignore[arg-type]
