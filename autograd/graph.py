@@ -146,12 +146,14 @@ def _traverse(
             if node._retained:
                 for index, tensor in node._retained.items():
                     _accumulate(tensor, adjoints[index])
-            results = _run(node, adjoints)
+            results = run_backward(node, adjoints)
             for position, edge in enumerate(node.edges):
                 result = results[position]
                 if edge is not None and result is not None:
                     upstream, index = edge
-                    _receive(pending, heap, upstream, index, _adjoint(node, position, result, upstream.outputs[index]))
+                    _receive(
+                        pending, heap, upstream, index, as_adjoint(node, position, result, upstream.outputs[index])
+                    )
             if not retain_graph:
                 node.free()
     finally:
@@ -176,7 +178,7 @@ def _receive(
     heappush(heap, -sequence)
 
 
-def _run(node: Context, adjoints: Adjoints) -> tuple[Any, ...]:
+def run_backward(node: Context, adjoints: Adjoints) -> tuple[Any, ...]:
     """Call the node's backward: what it returns, one for each input."""
     if len(adjoints) == 1:
         results = node.function.backward(node, adjoints[0])
@@ -196,7 +198,7 @@ def _run(node: Context, adjoints: Adjoints) -> tuple[Any, ...]:
     return results
 
 
-def _adjoint(node: Context, position: int, result: Any, wanted: tuple[tuple[int, ...], np.dtype[Any]]) -> Tensor:
+def as_adjoint(node: Context, position: int, result: Any, wanted: tuple[tuple[int, ...], np.dtype[Any]]) -> Tensor:
     """What backward returned for the input at `position`, as a Tensor of that input's shape and dtype."""
     shape, dtype = wanted
     if type(result) is np.ndarray and result.base is None and result.flags.carray and result.dtype == dtype:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .errors import InputError
 from .function import AccumulateGrad, Context
-from .graph import Adjoints, _adjoint, _run, ancestors, between, origin
+from .graph import Adjoints, ancestors, as_adjoint, between, origin, run_backward
 from .mode import no_grad
 from .tensor import Array, Tensor
 
@@ -102,8 +102,8 @@ def _pull(node: Context, output: int, adjoint: Tensor | None) -> list[Tensor | N
     adjoints: Adjoints = [None] * len(node.outputs)
     adjoints[output] = adjoint
     return [
-        None if edge is None or result is None else _adjoint(node, position, result, edge[0].outputs[edge[1]])
-        for position, (edge, result) in enumerate(zip(node.edges, _run(node, adjoints), strict=True))
+        None if edge is None or result is None else as_adjoint(node, position, result, edge[0].outputs[edge[1]])
+        for position, (edge, result) in enumerate(zip(node.edges, run_backward(node, adjoints), strict=True))
     ]
 
 
