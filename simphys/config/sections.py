@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -168,11 +169,11 @@ class Config(Section):
     output: Output = Output()
 
     @classmethod
+    @abstractmethod
     def simulator_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
         """What is wrong inside and between the simulator's sections; a section that is itself invalid is absent."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
         """The arrays that the simulator's sections, free of problems, describe."""
-        raise NotImplementedError
