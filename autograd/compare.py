@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .compose import Step, detached, eps_of, outputs_of, pull_back
 from .errors import InputError
-from .function import AccumulateGrad, Context
+from .function import AccumulateGrad
 from .graph import ancestors
 from .mode import enable_grad
+from .replay import Step, detached, eps_of, outputs_of, pull_back
+from .saved_memory import bytes_kept
 from .tensor import Array, Tensor
 
 _REPEATS = 5
@@ -97,7 +98,7 @@ def _measure(fn: Step, inputs: Sequence[Any]) -> tuple[Cost, list[Array], dict[i
         random = np.random.default_rng(0)
         seeds = [Tensor(np.asarray(random.standard_normal(y.shape), y.dtype)) for y in outputs]
         nodes = sum(node.function is not AccumulateGrad for node in ancestors(outputs))
-        bytes_saved = _bytes_saved(outputs)
+        bytes_saved = bytes_kept([y.grad_fn for y in outputs if y.grad_fn is not None])
         start = time.perf_counter()
         adjoints = pull_back(outputs, arguments, seeds)
         backward.append(time.perf_counter() - start)
@@ -108,29 +109,6 @@ def _measure(fn: Step, inputs: Sequence[Any]) -> tuple[Cost, list[Array], dict[i
         if isinstance(x, Tensor) and x.requires_grad
     }
     return cost, [y.data for y in outputs], gradients
-
-
-def _bytes_saved(outputs: Sequence[Tensor]) -> int:
-    """Distinct memory [B] that the nodes behind the outputs keep, those of inner graphs included."""
-    memory: dict[int, Array] = {}
-    seen: dict[int, Context] = {}
-    waiting = [y.grad_fn for y in outputs]
-    while waiting:
-        node = waiting.pop()
-        if node is None or id(node) in seen or node.function is AccumulateGrad:
-            continue
-        seen[id(node)] = node
-        waiting.extend([edge[0] for edge in node.edges if edge is not None])
-        for attribute in vars(node).values():
-            for value in attribute if isinstance(attribute, tuple | list) else (attribute,):
-                if isinstance(value, Tensor):
-                    waiting.append(value.grad_fn)
-                    value = value.data
-                if isinstance(value, np.ndarray):
-                    while isinstance(value.base, np.ndarray):
-                        value = value.base
-                    memory[id(value)] = value
-    return sum(array.nbytes for array in memory.values())
 
 
 def _difference(first: Array, second: Array) -> float:

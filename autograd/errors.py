@@ -21,3 +21,7 @@ class StorageError(OSError):
 
 class GraphError(RuntimeError):
     """A graph was used in a way that cannot give right gradients: freed, changed, or not differentiable."""
+
+
+class MissingJvp(GraphError):
+    """Forward mode met a Function without a jvp; reverse mode may do instead."""

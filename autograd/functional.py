@@ -12,9 +12,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .errors import GraphError, InputError
-from .function import AccumulateGrad, Context
-from .graph import Key, ancestors, between, grad, origin
+from .errors import GraphError, InputError, MissingJvp
+from .function import Context
+from .graph import Key, between, grad, origin
 from .mode import enable_grad, no_grad
 from .tensor import Array, Tensor
 
@@ -31,7 +31,8 @@ def linearize(outputs: Tensors, inputs: Tensors) -> Push:
 
     `inputs` are leaves or intermediate results that the outputs were computed from. A tangent is an array of its
     input's shape, or None for zero. The graph is kept and any number of tangents can be pushed through it.
-    Errors: GraphError when a Function on the way has no `jvp`, was freed, or had its saved state changed.
+    Errors: MissingJvp when a Function on the way has no `jvp` (raised by push for one inside a combined node);
+    GraphError when one was freed, or had its saved state changed.
     """
     outputs, inputs = _tuple(outputs), _tuple(inputs)
     for position, x in enumerate(inputs):
@@ -42,7 +43,7 @@ def linearize(outputs: Tensors, inputs: Tensors) -> Push:
     nodes = between(outputs, set(sources))
     for node in nodes:
         if node.function.jvp is None:
-            raise GraphError(
+            raise MissingJvp(
                 f"{node.name()}: {node.function.__name__} has no jvp, so no tangent can be pushed through it. "
                 'Define its static jvp(ctx, *tangents), or differentiate in reverse: vjp or jacobian(mode="reverse").'
             )
@@ -98,21 +99,18 @@ def jacobian(fn: Callable[..., Outputs], inputs: Tensors, *, mode: Mode = "auto"
     """
     leaves, result = _record(fn, inputs)
     outputs = _tuple(result)
-    if mode == "auto":
-        fewer = sum(x.size for x in leaves) <= sum(y.size for y in outputs)
-        forward = fewer and all(node.function.jvp is not None for node in between(outputs, {origin(x) for x in leaves}))
+    fewer = sum(x.size for x in leaves) <= sum(y.size for y in outputs)
+    if mode == "reverse" or (mode == "auto" and not fewer):
+        blocks = _by_rows(outputs, leaves)
     else:
-        forward = mode == "forward"
-    blocks = (_by_columns if forward else _by_rows)(outputs, leaves)
+        try:
+            blocks = _by_columns(outputs, leaves)
+        except MissingJvp:
+            if mode == "forward":
+                raise
+            blocks = _by_rows(outputs, leaves)
     rows = tuple([row[0] if isinstance(inputs, Tensor) else tuple(row) for row in blocks])
     return rows[0] if isinstance(result, Tensor) else rows
-
-
-def has_jvp(outputs: Tensors) -> bool:
-    """Whether every Function that the outputs were computed by can push tangents forward."""
-    return all(
-        node.function.jvp is not None for node in ancestors(_tuple(outputs)) if node.function is not AccumulateGrad
-    )
 
 
 def _by_columns(outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> list[list[Array]]:
@@ -156,7 +154,7 @@ def _pull(outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> Pull:
         ]
         if not pairs:
             return tuple([np.zeros(x.shape, x.dtype) for x in inputs])
-        gradients = grad([y for y, _ in pairs], inputs, [u for _, u in pairs], retain_graph=True)
+        gradients = grad([y for y, _ in pairs], inputs, [u for _, u in pairs], retain_graph=True, allow_unused=True)
         return tuple(
             [np.zeros(x.shape, x.dtype) if g is None else g.data for x, g in zip(inputs, gradients, strict=True)]
         )

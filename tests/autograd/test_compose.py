@@ -23,7 +23,7 @@ from simphys.autograd import (
     tensor,
 )
 from simphys.autograd.compare import compare
-from simphys.autograd.compose import checkpoint, combine, compose, pipe
+from simphys.autograd.compose import combine, compose, pipe
 from simphys.autograd.gradcheck import gradcheck
 from simphys.autograd.graph import ancestors
 
@@ -260,117 +260,6 @@ class TestCombine:
             assert combine(slope, save=save)(x).item() == y.item()
 
 
-def test_combine_refuses_an_unknown_way_to_save() -> None:
-    save: Any = "some"
-    with pytest.raises(InputError, match="save="):
-        combine(ops.sin, save=save)
-
-
 def test_a_constant_result_of_a_kept_graph_needs_no_gradient() -> None:
     y, c = combine(lambda x: (ops.sin(x), x.detach() * 2.0), save="all")(leaf(0.3))
     assert (y.requires_grad, c.requires_grad) == (True, False)
-
-
-class TestCheckpoint:
-    def test_one_node_with_the_nested_gradients(self) -> None:
-        report = compare(nested, lambda x, y: checkpoint(nested, x, y), [leaf(0.3, -1.2), leaf(0.7, 0.2)])
-        assert report.combined.nodes == 1
-
-    def test_inputs_that_are_no_tensors(self) -> None:
-        x = leaf(0.5)
-        y = checkpoint(lambda x, power, options: x**power * options["factor"], x, 3, {"factor": 2.0})
-        y.backward()
-        assert x.grad is not None and x.grad.item() == pytest.approx(1.5, rel=TOLERANCE)
-
-    def test_an_array_is_copied(self) -> None:
-        x, factor = leaf(0.5), np.array(3.0)
-        y = checkpoint(lambda x, factor: x * factor, x, factor)
-        factor[...] = 7.0
-        y.backward()
-        assert x.grad is not None and x.grad.item() == 3.0
-
-    def test_a_result_that_the_loss_ignores(self) -> None:
-        x, y = leaf(0.3), leaf(0.7)
-        a, _ = checkpoint(turn, x, y)
-        a.backward()
-        assert x.grad is not None and x.grad.item() == pytest.approx(np.cos(0.7), rel=TOLERANCE)
-
-    def test_a_result_that_depends_on_no_input(self) -> None:
-        x = leaf(0.3)
-        y, c = checkpoint(lambda x: (ops.sin(x), x.detach() * 2.0), x)
-        assert gradients(y * c, [x]) == pytest.approx([0.6 * np.cos(0.3)], rel=TOLERANCE)
-
-    def test_an_input_that_the_result_ignores(self) -> None:
-        x, y = leaf(0.3), leaf(0.7)
-        checkpoint(lambda x, y: ops.sin(x), x, y).backward()
-        assert x.grad is not None
-        assert y.grad is None
-
-    def test_one_tensor_as_two_inputs(self) -> None:
-        x = leaf(0.3)
-        checkpoint(product, x, x).backward()
-        assert x.grad is not None and x.grad.item() == pytest.approx(0.6, rel=TOLERANCE)
-
-    def test_a_long_chain_keeps_the_inputs_of_its_segments(self) -> None:
-        size, segments = 500, 12
-        x = tensor(np.linspace(0.1, 1.0, size), requires_grad=True)
-        report = compare(compose(*[wave] * segments), lambda x: pipe(x, *[replayed] * segments), [x])
-        assert report.combined.nodes == segments
-        assert size * ITEM * segments <= report.combined.bytes_saved < 1.01 * size * ITEM * segments
-        assert report.nested.bytes_saved > 15 * report.combined.bytes_saved
-
-    def test_a_checkpoint_of_checkpoints(self) -> None:
-        outer = combine(replayed, replayed, replayed)
-        report = compare(compose(wave, wave, wave), lambda x: checkpoint(pipe, x, outer, replayed_once), [leaf(0.3, 1)])
-        assert report.combined.nodes == 1
-        assert report.combined.bytes_saved < 100
-
-    def test_a_checkpoint_may_not_capture_what_its_surroundings_computed(self) -> None:
-        def outer(x: Tensor) -> Any:
-            y = ops.sin(x)
-            return checkpoint(lambda z: z * y, x)
-
-        with pytest.raises(GraphError, match="Pass all such tensors as inputs"):
-            checkpoint(outer, leaf(0.3)).backward()
-
-    def test_the_variable_of_a_loop_is_not_replayed_with_its_last_value(self) -> None:
-        x = leaf(0.3)
-        for factor in (2.0, 3.0):
-            x = checkpoint(lambda x: x * factor, x)  # noqa: B023 - the mistake that is to be noticed
-        with pytest.raises(GraphError, match="gave other results when it ran again"):
-            x.backward()
-
-    def test_results_of_another_shape_are_noticed(self) -> None:
-        lengths = iter([1, 2])
-        y = checkpoint(lambda x: ops.broadcast_to(x, (next(lengths),)), leaf(0.0))
-        with pytest.raises(GraphError, match="gave other results when it ran again"):
-            y.backward([1.0])
-
-    def test_nan_results_are_the_same_again(self) -> None:
-        x = leaf(np.nan, 1.0)
-        ops.sum(checkpoint(ops.sin, x)).backward()
-        assert x.grad is not None and x.grad.data[1] == pytest.approx(np.cos(1.0), rel=TOLERANCE)
-
-    def test_fn_that_writes_to_its_input_is_noticed(self) -> None:
-        def careless(x: Tensor) -> Tensor:
-            with x.writable() as values:
-                values[...] = 1.0
-            return x * 2.0
-
-        with pytest.raises(GraphError, match="was changed after forward"):
-            checkpoint(careless, leaf(0.3)).backward()
-
-    def test_integer_results_and_inputs_carry_no_gradient(self) -> None:
-        x, index = leaf(0.3, 0.7), tensor([1, 0])
-        y, i = checkpoint(lambda x, index: (x * 2.0, index), x, index)
-        y.backward([1.0, 1.0])
-        assert not i.requires_grad
-        assert x.grad is not None and x.grad.data.tolist() == [2.0, 2.0]
-
-
-def replayed(x: Tensor) -> Any:
-    return checkpoint(wave, x)
-
-
-def replayed_once(x: Tensor) -> Tensor:
-    return x

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, runtime, tensor
-from simphys.autograd.functional import has_jvp, jacobian, jvp, linearize, vjp
+from simphys.autograd.compose import combine
+from simphys.autograd.errors import MissingJvp
+from simphys.autograd.functional import jacobian, jvp, linearize, vjp
 
 pytestmark = pytest.mark.gpu
 
@@ -158,10 +160,11 @@ def test_the_caller_s_graph_and_gradients_stay_as_they_are() -> None:
     assert x.grad is not None
 
 
-def test_has_jvp_looks_at_every_function_of_the_graph() -> None:
-    x, y = inputs()
-    assert has_jvp(f(x, y))
-    assert not has_jvp(Product.apply(x, Reverse.apply(y)))
+@pytest.mark.parametrize("way", [Reverse.apply, combine(Reverse.apply), combine(Reverse.apply, save="all")])
+def test_auto_goes_in_reverse_where_a_function_has_no_jvp_inside_a_combined_node_too(way: Any) -> None:
+    np.testing.assert_array_equal(jacobian(way, tensor(X)), np.diag([2.0, 2.0, 2.0]))
+    with pytest.raises(MissingJvp, match="Reverse has no jvp"):
+        jacobian(way, tensor(X), mode="forward")
 
 
 # --- one direction at a time
