@@ -8,7 +8,7 @@ import sys
 
 import numpy
 
-from . import bench_air_track, bench_autograd, compare, machine
+from . import bench_air_track, bench_autograd, bench_chains, compare, machine
 from .workloads import NAMES
 
 HEAD = """# Results
@@ -42,7 +42,9 @@ def main(arguments: list[str] | None = None) -> None:
     found = bench_air_track.collect(rounds=options.rounds, repetitions=10 * options.reps)
     print(bench_air_track.table(found, min(bench_air_track.import_s() for _ in range(3))) + "\n", flush=True)
     print("## A node of the graph, on one number\n\n    python -m benchmarks.bench_autograd\n")
-    print(bench_autograd.table(bench_autograd.collect([sys.executable, *options.python], rounds=options.rounds)))
+    print(bench_autograd.table(bench_autograd.collect([sys.executable, *options.python], rounds=options.rounds)) + "\n")
+    print("## A product of Jacobians, in reverse and by a scan\n\n    python -m benchmarks.bench_chains\n")
+    print(bench_chains.table(bench_chains.collect()))
 
 
 def taichi() -> str:

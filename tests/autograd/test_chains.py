@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from functools import reduce
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 
 from simphys.autograd import InputError, Tensor, grad, ops, tensor
 from simphys.autograd.chains import (
+    Bracketing,
     Order,
     chain_vjp,
     jacobians,
     predicted_depth,
     predicted_multiplications,
+    scan_adjoints,
     scan_vjp,
 )
 
@@ -62,15 +64,17 @@ def test_the_scan_gives_the_adjoint_of_every_state(count: int, n: int, m: int, s
         expected.insert(0, np.einsum("mi,mij->mj", expected[0], factor))
     report = scan_vjp(factors, adjoint)
     np.testing.assert_allclose(report.adjoints, np.array(expected), rtol=1e-9, atol=1e-12)
-    assert report.costs["scan of all"].multiplications == m * ((count - 1) * n**3 + count * n**2)
-    assert report.costs["scan of all"].depth <= max(1, 2 * math.ceil(math.log2(count)))
+    assert report.costs["scan of all"].multiplications == m * (max(count - 2, 0) * n**3 + count * n**2)
+    assert report.costs["scan of all"].depth == max(1, 2 * math.ceil(math.log2(count)))
 
 
 @pytest.mark.parametrize(
-    ("order", "multiplications", "depth"), [("reverse", 60, 3), ("forward", 108, 3), ("scan", 108, 3)]
+    ("order", "multiplications", "depth"),
+    [("reverse", 60, 3), ("forward", 108, 3), ("scan", 120, 3), ([1, 3, 2], 88, 2)],
 )
-def test_costs_of_three_steps_counted_by_hand(order: Order, multiplications: int, depth: int) -> None:
-    # n = 2, 3, 4, 3 and m = 2: reverse 2 (3 4 + 4 3 + 3 2); forward 2 (4 3 2 + 3 4 2 + 3 2), as the scan of three.
+def test_costs_of_three_steps_counted_by_hand(order: Bracketing, multiplications: int, depth: int) -> None:
+    # n = 2, 3, 4, 3 and m = 2: reverse 2 (3 4 + 4 3 + 3 2); forward 2 (4 3 2 + 3 4 2 + 3 2); scan, which pairs the last
+    # two, 2 (3 4 3 + 3 3 2 + 3 2); (u J_3) (J_2 J_1), 2 (3 4 + 4 3 2 + 4 2).
     factors, adjoint = whole_numbers([2, 3, 4, 3], 2, 0)
     cost = chain_vjp(factors, adjoint, order=order).cost
     assert (cost.multiplications, cost.depth) == (multiplications, depth)
@@ -79,6 +83,100 @@ def test_costs_of_three_steps_counted_by_hand(order: Order, multiplications: int
 def test_forward_order_wins_for_a_single_input() -> None:
     sizes = [1, 8, 8, 2]
     assert predicted_multiplications(sizes, "forward", 1) < predicted_multiplications(sizes, "reverse", 1)
+
+
+Bracket = int | tuple[Any, Any]
+"""A factor (0 is J_1, the last is u), or a product of the earlier ones with the later ones."""
+
+
+@st.composite
+def brackets(draw: st.DrawFn, first: int, end: int) -> Bracket:
+    """Any binary tree over the factors first, ..., end - 1."""
+    if end - first == 1:
+        return first
+    middle = draw(st.integers(first + 1, end - 1))
+    return draw(brackets(first, middle)), draw(brackets(middle, end))
+
+
+@st.composite
+def bracketed_chains(draw: st.DrawFn) -> tuple[list[int], Bracket]:
+    """Sizes n_0, ..., n_d, and a bracketing of the d + 1 factors."""
+    sizes = draw(st.lists(st.integers(1, 5), min_size=2, max_size=9))
+    return sizes, draw(brackets(0, len(sizes)))
+
+
+def product(bracket: Bracket, factors: list[Array]) -> Array:
+    if isinstance(bracket, int):
+        return factors[bracket]
+    earlier, later = bracket
+    return np.einsum("mij,mjk->mik", product(later, factors), product(earlier, factors))
+
+
+def eliminated(bracket: Bracket) -> tuple[int, int, list[int]]:
+    """The states before and after the factors of a bracket, and those between, inner brackets first."""
+    if isinstance(bracket, int):
+        return bracket, bracket + 1, []
+    (before, middle, first), (_, after, second) = map(eliminated, bracket)
+    return before, after, [*first, *second, middle]
+
+
+def work(bracket: Bracket, sizes: list[int]) -> tuple[int, int]:
+    """Multiplications and depth: each pair of brackets, from state a over s to c, costs n_a n_s n_c."""
+    if isinstance(bracket, int):
+        return 0, 0
+    (a, s, _), (_, c, _) = map(eliminated, bracket)
+    costs, depths = zip(*[work(part, sizes) for part in bracket], strict=True)
+    return sum(costs) + sizes[a] * sizes[s] * sizes[c], max(depths) + 1
+
+
+@given(bracketed_chains(), st.integers(1, 3), st.integers(0, 1000))
+def test_any_bracketing_gives_the_same_product_at_its_own_cost(
+    chain: tuple[list[int], Bracket], m: int, seed: int
+) -> None:
+    sizes, bracket = chain
+    random = np.random.default_rng(seed)
+    factors = [random.normal(size=(m, n, p)) for p, n in itertools.pairwise(sizes)]
+    adjoint = random.normal(size=(m, sizes[-1]))
+    expected = product(bracket, [*factors, adjoint[:, None]])[:, 0]
+    order = eliminated(bracket)[2]
+    # Each way errs by at most about (sum of sizes) eps times the product of absolute values.
+    bound = 2 * sum(sizes) * np.finfo(float).eps * chain_vjp([*map(abs, factors)], abs(adjoint)).adjoint
+    for way in (*ORDERS, order):
+        assert np.all(abs(chain_vjp(factors, adjoint, order=way).adjoint - expected) <= bound)
+    multiplications, depth = work(bracket, [*sizes, 1])
+    cost = chain_vjp(factors, adjoint, order=order).cost
+    assert cost.multiplications == predicted_multiplications(sizes, order, m) == m * multiplications
+    assert cost.depth == predicted_depth(len(factors), order) == depth
+
+
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=9), st.integers(1, 3))
+def test_reverse_and_forward_cost_what_their_sums_say(sizes: list[int], m: int) -> None:
+    products = [later * earlier for earlier, later in itertools.pairwise(sizes)]
+    assert predicted_multiplications(sizes, "reverse", m) == m * sum(products)
+    assert predicted_multiplications(sizes, "forward", m) == m * sizes[0] * (sum(products[1:]) + sizes[-1])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6, 7, 8, 33])
+def test_stacked_jacobians_are_scanned_as_the_list_of_them(count: int) -> None:
+    factors, adjoint = steps(count, 3, m=2)
+    stacked = np.array(factors)
+    before = stacked.copy()
+    np.testing.assert_array_equal(scan_adjoints(stacked, adjoint).adjoints, scan_vjp(factors, adjoint).adjoints)
+    found, listed = (chain_vjp(chain, adjoint, order="scan") for chain in (stacked, factors))
+    np.testing.assert_array_equal(found.adjoint, listed.adjoint)
+    assert found.cost == listed.cost
+    np.testing.assert_array_equal(stacked, before)
+
+
+def test_the_batched_scan_costs_what_its_products_one_by_one_cost() -> None:
+    for count in range(1, 20):
+        factors, adjoint = steps(count, 2)
+        found = chain_vjp(factors, adjoint, order="scan")
+        strides = [1 << level for level in range((count - 1).bit_length())]
+        order = [count - s for stride in strides for s in range(stride, count, 2 * stride)] + [count]
+        single = chain_vjp(factors, adjoint, order=order)
+        assert found.cost == single.cost
+        np.testing.assert_allclose(found.adjoint, single.adjoint, rtol=1e-12)
 
 
 def test_the_scan_has_logarithmic_depth() -> None:
@@ -108,7 +206,7 @@ def test_the_report_answers_whether_the_backward_pass_can_be_parallelized() -> N
     assert lines[2].split() == ["reverse", "256", "64", "256"]
     assert lines[3].split() == ["forward", "508", "64", "508"]
     assert lines[4].split() == ["scan", "508", "7", "52"]
-    assert "11 products in a row instead of 64" in lines[6]
+    assert "12 products in a row instead of 64" in lines[6]
     assert "times as fast as reverse" in lines[7]
 
 
@@ -130,5 +228,10 @@ def test_wrong_shapes_and_orders_are_told() -> None:
         chain_vjp([], adjoint)
     with pytest.raises(InputError, match="at least one step"):
         predicted_multiplications([3], "scan", 1)
-    with pytest.raises(InputError, match="one of reverse, forward, scan"):
+    with pytest.raises(InputError, match="at least one step"):
+        predicted_depth(0, "scan")
+    with pytest.raises(InputError, match=r"one of reverse, forward, scan.*found sideways"):
         chain_vjp(factors, adjoint, order="sideways")  # type: ignore[arg-type]
+    for order in ([1, 2], [0, 1, 2], [1, 2, 2]):
+        with pytest.raises(InputError, match=r"the states 1, \.\.\., 3 in some order"):
+            chain_vjp(factors, adjoint, order=order)
