@@ -14,6 +14,15 @@ settings.register_profile("simphys", parent=settings(), deadline=None)
 settings.load_profile("simphys")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--mutants",
+        choices=["sample", "all"],
+        default="sample",
+        help="tests/mutation: some mutants of each adjoint and tangent rule (the default), or all of them",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Start the compiler on the arch and in the precision asked for, once: both are fixed for the process.
 

@@ -1,0 +1,247 @@
+"""The single changes that `mutation` makes in a rule: what a slip of the pen would be.
+
+Left alone are subscripts, error messages, tests for None, literals, and arithmetic with tuples, where a change raises
+by itself. In kernels (decorated functions) so are `range` and what becomes an index: a kernel checks no bounds.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Change(NamedTuple):
+    """What takes a node's place."""
+
+    node: ast.expr | ast.stmt
+    text: str
+    """Empty: the statement is left out."""
+
+
+_SUMS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
+_PRODUCTS = (ast.Mult, ast.Div)
+_CALLED = {"add": ast.Add, "subtract": ast.Sub, "multiply": ast.Mult, "divide": ast.Div, "true_divide": ast.Div}
+_COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.Gt, ast.LtE),
+    ast.Gt: (ast.Lt, ast.GtE),
+    ast.LtE: (ast.GtE, ast.Lt),
+    ast.GtE: (ast.LtE, ast.Gt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+_PARTNERS = {"sin": "cos", "max": "min", "maximum": "minimum", "sinh": "cosh", "arcsin": "arccos"}
+_PARTNERS |= {other: name for name, other in _PARTNERS.items()}
+_ELEMENTARY = {"sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "square", "sign", "abs", "absolute"}
+_BRANCHES = {"where", "select"}
+_TRANSPOSES = {"transpose", "swapaxes", "moveaxis", "matrix_transpose"}
+_MODULES = {"np", "numpy", "ti", "math", "ops"}
+_TRUTHS = (ast.Compare, ast.BoolOp)
+_PLAIN = {"staticmethod", "classmethod"}
+_LEFT_ALONE = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Constant)
+
+
+def changes(function: ast.FunctionDef) -> Iterator[Change]:
+    """All changes of the body of a function."""
+    rule = _Rule(function)
+    for statement in function.body:
+        yield from rule.within(statement)
+
+
+class _Rule:
+    """The changes of the nodes of a function."""
+
+    def __init__(self, function: ast.FunctionDef) -> None:
+        compiled = any(ast.unparse(decorator) not in _PLAIN for decorator in function.decorator_list)
+        self.indices = _index_names(function) if compiled else set()
+        self.optional = {
+            target.id
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+
+    def within(self, node: ast.AST) -> Iterator[Change]:
+        """The changes of a node and of all that it holds."""
+        match node:
+            case ast.Subscript():
+                yield from self.within(node.value)
+                return
+            case ast.Call(func=ast.Name(id="range")) if self.indices:
+                return
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                for target, value in zip(targets, values, strict=False):
+                    if not self._is_index(target):
+                        yield from self.within(value)
+                return
+            case ast.Assign(targets=targets) if all(self._is_index(target) for target in targets):
+                return
+            case ast.Assign(targets=[ast.Subscript()], value=value):
+                yield from [Change(node, "")] if isinstance(value, ast.Constant) else self._negated(value)
+            case ast.AugAssign(target=target) if self._is_index(target):
+                return
+            case ast.AugAssign(target=target, op=op, value=value):
+                if type(op) in _SUMS:
+                    yield Change(node, ast.unparse(ast.AugAssign(target, _SUMS[type(op)](), value)))
+                yield Change(node, "")
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) if name == "at" or name.startswith("atomic_"):
+                yield Change(node, "")
+            case ast.Return(value=ast.Tuple() as results):
+                yield from self._results(results)
+            case ast.Return(value=ast.expr() as result):
+                yield from self._negated(result)
+            case ast.expr():
+                yield from [Change(node, ast.unparse(new)) for new in _others(node)]
+        if isinstance(node, ast.FunctionDef):
+            yield from changes(node)
+        elif not isinstance(node, _LEFT_ALONE):
+            for child in ast.iter_child_nodes(node):
+                yield from self.within(child)
+
+    def _is_index(self, target: ast.expr) -> bool:
+        if isinstance(target, ast.Tuple):
+            return all(self._is_index(element) for element in target.elts)
+        return isinstance(target, ast.Name) and target.id in self.indices
+
+    def _results(self, results: ast.Tuple) -> Iterator[Change]:
+        """Each returned value negated, and each exchanged with the next."""
+        elements = results.elts
+        for i, element in enumerate(elements):
+            yield from self._negated(element)
+            pair = elements[i : i + 2]
+            if len(pair) == 2 and not any(isinstance(e, ast.Constant | ast.Starred) for e in pair):
+                exchanged = [*elements[:i], pair[1], pair[0], *elements[i + 2 :]]
+                yield Change(results, ast.unparse(ast.Tuple(exchanged, ast.Load())))
+
+    def _negated(self, value: ast.expr) -> Iterator[Change]:
+        """A stored or returned value with the other sign, where no other change gives that."""
+        match value:
+            case ast.IfExp(body=body, orelse=orelse):
+                yield from self._negated(body)
+                yield from self._negated(orelse)
+            case ast.Starred(value=several):
+                yield Change(several, f"[None if part is None else -part for part in {ast.unparse(several)}]")
+            case ast.Name(id=name) if name in self.optional:
+                yield Change(value, f"{name} if {name} is None else -{name}")
+            case ast.Constant() | ast.UnaryOp() | ast.BinOp(op=ast.Sub() | ast.BitAnd() | ast.BitOr()):
+                pass
+            case _ if not isinstance(value, _TRUTHS) and not _is_tuple(value):
+                yield Change(value, ast.unparse(ast.UnaryOp(ast.USub(), value)))
+
+
+def _others(node: ast.expr) -> Iterator[ast.expr]:
+    """What an expression itself, apart from its parts, is changed to."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=operand) if not isinstance(operand, ast.Constant):
+            yield operand
+        case ast.BinOp(left=left, op=op, right=right):
+            yield from _other_operations(left, op, right)
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            for other in _COMPARISONS.get(type(op), ()):
+                yield ast.Compare(left, [other()], [right])
+        case ast.Attribute(value=value, attr="T" | "mT"):
+            yield value
+        case ast.Call():
+            yield from _other_calls(node)
+
+
+def _other_operations(left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[ast.expr]:
+    """An operation with another sign, exchanged operands, and without each operand that is no chain of its kind."""
+    if _is_tuple(left) or _is_tuple(right):
+        return
+    match op:
+        case ast.Add() | ast.Sub():
+            yield ast.BinOp(left, _SUMS[type(op)](), right)
+            if isinstance(op, ast.Sub):
+                yield ast.BinOp(right, op, left)
+            yield left
+            if not (isinstance(left, ast.BinOp) and type(left.op) in _SUMS):
+                yield right if isinstance(op, ast.Add) else ast.UnaryOp(ast.USub(), right)
+        case ast.Mult() | ast.Div():
+            if isinstance(op, ast.Div):
+                yield ast.BinOp(right, op, left)
+            yield left
+            one = isinstance(left, ast.Constant) and left.value == 1
+            if not one and not (isinstance(left, ast.BinOp) and isinstance(left.op, _PRODUCTS)):
+                yield right if isinstance(op, ast.Mult) else ast.BinOp(ast.Constant(1), op, right)
+        case ast.MatMult():
+            yield ast.BinOp(right, op, left)
+        case ast.BitAnd() | ast.BitOr():
+            yield left
+            yield right
+        case ast.Pow():
+            yield left
+
+
+def _is_tuple(value: ast.expr) -> bool:
+    """Whether a value is a tuple or list, or made of one: `(1,) * n + shape`."""
+    match value:
+        case ast.BinOp(left=left, right=right):
+            return _is_tuple(left) or _is_tuple(right)
+        case ast.Call(func=ast.Name(id="tuple" | "list")) | ast.Tuple() | ast.List():
+            return True
+    return False
+
+
+def _other_calls(call: ast.Call) -> Iterator[ast.expr]:
+    """Exchanged branches, the function's partner, its argument alone, a dot product without a factor."""
+    match call.func:
+        case ast.Name(id=name):
+            owner = None
+        case ast.Attribute(attr=name, value=ast.Name(id=module)) if module in _MODULES:
+            owner = None
+        case ast.Attribute(attr=name, value=value):
+            owner = value
+        case _:
+            return
+    arguments = call.args if owner is None else [owner, *call.args]
+    plain = not call.keywords and not any(isinstance(argument, ast.Starred) for argument in arguments)
+    if name in _BRANCHES and len(call.args) == 3:
+        condition, yes, no = call.args
+        yield ast.Call(call.func, [condition, no, yes], call.keywords)
+    if name in _PARTNERS:
+        yield ast.Call(_renamed(call.func, _PARTNERS[name]), call.args, call.keywords)
+    if name in _TRANSPOSES or (name in _ELEMENTARY and len(arguments) == 1):
+        yield arguments[0]
+    if name in _CALLED and owner is None and plain and len(arguments) == 2:
+        yield from _other_operations(arguments[0], _CALLED[name](), arguments[1])
+    if name == "dot" and len(arguments) == 2:
+        for factor in arguments:
+            yield ast.Call(ast.Attribute(factor, "sum", ast.Load()), [], [])
+
+
+def _renamed(function: ast.expr, name: str) -> ast.expr:
+    if isinstance(function, ast.Attribute):
+        return ast.Attribute(function.value, name, ast.Load())
+    return ast.Name(name, ast.Load())
+
+
+def _index_names(function: ast.FunctionDef) -> set[str]:
+    """The names that a subscript or a range reads, and those that they are computed from."""
+    names: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Subscript):
+            names |= _read(node.slice)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
+            names |= _read(node)
+    assignments = [
+        (_written(target), _read(node.value))
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+    ]
+    while more := set().union(*[read for written, read in assignments if written and written <= names]) - names:
+        names |= more
+    return names
+
+
+def _read(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _written(target: ast.expr) -> set[str]:
+    elements = target.elts if isinstance(target, ast.Tuple) else [target]
+    return {element.id for element in elements if isinstance(element, ast.Name)}

@@ -1,0 +1,24 @@
+"""Each mutant of the sweeps of a test module is a test: a sample of them, or all with --mutants=all."""
+
+from __future__ import annotations
+
+import pytest
+
+from .sweep import sample
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`sweep`: each of SWEEPS of the module. `sweep` and `mutant`: each mutant, or EACH of every rule."""
+    if "sweep" not in metafunc.fixturenames:
+        return
+    sweeps = metafunc.module.SWEEPS
+    if "mutant" not in metafunc.fixturenames:
+        metafunc.parametrize("sweep", sweeps, ids=lambda sweep: sweep.name)
+        return
+    cases = []
+    for sweep in sweeps:
+        mutants = sweep.mutants()
+        if metafunc.config.getoption("--mutants") == "sample":
+            mutants = sample(mutants, metafunc.module.EACH)
+        cases += [pytest.param(sweep, m, id=f"{m.rule} line {m.line}: {m.change}"[:120]) for m in mutants]
+    metafunc.parametrize(("sweep", "mutant"), cases)

@@ -1,0 +1,67 @@
+"""What the sweeps over all rules share: which rules of a module are held by which check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from simphys.autograd import GraphError, mutation
+from simphys.autograd.mutation import Mutant
+
+NOTICED = (AssertionError, GraphError, ValueError, IndexError)
+"""What checks raise: wrong values (GradcheckError is an AssertionError), wrong shapes (here NumPy's errors, too)."""
+
+
+class Sweep(NamedTuple):
+    """Rules of a module, and a check of a copy of the module (or package) that notices each of their mutants."""
+
+    module: ModuleType
+    rules: tuple[str, ...]
+    check: Callable[[Any], None]
+    package: ModuleType | None = None
+    errors: tuple[type[Exception], ...] = NOTICED
+    equivalent: Mapping[str, str] = {}
+    """Mutants that change nothing, by patterns of `rule: change`, with the reason."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.module.__name__.rsplit('.', 1)[-1]} {' '.join(self.rules)}"
+
+    def mutants(self) -> list[Mutant]:
+        return mutation.mutants(self.module, *self.rules)
+
+    def passes_the_original(self) -> None:
+        """Raise if the check fails on a copy without a change."""
+        assert self.module.__file__ is not None
+        with (
+            open(self.module.__file__, "rb") as file,
+            mutation.loaded(self.module, file.read(), package=self.package) as copy,
+        ):
+            self.check(copy)
+
+    def notices(self, mutant: Mutant) -> bool:
+        return mutation.notices(self.check, mutant, package=self.package, errors=self.errors)
+
+    def is_equivalent(self, mutant: Mutant) -> bool:
+        return any(_matches(mutant, pattern) for pattern in self.equivalent)
+
+
+def sample(mutants: list[Mutant], each: int) -> list[Mutant]:
+    """Up to `each` mutants of every rule, spread evenly over it."""
+    by_rule: dict[str, list[Mutant]] = {}
+    for mutant in mutants:
+        by_rule.setdefault(mutant.rule, []).append(mutant)
+    return [group[i * len(group) // each] for group in by_rule.values() for i in range(each) if len(group) > i]
+
+
+def stale(sweeps: list[Sweep]) -> set[str]:
+    """Patterns of equivalent mutants that match none."""
+    mutants = [mutant for sweep in sweeps for mutant in sweep.mutants()]
+    patterns = {pattern for sweep in sweeps for pattern in sweep.equivalent}
+    return {pattern for pattern in patterns if not any(_matches(mutant, pattern) for mutant in mutants)}
+
+
+def _matches(mutant: Mutant, pattern: str) -> bool:
+    return fnmatchcase(f"{mutant.rule}: {mutant.change}", pattern)

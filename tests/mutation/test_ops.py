@@ -1,0 +1,250 @@
+"""Every term of every rule of the operations is needed: first order, tangents, and what second derivatives record."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Tensor, enable_grad, grad, is_grad_enabled, ops, tensor
+from simphys.autograd.gradcheck import dot_product_test, gradcheck
+from simphys.autograd.mutation import Mutant
+from simphys.autograd.ops import algebra, functions, indexing, linear, operands, piecewise, reductions, shaping
+
+from .sweep import Sweep, stale
+
+EACH = 3
+"""Mutants of a rule in a sample."""
+
+Call = Callable[..., Any]
+Check = Callable[[Any], None]
+Shape = tuple[int, ...]
+
+
+def smooth(call: Call, *shapes: Shape, low: float = 0.3) -> Check:
+    """First and second derivatives against differences, tangents against adjoints, at random points in [low, 1.7]."""
+    random = np.random.default_rng(5)
+    return near(call, *[random.uniform(low, 1.7, shape) for shape in shapes])
+
+
+def near(call: Call, *points: Any) -> Check:
+    """The same at given points, which are no kinks."""
+
+    def check(o: Any) -> None:
+        inputs = leaves(points)
+        gradcheck(partial(call, o), inputs, mode="projected", repeats=1)
+        u = np.random.default_rng(6).normal(size=call(o, *inputs).shape)
+        gradcheck(partial(gradients, partial(call, o)), (*inputs, *leaves([u])), mode="projected", repeats=1)
+
+    return check
+
+
+def gradients(call: Call, *given: Tensor) -> tuple[Tensor, ...]:
+    """J^T u for inputs and u: on arrays where nothing is recorded, else on Tensors, so that one checks the other."""
+    *inputs, u = given
+    recorded = is_grad_enabled()
+    with enable_grad():
+        if not recorded:
+            inputs = [x.detach().requires_grad_() for x in inputs]
+        return grad(call(*inputs), inputs, [u], create_graph=recorded)
+
+
+def kink(call: Call, points: list[Any], slopes: list[Any]) -> Check:
+    """At a kink the adjoints of ones are the convention's, in both orders; tangents fit where they are finite."""
+
+    def check(o: Any) -> None:
+        inputs = leaves(points)
+        y = call(o, *inputs)
+        u = np.ones(y.shape)
+        for create_graph in (False, True):
+            found = grad(y, inputs, [u], retain_graph=True, create_graph=create_graph)
+            for adj, slope in zip(found, slopes, strict=True):
+                np.testing.assert_array_equal(adj.data, slope)
+        if np.isfinite(np.hstack(slopes)).all():
+            dot_product_test(partial(call, o), inputs, tolerance=1e-6)  # of astype: in f32
+
+    return check
+
+
+def leaves(points: Any) -> list[Tensor]:
+    return [tensor(point, dtype=np.float64, requires_grad=True) for point in points]
+
+
+MASK = np.array([[True, False, True], [False, False, True]])
+ROWS = np.array([1, 0, 1, -1])
+MIXED = np.array([[-1.3, 0.4, 1.1], [0.7, -0.6, -0.2]])
+ELEMENTWISE: list[tuple[Shape, Shape]] = [((2, 3), (2, 3)), ((3, 2, 1), (2, 4)), ((1,), (2, 1)), ((2, 2), ())]
+"""With axes that one or both of two operands are repeated along."""
+
+
+def binary(name: str) -> list[Check]:
+    def call(o: Any, x: Any, y: Any) -> Any:
+        return getattr(o, name)(x, y)
+
+    return [
+        *[smooth(call, *shapes) for shapes in ELEMENTWISE],
+        smooth(lambda o, x: call(o, x, 1.3), (2, 3)),
+        smooth(lambda o, y: call(o, 1.2, y), (2, 3)),
+    ]
+
+
+def unary(name: str) -> list[Check]:
+    return [smooth(lambda o, x: getattr(o, name)(x), (2, 3))]
+
+
+def reduction(name: str) -> list[Check]:
+    return [
+        smooth(lambda o, x: getattr(o, name)(x), (2, 3)),
+        smooth(lambda o, x: getattr(o, name)(x, -1), (2, 3)),
+        smooth(lambda o, x: getattr(o, name)(x, (0, 2), keepdims=True), (2, 3, 2)),
+    ]
+
+
+CHECKS: dict[type, list[Check]] = {
+    algebra.Add: binary("add"),
+    algebra.Sub: binary("sub"),
+    algebra.Mul: binary("mul"),
+    algebra.Div: binary("div"),
+    algebra.Neg: unary("neg"),
+    algebra.Pow: [
+        *binary("pow"),
+        *unary("square"),
+        near(lambda o, x: o.pow(x, 3), MIXED),
+        near(lambda o, x: o.pow(x, 0), MIXED),
+        near(lambda o, x, y: o.pow(x, y), [1.3, 0.6], [0.0, 2.0]),
+        kink(lambda o, x: o.pow(x, 0), [[0.0, 2.0]], [[0.0, 0.0]]),
+        kink(lambda o, x: o.pow(x, 1), [[0.0, 2.0]], [[1.0, 1.0]]),
+        kink(lambda o, x, y: o.pow(x, y), [[0.0, 0.0, 0.0], [0.0, 1.0, 3.0]], [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]),
+        kink(lambda o, x, y: o.pow(x, y), [[0.0], [-1.0]], [[-np.inf], [-np.inf]]),
+    ],
+    functions.Exp: unary("exp"),
+    functions.Log: unary("log"),
+    functions.Sqrt: unary("sqrt"),
+    functions.Sin: unary("sin"),
+    functions.Cos: unary("cos"),
+    functions.Tanh: unary("tanh"),
+    functions.Sigmoid: unary("sigmoid"),
+    functions.Softplus: unary("softplus"),
+    piecewise.Abs: [near(lambda o, x: o.abs(x), MIXED), kink(lambda o, x: o.abs(x), [[0.0, -2.0]], [[0.0, -1.0]])],
+    piecewise.Maximum: [*binary("maximum"), kink(lambda o, x, y: o.maximum(x, y), [[1.0, 2.0]] * 2, [[0.5, 0.5]] * 2)],
+    piecewise.Minimum: [*binary("minimum"), kink(lambda o, x, y: o.minimum(x, y), [[1.0, 2.0]] * 2, [[0.5, 0.5]] * 2)],
+    piecewise.Clamp: [
+        near(lambda o, x: o.clip(x, -0.5, 0.9), MIXED),
+        near(lambda o, x: o.clip(x, 0.1), MIXED),
+        near(lambda o, x: o.clip(x, None, 0.1), MIXED),
+        near(lambda o, x: o.clip(x, [[0.1], [0.5]], 0.9), MIXED[0]),
+        kink(lambda o, x: o.clip(x, -1.0, 2.0), [[-1.0, 0.0, 2.0, 3.0]], [[1.0, 1.0, 1.0, 0.0]]),
+    ],
+    piecewise.Where: [
+        smooth(lambda o, x, y: o.where(MASK, x, y), (2, 3), (3,)),
+        smooth(lambda o, x, y: o.where(MASK, x, y), (2, 1), (2, 2, 3)),
+        smooth(lambda o, x: o.where(MASK, x, 0.5), (2, 3)),
+        smooth(lambda o, y: o.where(MASK, 0.5, y), (2, 3)),
+    ],
+    reductions.Sum: reduction("sum"),
+    reductions.Mean: reduction("mean"),
+    reductions.Amax: [
+        *reduction("max"),
+        *reduction("min"),
+        kink(lambda o, x: o.max(x, -1), [[[1.0, 2.0, 2.0], [3.0, 3.0, 3.0]]], [[[0.0, 0.5, 0.5], [1 / 3] * 3]]),
+        kink(lambda o, x: o.min(x), [[[1.0, 2.0], [1.0, 3.0]]], [[[0.5, 0.0], [0.5, 0.0]]]),
+    ],
+    linear.Matmul: [
+        smooth(lambda o, x, y: o.matmul(x, y), *shapes)
+        for shapes in [
+            *[((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 2)), ((2, 2, 3), (3, 2)), ((2, 2, 3), (3,))],
+            *[((3,), (2, 3, 2)), ((2, 3), (2, 3, 2)), ((2, 1, 2, 3), (3, 3, 1)), ((1, 2, 3), (2, 3, 2))],
+        ]
+    ],
+    linear.LinalgVectorNorm: [*reduction("norm"), kink(lambda o, x: o.norm(x), [[0.0, 0.0]], [[0.0, 0.0]])],
+    shaping.Reshape: [smooth(lambda o, x: o.reshape(x, (3, -1)), (2, 3))],
+    shaping.Transpose: [
+        smooth(lambda o, x: o.transpose(x), (2, 3)),
+        smooth(lambda o, x: o.transpose(x, (1, -1, 0)), (2, 3, 4)),
+    ],
+    shaping.Expand: [smooth(lambda o, x: o.broadcast_to(x, (2, 3)), shape) for shape in [(), (3,), (2, 1)]],
+    shaping.Clone: unary("clone"),
+    shaping.ToCopy: [kink(lambda o, x: o.astype(x, np.float32), [MIXED], [np.ones(MIXED.shape)])],
+    shaping.Stack: [
+        smooth(lambda o, x, y: o.stack([x, y], -1), (2, 3), (2, 3)),
+        smooth(lambda o, x: o.stack([np.ones(2), x]), (2,)),
+    ],
+    shaping.Cat: [
+        smooth(lambda o, x, y: o.concatenate([x, y], -1), (2, 1), (2, 3)),
+        smooth(lambda o, x: o.concatenate([x, np.ones((1, 2))]), (2, 2)),
+    ],
+    indexing.Index: [
+        smooth(lambda o, x: o.getitem(x, (-1, None, ...)), (2, 3)),
+        smooth(lambda o, x: o.getitem(x, MASK), (2, 3)),
+        smooth(lambda o, x: o.getitem(x, ROWS), (2, 3)),
+        smooth(lambda o, x: o.getitem(x, (slice(1), ROWS)), (2, 3)),
+    ],
+    indexing.IndexPut: [
+        smooth(lambda o, x, y: o.put(x, 1, y), (2, 3), ()),
+        smooth(lambda o, x, y: o.put(x, 1, y), (2, 3), (1, 3)),
+        smooth(lambda o, x, y: o.put(x, MASK, y), (2, 3), (3,)),
+        smooth(lambda o, x, y: o.put(x, ROWS, y), (4, 2), (4, 2)),
+        smooth(lambda o, x, y: o.put(x, ROWS, y), (4,), (1,)),
+        smooth(lambda o, y: o.put(np.zeros(3), ROWS[:2], y), (2,)),
+        smooth(lambda o, x: o.put(x, ROWS[:2], 0.7), (3,)),
+    ],
+}
+CHECKS[indexing.IndexAdd] = CHECKS[indexing.Index]
+
+HELPERS: list[tuple[ModuleType, tuple[str, ...], list[Check]]] = [
+    (operands, ("unbroadcast", "broadcast"), [*CHECKS[algebra.Add], *CHECKS[shaping.Expand]]),
+    (operands, ("Elementwise.backward", "Elementwise.jvp"), CHECKS[functions.Log]),
+    (piecewise, ("_share",), CHECKS[piecewise.Maximum]),
+    (reductions, ("_shares",), CHECKS[reductions.Amax]),
+    (reductions, ("spread", "kept"), [*CHECKS[reductions.Sum], *CHECKS[reductions.Amax]]),
+    (indexing, ("_added",), CHECKS[indexing.Index]),
+]
+
+NAMES = ("backward", "jvp", "derivative", "by_base", "by_exponent", "direction", "inside")
+"""Of methods that are a rule or part of one."""
+
+EQUIVALENT = {
+    "M*imum.*: ? [<>] ? -> ? [<>]= ?": "ties are shared before the order is asked",
+    "Matmul.backward: x.ndim > 2 -> x.ndim *": "tells only whether the product sums over a batch, or unbroadcast does",
+    "IndexPut.backward: len(*) - adj_values.ndim -> len(*": "unbroadcast sums over any number of leading axes",
+}
+
+
+def rules(operation: type) -> tuple[str, ...]:
+    """The rules that the class itself defines."""
+    own = {name: vars(operation).get(name) for name in NAMES}
+    paths = {name: f"{operation.__qualname__}.{name}" for name in NAMES}
+    return tuple([paths[name] for name, rule in own.items() if rule and rule.__func__.__qualname__ == paths[name]])
+
+
+def sweeps() -> Iterator[Sweep]:
+    def all_of(checks: list[Check]) -> Check:
+        def check(o: Any) -> None:
+            with np.errstate(all="ignore"):  # of mutants
+                for each in checks:
+                    each(o)
+
+        return check
+
+    table = [(sys.modules[c.__module__], rules(c), checks) for c, checks in CHECKS.items()]
+    for module, names, checks in [*table, *HELPERS]:
+        yield Sweep(module, names, all_of(checks), package=ops, equivalent=EQUIVALENT)
+
+
+SWEEPS = list(sweeps())
+
+
+def test_what_is_listed_as_equivalent_exists() -> None:
+    assert not stale(SWEEPS)
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
