@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import GraphError
+from .hooks import Hooks, PostHook, PreHook, RemovableHandle
 from .mode import switch
 from .tensor import Tensor
 
@@ -15,6 +18,12 @@ _sequence = itertools.count(1)
 _leaf_sequence = itertools.count(-1, -1)
 
 Edge = tuple["Context", int]
+Outputs = tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
+
+FREED = (
+    "{}: its saved state was freed by an earlier backward through it. "
+    "Pass retain_graph=True to that backward, or run forward again."
+)
 
 
 class Context:
@@ -25,15 +34,19 @@ class Context:
     """
 
     function: type[Function]
+    is_accumulator = False
     sequence: int  # creation order; every node is younger than its inputs, so descending order is topological
     edges: tuple[Edge | None, ...] = ()
-    outputs: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
+    outputs: Outputs = ()
     freed = False
     _saved: tuple[Any, ...] = ()
-    _versions: list[int] = []
+    _saved_outputs: dict[int, int] | None = None  # position in _saved -> which output it is
+    _versions: Sequence[int] = ()
+    _writes = 0  # switch.writes when the values were saved
     _non_differentiable: tuple[Tensor, ...] = ()
+    _dirty: tuple[Tensor, ...] = ()
     _materialize_grads = True
-    _retained: dict[int, Tensor] | None = None
+    _hooks: Hooks | None = None
 
     if TYPE_CHECKING:  # what a Function keeps for itself
 
@@ -46,26 +59,63 @@ class Context:
         """Whether `backward` has to give an adjoint, for each input."""
         return tuple([edge is not None for edge in self.edges])
 
-    def save_for_backward(self, *values: Tensor | float | None) -> None:
-        """Keep Tensors (or plain numbers) for `backward`, with their versions: a later change to one is noticed."""
+    def save_for_backward(self, *values: Any) -> None:
+        """Keep Tensors for `backward`, with their versions: a later change to one is noticed.
+
+        Other values may stand among them; they are kept as they are.
+        """
         self._saved = values
-        self._versions = [value._version[0] if type(value) is Tensor else 0 for value in values]
+        self._versions = [value.version if type(value) is Tensor else 0 for value in values]
+        self._writes = switch.writes
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` kept. Raises `GraphError` if one of them was written to since."""
-        for value, version in zip(self._saved, self._versions, strict=True):
-            if type(value) is Tensor and value._version[0] != version:
-                raise GraphError(
-                    f"{self.name()}: saved tensor {self._saved.index(value)} (shape {value.shape}) was changed after "
-                    f"forward: it is at version {value._version[0]}, saved at version {version}. "
-                    "Write to a copy, or run forward again."
-                )
+        """What `save_for_backward` kept. Raises `GraphError` if a Tensor among it was written to since.
+
+        While a second derivative is recorded, saved results are part of the graph, as saved inputs always are.
+        """
+        if self._writes != switch.writes:
+            self._check_versions()
+        if self.freed:
+            raise GraphError(FREED.format(self.name()))
+        if switch.enabled and self._saved_outputs:
+            saved = list(self._saved)
+            for position, index in self._saved_outputs.items():
+                saved[position] = saved[position].detach()
+                saved[position]._edge = (self, index)
+            return tuple(saved)
         return self._saved
+
+    @property
+    def saved(self) -> Sequence[Any]:
+        """The saved values as arrays; as Tensors while a second derivative is recorded. For rules that take both."""
+        values = self.saved_tensors
+        return values if switch.enabled else [v.data if type(v) is Tensor else v for v in values]
+
+    def _check_versions(self) -> None:
+        for position, (value, version) in enumerate(zip(self._saved, self._versions, strict=True)):
+            if type(value) is Tensor and value.version != version:
+                raise GraphError(
+                    f"{self.name()}: saved tensor {position} (shape {value.shape}) was changed after forward: it is at "
+                    f"version {value.version}, saved at version {version}. Write to a copy, or run forward again."
+                )
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Declare results (integer indices, masks) that carry no gradient."""
         self._non_differentiable = tensors
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Declare inputs that `forward` writes to; it must return each of them. They become results of this node.
+
+        What was saved of them before raises in backward. A leaf that requires a gradient cannot be written to.
+        """
+        for tensor in tensors:
+            if tensor._edge in self.edges and tensor.is_leaf and tensor.requires_grad:
+                raise GraphError(
+                    f"{self.function.__name__}: a leaf that requires a gradient (shape {tensor.shape}) cannot be "
+                    "written to in place. Write to a clone() of it, or inside no_grad()."
+                )
+        self._dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         """With False, `backward` receives None for results that the loss does not depend on, instead of zeros."""
@@ -73,19 +123,34 @@ class Context:
 
     def name(self) -> str:
         """As in PyTorch, without its numeric suffix: MulBackward, SumBackward; AccumulateGrad for a leaf's node."""
-        return "AccumulateGrad" if self.function is AccumulateGrad else self.function.__name__ + "Backward"
+        return type(self).__name__
 
     @property
     def next_functions(self) -> tuple[tuple[Context | None, int], ...]:
         """For each input, the node that made it and which of its outputs it was; (None, 0) where no gradient flows."""
         return tuple([(None, 0) if edge is None else edge for edge in self.edges])
 
+    @property
+    def hooks(self) -> Hooks:
+        """The hooks of this node, to add to."""
+        if self._hooks is None:
+            self._hooks = Hooks()
+        return self._hooks
+
+    def register_hook(self, hook: PostHook) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` after this node's backward; it may return other grad_inputs."""
+        return self.hooks.after(self, hook)
+
+    def register_prehook(self, hook: PreHook) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before this node's backward; it may return others in their place."""
+        return self.hooks.before(self, hook)
+
     def __repr__(self) -> str:
         return f"<{self.name()}>"
 
     def free(self) -> None:
         """Drop the saved tensors and the links to earlier nodes."""
-        self.edges = self._saved = ()
+        self.edges = self._saved = self._versions = ()
         self.freed = True
 
 
@@ -96,7 +161,14 @@ class Function:
     tuple of them. `backward(ctx, *adj_outputs)` receives a Tensor for each result and returns an adjoint (array, Tensor
     or None) for each input. The optional `jvp(ctx, *tangent_inputs)` pushes tangents (arrays, or None: no tangent)
     forward with the same saved state. Results own their memory: a view of an input is copied.
+
+    A gradient of a gradient through it raises, unless `once_differentiable = False`: then `backward` is written in
+    Tensor operations and Functions, which are recorded where a gradient is taken with create_graph=True.
     """
+
+    once_differentiable = True
+    _on_arrays = False  # whether backward takes arrays where nothing is recorded, and reads `ctx.saved`
+    _node: type[Context] = Context
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Any:
@@ -108,62 +180,93 @@ class Function:
 
     jvp: Any = None
 
+    def __init_subclass__(cls) -> None:
+        cls._node = type(f"{cls.__name__}Backward", (Context,), {"function": cls, "__doc__": cls.__doc__})
+
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
         """Run `forward` and record the node if an input requires a gradient. Returns a Tensor or a tuple of Tensors."""
         recording = switch.enabled
-        record = False
-        ctx = Context()
-        ctx.function = cls
-        edges: list[Edge | None] = []
-        for value in inputs:
-            if recording and isinstance(value, Tensor) and value.requires_grad:
-                node = value.grad_fn
-                edges.append((leaf_node(value), 0) if node is None else (node, value.output_index))
-                record = True
-            else:
-                edges.append(None)
-        ctx.edges = tuple(edges)
-        if record:
+        observers = switch.observers
+        writes = switch.writes
+        ctx = cls._node()
+        edges: tuple[Edge | None, ...] = ()
+        if recording:
+            ctx.edges = edges = tuple([value._edge if type(value) is Tensor else None for value in inputs])
+        if edges.count(None) == len(edges):
+            if not recording:
+                ctx.edges = (None,) * len(inputs)
+            record = False
+        else:
             ctx.sequence = next(_sequence)
-        switch.enabled = False
+            record = True
+            switch.enabled = False
+        if observers:
+            for observer in observers:
+                observer.before_forward(ctx, inputs)
         try:
             result = cls.forward(ctx, *inputs)
+        except BaseException:
+            for observer in observers:
+                observer.failed(ctx)
+            raise
         finally:
             switch.enabled = recording
-        if type(result) is not tuple:
-            fresh = type(result) is np.ndarray and result.base is None and result.flags.carray
-            output = Tensor(result) if fresh else cls._own(result, inputs)
+        if writes != switch.writes or ctx._dirty:
+            _check_writes(ctx, inputs, result, writes)
+        if type(result) is np.ndarray and result.base is None and result.flags.carray:
+            output = Tensor(result)  # new: saved nowhere, marked nowhere
             if record:
-                data = output.data
-                ctx.outputs = ((data.shape, data.dtype),)
+                ctx.outputs = ((result.shape, result.dtype),)
+                if result.dtype.kind == "f":
+                    output._edge = (ctx, 0)
+        elif type(result) is tuple:
+            return _several(ctx, inputs, result, record, observers)
+        else:
+            output = _own(ctx, result, inputs)
+            if record:
+                ctx.outputs = ((output.data.shape, output.data.dtype),)
                 _link(ctx, output, 0)
-            return output
-        outputs = tuple([cls._own(value, inputs) for value in result])
-        if len(set(map(id, outputs))) != len(outputs):  # one Tensor returned twice cannot be two results
-            outputs = tuple([Tensor(output.data.copy()) for output in outputs])
-        if record:
-            ctx.outputs = tuple([(output.data.shape, output.data.dtype) for output in outputs])
-            for index, output in enumerate(outputs):
-                _link(ctx, output, index)
-        return outputs
+        if observers:
+            for observer in observers:
+                observer.after_forward(ctx, inputs, (output,))
+        return output
 
-    @classmethod
-    def _own(cls, value: Any, inputs: tuple[Any, ...]) -> Tensor:
-        """Make a Tensor of what `forward` returned; memory of an input, a leaf or a view is copied."""
-        if type(value) is np.ndarray:
-            # A locked array belongs to another Tensor already; a view may be of an input's memory.
-            return Tensor(value if value.base is None and value.flags.carray else value.copy(order="C"))
-        if isinstance(value, Tensor):
-            data = value.data
-            fresh = value.grad_fn is None and not value.requires_grad and data.base is None
-            if fresh and not any([isinstance(other, Tensor) and data is other.data for other in inputs]):
-                return value
-            return Tensor(data.copy())
-        array = np.array(value)
-        if array.dtype.kind == "O":
-            raise TypeError(f"{cls.__name__}.forward returned {value!r}. Return an array, a Tensor or a tuple of them.")
-        return Tensor(array)
+
+def _several(
+    ctx: Context, inputs: tuple[Any, ...], result: tuple[Any, ...], record: bool, observers: tuple[Any, ...]
+) -> tuple[Tensor, ...]:
+    """The results of a Function that returned a tuple."""
+    outputs = tuple([_own(ctx, value, inputs) for value in result])
+    if len(set(map(id, outputs))) != len(outputs):  # one Tensor returned twice cannot be two results
+        outputs = tuple([Tensor(output.data.copy()) for output in outputs])
+    if record:
+        ctx.outputs = tuple([(output.data.shape, output.data.dtype) for output in outputs])
+        for index, output in enumerate(outputs):
+            _link(ctx, output, index)
+    for observer in observers:
+        observer.after_forward(ctx, inputs, outputs)
+    return outputs
+
+
+def _own(ctx: Context, value: Any, inputs: tuple[Any, ...]) -> Tensor:
+    """Make a Tensor of what `forward` returned; memory of an input, a leaf or a view is copied."""
+    if type(value) is np.ndarray:
+        # A locked array belongs to another Tensor already; a view may be of an input's memory.
+        return Tensor(value if value.base is None and value.flags.carray else value.copy(order="C"))
+    if type(value) is Tensor:
+        if ctx._dirty and any([value is tensor for tensor in ctx._dirty]):
+            return value
+        data = value.data
+        fresh = value._edge is None and data.base is None
+        if fresh and not any([type(other) is Tensor and data is other.data for other in inputs]):
+            return value
+        return Tensor(data.copy())
+    array = np.array(value)
+    if array.dtype.kind == "O":
+        name = ctx.function.__name__
+        raise TypeError(f"{name}.forward returned {value!r}. Return an array, a Tensor or a tuple of them.")
+    return Tensor(array)
 
 
 def _link(ctx: Context, output: Tensor, index: int) -> None:
@@ -172,27 +275,68 @@ def _link(ctx: Context, output: Tensor, index: int) -> None:
         return
     if ctx._non_differentiable and any([output is tensor for tensor in ctx._non_differentiable]):
         return
-    for tensor in ctx._saved:
-        if tensor is output:
-            ctx._saved = tuple([output.detach() if t is output else t for t in ctx._saved])
-            break
-    output.grad_fn = ctx
-    output.output_index = index
-    output.requires_grad = True
+    for position, value in enumerate(ctx._saved):
+        if value is output:
+            saved = list(ctx._saved)
+            saved[position] = output.detach()
+            ctx._saved = tuple(saved)
+            if ctx._saved_outputs is None:
+                ctx._saved_outputs = {}
+            ctx._saved_outputs[position] = index
+    output._edge = (ctx, index)
+
+
+def _check_writes(ctx: Context, inputs: tuple[Any, ...], result: Any, writes: int) -> None:
+    """Raise where `forward` wrote to an input that it did not mark as dirty; see that dirty ones are new versions."""
+    name, dirty = ctx.function.__name__, ctx._dirty
+    for position, value in enumerate(inputs):
+        written = type(value) is Tensor and value._version is not None and value._version[1] > writes
+        if written and not any([value is tensor for tensor in dirty]):
+            raise GraphError(
+                f"{name}: forward wrote to input {position} (shape {value.shape}). Write to a new array, or, if the "
+                "input is to be changed in place, call ctx.mark_dirty on it and return it."
+            )
+    if not dirty:
+        return
+    returned = result if type(result) is tuple else (result,)
+    for tensor in dirty:
+        if not any([tensor is value for value in inputs]) or not any([tensor is value for value in returned]):
+            raise GraphError(
+                f"{name}: a Tensor that is marked as dirty (shape {tensor.shape}) must be an input of forward and be "
+                "returned by it. Pass and return the Tensor itself."
+            )
+        if tensor._version is None or tensor._version[1] <= writes:
+            tensor.raise_version()
+    ctx._versions = [value.version if type(value) is Tensor else 0 for value in ctx._saved]  # as forward leaves it
+    ctx._writes = switch.writes
 
 
 class AccumulateGrad(Function):
     """The end of every path: adds what arrives to `.grad` of a leaf."""
 
 
+class _AccumulateGrad(Context):
+    """The node of a leaf, which holds it; the leaf itself is held weakly, so that both go when the user lets go."""
+
+    function = AccumulateGrad
+    is_accumulator = True
+    _variable: weakref.ref[Tensor]
+
+    @property
+    def variable(self) -> Tensor | None:
+        """The leaf; None when nobody holds it any more."""
+        return self._variable()
+
+    def name(self) -> str:
+        return "AccumulateGrad"
+
+
 def leaf_node(leaf: Tensor) -> Context:
-    """The AccumulateGrad node of a leaf, made once."""
-    node = leaf._accumulator
-    if node is None:
-        node = Context()
-        node.function = AccumulateGrad
-        node.sequence = next(_leaf_sequence)  # below all others: a leaf is processed last, with its whole gradient
-        node.outputs = ((leaf.shape, leaf.dtype),)
-        node.variable = leaf
-        leaf._accumulator = node
+    """The AccumulateGrad node of a leaf: its own if it requires a gradient, else a new one."""
+    if leaf._edge is not None:
+        return leaf._edge[0]
+    node = _AccumulateGrad()
+    node.sequence = next(_leaf_sequence)  # below all others: a leaf is processed last, with its whole gradient
+    node.outputs = ((leaf.shape, leaf.dtype),)
+    node._variable = weakref.ref(leaf)
     return node

@@ -1,15 +1,45 @@
-"""Whether operations are recorded: the switch that `no_grad` and `enable_grad` turn."""
+"""What holds for the whole process: whether operations are recorded, and who watches them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ContextDecorator
 from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .function import Context
+    from .tensor import Tensor
+
+
+class Observer:
+    """Told of each application of a Function and of each call of a backward, while it is among `switch.observers`.
+
+    Leaves' AccumulateGrad nodes are not reported. When forward or backward raises, `failed` comes instead of `after_*`.
+    """
+
+    def before_forward(self, ctx: Context, inputs: tuple[Any, ...]) -> None:
+        """`inputs` is what apply was given; a node that is recorded has its edges and sequence."""
+
+    def after_forward(self, ctx: Context, inputs: tuple[Any, ...], outputs: tuple[Tensor, ...]) -> None:
+        """The outputs are linked to the node."""
+
+    def before_backward(self, node: Context, adjoints: Sequence[Any]) -> None:
+        """One adjoint for each output, an array or a Tensor, or None."""
+
+    def after_backward(self, node: Context, adjoints: Sequence[Any], results: Sequence[Any]) -> None:
+        """One result for each input, an array or a Tensor, or None."""
+
+    def failed(self, node: Context) -> None:
+        """Forward or backward of this node raised an error."""
 
 
 class _Switch:
-    """The state of the one recording switch of the process (kernels launch from one thread)."""
+    """The state of the process (kernels launch from one thread)."""
 
-    enabled = True
+    enabled = True  # operations are recorded
+    observers: tuple[Observer, ...] = ()
+    writes = 0  # how many writes to Tensors there were: a change tells that a look at versions is due
 
 
 switch = _Switch()

@@ -15,8 +15,9 @@ import numpy as np
 
 from .errors import InputError
 from .function import AccumulateGrad, Context
-from .graph import Adjoints, ancestors, as_adjoint, between, origin, run_backward
+from .graph import ancestors, between, origin
 from .mode import no_grad
+from .node import run_backward
 from .tensor import Array, Tensor
 
 _UNCOUNTABLE = 10**300  # counts stop here, so that a long graph does not store numbers of a million digits
@@ -77,14 +78,14 @@ def paths(loss: Tensor, leaf: Tensor, *, limit: int = 1000, name: str = "leaf") 
         return []
     found_paths = []
     # What is still to be followed: a node, which output was reached with which adjoint, and the way from there on.
-    waiting: list[tuple[Context, int, Tensor | None, Any]] = [
-        (nodes[-1], loss.output_index, Tensor(seed), None)  # the youngest node is the loss's
+    waiting: list[tuple[Context, int, Array | None, Any]] = [
+        (nodes[-1], loss.output_index, seed, None)  # the youngest node is the loss's
     ]
     with no_grad():
         while waiting:
             node, output, adjoint, onward = waiting.pop()
             if (node.sequence, output) == source:
-                values = np.zeros(leaf.shape, leaf.dtype) if adjoint is None else adjoint.data.copy()
+                values = np.zeros(leaf.shape, leaf.dtype) if adjoint is None else adjoint.copy()
                 found_paths.append(Path(*_unrolled(onward), values, name))
                 continue
             results = _pull(node, output, adjoint)
@@ -95,16 +96,13 @@ def paths(loss: Tensor, leaf: Tensor, *, limit: int = 1000, name: str = "leaf") 
     return found_paths
 
 
-def _pull(node: Context, output: int, adjoint: Tensor | None) -> list[Tensor | None]:
+def _pull(node: Context, output: int, adjoint: Array | None) -> list[Array | None]:
     """What the adjoint of one output alone gives each input; an adjoint of None stands for zero."""
     if adjoint is None:
         return [None] * len(node.edges)
-    adjoints: Adjoints = [None] * len(node.outputs)
+    adjoints: list[Array | None] = [None] * len(node.outputs)
     adjoints[output] = adjoint
-    return [
-        None if edge is None or result is None else as_adjoint(node, position, result, edge[0].outputs[edge[1]])
-        for position, (edge, result) in enumerate(zip(node.edges, run_backward(node, adjoints), strict=True))
-    ]
+    return run_backward(node, adjoints)
 
 
 def _unrolled(way: Any) -> tuple[tuple[Context, ...], tuple[int, ...]]:

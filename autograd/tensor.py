@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,31 +14,31 @@ from .errors import InputError
 from .mode import switch
 
 if TYPE_CHECKING:
-    from .function import Context
+    from .function import Context, Edge
+    from .hooks import RemovableHandle, TensorHook
 
 Array = npt.NDArray[Any]
 
 
+@final
 class Tensor:
     """An array in a differentiable computation.
 
     `data` is the memory, C-contiguous and locked against writing; use `with x.writable() as a:` to change it, which
     raises the version. Arithmetic follows NumPy's broadcasting and promotion; scalars of Python do not widen a dtype.
+    NumPy's functions of Tensors give Tensors (`np.sin(x)`), where `ops` has them.
     """
 
     grad: Tensor | None = None
-    grad_fn: Context | None = None
-    output_index = 0
-    requires_grad = False
-    _accumulator: Context | None = None
-    __array_ufunc__ = None  # NumPy leaves `array * tensor` to __rmul__
+    _edge: Edge | None = None  # the node that it comes from, and which of its outputs it is; of a leaf its accumulator
+    _version: list[int] | None = None  # [how often written to, switch.writes then], one list for all aliases
+    _shared = False  # whether others may write to the memory
     __hash__ = object.__hash__
 
     def __init__(self, array: Array) -> None:
         """Take over `array` (C-contiguous, owning its memory) and lock it. Users call `tensor(...)`, which copies."""
         array.setflags(False)  # type: ignore[call-arg]  # write=False, which by name takes 0.2 us more
         self.data = array
-        self._version = [0]
 
     # --- what it is
 
@@ -60,7 +61,27 @@ class Tensor:
     @property
     def version(self) -> int:
         """How often the memory was written to since the Tensor was made."""
-        return self._version[0]
+        return self._version[0] if self._version else 0
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this Tensor."""
+        return self._edge is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    @property
+    def grad_fn(self) -> Context | None:
+        """The node that made this Tensor; None for a leaf."""
+        edge = self._edge
+        return None if edge is None or edge[0].is_accumulator else edge[0]
+
+    @property
+    def output_index(self) -> int:
+        """Which output of its node this Tensor is."""
+        return 0 if self._edge is None else self._edge[1]
 
     @property
     def is_leaf(self) -> bool:
@@ -103,13 +124,18 @@ class Tensor:
             raise InputError(
                 "Tensor.requires_grad_", "only leaves can change it", repr(self.grad_fn), "Use detach() first."
             )
-        self.requires_grad = requires_grad
+        if requires_grad != self.requires_grad:
+            self._edge = (leaf_node(self), 0) if requires_grad else None
         return self
 
     def detach(self) -> Tensor:
         """A Tensor over the same memory and version, cut from the graph."""
+        if self._version is None:
+            self._version = [0, 0]
         alias = Tensor(self.data)
         alias._version = self._version
+        if self._shared:
+            alias._shared = True
         return alias
 
     def clone(self) -> Tensor:
@@ -119,16 +145,31 @@ class Tensor:
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf in `.grad` at the next backward."""
         if self.grad_fn is not None:
-            retained = self.grad_fn._retained
-            if retained is None:
-                retained = self.grad_fn._retained = {}
-            retained[self.output_index] = self
+            self.grad_fn.hooks.retained[self.output_index] = weakref.ref(self)
 
-    def backward(self, gradient: Tensor | npt.ArrayLike | None = None, *, retain_graph: bool = False) -> None:
+    def register_hook(self, hook: TensorHook) -> RemovableHandle:
+        """Call `hook(gradient)` whenever the gradient with respect to this Tensor is known, before it flows on.
+
+        The hook may return another Tensor of the same shape and dtype in its place. Errors: InputError when this
+        Tensor does not require a gradient.
+        """
+        if self._edge is None:
+            remedy = "Set requires_grad=True on it, or on what it is computed from."
+            raise InputError("Tensor.register_hook", "the Tensor requires a gradient", repr(self), remedy)
+        node, index = self._edge
+        return node.hooks.on_tensor(index, hook)
+
+    def backward(
+        self,
+        gradient: Tensor | npt.ArrayLike | None = None,
+        *,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+    ) -> None:
         """Add to `.grad` of every leaf the gradient of sum(gradient * self); a scalar needs no `gradient`."""
         from .graph import backward
 
-        backward((self,), (gradient,), retain_graph=retain_graph)
+        backward((self,), (gradient,), retain_graph=retain_graph, create_graph=create_graph)
 
     # --- writing
 
@@ -145,7 +186,7 @@ class Tensor:
                 repr(self.grad_fn),
                 "Write to detach().clone(), or inside no_grad().",
             )
-        self._version[0] += 1
+        self.raise_version()
         self.data.flags.writeable = True
         view = self.data.view()
         self.data.flags.writeable = False
@@ -156,7 +197,11 @@ class Tensor:
 
     def raise_version(self) -> None:
         """Tell that a kernel wrote to `data`."""
+        switch.writes += 1
+        if self._version is None:
+            self._version = [0, 0]
         self._version[0] += 1
+        self._version[1] = switch.writes
 
     # --- arithmetic (the rules live in ops/)
 
@@ -205,6 +250,18 @@ class Tensor:
     def __getitem__(self, index: Any) -> Tensor:
         return ops.getitem(self, index)
 
+    def __lt__(self, other: Any) -> Tensor:
+        return Tensor(np.asarray(self.data < ops.plain(other)))
+
+    def __le__(self, other: Any) -> Tensor:
+        return Tensor(np.asarray(self.data <= ops.plain(other)))
+
+    def __gt__(self, other: Any) -> Tensor:
+        return Tensor(np.asarray(self.data > ops.plain(other)))
+
+    def __ge__(self, other: Any) -> Tensor:
+        return Tensor(np.asarray(self.data >= ops.plain(other)))
+
     def sum(self, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
         return ops.sum(self, axis, keepdims=keepdims)
 
@@ -221,9 +278,33 @@ class Tensor:
         """In another shape of the same size: `reshape(2, 3)` or `reshape((2, 3))`; one length may be -1."""
         return ops.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[arg-type]
 
+    def astype(self, dtype: npt.DTypeLike) -> Tensor:
+        """In another dtype; the gradient comes back in this one."""
+        return ops.astype(self, dtype)
+
     @property
     def T(self) -> Tensor:
         return ops.transpose(self)
+
+    @property
+    def mT(self) -> Tensor:
+        """With the last two axes exchanged."""
+        return ops.transpose(self, (*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
+
+    # --- NumPy
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """What `np.asarray` takes: a read-only view. InputError where a gradient would be lost: use `numpy()`."""
+        if self._edge is not None:
+            remedy = "Use x.numpy() for its values alone, or ops for a differentiable operation."
+            raise InputError("numpy.asarray", "a Tensor that requires a gradient is not an array", repr(self), remedy)
+        return np.array(self.data, dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        return ops.apply_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
+        return ops.apply_function(function, inputs, options)
 
 
 def tensor(values: npt.ArrayLike, *, requires_grad: bool = False, dtype: npt.DTypeLike | None = None) -> Tensor:
@@ -241,3 +322,4 @@ def tensor(values: npt.ArrayLike, *, requires_grad: bool = False, dtype: npt.DTy
 
 
 from . import ops  # noqa: E402 - the rules need the class that they extend
+from .function import leaf_node  # noqa: E402

@@ -148,4 +148,7 @@ def _loss(scene: Scene, mode: str, seed: int) -> Tensor:
 
 
 def _gradients(loss: Tensor, leaves: list[Tensor]) -> list[np.ndarray]:
-    return [np.zeros(leaf.shape) if g is None else g.data for leaf, g in zip(leaves, grad(loss, leaves), strict=True)]
+    return [
+        np.zeros(leaf.shape) if g is None else g.data
+        for leaf, g in zip(leaves, grad(loss, leaves, allow_unused=True), strict=True)
+    ]

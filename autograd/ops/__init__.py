@@ -8,13 +8,17 @@ from .algebra import add, div, mul, neg, pow, square, sub
 from .functions import cos, exp, log, sigmoid, sin, softplus, sqrt, tanh
 from .indexing import getitem, put
 from .linear import matmul, norm
+from .numpy_functions import apply_function as apply_function
+from .numpy_functions import apply_ufunc as apply_ufunc
+from .operands import plain as plain
 from .piecewise import abs, clip, maximum, minimum, where
 from .reductions import max, mean, min, sum
-from .shaping import broadcast_to, clone, concatenate, reshape, stack, transpose
+from .shaping import astype, broadcast_to, clone, concatenate, reshape, stack, transpose
 
 __all__ = [
     "abs",
     "add",
+    "astype",
     "broadcast_to",
     "clip",
     "clone",

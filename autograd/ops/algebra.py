@@ -9,26 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from ..function import Context, Function
+from ..function import Context
 from ..tensor import Array, Tensor
-from .operands import Operand, Tangent, as_tensor, broadcast, operand, unbroadcast, value
+from .operands import Operand, Operation, Tangent, as_tensor, broadcast, operand, plain, unbroadcast
 
-Pair = tuple[Array | None, Array | None]
+Pair = tuple[Any, Any]
 
 
-class Add(Function):
+class Add(Operation):
     """x + y"""
 
     @staticmethod
     def forward(ctx: Context, x: Operand, y: Operand) -> Array:
-        return value(x) + value(y)
+        return plain(x) + plain(y)
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> Pair:
-        need_x, need_y = ctx.needs_input_grad
+    def backward(ctx: Context, adj: Any) -> Pair:
+        need_x, need_y = ctx.edges
         return (
-            unbroadcast(ctx, 0, adj.data) if need_x else None,
-            unbroadcast(ctx, 1, adj.data) if need_y else None,
+            unbroadcast(ctx, 0, adj) if need_x else None,
+            unbroadcast(ctx, 1, adj) if need_y else None,
         )
 
     @staticmethod
@@ -36,19 +36,19 @@ class Add(Function):
         return broadcast(ctx, (0 if dx is None else dx) + (0 if dy is None else dy))
 
 
-class Sub(Function):
+class Sub(Operation):
     """x - y"""
 
     @staticmethod
     def forward(ctx: Context, x: Operand, y: Operand) -> Array:
-        return value(x) - value(y)
+        return plain(x) - plain(y)
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> Pair:
-        need_x, need_y = ctx.needs_input_grad
+    def backward(ctx: Context, adj: Any) -> Pair:
+        need_x, need_y = ctx.edges
         return (
-            unbroadcast(ctx, 0, adj.data) if need_x else None,
-            -unbroadcast(ctx, 1, adj.data) if need_y else None,
+            unbroadcast(ctx, 0, adj) if need_x else None,
+            -unbroadcast(ctx, 1, adj) if need_y else None,
         )
 
     @staticmethod
@@ -56,55 +56,55 @@ class Sub(Function):
         return broadcast(ctx, (0 if dx is None else dx) - (0 if dy is None else dy))
 
 
-class Mul(Function):
+class Mul(Operation):
     """x * y"""
 
     @staticmethod
     def forward(ctx: Context, x: Operand, y: Operand) -> Array:
-        need_x, need_y = ctx.needs_input_grad
+        need_x, need_y = ctx.edges
         ctx.save_for_backward(x if need_y else None, y if need_x else None)
-        return value(x) * value(y)
+        return plain(x) * plain(y)
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> Pair:
-        x, y = ctx.saved_tensors
-        need_x, need_y = ctx.needs_input_grad
+    def backward(ctx: Context, adj: Any) -> Pair:
+        x, y = ctx.saved
+        need_x, need_y = ctx.edges
         return (
-            unbroadcast(ctx, 0, adj.data * value(y)) if need_x else None,
-            unbroadcast(ctx, 1, adj.data * value(x)) if need_y else None,
+            unbroadcast(ctx, 0, adj * y) if need_x else None,
+            unbroadcast(ctx, 1, adj * x) if need_y else None,
         )
 
     @staticmethod
     def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        x, y = ctx.saved_tensors
-        return (0 if dx is None else dx * value(y)) + (0 if dy is None else value(x) * dy)
+        x, y = ctx.saved
+        return (0 if dx is None else dx * y) + (0 if dy is None else x * dy)
 
 
-class Div(Function):
+class Div(Operation):
     """x / y"""
 
     @staticmethod
     def forward(ctx: Context, x: Operand, y: Operand) -> Array:
-        ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, y)
-        return value(x) / value(y)
+        ctx.save_for_backward(x if ctx.edges[1] else None, y)
+        return plain(x) / plain(y)
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> Pair:
-        x, y = ctx.saved_tensors
-        need_x, need_y = ctx.needs_input_grad
-        adj_x = adj.data / value(y)
+    def backward(ctx: Context, adj: Any) -> Pair:
+        x, y = ctx.saved
+        need_x, need_y = ctx.edges
+        adj_x = adj / y
         return (
             unbroadcast(ctx, 0, adj_x) if need_x else None,
-            unbroadcast(ctx, 1, -adj_x * value(x) / value(y)) if need_y else None,
+            unbroadcast(ctx, 1, -adj_x * x / y) if need_y else None,
         )
 
     @staticmethod
     def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        x, y = ctx.saved_tensors
-        return ((0 if dx is None else dx) - (0 if dy is None else dy * value(x) / value(y))) / value(y)
+        x, y = ctx.saved
+        return ((0 if dx is None else dx) - (0 if dy is None else dy * x / y)) / y
 
 
-class Neg(Function):
+class Neg(Operation):
     """-x"""
 
     @staticmethod
@@ -112,50 +112,49 @@ class Neg(Function):
         return -x.data
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> Array:
-        return -adj.data
+    def backward(ctx: Context, adj: Any) -> Any:
+        return -adj
 
     @staticmethod
     def jvp(ctx: Context, dx: Array) -> Array:
         return -dx
 
 
-class Pow(Function):
+class Pow(Operation):
     """x ** y"""
 
     @staticmethod
     def forward(ctx: Context, x: Operand, y: Operand) -> Array:
         ctx.save_for_backward(x, y)
-        return value(x) ** value(y)
+        return plain(x) ** plain(y)
 
     @staticmethod
     def by_base(x: Any, y: Any) -> Any:
         """y x^(y-1); 0 where y = 0, also at x = 0."""
-        if type(y) is Tensor:
-            exponent = y.data
-            return exponent * value(x) ** np.where(exponent == 0, 0, exponent - 1)
-        if y == 2:  # the usual one, without a call of power
-            return 2 * value(x)
-        return y * value(x) ** (y - 1 if y else 0)
+        if type(y) in (float, int):
+            if y == 2:  # the usual one, without a call of power
+                return 2 * x
+            return y * x ** (y - 1 if y else 0)
+        return y * x ** np.where((plain(x) == 0) & (plain(y) == 0), 0, y - 1)
 
     @staticmethod
     def by_exponent(x: Any, y: Any) -> Any:
         """x^y log x; its limit 0 at x = 0 for y > 0, and 0 for y = 0 too."""
-        base, exponent = value(x), value(y)
-        return base**exponent * np.log(np.where((base == 0) & (exponent >= 0), 1, base))
+        base = plain(x)
+        return x**y * np.log(np.where((base == 0) & (plain(y) >= 0), 1, x))
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> Pair:
-        need_x, need_y = ctx.needs_input_grad
-        x, y = ctx.saved_tensors
+    def backward(ctx: Context, adj: Any) -> Pair:
+        need_x, need_y = ctx.edges
+        x, y = ctx.saved
         return (
-            unbroadcast(ctx, 0, adj.data * Pow.by_base(x, y)) if need_x else None,
-            unbroadcast(ctx, 1, adj.data * Pow.by_exponent(x, y)) if need_y else None,
+            unbroadcast(ctx, 0, adj * Pow.by_base(x, y)) if need_x else None,
+            unbroadcast(ctx, 1, adj * Pow.by_exponent(x, y)) if need_y else None,
         )
 
     @staticmethod
     def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        x, y = ctx.saved_tensors
+        x, y = ctx.saved
         return (0 if dx is None else dx * Pow.by_base(x, y)) + (0 if dy is None else dy * Pow.by_exponent(x, y))
 
 

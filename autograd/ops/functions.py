@@ -30,9 +30,9 @@ class Exp(Elementwise):
         return _saved(ctx, np.exp(x.data))
 
     @staticmethod
-    def derivative(ctx: Context) -> Array:
-        (y,) = ctx.saved_tensors
-        return y.data
+    def derivative(ctx: Context) -> Any:
+        (y,) = ctx.saved
+        return y
 
 
 class Log(Elementwise):
@@ -44,9 +44,9 @@ class Log(Elementwise):
         return np.log(x.data)
 
     @staticmethod
-    def derivative(ctx: Context) -> Array:
-        (x,) = ctx.saved_tensors
-        return 1 / x.data
+    def derivative(ctx: Context) -> Any:
+        (x,) = ctx.saved
+        return 1 / x
 
 
 class Sqrt(Elementwise):
@@ -57,9 +57,9 @@ class Sqrt(Elementwise):
         return _saved(ctx, np.sqrt(x.data))
 
     @staticmethod
-    def derivative(ctx: Context) -> Array:
-        (y,) = ctx.saved_tensors
-        return 0.5 / y.data
+    def derivative(ctx: Context) -> Any:
+        (y,) = ctx.saved
+        return 0.5 / y
 
 
 class Sin(Elementwise):
@@ -71,9 +71,9 @@ class Sin(Elementwise):
         return np.sin(x.data)
 
     @staticmethod
-    def derivative(ctx: Context) -> Array:
-        (x,) = ctx.saved_tensors
-        return np.cos(x.data)
+    def derivative(ctx: Context) -> Any:
+        (x,) = ctx.saved
+        return np.cos(x)
 
 
 class Cos(Elementwise):
@@ -85,9 +85,9 @@ class Cos(Elementwise):
         return np.cos(x.data)
 
     @staticmethod
-    def derivative(ctx: Context) -> Array:
-        (x,) = ctx.saved_tensors
-        return -np.sin(x.data)
+    def derivative(ctx: Context) -> Any:
+        (x,) = ctx.saved
+        return -np.sin(x)
 
 
 class Tanh(Elementwise):
@@ -98,9 +98,9 @@ class Tanh(Elementwise):
         return _saved(ctx, np.tanh(x.data))
 
     @staticmethod
-    def derivative(ctx: Context) -> Array:
-        (y,) = ctx.saved_tensors
-        return 1 - y.data * y.data
+    def derivative(ctx: Context) -> Any:
+        (y,) = ctx.saved
+        return 1 - y * y
 
 
 class Sigmoid(Elementwise):
@@ -111,9 +111,9 @@ class Sigmoid(Elementwise):
         return _saved(ctx, _sigmoid(x.data))
 
     @staticmethod
-    def derivative(ctx: Context) -> Array:
-        (y,) = ctx.saved_tensors
-        return y.data * (1 - y.data)
+    def derivative(ctx: Context) -> Any:
+        (y,) = ctx.saved
+        return y * (1 - y)
 
 
 class Softplus(Elementwise):
@@ -125,9 +125,9 @@ class Softplus(Elementwise):
         return np.logaddexp(0, x.data)
 
     @staticmethod
-    def derivative(ctx: Context) -> Array:
-        (x,) = ctx.saved_tensors
-        return _sigmoid(x.data)
+    def derivative(ctx: Context) -> Any:
+        (x,) = ctx.saved
+        return sigmoid(x) if type(x) is Tensor else _sigmoid(x)
 
 
 def exp(x: Any) -> Tensor:

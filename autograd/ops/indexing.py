@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..function import Context, Function
+from ..function import Context
 from ..tensor import Array, Tensor
-from .operands import Operand, Tangent, as_tensor, input_shape, operand, unbroadcast, value
+from .operands import Operand, Operation, Tangent, as_tensor, input_shape, operand, plain, unbroadcast
 
 _BASIC = (int, slice, types.EllipsisType, types.NoneType, np.integer)
 
@@ -32,7 +32,7 @@ def _key(index: Any) -> Key:
 def _part(index: Any) -> Key:
     if isinstance(index, _BASIC):
         return Key(index, False)
-    array = np.array(value(index))
+    array = np.array(plain(index))
     if array.size == 0 and isinstance(index, list):
         array = array.astype(np.intp)  # NumPy reads [] as no index, but makes a float array of it
     return Key(array, array.dtype.kind != "b")
@@ -43,7 +43,17 @@ def _places(shape: tuple[int, ...], index: Any) -> Array:
     return np.arange(math.prod(shape)).reshape(shape)[index].ravel()
 
 
-class Index(Function):
+def _added(values: Array, key: Key, shape: tuple[int, ...]) -> Array:
+    """Zeros of `shape` with the values added at the index."""
+    if key.repeats:
+        places = _places(shape, key.index)
+        return np.bincount(places, weights=values.ravel(), minlength=math.prod(shape)).reshape(shape)
+    result = np.zeros(shape, values.dtype)
+    result[key.index] = values
+    return result
+
+
+class Index(Operation):
     """x[index]"""
 
     @staticmethod
@@ -53,44 +63,58 @@ class Index(Function):
         return x.data[key.index]
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None]:
-        index, repeats = ctx.key
-        if repeats:
-            places = _places(ctx.shape, index)
-            total = np.bincount(places, weights=adj.data.ravel(), minlength=math.prod(ctx.shape))
-            return total.reshape(ctx.shape), None
-        result = np.zeros(ctx.shape, adj.data.dtype)
-        result[index] = adj.data
-        return result, None
+    def backward(ctx: Context, adj: Any) -> tuple[Any, None]:
+        if type(adj) is Tensor:
+            return IndexAdd.apply(adj, ctx.key, ctx.shape), None
+        return _added(adj, ctx.key, ctx.shape), None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, key: None) -> Array:
         return dx[ctx.key.index]
 
 
-class IndexPut(Function):
+class IndexAdd(Operation):
+    """Zeros with the values added at an index: the adjoint of x[index], whose own adjoint is that again"""
+
+    @staticmethod
+    def forward(ctx: Context, values: Tensor, key: Key, shape: tuple[int, ...]) -> Array:
+        ctx.key = key
+        return _added(values.data, key, shape).astype(values.data.dtype, copy=False)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Any) -> tuple[Any, None, None]:
+        return adj[ctx.key.index], None, None
+
+    @staticmethod
+    def jvp(ctx: Context, dvalues: Array, key: None, shape: None) -> Array:
+        return _added(dvalues, ctx.key, ctx.outputs[0][0])
+
+
+class IndexPut(Operation):
     """The base, with base[index] = values"""
 
     @staticmethod
     def forward(ctx: Context, base: Tensor, key: Key, values: Operand) -> Array:
         ctx.key = key
-        result = base.data.astype(np.result_type(base.data, value(values)))
-        result[key.index] = value(values)
+        result = base.data.astype(np.result_type(base.data, plain(values)))
+        result[key.index] = plain(values)
         return result
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Array | None, None, Array | None]:
-        need_base, _, need_values = ctx.needs_input_grad
+    def backward(ctx: Context, adj: Any) -> tuple[Any, None, Any]:
+        need_base, _, need_values = ctx.edges
         index, repeats = ctx.key
         adj_base = adj_values = None
-        if need_base:
-            adj_base = adj.data.copy()
+        if need_base and type(adj) is Tensor:
+            adj_base = IndexPut.apply(adj, ctx.key, 0)
+        elif need_base:
+            adj_base = adj.copy()
             adj_base[index] = 0
         if need_values:
-            adj_values = adj.data[index]
+            adj_values = adj[index]
             if repeats:  # of values placed on one element only the last is in the result
-                places = _places(adj.data.shape, index)
-                last = np.empty(adj.data.size, np.intp)
+                places = _places(adj.shape, index)
+                last = np.empty(adj.size, np.intp)
                 last[places] = order = np.arange(places.size)
                 adj_values = np.where((last[places] == order).reshape(adj_values.shape), adj_values, 0)
             extra = len(input_shape(ctx, 2)) - adj_values.ndim  # values may have more axes, of length 1

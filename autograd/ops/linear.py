@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..function import Context, Function
+from ..function import Context
 from ..tensor import Array, Tensor
 from .algebra import Pair
-from .operands import Tangent, as_tensor, unbroadcast
+from .operands import Operation, Tangent, as_tensor, plain, unbroadcast
 from .reductions import Axis, kept, spread, sum_over
 
 
-class Matmul(Function):
+class Matmul(Operation):
     """x @ y: with Z = X Y, adj_X = adj_Z Y^T and adj_Y = X^T adj_Z"""
 
     @staticmethod
@@ -23,10 +23,10 @@ class Matmul(Function):
         return x.data @ y.data
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> Pair:
-        need_x, need_y = ctx.needs_input_grad
-        x, y = [tensor.data for tensor in ctx.saved_tensors]
-        z = adj.data
+    def backward(ctx: Context, adj: Any) -> Pair:
+        need_x, need_y = ctx.edges
+        x, y = ctx.saved
+        z = adj
         row, column = x.ndim == 1, y.ndim == 1  # a vector is a matrix of one row, or of one column
         if column:
             y, z = y[:, None], z[..., None]
@@ -34,23 +34,23 @@ class Matmul(Function):
             x, z = x[None, :], z[..., None, :]
         adj_x = adj_y = None
         if need_x:
-            adj_x = z @ y.swapaxes(-1, -2)
+            adj_x = z @ y.mT
             adj_x = unbroadcast(ctx, 0, adj_x[..., 0, :] if row else adj_x)
         if need_y:
             if y.ndim == 2 and x.ndim > 2:  # one matrix for a batch: a single product sums over the batch
                 rows = math.prod(x.shape[:-1])
                 x, z = x.reshape(rows, x.shape[-1]), z.reshape(rows, z.shape[-1])
-            adj_y = x.swapaxes(-1, -2) @ z
+            adj_y = x.mT @ z
             adj_y = unbroadcast(ctx, 1, adj_y[..., 0] if column else adj_y)
         return adj_x, adj_y
 
     @staticmethod
     def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        x, y = ctx.saved_tensors
-        return (0 if dx is None else dx @ y.data) + (0 if dy is None else x.data @ dy)
+        x, y = ctx.saved
+        return (0 if dx is None else dx @ y) + (0 if dy is None else x @ dy)
 
 
-class LinalgVectorNorm(Function):
+class LinalgVectorNorm(Operation):
     """|x| over axes"""
 
     @staticmethod
@@ -62,16 +62,17 @@ class LinalgVectorNorm(Function):
         return length
 
     @staticmethod
-    def direction(ctx: Context) -> Array:
-        """x / |x|, and 0 at |x| = 0."""
-        x, length = ctx.saved_tensors
-        divisor = length.data.reshape(kept(x.data.shape, ctx.axis))
-        return x.data / np.where(divisor == 0, 1, divisor)
+    def direction(ctx: Context) -> Any:
+        """x / |x|, and 0 with all its derivatives at |x| = 0."""
+        x, length = ctx.saved
+        divisor = length.reshape(kept(x.shape, ctx.axis))
+        zero = plain(divisor) == 0
+        return x * np.where(zero, 0, 1 / np.where(zero, 1, divisor))
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None, None]:
+    def backward(ctx: Context, adj: Any) -> tuple[Any, None, None]:
         direction = LinalgVectorNorm.direction(ctx)
-        return direction * spread(adj.data, direction.shape, ctx.axis), None, None
+        return direction * spread(adj, direction.shape, ctx.axis), None, None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, axis: None, keepdims: None) -> Array:

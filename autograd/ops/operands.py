@@ -37,9 +37,21 @@ def as_tensor(x: Any) -> Tensor:
     return x if type(x) is Tensor else constant(x)
 
 
-def value(x: Operand) -> Any:
-    """The plain array or number behind an operand."""
+def plain(x: Operand) -> Any:
+    """The array or number behind an operand."""
     return x.data if type(x) is Tensor else x
+
+
+class Operation(Function):
+    """A Function whose rules are written once, for arrays and for Tensors.
+
+    `backward` and `jvp` read `ctx.saved` and receive arrays; while a second derivative is recorded `backward` receives
+    Tensors, and NumPy's functions and operators in it become operations of the graph. `plain` gives the values that a
+    rule only decides by.
+    """
+
+    once_differentiable = False
+    _on_arrays = True
 
 
 def input_shape(ctx: Context, position: int) -> tuple[int, ...]:
@@ -48,14 +60,14 @@ def input_shape(ctx: Context, position: int) -> tuple[int, ...]:
     return node.outputs[index][0]
 
 
-def unbroadcast(ctx: Context, position: int, adjoint: Array) -> Array:
+def unbroadcast(ctx: Context, position: int, adjoint: Any) -> Any:
     """The adjoint of an input that needs one: summed over the axes along which that input was broadcast."""
     shape = input_shape(ctx, position)
     if adjoint.shape == shape:
         return adjoint
     lead = adjoint.ndim - len(shape)
     axes = (*range(lead), *[lead + i for i, n in enumerate(shape) if n == 1])
-    return np.asarray(np.add.reduce(adjoint, axis=axes)).reshape(shape)
+    return np.add.reduce(adjoint, axis=axes).reshape(shape)
 
 
 def broadcast(ctx: Context, tangent: Any) -> Array:
@@ -63,17 +75,17 @@ def broadcast(ctx: Context, tangent: Any) -> Array:
     return np.broadcast_to(tangent, ctx.outputs[0][0])
 
 
-class Elementwise(Function):
-    """y = f(x), element by element: a subclass has f as `forward`, and `derivative(ctx)`, dy/dx as an array like x."""
+class Elementwise(Operation):
+    """y = f(x), element by element: a subclass has f as `forward`, and `derivative(ctx)`, dy/dx like x."""
 
     @staticmethod
-    def derivative(ctx: Context) -> Array:
+    def derivative(ctx: Context) -> Any:
         raise TypeError("an Elementwise must define derivative(ctx)")
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> Array:
+    def backward(ctx: Context, adj: Any) -> Any:
         function: Any = ctx.function
-        return adj.data * function.derivative(ctx)
+        return adj * function.derivative(ctx)
 
     @staticmethod
     def jvp(ctx: Context, dx: Array) -> Array:

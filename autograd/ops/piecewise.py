@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..function import Context, Function
+from ..function import Context
 from ..tensor import Array, Tensor
 from .algebra import Pair
-from .operands import Elementwise, Operand, Tangent, as_tensor, broadcast, operand, unbroadcast, value
+from .operands import Elementwise, Operand, Operation, Tangent, as_tensor, broadcast, operand, plain, unbroadcast
 
 
 class Abs(Elementwise):
@@ -27,96 +27,96 @@ class Abs(Elementwise):
         return np.sign(x.data)
 
 
-def _share(flow: Array, loses: Any, ties: Any) -> Array:
+def _share(flow: Any, loses: Any, ties: Any) -> Any:
     """The part of an adjoint or tangent that concerns one of two: nothing where it loses, half where they tie."""
     return np.where(ties, flow * 0.5, np.where(loses, 0, flow))
 
 
-class Maximum(Function):
+class Maximum(Operation):
     """The larger of x and y"""
 
     @staticmethod
     def forward(ctx: Context, x: Operand, y: Operand) -> Array:
         ctx.save_for_backward(x, y)
-        return np.maximum(value(x), value(y))
+        return np.maximum(plain(x), plain(y))
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> Pair:
-        x, y = map(value, ctx.saved_tensors)
-        need_x, need_y = ctx.needs_input_grad
+    def backward(ctx: Context, adj: Any) -> Pair:
+        x, y = map(plain, ctx.saved_tensors)
+        need_x, need_y = ctx.edges
         return (
-            unbroadcast(ctx, 0, _share(adj.data, x < y, x == y)) if need_x else None,
-            unbroadcast(ctx, 1, _share(adj.data, y < x, x == y)) if need_y else None,
+            unbroadcast(ctx, 0, _share(adj, x < y, x == y)) if need_x else None,
+            unbroadcast(ctx, 1, _share(adj, y < x, x == y)) if need_y else None,
         )
 
     @staticmethod
     def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        x, y = map(value, ctx.saved_tensors)
+        x, y = map(plain, ctx.saved_tensors)
         return (0 if dx is None else _share(dx, x < y, x == y)) + (0 if dy is None else _share(dy, y < x, x == y))
 
 
-class Minimum(Function):
+class Minimum(Operation):
     """The smaller of x and y"""
 
     @staticmethod
     def forward(ctx: Context, x: Operand, y: Operand) -> Array:
         ctx.save_for_backward(x, y)
-        return np.minimum(value(x), value(y))
+        return np.minimum(plain(x), plain(y))
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> Pair:
-        x, y = map(value, ctx.saved_tensors)
-        need_x, need_y = ctx.needs_input_grad
+    def backward(ctx: Context, adj: Any) -> Pair:
+        x, y = map(plain, ctx.saved_tensors)
+        need_x, need_y = ctx.edges
         return (
-            unbroadcast(ctx, 0, _share(adj.data, x > y, x == y)) if need_x else None,
-            unbroadcast(ctx, 1, _share(adj.data, y > x, x == y)) if need_y else None,
+            unbroadcast(ctx, 0, _share(adj, x > y, x == y)) if need_x else None,
+            unbroadcast(ctx, 1, _share(adj, y > x, x == y)) if need_y else None,
         )
 
     @staticmethod
     def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        x, y = map(value, ctx.saved_tensors)
+        x, y = map(plain, ctx.saved_tensors)
         return (0 if dx is None else _share(dx, x > y, x == y)) + (0 if dy is None else _share(dy, y > x, x == y))
 
 
-class Clamp(Function):
+class Clamp(Operation):
     """x, moved to the nearest of low <= x <= high"""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor, low: Operand, high: Operand) -> Array:
         ctx.save_for_backward(x, low, high)
-        result = x.data if low is None else np.maximum(x.data, value(low))
-        return result if high is None else np.minimum(result, value(high))
+        result = x.data if low is None else np.maximum(x.data, plain(low))
+        return result if high is None else np.minimum(result, plain(high))
 
     @staticmethod
     def inside(ctx: Context) -> Any:
-        x, low, high = map(value, ctx.saved_tensors)
+        x, low, high = map(plain, ctx.saved_tensors)
         return (low is None or x >= low) & (high is None or x <= high)
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None, None]:
-        return unbroadcast(ctx, 0, np.where(Clamp.inside(ctx), adj.data, 0)), None, None
+    def backward(ctx: Context, adj: Any) -> tuple[Any, None, None]:
+        return unbroadcast(ctx, 0, np.where(Clamp.inside(ctx), adj, 0)), None, None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, low: None, high: None) -> Array:
         return np.where(Clamp.inside(ctx), dx, 0)
 
 
-class Where(Function):
+class Where(Operation):
     """x where the condition holds, else y"""
 
     @staticmethod
     def forward(ctx: Context, condition: Tensor, x: Operand, y: Operand) -> Array:
         ctx.save_for_backward(condition)
-        return np.where(condition.data, value(x), value(y))
+        return np.where(condition.data, plain(x), plain(y))
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[None, Array | None, Array | None]:
+    def backward(ctx: Context, adj: Any) -> tuple[None, Any, Any]:
         condition = ctx.saved_tensors[0].data
-        _, need_x, need_y = ctx.needs_input_grad
+        _, need_x, need_y = ctx.edges
         return (
             None,
-            unbroadcast(ctx, 1, np.where(condition, adj.data, 0)) if need_x else None,
-            unbroadcast(ctx, 2, np.where(condition, 0, adj.data)) if need_y else None,
+            unbroadcast(ctx, 1, np.where(condition, adj, 0)) if need_x else None,
+            unbroadcast(ctx, 2, np.where(condition, 0, adj)) if need_y else None,
         )
 
     @staticmethod

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..function import Context, Function
+from ..function import Context
 from ..tensor import Array, Tensor
-from .operands import as_tensor
+from .operands import Operation, as_tensor, plain
+from .shaping import broadcast_to
 
 Axis = int | tuple[int, ...] | None
 
@@ -31,14 +32,16 @@ def kept(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
     return tuple([1 if i in over else n for i, n in enumerate(shape)])
 
 
-def spread(reduced: Array, shape: tuple[int, ...], axis: Axis) -> Array:
-    """A reduced array, repeated along the reduced axes."""
+def spread(reduced: Any, shape: tuple[int, ...], axis: Axis) -> Any:
+    """A reduced array or Tensor, repeated along the reduced axes."""
+    if type(reduced) is Tensor:
+        return broadcast_to(reduced.reshape(kept(shape, axis)), shape)
     result = np.empty(shape, reduced.dtype)
     result[...] = reduced if axis is None else reduced.reshape(kept(shape, axis))
     return result
 
 
-class Sum(Function):
+class Sum(Operation):
     """The sum over axes"""
 
     @staticmethod
@@ -49,15 +52,15 @@ class Sum(Function):
         return sum_over(x.data, axis=axis, keepdims=keepdims)
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None, None]:
-        return spread(adj.data, ctx.shape, ctx.axis), None, None
+    def backward(ctx: Context, adj: Any) -> tuple[Any, None, None]:
+        return spread(adj, ctx.shape, ctx.axis), None, None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, axis: None, keepdims: None) -> Array:
         return sum_over(dx, axis=ctx.axis, keepdims=ctx.keepdims)
 
 
-class Mean(Function):
+class Mean(Operation):
     """The mean over axes"""
 
     @staticmethod
@@ -70,9 +73,9 @@ class Mean(Function):
         return total / ctx.count
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None, None]:
+    def backward(ctx: Context, adj: Any) -> tuple[Any, None, None]:
         # Over no elements the mean is NaN and its adjoint empty.
-        return spread(adj.data, ctx.shape, ctx.axis) / (ctx.count or 1), None, None
+        return spread(adj, ctx.shape, ctx.axis) / (ctx.count or 1), None, None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, axis: None, keepdims: None) -> Array:
@@ -81,12 +84,12 @@ class Mean(Function):
 
 def _shares(ctx: Context) -> Array:
     """The derivative of an extreme: 1 at the element that it is, split evenly between tied ones."""
-    x, y = ctx.saved_tensors
-    extreme = y.data.reshape(kept(x.data.shape, ctx.axis)) == x.data
-    return extreme / sum_over(extreme, axis=ctx.axis, keepdims=True, dtype=x.data.dtype)
+    x, y = map(plain, ctx.saved_tensors)
+    extreme = y.reshape(kept(x.shape, ctx.axis)) == x
+    return extreme / sum_over(extreme, axis=ctx.axis, keepdims=True, dtype=x.dtype)
 
 
-class Amax(Function):
+class Amax(Operation):
     """The largest element over axes"""
 
     @staticmethod
@@ -98,16 +101,16 @@ class Amax(Function):
         return y
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None, None]:
+    def backward(ctx: Context, adj: Any) -> tuple[Any, None, None]:
         shares = _shares(ctx)
-        return shares * spread(adj.data, shares.shape, ctx.axis), None, None
+        return shares * spread(adj, shares.shape, ctx.axis), None, None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, axis: None, keepdims: None) -> Array:
         return sum_over(_shares(ctx) * dx, axis=ctx.axis, keepdims=ctx.keepdims)
 
 
-class Amin(Function):
+class Amin(Operation):
     """The smallest element over axes"""
 
     @staticmethod

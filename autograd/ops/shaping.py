@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ..function import Context, Function
+from ..function import Context
 from ..tensor import Array, Tensor
-from .operands import as_tensor, broadcast, unbroadcast
+from .operands import Operation, as_tensor, broadcast, unbroadcast
 
 
-class Reshape(Function):
+class Reshape(Operation):
     """The same elements in another shape"""
 
     @staticmethod
@@ -21,15 +23,15 @@ class Reshape(Function):
         return x.data.reshape(shape)
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None]:
-        return adj.data.reshape(ctx.shape), None
+    def backward(ctx: Context, adj: Any) -> tuple[Any, None]:
+        return adj.reshape(ctx.shape), None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, shape: None) -> Array:
         return dx.reshape(ctx.outputs[0][0])
 
 
-class Transpose(Function):
+class Transpose(Operation):
     """Axes in another order"""
 
     @staticmethod
@@ -38,16 +40,17 @@ class Transpose(Function):
         return x.data.transpose(axes)
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None]:
+    def backward(ctx: Context, adj: Any) -> tuple[Any, None]:
         axes = ctx.axes
-        return adj.data.transpose(None if axes is None else np.argsort([a % len(axes) for a in axes])), None
+        inverse = None if axes is None else tuple(np.argsort([a % len(axes) for a in axes]).tolist())
+        return np.transpose(adj, inverse), None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, axes: None) -> Array:
         return dx.transpose(ctx.axes)
 
 
-class Expand(Function):
+class Expand(Operation):
     """Repeated along new axes and along those of length 1"""
 
     @staticmethod
@@ -55,15 +58,15 @@ class Expand(Function):
         return np.broadcast_to(x.data, shape)
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Array, None]:
-        return unbroadcast(ctx, 0, adj.data), None
+    def backward(ctx: Context, adj: Any) -> tuple[Any, None]:
+        return unbroadcast(ctx, 0, adj), None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, shape: None) -> Array:
         return broadcast(ctx, dx)
 
 
-class Clone(Function):
+class Clone(Operation):
     """A copy"""
 
     @staticmethod
@@ -71,25 +74,44 @@ class Clone(Function):
         return x.data.copy()
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> Array:
-        return adj.data
+    def backward(ctx: Context, adj: Any) -> Any:
+        return adj
 
     @staticmethod
     def jvp(ctx: Context, dx: Array) -> Array:
         return dx
 
 
-class Stack(Function):
+class ToCopy(Operation):
+    """The same values in another dtype"""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, dtype: npt.DTypeLike) -> Array:
+        ctx.dtype = x.data.dtype
+        return x.data.astype(dtype)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Any) -> tuple[Any, None]:
+        return adj.astype(ctx.dtype), None
+
+    @staticmethod
+    def jvp(ctx: Context, dx: Array, dtype: None) -> Array:
+        return dx.astype(ctx.outputs[0][1])
+
+
+class Stack(Operation):
     """Tensors of one shape, side by side along a new axis"""
 
     @staticmethod
     def forward(ctx: Context, axis: int, *parts: Tensor) -> Array:
-        ctx.axis = axis
-        return np.stack([part.data for part in parts], axis)
+        result = np.stack([part.data for part in parts], axis)
+        ctx.axis = axis % result.ndim
+        return result
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Array | None, ...]:
-        return (None, *np.moveaxis(adj.data, ctx.axis, 0))
+    def backward(ctx: Context, adj: Any) -> tuple[Any, ...]:
+        before = (slice(None),) * ctx.axis
+        return (None, *[adj[(*before, i)] for i in range(len(ctx.edges) - 1)])
 
     @staticmethod
     def jvp(ctx: Context, axis: None, *tangents: Array | None) -> Array:
@@ -101,26 +123,32 @@ class Stack(Function):
         return result
 
 
-class Cat(Function):
+class Cat(Operation):
     """Tensors joined along an axis that they have"""
 
     @staticmethod
     def forward(ctx: Context, axis: int, *parts: Tensor) -> Array:
         result = np.concatenate([part.data for part in parts], axis)
-        ctx.axis = axis
-        ctx.cuts = np.cumsum([part.data.shape[axis] for part in parts])[:-1]
+        ctx.axis = axis % result.ndim
+        ctx.cuts = list(itertools.accumulate([part.data.shape[axis] for part in parts], initial=0))
         return result
 
     @staticmethod
-    def backward(ctx: Context, adj: Tensor) -> tuple[Array | None, ...]:
-        return (None, *np.split(adj.data, ctx.cuts, ctx.axis))
+    def slots(ctx: Context) -> list[tuple[slice, ...]]:
+        """Where in the result each part is."""
+        before = (slice(None),) * ctx.axis
+        return [(*before, slice(*ends)) for ends in itertools.pairwise(ctx.cuts)]
+
+    @staticmethod
+    def backward(ctx: Context, adj: Any) -> tuple[Any, ...]:
+        return (None, *[adj[slot] for slot in Cat.slots(ctx)])
 
     @staticmethod
     def jvp(ctx: Context, axis: None, *tangents: Array | None) -> Array:
         shape, dtype = ctx.outputs[0]
         result = np.zeros(shape, dtype)
-        for slot, tangent in zip(np.split(result, ctx.cuts, ctx.axis), tangents, strict=True):
-            slot[...] = 0 if tangent is None else tangent
+        for slot, tangent in zip(Cat.slots(ctx), tangents, strict=True):
+            result[slot] = 0 if tangent is None else tangent
         return result
 
 
@@ -142,6 +170,11 @@ def broadcast_to(x: Any, shape: int | tuple[int, ...]) -> Tensor:
 def clone(x: Any) -> Tensor:
     """A differentiable copy."""
     return Clone.apply(as_tensor(x))
+
+
+def astype(x: Any, dtype: npt.DTypeLike) -> Tensor:
+    """A copy of x in another dtype. The gradient comes back in the dtype of x; integers carry none."""
+    return ToCopy.apply(as_tensor(x), dtype)
 
 
 def stack(parts: Sequence[Any], axis: int = 0) -> Tensor:

@@ -251,10 +251,12 @@ def test_grad_gives_gradients_of_leaves_and_intermediates_and_touches_no_leaf() 
 
 
 @pytest.mark.gpu
-def test_grad_is_none_where_there_is_no_path_and_empty_for_no_inputs() -> None:
+def test_grad_of_an_input_without_a_path_raises_or_is_none_as_asked_and_of_no_inputs_it_is_empty() -> None:
     x, other = leaf(2.0), leaf(1.0)
     y = Times.apply(x, x)
-    assert grad(y, other, retain_graph=True) == (None,)
+    with pytest.raises(GraphError, match=r"do not depend on input 1 .*allow_unused"):
+        grad(y, (x, other), retain_graph=True)
+    assert grad(y, other, retain_graph=True, allow_unused=True) == (None,)
     assert grad(y, ()) == () and x.grad is None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -125,7 +127,7 @@ def test_operators_give_numpy_s_values_with_tensors_arrays_and_numbers_on_either
     a = np.array([1.0, 2.0], runtime.real_dtype())
     x = tensor(a)
     for other in (3.0, np.array([[4.0], [5.0]], a.dtype), tensor([6.0, 7.0])):
-        b = other.data if isinstance(other, Tensor) else other
+        b: Any = other.data if isinstance(other, Tensor) else other
         np.testing.assert_allclose((x + other).data, a + b)
         np.testing.assert_allclose((other + x).data, b + a)
         np.testing.assert_allclose((x - other).data, a - b)

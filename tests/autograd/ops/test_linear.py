@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simphys.autograd import grad, ops, tensor
+from simphys.autograd import grad, no_grad, ops, tensor
 
 
 @pytest.mark.filterwarnings("error")
@@ -15,7 +15,8 @@ def test_the_norm_has_gradient_0_at_0() -> None:
     assert y.data.tolist() == [5.0, 0.0]
     node = y.grad_fn
     assert node is not None
-    assert node.function.jvp(node, np.ones((2, 2)), None, None).tolist() == [1.4, 0.0]
+    with no_grad():
+        assert node.function.jvp(node, np.ones((2, 2)), None, None).tolist() == pytest.approx([1.4, 0.0], rel=1e-15)
     (adj,) = grad(y, x, [np.ones(2)])
     assert adj is not None and adj.data.tolist() == [[0.6, 0.8], [0.0, 0.0]]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, grad, ops, tensor
+from simphys.autograd import Tensor, grad, no_grad, ops, tensor
 
 Array = np.ndarray
 Shape = tuple[int, ...]
@@ -38,6 +38,7 @@ NUMPY.sigmoid = lambda x: 1 / (1 + np.exp(-x))
 NUMPY.softplus = lambda x: np.log(1 + np.exp(x))
 NUMPY.norm = np.linalg.norm
 NUMPY.clone = np.copy
+NUMPY.astype = lambda x, dtype: x.astype(dtype)
 NUMPY.getitem = operator.getitem
 NUMPY.put = placed
 
@@ -113,6 +114,7 @@ RULES = {
     "transpose": Rule(lambda o, x: o.transpose(x), ONE),
     "transpose axes": Rule(lambda o, x: o.transpose(x, (1, -1, 0)), [((2, 3, 4),)]),
     "broadcast_to": Rule(lambda o, x: o.broadcast_to(x, (2, 3)), [((),), ((3,),), ((2, 1),)]),
+    "astype": Rule(lambda o, x: o.astype(x, x.dtype), ONE),
     "clone": Rule(lambda o, x: o.clone(x), ONE),
     "stack": Rule(lambda o, x, y: o.stack([x, y], -1), [((), ()), ((0,), (0,)), ((2, 3), (2, 3))]),
     "stack array": Rule(lambda o, x: o.stack([np.ones(2, x.dtype), x]), [((2,),)]),
@@ -146,7 +148,7 @@ def leaves(arrays: Sequence[Array], dtype: Any = np.float64) -> list[Tensor]:
 
 def pulled(y: Tensor, u: Array, inputs: Sequence[Tensor]) -> list[Array]:
     """The adjoint of each input for the adjoint u of the result."""
-    adjoints = grad(y, inputs, [u], retain_graph=True)
+    adjoints = grad(y, inputs, [u], retain_graph=True, allow_unused=True)
     return [np.zeros(x.shape) if g is None else g.data for g, x in zip(adjoints, inputs, strict=True)]
 
 
@@ -154,9 +156,10 @@ def pushed(y: Tensor, tangents: Sequence[Array | None]) -> Array:
     """The tangent of a result that one node made of the inputs with these tangents."""
     assert y.grad_fn is not None
     given = iter(tangents)
-    return np.asarray(
-        y.grad_fn.function.jvp(y.grad_fn, *[None if edge is None else next(given) for edge in y.grad_fn.edges])
-    )
+    with no_grad():
+        return np.asarray(
+            y.grad_fn.function.jvp(y.grad_fn, *[None if edge is None else next(given) for edge in y.grad_fn.edges])
+        )
 
 
 def differences(f: Callable[..., Any], arrays: Sequence[Array], u: Array, step: float = 1e-5) -> list[Array]:
