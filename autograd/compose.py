@@ -1,26 +1,25 @@
 """Putting functions together: nested, combined or hybrid. `compare.compare` tells what the one costs against the other.
 
-- Nested: a graph of small nodes. `pipe` and `compose` are plain Python, their graph is that of the nested calls.
-- Combined: one node for all. Write a `Function` whose backward is the adjoint of the whole; or have `checkpoint` or
-  `combine` make the node out of nested functions, whose own rules then serve for backward, jvp and more derivatives.
-- Hybrid: one node, a `Function` whose forward applies other Functions and whose backward uses theirs. Forward runs with
-  recording off, so turn it on, on inputs cut from their graph; save these with the result, which holds the inner graph:
+- Nested: a graph of small nodes. `pipe` and `compose` are plain Python, so their graph is that of the nested calls.
+- Combined: one node. Write a `Function` with the adjoint of the whole; or let `checkpoint` or `combine` make the node
+  of nested functions, whose own rules then give its backward, its forward mode and its further derivatives.
+- Hybrid: one node, a `Function` whose forward applies other Functions and whose backward uses theirs:
 
-      class SquarePlusSine(Function):
+      class SumHybrid(Function):  # x^2 + sin y
           @staticmethod
           def forward(ctx, x, y):
-              x, y = x.detach().requires_grad_(), y.detach().requires_grad_()
-              with enable_grad():
+              x, y = x.detach().requires_grad_(), y.detach().requires_grad_()  # where the inner graph begins
+              with enable_grad():  # off inside a forward
                   z = Square.apply(x) + ops.sin(y)
-              ctx.save_for_backward(x, y, z)
+              ctx.save_for_backward(x, y, z)  # z holds the inner graph
               return z.detach()
 
           @staticmethod
-          def backward(ctx, adj_z):
+          def backward(ctx, adj):
               x, y, z = ctx.saved_tensors
-              return grad(z, (x, y), [adj_z], retain_graph=True)
+              return grad(z, (x, y), [adj], retain_graph=True)  # freed with this node, not before
 
-  Around the inner `grad` there is room for what `combine` cannot know: an adjoint of one's own for a part of the way.
+  It is for what `combine` cannot know: an adjoint written by hand for a part of the way, before or behind that `grad`.
 
 A plain tuple of results becomes the arguments of the next function, as in `g(*f(x))`; anything else is passed on as it
 is.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from simphys.autograd import (
     Context,
     Function,
+    GraphError,
     InputError,
     Tensor,
     enable_grad,
@@ -21,6 +23,7 @@ from simphys.autograd import (
 )
 from simphys.autograd.compare import compare
 from simphys.autograd.compose import checkpoint, combine
+from simphys.autograd.gradcheck import gradcheck
 
 from .test_compose import Square, gradients, leaf, nested, wave
 
@@ -125,46 +128,83 @@ def product_nested(x: Tensor, y: Tensor) -> Tensor:
     return x**2 * ops.sin(y)
 
 
-class Hybrid(Function):
-    """A Function that applies other Functions and uses their backward."""
+class SumHybrid(Function):
+    """x^2 + sin y in one Function that applies others and uses their backward."""
 
     @staticmethod
-    def of(nested: Callable[..., Tensor], x: Tensor, y: Tensor) -> Any:
-        return Hybrid.apply(nested, x, y)
-
-    @staticmethod
-    def forward(ctx: Context, nested: Callable[..., Tensor], x: Tensor, y: Tensor) -> Any:
-        leaves = x.detach().requires_grad_(), y.detach().requires_grad_()
+    def forward(ctx: Context, x: Tensor, y: Tensor) -> Any:
+        x, y = x.detach().requires_grad_(), y.detach().requires_grad_()
         with enable_grad():
-            result = nested(*leaves)
-        ctx.save_for_backward(*leaves, result)
-        return result.data.copy()
+            z = Square.apply(x) + ops.sin(y)
+        ctx.save_for_backward(x, y, z)
+        return z.detach()
 
     @staticmethod
     def backward(ctx: Context, adj: Tensor) -> Any:
-        *leaves, result = ctx.saved_tensors
-        return None, *grad(result, leaves, [adj], retain_graph=True)
+        x, y, z = ctx.saved_tensors
+        return grad(z, (x, y), [adj], retain_graph=True)
+
+
+class ProductHybrid(Function):
+    """x^2 sin y, of which the inner graph is only the factors: the product's adjoint is written by hand."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, y: Tensor) -> Any:
+        x, y = x.detach().requires_grad_(), y.detach().requires_grad_()
+        with enable_grad():
+            square, sine = Square.apply(x), ops.sin(y)
+        ctx.save_for_backward(x, y, square, sine)
+        return square.data * sine.data
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> Any:
+        x, y, square, sine = ctx.saved_tensors
+        return grad((square, sine), (x, y), [adj.data * sine.data, adj.data * square.data], retain_graph=True)
 
 
 @pytest.mark.parametrize(
-    ("nested", "combined", "by_x", "by_y"),
+    ("nested", "combined", "hybrid", "by_x", "by_y"),
     [
-        (sum_nested, SumCombined.apply, 3.0, np.cos(0.5)),
-        (product_nested, ProductCombined.apply, 3.0 * np.sin(0.5), 2.25 * np.cos(0.5)),
+        (sum_nested, SumCombined, SumHybrid, 3.0, np.cos(0.5)),
+        (product_nested, ProductCombined, ProductHybrid, 3.0 * np.sin(0.5), 2.25 * np.cos(0.5)),
     ],
     ids=["x^2 + sin y", "x^2 sin y"],
 )
-def test_combined_nested_and_hybrid_agree(nested: Any, combined: Any, by_x: float, by_y: float) -> None:
-    def hybrid(x: Tensor, y: Tensor) -> Any:
-        return Hybrid.of(nested, x, y)
-
-    for one in (combined, hybrid, combine(nested), combine(nested, save="all")):
+def test_combined_nested_and_hybrid_agree(nested: Any, combined: Any, hybrid: Any, by_x: float, by_y: float) -> None:
+    for one in (combined.apply, hybrid.apply, combine(nested), combine(nested, save="all")):
         report = compare(nested, one, [leaf(1.5, -0.3), leaf(0.5, 2.0)])
         assert (report.nested.nodes, report.combined.nodes) == (3, 1)
         x, y = leaf(1.5), leaf(0.5)
         one(x, y).backward()
         assert x.grad is not None and x.grad.item() == pytest.approx(by_x, rel=TOLERANCE)
         assert y.grad is not None and y.grad.item() == pytest.approx(by_y, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("hybrid", [SumHybrid, ProductHybrid])
+class TestHybrid:
+    def test_the_outer_graph_decides_how_long_the_inner_one_lives(self, hybrid: Any) -> None:
+        x, y = leaf(1.5), leaf(0.5)
+        z = hybrid.apply(x, y)
+        assert gradients(z, [x, y]) == gradients(z, [x, y])  # both retain the graph
+        z.backward()
+        with pytest.raises(GraphError, match="freed by an earlier backward"):
+            z.backward()
+
+    def test_memory_is_free_without_a_garbage_collection(self, hybrid: Any) -> None:
+        x, y = leaf(1.5, 1.0), leaf(0.5, 1.0)
+        gc.disable()
+        try:
+            z = hybrid.apply(x, y)
+            inner = weakref.ref(z.grad_fn._saved[2].grad_fn)
+            assert inner() is not None
+            del z
+            assert inner() is None
+        finally:
+            gc.enable()
+
+    @pytest.mark.skipif(not DOUBLE, reason="finite differences need f64")
+    def test_the_gradient_agrees_with_finite_differences(self, hybrid: Any) -> None:
+        gradcheck(hybrid.apply, [leaf(1.5, -0.3), leaf(0.5, 2.0)])
 
 
 def loss(x1: Tensor, x2: Tensor, w1: Tensor, w2: Tensor, w3: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,9 +128,9 @@ class TestCombine:
         assert (report.nested.nodes, report.combined.nodes) == (count(nested(leaf(1.0), leaf(1.0))), 1)
 
     def test_the_node_tells_what_it_combines(self, save: Any) -> None:
-        y = combine(ops.sin, Square.apply, save=save)(leaf(0.3))
+        y = combine(ops.sin, Square.apply, partial(ops.sum, axis=0), save=save)(leaf(0.3, 0.7))
         assert y.grad_fn is not None
-        assert y.grad_fn.name() == "Combine(sin, Square)Backward"
+        assert y.grad_fn.name() == "Combine(sin, Square, sum)Backward"
 
     def test_several_results(self, save: Any) -> None:
         x, y = leaf(0.3), leaf(0.7)
@@ -166,6 +167,13 @@ class TestCombine:
         x = leaf(0.3)
         h = ops.sin(x)
         with pytest.raises(GraphError, match="Pass all such tensors as inputs"):
+            combine(lambda x: x * h, save=save)(x).backward()
+
+    def test_a_captured_intermediate_whose_graph_is_freed_is_refused(self, save: Any) -> None:
+        x = leaf(0.3)
+        h = ops.sin(x)
+        h.backward()
+        with pytest.raises(GraphError, match="SinBackward that was freed by an earlier backward"):
             combine(lambda x: x * h, save=save)(x).backward()
 
     def test_a_captured_tensor_is_refused_when_no_input_needs_a_gradient(self, save: Any) -> None:
