@@ -1,0 +1,233 @@
+"""Where the boxes and arrows of a graph go: rows from top to bottom, in as many columns as make a page of it.
+
+K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system structures", IEEE Trans.
+Syst. Man Cybern. 11, 1981, with ports: each arrow enters its box below its own label, so that nothing lies over labels
+and boxes. All lengths are in inches, y pointing down.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_GAP = 0.22  # between boxes in a row
+_LINE = 0.16  # what a line takes that passes between boxes
+_LABEL_GAP = 0.1  # between labels side by side
+_HEAD = 0.13  # for arrowheads, between label and box
+_ROOM = 0.34  # between rows, at least, for lines to change their place
+_STEEPNESS = 0.08  # more of it where lines go far to the side
+_SWEEPS = 24
+_LIGHT = 0.1  # the weight of a box that nothing enters; others have 1
+_PULL = 0.05  # to the middle, of the way
+
+
+class Wire(NamedTuple):
+    """An arrow between boxes (by position) and the width of its label."""
+
+    start: int
+    end: int
+    label_width: float
+
+
+class Layout(NamedTuple):
+    """Where everything is; the upper left corner of all is (0, 0)."""
+
+    size: tuple[float, float]
+    boxes: Floats
+    """[box, 4]: centre x, y, width, height."""
+    curves: list[Floats]
+    """For each wire [points, 2]: the start, then three points for each cubic Bézier piece; the last is on the box."""
+    labels: Floats
+    """[wire, 2]: centres."""
+
+
+def rows_of(count: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
+    """The row of each box, sunk to just above the first box that it leads to. Boxes are in topological order."""
+    above_end = [0] * count
+    for start, end in sorted(arrows, key=lambda arrow: -arrow[1]):
+        above_end[start] = max(above_end[start], above_end[end] + 1)
+    top = max(above_end)
+    return [top - rows for rows in above_end]
+
+
+def place(sizes: Sequence[tuple[float, float]], rows: Sequence[int], wires: Sequence[Wire], label: float) -> Layout:
+    """Lay out boxes of the given least sizes (width, height), in given rows, under labels of height `label`."""
+    rows = [row - min(rows) for row in rows]
+    entering: list[list[int]] = [[] for _ in sizes]
+    for number, wire in enumerate(wires):
+        entering[wire.end].append(number)
+    box_widths = [
+        max(width, sum([wires[number].label_width + _LABEL_GAP for number in arriving]))
+        for (width, _), arriving in zip(sizes, entering, strict=True)
+    ]
+    routes, row = _routes(rows, wires)
+    widths = np.array([width + _GAP for width in box_widths] + [_LINE] * (len(row) - len(sizes)))
+    across = _across(widths, row, routes)
+    left = float(np.min(across - widths / 2)) - _GAP / 2
+    across -= left
+
+    ports = np.zeros(len(wires))
+    for box, arriving in enumerate(entering):
+        arriving.sort(key=lambda number: (across[routes[number][-2]], number))
+        slots = np.array([wires[number].label_width + _LABEL_GAP for number in arriving])
+        spare = box_widths[box] - slots.sum()
+        slots += spare / max(len(arriving), 1)
+        ports[arriving] = across[box] - box_widths[box] / 2 + np.cumsum(slots) - slots / 2
+
+    bands = _bands(sizes, rows, wires, row, routes, across, label)
+    tops, bottoms = bands[:, 0], bands[:, 1]
+    middles = (tops + bottoms) / 2
+    boxes = np.array(
+        [(across[box], middles[rows[box]], box_widths[box], height) for box, (_, height) in enumerate(sizes)]
+    )
+    curves = []
+    labels = np.zeros((len(wires), 2))
+    lane = label + _HEAD
+    for number, (wire, route) in enumerate(zip(wires, routes, strict=True)):
+        x, at = across[wire.start], rows[wire.start]
+        points = [(x, boxes[wire.start, 1] + boxes[wire.start, 3] / 2)]
+        _straight(points, x, bottoms[at])
+        for point in route[1:]:
+            at += 1
+            arrived = point == wire.end
+            next_x = ports[number] if arrived else across[point]
+            _bend(points, next_x, tops[at] - lane)
+            _straight(points, next_x, boxes[wire.end, 1] - boxes[wire.end, 3] / 2 if arrived else bottoms[at])
+        curves.append(np.array(points))
+        labels[number] = ports[number], tops[at] - _HEAD - label / 2
+    size = (float(np.max(across + widths / 2)) + _GAP / 2, float(bottoms[-1]))
+    return Layout(size, boxes, curves, labels)
+
+
+def _routes(rows: Sequence[int], wires: Sequence[Wire]) -> tuple[list[list[int]], list[int]]:
+    """The points that each wire goes through, and the row of each point: boxes, and then where lines pass a row.
+
+    Wires from one box share their points.
+    """
+    row = list(rows)
+    passing: dict[tuple[int, int], int] = {}
+    routes = []
+    for wire in wires:
+        route = [wire.start]
+        for at in range(rows[wire.start] + 1, rows[wire.end]):
+            if (wire.start, at) not in passing:
+                passing[wire.start, at] = len(row)
+                row.append(at)
+            route.append(passing[wire.start, at])
+        routes.append([*route, wire.end])
+    return routes, row
+
+
+def _across(widths: Floats, row: Sequence[int], routes: Sequence[Sequence[int]]) -> Floats:
+    """The x of each point: in each row they are sorted and moved towards the points that they are joined to.
+
+    Boxes that nothing enters make way for the others; all are drawn a little to the middle, lest long graphs drift.
+    """
+    pairs = np.array([*dict.fromkeys(pair for route in routes for pair in itertools.pairwise(route))])
+    weights = np.full(len(row), _LIGHT)
+    weights[pairs[:, 1]] = 1.0
+    numbers = np.array(row)
+    lines = [_Line.make(np.flatnonzero(numbers == at), pairs) for at in range(max(row) + 1)]
+    across = np.zeros(len(row))
+    for sweep in range(_SWEEPS):
+        down, settling = sweep % 2 == 0, sweep >= _SWEEPS // 2
+        for line in lines if down else lines[::-1]:
+            wish = line.wish(across, weights, both=settling, down=down)
+            order = np.argsort(wish, kind="stable")
+            points = line.points[order]
+            across[points] = _spread(wish[order], widths[points], weights[points])
+    return across
+
+
+class _Line(NamedTuple):
+    """The points of a row and what they are joined to; `of` numbers the line's points for each joint."""
+
+    points: Integers
+    above: tuple[Integers, Integers]  # of, other end
+    below: tuple[Integers, Integers]
+
+    @classmethod
+    def make(cls, points: Integers, pairs: Integers) -> _Line:
+        place = {point: i for i, point in enumerate(points.tolist())}
+        ends = [np.isin(pairs[:, side], points) for side in (1, 0)]
+        above, below = pairs[ends[0]], pairs[ends[1]]
+        return cls(
+            points,
+            (np.array([place[point] for point in above[:, 1].tolist()], np.int64), above[:, 0]),
+            (np.array([place[point] for point in below[:, 0].tolist()], np.int64), below[:, 1]),
+        )
+
+    def wish(self, across: Floats, weights: Floats, *, both: bool, down: bool) -> Floats:
+        """Where the points would like to be: amid what they are joined to, on one side where that is asked for."""
+        sums, totals = [], []
+        for of, other in (self.above, self.below):
+            sums.append(np.bincount(of, weights[other] * across[other], len(self.points)))
+            totals.append(np.bincount(of, weights[other], len(self.points)))
+        first, second = (0, 1) if down else (1, 0)
+        blind = both | (totals[first] == 0.0)  # nothing on the side that is looked at
+        total = totals[first] + blind * totals[second]
+        return (1.0 - _PULL) * (sums[first] + blind * sums[second]) / total
+
+
+def _spread(wish: Floats, width: Floats, weight: Floats) -> Floats:
+    """Places without overlap that are nearest to the sorted wishes, in the weighted least-squares sense.
+
+    Isotonic regression by pooling adjacent violators: what would overlap is joined to a block around its mean.
+    """
+    offset = np.cumsum(width) - width / 2
+    means: list[float] = []
+    totals: list[float] = []
+    counts: list[int] = []
+    for free, total in zip((wish - offset).tolist(), weight.tolist(), strict=True):
+        mean, count = free, 1
+        while means and means[-1] > mean:
+            mean = (means[-1] * totals[-1] + mean * total) / (totals[-1] + total)
+            total += totals.pop()
+            count += counts.pop()
+            means.pop()
+        means.append(mean)
+        totals.append(total)
+        counts.append(count)
+    return offset + np.repeat(means, counts)
+
+
+def _bands(
+    sizes: Sequence[tuple[float, float]],
+    rows: Sequence[int],
+    wires: Sequence[Wire],
+    row: Sequence[int],
+    routes: Sequence[Sequence[int]],
+    across: Floats,
+    label: float,
+) -> Floats:
+    """Top and bottom of each row of boxes; above each is room for its labels and for lines to change their place."""
+    heights, sideways = np.zeros(max(rows) + 1), np.zeros(max(rows) + 1)
+    for at, (_, height) in zip(rows, sizes, strict=True):
+        heights[at] = max(heights[at], height)
+    for route in routes:
+        for a, b in itertools.pairwise(route):
+            sideways[row[b]] = max(sideways[row[b]], abs(across[a] - across[b]))
+    gaps = _ROOM + _STEEPNESS * np.minimum(sideways, 10.0) + label + _HEAD
+    gaps[0] = _GAP / 2
+    tops = np.cumsum(gaps + heights) - heights
+    return np.column_stack([tops, tops + heights])
+
+
+def _straight(points: list[tuple[float, float]], x: float, y: float) -> None:
+    start = points[-1]
+    points += [((2 * start[0] + x) / 3, (2 * start[1] + y) / 3), ((start[0] + 2 * x) / 3, (start[1] + 2 * y) / 3)]
+    points.append((x, y))
+
+
+def _bend(points: list[tuple[float, float]], x: float, y: float) -> None:
+    """From and to the vertical."""
+    start = points[-1]
+    middle = (start[1] + y) / 2
+    points += [(start[0], middle), (x, middle), (x, y)]
