@@ -107,7 +107,7 @@ def _over(who: str, array: Array) -> Tensor:
         constraint = "shared memory is C-contiguous, aligned and of native byte order"
         raise InputError(who, constraint, found, "Let it be copied, or share np.ascontiguousarray(array).")
     # Through a memoryview, the lock of a read-only array holds: a view of a view could be unlocked past it.
-    tensor = Tensor(np.asarray(memoryview(array)))
+    tensor = Tensor(np.asarray(array.data))
     tensor._shared = True
     return tensor
 
