@@ -34,7 +34,7 @@ def linearize(outputs: Tensors, inputs: Tensors) -> Push:
     Errors: MissingJvp when a Function on the way has no `jvp` (raised by push for one inside a combined node);
     GraphError when one was freed, or had its saved state changed.
     """
-    outputs, inputs = _tuple(outputs), _tuple(inputs)
+    outputs, inputs = tuple_of(outputs), tuple_of(inputs)
     for position, x in enumerate(inputs):
         if not x.requires_grad:
             remedy = "Set requires_grad=True on it before the computation."
@@ -52,7 +52,7 @@ def linearize(outputs: Tensors, inputs: Tensors) -> Push:
         known: dict[Key, Array] = {}
         for x, source, tangent in zip(inputs, sources, tangents, strict=True):
             if tangent is not None:
-                known[source] = _matching("push", "tangent", tangent, x) + known.get(source, 0)
+                known[source] = matching("push", "tangent", tangent, x) + known.get(source, 0)
         with no_grad():
             for node in nodes:
                 if node.freed:
@@ -77,7 +77,7 @@ def jvp(
     fn: Callable[..., Result], inputs: Tensors, tangents: Sequence[npt.ArrayLike | None]
 ) -> tuple[Result, tuple[Array, ...]]:
     """(outputs, J v) of `outputs = fn(*inputs)` for v = `tangents`, one (or None) for each input, by a forward pass."""
-    leaves, outputs = _record(fn, inputs)
+    leaves, outputs = record(fn, inputs)
     return outputs, linearize(outputs, leaves)(*tangents)
 
 
@@ -86,8 +86,8 @@ def vjp(fn: Callable[..., Result], inputs: Tensors) -> tuple[Result, Pull]:
 
     One adjoint for each output, None for zero; `pull` can be called any number of times.
     """
-    leaves, outputs = _record(fn, inputs)
-    return outputs, _pull(_tuple(outputs), leaves)
+    leaves, outputs = record(fn, inputs)
+    return outputs, _pull(tuple_of(outputs), leaves)
 
 
 def jacobian(fn: Callable[..., Outputs], inputs: Tensors, *, mode: Mode = "auto") -> Any:
@@ -97,8 +97,8 @@ def jacobian(fn: Callable[..., Outputs], inputs: Tensors, *, mode: Mode = "auto"
     takes a forward pass for each input element if they are no more than the output elements and every Function has a
     jvp, else a reverse pass for each output element.
     """
-    leaves, result = _record(fn, inputs)
-    outputs = _tuple(result)
+    leaves, result = record(fn, inputs)
+    outputs = tuple_of(result)
     fewer = sum(x.size for x in leaves) <= sum(y.size for y in outputs)
     if mode == "reverse" or (mode == "auto" and not fewer):
         blocks = _by_rows(outputs, leaves)
@@ -148,7 +148,7 @@ def _one_hot(x: Tensor, element: int) -> Array:
 def _pull(outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> Pull:
     def pull(*adjoints: npt.ArrayLike | Tensor | None) -> tuple[Array, ...]:
         pairs = [
-            (y, _matching("pull", "adjoint", u, y))
+            (y, matching("pull", "adjoint", u, y))
             for y, u in zip(outputs, adjoints, strict=True)
             if u is not None and y.requires_grad
         ]
@@ -162,9 +162,9 @@ def _pull(outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> Pull:
     return pull
 
 
-def _record(fn: Callable[..., Result], inputs: Tensors) -> tuple[tuple[Tensor, ...], Result]:
+def record(fn: Callable[..., Result], inputs: Tensors) -> tuple[tuple[Tensor, ...], Result]:
     """Run fn on leaves over the inputs' memory, so that the caller's own graph and `.grad` stay as they are."""
-    leaves = tuple([x.detach().requires_grad_() for x in _tuple(inputs)])
+    leaves = tuple([x.detach().requires_grad_() for x in tuple_of(inputs)])
     with enable_grad():
         return leaves, fn(*leaves)
 
@@ -190,7 +190,7 @@ def _run_jvp(node: Context, tangents: list[Array | None]) -> list[Array | None]:
     return checked
 
 
-def _matching(who: str, noun: str, value: npt.ArrayLike | Tensor, like: Tensor) -> Array:
+def matching(who: str, noun: str, value: npt.ArrayLike | Tensor, like: Tensor) -> Array:
     array = np.asarray(value.data if isinstance(value, Tensor) else value, like.dtype)
     if array.shape != like.shape:
         raise InputError(
@@ -199,5 +199,5 @@ def _matching(who: str, noun: str, value: npt.ArrayLike | Tensor, like: Tensor) 
     return array
 
 
-def _tuple(tensors: Tensors) -> tuple[Tensor, ...]:
+def tuple_of(tensors: Tensors) -> tuple[Tensor, ...]:
     return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)

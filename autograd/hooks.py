@@ -91,11 +91,13 @@ def _all_checked(node: Context, replaced: Adjoints | None, adjoints: Adjoints) -
         return adjoints
     if len(replaced) != len(adjoints):
         raise GraphError(f"a hook on {node.name()} returned {len(replaced)} adjoints for {len(adjoints)}.")
-    return tuple([_checked(node, new, old) for new, old in zip(replaced, adjoints, strict=True)])
+    return tuple(
+        [None if new is None else _checked(node, new, old) for new, old in zip(replaced, adjoints, strict=True)]
+    )
 
 
 def _checked(node: Context, replaced: Any, adjoint: Any) -> Any:
-    """What a hook returned in place of an adjoint; None keeps the adjoint."""
+    """What a hook returned in place of an adjoint; None in place of one Tensor keeps it."""
     from .tensor import Tensor
 
     if replaced is None:
