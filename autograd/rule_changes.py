@@ -1,7 +1,8 @@
 """The single changes that `mutation` makes in a rule: what a slip of the pen would be.
 
 Left alone are subscripts, error messages, tests for None, literals, and arithmetic with tuples, where a change raises
-by itself. In kernels (decorated functions) so are `range` and what becomes an index: a kernel checks no bounds.
+by itself. In kernels (decorated functions) so are `range` and what becomes an index, as a kernel checks no bounds, and
+results are not exchanged, as a compiler may take a vector in place of a number badly.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ class _Rule:
     """The changes of the nodes of a function."""
 
     def __init__(self, function: ast.FunctionDef) -> None:
-        compiled = any(ast.unparse(decorator) not in _PLAIN for decorator in function.decorator_list)
-        self.indices = _index_names(function) if compiled else set()
+        self.compiled = any(ast.unparse(decorator) not in _PLAIN for decorator in function.decorator_list)
+        self.indices = _index_names(function) if self.compiled else set()
+        self.several = function.returns is not None and ast.unparse(function.returns).startswith("tuple")
         self.optional = {
             target.id
             for node in ast.walk(function)
@@ -81,6 +83,10 @@ class _Rule:
                 return
             case ast.Assign(targets=[ast.Subscript()], value=value):
                 yield from [Change(node, "")] if isinstance(value, ast.Constant) else self._negated(value)
+            case ast.Assign(
+                targets=[ast.Tuple(elts=[ast.Subscript() as first, ast.Subscript() as second])], value=value
+            ):
+                yield Change(node, f"{ast.unparse(second)}, {ast.unparse(first)} = {ast.unparse(value)}")
             case ast.AugAssign(target=target) if self._is_index(target):
                 return
             case ast.AugAssign(target=target, op=op, value=value):
@@ -91,6 +97,8 @@ class _Rule:
                 yield Change(node, "")
             case ast.Return(value=ast.Tuple() as results):
                 yield from self._results(results)
+            case ast.Return(value=ast.Call() as result) if self.several or _is_tuple(result):
+                yield Change(result, f"tuple({_parts_negated(result)})")
             case ast.Return(value=ast.expr() as result):
                 yield from self._negated(result)
             case ast.expr():
@@ -112,7 +120,11 @@ class _Rule:
         for i, element in enumerate(elements):
             yield from self._negated(element)
             pair = elements[i : i + 2]
-            if len(pair) == 2 and not any(isinstance(e, ast.Constant | ast.Starred) for e in pair):
+            if (
+                not self.compiled
+                and len(pair) == 2
+                and not any(isinstance(e, ast.Constant | ast.Starred) for e in pair)
+            ):
                 exchanged = [*elements[:i], pair[1], pair[0], *elements[i + 2 :]]
                 yield Change(results, ast.unparse(ast.Tuple(exchanged, ast.Load())))
 
@@ -123,13 +135,17 @@ class _Rule:
                 yield from self._negated(body)
                 yield from self._negated(orelse)
             case ast.Starred(value=several):
-                yield Change(several, f"[None if part is None else -part for part in {ast.unparse(several)}]")
+                yield Change(several, _parts_negated(several))
             case ast.Name(id=name) if name in self.optional:
                 yield Change(value, f"{name} if {name} is None else -{name}")
             case ast.Constant() | ast.UnaryOp() | ast.BinOp(op=ast.Sub() | ast.BitAnd() | ast.BitOr()):
                 pass
             case _ if not isinstance(value, _TRUTHS) and not _is_tuple(value):
                 yield Change(value, ast.unparse(ast.UnaryOp(ast.USub(), value)))
+
+
+def _parts_negated(several: ast.expr) -> str:
+    return f"[None if part is None else -part for part in {ast.unparse(several)}]"
 
 
 def _others(node: ast.expr) -> Iterator[ast.expr]:

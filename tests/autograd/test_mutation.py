@@ -1,0 +1,135 @@
+"""A sharp check notices every mutant; a blunt one is told which it misses; nothing of a mutant stays."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import InputError, ops, tensor
+from simphys.autograd.gradcheck import GradcheckError, gradcheck
+from simphys.autograd.mutation import loaded, mutants, notices, unnoticed
+from simphys.autograd.ops import algebra
+
+SOURCE = '''
+from simphys.autograd import Function
+
+class Product(Function):
+    """x y² é"""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x.data * y.data**2
+
+    @staticmethod
+    def backward(ctx, adj):
+        x, y = ctx.saved
+        return adj * y * y, adj * 2 * x * y
+'''
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Iterator[ModuleType]:
+    path = tmp_path / "product.py"
+    path.write_text(SOURCE)
+    spec = importlib.util.spec_from_file_location("product", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+
+
+def sharp(module: Any) -> None:
+    x, y = tensor([1.3, -0.4], requires_grad=True), tensor([0.7, 1.9], requires_grad=True)
+    gradcheck(module.Product.apply, (x, y))
+
+
+def at_one(module: Any) -> None:
+    """At x = y = 1, with the one adjoint 1, these factors cannot be told from none."""
+    x, y = tensor([1.0], requires_grad=True), tensor([1.0], requires_grad=True)
+    gradcheck(module.Product.apply, (x, y))
+
+
+def test_a_sharp_check_notices_every_mutant(product: ModuleType) -> None:
+    assert len(mutants(product)) == 10
+    assert unnoticed(product, sharp) == []
+
+
+def test_a_blunt_check_is_told_what_it_misses(product: ModuleType) -> None:
+    missed = unnoticed(product, at_one)
+    assert {mutant.change for mutant in missed} == {
+        *["adj * y * y -> adj * y", "adj * y -> adj", "adj * y -> y"],
+        *["adj * 2 * x * y -> adj * 2 * x", "adj * 2 * x -> adj * 2", "adj * 2 -> 2"],
+    }
+    assert str(missed[0]) == "product:15, Product.backward: adj * y * y -> adj * y"
+
+
+def test_a_check_that_fails_without_a_change_proves_nothing(product: ModuleType) -> None:
+    def wrong(module: Any) -> None:
+        x = tensor([1.3], requires_grad=True)
+        gradcheck(lambda v: module.Product.apply(v, v) + np.sign(v.numpy() - 1.3), x)
+
+    with pytest.raises(GradcheckError):
+        unnoticed(product, wrong)
+
+
+def test_another_error_is_raised_not_counted(product: ModuleType) -> None:
+    def broken(module: Any) -> None:
+        raise KeyError("of the check itself")
+
+    with pytest.raises(KeyError, match="of the check"):
+        notices(broken, mutants(product)[0])
+    assert notices(broken, mutants(product)[0], errors=(KeyError,))
+
+
+def test_a_gradcheck_that_could_not_tell_has_not_noticed(product: ModuleType) -> None:
+    def untrusted(module: Any) -> None:
+        noise = np.random.default_rng(0)
+        x, y = tensor([1.3], requires_grad=True), tensor([0.7], requires_grad=True)
+        gradcheck(lambda *v: module.Product.apply(*v) * (1 + 1e-3 * noise.random()), (x, y))
+
+    with pytest.raises(GradcheckError) as caught:
+        untrusted(product)
+    assert caught.value.report is not None and caught.value.report.outcome == "untrusted"
+    assert not notices(lambda module: untrusted(product), mutants(product)[0])
+
+
+def test_the_file_itself_stays_as_it_is_and_the_copy_leaves_no_module(product: ModuleType) -> None:
+    names = set(sys.modules)
+    unnoticed(product, sharp)
+    assert Path(str(product.__file__)).read_text() == SOURCE
+    assert set(sys.modules) == names
+
+
+def test_rules_are_chosen_by_name_or_path(product: ModuleType) -> None:
+    assert mutants(product, "Product.backward") == mutants(product, "back*") == mutants(product)
+    assert {mutant.rule for mutant in mutants(algebra, "Pow.by_*")} == {"Pow.by_base", "Pow.by_exponent"}
+    with pytest.raises(InputError, match=r"'Quotient\.backward'.*Product\.forward, Product\.backward"):
+        mutants(product, "Quotient.backward")
+
+
+def test_a_change_in_a_package_reaches_its_other_modules() -> None:
+    """`unbroadcast` is called by the rules of other files of the package."""
+    from simphys.autograd.ops import operands
+
+    def check(o: Any) -> None:
+        gradcheck(o.add, (tensor(np.ones((2, 3)), requires_grad=True), tensor([1.0, 2.0, 3.0], requires_grad=True)))
+
+    (negated,) = [m for m in mutants(operands, "unbroadcast") if m.after.startswith("-np.add.reduce")]
+    assert notices(check, negated, package=ops)
+    check(ops)
+
+
+def test_a_package_that_does_not_hold_the_module_is_refused(product: ModuleType) -> None:
+    with (
+        pytest.raises(InputError, match=r"product lies in the package.*simphys\.autograd\.ops"),
+        loaded(product, SOURCE.encode(), package=ops),
+    ):
+        pass

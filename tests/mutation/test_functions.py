@@ -1,0 +1,134 @@
+"""Every term of the rules of the other Functions is needed; and no rule is left out of the sweeps."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simphys import sampling
+from simphys.autograd import Tensor, ops, replay, tensor, torch_interop
+from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.mutation import Mutant
+
+from . import test_mass_spring, test_ops
+from .sweep import NOTICED, Sweep
+from .test_ops import gradients
+
+EACH = 6
+"""Mutants of a rule in a sample."""
+
+
+def leaf(*shape: int, seed: int = 0) -> Tensor:
+    return tensor(np.random.default_rng(seed).uniform(0.3, 1.7, shape), requires_grad=True)
+
+
+def samples(module: Any) -> None:
+    """Several samples in one interval, two channels of one field, a field that no channel sees."""
+    components = [(0, 1, 0), (1, 2, 1), (0, 0, 1)]
+    plan = module.plan(np.array([0.1, 0.2, 0.3, 2.7, 4.0]), components, dt=0.5, steps=8)
+    fields = [leaf(9, 3, 2, seed=seed) for seed in range(3)]
+    gradcheck(lambda *x: module.Sample.apply(plan, *x), fields, mode="projected", repeats=1)
+
+
+def nodes(module: Any) -> None:
+    """Nodes that replay or keep a function of two results, of which one may be unused; second derivatives, too."""
+
+    def step(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return ops.sin(x) * y, x * x
+
+    inputs = leaf(3), leaf(3, seed=1)
+    for node in (module.Checkpoint, module.Keep):
+        gradcheck(lambda *x, node=node: module.apply(node, step, x), inputs, mode="projected", repeats=1)
+
+        def first(*x: Tensor, node: Any = node) -> Tensor:
+            return module.apply(node, step, x)[0]
+
+        gradcheck(lambda *x, call=first: gradients(call, *x), (*inputs, leaf(3, seed=2)), mode="projected", repeats=1)
+
+
+def torch_functions(module: Any) -> None:
+    """A function on Tensors in torch, and one of torch on Tensors; the former's second derivatives, too."""
+    import torch
+
+    def step(x: Any, y: Any) -> Any:
+        return np.sin(x) * y, x * x
+
+    inputs = [torch.tensor(leaf(3, seed=seed).numpy(), requires_grad=True) for seed in range(2)]
+    theirs = module.to_torch(step)
+    assert torch.autograd.gradcheck(theirs, inputs)
+    assert torch.autograd.gradgradcheck(theirs, inputs)
+    plain, recorded = [torch.autograd.grad(theirs(*inputs)[0].sum(), inputs, create_graph=c) for c in (False, True)]
+    assert all(torch.equal(a, b) for a, b in zip(plain, recorded, strict=True))
+    ours = module.from_torch(lambda x, y: (torch.sin(x) * y, x * x))
+    gradcheck(ours, (leaf(3), leaf(3, seed=1)), mode="projected", repeats=1)
+    gradcheck(lambda *x: ours(*x)[1], (leaf(3), leaf(3, seed=1)), mode="projected", repeats=1)
+
+
+def torch_sweeps() -> Iterator[Sweep]:
+    if importlib.util.find_spec("torch") is None:
+        return
+    from torch.autograd.gradcheck import GradcheckError
+
+    rules = ("_torch_node.ToTorch.backward", "_FromTorch.backward", "_FromTorch.jvp", "_pull", "_adjoint_of.adjoint")
+    yield Sweep(torch_interop, rules, torch_functions, errors=(*NOTICED, GradcheckError))
+
+
+SWEEPS = [
+    Sweep(sampling, ("Sample.backward", "Sample.jvp", "_interpolate"), samples),
+    Sweep(replay, ("Checkpoint.backward", "Checkpoint.jvp", "Keep.backward", "Keep.jvp"), nodes),
+    Sweep(replay, ("pull_back", "_push_forward"), nodes),
+    *torch_sweeps(),
+]
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant)
+
+
+# --- no rule is left out
+
+SOURCE = Path(__file__).parents[2]
+NAMES = ("adj_*", "jvp_*", "adjoint", "tangent")
+"""Of element functions and kernels that are rules; of a Function: backward, jvp and what Elementwise takes instead."""
+ELSEWHERE = {"adjoint_kernel.adjoint": "only calls the stages, in reverse"}
+
+
+def written_rules(scope: ast.AST, path: str = "") -> Iterator[str]:
+    """The dotted path of each hand-written rule: of classes with a forward, and of compiled functions."""
+    methods = {node.name for node in ast.iter_child_nodes(scope) if isinstance(node, ast.FunctionDef)}
+    for node in ast.iter_child_nodes(scope):
+        if isinstance(node, ast.FunctionDef):
+            decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+            named = node.name in ("backward", "jvp", "derivative")
+            of_function = named and "forward" in methods and "staticmethod" in decorators
+            compiled = decorators & {"kernel", "ti.func"}
+            refused = isinstance(node.body[-1], ast.Raise)  # of a base class
+            if (of_function and not refused) or (compiled and any(fnmatchcase(node.name, name) for name in NAMES)):
+                yield path + node.name
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield from written_rules(node, f"{path}{node.name}.")
+
+
+def test_every_rule_is_in_a_sweep() -> None:
+    sweeps = [*SWEEPS, *test_ops.SWEEPS, *test_mass_spring.SWEEPS]
+    swept = {(Path(str(m.module.__file__)).resolve(), m.rule) for sweep in sweeps for m in sweep.mutants()}
+    torch = {path for path, _ in swept if path.name == "torch_interop.py"}
+    missing = [
+        f"{path.relative_to(SOURCE)}: {rule}"
+        for folder in ("autograd", "simphys")
+        for path in sorted((SOURCE / folder).resolve().rglob("*.py"))
+        if path.name != "torch_interop.py" or torch
+        for rule in written_rules(ast.parse(path.read_text()))
+        if (path, rule) not in swept and rule not in ELSEWHERE
+    ]
+    assert not missing
