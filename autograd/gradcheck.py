@@ -1,12 +1,11 @@
-"""Proof of gradients: adjoints against finite differences, and tangents (jvp) against adjoints."""
+"""Proof of gradients, first and second: adjoints against finite differences, and tangents (jvp) against adjoints."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,96 +13,16 @@ import numpy.typing as npt
 from .errors import InputError, MissingJvp
 from .finite_difference import Estimate, derivative
 from .functional import Outputs, linearize
+from .gradcheck_report import Comparison, Element, GradcheckError, GradcheckReport, Mode, Outcome
 from .graph import grad
-from .mode import enable_grad, no_grad
+from .mode import enable_grad, is_grad_enabled, no_grad
 from .tensor import Array, Tensor
-
-Mode = Literal["full", "projected"]
-Outcome = Literal["passed", "untrusted", "failed"]
-Element = tuple[int, ...] | None
-"""An index; None for a random combination of all elements."""
 
 EPS = np.geomspace(1e-2, 1e-9, 10)
 """Steps, relative to the input's root mean square: most models are smooth over 1 %; at 1e-9 rounding has taken over."""
 
 _DOUBT = 10.0  # a mismatch refutes an adjoint only if it exceeds the spread of the finite differences by this factor
 _FLOOR = 1e-3  # a row of the Jacobian is compared at least at this part of the largest row's size, else at noise
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """One derivative, by the adjoint and by finite differences.
-
-    `error` and `spread` (how far the finite differences around `eps` agree) are relative to the gradient's norm.
-    """
-
-    outcome: Outcome
-    input: int
-    input_element: Element
-    output: int
-    output_element: Element
-    adjoint: float
-    finite_difference: float
-    error: float
-    spread: float
-    eps: float
-
-    @property
-    def rank(self) -> tuple[int, float]:
-        """How bad it looks."""
-        order = {"passed": 0, "untrusted": 1, "failed": 2}
-        return order[self.outcome], self.error
-
-    def __str__(self) -> str:
-        output = "output {}{}".format(self.output, _at(self.output_element, " (random weights)"))
-        input_ = "input {}{}".format(self.input, _at(self.input_element, " (random direction)"))
-        return (
-            f"{self.outcome}: {output} by {input_}: adjoint {self.adjoint:.12g}, "
-            f"finite difference {self.finite_difference:.12g}, relative error {self.error:.1e} "
-            f"(finite differences agree to {self.spread:.1e} at eps {self.eps:.1e})"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class GradcheckReport:
-    """What a check found: for each input that requires a gradient, its worst comparison."""
-
-    mode: Mode
-    tolerance: float
-    comparisons: tuple[Comparison, ...]
-    dot_product_error: float | None
-    """Relative mismatch of tangents and adjoints; None when a Function of the graph has no jvp."""
-
-    @property
-    def worst(self) -> Comparison:
-        """The worst of all comparisons: its error, eps and spread are the check's."""
-        return max(self.comparisons, key=lambda comparison: comparison.rank)
-
-    @property
-    def outcome(self) -> Outcome:
-        """`untrusted`: nothing is refuted, but finite differences are too inaccurate here to prove the adjoint."""
-        if self.dot_product_error is not None and not self.dot_product_error <= self.tolerance:
-            return "failed"
-        return self.worst.outcome
-
-    def __str__(self) -> str:
-        lines = [f"gradcheck {self.outcome} ({self.mode}, tolerance {self.tolerance:g})"]
-        lines += [str(comparison) for comparison in self.comparisons]
-        if self.dot_product_error is not None:
-            lines.append(f"jvp against adjoint: relative error {self.dot_product_error:.1e}")
-        if self.outcome == "untrusted":
-            lines.append(
-                "Finite differences have no plateau here (a kink within eps, or noise): check at another point."
-            )
-        return "\n  ".join(lines)
-
-
-class GradcheckError(AssertionError):
-    """A derivative is wrong, or could not be proved (`report.outcome` is then `untrusted`)."""
-
-    def __init__(self, message: str, report: GradcheckReport | None = None) -> None:
-        super().__init__(message)
-        self.report = report
 
 
 def gradcheck(
@@ -149,6 +68,46 @@ def gradcheck(
     return report
 
 
+def gradgradcheck(
+    fn: Callable[..., Outputs],
+    inputs: Tensor | Sequence[Tensor],
+    *,
+    mode: Mode = "full",
+    eps: npt.ArrayLike = EPS,
+    tolerance: float = 1e-6,
+    seed: int = 0,
+    repeats: int = 2,
+) -> GradcheckReport:
+    """Check the gradient of the gradient: `gradcheck` of g(*inputs, *u) = J^T u, for a random u for each output of fn.
+
+    The adjoints are those of gradients made with create_graph, the differences those of plain gradients, so that the
+    two ways to take a first gradient are compared, too. In the report output i is the gradient by the i-th input that
+    requires one; the u are inputs after those of fn. The arguments are those of `gradcheck`.
+    Errors: those of `gradcheck`; GraphError, naming the Function, where one is differentiable only once.
+    """
+    problem = _Problem(fn, inputs)
+    count = len(problem.inputs)
+    random = np.random.default_rng(seed)
+    seeds = [Tensor(np.asarray(random.standard_normal(y.shape))).requires_grad_() for y in problem.outputs]
+
+    def gradients(*given: Tensor) -> tuple[Tensor, ...]:
+        recorded = is_grad_enabled()
+        xs = given[:count]
+        if not recorded:
+            xs = tuple([x.detach().requires_grad_(i in problem.checked) for i, x in enumerate(xs)])
+        with enable_grad():
+            outputs = _floats(fn(*xs))
+        return _pull(outputs, [xs[i] for i in problem.checked], given[count:], create_graph=recorded)
+
+    try:
+        return gradcheck(
+            gradients, (*problem.inputs, *seeds), mode=mode, eps=eps, tolerance=tolerance, seed=seed, repeats=repeats
+        )
+    except GradcheckError as error:
+        legend = f"outputs are gradients by the inputs that require one; inputs from {count} on are the u"
+        raise GradcheckError(f"gradgradcheck ({legend}):\n{error}", error.report) from None
+
+
 def dot_product_test(
     fn: Callable[..., Outputs], inputs: Tensor | Sequence[Tensor], *, tolerance: float = 1e-10, seed: int = 0
 ) -> float:
@@ -178,28 +137,18 @@ class _Problem:
         leaves = [Tensor(x.data.copy()).requires_grad_(x.requires_grad) for x in self.inputs]
         self.leaves = [leaves[position] for position in self.checked]
         with enable_grad():
-            self.outputs = self._floats(fn(*leaves))
-
-    @staticmethod
-    def _floats(outputs: Outputs) -> list[Tensor]:
-        return [y for y in ((outputs,) if isinstance(outputs, Tensor) else outputs) if y.dtype.kind == "f"]
+            self.outputs = _floats(fn(*leaves))
 
     def evaluate(self, position: int, array: Array) -> list[Array]:
         """The outputs with another value of one input."""
         inputs = [Tensor(x.data.copy()) for x in self.inputs]
         inputs[position] = Tensor(np.asarray(array))
         with no_grad():
-            return [y.data for y in self._floats(self.fn(*inputs))]
+            return [y.data for y in _floats(self.fn(*inputs))]
 
     def pull(self, output: int, adjoint: Array) -> list[Array]:
         """The adjoints of the checked inputs."""
-        y = self.outputs[output]
-        found = (
-            grad(y, self.leaves, (adjoint,), retain_graph=True, allow_unused=True)
-            if y.requires_grad
-            else (None,) * len(self.leaves)
-        )
-        return [np.zeros(x.shape) if g is None else g.data for x, g in zip(self.leaves, found, strict=True)]
+        return [g.data for g in _pull([self.outputs[output]], self.leaves, [adjoint], create_graph=False)]
 
     def dot_product_error(self, random: np.random.Generator) -> float:
         """The largest |<u, J v> - <J^T u, v>| / (|J^T u| |v|) for a random u of each output and v of each input."""
@@ -216,6 +165,22 @@ class _Problem:
                     mismatch = float(abs(forward - reverse) / size)
                     worst = max(worst, mismatch if math.isfinite(mismatch) else math.inf)
         return worst
+
+
+def _floats(outputs: Outputs) -> list[Tensor]:
+    return [y for y in ((outputs,) if isinstance(outputs, Tensor) else outputs) if y.dtype.kind == "f"]
+
+
+def _pull(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], adjoints: Sequence[Tensor | Array], *, create_graph: bool
+) -> tuple[Tensor, ...]:
+    """The adjoints of the inputs, zeros where the outputs do not depend on one; the graph is kept."""
+    pairs = [(y, u) for y, u in zip(outputs, adjoints, strict=True) if y.requires_grad]
+    found: tuple[Tensor | None, ...] = (None,) * len(inputs)
+    if pairs:
+        ys, us = zip(*pairs, strict=True)
+        found = grad(ys, inputs, us, retain_graph=True, create_graph=create_graph, allow_unused=True)
+    return tuple([Tensor(np.zeros(x.shape)) if g is None else g for x, g in zip(inputs, found, strict=True)])
 
 
 class _Probe(NamedTuple):
@@ -302,7 +267,3 @@ def _scale(gradients: Array, value: Array, slope: Array, output: Array) -> Array
         norm[same] = np.maximum(norm[same], _FLOOR * norm[same].max())
     norm = np.maximum(norm, _FLOOR * slope.max(axis=1))
     return np.where(norm > 0, norm, 1.0)[:, None]
-
-
-def _at(element: Element, otherwise: str) -> str:
-    return otherwise if element is None else f" at {element}" if element else ""
