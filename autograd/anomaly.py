@@ -58,9 +58,6 @@ class detect_anomaly(ContextDecorator):
         checker = self._entered.pop()
         switch.observers = tuple([observer for observer in switch.observers if observer is not checker])
 
-    def _recreate_cm(self) -> detect_anomaly:
-        return type(self)()
-
 
 class Place(NamedTuple):
     """A line of user code that was running."""
@@ -116,20 +113,25 @@ class _Bad(NamedTuple):
 class _Notes:
     """What the mode keeps with a node."""
 
-    def __init__(self, stack: tuple[Place, ...]) -> None:
+    def __init__(self, stack: tuple[Place, ...] = (), outer: tuple[str, _Notes] | None = None) -> None:
         self.stack = stack
+        self.outer = outer  # the Function that ran when the node was made, which way, and its notes
         self.checksums: dict[int, tuple[int, bytes]] = {}  # version and checksum of shared memory, by saved position
         self.reached: set[int] = set()  # outputs whose adjoint another node gave
 
 
 class _Checker(Observer):
-    """Watches Functions run; keeps those that are running, to tell inside of which a bad value was found."""
+    """Watches Functions run; keeps those that are running, to tell inside of which a node was made."""
 
     def __init__(self) -> None:
         self._running: list[tuple[Context, str]] = []
 
     def before_forward(self, ctx: Context, inputs: tuple[Any, ...]) -> None:
-        ctx._anomaly_notes = _Notes(_user_stack())
+        outer = None
+        if self._running:
+            node, direction = self._running[-1]
+            outer = f"{_function(node)}, {direction}", _notes(node)
+        ctx._anomaly_notes = _Notes(_user_stack(), outer)
         self._running.append((ctx, "forward"))
 
     def after_forward(self, ctx: Context, inputs: tuple[Any, ...], outputs: tuple[Tensor, ...]) -> None:
@@ -174,8 +176,7 @@ class _Checker(Observer):
             if bad is not None:
                 found = f"the adjoint of input {position} (shape {upstream.outputs[index][0]}) is {bad}"
                 raise self._error(node, "backward", position, bad, found, _OF_A_DERIVATIVE)
-            if not upstream.is_accumulator:
-                _notes(upstream).reached.add(index)
+            _notes(upstream).reached.add(index)
 
     def failed(self, node: Context) -> None:
         self._leave(node)
@@ -190,13 +191,14 @@ class _Checker(Observer):
     def _error(
         self, node: Context, phase: Phase, position: int, bad: _Bad | None, found: str, advice: str
     ) -> AnomalyError:
-        stack = _notes(node).stack
+        notes = _notes(node)
         direction = "forward" if phase == "forward" else "backward"
-        lines = [f"{_function(node)}, {direction}: {found}.", *_told_of_place(stack)]
-        for outer, direction in reversed(self._running):
-            first, *_ = _told_of_place(_notes(outer).stack)
-            lines.append(f"  inside {_function(outer)}, {direction}:\n  {first}")
-        return AnomalyError("\n".join([*lines, advice]), node, phase, position, bad, stack)
+        lines = [f"{_function(node)}, {direction}: {found}.", *_told_of_place(notes.stack)]
+        outer = notes.outer
+        while outer is not None:
+            lines.append(f"  inside {outer[0]}:\n  {_told_of_place(outer[1].stack)[0]}")
+            outer = outer[1].outer
+        return AnomalyError("\n".join([*lines, advice]), node, phase, position, bad, notes.stack)
 
 
 def _function(node: Context) -> str:
@@ -207,7 +209,7 @@ def _notes(node: Context) -> _Notes:
     """The node's notes; without a place if it was made outside the mode."""
     notes: _Notes | None = vars(node).get("_anomaly_notes")
     if notes is None:
-        notes = node._anomaly_notes = _Notes(())
+        notes = node._anomaly_notes = _Notes()
     return notes
 
 

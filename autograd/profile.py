@@ -64,6 +64,11 @@ class _Running:
     def whole(self, left: float) -> float:
         return self.own(left) + self.inner
 
+    def adopt(self, failed: _Running) -> None:
+        """Count what ran inside a failed Function as inside this one; the failed one's own time becomes this one's."""
+        self.inner += failed.inner
+        self.absent += failed.absent
+
 
 class _Tally:
     """The sums of a row while they grow."""
@@ -187,7 +192,9 @@ class profile(Observer):
         self._tell_outer(running, time)
 
     def failed(self, node: Context) -> None:
-        self._leave(node)
+        running = self._leave(node)
+        if running is not None and self._running:
+            self._running[-1].adopt(running)
 
     def _enter(self, node: Context) -> None:
         running = _Running(node, perf_counter())
@@ -195,13 +202,12 @@ class profile(Observer):
         running.started = perf_counter()
 
     def _leave(self, node: Context) -> _Running | None:
-        """Take the node off what runs, with what failed inside it; None if it was entered before the block."""
-        for position in range(len(self._running) - 1, -1, -1):
-            if self._running[position].node is node:
-                running = self._running[position]
-                del self._running[position:]
-                return running
-        return None
+        """Take the node off what runs, with what failed inside it; None if the block has ended inside it."""
+        if not any([running.node is node for running in self._running]):
+            return None
+        while (running := self._running.pop()).node is not node:
+            self._running[-1].adopt(running)
+        return running
 
     def _tally(self, node: Context) -> _Tally:
         function = node.name().removesuffix("Backward")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from simphys.autograd import Context, Function, GraphError, Tensor, grad, no_grad, ops, tensor
+from simphys.autograd import Context, Function, GraphError, Tensor, enable_grad, grad, no_grad, ops, tensor
 from simphys.autograd.anomaly import AnomalyError, detect_anomaly
 from simphys.autograd.compose import checkpoint, combine
 from simphys.autograd.mode import switch
@@ -61,6 +63,33 @@ class Masked(Function):
         return adj.data
 
 
+class LogInPlace(Function):
+    """log x, written to x."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor) -> Any:
+        ctx.mark_dirty(x)
+        with x.writable() as values:
+            np.log(values, out=values)
+        return x
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> Any:
+        raise NotImplementedError
+
+
+class Miscounted(Function):
+    """x, with a backward that returns too much."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor) -> Any:
+        return x.data.copy()
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> Any:
+        return adj.data, adj.data
+
+
 def anomaly(run: Callable[[], Any]) -> AnomalyError:
     """What running in anomaly mode raises."""
     with pytest.raises(AnomalyError) as caught, detect_anomaly():
@@ -87,9 +116,16 @@ class TestForward:
         assert re.search(r"called from .* in <lambda>: .*\n    called from .* in anomaly: run\(\)", str(error))
 
     def test_whether_an_input_was_bad_already_is_told(self) -> None:
-        assert "Its inputs are finite" in str(anomaly(lambda: ops.log(leaf(0.0))))
-        assert "Input 1 held nan at index (1,) already" in str(anomaly(lambda: leaf(1.0, 2.0) * leaf(1.0, np.nan)))
-        assert "Input 1 held inf already" in str(anomaly(lambda: leaf(1.0) * np.inf))
+        error = anomaly(lambda: ops.log(leaf(0.0)))
+        assert "Its inputs are finite" in str(error)
+        error = anomaly(lambda: leaf(1.0, 2.0) * leaf(1.0, np.nan))
+        assert "Input 1 held nan at index (1,) already" in str(error)
+        error = anomaly(lambda: leaf(1.0) * np.inf)
+        assert "Input 1 held inf already" in str(error)
+
+    def test_an_input_that_was_written_to_is_not_told_as_bad_before(self) -> None:
+        error = anomaly(lambda: LogInPlace.apply(tensor([1.0, 0.0])))
+        assert "Its other inputs are finite" in str(error)
 
     def test_the_output_is_told_by_its_number(self) -> None:
         error = anomaly(lambda: Split.apply(leaf(1.0), tensor([[1.0, 2.0], [0.0, 0.0]]), 0.0))
@@ -141,6 +177,15 @@ class TestBackward:
         error = anomaly(lambda: ops.sin(leaf(1.0, 2.0)).backward([1.0, np.nan]))
         assert (error.function, error.phase, error.position, error.index) == ("Sin", "incoming", 0, (1,))
         assert "the incoming adjoint of output 0 (shape (2,)) is nan at index (1,)" in str(error)
+        assert "it is the seed of backward" in str(error)
+
+    def test_a_bad_seed_is_told_as_such_where_an_earlier_backward_came_by(self) -> None:
+        def run() -> None:
+            y = ops.sin(leaf(1.0))
+            (y * 2.0).backward([1.0], retain_graph=True)
+            y.backward([np.nan])
+
+        error = anomaly(run)
         assert "it is the seed of backward" in str(error)
 
     def test_a_sum_that_overflows_is_no_seed(self) -> None:
@@ -198,7 +243,8 @@ class TestInside:
         error = anomaly(lambda: combine(root, ops.exp, save=save)(leaf(0.0)).backward())
         assert (error.function, error.phase) == ("Sqrt", "backward")
         assert error.where is not None and error.where.source == "y = ops.sqrt(x)"
-        assert "inside Combine(root, exp), backward:\n    applied at" in str(error)
+        made = "backward" if save == "inputs" else "forward"  # the replayed node, or the one that was kept
+        assert f"inside Combine(root, exp), {made}:\n    applied at" in str(error)
 
     def test_a_replay_tells_the_line_of_the_node_that_is_replayed(self) -> None:
         def run() -> None:
@@ -210,8 +256,46 @@ class TestInside:
         assert "inside Checkpoint, backward:\n    applied at" in str(error)
         assert "in run: y = checkpoint(root, leaf(0.0))" in str(error)
 
+    def test_a_node_of_a_gradient_tells_whose_gradient(self) -> None:
+        def run() -> None:
+            x = leaf(0.0)
+            y = ops.sum(x**1.5)
+            (slope,) = grad(y, x, create_graph=True)
+            slope.backward([1.0])
+
+        error = anomaly(run)
+        assert (error.function, error.phase) == ("Pow", "backward")
+        assert error.where is not None and error.where.source == "(slope,) = grad(y, x, create_graph=True)"
+        assert re.search(r"inside Pow, backward:\n    applied at .* in run: y = ops.sum\(x\*\*1.5\)", str(error))
+
+    def test_all_functions_around_are_told_the_innermost_first(self) -> None:
+        error = anomaly(lambda: checkpoint(combine(logarithm, ops.exp), leaf(0.0)))
+        assert re.findall("inside (.*),", str(error)) == ["Combine(logarithm, exp)", "Checkpoint"]
+
+    def test_a_node_from_before_the_mode_is_told_with_the_remedy(self) -> None:
+        y = checkpoint(root, leaf(0.0))
+        error = anomaly(y.backward)
+        assert error.where is not None and error.where.source == "y = ops.sqrt(x)"
+        assert "inside Checkpoint, backward:\n    applied before anomaly mode was entered" in str(error)
+
+    def test_a_hook_that_makes_a_bad_value_is_told_by_its_line(self) -> None:
+        def run() -> None:
+            y = ops.sin(leaf(0.3))
+            y.register_hook(lambda adj: adj / 0.0)
+            y.backward([1.0])
+
+        error = anomaly(run)
+        assert error.function == "Div"
+        assert error.where is not None and error.where.source == "y.register_hook(lambda adj: adj / 0.0)"
+
     def test_what_failed_before_is_not_told_as_running(self) -> None:
+        def careless(x: Tensor) -> Tensor:
+            with enable_grad(), pytest.raises(GraphError, match="returned 2 adjoints for 1 inputs"):
+                Miscounted.apply(leaf(0.0)).backward([1.0])
+            return ops.sin(x)
+
         with detect_anomaly():
+            checkpoint(careless, leaf(0.3))
             for _ in range(2):
                 with pytest.raises(AnomalyError) as caught:
                     checkpoint(logarithm, leaf(0.0))
@@ -308,6 +392,19 @@ class TestMode:
             shifted(leaf(0.0), 2)
         assert [place.function for place in caught.value.stack[-3:]] == ["shifted"] * 3
         assert not switch.observers
+
+    def test_memory_is_free_without_a_garbage_collection(self) -> None:
+        gc.disable()
+        try:
+            with detect_anomaly():
+                y = combine(root, ops.exp)(leaf(0.3, 0.7) * 2.0)
+                assert y.grad_fn is not None
+                node = weakref.ref(y.grad_fn)
+                y.backward()
+                del y
+                assert node() is None
+        finally:
+            gc.enable()
 
     def test_gradients_are_those_without_it(self) -> None:
         x, y = leaf(0.3, 0.7), leaf(0.3, 0.7)

@@ -1,0 +1,75 @@
+"""The memory that nodes keep: each memory once, that of views whole, that of inner graphs with the node around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Context, Function, Tensor, ops, runtime, tensor
+from simphys.autograd.compose import combine
+from simphys.autograd.saved_memory import bytes_kept, kept_by
+
+pytestmark = pytest.mark.gpu
+
+ITEM = np.dtype(runtime.real_dtype()).itemsize
+
+
+class Keeping(Function):
+    """2 x; keeps what it is told to, as an attribute."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, keep: Any) -> Any:
+        ctx.kept = keep
+        return 2.0 * x.data
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> Any:
+        raise NotImplementedError
+
+
+def leaf() -> Tensor:
+    return tensor(np.linspace(0.1, 1.0, 100), requires_grad=True)
+
+
+def node(y: Tensor) -> Context:
+    assert y.grad_fn is not None
+    return y.grad_fn
+
+
+def kept(keep: Any) -> int:
+    memory, _ = kept_by(node(Keeping.apply(leaf(), keep)))
+    return sum(array.nbytes for array in memory.values())
+
+
+def test_arrays_and_tensors_alone_and_in_tuples_and_lists_count() -> None:
+    array, other = np.zeros(10), Tensor(np.zeros(20))
+    assert kept(array) == 80
+    assert kept(other) == 160
+    assert kept((array, other)) == kept([array, other]) == 240
+    assert kept("text") == kept(None) == kept(3.0) == 0
+
+
+def test_one_memory_counts_once() -> None:
+    array = np.zeros(10)
+    assert kept((array, array, array[2:], Tensor(array))) == 80
+
+
+def test_a_view_keeps_the_whole_memory() -> None:
+    assert kept(np.zeros((10, 10))[2:, 3].reshape(2, 4)) == 800
+
+
+def test_a_node_alone_and_with_all_before_it() -> None:
+    y = ops.exp(ops.sin(leaf()))
+    assert bytes_kept([node(y)], since=node(y).sequence) == 100 * ITEM
+    assert bytes_kept([node(y)]) == 200 * ITEM
+
+
+def test_a_node_counts_with_its_inner_graph_but_not_with_its_inputs() -> None:
+    y = combine(ops.exp, ops.exp, save="all")(ops.exp(leaf()))
+    memory, makers = kept_by(node(y))
+    assert sum(array.nbytes for array in memory.values()) == 200 * ITEM  # input and output
+    assert [maker.name() for maker in makers if maker.sequence > node(y).sequence] == ["ExpBackward"]
+    assert bytes_kept([node(y)], since=node(y).sequence) == 300 * ITEM
+    assert bytes_kept([node(y)]) == 300 * ITEM  # the node before it keeps its output, this one's input
