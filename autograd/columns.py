@@ -7,6 +7,7 @@ reference by its number.
 from __future__ import annotations
 
 from bisect import bisect
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from .drawing import Arrow, Box, Drawing
 from .layout import rows_of
 
 _MANY = 5  # like arrows from far away into one box are drawn as one
+_PASSING = 6  # lines beside the boxes of a row
 _SAME_COPY = 2  # rows below the first use of a copy that may use it too
 
 
@@ -86,16 +88,17 @@ def _reference(boxes: Sequence[Box], numbers: Sequence[int]) -> Box:
 
 
 def _reach(drawing: Drawing, rows: Sequence[int]) -> int:
-    """How many rows an arrow may go down, such that on average at most two lines pass by the boxes of a row."""
+    """How many rows an arrow may go down, such that few lines pass by the boxes of any row."""
     boxes, arrows = drawing
-    longest: dict[int, set[int]] = {}
-    for start, end, _ in arrows:
-        if boxes[start].kind != "leaf":
-            longest.setdefault(start, set()).add(rows[end] - rows[start])
+    spans = {(arrow.start, rows[arrow.end]) for arrow in arrows if boxes[arrow.start].kind != "leaf"}
     reach = 1
     while reach < max(rows):
-        passing = sum(max([1, *(span for span in spans if span <= reach + 1)]) - 1 for spans in longest.values())
-        if passing > 2 * (max(rows) + 1):
+        lowest: dict[int, int] = {}  # where the line from a box ends
+        for start, end in spans:
+            if end - rows[start] <= reach + 1:
+                lowest[start] = max(lowest.get(start, end), end)
+        passing = Counter([row for start, end in lowest.items() for row in range(rows[start] + 1, end)])
+        if max(passing.values(), default=0) > _PASSING:
             break
         reach += 1
     return reach

@@ -90,7 +90,7 @@ def read(output: Tensor, *, names: Names | None = None, fold: bool = True, profi
     given: dict[int, list[str]] = {}
     for tensor, name in (names or {}).items():
         if tensor.requires_grad:
-            given.setdefault(origin(tensor)[0], []).append(name)
+            given.setdefault(origin(tensor)[0], []).append(" ".join(name.split()))
     nodes = ancestors([output])
     leaves = [node for node in nodes if node.function is AccumulateGrad][::-1]  # in the order of their first use
     inner = nodes[len(leaves) :]

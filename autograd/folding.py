@@ -2,8 +2,8 @@
 
 Nodes are compared by a key (name, shapes) and by where their inputs come from. Two successive steps of a loop agree if
 each input moves on by a constant stride: by one step where it comes from the same or an earlier step, by none where
-all steps share it, by anything constant where each step takes the next of a list. The first step may take from before
-the loop what others take from the step before.
+all steps share it, by anything constant where each step takes the next of a list. The first step, which is shown, may
+take anything from before it, as it does where others take from the step before them.
 """
 
 from __future__ import annotations
@@ -110,18 +110,19 @@ def _steady(listing: _Listing, low: int, high: int, period: int) -> Iterator[Fol
         ]
         longest = max(fold.steps for fold in folds)
         if longest >= LEAST:
-            yield min((fold for fold in folds if fold.steps == longest), key=lambda fold: _handed_on(listing, fold))
+            whole = [fold for fold in folds if fold.steps == longest]  # where a loop's body starts:
+            yield min(whole, key=lambda fold: (_handed_on(listing, fold), (end - fold.start) % period))
 
 
 def _may_begin(listing: _Listing, begin: int, steady: int, period: int) -> bool:
-    """Whether nodes [begin, steady) differ from those of the next step only in taking from before what those carry."""
+    """Whether nodes [begin, steady) differ from those of the next step only in what they take from before."""
     here = listing.sources[listing.first_input[begin] : listing.first_input[max(begin, steady)]]
     after = [listing.first_input[begin + period], listing.first_input[max(begin, steady) + period]]
     later = [listing.first_input[begin + 2 * period], listing.first_input[max(begin, steady) + 2 * period]]
     following = listing.sources[after[0] : after[1]]
     kept_on = following - here == listing.sources[later[0] : later[1]] - following
     own = listing.first_value[begin]
-    return bool(np.all(kept_on | ((here < own) & (following >= own))))
+    return bool(np.all(kept_on | (here < own)))
 
 
 def _handed_on(listing: _Listing, fold: Fold) -> int:
@@ -134,5 +135,5 @@ def _handed_on(listing: _Listing, fold: Fold) -> int:
 
 def _runs(true: npt.NDArray[np.bool_], least: int) -> list[tuple[int, int]]:
     """The stretches [start, stop) of at least `least` values that are all true."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(np.int8), [0]]))).reshape(-1, 2)
-    return [(start, stop) for start, stop in edges.tolist() if stop - start >= least]
+    ends = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(np.int8), [0]]))).reshape(-1, 2)
+    return [(start, stop) for start, stop in ends[ends[:, 1] - ends[:, 0] >= least].tolist()]
