@@ -8,7 +8,9 @@ grow exponentially with the length of the graph.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from bisect import bisect
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ from .node import run_backward
 from .tensor import Array, Tensor
 
 _UNCOUNTABLE = 10**300  # counts stop here, so that a long graph does not store numbers of a million digits
+_BLOCK = 4096  # nodes whose followers are sought at the same time: 512 bytes for each node of the graph
 _SHOWN = 6  # nodes at each end of a long path that str() names
 
 
@@ -120,55 +123,88 @@ def independent_branches(output: Tensor) -> list[list[Context]]:
     The graph without its leaves is cut at each node that every other one comes before or after (a shared beginning,
     the final sum); what then falls apart are branches, and each branch is cut in the same way. Where branches part
     and meet several times in a row, the place with the most of them is reported. A graph that cannot be cut is one
-    group. Groups and their nodes are in the order of computation. Time: nodes times the depth of nested branches.
+    group: branches between which results pass are not told apart. Groups and their nodes are in the order of
+    computation. Time: near linear, and an operation on a bit for each pair of a node and an edge that lie between the
+    same two cuts of the whole graph (10,000 nodes of a sum: 0.3 s).
     Errors: GraphError when the graph was freed.
     """
-    nodes = [node for node in ancestors([output]) if node.function is not AccumulateGrad]
+    nodes = {node.sequence: node for node in ancestors([output]) if node.function is not AccumulateGrad}
     if not nodes:
         return []
-    parts = [nodes]  # grows: a part that was cut is followed, later on, by its branches
+    parts = [(_whole(nodes), 0)]  # with how many nodes outside come neither before nor after it; grows by its branches
     places: list[list[range]] = []  # for each part, the places where it falls apart, as ranges of parts
-    for index, part in enumerate(parts):
+    for part, strangers in parts:
         places.append([])
-        for branches in _cut(part):
-            places[index].append(range(len(parts), len(parts) + len(branches)))
-            parts.extend(branches)
-        if places[index]:
-            parts[index] = []  # its branches stand for it
-    groups: list[list[list[Context]]] = [[part] for part in parts]
+        for branches in part.places() if part.strangers == strangers else []:
+            places[-1].append(range(len(parts), len(parts) + len(branches)))
+            together = strangers + sum([branch.size for branch in branches])
+            parts.extend([(branch, together - branch.size) for branch in branches])
+    most = [1] * len(parts)
     for index in reversed(range(len(parts))):
+        most[index] = max([sum([most[branch] for branch in place]) for place in places[index]], default=1)
+    groups, waiting = [], [0]
+    while waiting:
+        index = waiting.pop()
         if places[index]:
-            groups[index] = max([[group for i in place for group in groups[i]] for place in places[index]], key=len)
-            for place in places[index]:
-                for i in place:
-                    groups[i] = []
-    return sorted(groups[0], key=lambda group: group[0].sequence)
+            waiting.extend(max(places[index], key=lambda place: sum([most[branch] for branch in place])))
+        else:
+            groups.append([nodes[sequence] for sequence in sorted(parts[index][0].members())])
+    return sorted(groups, key=lambda group: group[0].sequence)
 
 
-def _cut(part: Sequence[Context]) -> list[list[list[Context]]]:
-    """The connected `part`, oldest first, without the nodes that all others come before or after.
+@dataclass(slots=True)
+class _Part:
+    """Nodes that edges join; `cuts` are those of them with the fewest strangers.
 
-    One item for each stretch between such nodes that falls apart: its branches.
+    Strangers of a node come neither before nor after it. All nodes of a part have the same strangers outside it; where
+    these are as many as the cuts have in all, every other node of the part comes before or after each cut.
     """
-    members = {node.sequence for node in part}
-    inputs = {node.sequence: {e[0].sequence for e in node.edges if e is not None} & members for node in part}
-    users: dict[int, set[int]] = {sequence: set() for sequence in members}
+
+    strangers: int
+    cuts: list[int]
+    inner: list[_Part]
+    """What remains without the cuts."""
+    size: int = 0
+
+    def places(self) -> list[list[_Part]]:
+        """Inner parts that lie between the same cuts, where they are several."""
+        between: dict[int, list[_Part]] = {}
+        cuts = sorted(self.cuts)
+        for part in self.inner:
+            between.setdefault(bisect(cuts, part.cuts[0]), []).append(part)
+        return [between[place] for place in sorted(between) if len(between[place]) > 1]
+
+    def members(self) -> list[int]:
+        found, waiting = [], [self]
+        while waiting:
+            part = waiting.pop()
+            found += part.cuts
+            waiting += part.inner
+        return found
+
+
+def _whole(nodes: dict[int, Context]) -> _Part:
+    order = list(nodes)
+    inputs = {
+        sequence: {edge[0].sequence for edge in node.edges if edge is not None} & nodes.keys()
+        for sequence, node in nodes.items()
+    }
+    # All older nodes lead to a node if it is the only one of them and itself without a user among them; and reversed.
+    cuts = _only_ends(order, inputs) & _only_ends(order[::-1], _users(inputs))
+    inner = []
+    for is_cut, stretch in itertools.groupby(order, cuts.__contains__):
+        if not is_cut:
+            members = set(stretch)
+            inner += _parts({sequence: inputs[sequence] & members for sequence in sorted(members)})
+    return _Part(0, list(cuts), inner)
+
+
+def _users(inputs: dict[int, set[int]]) -> dict[int, set[int]]:
+    users: dict[int, set[int]] = {sequence: set() for sequence in inputs}
     for sequence, earlier in inputs.items():
         for other in earlier:
             users[other].add(sequence)
-    order = [node.sequence for node in part]
-    # All older nodes lead to a node if it is the only one of them and itself without a user among them; and reversed.
-    necks = _only_ends(order, inputs) & _only_ends(order[::-1], users)
-    if not necks:
-        return []
-    stretches: list[list[Context]] = [[]]
-    for node in part:
-        if node.sequence in necks:
-            stretches.append([])
-        else:
-            stretches[-1].append(node)
-    cut = [_components(stretch, inputs) for stretch in stretches if len(stretch) > 1]
-    return [branches for branches in cut if len(branches) > 1]
+    return users
 
 
 def _only_ends(order: list[int], inputs: dict[int, set[int]]) -> set[int]:
@@ -183,20 +219,65 @@ def _only_ends(order: list[int], inputs: dict[int, set[int]]) -> set[int]:
     return found
 
 
-def _components(nodes: list[Context], inputs: dict[int, set[int]]) -> list[list[Context]]:
-    """Nodes, oldest first, in groups that no edge joins."""
-    parent = {node.sequence: node.sequence for node in nodes}
+def _parts(inputs: dict[int, set[int]]) -> list[_Part]:
+    """The parts of a graph whose nodes are the keys of `inputs`, oldest first.
+
+    Nodes are added from the most strangers to the fewest and joined with their neighbours. An edge is left out where
+    a longer way stands for it: it could pass a cut, and would join what lies before the cut with what lies after it.
+    """
+    order, users = list(inputs), _users(inputs)
+    before, implied = _ancestry(order, inputs)
+    after, _ = _ancestry(order[::-1], users)
+    strangers = {sequence: len(order) - 1 - before[sequence] - after[sequence] for sequence in order}
+    parent = {sequence: sequence for sequence in order}
 
     def root(sequence: int) -> int:
         while parent[sequence] != sequence:
             parent[sequence] = sequence = parent[parent[sequence]]
         return sequence
 
-    for sequence in parent:
-        for other in inputs[sequence]:
-            if other in parent:
-                parent[root(sequence)] = root(other)
-    groups: dict[int, list[Context]] = {}
-    for node in nodes:
-        groups.setdefault(root(node.sequence), []).append(node)
-    return list(groups.values())
+    parts: dict[int, _Part] = {}  # by root
+    order.sort(key=strangers.__getitem__, reverse=True)
+    for count, level in itertools.groupby(order, strangers.__getitem__):
+        cuts = list(level)
+        edges = {(earlier, cut) for cut in cuts for earlier in inputs[cut]}
+        edges.update([(cut, later) for cut in cuts for later in users[cut]])
+        edges = {(a, b) for a, b in edges - implied if strangers[a] >= count and strangers[b] >= count}
+        inner = {root(end) for edge in edges for end in edge if strangers[end] > count}
+        found = [(end, parts.pop(end)) for end in inner]
+        for a, b in edges:
+            parent[root(a)] = root(b)
+        for cut in cuts:
+            part = parts.setdefault(root(cut), _Part(count, [], []))
+            part.cuts.append(cut)
+            part.size += 1
+        for end, smaller in found:
+            part = parts[root(end)]
+            part.inner.append(smaller)
+            part.size += smaller.size
+    return list(parts.values())
+
+
+def _ancestry(order: list[int], inputs: dict[int, set[int]]) -> tuple[dict[int, int], set[tuple[int, int]]]:
+    """How many nodes lead to each, and the edges for which a longer way stands.
+
+    Which nodes lead to which takes a bit for each pair, in the digits of integers; _BLOCK nodes at a time, so that
+    memory stays linear.
+    """
+    place = {sequence: index for index, sequence in enumerate(order)}
+    counts = dict.fromkeys(order, 0)
+    implied = set()
+    for start in range(0, len(order), _BLOCK):
+        reached: dict[int, int] = {}
+        for sequence in order[start:]:
+            direct = indirect = 0
+            for earlier in inputs[sequence]:
+                indirect |= reached.get(earlier, 0)
+                if 0 <= place[earlier] - start < _BLOCK:
+                    direct |= 1 << place[earlier] - start
+            reached[sequence] = direct | indirect
+            counts[sequence] += reached[sequence].bit_count()
+            if direct & indirect:
+                within = [earlier for earlier in inputs[sequence] if place[earlier] >= start]
+                implied.update([(a, sequence) for a in within if indirect >> place[a] - start & 1])
+    return counts, implied

@@ -40,6 +40,18 @@ class Halves(Function):
         return None if adj_x is None else 2 * adj_x.data, None if adj_y is None else 3 * adj_y.data
 
 
+class Sum(Function):
+    """x + y + ..., of any number of terms"""
+
+    @staticmethod
+    def forward(ctx: Context, *terms: Tensor) -> Any:
+        return sum([term.data for term in terms])
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> Any:
+        return tuple([adj.data] * len(ctx.edges))
+
+
 def leaf(*values: float) -> Tensor:
     return tensor(np.array(values, dtype=float), requires_grad=True)
 
@@ -207,13 +219,76 @@ def test_what_cannot_be_cut_is_one_branch() -> None:
     assert independent_branches(x) == []
 
 
-def test_branches_of_a_long_chain_and_of_many_terms_are_found() -> None:
+def test_branches_between_which_results_pass_are_one() -> None:
+    x = scalar(1.0)
+    a, b = chain(x, 1), chain(x, 1)
+    c, d = chain(a, 1), a + b
+    assert [len(group) for group in independent_branches(c * d)] == [5]
+    assert [len(group) for group in independent_branches(Sum.apply(c, d, chain(x, 3)))] == [4, 3]
+
+
+def test_an_edge_past_a_cut_joins_nothing() -> None:
+    x = scalar(1.0)
+    a = chain(x, 2)
+    middle = a + chain(x, 1)
+    loss = (a * middle) * chain(middle, 2) * chain(middle, 3)
+    assert [len(group) for group in independent_branches(loss)] == [1, 2, 3]
+    assert [len(group) for group in independent_branches(chain(x, 4) + loss)] == [1, 2, 3, 4]
+
+
+def test_branches_within_branches_are_found_at_any_depth() -> None:
+    x = scalar(1.0)
+    state, nodes = chain(x, 1), 1
+    for _ in range(1000):
+        pushed = state + chain(x, 2)  # an input with a history of its own
+        state, nodes = ops.sin(pushed) * ops.cos(pushed), nodes + 6
+    found = independent_branches(state)
+    assert [len(group) for group in found] == [1] + [2] * 1000
+    assert len(ancestors([state])) == nodes + 1
+
+
+def test_branches_of_long_graphs_are_found() -> None:
     x = scalar(1.0)
     assert len(independent_branches(chain(x, 20_000))) == 1
     total = ops.sin(x)
-    for _ in range(300):
+    for _ in range(5000):
         total = total + ops.sin(x)
-    assert len(independent_branches(total)) == 301
+    assert len(independent_branches(total)) == 5001
+
+
+def branches_by_definition(part: list[int], before: dict[int, set[int]]) -> list[list[int]]:
+    """Cut at what comes before or after all others; then, wherever several groups remain, cut each of them."""
+
+    def related(a: int, b: int) -> bool:
+        return a in before[b] or b in before[a]
+
+    best = [part]
+    cuts = [node for node in part if all(related(node, other) for other in part)]
+    for after, until in itertools.pairwise([-1, *cuts, max(part) + 1]):
+        groups: list[set[int]] = []
+        for node in [node for node in part if after < node < until]:
+            joined = [group for group in groups if any(related(node, other) for other in group)]
+            groups = [group for group in groups if group not in joined] + [{node}.union(*joined)]
+        if cuts and len(groups) > 1:
+            found = [branch for group in groups for branch in branches_by_definition(sorted(group), before)]
+            best = max(best, found, key=len)
+    return sorted(best)
+
+
+@given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 100), st.integers(0, 12)), min_size=1, max_size=30))
+def test_branches_are_those_of_their_definition(program: list[tuple[int, int, int]]) -> None:
+    x = scalar(0.5)
+    values = [x]
+    for i, j, window in program:  # the last few values, so that graphs are long rather than wide
+        recent = [x, *values[-1 - window :]]
+        a, b = recent[i % len(recent)], recent[j % len(recent)]
+        values.append(ops.sin(a) if a is b else a + b)
+    before: dict[int, set[int]] = {}
+    for node in ancestors([values[-1]])[1:]:  # the first is the leaf
+        earlier = {edge[0].sequence for edge in node.edges if edge is not None} & before.keys()
+        before[node.sequence] = {node.sequence, *earlier}.union(*[before[other] for other in earlier])
+    found = [[node.sequence for node in group] for group in independent_branches(values[-1])]
+    assert found == branches_by_definition(list(before), before)
 
 
 @settings(max_examples=60)
