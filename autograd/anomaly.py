@@ -7,6 +7,7 @@ import linecache
 import sys
 from collections.abc import Sequence
 from contextlib import ContextDecorator
+from functools import cache
 from types import FrameType, TracebackType
 from typing import Any, Literal, NamedTuple
 
@@ -258,6 +259,7 @@ def _user_stack() -> tuple[Place, ...]:
     return tuple(reversed(places))
 
 
+@cache
 def _is_ours(module: str) -> bool:
     return any([module == package or module.startswith(f"{package}.") for package in _NOT_USER_CODE])
 

@@ -51,6 +51,8 @@ class Row:
 class _Running:
     """A Function's forward or backward that has not returned."""
 
+    __slots__ = ("absent", "entered", "inner", "node", "started")
+
     def __init__(self, node: Context, entered: float) -> None:
         self.node = node
         self.entered = entered  # [s], before the profile's work for it
@@ -203,11 +205,14 @@ class profile(Observer):
 
     def _leave(self, node: Context) -> _Running | None:
         """Take the node off what runs, with what failed inside it; None if the block has ended inside it."""
-        if not any([running.node is node for running in self._running]):
+        running = self._running
+        if running and running[-1].node is node:  # nearly always
+            return running.pop()
+        if not any([one.node is node for one in running]):
             return None
-        while (running := self._running.pop()).node is not node:
-            self._running[-1].adopt(running)
-        return running
+        while (last := running.pop()).node is not node:
+            running[-1].adopt(last)
+        return last
 
     def _tally(self, node: Context) -> _Tally:
         function = node.name().removesuffix("Backward")
