@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy import ndarray
 
 from .errors import GraphError
 from .hooks import Hooks, PostHook, PreHook, RemovableHandle
@@ -16,6 +17,11 @@ from .tensor import Tensor
 
 _sequence = itertools.count(1)
 _leaf_sequence = itertools.count(-1, -1)
+_EDGE, _VERSION, _NONE = (
+    itertools.repeat("_edge"),
+    itertools.repeat("_version"),
+    itertools.repeat(None),
+)  # for map(getattr
 
 Edge = tuple["Context", int]
 Outputs = tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
@@ -65,8 +71,10 @@ class Context:
         Other values may stand among them; they are kept as they are.
         """
         self._saved = values
-        self._versions = [value.version if type(value) is Tensor else 0 for value in values]
-        self._writes = switch.writes
+        writes = switch.writes
+        if writes and any(map(getattr, values, _VERSION, _NONE)):  # else all are at version 0
+            self._versions = [value.version if type(value) is Tensor else 0 for value in values]
+        self._writes = writes
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -89,11 +97,15 @@ class Context:
     @property
     def saved(self) -> Sequence[Any]:
         """The saved values as arrays; as Tensors while a second derivative is recorded. For rules that take both."""
-        values = self.saved_tensors
-        return values if switch.enabled else [v.data if type(v) is Tensor else v for v in values]
+        if switch.enabled or self.freed or self._writes != switch.writes:
+            values = self.saved_tensors
+            if switch.enabled:
+                return values
+        return [v.data if type(v) is Tensor else v for v in self._saved]
 
     def _check_versions(self) -> None:
-        for position, (value, version) in enumerate(zip(self._saved, self._versions, strict=True)):
+        versions = self._versions or (0,) * len(self._saved)
+        for position, (value, version) in enumerate(zip(self._saved, versions, strict=True)):
             if type(value) is Tensor and value.version != version:
                 raise GraphError(
                     f"{self.name()}: saved tensor {position} (shape {value.shape}) was changed after forward: it is at "
@@ -192,15 +204,13 @@ class Function:
         ctx = cls._node()
         edges: tuple[Edge | None, ...] = ()
         if recording:
-            ctx.edges = edges = tuple([value._edge if type(value) is Tensor else None for value in inputs])
-        if edges.count(None) == len(edges):
-            if not recording:
-                ctx.edges = (None,) * len(inputs)
-            record = False
-        else:
+            ctx.edges = edges = tuple(map(getattr, inputs, _EDGE, _NONE))
+        record = any(edges)
+        if record:
             ctx.sequence = next(_sequence)
-            record = True
             switch.enabled = False
+        elif not recording:
+            ctx.edges = (None,) * len(inputs)
         if observers:
             for observer in observers:
                 observer.before_forward(ctx, inputs)
@@ -214,7 +224,7 @@ class Function:
             switch.enabled = recording
         if writes != switch.writes or ctx._dirty:
             _check_writes(ctx, inputs, result, writes)
-        if type(result) is np.ndarray and result.base is None and result.flags.carray:
+        if type(result) is ndarray and result.base is None and result.flags.carray:
             output = Tensor(result)  # new: saved nowhere, marked nowhere
             if record:
                 ctx.outputs = ((result.shape, result.dtype),)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import GraphError, InputError
-from .function import FREED, Context
+from .function import FREED, Context, Edge
 from .mode import switch
 from .node import run_backward
 from .tensor import Tensor
@@ -145,26 +145,6 @@ def _traverse(
     keep = create_graph if retain_graph is None else retain_graph
     pending: dict[int, tuple[Context, list[Any]]] = {}
     heap: list[int] = []
-
-    def receive(node: Context, index: int, adjoint: Any) -> None:
-        """Add an adjoint to what waits for `node`; the graph sums fan-out."""
-        sequence = node.sequence
-        waiting = pending.get(sequence)
-        if waiting is None:
-            if node.freed:
-                raise GraphError(FREED.format(node.name()))
-            adjoints = [None] * len(node.outputs)
-            adjoints[index] = adjoint
-            pending[sequence] = (node, adjoints)
-            heappush(heap, -sequence)
-        else:
-            present = waiting[1][index]
-            if present is not None:
-                adjoint = present + adjoint
-                if type(adjoint) is not Tensor:
-                    adjoint = np.asarray(adjoint)  # the sum of 0-d arrays is a number
-            waiting[1][index] = adjoint
-
     recording = switch.enabled
     switch.enabled = create_graph
     try:
@@ -176,7 +156,7 @@ def _traverse(
                     repr(output),
                     "Set requires_grad=True on a leaf, and do not compute under no_grad().",
                 )
-            receive(*output._edge, _seed(output, seed, create_graph))
+            _receive(pending, heap, output._edge, _seed(output, seed, create_graph))
         while heap:
             node, adjoints = pending.pop(-heappop(heap))
             if node._hooks is not None:
@@ -191,13 +171,35 @@ def _traverse(
                 _accumulate(node.variable, adjoints[0])
                 continue
             results = run_backward(node, adjoints)
-            for edge, result in zip(node.edges, results, strict=True):
-                if result is not None:
-                    receive(*edge, result)  # type: ignore[misc, call-arg]
+            for position, edge in enumerate(node.edges):
+                adjoint = results[position]
+                if adjoint is not None:
+                    _receive(pending, heap, edge, adjoint)  # type: ignore[arg-type]
             if not keep:
                 node.free()
     finally:
         switch.enabled = recording
+
+
+def _receive(pending: dict[int, tuple[Context, list[Any]]], heap: list[int], edge: Edge, adjoint: Any) -> None:
+    """Add an adjoint to what waits for the node that the edge leads to; the graph sums fan-out."""
+    node, index = edge
+    sequence = node.sequence
+    if sequence in pending:
+        adjoints = pending[sequence][1]
+        present = adjoints[index]
+        if present is not None:
+            adjoint = present + adjoint
+            if type(adjoint) is not Tensor:
+                adjoint = np.asarray(adjoint)  # the sum of 0-d arrays is a number
+        adjoints[index] = adjoint
+        return
+    if node.freed:
+        raise GraphError(FREED.format(node.name()))
+    adjoints = [None] * len(node.outputs)
+    adjoints[index] = adjoint
+    pending[sequence] = (node, adjoints)
+    heappush(heap, -sequence)
 
 
 def _run_tensor_hooks(node: Context, adjoints: list[Any]) -> None:

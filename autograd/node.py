@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from .errors import GraphError
 from .function import Context, Function, _link, _sequence
@@ -21,44 +22,64 @@ def run_backward(node: Context, adjoints: Sequence[Any]) -> list[Any]:
     Arrays; Tensors where recording is on. Errors: GraphError for a wrong number of adjoints, or one of a wrong shape.
     """
     function = node.function
+    on_arrays = function._on_arrays
+    if switch.enabled or switch.observers or node._hooks is not None:
+        return _run_watched(node, adjoints)
+    if on_arrays:
+        results = function.backward(node, *adjoints)
+    elif len(adjoints) == 1:
+        adjoint = adjoints[0]
+        results = function.backward(node, Tensor(adjoint if adjoint.flags.c_contiguous else adjoint.copy(order="C")))
+    else:
+        results = function.backward(node, *_arguments(node, adjoints))
+    edges = node.edges
+    if type(results) is not tuple:
+        results = (results,)
+    if len(results) != len(edges):
+        raise _count(node, results)
+    checked: list[Any] = []
+    for position, edge in enumerate(edges):  # a loop of fast checks: this runs for every node
+        result = results[position]
+        if edge is None:
+            result = None
+        elif result is not None:
+            shape, dtype = edge[0].outputs[edge[1]]
+            if type(result) is not ndarray or result.dtype is not dtype or result.shape != shape:
+                result = _as_adjoint(node, position, result, (shape, dtype))
+            elif not on_arrays:
+                result = _locked(result)
+        checked.append(result)
+    return checked
+
+
+def _run_watched(node: Context, adjoints: Sequence[Any]) -> list[Any]:
+    """The same while a graph is made or somebody looks on."""
     observers = switch.observers
     for observer in observers:
         observer.before_backward(node, adjoints)
     try:
-        if function._on_arrays and node._hooks is None:
-            results = function.backward(node, *adjoints)
-        else:
-            results = _run_on_tensors(node, adjoints)
+        results = _run_hooked(node, adjoints)
     except BaseException:
         for observer in observers:
             observer.failed(node)
         raise
     if type(results) is not tuple:
         results = (results,)
-    edges = node.edges
-    if len(results) != len(edges):
-        raise GraphError(
-            f"{node.name()}: backward returned {len(results)} adjoints for {len(edges)} inputs. "
-            "Return one for each input, None where there is none."
-        )
+    if len(results) != len(node.edges):
+        raise _count(node, results)
     checked = [
         None if edge is None or result is None else _as_adjoint(node, position, result, edge[0].outputs[edge[1]])
-        for position, (edge, result) in enumerate(zip(edges, results, strict=True))
+        for position, (edge, result) in enumerate(zip(node.edges, results, strict=True))
     ]
     for observer in observers:
         observer.after_backward(node, adjoints, checked)
     return checked
 
 
-def _run_on_tensors(node: Context, adjoints: Sequence[Any]) -> Any:
-    """Call a backward that takes Tensors, between the node's hooks."""
-    function, recording = node.function, switch.enabled
-    arguments: tuple[Any, ...] = tuple([None if a is None else _as_tensor(a) for a in adjoints])
-    if None in arguments and node._materialize_grads:
-        arguments = tuple(
-            [Tensor(np.zeros(*spec)) if a is None else a for a, spec in zip(arguments, node.outputs, strict=True)]
-        )
-    hooks = node._hooks
+def _run_hooked(node: Context, adjoints: Sequence[Any]) -> Any:
+    """Call backward between the node's hooks."""
+    function, recording, hooks = node.function, switch.enabled, node._hooks
+    arguments = _arguments(node, adjoints)
     if hooks is not None:
         arguments = hooks.run_pre(node, arguments)
     if recording and function.once_differentiable:
@@ -73,10 +94,27 @@ def _run_on_tensors(node: Context, adjoints: Sequence[Any]) -> Any:
     return results
 
 
+def _arguments(node: Context, adjoints: Sequence[Any]) -> tuple[Any, ...]:
+    """What a backward that takes Tensors receives."""
+    return tuple(
+        [
+            (Tensor(np.zeros(*spec)) if node._materialize_grads else None) if adjoint is None else _as_tensor(adjoint)
+            for adjoint, spec in zip(adjoints, node.outputs, strict=True)
+        ]
+    )
+
+
+def _count(node: Context, results: tuple[Any, ...]) -> GraphError:
+    return GraphError(
+        f"{node.name()}: backward returned {len(results)} adjoints for {len(node.edges)} inputs. "
+        "Return one for each input, None where there is none."
+    )
+
+
 def _as_tensor(values: Any) -> Tensor:
     if type(values) is Tensor:
         return values
-    data = values if type(values) is np.ndarray else np.asarray(values)
+    data = values if type(values) is ndarray else np.asarray(values)
     return Tensor(data if data.flags.c_contiguous else data.copy(order="C"))
 
 
@@ -85,18 +123,29 @@ def _as_adjoint(node: Context, position: int, result: Any, wanted: Spec) -> Any:
     shape, dtype = wanted
     if switch.enabled:
         data = _recorded(node, position, result)
-    elif type(result) is np.ndarray:
+    elif type(result) is ndarray:
         data = result if node.function._on_arrays else _locked(result)
     else:
         data = result.data if type(result) is Tensor else np.asarray(result)
     if data.dtype is not dtype and data.dtype != dtype:
         data = data.astype(dtype)
+    if data.shape != shape and node.function._on_arrays:
+        data = _unbroadcast(data, shape)
     if data.shape != shape:
         raise GraphError(
             f"{node.name()}: the adjoint of input {position} has shape {data.shape}, the input has shape "
             f"{shape}. Sum over broadcast axes, or return the right array."
         )
     return data
+
+
+def _unbroadcast(adjoint: Any, shape: tuple[int, ...]) -> Any:
+    """The adjoint of an operand: summed over the axes along which it was broadcast."""
+    lead = adjoint.ndim - len(shape)
+    if lead < 0:  # an operand of put may have more axes, of length 1
+        adjoint, lead = adjoint.reshape((1,) * -lead + adjoint.shape), 0
+    axes = (*range(lead), *[lead + i for i, n in enumerate(shape) if n == 1])
+    return np.add.reduce(adjoint, axis=axes).reshape(shape)
 
 
 def _locked(array: Array) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..function import Context
 from ..tensor import Array, Tensor
-from .operands import Operand, Operation, Tangent, as_tensor, broadcast, operand, plain, unbroadcast
+from .operands import Operand, Operation, Tangent, as_tensor, broadcast, operand, plain
 
 Pair = tuple[Any, Any]
 
@@ -27,8 +27,8 @@ class Add(Operation):
     def backward(ctx: Context, adj: Any) -> Pair:
         need_x, need_y = ctx.edges
         return (
-            unbroadcast(ctx, 0, adj) if need_x else None,
-            unbroadcast(ctx, 1, adj) if need_y else None,
+            adj if need_x else None,
+            adj if need_y else None,
         )
 
     @staticmethod
@@ -47,8 +47,8 @@ class Sub(Operation):
     def backward(ctx: Context, adj: Any) -> Pair:
         need_x, need_y = ctx.edges
         return (
-            unbroadcast(ctx, 0, adj) if need_x else None,
-            -unbroadcast(ctx, 1, adj) if need_y else None,
+            adj if need_x else None,
+            -adj if need_y else None,
         )
 
     @staticmethod
@@ -70,8 +70,8 @@ class Mul(Operation):
         x, y = ctx.saved
         need_x, need_y = ctx.edges
         return (
-            unbroadcast(ctx, 0, adj * y) if need_x else None,
-            unbroadcast(ctx, 1, adj * x) if need_y else None,
+            adj * y if need_x else None,
+            adj * x if need_y else None,
         )
 
     @staticmethod
@@ -94,8 +94,8 @@ class Div(Operation):
         need_x, need_y = ctx.edges
         adj_x = adj / y
         return (
-            unbroadcast(ctx, 0, adj_x) if need_x else None,
-            unbroadcast(ctx, 1, -adj_x * x / y) if need_y else None,
+            adj_x if need_x else None,
+            -adj_x * x / y if need_y else None,
         )
 
     @staticmethod
@@ -148,8 +148,8 @@ class Pow(Operation):
         need_x, need_y = ctx.edges
         x, y = ctx.saved
         return (
-            unbroadcast(ctx, 0, adj * Pow.by_base(x, y)) if need_x else None,
-            unbroadcast(ctx, 1, adj * Pow.by_exponent(x, y)) if need_y else None,
+            adj * Pow.by_base(x, y) if need_x else None,
+            adj * Pow.by_exponent(x, y) if need_y else None,
         )
 
     @staticmethod

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..function import Context
 from ..tensor import Array, Tensor
-from .operands import Operand, Operation, Tangent, as_tensor, input_shape, operand, plain, unbroadcast
+from .operands import Operand, Operation, Tangent, as_tensor, operand, plain
 
 _BASIC = (int, slice, types.EllipsisType, types.NoneType, np.integer)
 
@@ -117,8 +117,6 @@ class IndexPut(Operation):
                 last = np.empty(adj.size, np.intp)
                 last[places] = order = np.arange(places.size)
                 adj_values = np.where((last[places] == order).reshape(adj_values.shape), adj_values, 0)
-            extra = len(input_shape(ctx, 2)) - adj_values.ndim  # values may have more axes, of length 1
-            adj_values = unbroadcast(ctx, 2, adj_values.reshape((1,) * extra + adj_values.shape))
         return adj_base, None, adj_values
 
     @staticmethod

@@ -10,7 +10,7 @@ import numpy as np
 from ..function import Context
 from ..tensor import Array, Tensor
 from .algebra import Pair
-from .operands import Operation, Tangent, as_tensor, plain, unbroadcast
+from .operands import Operation, Tangent, as_tensor, plain
 from .reductions import Axis, kept, spread, sum_over
 
 
@@ -35,13 +35,13 @@ class Matmul(Operation):
         adj_x = adj_y = None
         if need_x:
             adj_x = z @ y.mT
-            adj_x = unbroadcast(ctx, 0, adj_x[..., 0, :] if row else adj_x)
+            adj_x = adj_x[..., 0, :] if row else adj_x
         if need_y:
             if y.ndim == 2 and x.ndim > 2:  # one matrix for a batch: a single product sums over the batch
                 rows = math.prod(x.shape[:-1])
                 x, z = x.reshape(rows, x.shape[-1]), z.reshape(rows, z.shape[-1])
             adj_y = x.mT @ z
-            adj_y = unbroadcast(ctx, 1, adj_y[..., 0] if column else adj_y)
+            adj_y = adj_y[..., 0] if column else adj_y
         return adj_x, adj_y
 
     @staticmethod

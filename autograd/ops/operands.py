@@ -47,27 +47,12 @@ class Operation(Function):
 
     `backward` and `jvp` read `ctx.saved` and receive arrays; while a second derivative is recorded `backward` receives
     Tensors, and NumPy's functions and operators in it become operations of the graph. `plain` gives the values that a
-    rule only decides by.
+    rule only decides by. An adjoint may have the result's shape: it is then summed over the axes along which the input
+    was broadcast.
     """
 
     once_differentiable = False
     _on_arrays = True
-
-
-def input_shape(ctx: Context, position: int) -> tuple[int, ...]:
-    """The shape of an input that needs a gradient."""
-    node, index = ctx.edges[position]  # type: ignore[misc]
-    return node.outputs[index][0]
-
-
-def unbroadcast(ctx: Context, position: int, adjoint: Any) -> Any:
-    """The adjoint of an input that needs one: summed over the axes along which that input was broadcast."""
-    shape = input_shape(ctx, position)
-    if adjoint.shape == shape:
-        return adjoint
-    lead = adjoint.ndim - len(shape)
-    axes = (*range(lead), *[lead + i for i, n in enumerate(shape) if n == 1])
-    return np.add.reduce(adjoint, axis=axes).reshape(shape)
 
 
 def broadcast(ctx: Context, tangent: Any) -> Array:

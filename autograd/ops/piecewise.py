@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..function import Context
 from ..tensor import Array, Tensor
 from .algebra import Pair
-from .operands import Elementwise, Operand, Operation, Tangent, as_tensor, broadcast, operand, plain, unbroadcast
+from .operands import Elementwise, Operand, Operation, Tangent, as_tensor, broadcast, operand, plain
 
 
 class Abs(Elementwise):
@@ -45,8 +45,8 @@ class Maximum(Operation):
         x, y = map(plain, ctx.saved_tensors)
         need_x, need_y = ctx.edges
         return (
-            unbroadcast(ctx, 0, _share(adj, x < y, x == y)) if need_x else None,
-            unbroadcast(ctx, 1, _share(adj, y < x, x == y)) if need_y else None,
+            _share(adj, x < y, x == y) if need_x else None,
+            _share(adj, y < x, x == y) if need_y else None,
         )
 
     @staticmethod
@@ -68,8 +68,8 @@ class Minimum(Operation):
         x, y = map(plain, ctx.saved_tensors)
         need_x, need_y = ctx.edges
         return (
-            unbroadcast(ctx, 0, _share(adj, x > y, x == y)) if need_x else None,
-            unbroadcast(ctx, 1, _share(adj, y > x, x == y)) if need_y else None,
+            _share(adj, x > y, x == y) if need_x else None,
+            _share(adj, y > x, x == y) if need_y else None,
         )
 
     @staticmethod
@@ -94,7 +94,7 @@ class Clamp(Operation):
 
     @staticmethod
     def backward(ctx: Context, adj: Any) -> tuple[Any, None, None]:
-        return unbroadcast(ctx, 0, np.where(Clamp.inside(ctx), adj, 0)), None, None
+        return np.where(Clamp.inside(ctx), adj, 0), None, None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, low: None, high: None) -> Array:
@@ -115,8 +115,8 @@ class Where(Operation):
         _, need_x, need_y = ctx.edges
         return (
             None,
-            unbroadcast(ctx, 1, np.where(condition, adj, 0)) if need_x else None,
-            unbroadcast(ctx, 2, np.where(condition, 0, adj)) if need_y else None,
+            np.where(condition, adj, 0) if need_x else None,
+            np.where(condition, 0, adj) if need_y else None,
         )
 
     @staticmethod

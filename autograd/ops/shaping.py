@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..function import Context
 from ..tensor import Array, Tensor
-from .operands import Operation, as_tensor, broadcast, unbroadcast
+from .operands import Operation, as_tensor, broadcast
 
 
 class Reshape(Operation):
@@ -59,7 +59,7 @@ class Expand(Operation):
 
     @staticmethod
     def backward(ctx: Context, adj: Any) -> tuple[Any, None]:
-        return unbroadcast(ctx, 0, adj), None
+        return adj, None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, shape: None) -> Array:
