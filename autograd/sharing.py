@@ -57,7 +57,7 @@ def from_dlpack(external: Any, *, share: bool = False) -> Tensor:
     if share:
         return _over("from_dlpack", array)
     _check_dtype("from_dlpack", array.dtype)
-    return Tensor(array.copy(order="C"))
+    return Tensor(array.copy())
 
 
 def dlpack(

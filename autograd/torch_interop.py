@@ -18,7 +18,7 @@ from .errors import InputError
 from .function import Context, Function
 from .graph import grad
 from .mode import enable_grad, no_grad
-from .replay import Step, name_of, outputs_of, own
+from .replay import Step, name_of, own
 from .tensor import Array, Tensor
 
 TorchStep = Callable[..., Any]
@@ -38,9 +38,10 @@ def to_torch(fn: Step) -> TorchStep:
     name = name_of(fn)
     base = _torch_node()
     node = type(base)(name, (base,), {})
+    combined = combine(fn, save="all")  # refuses what would be silently wrong: captured tensors, other results
 
     def call(*inputs: Any) -> Any:
-        return node.apply(fn, torch.is_grad_enabled(), *inputs)
+        return node.apply(fn, combined, torch.is_grad_enabled(), *inputs)
 
     call.__name__ = f"to_torch({name})"
     return call
@@ -82,16 +83,17 @@ def _torch_node() -> Any:
         """fn(*inputs) with its graph kept for backward."""
 
         @staticmethod
-        def forward(ctx: Any, fn: Step, recording: bool, *inputs: Any) -> Any:
-            ctx.fn, ctx.needed = fn, [recording and need for need in ctx.needs_input_grad[2:]]
+        def forward(ctx: Any, fn: Step, combined: Step, recording: bool, *inputs: Any) -> Any:
+            ctx.fn, ctx.combined = fn, combined
+            ctx.needed = [recording and need for need in ctx.needs_input_grad[3:]]
             ctx.set_materialize_grads(False)
-            arguments, result = _record(fn, inputs, ctx.needed)
-            outputs = outputs_of(fn, result)
+            arguments, result = _record(combined, inputs, ctx.needed)
+            outputs = _tuple(result)
             results = tuple([_to_torch(y) for y in outputs])
             ctx.mark_non_differentiable(*[r for r, y in zip(results, outputs, strict=True) if not y.requires_grad])
             # The graph hangs on a tensor that torch saves, so that torch frees it with all else that it saved.
             graph = torch.empty(0, device="cpu")
-            graph.of_simphys = arguments, outputs
+            graph.of_simphys = arguments, result
             ctx.save_for_backward(graph, *[x if isinstance(x, torch.Tensor) else None for x in inputs])
             ctx.others = own([None if isinstance(x, torch.Tensor) else x for x in inputs])
             return results if type(result) is tuple else results[0]
@@ -104,37 +106,33 @@ def _torch_node() -> Any:
                 found = iter(to_torch(_adjoint_of(ctx.fn, adjoints))(*[a for a in adjoints if a is not None], *inputs))
             else:
                 # A hook on saved tensors, as of torch.utils.checkpoint, may have put a copy in the place of `graph`.
-                arguments, outputs = getattr(graph, "of_simphys", None) or _replay(ctx.fn, inputs, ctx.needed)
+                recorded = getattr(graph, "of_simphys", None) or _record(ctx.combined, inputs, ctx.needed)
+                arguments, result = recorded
                 seeds = [None if adj is None else _from_torch("to_torch", adj) for adj in adjoints]
-                pulled = _pull(outputs, arguments, seeds)
+                pulled = _pull(arguments, result, seeds)
                 found = iter([None if adj is None else _to_torch(adj) for adj in pulled])
-            return None, None, *[next(found) if needed else None for needed in ctx.needed]
+            return None, None, None, *[next(found) if needed else None for needed in ctx.needed]
 
     return ToTorch
 
 
-def _record(fn: Step, inputs: Sequence[Any], needed: Sequence[bool]) -> tuple[list[Any], Any]:
-    """The arguments and the result of fn, which is one node if a gradient is needed."""
+def _record(combined: Step, inputs: Sequence[Any], needed: Sequence[bool]) -> tuple[list[Any], Any]:
+    """The arguments and the result, one node if a gradient is needed."""
     torch = _torch("to_torch")
     arguments = [
         _from_torch("to_torch", x).requires_grad_(need) if isinstance(x, torch.Tensor) else x
         for x, need in zip(inputs, needed, strict=True)
     ]
     with enable_grad() if any(needed) else no_grad():
-        return arguments, combine(fn, save="all")(*arguments)
-
-
-def _replay(fn: Step, inputs: Sequence[Any], needed: Sequence[bool]) -> tuple[list[Any], tuple[Tensor, ...]]:
-    arguments, result = _record(fn, inputs, needed)
-    return arguments, outputs_of(fn, result)
+        return arguments, combined(*arguments)
 
 
 def _pull(
-    outputs: Sequence[Tensor], arguments: Sequence[Any], seeds: Sequence[Tensor | None], *, create_graph: bool = False
+    arguments: Sequence[Any], result: Any, seeds: Sequence[Tensor | None], *, create_graph: bool = False
 ) -> tuple[Tensor | None, ...]:
-    """The adjoint of each argument that requires a gradient."""
+    """The adjoint of each argument that requires a gradient, through the recorded result."""
     wanted = [x for x in arguments if isinstance(x, Tensor) and x.requires_grad]
-    pairs = [(y, seed) for y, seed in zip(outputs, seeds, strict=True) if seed is not None and y.requires_grad]
+    pairs = [(y, seed) for y, seed in zip(_tuple(result), seeds, strict=True) if seed is not None and y.requires_grad]
     if not pairs:
         return (None,) * len(wanted)
     ys, seeds = zip(*pairs, strict=True)
@@ -147,8 +145,7 @@ def _adjoint_of(fn: Step, adjoints: Sequence[Any]) -> Step:
 
     def adjoint(*values: Any) -> tuple[Tensor, ...]:
         seeds, inputs = iter(values[: sum(given)]), values[sum(given) :]
-        outputs = outputs_of(fn, fn(*inputs))
-        pulled = _pull(outputs, inputs, [next(seeds) if g else None for g in given], create_graph=True)
+        pulled = _pull(inputs, fn(*inputs), [next(seeds) if g else None for g in given], create_graph=True)
         wanted = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
         return tuple(
             [Tensor(np.zeros_like(x.data)) if adj is None else adj for x, adj in zip(wanted, pulled, strict=True)]
@@ -175,7 +172,7 @@ class _FromTorch(Function):
         ]
         with torch.enable_grad() if recorded else torch.no_grad():
             result = fn(*arguments)
-        outputs = result if type(result) is tuple else (result,)
+        outputs = _tuple(result)
         if not outputs or not all([isinstance(y, torch.Tensor) for y in outputs]):
             remedy = "Return tensors of torch as a plain tuple."
             raise InputError(name_of(fn), "a tensor of torch or a plain tuple of them is returned", result, remedy)
@@ -213,14 +210,16 @@ class _FromTorch(Function):
             for adj, (_, dx) in zip(adjoints, moved, strict=True)
             if adj is not None and adj.requires_grad  # else no output moves with it
         ]
-        if not pairs:
-            return (None,) * len(outputs)
         pushed = torch.autograd.grad([adj for adj, _ in pairs], us, [dx for _, dx in pairs], allow_unused=True)
         found = iter([None if dy is None else dy.numpy() for dy in pushed])
         return tuple([None if u is None else next(found) for u in seeds])
 
 
 # --- values
+
+
+def _tuple(result: Any) -> tuple[Any, ...]:
+    return result if type(result) is tuple else (result,)
 
 
 def _torch(who: str) -> Any:

@@ -107,6 +107,7 @@ def test_the_array_lives_as_long_as_the_tensor_and_no_longer() -> None:
         (np.ma.array([1.0]), r"no subclass but a memory map; found Masked"),
         (np.ones((2, 3)).T, r"C-contiguous.*strides \(8, 24\) for shape \(3, 2\).*np\.ascontiguousarray"),
         (np.ones(3)[::2], r"C-contiguous"),
+        (np.zeros(17, np.uint8)[1:].view(np.float64), r"aligned"),
         (np.ones(2, np.dtype(float).newbyteorder()), r"of native byte order"),
         (np.ones(2, complex), r"floats, integers or booleans; found complex128"),
         (np.array(["text"]), r"floats, integers or booleans; found <U4"),
