@@ -1,0 +1,206 @@
+"""What kernels write is read from their source: no write to an argument or a captured field is missed."""
+
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+import pytest
+
+from simphys.autograd import InputError, kernel, runtime, tensor
+from simphys.autograd.writes import Writes, writes_of
+
+ti = runtime.ti
+real = runtime.real()
+dtype = runtime.real_dtype()
+Reals = ti.types.ndarray(dtype=real, ndim=1)
+Vectors = ti.types.ndarray(dtype=ti.math.vec2, ndim=1)
+
+
+@ti.func
+def shift(a: ti.template(), by: real):  # type: ignore[no-untyped-def]
+    a += by
+
+
+@ti.func
+def look(a: ti.template()) -> real:
+    return a[0]
+
+
+@no_type_check
+@kernel
+def through_functions(
+    read: ti.types.ndarray(dtype=real, ndim=1),
+    shifted: ti.types.ndarray(dtype=real, ndim=1),
+    added: ti.types.ndarray(dtype=real, ndim=1),
+    swapped: ti.types.ndarray(dtype=real, ndim=1),
+):
+    for i in range(1):
+        shift(shifted[i], by=read[i] + look(read))
+        ti.atomic_add(added[i], read[i])
+        _local = 0.0
+        _local, swapped[i] = swapped[i], read[i]
+
+
+def ones(count: int) -> np.ndarray:
+    return np.ones(count, dtype)
+
+
+@pytest.mark.gpu
+def test_writes_through_functions_atomics_and_swaps_are_noticed() -> None:
+    assert through_functions.written == {"shifted", "added", "swapped"}
+    arrays = [tensor(ones(1)) for _ in range(4)]
+    through_functions(*arrays)
+    assert [x.version for x in arrays] == [0, 1, 1, 1]
+    assert [x.item() for x in arrays] == [1.0, 3.0, 2.0, 1.0]
+
+
+def test_an_array_handed_to_something_unknown_counts_as_written() -> None:
+    def body(a: Any, b: Any) -> None:
+        unknown(a)  # type: ignore[name-defined]  # noqa: F821
+        print(b[0])
+
+    assert writes_of(body).parameters == {"a"}
+
+
+@no_type_check
+def writers() -> dict[str, Any]:
+    """Kernels that write x and read y, each in its own way."""
+
+    def augmented(x: Reals, y: Reals):
+        x[0] += y[0]
+
+    def component(x: Vectors, y: Reals):
+        x[0].y = y[0]
+
+    def component_by_number(x: Vectors, y: Reals):
+        x[0][1] = y[0]
+
+    def filled(x: Vectors, y: Reals):
+        x[0].fill(y[0])
+
+    def alias(x: Reals, y: Reals):
+        for _ in range(1):
+            z = ti.static(x)
+            z[0] = y[0]
+
+    def two_aliases(x: Reals, y: Reals):
+        for _ in range(1):
+            u, v = ti.static(y, x)
+            v[0] = u[0]
+
+    def alias_of_a_loop(x: Reals, y: Reals):
+        for _ in range(1):
+            for z in ti.static([x]):
+                z[0] = y[0]
+
+    def imported_atomic(x: Reals, y: Reals):
+        atomic_add(x[0], y[0])
+
+    def recursive(x: Reals, y: Reals):
+        descend(x, 2)
+
+    return {name: function for name, function in locals().items() if callable(function)}
+
+
+atomic_add = ti.atomic_add
+
+
+@ti.func
+def descend(a: ti.template(), levels: ti.template()):  # type: ignore[no-untyped-def]
+    a[levels] = 1.0
+    if ti.static(levels > 0):
+        descend(a, levels - 1)
+
+
+WRITERS = writers()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", WRITERS)
+def test_each_way_of_writing_is_found_and_does_write(name: str) -> None:
+    write = kernel(WRITERS[name])
+    assert write.written - {"y"} == {"x"} and ("y" not in write.written or name == "recursive")
+    before = 7 * np.ones((3, 2) if "component" in name or name == "filled" else 3, dtype)
+    x, y = tensor(before), tensor(ones(3))
+    write(x, y)
+    assert x.version == 1 and x.data[0].sum() != before[0].sum()
+    np.testing.assert_array_equal(y.data, ones(3))
+
+
+def test_a_copy_of_an_element_is_not_the_array() -> None:
+    @no_type_check
+    @kernel
+    def look_at(v: Vectors, y: Reals):
+        for i in range(1):
+            u = v[i]
+            u[0] = 5.0
+            y[i] = u[0] + u.norm() + ti.max(u[0], u[1])
+
+    v, y = tensor(np.ones((1, 2), dtype)), tensor(ones(1))
+    look_at(v, y)
+    assert look_at.written == {"y"} and v.data.tolist() == [[1.0, 1.0]]
+
+
+# --- what is captured
+
+held = SimpleNamespace(field=None)
+step = 3
+
+
+@no_type_check
+def capturing() -> dict[str, Any]:
+    field = other = held
+
+    def assigned(x: Reals):
+        field[0] = x[0]
+
+    def attribute(x: Reals):
+        field.inner[0] += x[0]
+
+    def atomic(x: Reals):
+        ti.atomic_add(field[0], x[0])
+
+    def through_an_alias(x: Reals):
+        z = ti.static(field)
+        z[0] = x[0]
+
+    def through_a_function(x: Reals):
+        shift(field[0], x[0])
+
+    def inside_a_function(x: Reals):
+        write_held(x[0])
+
+    def read(x: Reals):
+        x[0] = field[0] + other.inner[step]
+
+    return {name: function for name, function in locals().items() if callable(function)}
+
+
+@ti.func
+def write_held(value: real):  # type: ignore[no-untyped-def]
+    held[0] = value
+
+
+@pytest.mark.parametrize("name", sorted(set(capturing()) - {"read"}))
+def test_a_kernel_that_writes_what_it_captured_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"kernel {name}: it writes to its arguments only; found (field|held)"):
+        kernel(capturing()[name])
+
+
+def test_what_is_captured_may_be_read() -> None:
+    assert writes_of(capturing()["read"]) == Writes(frozenset({"x"}), frozenset())
+
+
+def test_local_names_are_not_captured_ones() -> None:
+    def body(x: Any) -> None:
+        step = 1  # as a global is called
+        for held in range(3):
+            step += held
+        x.held[0] = step
+
+    assert writes_of(body) == Writes(frozenset({"x"}), frozenset())
+
+
+def test_a_kernel_without_source_is_refused() -> None:
+    with pytest.raises(InputError, match=r"its source is in a file; found none"):
+        kernel(eval("lambda x: x"))
