@@ -17,8 +17,8 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from .drawing import Box, Names, Profile, read
-from .picture import COLORS, lines_of, picture
+from .drawing import COLORS, Box, Names, Profile, lines_of, read
+from .picture import picture
 from .tensor import Tensor
 
 if TYPE_CHECKING:

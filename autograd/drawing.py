@@ -8,6 +8,7 @@ between them stands for the others.
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
@@ -23,7 +24,10 @@ from .tensor import Tensor
 Names = Mapping[Tensor, str]
 Kind = Literal["leaf", "node", "fold", "result", "reference"]
 
+COLORS = {"leaf": "#dcefd9", "node": "#dde6f3", "fold": "#eceff4", "result": "#f6e3c5", "reference": "#ffffff"}
+
 _LISTED = 6  # different names that a fold's box lists
+_WRAP = 44  # characters in a line of details
 
 
 class NodeCost(Protocol):
@@ -55,7 +59,7 @@ class Box(NamedTuple):
     kind: Kind
     label: str
     detail: str = ""
-    """For a fold: the names of the nodes in one step."""
+    """For a fold: the names of the nodes in one step; for a reference to several: their numbers."""
     cost: str = ""
     """Time forward and backward and bytes saved, where they were measured; a fold's are of all that it hides."""
     like: range | None = None
@@ -75,6 +79,11 @@ class Drawing(NamedTuple):
 
     boxes: list[Box]
     arrows: list[Arrow]
+
+
+def lines_of(box: Box) -> list[str]:
+    """What stands in a box, line by line."""
+    return [line for line in (box.label, *textwrap.wrap(box.detail, _WRAP), box.cost) if line]
 
 
 def read(output: Tensor, *, names: Names | None = None, fold: bool = True, profile: Profile | None = None) -> Drawing:

@@ -8,6 +8,7 @@ and boxes. All lengths are in inches, y pointing down.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ _LABEL_GAP = 0.1  # between labels side by side
 _HEAD = 0.13  # for arrowheads, between label and box
 _ROOM = 0.34  # between rows, at least, for lines to change their place
 _STEEPNESS = 0.08  # more of it where lines go far to the side
+_WIDEST = 10  # boxes in a row
 _SWEEPS = 24
 _LIGHT = 0.1  # the weight of a box that nothing enters; others have 1
 _PULL = 0.05  # to the middle, of the way
@@ -49,10 +51,22 @@ class Layout(NamedTuple):
 
 
 def rows_of(count: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
-    """The row of each box, sunk to just above the first box that it leads to. Boxes are in topological order."""
+    """The row of each box: just above the first box that it leads to, or higher up where that row is full.
+
+    Boxes are in topological order; those that nothing enters take no room.
+    """
+    used_by: list[list[int]] = [[] for _ in range(count)]
+    for start, end in arrows:
+        used_by[start].append(end)
+    entered = {end for _, end in arrows}
     above_end = [0] * count
-    for start, end in sorted(arrows, key=lambda arrow: -arrow[1]):
-        above_end[start] = max(above_end[start], above_end[end] + 1)
+    filled: Counter[int] = Counter()
+    for box in reversed(range(count)):
+        above_end[box] = max([above_end[user] + 1 for user in used_by[box]], default=0)
+        if box in entered:
+            while filled[above_end[box]] >= _WIDEST:
+                above_end[box] += 1
+            filled[above_end[box]] += 1
     top = max(above_end)
     return [top - rows for rows in above_end]
 

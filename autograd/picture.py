@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .columns import Column, cut
-from .drawing import Box, Drawing
+from .drawing import COLORS, Drawing, lines_of
 from .layout import Layout, Wire, place
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-COLORS = {"leaf": "#dcefd9", "node": "#dde6f3", "fold": "#eceff4", "result": "#f6e3c5", "reference": "#ffffff"}
-WRAP = 44
-"""Characters in a line of a fold's list of names."""
 
 _TEXT, _SMALL = 8.5, 6.5  # [pt]
 _LINE_HEIGHT = 1.25  # of the text size
@@ -32,11 +27,6 @@ _PILE = 0.05  # [inch] from the upper to the lower sheet of a fold
 _HEAD = (0.035, 0.09)  # [inch] half the width and the length of an arrowhead
 
 Measure = Callable[[str, float], float]
-
-
-def lines_of(box: Box) -> list[str]:
-    """What stands in a box, line by line."""
-    return [line for line in (box.label, *textwrap.wrap(box.detail, WRAP), box.cost) if line]
 
 
 def picture(drawing: Drawing) -> Figure:

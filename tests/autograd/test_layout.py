@@ -65,6 +65,12 @@ def test_rows_lie_as_low_as_what_they_lead_to_allows() -> None:
     assert rows_of(5, [(0, 2), (1, 3), (2, 3), (3, 4)]) == [0, 1, 1, 2, 3]
 
 
+def test_a_full_row_sends_boxes_to_the_one_above() -> None:
+    """Twenty boxes after one, before one."""
+    rows = rows_of(23, [(0, 1), *((1, box) for box in range(2, 22)), *((box, 22) for box in range(2, 22))])
+    assert rows[:2] == [0, 1] and rows[2:12] == [2] * 10 and rows[12:] == [3] * 10 + [4]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_boxes_and_labels_do_not_overlap(seed: int) -> None:
     layout, _, boxes, labels = laid_out(seed)

@@ -1,0 +1,90 @@
+"""Cut into columns, a drawing still says all: every arrow is there, or a reference to where it comes from."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from simphys.autograd.columns import Column, cut
+from simphys.autograd.drawing import Arrow, Box, Drawing
+
+
+def drawing_of(nodes: int, arrows: list[tuple[int, int]]) -> Drawing:
+    """Boxes n0, n1, ...; those that no arrow enters are leaves."""
+    entered = {end for _, end in arrows}
+    boxes = [Box("node" if number in entered else "leaf", f"n{number}") for number in range(nodes)]
+    return Drawing(boxes, [Arrow(start, end, "f64") for start, end in arrows])
+
+
+def random_drawing(seed: int, nodes: int = 80) -> Drawing:
+    random = np.random.default_rng(seed)
+    arrows = [(int(start), end) for end in range(3, nodes) for start in random.integers(0, end, 2)]
+    used = {start for start, _ in arrows}
+    return drawing_of(nodes + 1, arrows + [(start, nodes) for start in range(nodes) if start not in used])
+
+
+def told(columns: list[Column]) -> Counter[tuple[str, str]]:
+    """The arrows of the whole drawing as (from, to), read off its columns."""
+    found: Counter[tuple[str, str]] = Counter()
+    for boxes, _, arrows in columns:
+        for start, end, _ in arrows:
+            name = boxes[start].label
+            numbers = re.findall(r"\[(\d+)\]", name + boxes[start].detail)
+            sources = [f"n{int(number) - 1}" for number in numbers] or [name]
+            found.update((source, boxes[end].label.split()[0]) for source in sources)
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_hold_every_box_and_every_arrow(seed: int, count: int) -> None:
+    drawing = random_drawing(seed)
+    columns = cut(drawing, count)
+    shown = Counter(box.label.split()[0] for each in columns for box in each.boxes if box.kind == "node")
+    assert shown == Counter(box.label for box in drawing.boxes if box.kind == "node")
+    assert told(columns) == Counter((f"n{start}", f"n{end}") for start, end, _ in drawing.arrows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_arrows_lead_down_and_few_of_them_past_a_row(seed: int) -> None:
+    for boxes, rows, arrows in cut(random_drawing(seed), 2):
+        passing = Counter([(row, start) for start, end, _ in set(arrows) for row in range(rows[start] + 1, rows[end])])
+        assert all(rows[start] < rows[end] for start, end, _ in arrows)
+        inner = Counter(row for row, start in passing if boxes[start].kind == "node")
+        assert max(inner.values(), default=0) <= 6
+
+
+def test_a_short_drawing_has_no_references() -> None:
+    (column,) = cut(drawing_of(8, [*((i, i + 1) for i in range(7)), (1, 7)]), 1)
+    assert [box.label for box in column.boxes] == ["n1", "n2", "n3", "n4", "n5", "n6", "n7", "n0"]
+    assert column.rows == [1, 2, 3, 4, 5, 6, 7, 0]
+
+
+def test_a_leaf_is_drawn_again_near_each_use() -> None:
+    chain = [(0, 2), *((i, i + 1) for i in range(2, 12))]
+    (column,) = cut(drawing_of(13, [*chain, (1, 3), (1, 4), (1, 11)]), 1)
+    assert [row for box, row in zip(column.boxes, column.rows, strict=True) if box.label == "n1"] == [1, 9]
+
+
+def test_columns_are_cut_where_the_fewest_arrows_are() -> None:
+    """Rows of three between single boxes."""
+    arrows = [(0, 1)]
+    for neck in range(1, 29, 4):
+        arrows += [pair for side in (1, 2, 3) for pair in [(neck, neck + side), (neck + side, neck + 4)]]
+    columns = cut(drawing_of(30, arrows), 2)
+    assert [box.label for box in columns[1].boxes if box.kind == "reference"] == ["[14] n13"]
+    assert "n13 [14]" in [box.label for box in columns[0].boxes]
+
+
+def test_many_arrows_from_far_away_are_drawn_as_one() -> None:
+    """The result takes all of a chain."""
+    chain = [(i, i + 1) for i in range(30)]
+    (column,) = cut(drawing_of(32, [*chain, *((i, 31) for i in range(1, 31))]), 1)
+    (many,) = [box for box in column.boxes if box.kind == "reference"]
+    entering = [arrow.label for arrow in column.arrows if column.boxes[arrow.end].label == "n31"]
+    count = int(many.label.removesuffix(" boxes"))
+    assert f"{count} of f64" in entering and len(entering) == 30 - count + 1
+    assert many.detail.startswith("[2], [3], [4], ")
