@@ -104,23 +104,8 @@ def read(output: Tensor, *, names: Names | None = None, fold: bool = True, profi
     leaves = [node for node in nodes if node.function is AccumulateGrad][::-1]  # in the order of their first use
     inner = nodes[len(leaves) :]
     folds = _folds(leaves, inner, given) if fold else []
-    leaf_boxes, box_of = _leaf_boxes(leaves, inner, folds, given)
-    boxes = list(leaf_boxes)
-    folded = {each.hidden.start: each for each in folds}
-    position = 0
-    while position < len(inner):
-        if position in folded:
-            each = folded[position]
-            hidden = [inner[i] for i in each.hidden]
-            like = range(box_of[inner[each.start].sequence], len(boxes))
-            boxes.append(_fold_box(hidden, each, like, profile))
-        else:
-            hidden = [inner[position]]
-            results = given.get(hidden[0].sequence)
-            label = hidden[0].name() + (": " + ", ".join(results) if results else "")
-            boxes.append(Box("node", label, cost=_cost(hidden, profile)))
-        box_of |= dict.fromkeys([node.sequence for node in hidden], len(boxes) - 1)
-        position += len(hidden)
+    boxes, box_of = _leaf_boxes(leaves, inner, folds, given)
+    _add_node_boxes(boxes, box_of, inner, folds, given, profile)
     arrows = _arrows(inner, box_of, {number for number, box in enumerate(boxes) if box.kind == "fold"})
     sequence, index = origin(output)
     last = next(node for node in nodes if node.sequence == sequence)
@@ -168,6 +153,31 @@ def _leaf_boxes(
     ]
     numbers = {group: number for number, group in enumerate(together)}
     return boxes, {leaf.sequence: numbers[group] for leaf, group in zip(leaves, groups, strict=True)}
+
+
+def _add_node_boxes(
+    boxes: list[Box],
+    box_of: dict[int, int],
+    inner: Sequence[Context],
+    folds: Sequence[Fold],
+    given: Mapping[int, list[str]],
+    profile: Profile | None,
+) -> None:
+    folded = {fold.hidden.start: fold for fold in folds}
+    position = 0
+    while position < len(inner):
+        node, fold = inner[position], folded.get(position)
+        if fold is None:
+            together = [node]
+            results = given.get(node.sequence)
+            label = node.name() + (": " + ", ".join(results) if results else "")
+            boxes.append(Box("node", label, cost=_cost(together, profile)))
+        else:
+            together = [inner[hidden] for hidden in fold.hidden]
+            like = range(box_of[inner[fold.start].sequence], len(boxes))
+            boxes.append(_fold_box(together, fold, like, profile))
+        box_of |= dict.fromkeys([each.sequence for each in together], len(boxes) - 1)
+        position += len(together)
 
 
 def _fold_box(hidden: Sequence[Context], fold: Fold, like: range, profile: Profile | None) -> Box:
