@@ -29,9 +29,9 @@ class ExportError(InputError, BufferError):
 def share(array: Array) -> Tensor:
     """A leaf Tensor over the memory of `array`, which stays writable for its owner: unguarded.
 
-    The Tensor can be written to, by `writable()`, if `array` is writable now. Neither detach() nor saving for backward
-    copies it; results of operations own their memory.
-    Shape and dtype: those of `array`. Errors: InputError unless it is a C-contiguous NumPy array of real numbers.
+    `writable()` and kernels write to the same memory; neither detach() nor saving for backward copies it. Results of
+    operations own theirs. Shape and dtype: those of `array`.
+    Errors: InputError unless it is a C-contiguous, writable NumPy array of real numbers.
     """
     if type(array) not in (np.ndarray, np.memmap):
         constraint = "a NumPy array is shared, and no subclass but a memory map"
@@ -42,10 +42,9 @@ def share(array: Array) -> Tensor:
 def from_dlpack(external: Any, *, share: bool = False) -> Tensor:
     """A leaf Tensor with the values of an array of another library (PyTorch, JAX, CuPy on the CPU, ...): a copy.
 
-    With share=True its memory is shared, unguarded, as by `tensor(array, share=True)`; where the other library or
-    NumPy 2.0 does not say that the memory may be written to, it is read-only here.
-    Shape and dtype: those of `external`. Errors: InputError when its owner does not export it, or it is not memory of
-    the CPU that NumPy understands.
+    With share=True its memory is shared, unguarded, as by `tensor(array, share=True)`. That needs NumPy 2.1, and an
+    owner that says, by DLPack 1.0, that the memory may be written to. Shape and dtype: those of `external`.
+    Errors: InputError when its owner does not export it (so), or it is not memory of the CPU that NumPy understands.
     """
     try:
         array = np.from_dlpack(external, copy=False) if share and _NUMPY_IS_VERSIONED else np.from_dlpack(external)
@@ -106,8 +105,10 @@ def _over(who: str, array: Array) -> Tensor:
         found = f"{array.dtype.str} with strides {array.strides} for shape {array.shape}"
         constraint = "shared memory is C-contiguous, aligned and of native byte order"
         raise InputError(who, constraint, found, "Let it be copied, or share np.ascontiguousarray(array).")
-    # Through a memoryview, the lock of a read-only array holds: a view of a view could be unlocked past it.
-    tensor = Tensor(np.asarray(array.data))
+    if not array.flags.writeable:  # a kernel would write to it, which for a memory map ends the process
+        remedy = "Let it be copied; np.memmap(..., mode='c') gives a memory map of one's own to write to."
+        raise InputError(who, "shared memory is writable, as Tensors are", "a read-only array", remedy)
+    tensor = Tensor(array.view(np.ndarray))
     tensor._shared = True
     return tensor
 
