@@ -22,6 +22,7 @@ EPS = np.geomspace(1e-2, 1e-9, 10)
 """Steps, relative to the input's root mean square: most models are smooth over 1 %; at 1e-9 rounding has taken over."""
 
 _DOUBT = 10.0  # a mismatch refutes an adjoint only if it exceeds the spread of the finite differences by this factor
+_TINY = 1e-6  # tangents, by relative changes of an input, are compared at least at this part of the output, else at noise
 _FLOOR = 1e-3  # a row of the Jacobian is compared at least at this part of the largest row's size, else at noise
 
 
@@ -158,9 +159,10 @@ class _Problem:
         worst = 0.0
         for output, y in enumerate(self.outputs):
             u = random.standard_normal(y.shape)
-            for v, tangents, adjoint in zip(directions, pushed, self.pull(output, u), strict=True):
+            least = _TINY * np.vdot(abs(u), abs(y.data))
+            for x, v, tangents, adjoint in zip(self.leaves, directions, pushed, self.pull(output, u), strict=True):
                 forward, reverse = np.vdot(u, tangents[output]), np.vdot(adjoint, v)
-                size = np.maximum(abs(forward), np.linalg.norm(adjoint) * np.linalg.norm(v))
+                size = max(abs(forward), np.linalg.norm(adjoint) * np.linalg.norm(v), least / _size(x.data))
                 if forward != reverse:
                     mismatch = float(abs(forward - reverse) / size)
                     worst = max(worst, mismatch if math.isfinite(mismatch) else math.inf)
@@ -216,7 +218,7 @@ def _compare(
 ) -> list[Comparison]:
     """All comparisons of one input: `rows` weigh outputs, `columns` are directions; `gradients` [row, element]."""
     x = problem.inputs[position].data
-    size = math.sqrt(np.mean(np.square(x))) if x.any() else 1.0
+    size = _size(x)
 
     def estimate(direction: Array) -> Estimate:
         def f(h: float) -> Array:
@@ -255,6 +257,11 @@ def _compare(
             )
         )
     return comparisons
+
+
+def _size(x: Array) -> float:
+    """The root mean square, 1 of zeros."""
+    return math.sqrt(np.mean(np.square(x))) if x.any() else 1.0
 
 
 def _scale(gradients: Array, value: Array, slope: Array, output: Array) -> Array:
