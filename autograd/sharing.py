@@ -40,7 +40,7 @@ def share(array: Array) -> Tensor:
 
 
 def from_dlpack(external: Any, *, share: bool = False) -> Tensor:
-    """A leaf Tensor with the values of an array of another library (PyTorch, JAX, CuPy on the CPU, ...): a copy.
+    """A leaf Tensor with the values of an array of another library (PyTorch, JAX, ...): a copy.
 
     With share=True its memory is shared, unguarded, as by `tensor(array, share=True)`. That needs NumPy 2.1, and an
     owner that says, by DLPack 1.0, that the memory may be written to. Shape and dtype: those of `external`.
@@ -105,9 +105,9 @@ def _over(who: str, array: Array) -> Tensor:
         found = f"{array.dtype.str} with strides {array.strides} for shape {array.shape}"
         constraint = "shared memory is C-contiguous, aligned and of native byte order"
         raise InputError(who, constraint, found, "Let it be copied, or share np.ascontiguousarray(array).")
-    if not array.flags.writeable:  # a kernel would write to it, which for a memory map ends the process
+    if not array.flags.writeable:  # a kernel would not ask; with a memory map the process would end
         remedy = "Let it be copied; np.memmap(..., mode='c') gives a memory map of one's own to write to."
-        raise InputError(who, "shared memory is writable, as Tensors are", "a read-only array", remedy)
+        raise InputError(who, "shared memory is writable, since kernels write to it", "a read-only array", remedy)
     tensor = Tensor(array.view(np.ndarray))
     tensor._shared = True
     return tensor
