@@ -151,7 +151,7 @@ def test_a_kernel_of_the_compiler_is_launched_as_a_function_that_was_given_plain
     x, y = tensor(ones(3)), tensor(zeros(3))
     wrapped(x, 3, y)
     wrapped.bind(x, 2, y)()
-    assert (wrapped.name, wrapped.written, y.version) == ("decorated", {"y"}, 2)
+    assert wrapped.name == "decorated" and wrapped.written == {"y"} and y.version == 2
     assert y.data.tolist() == [4.0, 4.0, 2.0]
     with pytest.raises(InputError, match="kernel decorated, argument count: it is an integer"):
         wrapped(x, 3.0, y)
