@@ -42,7 +42,7 @@ class Context:
     function: type[Function]
     is_accumulator = False
     sequence: int  # creation order; every node is younger than its inputs, so descending order is topological
-    edges: tuple[Edge | None, ...] = ()
+    edges: Sequence[Edge | None] = ()
     outputs: Outputs = ()
     freed = False
     _saved: tuple[Any, ...] = ()
@@ -72,7 +72,7 @@ class Context:
         """
         self._saved = values
         writes = switch.writes
-        if writes and any(map(getattr, values, _VERSION, _NONE)):  # else all are at version 0
+        if writes:  # else all are at version 0
             self._versions = [value.version if type(value) is Tensor else 0 for value in values]
         self._writes = writes
 
@@ -202,50 +202,51 @@ class Function:
         observers = switch.observers
         writes = switch.writes
         ctx = cls._node()
-        edges: tuple[Edge | None, ...] = ()
+        edges: list[Edge | None] = []
         if recording:
-            ctx.edges = edges = tuple(map(getattr, inputs, _EDGE, _NONE))
+            for value in inputs:
+                edges.append(value._edge if type(value) is Tensor else None)
         record = any(edges)
         if record:
+            ctx.edges = edges
             ctx.sequence = next(_sequence)
             switch.enabled = False
-        elif not recording:
-            ctx.edges = (None,) * len(inputs)
-        if observers:
+        else:
+            ctx.edges = [None] * len(inputs)
+        try:
             for observer in observers:
                 observer.before_forward(ctx, inputs)
-        try:
             result = cls.forward(ctx, *inputs)
+            if writes != switch.writes or ctx._dirty:
+                _check_writes(ctx, inputs, result, writes)
+            if type(result) is tuple:
+                outputs = _several(ctx, inputs, result, record)
+                for observer in observers:
+                    observer.after_forward(ctx, inputs, outputs)
+                return outputs
+            if type(result) is ndarray and result.base is None and result.flags.carray:
+                output = Tensor(result)  # new: saved nowhere, marked nowhere
+                if record:
+                    ctx.outputs = ((result.shape, result.dtype),)
+                    if result.dtype.kind == "f":
+                        output._edge = (ctx, 0)
+            else:
+                output = _own(ctx, result, inputs)
+                if record:
+                    ctx.outputs = ((output.data.shape, output.data.dtype),)
+                    _link(ctx, output, 0)
+            for observer in observers:
+                observer.after_forward(ctx, inputs, (output,))
+            return output
         except BaseException:
             for observer in observers:
                 observer.failed(ctx)
             raise
         finally:
             switch.enabled = recording
-        if writes != switch.writes or ctx._dirty:
-            _check_writes(ctx, inputs, result, writes)
-        if type(result) is ndarray and result.base is None and result.flags.carray:
-            output = Tensor(result)  # new: saved nowhere, marked nowhere
-            if record:
-                ctx.outputs = ((result.shape, result.dtype),)
-                if result.dtype.kind == "f":
-                    output._edge = (ctx, 0)
-        elif type(result) is tuple:
-            return _several(ctx, inputs, result, record, observers)
-        else:
-            output = _own(ctx, result, inputs)
-            if record:
-                ctx.outputs = ((output.data.shape, output.data.dtype),)
-                _link(ctx, output, 0)
-        if observers:
-            for observer in observers:
-                observer.after_forward(ctx, inputs, (output,))
-        return output
 
 
-def _several(
-    ctx: Context, inputs: tuple[Any, ...], result: tuple[Any, ...], record: bool, observers: tuple[Any, ...]
-) -> tuple[Tensor, ...]:
+def _several(ctx: Context, inputs: tuple[Any, ...], result: tuple[Any, ...], record: bool) -> tuple[Tensor, ...]:
     """The results of a Function that returned a tuple."""
     outputs = tuple([_own(ctx, value, inputs) for value in result])
     if len(set(map(id, outputs))) != len(outputs):  # one Tensor returned twice cannot be two results
@@ -254,8 +255,6 @@ def _several(
         ctx.outputs = tuple([(output.data.shape, output.data.dtype) for output in outputs])
         for index, output in enumerate(outputs):
             _link(ctx, output, index)
-    for observer in observers:
-        observer.after_forward(ctx, inputs, outputs)
     return outputs
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .errors import GraphError, InputError
 from .function import FREED, Context, Edge
 from .mode import switch
-from .node import run_backward
+from .node import as_adjoint, call_backward
 from .tensor import Tensor
 
 Seed = Tensor | npt.ArrayLike | None
@@ -170,11 +170,11 @@ def _traverse(
             elif node.is_accumulator:
                 _accumulate(node.variable, adjoints[0])
                 continue
-            results = run_backward(node, adjoints)
+            results = call_backward(node, adjoints)
             for position, edge in enumerate(node.edges):
-                adjoint = results[position]
-                if adjoint is not None:
-                    _receive(pending, heap, edge, adjoint)  # type: ignore[arg-type]
+                result = results[position]
+                if edge is not None and result is not None:
+                    _receive(pending, heap, edge, as_adjoint(node, position, result))
             if not keep:
                 node.free()
     finally:

@@ -13,67 +13,70 @@ from .function import Context, Function, _link, _sequence
 from .mode import no_grad, switch
 from .tensor import Array, Tensor
 
-Spec = tuple[tuple[int, ...], np.dtype[Any]]
-
 
 def run_backward(node: Context, adjoints: Sequence[Any]) -> list[Any]:
     """The adjoint of each input, None where there is none, from those of the outputs.
 
     Arrays; Tensors where recording is on. Errors: GraphError for a wrong number of adjoints, or one of a wrong shape.
     """
+    return [
+        None if edge is None or result is None else as_adjoint(node, position, result)
+        for position, (edge, result) in enumerate(zip(node.edges, call_backward(node, adjoints), strict=True))
+    ]
+
+
+def call_backward(node: Context, adjoints: Sequence[Any]) -> tuple[Any, ...]:
+    """What backward returns for each input; `as_adjoint` makes an adjoint of it."""
     function = node.function
-    on_arrays = function._on_arrays
     if switch.enabled or switch.observers or node._hooks is not None:
-        return _run_watched(node, adjoints)
-    if on_arrays:
+        return _call_watched(node, adjoints)
+    if function._on_arrays:
         results = function.backward(node, *adjoints)
     elif len(adjoints) == 1:
         adjoint = adjoints[0]
         results = function.backward(node, Tensor(adjoint if adjoint.flags.c_contiguous else adjoint.copy(order="C")))
     else:
         results = function.backward(node, *_arguments(node, adjoints))
-    edges = node.edges
-    if type(results) is not tuple:
-        results = (results,)
-    if len(results) != len(edges):
-        raise _count(node, results)
-    checked: list[Any] = []
-    for position, edge in enumerate(edges):  # a loop of fast checks: this runs for every node
-        result = results[position]
-        if edge is None:
-            result = None
-        elif result is not None:
-            shape, dtype = edge[0].outputs[edge[1]]
-            if type(result) is not ndarray or result.dtype is not dtype or result.shape != shape:
-                result = _as_adjoint(node, position, result, (shape, dtype))
-            elif not on_arrays:
-                result = _locked(result)
-        checked.append(result)
-    return checked
-
-
-def _run_watched(node: Context, adjoints: Sequence[Any]) -> list[Any]:
-    """The same while a graph is made or somebody looks on."""
-    observers = switch.observers
-    for observer in observers:
-        observer.before_backward(node, adjoints)
-    try:
-        results = _run_hooked(node, adjoints)
-    except BaseException:
-        for observer in observers:
-            observer.failed(node)
-        raise
     if type(results) is not tuple:
         results = (results,)
     if len(results) != len(node.edges):
         raise _count(node, results)
-    checked = [
-        None if edge is None or result is None else _as_adjoint(node, position, result, edge[0].outputs[edge[1]])
-        for position, (edge, result) in enumerate(zip(node.edges, results, strict=True))
-    ]
-    for observer in observers:
-        observer.after_backward(node, adjoints, checked)
-    return checked
+    return results
+
+
+def as_adjoint(node: Context, position: int, result: Any) -> Any:
+    """What backward returned for the input at `position`, as an array (while recording a Tensor) like that input."""
+    upstream, index = node.edges[position]  # type: ignore[misc]
+    shape, dtype = upstream.outputs[index]
+    if type(result) is ndarray and result.dtype is dtype and result.shape == shape and not switch.enabled:
+        return result if node.function._on_arrays else _locked(result)
+    return _converted(node, position, result, shape, dtype)
+
+
+def _call_watched(node: Context, adjoints: Sequence[Any]) -> tuple[Any, ...]:
+    """The same while a graph is made or somebody looks on."""
+    observers = switch.observers
+    try:
+        for observer in observers:
+            observer.before_backward(node, adjoints)
+        results = _run_hooked(node, adjoints)
+        if type(results) is not tuple:
+            results = (results,)
+        if len(results) != len(node.edges):
+            raise _count(node, results)
+        results = tuple(
+            [
+                None if edge is None or result is None else as_adjoint(node, position, result)
+                for position, (edge, result) in enumerate(zip(node.edges, results, strict=True))
+            ]
+        )
+        for observer in observers:
+            observer.after_backward(node, adjoints, results)
+    except BaseException:
+        for observer in observers:
+            observer.failed(node)
+        raise
+    return results
 
 
 def _run_hooked(node: Context, adjoints: Sequence[Any]) -> Any:
@@ -118,9 +121,8 @@ def _as_tensor(values: Any) -> Tensor:
     return Tensor(data if data.flags.c_contiguous else data.copy(order="C"))
 
 
-def _as_adjoint(node: Context, position: int, result: Any, wanted: Spec) -> Any:
-    """What backward returned for the input at `position`, as an array (while recording a Tensor) like that input."""
-    shape, dtype = wanted
+def _converted(node: Context, position: int, result: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """What backward returned, in the input's shape and dtype."""
     if switch.enabled:
         data = _recorded(node, position, result)
     elif type(result) is ndarray:
