@@ -105,14 +105,14 @@ def _reach(drawing: Drawing, rows: Sequence[int]) -> int:
 
 
 def _breaks(drawing: Drawing, rows: Sequence[int], count: int) -> list[int]:
-    """The first row of each column but the first: near equal shares, where the fewest arrows are cut."""
+    """The first row of each column but the first: near equal shares, where the fewest references are needed."""
     boxes, arrows = drawing
     height = max(rows) + 1
-    cut_by = [0] * (height + 1)
+    lowest: dict[int, int] = {}
     for start, end, _ in arrows:
         if boxes[start].kind != "leaf":
-            for row in range(rows[start] + 1, rows[end] + 1):
-                cut_by[row] += 1
+            lowest[start] = max(lowest.get(start, 0), rows[end])
+    cut_by = Counter([row for start, end in lowest.items() for row in range(rows[start] + 1, end + 1)])
     slack = height // (4 * count)
     breaks = []
     for share in range(1, count):

@@ -84,40 +84,43 @@ def place(sizes: Sequence[tuple[float, float]], rows: Sequence[int], wires: Sequ
     routes, row = _routes(rows, wires)
     widths = np.array([width + _GAP for width in box_widths] + [_LINE] * (len(row) - len(sizes)))
     across = _across(widths, row, routes)
-    left = float(np.min(across - widths / 2)) - _GAP / 2
-    across -= left
-
+    across -= float(np.min(across - widths / 2)) - _GAP / 2
     ports = np.zeros(len(wires))
     for box, arriving in enumerate(entering):
         arriving.sort(key=lambda number: (across[routes[number][-2]], number))
-        slots = np.array([wires[number].label_width + _LABEL_GAP for number in arriving])
-        spare = box_widths[box] - slots.sum()
-        slots += spare / max(len(arriving), 1)
-        ports[arriving] = across[box] - box_widths[box] / 2 + np.cumsum(slots) - slots / 2
-
-    bands = _bands(sizes, rows, wires, row, routes, across, label)
-    tops, bottoms = bands[:, 0], bands[:, 1]
-    middles = (tops + bottoms) / 2
-    boxes = np.array(
-        [(across[box], middles[rows[box]], box_widths[box], height) for box, (_, height) in enumerate(sizes)]
-    )
+        ports[arriving] = _ports(across[box], box_widths[box], [wires[number].label_width for number in arriving])
+    heights = np.array([height for _, height in sizes])
+    bands = _bands(heights, rows, row, routes, across, label)
+    boxes = np.column_stack([across[: len(sizes)], bands.mean(axis=1)[rows], box_widths, heights])
     curves = []
-    labels = np.zeros((len(wires), 2))
-    lane = label + _HEAD
-    for number, (wire, route) in enumerate(zip(wires, routes, strict=True)):
-        x, at = across[wire.start], rows[wire.start]
-        points = [(x, boxes[wire.start, 1] + boxes[wire.start, 3] / 2)]
-        _straight(points, x, bottoms[at])
-        for point in route[1:]:
-            at += 1
-            arrived = point == wire.end
-            next_x = ports[number] if arrived else across[point]
-            _bend(points, next_x, tops[at] - lane)
-            _straight(points, next_x, boxes[wire.end, 1] - boxes[wire.end, 3] / 2 if arrived else bottoms[at])
-        curves.append(np.array(points))
-        labels[number] = ports[number], tops[at] - _HEAD - label / 2
-    size = (float(np.max(across + widths / 2)) + _GAP / 2, float(bottoms[-1]))
-    return Layout(size, boxes, curves, labels)
+    for wire, route, port in zip(wires, routes, ports.tolist(), strict=True):
+        start, end = boxes[wire.start, 1] + heights[wire.start] / 2, boxes[wire.end, 1] - heights[wire.end] / 2
+        down = bands[rows[wire.start] : rows[wire.end] + 1]
+        curves.append(_curve(start, end, [*across[route[:-1]].tolist(), port], down, label + _HEAD))
+    labels = np.column_stack([ports, bands[[rows[wire.end] for wire in wires], 0] - _HEAD - label / 2])
+    return Layout((float(np.max(across + widths / 2)) + _GAP / 2, float(bands[-1, 1])), boxes, curves, labels)
+
+
+def _ports(centre: float, width: float, label_widths: Sequence[float]) -> Floats:
+    """Where arrows enter a box, each in the middle of a slot that holds its label."""
+    slots = np.array(label_widths) + _LABEL_GAP
+    slots += (width - slots.sum()) / max(len(slots), 1)
+    return centre - width / 2 + np.cumsum(slots) - slots / 2
+
+
+def _curve(start: float, end: float, xs: Sequence[float], bands: Floats, lane: float) -> Floats:
+    """From the lower edge y = `start` of a box to the upper edge y = `end` of another, down through `bands` of rows.
+
+    Sideways only between bands, and straight through the `lane` of labels above each.
+    """
+    points = [(xs[0], start)]
+    _straight(points, xs[0], bands[0, 1])
+    for x, (top, bottom) in zip(xs[1:], bands[1:].tolist(), strict=True):
+        _bend(points, x, top - lane)
+        _straight(points, x, bottom)
+    points[-3:] = []
+    _straight(points, xs[-1], end)
+    return np.array(points)
 
 
 def _routes(rows: Sequence[int], wires: Sequence[Wire]) -> tuple[list[list[int]], list[int]]:
@@ -213,9 +216,8 @@ def _spread(wish: Floats, width: Floats, weight: Floats) -> Floats:
 
 
 def _bands(
-    sizes: Sequence[tuple[float, float]],
+    box_heights: Floats,
     rows: Sequence[int],
-    wires: Sequence[Wire],
     row: Sequence[int],
     routes: Sequence[Sequence[int]],
     across: Floats,
@@ -223,7 +225,7 @@ def _bands(
 ) -> Floats:
     """Top and bottom of each row of boxes; above each is room for its labels and for lines to change their place."""
     heights, sideways = np.zeros(max(rows) + 1), np.zeros(max(rows) + 1)
-    for at, (_, height) in zip(rows, sizes, strict=True):
+    for at, height in zip(rows, box_heights.tolist(), strict=True):
         heights[at] = max(heights[at], height)
     for route in routes:
         for a, b in itertools.pairwise(route):

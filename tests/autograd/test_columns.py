@@ -69,14 +69,15 @@ def test_a_leaf_is_drawn_again_near_each_use() -> None:
     assert [row for box, row in zip(column.boxes, column.rows, strict=True) if box.label == "n1"] == [1, 9]
 
 
-def test_columns_are_cut_where_the_fewest_arrows_are() -> None:
-    """Rows of three between single boxes."""
-    arrows = [(0, 1)]
-    for neck in range(1, 29, 4):
+@pytest.mark.parametrize(("before", "cut_at"), [(1, 13), (2, 10)])
+def test_columns_are_cut_where_one_reference_is_enough(before: int, cut_at: int) -> None:
+    """Rows of three between single boxes, after a chain that makes the middle fall on the ones or on the others."""
+    arrows = [(i, i + 1) for i in range(before)]
+    for neck in range(before, before + 28, 4):
         arrows += [pair for side in (1, 2, 3) for pair in [(neck, neck + side), (neck + side, neck + 4)]]
-    columns = cut(drawing_of(30, arrows), 2)
-    assert [box.label for box in columns[1].boxes if box.kind == "reference"] == ["[14] n13"]
-    assert "n13 [14]" in [box.label for box in columns[0].boxes]
+    columns = cut(drawing_of(before + 29, arrows), 2)
+    assert [box.label for box in columns[1].boxes if box.kind == "reference"] == [f"[{cut_at + 1}] n{cut_at}"]
+    assert f"n{cut_at} [{cut_at + 1}]" in [box.label for box in columns[0].boxes]
 
 
 def test_many_arrows_from_far_away_are_drawn_as_one() -> None:

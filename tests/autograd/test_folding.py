@@ -60,6 +60,12 @@ def test_steps_begin_where_the_body_of_the_loop_does() -> None:
     keys, inputs = loop(10)
     shifted = [[1 + i if i >= 10 else i for i in taken] for taken in inputs]
     assert find("b" + keys, [[2, 3], *shifted]) == [Fold(1, 2, 10)]
+    assert find(keys + "a", [*inputs, [29, 0]]) == [Fold(0, 2, 10)]  # and one like its first after it
+
+
+def test_where_any_start_would_do_the_last_step_is_whole() -> None:
+    """A chain: b, then ten times a, b."""
+    assert find("b" + "ab" * 10, [[9 + i] for i in range(21)]) == [Fold(1, 2, 10)]
 
 
 def test_a_first_step_that_is_joined_in_another_way_is_left_out() -> None:
