@@ -195,7 +195,7 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
 
     Its leaves are the state and the unknown parameters, or all parameters where nothing is unknown.
     """
-    from .autograd import draw
+    from .autograd.draw import draw, to_text
     from .mass_spring import step
     from .plot import style
 
@@ -211,5 +211,5 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
     except OSError as error:
         remedy = "Name another one (output.folder=PATH)."
         raise InputError(f"output folder {folder}", "must be one that can be made", str(error), remedy) from error
-    style.save(draw.draw(position, names=names), folder / "graph.png")
-    return draw.to_text(position, names=names), folder / "graph.png"
+    style.save(draw(position, names=names), folder / "graph.png")
+    return to_text(position, names=names), folder / "graph.png"
