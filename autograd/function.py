@@ -13,8 +13,9 @@ from numpy import ndarray
 from .errors import GraphError
 from .hooks import Hooks, PostHook, PreHook, RemovableHandle
 from .mode import switch
-from .tensor import Tensor
+from .tensor import Tensor, wrap
 
+_F64 = np.dtype(np.float64)
 _sequence = itertools.count(1)
 _leaf_sequence = itertools.count(-1, -1)
 _EDGE, _VERSION, _NONE = (
@@ -162,7 +163,7 @@ class Context:
 
     def free(self) -> None:
         """Drop the saved tensors and the links to earlier nodes."""
-        self.edges = self._saved = self._versions = ()
+        self.edges = self._saved = ()
         self.freed = True
 
 
@@ -214,8 +215,9 @@ class Function:
         else:
             ctx.edges = [None] * len(inputs)
         try:
-            for observer in observers:
-                observer.before_forward(ctx, inputs)
+            if observers:
+                for observer in observers:
+                    observer.before_forward(ctx, inputs)
             result = cls.forward(ctx, *inputs)
             if writes != switch.writes or ctx._dirty:
                 _check_writes(ctx, inputs, result, writes)
@@ -225,18 +227,20 @@ class Function:
                     observer.after_forward(ctx, inputs, outputs)
                 return outputs
             if type(result) is ndarray and result.base is None and result.flags.carray:
-                output = Tensor(result)  # new: saved nowhere, marked nowhere
+                output = wrap(result)  # new: saved nowhere, marked nowhere
                 if record:
-                    ctx.outputs = ((result.shape, result.dtype),)
-                    if result.dtype.kind == "f":
+                    dtype = result.dtype
+                    ctx.outputs = ((result.shape, dtype),)
+                    if dtype is _F64 or dtype.kind == "f":
                         output._edge = (ctx, 0)
             else:
                 output = _own(ctx, result, inputs)
                 if record:
                     ctx.outputs = ((output.data.shape, output.data.dtype),)
                     _link(ctx, output, 0)
-            for observer in observers:
-                observer.after_forward(ctx, inputs, (output,))
+            if observers:
+                for observer in observers:
+                    observer.after_forward(ctx, inputs, (output,))
             return output
         except BaseException:
             for observer in observers:

@@ -11,7 +11,7 @@ from numpy import ndarray
 from .errors import GraphError
 from .function import Context, Function, _link, _sequence
 from .mode import no_grad, switch
-from .tensor import Array, Tensor
+from .tensor import Array, Tensor, wrap
 
 
 def run_backward(node: Context, adjoints: Sequence[Any]) -> list[Any]:
@@ -27,14 +27,14 @@ def run_backward(node: Context, adjoints: Sequence[Any]) -> list[Any]:
 
 def call_backward(node: Context, adjoints: Sequence[Any]) -> tuple[Any, ...]:
     """What backward returns for each input; `as_adjoint` makes an adjoint of it."""
-    function = node.function
     if switch.enabled or switch.observers or node._hooks is not None:
         return _call_watched(node, adjoints)
+    function = node.function
     if function._on_arrays:
         results = function.backward(node, *adjoints)
     elif len(adjoints) == 1:
         adjoint = adjoints[0]
-        results = function.backward(node, Tensor(adjoint if adjoint.flags.c_contiguous else adjoint.copy(order="C")))
+        results = function.backward(node, wrap(adjoint if adjoint.flags.c_contiguous else adjoint.copy(order="C")))
     else:
         results = function.backward(node, *_arguments(node, adjoints))
     if type(results) is not tuple:

@@ -300,6 +300,17 @@ class Tensor:
             raise InputError("numpy.asarray", "a Tensor that requires a gradient is not an array", repr(self), remedy)
         return np.array(self.data, dtype, copy=copy)
 
+    def __dlpack__(self, **options: Any) -> Any:
+        """What `from_dlpack` of other libraries takes; see `sharing.dlpack`."""
+        from .sharing import dlpack
+
+        return dlpack(self, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        from .sharing import dlpack_device
+
+        return dlpack_device(self)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         return ops.apply_ufunc(ufunc, method, inputs, options)
 
@@ -307,17 +318,42 @@ class Tensor:
         return ops.apply_function(function, inputs, options)
 
 
-def tensor(values: npt.ArrayLike, *, requires_grad: bool = False, dtype: npt.DTypeLike | None = None) -> Tensor:
+def wrap(array: Array) -> Tensor:
+    """`Tensor(array)`, without the cost of a constructor: for what is made at every node."""
+    array.setflags(False)  # type: ignore[call-arg]
+    result = _new(Tensor)
+    result.data = array
+    return result
+
+
+_new = object.__new__
+
+
+def tensor(
+    values: npt.ArrayLike,
+    *,
+    requires_grad: bool = False,
+    dtype: npt.DTypeLike | None = None,
+    share: bool = False,
+) -> Tensor:
     """A leaf Tensor over a copy of `values`; reals take the precision of `runtime.init` (f64 if not called).
 
-    Shape: that of `values`. Errors: InputError when a gradient is asked for integers.
+    With share=True it lies over the very memory of the array `values`, in its dtype: nothing is copied, and nothing
+    guards against writes of the array's owner between forward and backward (anomaly mode notices them by checksums).
+    Shape: that of `values`. Errors: InputError when a gradient is asked for integers, or such memory cannot be shared.
     """
-    from . import runtime
+    from . import runtime, sharing
 
-    array = np.asarray(values)
-    if dtype is None and array.dtype.kind == "f":
-        dtype = runtime.real_dtype()
-    result = Tensor(np.array(array, dtype=dtype, order="C", copy=True))
+    if share:
+        result = sharing.share(values)  # type: ignore[arg-type]  # it says what it takes
+        if dtype is not None and result.dtype != dtype:
+            remedy = "Leave dtype out, or copy: share=False."
+            raise InputError("tensor", "shared memory keeps its dtype", f"{result.dtype}, dtype={dtype}", remedy)
+    else:
+        array = np.asarray(values)
+        if dtype is None and array.dtype.kind == "f":
+            dtype = runtime.real_dtype()
+        result = Tensor(np.array(array, dtype=dtype, order="C", copy=True))
     return result.requires_grad_() if requires_grad else result
 
 

@@ -126,8 +126,9 @@ def test_scalars_convert_to_python() -> None:
 def test_operators_give_numpy_s_values_with_tensors_arrays_and_numbers_on_either_side() -> None:
     a = np.array([1.0, 2.0], runtime.real_dtype())
     x = tensor(a)
-    for other in (3.0, np.array([[4.0], [5.0]], a.dtype), tensor([6.0, 7.0])):
-        b: Any = other.data if isinstance(other, Tensor) else other
+    others: list[Any] = [3.0, np.array([[4.0], [5.0]], a.dtype), tensor([6.0, 7.0])]
+    for other in others:
+        b = other.data if isinstance(other, Tensor) else other
         np.testing.assert_allclose((x + other).data, a + b)
         np.testing.assert_allclose((other + x).data, b + a)
         np.testing.assert_allclose((x - other).data, a - b)
