@@ -27,6 +27,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from .errors import GraphError, InputError
 from .gradcheck import GradcheckError
 from .rule_changes import changes
@@ -123,7 +125,8 @@ def notices(
     """Whether `check` raises one of `errors` on the mutant; a gradcheck that could not tell has not noticed it."""
     with loaded(mutant.module, mutant.source, package=package) as copy:
         try:
-            check(copy)
+            with np.errstate(all="ignore"):  # a mutant may divide by zero
+                check(copy)
         except errors as error:
             report = error.report if isinstance(error, GradcheckError) else None
             return report is None or report.outcome == "failed"

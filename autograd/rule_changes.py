@@ -1,13 +1,15 @@
 """The single changes that `mutation` makes in a rule: what a slip of the pen would be.
 
 Left alone are subscripts, error messages, tests for None, literals, and arithmetic with tuples, where a change raises
-by itself. In kernels (decorated functions) so are `range` and what becomes an index, as a kernel checks no bounds, and
-results are not exchanged, as a compiler may take a vector in place of a number badly.
+by itself; and what could write to foreign memory, as kernels check no bounds: the sizes of new arrays and, in kernels
+(decorated functions), `range` and what becomes an index. Nor are the results of these exchanged: a compiler may take a
+vector in place of a number badly.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -37,11 +39,11 @@ _PARTNERS = {"sin": "cos", "max": "min", "maximum": "minimum", "sinh": "cosh", "
 _PARTNERS |= {other: name for name, other in _PARTNERS.items()}
 _ELEMENTARY = {"sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "square", "sign", "abs", "absolute"}
 _BRANCHES = {"where", "select"}
+_ALLOCATIONS = {"empty", "zeros", "ones", "full", "device_array"}
 _TRANSPOSES = {"transpose", "swapaxes", "moveaxis", "matrix_transpose"}
 _MODULES = {"np", "numpy", "ti", "math", "ops"}
 _TRUTHS = (ast.Compare, ast.BoolOp)
 _PLAIN = {"staticmethod", "classmethod"}
-_LEFT_ALONE = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Constant)
 
 
 def changes(function: ast.FunctionDef) -> Iterator[Change]:
@@ -69,26 +71,48 @@ class _Rule:
     def within(self, node: ast.AST) -> Iterator[Change]:
         """The changes of a node and of all that it holds."""
         match node:
-            case ast.Subscript():
-                yield from self.within(node.value)
-                return
-            case ast.Call(func=ast.Name(id="range")) if self.indices:
-                return
+            case ast.Subscript(value=value):
+                yield from self.within(value)
+            case ast.FunctionDef():
+                yield from changes(node)
+            case ast.Assign():
+                yield from self._of_assignment(node)
+            case _ if not self._stays(node):
+                yield from self._of_statement(node)
+                if isinstance(node, ast.expr):
+                    yield from [Change(node, ast.unparse(new)) for new in _others(node)]
+                for child in ast.iter_child_nodes(node):
+                    yield from self.within(child)
+
+    def _stays(self, node: ast.AST) -> bool:
+        match node:
+            case ast.Raise() | ast.Assert() | ast.JoinedStr() | ast.Constant():
+                return True
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                return name in _ALLOCATIONS or (name == "range" and self.compiled)
+            case ast.AugAssign(target=target):
+                return self._is_index(target)
+        return False
+
+    def _of_assignment(self, node: ast.Assign) -> Iterator[Change]:
+        """Stored values with the other sign, a number not stored, exchanged targets, and what the values hold."""
+        pairs = [(node.targets[0], node.value)]
+        match node:
+            case ast.Assign(targets=[ast.Subscript()], value=ast.Constant()):
+                yield Change(node, "")
+            case ast.Assign(targets=[ast.Tuple(elts=[ast.Subscript() as a, ast.Subscript() as b])], value=ast.Call()):
+                yield Change(node, f"{ast.unparse(b)}, {ast.unparse(a)} = {ast.unparse(node.value)}")
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-                for target, value in zip(targets, values, strict=False):
-                    if not self._is_index(target):
-                        yield from self.within(value)
-                return
-            case ast.Assign(targets=targets) if all(self._is_index(target) for target in targets):
-                return
-            case ast.Assign(targets=[ast.Subscript()], value=value):
-                yield from [Change(node, "")] if isinstance(value, ast.Constant) else self._negated(value)
-            case ast.Assign(
-                targets=[ast.Tuple(elts=[ast.Subscript() as first, ast.Subscript() as second])], value=value
-            ):
-                yield Change(node, f"{ast.unparse(second)}, {ast.unparse(first)} = {ast.unparse(value)}")
-            case ast.AugAssign(target=target) if self._is_index(target):
-                return
+                pairs = list(zip(targets, values, strict=False))
+        for target, value in pairs:
+            if not self._is_index(target):
+                if isinstance(target, ast.Subscript) and len(node.targets) == 1:
+                    yield from self._negated(value)
+                yield from self.within(value)
+
+    def _of_statement(self, node: ast.AST) -> Iterator[Change]:
+        """Accumulations reversed and dropped, results negated and exchanged."""
+        match node:
             case ast.AugAssign(target=target, op=op, value=value):
                 if type(op) in _SUMS:
                     yield Change(node, ast.unparse(ast.AugAssign(target, _SUMS[type(op)](), value)))
@@ -101,13 +125,6 @@ class _Rule:
                 yield Change(result, f"tuple({_parts_negated(result)})")
             case ast.Return(value=ast.expr() as result):
                 yield from self._negated(result)
-            case ast.expr():
-                yield from [Change(node, ast.unparse(new)) for new in _others(node)]
-        if isinstance(node, ast.FunctionDef):
-            yield from changes(node)
-        elif not isinstance(node, _LEFT_ALONE):
-            for child in ast.iter_child_nodes(node):
-                yield from self.within(child)
 
     def _is_index(self, target: ast.expr) -> bool:
         if isinstance(target, ast.Tuple):
@@ -117,15 +134,11 @@ class _Rule:
     def _results(self, results: ast.Tuple) -> Iterator[Change]:
         """Each returned value negated, and each exchanged with the next."""
         elements = results.elts
-        for i, element in enumerate(elements):
+        for element in elements:
             yield from self._negated(element)
-            pair = elements[i : i + 2]
-            if (
-                not self.compiled
-                and len(pair) == 2
-                and not any(isinstance(e, ast.Constant | ast.Starred) for e in pair)
-            ):
-                exchanged = [*elements[:i], pair[1], pair[0], *elements[i + 2 :]]
+        for i, pair in enumerate([] if self.compiled else itertools.pairwise(elements)):
+            if not any(isinstance(element, ast.Constant | ast.Starred) for element in pair):
+                exchanged = [*elements[:i], *reversed(pair), *elements[i + 2 :]]
                 yield Change(results, ast.unparse(ast.Tuple(exchanged, ast.Load())))
 
     def _negated(self, value: ast.expr) -> Iterator[Change]:

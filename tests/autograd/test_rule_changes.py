@@ -75,6 +75,7 @@ def test_accumulations_are_dropped_and_stores_negated() -> None:
     assert made("x += g") == {"x += g -> x -= g", "x += g -> "}
     assert made("x *= g") == {"x *= g -> "}
     assert made("x[i] = g") == {"g -> -g"}
+    assert made("x[i], k = g, h + 1") == {"g -> -g", "h + 1 -> h - 1", "h + 1 -> h", "h + 1 -> 1"}
     assert made("x[i] = 0") == {"x[i] = 0 -> "}
     assert made("np.add.at(x, i, g)") == {"np.add.at(x, i, g) -> "}
     assert made("a[i], b[i] = f(x)") == {"a[i], b[i] = f(x) -> b[i], a[i] = f(x)"}
@@ -90,6 +91,7 @@ def test_accumulations_are_dropped_and_stores_negated() -> None:
         "assert a < b",
         "y = x.reshape((1,) * n + x.shape)",
         "y = x.sum(axis=-1)",
+        "y = np.zeros((n + 1, 2 * n))",
         "return x < y",
         "f(x)",
         "pass",
