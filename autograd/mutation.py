@@ -31,10 +31,17 @@ import numpy as np
 
 from .errors import GraphError, InputError
 from .gradcheck import GradcheckError
-from .rule_changes import changes
+from .rule_changes import Change, changes
+from .runtime import compiler, ti
 
 RULES = ("backward", "jvp", "derivative", "adj_*", "jvp_*", "adjoint", "tangent")
 """Names of adjoint and tangent rules: of Functions, of element functions, of kernels."""
+
+ERRORS: tuple[type[Exception], ...] = (
+    *[AssertionError, GraphError, ValueError, IndexError],
+    getattr(ti, f"{compiler.capitalize()}CompilationError"),
+)
+"""What a check notices a mutant by: wrong values (GradcheckError is an AssertionError), and what does not fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +75,6 @@ def mutants(module: ModuleType, *rules: str) -> list[Mutant]:
     path = _path(module)
     source = path.read_bytes()
     found = list(_functions(ast.parse(source)))
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
     chosen: dict[str, ast.FunctionDef] = {}
     for pattern in rules or RULES:
         matching = {name: node for name, node in found if _matches(name, pattern)}
@@ -81,17 +85,14 @@ def mutants(module: ModuleType, *rules: str) -> list[Mutant]:
     results = {}
     for rule, function in chosen.items():
         for change in changes(function):
-            node, text = change.node, change.text
-            start = starts[node.lineno - 1] + node.col_offset
-            end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
-            new = f"({text})" if isinstance(node, ast.expr) else text or "pass"
-            results[start, end, new] = Mutant(
+            mutated = _replaced(source, change)  # two ways to the same are one
+            results[mutated] = Mutant(
                 module=module,
                 rule=rule,
-                line=node.lineno,
-                before=ast.unparse(node),
-                after=text,
-                source=source[:start] + new.encode() + source[end:],
+                line=change.node.lineno,
+                before=ast.unparse(change.node),
+                after=change.text,
+                source=mutated,
             )
     return list(results.values())
 
@@ -102,7 +103,7 @@ def unnoticed(
     *,
     rules: Sequence[str] = (),
     package: ModuleType | None = None,
-    errors: tuple[type[Exception], ...] = (GradcheckError, GraphError),
+    errors: tuple[type[Exception], ...] = ERRORS,
 ) -> list[Mutant]:
     """The mutants of `module` that `check` passes. None are left when every term of every rule is proven.
 
@@ -120,7 +121,7 @@ def notices(
     mutant: Mutant,
     *,
     package: ModuleType | None = None,
-    errors: tuple[type[Exception], ...] = (GradcheckError, GraphError),
+    errors: tuple[type[Exception], ...] = ERRORS,
 ) -> bool:
     """Whether `check` raises one of `errors` on the mutant; a gradcheck that could not tell has not noticed it."""
     with loaded(mutant.module, mutant.source, package=package) as copy:
@@ -163,6 +164,17 @@ def loaded(module: ModuleType, source: bytes, *, package: ModuleType | None = No
             for loaded_name in [other for other in sys.modules if other == name or other.startswith(f"{name}.")]:
                 del sys.modules[loaded_name]
             sys.path_importer_cache.pop(folder, None)
+
+
+def _replaced(source: bytes, change: Change) -> bytes:
+    """The source with the change made; the rest stays as it is, with its comments."""
+    node = change.node
+    lines = source.splitlines(keepends=True)
+    before = b"".join(lines[: node.lineno - 1]) + lines[node.lineno - 1][: node.col_offset]
+    last = node.end_lineno or node.lineno
+    after = lines[last - 1][node.end_col_offset :] + b"".join(lines[last:])
+    text = f"({change.text})" if isinstance(node, ast.expr) else change.text or "pass"
+    return before + text.encode() + after
 
 
 def _functions(scope: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:

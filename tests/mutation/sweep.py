@@ -7,11 +7,8 @@ from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from simphys.autograd import GraphError, mutation
+from simphys.autograd import mutation
 from simphys.autograd.mutation import Mutant
-
-NOTICED = (AssertionError, GraphError, ValueError, IndexError)
-"""What checks raise: wrong values (GradcheckError is an AssertionError), wrong shapes (here NumPy's errors, too)."""
 
 
 class Sweep(NamedTuple):
@@ -21,7 +18,7 @@ class Sweep(NamedTuple):
     rules: tuple[str, ...]
     check: Callable[[Any], None]
     package: ModuleType | None = None
-    errors: tuple[type[Exception], ...] = NOTICED
+    errors: tuple[type[Exception], ...] = mutation.ERRORS
     equivalent: Mapping[str, str] = {}
     """Mutants that change nothing, by patterns of `rule: change`, with the reason."""
 

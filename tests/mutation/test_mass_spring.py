@@ -11,20 +11,17 @@ from unittest.mock import patch
 
 from simphys.autograd import Tensor, runtime
 from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import Mutant
+from simphys.autograd.mutation import ERRORS, Mutant
 from simphys.mass_spring import external, fused, integrate, spring
 from simphys.mass_spring.model import Topology
 
 from ..mass_spring.systems import leaves, system, unpacked, weights
-from .sweep import NOTICED, Sweep, stale
+from .sweep import Sweep, stale
 
 rollout = importlib.import_module("simphys.mass_spring.rollout")  # the package's attribute is the function
 
 EACH = 8
 """Mutants of a rule in a sample: most compile a kernel."""
-
-ERRORS = (*NOTICED, getattr(runtime.ti, f"{runtime.compiler.capitalize()}CompilationError"))
-"""What mixes scalars and vectors does not compile."""
 
 EQUIVALENT = {
     "Rollout.backward: value.ndim > 1 -> *": "numbers or vectors is a question of memory on a GPU only",
@@ -117,7 +114,7 @@ def anew(original: ModuleType, checked: Check, *kernels: str) -> Check:
     return check_of
 
 
-sweep_of = partial(Sweep, errors=ERRORS, equivalent=EQUIVALENT)
+sweep_of = partial(Sweep, equivalent=EQUIVALENT)
 
 
 def sub_step(module: ModuleType, function: str, checked: Check) -> list[Sweep]:
