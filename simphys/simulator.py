@@ -88,8 +88,9 @@ class Engine(Protocol):
         ...
 
     def gradients(self) -> Arrays:
-        """What `pull` has summed up so far: the adjoints of wanted parameters, each of its own shape [*shape] or
-        [B, *shape] as it was given (a shared one's is summed over the batch in order), and `control` like the controls.
+        """What `pull` has summed up since the last call, cleared thereby: the adjoints of wanted parameters, each of
+        its own shape [*shape] or [B, *shape] as it was given (a shared one's is summed over the batch in order), and
+        "control", like the controls.
         """
         ...
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .autograd import ops
-from .autograd.errors import InputError
-from .mass_spring import Params, State, Topology, Trajectory
-from .mass_spring import rollout as fused_rollout
-from .mass_spring import step as nested_step
+from ..autograd import ops
+from ..autograd.errors import InputError
+from ..mass_spring import Params, State, Topology, Trajectory
+from ..mass_spring import rollout as fused_rollout
+from ..mass_spring import step as nested_step
 
 Mode = Literal["fused", "nested"]
 
