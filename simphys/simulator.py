@@ -147,6 +147,9 @@ class Model(Protocol):
         """
         ...
 
-    def advice(self, params: Any, state: Any) -> str:
-        """What probably made a motion blow up from this (last finite) state, and what to do, in a sentence or two."""
+    def advice(self, params: Arrays, state: Arrays) -> str:
+        """What probably made a motion blow up from this (last finite) state, and what to do, in a sentence or two.
+
+        Without a batch axis.
+        """
         ...
