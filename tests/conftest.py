@@ -11,6 +11,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib
 
 # A first example compiles kernels, so that time says nothing about the code under test.
 settings.register_profile("simphys", parent=settings(), deadline=None)
+settings.register_profile("thorough", settings.get_profile("simphys"), max_examples=2000)
 settings.load_profile("simphys")
 
 
