@@ -1,6 +1,6 @@
 """`kernel`: a compiled kernel that checks its arguments and launches them fast.
 
-The public call of the compiler spends 20-70 us on argument handling. Here a launch context is made once for a compiled
+The public call of the compiler spends 15-70 us on argument handling. Here a launch context is made once for a compiled
 variant and its pointers are set again (about 1 us an argument), or, by `bind`, not even that. This uses private
 interfaces of pinned releases of both compilers. On a GPU, or without them, every launch takes the public path.
 """
@@ -74,7 +74,7 @@ class Kernel:
         variant.launch(variant.context)
 
     def bind(self, *arguments: Any) -> Callable[..., None]:
-        """A launch with these arguments, checked now, repeated later without argument handling (about 2 us).
+        """A launch with these arguments, checked now, repeated later without argument handling (1.4 us; on quadrants 0.4).
 
         Trailing scalars may be left open: `bound = kernel.bind(x, y)`, then `bound(3)`.
         """
@@ -93,15 +93,17 @@ class Kernel:
             put(value)
         puts = puts[first:]
         written = [arguments[i] for i in self._written_positions if isinstance(arguments[i], Tensor)]
+        launch = variant.launch
 
         def launch_bound(*scalars: float, keep_alive: Any = values) -> None:
-            if len(scalars) != len(puts):
-                raise self._count(len(scalars), names)
-            for put, scalar in zip(puts, scalars, strict=True):
-                put(scalar)
+            if scalars or puts:
+                if len(scalars) != len(puts):
+                    raise self._count(len(scalars), names)
+                for put, scalar in zip(puts, scalars, strict=True):
+                    put(scalar)
             for tensor in written:
                 tensor.raise_version()
-            variant.launch(context)
+            launch(context)
 
         return launch_bound
 
