@@ -1,33 +1,124 @@
-"""Two ways through the same physics over a horizon: nested steps, for reading and checking, and the fused rollout."""
+"""Rollouts: a simulator's steps over a horizon, as a trajectory that is part of the graph.
+
+`rollout` is the one entry. Three ways lead through the same physics: `fused`, one node for the horizon, fast, within a
+memory budget; `step`, one fused node a step; `nested`, one node a sub-step, to read and to check against. `stream` runs
+a horizon forward whose states do not fit into memory.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from ..autograd import ops
+from ..autograd import Tensor
 from ..autograd.errors import InputError
-from ..mass_spring import Params, State, Topology, Trajectory
-from ..mass_spring import rollout as fused_rollout
-from ..mass_spring import step as nested_step
+from ..simulator import Model
+from . import budget
+from .fused import Request, fused, plan_of
+from .inputs import Keep, kept_steps, read_inputs
+from .nested import nested
+from .plan import Plan
+from .run import Progress
+from .stream import stream
+from .trajectory import LIMIT, BlowUp, Running, StateAdjoint, Trajectory
 
-Mode = Literal["fused", "nested"]
+__all__ = ["BlowUp", "Mode", "Plan", "StateAdjoint", "Trajectory", "plan", "rollout", "stream"]
+
+Mode = Literal["fused", "step", "nested"]
 
 
 def rollout(
-    topology: Topology, params: Params, state: State, *, steps: int, mode: Mode = "fused", keep_adjoint: bool = False
+    model: Model,
+    params: Any,
+    state: Any,
+    *,
+    steps: int,
+    control: Tensor | None = None,
+    mode: Mode = "fused",
+    memory: str | float = "all",
+    keep: Keep = "all",
+    running: Running | None = None,
+    keep_adjoint: bool = False,
+    deterministic: bool = False,
+    limit: float = LIMIT,
+    on_progress: Progress | None = None,
 ) -> Trajectory:
-    """The states of `steps` time steps from `state`, part of the graph.
+    """Advance `state` by `steps` time steps of `model`; gradients flow to state, parameters and control.
 
-    fused: one node for the whole horizon. nested: one node a sub-step, then the states stacked; slow, and equal to
-    rounding. `keep_adjoint` (fused) also stores the gradient with respect to the state along time at backward.
+    Every field of `params` and `state` may have a leading batch axis B; `control` is [T, *shape] or [B, T, *shape],
+    T = steps. All members run in one launch, and gradients of what they share are summed.
+    `keep` says which states the trajectory holds: "all", "final", or step numbers. `running(states, steps)` gives a
+    scalar from the State of some rows along time; the trajectory's `running` is its sum over all steps but the start,
+    for which nothing has to be kept.
+    `memory` is what backward's storage may take: "all" (no limit), "2GB", a fraction of what is free (0.5), or bytes.
+    What does not fit is computed again: see `plan`. (In the other modes the graph holds everything.)
+    `keep_adjoint` stores the adjoint of the state at every step at backward. `deterministic`: results do not depend on
+    the number of threads. `on_progress(step, steps)` is called now and then.
+    Errors: InputError for shapes, steps and budgets that do not fit; BlowUp where the motion leaves +-`limit`.
     """
+    if not hasattr(model, "engine"):  # until mass_spring has one
+        from ..mass_spring.rollout import rollout as own
+        from ..mass_spring.step import step as own_step
+
+        if mode == "fused":
+            return own(model, params, state, steps=steps, keep_adjoint=keep_adjoint)  # type: ignore
+        from ..autograd import ops
+
+        states = [state]
+        for _ in range(steps):
+            states.append(own_step(model, params, states[-1]))  # type: ignore
+        position, velocity = (ops.stack([getattr(s, n) for s in states]) for n in ("position", "velocity"))
+        from ..mass_spring import Trajectory as Own
+
+        return Own(position, velocity, states[-1])  # type: ignore
+    inputs = read_inputs(model, params, state, control, steps)
+    kept = kept_steps(keep, steps)
     if mode == "fused":
-        return fused_rollout(topology, params, state, steps=steps, keep_adjoint=keep_adjoint)
-    if keep_adjoint:
-        raise InputError("rollout", "the adjoint along time is kept by the fused rollout", mode, "Use mode='fused'.")
-    states = [state]
-    for _ in range(steps):
-        states.append(nested_step(topology, params, states[-1]))
-    position = ops.stack([each.position for each in states])
-    velocity = ops.stack([each.velocity for each in states])
-    return Trajectory(position, velocity, states[-1])
+        adjoint = StateAdjoint() if keep_adjoint else None
+        memory_bytes = budget.parse(memory)
+        return fused(Request(inputs, kept, memory_bytes, running, adjoint, deterministic, limit, on_progress))
+    if keep_adjoint or budget.parse(memory) is not None:
+        remedy = "Use mode='fused'."
+        raise InputError("rollout", "memory budgets and kept adjoints are the fused rollout's", mode, remedy)
+    if mode == "nested":
+        return nested(inputs, model.step, kept, running)
+
+    def step(params: Any, state: Any, control: Tensor | None) -> Any:
+        one = None if control is None else control.reshape(1, *control.shape)
+        return rollout(
+            model, params, state, steps=1, control=one, keep="final", deterministic=deterministic, limit=limit
+        ).final
+
+    return nested(inputs, step, kept, running)
+
+
+def plan(
+    model: Model,
+    params: Any,
+    state: Any,
+    *,
+    steps: int,
+    control: Tensor | None = None,
+    memory: str | float = "all",
+    keep: Keep = "all",
+    running: Running | None = None,
+    keep_adjoint: bool = False,
+    deterministic: bool = False,
+) -> Plan:
+    """What the same call of `rollout` would take: its peak memory [B] and the steps that backward computes again.
+
+    Nothing is simulated. Errors: InputError for a budget in which the rollout does not fit, with the least that would.
+    """
+    inputs = read_inputs(model, params, state, control, steps)
+    adjoint = StateAdjoint() if keep_adjoint else None
+    request = Request(
+        inputs, kept_steps(keep, steps), budget.parse(memory), running, adjoint, deterministic, LIMIT, None
+    )
+    needs = [*model.param_shapes(), *([] if control is None else ["control"])]
+    engine = model.engine(
+        params.arrays(),
+        None if control is None else control.data,
+        batch=inputs.members,
+        needs=frozenset(needs),
+        deterministic=deterministic,
+    )
+    return plan_of(request, engine)

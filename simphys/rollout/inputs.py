@@ -1,0 +1,91 @@
+"""What a rollout is given, checked: shapes against the model's, with or without a leading batch axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..autograd import Tensor
+from ..autograd.errors import InputError
+from ..simulator import Array, Arrays, Model, Shape
+
+Keep = str | Sequence[int]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A rollout's Tensors with what their shapes say."""
+
+    model: Model
+    params: Any
+    state: Any
+    control: Tensor | None
+    steps: int
+    batch: int | None
+    """Members, None where nothing is batched."""
+
+    @property
+    def members(self) -> int:
+        """The length of the engine's batch axis."""
+        return self.batch or 1
+
+    def tensors(self) -> list[Tensor]:
+        """State fields, parameters, control: the order of a rollout's inputs."""
+        return [*self.state.tensors(), *self.params.tensors(), *([] if self.control is None else [self.control])]
+
+    def start(self) -> Arrays:
+        """The first state with the engine's batch axis, [B, *shape]."""
+        shapes = self.model.state_shapes()
+        return {
+            name: np.broadcast_to(array, (self.members, *shapes[name])) for name, array in self.state.arrays().items()
+        }
+
+
+def read_inputs(model: Model, params: Any, state: Any, control: Tensor | None, steps: int) -> Inputs:
+    """Check everything. Errors: InputError that names the field, the shape that it should have and the one it has."""
+    if steps < 1:
+        raise InputError("rollout", "steps is at least 1", steps, "Ask for one step or more.")
+    expected: list[tuple[str, Tensor, Shape]] = []
+    for what, record, shapes in (("state", state, model.state_shapes()), ("params", params, model.param_shapes())):
+        expected += [(f"{what}.{name}", getattr(record, name), shape) for name, shape in shapes.items()]
+    shape = model.control_shape()
+    if control is not None:
+        if shape is None:
+            raise InputError("rollout", "this simulator takes no control", f"shape {control.shape}", "Leave it out.")
+        expected.append(("control", control, (steps, *shape)))
+    batches: dict[int, str] = {}
+    for name, tensor, shape in expected:
+        batched = tensor.ndim == len(shape) + 1
+        if tensor.shape[1 if batched else 0 :] != shape:
+            wanted = f"{list(shape)}, or [B, ...] with a batch axis in front"
+            raise InputError(f"rollout, {name}", f"its shape is {wanted}", list(tensor.shape), "Pass that shape.")
+        if batched:
+            batches.setdefault(tensor.shape[0], name)
+    if len(batches) > 1:
+        found = ", ".join(f"{name} has {size}" for size, name in batches.items())
+        raise InputError("rollout", "all batched inputs have the same number of members", found, "Make them equal.")
+    if 0 in batches:
+        raise InputError("rollout", "a batch has a member", f"{batches[0]} has none", "Pass one member or more.")
+    return Inputs(model, params, state, control, steps, next(iter(batches), None))
+
+
+def kept_steps(keep: Keep, steps: int) -> Array:
+    """The steps whose states a trajectory holds, ascending. Errors: InputError for what is no step of the horizon."""
+    if isinstance(keep, str):
+        if keep not in ("all", "final"):
+            remedy = 'Pass "all", "final" or a list of step numbers.'
+            raise InputError("rollout, keep", "it is all, final or step numbers", keep, remedy)
+        return np.arange(steps + 1) if keep == "all" else np.array([steps])
+    chosen = np.unique(np.asarray(keep, np.int64))
+    if chosen.size == 0 or chosen[0] < 0 or chosen[-1] > steps:
+        found = "none" if chosen.size == 0 else f"{chosen[0]} ... {chosen[-1]}"
+        raise InputError("rollout, keep", f"steps lie in 0 ... {steps}", found, "Pass steps of the horizon.")
+    return chosen
+
+
+def along_bytes(shapes: Sequence[Shape], rows: int, members: int, itemsize: int) -> int:
+    """Memory [B] of states of these shapes along time."""
+    return members * rows * itemsize * sum([int(np.prod(shape)) for shape in shapes])

@@ -1,0 +1,157 @@
+"""One rollout over an engine: forward through the horizon in blocks, and back, with what a plan keeps in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..simulator import Array, Arrays, Engine, Model
+from . import schedule
+from .plan import Plan
+from .trajectory import BlowUp, first_bad
+
+CHECK_PART = 0.01
+"""The check for a blow-up may take this part of the time; where it would take more it comes more rarely."""
+FIRST_CHECK = 64
+"""Steps before the first look at whether the motion is finite."""
+
+Progress = Callable[[int, int], None]
+"""`on_progress(step, steps)`: called now and then while a rollout runs forward."""
+
+
+@dataclass
+class Watch:
+    """Looks at the last state now and then, and stops a motion that has blown up."""
+
+    model: Model
+    params: Arrays
+    limit: float
+    """The largest magnitude that counts as finite."""
+    steps: int
+    on_progress: Progress | None = None
+    every: int = FIRST_CHECK
+    reached: int = 0
+    """Up to this step the motion is known to be sound."""
+
+    def advance(self, engine: Engine, segment: Any, *, first: int, steps: int) -> None:
+        """Advance a segment from its first state, in pieces. Errors: BlowUp."""
+        done = 0
+        while done < steps:
+            piece = min(self.every, steps - done)
+            began = time.perf_counter()
+            engine.advance(segment, first=first + done, start=done, steps=piece)
+            middle = time.perf_counter()
+            self._check(engine, segment, first, done, piece)
+            done += piece
+            self.reached = first + done
+            if self.on_progress is not None:
+                self.on_progress(first + done, self.steps)
+            if piece == self.every and time.perf_counter() - middle > CHECK_PART * (middle - began):
+                self.every *= 2
+
+    def _check(self, engine: Engine, segment: Any, first: int, start: int, piece: int) -> None:
+        if first_bad(engine.read(segment, [start + piece]), self.limit) is None:
+            return
+        states = engine.read(segment, slice(start, start + piece + 1))
+        found = first_bad(states, self.limit)
+        assert found is not None, "the last state is bad"
+        row, field, element, value = found
+        self.reached = first + start + row - 1
+        before = {name: np.array(values[:, max(row - 1, 0)]) for name, values in states.items()}
+        member = element[0] if len(next(iter(before.values()))) > 1 else 0
+        cause = self.model.advice(
+            self._of_member(self.params, self.model.param_shapes(), member),
+            {name: values[member] for name, values in before.items()},
+        )
+        step = first + start + row
+        raise BlowUp(step=step, field=field, element=element, value=value, time=step * self.model.dt, cause=cause)
+
+    @staticmethod
+    def _of_member(arrays: Arrays, shapes: Any, member: int) -> Arrays:
+        return {name: a[member] if a.ndim > len(shapes[name]) else a for name, a in arrays.items()}
+
+
+class Sweep:
+    """The horizon forward and in reverse, as a plan says; blocks are handed out as (first step, steps, segment)."""
+
+    def __init__(self, engine: Engine, plan: Plan, watch: Watch, start: Arrays) -> None:
+        self.engine = engine
+        self.plan = plan
+        self.watch = watch
+        self.start = start
+        self.current = start
+        """The state where the sweep is, [B, *shape]."""
+        self._segment = engine.segment(min(plan.block, plan.steps))
+        self._snapshots: dict[int, Arrays] = {}
+        self._ready = False  # whether everything is as the forward sweep left it
+
+    def forward(self, *, keep: bool) -> Iterator[tuple[int, int, Any]]:
+        """Each block in order, once; with `keep` what the reverse sweep needs stays."""
+        self.current = self.start
+        actions = self.plan.forward() if keep else iter([schedule.Advance(0, self.plan.blocks)])
+        for action in actions:
+            if isinstance(action, schedule.Advance):
+                for block in range(action.first, action.last):
+                    yield self._fill(block, self.watch.advance)
+            elif isinstance(action, schedule.Record):
+                yield self._fill(action.block, self.watch.advance)
+            else:
+                self._execute(action)
+        self._ready = keep
+
+    def reverse(self) -> Iterator[tuple[int, int, Any]]:
+        """Each block in reverse, its states recorded."""
+        if not self._ready:  # a second backward through the same graph
+            for _ in self.forward(keep=True):
+                pass
+        self._ready = self.plan.blocks == 1
+        for action in self.plan.reverse():
+            if isinstance(action, schedule.Reverse):
+                yield self._block(action.block)
+            else:
+                self._execute(action)
+
+    def _execute(self, action: schedule.Action) -> None:
+        match action:
+            case schedule.Store(block):
+                self._snapshots[block] = {name: values.copy() for name, values in self.current.items()}
+            case schedule.Restore(block):
+                self.current = self._snapshots[block]
+            case schedule.Free(block):
+                del self._snapshots[block]
+            case schedule.Advance(first, last):
+                for block in range(first, last):
+                    self._fill(block, self._advance)
+            case schedule.Record(block):
+                self._fill(block, self._advance)
+
+    def _block(self, block: int) -> tuple[int, int, Any]:
+        return (*self.plan.span(block), self._segment)
+
+    def _fill(self, block: int, advance: Any) -> tuple[int, int, Any]:
+        """Compute a block's states from the current one, which becomes the one behind it."""
+        first, count, segment = self._block(block)
+        self.engine.load(segment, self.current)
+        advance(self.engine, segment, first=first, steps=count)
+        self.current = {name: values[:, 0] for name, values in self.engine.read(segment, [count]).items()}
+        return first, count, segment
+
+    @staticmethod
+    def _advance(engine: Engine, segment: Any, *, first: int, steps: int) -> None:
+        engine.advance(segment, first=first, start=0, steps=steps)
+
+
+def blocks(steps: int, block: int) -> Iterator[tuple[int, int]]:
+    """(first step, number of steps) of each block of the horizon."""
+    for first in range(0, steps, block):
+        yield first, min(block, steps - first)
+
+
+def rows_in(keep: Array, first: int, last: int) -> tuple[slice, list[int]]:
+    """Which of the kept steps lie in first < step <= last: their places among the kept, and their rows from `first`."""
+    begin, end = np.searchsorted(keep, [first, last], side="right")
+    return slice(int(begin), int(end)), (keep[begin:end] - first).tolist()
