@@ -74,7 +74,7 @@ class Kernel:
         variant.launch(variant.context)
 
     def bind(self, *arguments: Any) -> Callable[..., None]:
-        """A launch with these arguments, checked now, repeated later without argument handling: 1.4 us, on quadrants 0.4.
+        """A launch with these arguments, checked now and repeated later: 1.4 us, with quadrants 0.4.
 
         Trailing scalars may be left open: `bound = kernel.bind(x, y)`, then `bound(3)`.
         """
