@@ -1,4 +1,4 @@
-"""What a rollout gives: the states that were asked for, as Tensors of the graph, and the error where a motion blows up."""
+"""What a rollout gives: the states that were asked for, as Tensors of the graph; and the error where it blows up."""
 
 from __future__ import annotations
 
