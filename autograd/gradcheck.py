@@ -22,7 +22,7 @@ EPS = np.geomspace(1e-2, 1e-9, 10)
 """Steps, relative to the input's root mean square: most models are smooth over 1 %; at 1e-9 rounding has taken over."""
 
 _DOUBT = 10.0  # a mismatch refutes an adjoint only if it exceeds the spread of the finite differences by this factor
-_TINY = 1e-6  # tangents, by relative changes of an input, are compared at least at this part of the output, else at noise
+_TINY = 1e-6  # a tangent, by a relative change of the input, is compared at least at this part of the output
 _FLOOR = 1e-3  # a row of the Jacobian is compared at least at this part of the largest row's size, else at noise
 
 
