@@ -1,7 +1,9 @@
-"""`python -m benchmarks.bench_autograd`: what a node of the graph costs, apply plus backward, on one number.
+"""`python -m benchmarks.bench_autograd`: what a node of the graph costs to record and to differentiate.
 
-A chain of y = c x with a custom Function and with the built-in product; beside it, in the same run and in turn, PyTorch
-and HIPS autograd, where this interpreter or one given by --python has them.
+Chains of y = c x, applied with recording, then differentiated: in Python alone, with one kernel launch each way,
+watched, and across to PyTorch; besides, the memory of a recorded node, and what `pipe` and `compose` cost a call.
+PyTorch, HIPS autograd and the compilers' own tape take turns with ours where they are installed; PyTorch's and HIPS's
+own chains also run in an interpreter given by --python.
 """
 
 from __future__ import annotations
@@ -12,63 +14,105 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from . import bench_bridges, bench_calls, bench_kernel_nodes, bench_node_memory, bench_watched, machine
+from .chains import Runs
 from .compare import ROOT, add_interpreters, interpreter_with
+from .measuring import cells, joined, less, markdown, ratio
 
 LABELS = {"simphys": "simphys", "torch": "PyTorch", "autograd": "HIPS autograd"}
-LENGTH = 10_000
-REPETITIONS = 7
-
-Costs = dict[tuple[str, str], list[float]]
-"""[apply, backward, both], microseconds a node, by (package, chain)."""
+CUSTOM, PRODUCTS = "custom Function", "NumPy's two products alone"
+NODES = 10_000
+REPETITIONS = 5
 
 
-def measure(package: str, interpreter: str, length: int) -> dict[str, list[float]]:
-    """The costs of a package's chains, in a process of its own outside the checkout."""
+def measure(package: str, interpreter: str, nodes: int) -> Runs:
+    """A package's chains, in a process of its own outside the checkout."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONPATH": ""}
     if package == "simphys":
         environment["PYTHONPATH"] = str(ROOT)
     program = ROOT / "benchmarks" / "chains.py"
-    command = [interpreter, "-P", str(program), package, str(length), str(REPETITIONS)]
+    command = [interpreter, "-P", str(program), package, str(nodes), str(REPETITIONS)]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    costs: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
-    return costs
+    runs: Runs = json.loads(done.stdout.splitlines()[-1])
+    return runs
 
 
-def collect(interpreters: Sequence[str], *, rounds: int, length: int = LENGTH) -> Costs:
-    """Best of all rounds by (package, chain); the packages take turns."""
+def collect(interpreters: Sequence[str], *, nodes: int, rounds: int) -> dict[str, Runs]:
+    """By package; the packages take turns."""
     where = {name: sys.executable if name == "simphys" else interpreter_with(name, interpreters) for name in LABELS}
-    best: Costs = {}
-    for _ in range(rounds):
-        for package, interpreter in where.items():
-            if interpreter is None:
-                continue
-            for name, costs in measure(package, interpreter, length).items():
-                known = best.get((package, name), costs)
-                best[package, name] = [min(pair) for pair in zip(known, costs, strict=True)]
-    return best
+    there = {package: interpreter for package, interpreter in where.items() if interpreter is not None}
+    found = [[measure(package, interpreter, nodes) for package, interpreter in there.items()] for _ in range(rounds)]
+    return {package: joined(runs) for package, runs in zip(there, zip(*found, strict=True), strict=True)}
 
 
-def table(best: Costs) -> str:
-    """Markdown: microseconds a node, and ours as a part of the others' custom Function."""
-    ours = best["simphys", "custom Function"][2]
-    lines = [
-        "| package | node | apply us | backward us | both us | our custom Function / this |",
-        "|---|---|---|---|---|---|",
-    ]
-    for (package, name), (apply, backward, both) in best.items():
-        lines.append(f"| {LABELS[package]} | {name} | {apply:.2f} | {backward:.2f} | {both:.2f} | {ours / both:.2f} |")
-    return "\n".join(lines)
+def table(found: dict[str, Runs]) -> str:
+    """Markdown: microseconds a node, and our custom Function as a part of it."""
+    head = ["package", "node", "apply us", "backward us", "both us", "our custom Function / this"]
+    return markdown(head, _rows(found))
+
+
+def _rows(found: dict[str, Runs]) -> Iterator[list[str]]:
+    ours = found["simphys"]
+    for package, runs in found.items():
+        for name, nodes in runs.items():
+            yield [LABELS[package], name, *cells(nodes), ratio(ours[CUSTOM], nodes)]
+        if package == "simphys":
+            yield [LABELS[package], f"{CUSTOM} less {PRODUCTS}", *less(ours[CUSTOM], ours[PRODUCTS]), ""]
+
+
+def sections(interpreters: Sequence[str], *, rounds: int, nodes: int = NODES) -> Iterator[str]:
+    """Markdown, a question at a time."""
+    chain = f"A chain of {nodes:,} nodes"
+    yield from _section(
+        "Python alone",
+        f"{chain} on one number. Two measures of Python alone: our custom Function less what NumPy takes for the "
+        "arithmetic, and a custom Function that only copies.",
+        table(collect(interpreters, nodes=nodes, rounds=rounds)),
+    )
+    yield from _section(
+        "One kernel launch each way",
+        f"{chain}, f64, one thread; the tape's over one field.",
+        bench_kernel_nodes.table(bench_kernel_nodes.collect(nodes=nodes, rounds=rounds)),
+    )
+    yield from _section(
+        "Memory of a recorded node",
+        "On one number in f64, until backward. Traced: what was asked for; resident: what the process grew by.",
+        bench_node_memory.table(bench_node_memory.collect(nodes=nodes), nodes=nodes),
+    )
+    yield from _section(
+        "pipe and compose",
+        "A call of functions that return their argument; what is added to the hand-nested call.",
+        bench_calls.table(bench_calls.collect(loops=nodes)),
+    )
+    yield from _section(
+        "Watched",
+        f"{chain} on one number, custom Function.",
+        bench_watched.table(bench_watched.collect(nodes=nodes, rounds=rounds)),
+    )
+    if bench_bridges.TORCH:
+        across = nodes // 10
+        yield from _section(
+            "Across to PyTorch",
+            f"A chain of {across:,} nodes on one number.",
+            bench_bridges.table(bench_bridges.collect(nodes=across, rounds=rounds)),
+        )
+
+
+def _section(title: str, text: str, lines: str) -> Iterable[str]:
+    return f"### {title}\n", f"{text}\n", f"{lines}\n"
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_autograd", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     add_interpreters(parser)
     options = parser.parse_args(arguments)
-    print(table(collect([sys.executable, *options.python], rounds=options.rounds)))
+    print(f"{machine.describe()}, one in use; load {os.getloadavg()[0]:.1f} at the start.\n")
+    for part in sections([sys.executable, *options.python], rounds=options.rounds):
+        print(part, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python chains.py PACKAGE LENGTH REPETITIONS`: the cost of a node in one package, as JSON.
+"""`python chains.py PACKAGE NODES REPETITIONS`: the cost of a node on one number in one package, as JSON.
 
 Stands alone, so that any interpreter can run it outside this checkout, whose folder autograd/ hides HIPS's package.
 """
@@ -11,68 +11,110 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-FACTOR = 1.0 + 1e-6
+FACTOR = 1.0 + 2.0**-10  # exact in f32, too
 CLOCK = time.perf_counter
 
 Chain = Callable[[], tuple[float, float, float]]
 """Records and differentiates a chain: seconds of apply, seconds of backward, the gradient."""
 
+Runs = dict[str, list[list[float]]]
+"""[apply, backward, both], microseconds a node, one for each repetition, by the chain's name."""
 
-def simphys_chains(length: int) -> dict[str, Chain]:
-    """Ours."""
-    import numpy as np
 
-    from simphys.autograd import Context, Function, Tensor, tensor
+class Way(NamedTuple):
+    """A chain and the gradient that it must find."""
+
+    chain: Chain
+    gradient: float
+
+
+def our_product(factor: float = FACTOR) -> Any:
+    """`apply` of a custom Function y = factor x that computes in NumPy and saves nothing."""
+    from simphys.autograd import Context, Function, Tensor
 
     class Scale(Function):
         @staticmethod
         def forward(ctx: Context, x: Tensor) -> Any:
-            return x.data * FACTOR
+            return x.data * factor
 
         @staticmethod
         def backward(ctx: Context, adj: Tensor) -> Any:
-            return adj.data * FACTOR
+            return adj.data * factor
 
-    def chain(operation: Callable[[Any], Any]) -> Chain:
-        def timed() -> tuple[float, float, float]:
-            x = y = tensor(np.ones(1), requires_grad=True)
-            start = CLOCK()
-            for _ in range(length):
-                y = operation(y)
-            middle = CLOCK()
-            y.backward()
-            end = CLOCK()
-            assert x.grad is not None
-            return middle - start, end - middle, x.grad.item()
+    return Scale.apply
 
-        return timed
 
-    def products() -> tuple[float, float, float]:
-        """What NumPy alone takes for the two products of a node."""
-        y = np.ones(1)
+def our_identity() -> Any:
+    """`apply` of the least that a custom Function can do: forward copies, backward hands its adjoint on."""
+    from simphys.autograd import Context, Function, Tensor
+
+    class Identity(Function):
+        @staticmethod
+        def forward(ctx: Context, x: Tensor) -> Any:
+            return x.data.copy()
+
+        @staticmethod
+        def backward(ctx: Context, adj: Tensor) -> Any:
+            return adj.data
+
+    return Identity.apply
+
+
+def our_chain(operation: Callable[[Any], Any], nodes: int, elements: int = 1) -> Chain:
+    """Ours, on `elements` numbers."""
+    import numpy as np
+
+    from simphys.autograd import tensor
+
+    def timed() -> tuple[float, float, float]:
+        x = y = tensor(np.ones(elements), requires_grad=True)
+        seed = np.ones(elements)
         start = CLOCK()
-        for _ in range(length):
-            y = y * FACTOR
+        for _ in range(nodes):
+            y = operation(y)
         middle = CLOCK()
-        adj = np.ones(1)
-        for _ in range(length):
-            adj = adj * FACTOR
+        y.backward(seed)
+        end = CLOCK()
+        assert x.grad is not None
+        return middle - start, end - middle, x.grad.data[-1].item()
+
+    return timed
+
+
+def numpy_chain(operation: Callable[[Any], Any], adjoint: Callable[[Any], Any], nodes: int) -> Chain:
+    """The same arithmetic without nodes."""
+    import numpy as np
+
+    def timed() -> tuple[float, float, float]:
+        y, adj = np.ones(1), np.ones(1)
+        start = CLOCK()
+        for _ in range(nodes):
+            y = operation(y)
+        middle = CLOCK()
+        for _ in range(nodes):
+            adj = adjoint(adj)
         return middle - start, CLOCK() - middle, adj.item()
 
+    return timed
+
+
+def simphys_ways(nodes: int) -> dict[str, Way]:
+    """Ours, and what NumPy alone takes."""
+    grown = FACTOR**nodes
     return {
-        "custom Function": chain(Scale.apply),
-        "built-in product": chain(lambda y: y * FACTOR),
-        "NumPy's products alone": products,
+        "custom Function": Way(our_chain(our_product(), nodes), grown),
+        "custom Function, a copy and no arithmetic": Way(our_chain(our_identity(), nodes), 1.0),
+        "built-in product": Way(our_chain(lambda y: y * FACTOR, nodes), grown),
+        "NumPy's two products alone": Way(numpy_chain(lambda y: y * FACTOR, lambda adj: adj * FACTOR, nodes), grown),
+        "NumPy's copy alone": Way(numpy_chain(lambda y: y.copy(), lambda adj: adj, nodes), 1.0),
     }
 
 
-def torch_chains(length: int) -> dict[str, Chain]:
-    """PyTorch's."""
+def torch_product() -> Any:
+    """`apply` of PyTorch's custom Function y = c x."""
     torch: Any = importlib.import_module("torch")
-
-    torch.set_num_threads(1)
 
     class Scale(torch.autograd.Function):
         @staticmethod
@@ -83,24 +125,35 @@ def torch_chains(length: int) -> dict[str, Chain]:
         def backward(ctx: Any, adj: Any) -> Any:
             return adj * FACTOR
 
-    def chain(operation: Callable[[Any], Any]) -> Chain:
-        def timed() -> tuple[float, float, float]:
-            x = y = torch.ones((), requires_grad=True)
-            start = CLOCK()
-            for _ in range(length):
-                y = operation(y)
-            middle = CLOCK()
-            y.backward()
-            end = CLOCK()
-            return middle - start, end - middle, float(x.grad)
-
-        return timed
-
-    return {"custom Function": chain(Scale.apply), "built-in product": chain(lambda y: y * FACTOR)}
+    return Scale.apply
 
 
-def hips_chains(length: int) -> dict[str, Chain]:
-    """HIPS autograd's; its custom primitive works on a plain float, its product on an array."""
+def torch_chain(operation: Callable[[Any], Any], nodes: int) -> Chain:
+    """PyTorch's, on one thread."""
+    torch: Any = importlib.import_module("torch")
+    torch.set_num_threads(1)
+
+    def timed() -> tuple[float, float, float]:
+        x = y = torch.ones((), requires_grad=True)
+        start = CLOCK()
+        for _ in range(nodes):
+            y = operation(y)
+        middle = CLOCK()
+        y.backward()
+        end = CLOCK()
+        return middle - start, end - middle, float(x.grad)
+
+    return timed
+
+
+def torch_ways(nodes: int) -> dict[str, Way]:
+    """PyTorch's."""
+    operations = {"custom Function": torch_product(), "built-in product": lambda y: y * FACTOR}
+    return {name: Way(torch_chain(operation, nodes), FACTOR**nodes) for name, operation in operations.items()}
+
+
+def hips_ways(nodes: int) -> dict[str, Way]:
+    """HIPS autograd's; its custom primitive works on a plain float, too, its product on an array."""
     import numpy as np
 
     hips: Any = importlib.import_module("autograd")
@@ -110,9 +163,9 @@ def hips_chains(length: int) -> dict[str, Chain]:
     scale = extend.primitive(lambda x: x * FACTOR)
     extend.defvjp(scale, lambda ans, x: lambda adj: adj * FACTOR)
 
-    def chain(operation: Callable[[Any], Any], start_value: Any) -> Chain:
+    def way(operation: Callable[[Any], Any], start_value: Any) -> Way:
         def repeated(x: Any) -> Any:
-            for _ in range(length):
+            for _ in range(nodes):
                 x = operation(x)
             return x
 
@@ -123,32 +176,32 @@ def hips_chains(length: int) -> dict[str, Chain]:
             gradient = vjp(np.ones_like(y) if np.ndim(y) else 1.0)
             return middle - start, CLOCK() - middle, float(np.sum(gradient))
 
-        return timed
+        return Way(timed, FACTOR**nodes)
 
     return {
-        "custom Function": chain(scale, 1.0),
-        "custom Function, array": chain(scale, np.ones(1)),
-        "built-in product": chain(lambda x: anp.multiply(x, FACTOR), np.ones(1)),
+        "custom Function, float": way(scale, 1.0),
+        "custom Function": way(scale, np.ones(1)),
+        "built-in product": way(lambda x: anp.multiply(x, FACTOR), np.ones(1)),
     }
 
 
-PACKAGES = {"simphys": simphys_chains, "torch": torch_chains, "autograd": hips_chains}
+PACKAGES = {"simphys": simphys_ways, "torch": torch_ways, "autograd": hips_ways}
 
 
-def measure(chains: dict[str, Chain], length: int, repetitions: int) -> dict[str, list[float]]:
-    """The best [apply, backward, both], us a node, by chain. Raises ArithmeticError on a wrong gradient."""
-    best = {}
-    for name, timed in chains.items():
-        timed()
-        runs = [timed() for _ in range(repetitions)]
-        if abs(runs[0][2] / FACTOR**length - 1) > 2e-2:
-            raise ArithmeticError(f"{name}: the gradient is {runs[0][2]}")
-        per_node = [[apply, backward, apply + backward] for apply, backward, _ in runs]
-        best[name] = [min(column) / length * 1e6 for column in zip(*per_node, strict=True)]
-    return best
+def in_turn(ways: dict[str, Way], nodes: int, repetitions: int) -> Runs:
+    """All ways in each repetition, after one that warms up. Raises ArithmeticError on a wrong gradient."""
+    runs: Runs = {name: [] for name in ways}
+    for repetition in range(repetitions + 1):
+        for name, (chain, expected) in ways.items():
+            apply, backward, gradient = chain()
+            if abs(gradient / expected - 1) > 1.2e-7 * nodes:  # a rounding to f32 a node
+                raise ArithmeticError(f"{name}: the gradient is {gradient}, not {expected}")
+            if repetition:
+                runs[name].append([seconds / nodes * 1e6 for seconds in (apply, backward, apply + backward)])
+    return runs
 
 
 if __name__ == "__main__":
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    package, length, repetitions = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    print(json.dumps(measure(PACKAGES[package](length), length, repetitions)))
+    package, count, repeats = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    print(json.dumps(in_turn(PACKAGES[package](count), count, repeats)))

@@ -41,8 +41,9 @@ def main(arguments: list[str] | None = None) -> None:
     print("## The air track: 29,000 steps of 1 ms\n\n    python -m benchmarks.bench_air_track\n")
     found = bench_air_track.collect(rounds=options.rounds, repetitions=10 * options.reps)
     print(bench_air_track.table(found, min(bench_air_track.import_s() for _ in range(3))) + "\n", flush=True)
-    print("## A node of the graph, on one number\n\n    python -m benchmarks.bench_autograd\n")
-    print(bench_autograd.table(bench_autograd.collect([sys.executable, *options.python], rounds=options.rounds)) + "\n")
+    print("## A node of the graph\n\n    python -m benchmarks.bench_autograd\n")
+    for part in bench_autograd.sections([sys.executable, *options.python], rounds=options.rounds):
+        print(part, flush=True)
     print("## A product of Jacobians, in reverse and by a scan\n\n    python -m benchmarks.bench_chains\n")
     print(bench_chains.table(bench_chains.collect()))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import bench_air_track, bench_autograd, chains, compare, machine
+from benchmarks import bench_air_track, compare, machine
 from simphys.autograd import runtime
 
 
@@ -45,16 +45,6 @@ def test_a_program_that_prints_no_result_is_told_and_left_out(
 def test_an_interpreter_is_chosen_by_what_it_can_import() -> None:
     assert compare.interpreter_with("numpy", ["/bin/false", sys.executable]) == sys.executable
     assert compare.interpreter_with("no_such_package", [sys.executable]) is None
-
-
-def test_our_chains_have_the_right_gradient() -> None:
-    costs = chains.measure(chains.simphys_chains(50), 50, 1)
-    assert set(costs) == {"custom Function", "built-in product", "NumPy's products alone"}
-    assert all(cost > 0 for row in costs.values() for cost in row)
-
-
-def test_the_chains_run_outside_the_checkout() -> None:
-    assert bench_autograd.measure("simphys", sys.executable, 20)["custom Function"][2] > 0
 
 
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])

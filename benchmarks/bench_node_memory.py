@@ -1,0 +1,80 @@
+"""What memory a recorded node holds until backward: a chain on one number, whose last result alone is kept.
+
+Traced is what Python and NumPy asked for, resident what the process grew by, with what its allocators waste.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+from . import machine
+from .chains import our_product
+from .measuring import apart, markdown
+
+Operation = Callable[[Any], Any]
+MANY = 100
+"""How many times as many nodes are taken where the whole process is looked at."""
+
+
+def sin() -> Operation:
+    from simphys.autograd import ops
+
+    return ops.sin
+
+
+NODES: dict[str, Callable[[], Operation]] = {
+    "custom Function, saves nothing": lambda: our_product(-1.0),
+    "built-in product with a number": lambda: lambda y: y * -1.0,
+    "built-in sin, saves its input": sin,
+}
+
+
+def chain(operation: Operation, nodes: int) -> Any:
+    """The last result of a recorded chain, which holds all of it."""
+    from simphys.autograd import tensor
+
+    y = tensor([1.0], requires_grad=True)
+    for _ in range(nodes):
+        y = operation(y)
+    return y
+
+
+def traced(operation: Operation, nodes: int) -> float:
+    """Bytes a node."""
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    last = chain(operation, nodes)
+    held = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    del last
+    return held / nodes
+
+
+def resident(operation: Operation, nodes: int) -> float:
+    """Bytes a node."""
+    before = machine.resident_mb()
+    last = chain(operation, nodes)
+    held = machine.resident_mb() - before
+    del last
+    return held * 2**20 / nodes
+
+
+def measure(name: str, nodes: int) -> tuple[float, float]:
+    """Bytes a node: traced, and resident with `MANY` times as many nodes."""
+    operation = NODES[name]()
+    chain(operation, 10)
+    in_process = resident(operation, MANY * nodes)  # first: memory that is free again would not count
+    return traced(operation, nodes), in_process
+
+
+def collect(*, nodes: int) -> dict[str, tuple[float, float]]:
+    """By node, each in a process of its own."""
+    return {name: apart(f"bench_node_memory.measure({name!r}, {nodes})") for name in NODES}
+
+
+def table(found: dict[str, tuple[float, float]], *, nodes: int) -> str:
+    """Markdown: bytes a node."""
+    head = ["node", f"traced, {nodes:,} nodes, B a node", f"resident, {MANY * nodes:,} nodes, B a node"]
+    return markdown(head, [[name, *[f"{held:.0f}" for held in row]] for name, row in found.items()])

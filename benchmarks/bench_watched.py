@@ -1,0 +1,41 @@
+"""What it costs a node to be watched: the chain of `chains.py` under `profile` and in anomaly mode."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+from .chains import FACTOR, Chain, Runs, Way, in_turn, our_chain, our_product
+from .measuring import apart, cells, joined, less, markdown, ratio
+
+UNWATCHED = "unwatched"
+
+
+def measure(nodes: int, repetitions: int) -> Runs:
+    """All modes, in turn."""
+    from simphys.autograd import detect_anomaly, profile
+
+    chain = our_chain(our_product(), nodes)
+
+    def inside(mode: type[AbstractContextManager[object]]) -> Chain:
+        def timed() -> tuple[float, float, float]:
+            with mode():
+                return chain()
+
+        return timed
+
+    modes = {UNWATCHED: nullcontext, "profile": profile, "detect_anomaly": detect_anomaly}
+    return in_turn({name: Way(inside(mode), FACTOR**nodes) for name, mode in modes.items()}, nodes, repetitions)
+
+
+def collect(*, nodes: int, rounds: int, repetitions: int = 5) -> Runs:
+    """In processes of their own."""
+    return joined([apart(f"bench_watched.measure({nodes}, {repetitions})") for _ in range(rounds)])
+
+
+def table(runs: Runs) -> str:
+    """Markdown: microseconds a node, and what the mode adds."""
+    head = ["mode", "apply us", "backward us", "both us", "added us", "this / unwatched"]
+    plain = runs[UNWATCHED]
+    return markdown(
+        head, [[mode, *cells(found), less(found, plain)[2], ratio(found, plain)] for mode, found in runs.items()]
+    )

@@ -1,0 +1,73 @@
+"""What benchmarks of the graph share: processes of their own, medians with minima, Markdown."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .chains import Runs
+from .compare import ROOT
+
+Nodes = Sequence[Sequence[float]]
+"""[apply, backward, both], microseconds a node, one for each repetition."""
+
+
+def apart(call: str, **environment: str) -> Any:
+    """The value of `module.function(...)` of this package, through JSON, from a process that keeps to one core."""
+    program = (
+        "import json; from benchmarks import machine; machine.confine(1); "
+        f"from benchmarks import {call.partition('.')[0]}; print(json.dumps({call}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],  # quadrants warns on being imported
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def joined(rounds: Iterable[Runs]) -> Runs:
+    """The repetitions of all rounds."""
+    all_runs: Runs = {}
+    for runs in rounds:
+        for name, repetitions in runs.items():
+            all_runs.setdefault(name, []).extend(repetitions)
+    return all_runs
+
+
+def summary(values: Sequence[float], digits: int = 2) -> str:
+    """The median, in parentheses the minimum."""
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f})"
+
+
+def cells(nodes: Nodes) -> list[str]:
+    """Apply, backward and both."""
+    return [summary(column) for column in zip(*nodes, strict=True)]
+
+
+def less(nodes: Nodes, others: Nodes) -> list[str]:
+    """Apply, backward and both: the difference of the medians, in parentheses that of the minima."""
+    pairs = zip(zip(*nodes, strict=True), zip(*others, strict=True), strict=True)
+    return [f"{statistics.median(a) - statistics.median(b):.2f} ({min(a) - min(b):.2f})" for a, b in pairs]
+
+
+def ratio(nodes: Nodes, others: Nodes) -> str:
+    """Of the medians of apply and backward together."""
+    return f"{_both(nodes) / _both(others):.2f}"
+
+
+def _both(nodes: Nodes) -> float:
+    return statistics.median([node[2] for node in nodes])
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
+    return "\n".join(["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)])
