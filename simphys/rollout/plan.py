@@ -1,0 +1,134 @@
+"""The choice of what a rollout keeps for its reversal, made before it runs: what fits into memory at the least cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ..autograd.errors import InputError
+from . import budget, schedule
+
+Kind = Literal["all", "segments", "binomial"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Every state is stored ("all"), or those that start blocks of steps: of each block ("segments") or of some.
+
+    Its sweeps are actions of `schedule`, the same six for every kind.
+    """
+
+    steps: int
+    """Of the horizon."""
+    block: int
+    """Steps in a block; the last block may be shorter."""
+    snapshots: int
+    """States that are stored at once, the initial one included; none where every state is."""
+    predicted_bytes: int
+    """Peak memory [B] of forward and backward."""
+
+    @property
+    def kind(self) -> Kind:
+        """What is stored."""
+        if self.blocks == 1:
+            return "all"
+        return "segments" if self.snapshots == self.blocks - 1 else "binomial"
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks."""
+        return -(-self.steps // self.block)
+
+    @property
+    def recomputed_steps(self) -> int:
+        """Steps that the backward sweep computes again; exact, as only the last block, never among them, is shorter."""
+        return self.block * schedule.recomputed(self.blocks, self.snapshots)
+
+    def span(self, block: int) -> tuple[int, int]:
+        """(first step, number of steps) of a block."""
+        first = block * self.block
+        return first, min(self.block, self.steps - first)
+
+    def forward(self) -> Iterator[schedule.Action]:
+        """The forward sweep; at its end all snapshots are stored and the last block is recorded."""
+        return schedule.forward(self.blocks, self.snapshots)
+
+    def reverse(self) -> Iterator[schedule.Action]:
+        """The reverse sweep, which follows the forward one and frees what that stored."""
+        return schedule.reverse(self.blocks, self.snapshots)
+
+    def describe(self) -> str:
+        """One line for people."""
+        predicted = f"{budget.text(self.predicted_bytes)} predicted"
+        if self.kind == "all":
+            return f"all: {_count(self.steps, 'step')} stored, {predicted}, nothing recomputed"
+        stored = f"{_count(self.snapshots, 'snapshot')}, blocks of {_count(self.block, 'step')}"
+        return f"{self.kind}: {stored}, {predicted}, {_cost(self)}"
+
+    __str__ = describe
+
+
+def make_plan(
+    *, steps: int, memory: int | None, snapshot_bytes: int, segment_bytes: Callable[[int], int], fixed_bytes: int
+) -> Plan:
+    """The plan that recomputes the fewest steps within `memory` [B]; None is without limit, where all is stored.
+
+    `snapshot_bytes`: one stored state. `segment_bytes(k)`, which grows with k: the states of a block of k steps and
+    what its reversal needs besides. `fixed_bytes`: everything else. With N blocks of k steps and c snapshots the peak
+    is fixed_bytes + c snapshot_bytes + segment_bytes(k), and k t(N, c) steps are recomputed (see `schedule`).
+
+    Of all k that make N blocks the least is the best, k = ceil(steps / N); there are fewer than 2 sqrt(steps) of
+    these, and each is tried with as many snapshots as fit. Errors: InputError with the least memory that would do.
+    """
+
+    def plan(block: int, snapshots: int) -> Plan:
+        predicted = fixed_bytes + snapshots * snapshot_bytes + segment_bytes(block)
+        return Plan(steps=steps, block=block, snapshots=snapshots, predicted_bytes=predicted)
+
+    everything = plan(steps, 0)
+    if memory is None or everything.predicted_bytes <= memory:
+        return everything
+    best: tuple[int, int, int] | None = None  # recomputed steps, block, snapshots
+    for blocks, block in _divisions(steps):
+        room = memory - fixed_bytes - segment_bytes(block)
+        snapshots = min(room // snapshot_bytes, blocks - 1)
+        if snapshots < 1:
+            break  # longer blocks take more
+        recomputed = block * schedule.recomputed(blocks, snapshots)
+        if best is None or recomputed <= best[0]:  # of equals the one with longer blocks
+            best = recomputed, block, snapshots
+    if best is not None:
+        return plan(*best[1:])
+    least = min(everything, plan(1, 1), key=_peak)
+    quick = min([everything, *(plan(block, blocks - 1) for blocks, block in _divisions(steps))], key=_peak)
+    enough = " or ".join([f"memory={each.predicted_bytes} ({_cost(each)})" for each in dict.fromkeys([least, quick])])
+    raise InputError(
+        "rollout, memory",
+        f"the budget holds the fixed part ({budget.text(fixed_bytes)}), a snapshot and a block of one step",
+        f"{memory} bytes",
+        f"Give at least {enough}; a shorter horizon or fewer kept states take less.",
+    )
+
+
+def _divisions(steps: int) -> Iterator[tuple[int, int]]:
+    """(N, least k that makes N blocks) for all N > 1, in order of growing k."""
+    block = 1
+    while block < steps:
+        blocks = -(-steps // block)
+        yield blocks, block
+        block = -(-steps // (blocks - 1))  # one block fewer: the least k for it or, if there is none, for still fewer
+
+
+def _peak(plan: Plan) -> int:
+    return plan.predicted_bytes
+
+
+def _cost(plan: Plan) -> str:
+    each = plan.recomputed_steps / plan.steps
+    number = f"{each:.2g}" if each < 99.5 else f"{each:.0f}"
+    return f"{number} recomputation{'' if number == '1' else 's'} a step"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

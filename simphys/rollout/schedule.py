@@ -1,0 +1,169 @@
+"""Which blocks of steps a reverse pass recomputes, and from which stored states: the optimal binomial schedule.
+
+The horizon is cut into blocks 0 ... N-1. A snapshot is a stored state at the start of a block; **the initial state is
+one of the c snapshots**. Besides the snapshots there is room for the states of one block, from which it is reversed.
+The last block's are there after the forward sweep; every other one is computed again from a snapshot before it.
+
+With repetition number r, the smallest for which N <= β(c, r), where β(c, r) = (c+r)! / (c! r!), the fewest blocks that
+must be recomputed are
+
+    t(N, c) = r N - β(c+1, r-1)
+
+and a reversal that reaches it snapshots the first block, then block m, where
+
+    m = N - β(c-1, r-1) - β(c-2, r-1), but at least β(c, r-2) and at most β(c, r-1),
+
+reverses blocks m ... N-1 with the other c-1 snapshots, and then blocks 0 ... m-1 with all c. Among the optimal ones,
+this m stores the fewest states. No block is computed more than r + 1 times in all.
+
+Two schedules that are better known are cases of it: c = N-1 gives uniform segments (each block but the last recomputed
+once), and N = 1, c = 0 stores every state and recomputes nothing.
+
+Source: A. Griewank, A. Walther, Algorithm 799: revolve, ACM Transactions on Mathematical Software 26 (2000) 19-45. Its
+count of forward steps, without those that are reversed at once, is the t above: an executor that sweeps forward and
+then makes each block anew before its reversal computes N + t blocks.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..autograd.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Copy the present state, at the start of `block`, into a snapshot."""
+
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Make the snapshot at the start of `block` the present state."""
+
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Drop the snapshot at the start of `block`: it is not restored again."""
+
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """From the start of block `first`, the present state, to the start of block `last`; states between are not kept."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Advance through `block`, from the present state, keeping all its states until it is reversed."""
+
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reverse:
+    """Reverse the recorded `block`; its states are then not needed any more."""
+
+    block: int
+
+
+Action = Store | Restore | Free | Advance | Record | Reverse
+
+
+def forward(blocks: int, snapshots: int) -> Iterator[Action]:
+    """The forward sweep: it ends with the last block recorded and every snapshot in use.
+
+    InputError: less than one block; no snapshot for more than one block. More than blocks - 1 are never used.
+    """
+    snapshots = _usable(blocks, snapshots)
+    return _descend([], 0, blocks, snapshots)
+
+
+def reverse(blocks: int, snapshots: int) -> Iterator[Action]:
+    """The reverse sweep, from the state in which `forward` ends: all blocks from the last to the first."""
+    snapshots = _usable(blocks, snapshots)
+    stored: list[int] = []
+    for _ in _descend(stored, 0, blocks, snapshots):
+        pass  # only to know which blocks have snapshots
+    yield Reverse(blocks - 1)
+    for block in reversed(range(blocks - 1)):
+        nearest = stored[-1]
+        yield Restore(nearest)
+        if nearest == block:
+            yield Free(stored.pop())
+            yield Record(block)
+        else:
+            yield from _descend(stored, nearest, block + 1, snapshots)
+        yield Reverse(block)
+
+
+def recomputed(blocks: int, snapshots: int) -> int:
+    """t(N, c): how many blocks the reverse sweep computes again; the last block is never among them."""
+    snapshots = _usable(blocks, snapshots)
+    r = _repetitions(blocks, snapshots)
+    return r * blocks - _beta(snapshots + 1, r - 1)
+
+
+def _descend(stored: list[int], first: int, end: int, snapshots: int) -> Iterator[Action]:
+    """From the present state at `first` to the recorded block end - 1, taking the snapshots that its reversal wants.
+
+    `stored` has the blocks of all snapshots in use, the last of which may be `first` itself.
+    """
+    while end - first > 1:
+        if not (stored and stored[-1] == first):
+            stored.append(first)
+            yield Store(first)
+        middle = first + _split(end - first, snapshots - len(stored) + 1)
+        yield Advance(first, middle)
+        first = middle
+    yield Record(first)
+
+
+@functools.lru_cache(maxsize=1024)  # the same few parts come back all the time
+def _split(blocks: int, snapshots: int) -> int:
+    """The block m of the next snapshot, the first of `snapshots` being at the start of these `blocks` >= 2."""
+    r = _repetitions(blocks, snapshots)
+    m = blocks - _beta(snapshots - 1, r - 1) - _beta(snapshots - 2, r - 1)
+    return min(max(m, _beta(snapshots, r - 2), 1), _beta(snapshots, r - 1))
+
+
+def _repetitions(blocks: int, snapshots: int) -> int:
+    """The least r with β(snapshots, r) >= blocks, by bisection: r reaches blocks - 1 when there is one snapshot."""
+    high = 0
+    while _beta(snapshots, high) < blocks:
+        high = 2 * high + 1
+    low = high // 2
+    while low < high:
+        r = (low + high) // 2
+        if _beta(snapshots, r) < blocks:
+            low = r + 1
+        else:
+            high = r
+    return high
+
+
+def _beta(c: int, r: int) -> int:
+    """β(c, r) = (c+r)! / (c! r!), zero where c or r is negative: the most blocks that c snapshots and r repetitions
+    can reverse."""
+    return math.comb(c + r, r) if c >= 0 and r >= 0 else 0
+
+
+def _usable(blocks: int, snapshots: int) -> int:
+    """How many of the snapshots can be of use."""
+    if blocks < 1:
+        raise InputError("schedule", "there is at least one block", blocks, "Give blocks >= 1.")
+    if snapshots < min(1, blocks - 1):
+        raise InputError(
+            "schedule", "the initial state of more than one block is a snapshot", snapshots, "Give snapshots >= 1."
+        )
+    return min(snapshots, blocks - 1)
