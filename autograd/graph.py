@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .context import FREED, Context, Edge
 from .errors import GraphError, InputError
-from .function import FREED, Context, Edge
 from .mode import switch
 from .node import as_adjoint, call_backward
 from .tensor import Tensor

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from .context import Context, sequence
 from .errors import GraphError
-from .function import Context, Function, _link, _sequence
+from .function import Function, link
 from .mode import no_grad, switch
 from .tensor import Array, Tensor, wrap
 
@@ -34,9 +35,14 @@ def call_backward(node: Context, adjoints: Sequence[Any]) -> tuple[Any, ...]:
         results = function.backward(node, *adjoints)
     elif len(adjoints) == 1:
         adjoint = adjoints[0]
-        results = function.backward(node, wrap(adjoint if adjoint.flags.c_contiguous else adjoint.copy(order="C")))
+        argument = wrap(adjoint if adjoint.flags.c_contiguous else adjoint.copy(order="C"))
+        results = function.backward(node, argument)
+        if argument._version is not None:
+            _check_unwritten(node, (argument,))
     else:
-        results = function.backward(node, *_arguments(node, adjoints))
+        arguments = _arguments(node, adjoints)
+        results = function.backward(node, *arguments)
+        _check_unwritten(node, arguments)
     if type(results) is not tuple:
         results = (results,)
     if len(results) != len(node.edges):
@@ -91,6 +97,7 @@ def _run_hooked(node: Context, adjoints: Sequence[Any]) -> Any:
         results = function.backward(node, *[a.data for a in arguments])
     else:
         results = function.backward(node, *arguments)
+    _check_unwritten(node, arguments)
     if hooks is not None and hooks.post:
         results = results if type(results) is tuple else (results,)
         results = hooks.run_post(node, tuple([None if r is None else _as_tensor(r) for r in results]), arguments)
@@ -105,6 +112,16 @@ def _arguments(node: Context, adjoints: Sequence[Any]) -> tuple[Any, ...]:
             for adjoint, spec in zip(adjoints, node.outputs, strict=True)
         ]
     )
+
+
+def _check_unwritten(node: Context, adjoints: Sequence[Any]) -> None:
+    """Raise where backward wrote to an adjoint, which may flow elsewhere, too."""
+    for position, adjoint in enumerate(adjoints):
+        if adjoint is not None and adjoint.version and not adjoint.requires_grad:
+            raise GraphError(
+                f"{node.name()}: backward wrote to the adjoint of output {position} that it was given, which other "
+                "nodes may need. Write to a new array, or to a copy of it."
+            )
 
 
 def _count(node: Context, results: tuple[Any, ...]) -> GraphError:
@@ -188,7 +205,7 @@ def _run_once(node: Context, adjoints: Sequence[Any]) -> Any:
     results = results if type(results) is tuple else (results,)
     end = OnceDifferentiable._node()
     end.differentiated = node.name()
-    end.sequence = next(_sequence)
+    end.sequence = next(sequence)
     end.edges = (*[None if a is None else a._edge for a in adjoints], *node.edges)
     outputs: list[Any] = []
     linked = []
@@ -199,5 +216,5 @@ def _run_once(node: Context, adjoints: Sequence[Any]) -> Any:
         outputs.append(result)
     end.outputs = tuple([(result.shape, result.dtype) for result in linked])
     for index, result in enumerate(linked):
-        _link(end, result, index)
+        link(end, result, index)
     return tuple(outputs)

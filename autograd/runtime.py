@@ -78,6 +78,10 @@ def init(*, arch: str = "cpu", precision: str = "f64", threads: int = 1) -> Sett
             )
         return _settings
     _check(wanted)
+    if _started_elsewhere():
+        found = f"a call of {compiler}.init"
+        remedy = "Call simphys.autograd.runtime.init(arch=..., precision=..., threads=...) in its place."
+        raise InputError("runtime.init", "the compiler is started here, once a process", found, remedy)
     with contextlib.redirect_stdout(io.StringIO()):  # init prints the arch, whatever the logging level
         ti.init(
             arch=getattr(ti, arch),
@@ -97,6 +101,13 @@ def init(*, arch: str = "cpu", precision: str = "f64", threads: int = 1) -> Sett
         )
     _settings = wanted
     return wanted
+
+
+def _started_elsewhere() -> bool:
+    try:
+        return ti.lang.impl.get_runtime().prog is not None
+    except Exception:  # quadrants raises an error of its own where there is none
+        return False
 
 
 def _check(wanted: Settings) -> None:

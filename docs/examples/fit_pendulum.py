@@ -11,7 +11,7 @@ Run it:  python docs/examples/fit_pendulum.py
 import numpy as np
 from scipy.optimize import minimize
 
-from simphys.autograd import Function, Tensor, kernel, ops, runtime, tensor
+from simphys.autograd import Function, kernel, ops, runtime, tensor
 from simphys.autograd.runtime import ti
 
 runtime.init(precision="f64")
@@ -49,7 +49,7 @@ class Swing(Function):
 
     @staticmethod
     def forward(ctx, p):
-        q, w = Tensor(np.empty(STEPS + 1)), Tensor(np.empty(STEPS + 1))
+        q, w = np.empty(STEPS + 1), np.empty(STEPS + 1)
         swing(p, q, w)
         ctx.save_for_backward(p, q, w)
         return q

@@ -276,3 +276,53 @@ def test_a_field_that_no_argument_names() -> None:
 
     with pytest.raises(InputError, match="kernel double_and_sum: it writes to its arguments only; found total"):
         kernel(double_and_sum)
+
+
+# --- arrays, which have no version of their own
+
+
+class ExpOfArray(Exp):
+    """Keeps its output, an array."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor) -> np.ndarray:
+        y = np.empty(x.shape, x.dtype)
+        exponential(x, y)
+        ctx.save_for_backward(y)
+        return y
+
+
+def test_a_saved_array_is_guarded_as_the_result_that_it_becomes() -> None:
+    x = leaf()
+    y = ExpOfArray.apply(x)
+    with no_grad():
+        exponential(tensor([0.0, 0.0]), y)
+    with pytest.raises(GraphError, match=r"ExpOfArrayBackward: saved tensor 0 .* version 1, saved at version 0"):
+        y.sum().backward()
+
+
+def test_scratch_memory_that_was_saved_cannot_be_written_to_again() -> None:
+    scratch = np.empty(2, dtype)
+
+    class Scratch(Exp):
+        @staticmethod
+        def forward(ctx: Context, x: Tensor) -> np.ndarray:
+            exponential(x, scratch)
+            ctx.save_for_backward(scratch)
+            return scratch * 1.0
+
+    Scratch.apply(leaf())
+    with pytest.raises(InputError, match="a read-only array"):
+        Scratch.apply(leaf())
+
+
+def test_a_backward_that_writes_to_the_adjoint_it_is_given_raises() -> None:
+    class InPlace(Double):
+        @staticmethod
+        def backward(ctx: Context, adj: Tensor) -> Tensor:
+            double(adj, adj)
+            return adj
+
+    x = leaf()
+    with pytest.raises(GraphError, match="InPlaceBackward: backward wrote to the adjoint of output 0"):
+        (InPlace.apply(x) + x * 3.0).sum().backward()
