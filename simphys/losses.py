@@ -37,7 +37,7 @@ def mean_square(states: Tensor, target: Tensor | npt.ArrayLike, weight: float) -
     return (states - (target if isinstance(target, Tensor) else np.asarray(target, states.dtype))) * scale
 
 
-def running_sum(states: Tensor, target: npt.ArrayLike, weight: float, dt: float) -> Tensor:
+def running_sum(states: Tensor, target: Tensor | npt.ArrayLike, weight: float, dt: float) -> Tensor:
     """Residuals of weight * sum over steps of dt * mean over nodes of |state - target|^2, states [steps, n, dim]."""
     return mean_square(states, target, weight * dt)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -11,6 +11,8 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.columns import Table, open_table
+
+AXIS_NAMES = "xyz"
 
 
 class ChannelSection(Protocol):
@@ -21,7 +23,7 @@ class ChannelSection(Protocol):
     @property
     def field(self) -> str: ...
     @property
-    def node(self) -> int: ...
+    def node(self) -> int | list[int]: ...
     @property
     def axis(self) -> int: ...
     @property
@@ -34,12 +36,11 @@ class ChannelSection(Protocol):
 
 @dataclass(frozen=True)
 class Channel:
-    """What one column of measured values sees: component `axis` of `field` at `node`, in `unit`."""
+    """What one column of measured values sees: a component of `field`, by its index, in `unit`."""
 
     label: str
     field: str
-    node: int
-    axis: int
+    component: tuple[int, ...]
     unit: str
 
 
@@ -63,10 +64,12 @@ def read(
     *,
     time: int | str,
     channels: Sequence[ChannelSection],
+    shapes: Mapping[str, tuple[int, ...]],
     missing: Literal["error", "skip"] = "error",
 ) -> Observations:
     """Read a measurement, or raise an InputError that says file, line, column, what is wrong there and the remedy.
 
+    `shapes` are those of the state's fields.
     Columns go by number from 0 in text (by commas or by spaces; lines that start with % or # are comments), by name
     where the first line of text holds no number, and by path for the datasets of an HDF5 file. An empty cell, NaN
     or NA is a missing sample: an error, or with missing="skip" one of weight 0. Stamps need not be uniform.
@@ -79,13 +82,29 @@ def read(
         times=times,
         values=np.stack([values for values, _ in columns], axis=1),
         weights=np.stack([weights for _, weights in columns], axis=1),
-        channels=tuple(Channel(_label(table, c), c.field, c.node, c.axis, c.unit) for c in channels),
+        channels=tuple(_channel(table, channel, shapes[channel.field]) for channel in channels),
         file=path,
     )
 
 
-def _label(table: Table, channel: ChannelSection) -> str:
-    return table.label(channel.column) or f"{channel.field} {'xyz'[channel.axis]} of node {channel.node}"
+def _channel(table: Table, channel: ChannelSection, shape: tuple[int, ...]) -> Channel:
+    index = component(channel.node, channel.axis, shape)
+    label = table.label(channel.column) or component_name(channel.field, index)
+    return Channel(label, channel.field, index, channel.unit)
+
+
+def component(node: int | list[int], axis: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The index of a component of a field: its node's index or indices, and the axis where the field has one more."""
+    at = (node,) if isinstance(node, int) else tuple(node)
+    return (*at, axis) if len(at) < len(shape) else at
+
+
+def component_name(field: str, index: tuple[int, ...]) -> str:
+    """What a component is called where a measurement gives it no name."""
+    if len(index) == 2 and index[1] < len(AXIS_NAMES):
+        return f"{field} {AXIS_NAMES[index[1]]} of node {index[0]}"
+    at = ", ".join(map(str, index))
+    return f"{field} of node {at}" if len(index) == 1 else f"{field} at {at}" if index else field
 
 
 def _read_times(table: Table, column: int | str) -> np.ndarray:

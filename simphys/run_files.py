@@ -136,25 +136,36 @@ def write_unknowns(recorder: Recorder, table: Sequence[Unknown], result: optimiz
     )
 
 
-def _length_unit(scene: Scene) -> str:
-    """Scenes are written in SI units unless their measurement sees positions in another one."""
+def unit_of(scene: Scene, field: str) -> str:
+    """The unit of a state's field: that in which the measurement sees it, else the one that its simulator counts in.
+
+    Velocities of bodies go with their positions.
+    """
     seen = scene.observations.channels if scene.observations else ()
-    return next((c.unit for c in seen if c.field == "position" and c.unit), "m")
+    found = next((c.unit for c in seen if c.field == field and c.unit), None)
+    if found is None and scene.bodies is not None and field in ("position", "velocity"):
+        return "m" if field == "position" else f"{unit_of(scene, 'position')}/s"
+    return found or ""
+
+
+def group_of(scene: Scene, field: str) -> str:
+    """Where a state's field is recorded: bodies as the particles of H5MD, anything else among the fields."""
+    is_of_bodies = scene.bodies is not None and field in ("position", "velocity")
+    return f"particles/nodes/{field}" if is_of_bodies else f"fields/{field}"
 
 
 def write_motion(recorder: Recorder, scene: Scene, trajectory: Any) -> None:
-    """Record every `output.every`-th state, in H5MD's layout."""
+    """Record every `output.every`-th state."""
     every = scene.config.output.every
     steps = np.arange(0, scene.steps + 1, every)
-    unit = _length_unit(scene)
-    dim = scene.topology.dim
-    recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})
-    recorder.write("particles/nodes", springs=scene.topology.ends, pinned=scene.topology.pinned)
-    for name, of in (("position", unit), ("velocity", f"{unit}/s")):
+    if (bodies := scene.bodies) is not None:
+        dim = scene.state.position.shape[1]
+        recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})
+        recorder.write("particles/nodes", springs=bodies.links, pinned=bodies.pinned)
+    for name in vars(scene.state):
         value = getattr(trajectory, name).data[::every]
-        recorder.write(
-            f"particles/nodes/{name}", step=steps, time=steps * scene.dt, value=value, units={"value": of, "time": "s"}
-        )
+        units = {"value": unit_of(scene, name), "time": "s"}
+        recorder.write(group_of(scene, name), step=steps, time=steps * scene.dt, value=value, units=units)
 
 
 def write_observations(recorder: Recorder, seen: Observations) -> None:
@@ -163,8 +174,7 @@ def write_observations(recorder: Recorder, seen: Observations) -> None:
         "labels": [c.label for c in seen.channels],
         "units": [c.unit for c in seen.channels],
         "fields": [c.field for c in seen.channels],
-        "nodes": [c.node for c in seen.channels],
-        "axes": [c.axis for c in seen.channels],
+        "components": [",".join(map(str, c.component)) for c in seen.channels],
     }
     recorder.write("observations", attrs=attrs, time=seen.times, value=seen.values, weight=seen.weights)
 

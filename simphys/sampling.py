@@ -19,6 +19,8 @@ from .autograd import Context, Function, Tensor
 from .autograd.errors import InputError
 
 Array = np.ndarray[Any, Any]
+Component = tuple[int, tuple[int, ...]]
+"""What a channel sees: the number of a field, and an index in it."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,10 @@ class SamplePlan:
     """Step before each time, [N]."""
     weight: Array
     """Position of each time in its interval, 0..1, [N]."""
-    components: tuple[tuple[int, int, int], ...]
-    """(field, node, axis) of each channel."""
+    components: tuple[Component, ...]
 
 
-def plan(times: Array, components: Sequence[tuple[int, int, int]], *, dt: float, steps: int) -> SamplePlan:
+def plan(times: Array, components: Sequence[Component], *, dt: float, steps: int) -> SamplePlan:
     """How to sample a rollout of `steps` steps of `dt` [s] at `times` [s].
 
     Errors: InputError for a time beyond the last step.
@@ -50,8 +51,14 @@ def plan(times: Array, components: Sequence[tuple[int, int, int]], *, dt: float,
     return SamplePlan(index, position - index, tuple(components))
 
 
+def along(states: Array, index: tuple[int, ...]) -> Array:
+    """The view of one component of a field along time [T, ...], [T]."""
+    place: Any = (slice(None), *index)
+    return states[place]
+
+
 class Sample(Function):
-    """Values [N, C] of the planned components at the planned times, from fields [steps + 1, n, dim]."""
+    """Values [N, C] of the planned components at the planned times, from fields [steps + 1, ...]."""
 
     @staticmethod
     def forward(ctx: Context, plan: SamplePlan, *fields: Tensor) -> Array:
@@ -62,13 +69,14 @@ class Sample(Function):
     def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
         plan: SamplePlan = ctx.plan
         adj_fields: list[Array | None] = [None] * len(ctx.like)
-        for column, (which, node, axis) in enumerate(plan.components):
+        for column, (which, index) in enumerate(plan.components):
             target = adj_fields[which]
             if target is None:
                 target = adj_fields[which] = np.zeros(*ctx.like[which])
             # Several samples may lie in one interval.
-            np.add.at(target[:, node, axis], plan.index, (1 - plan.weight) * adj.data[:, column])
-            np.add.at(target[:, node, axis], plan.index + 1, plan.weight * adj.data[:, column])
+            series = along(target, index)
+            np.add.at(series, plan.index, (1 - plan.weight) * adj.data[:, column])
+            np.add.at(series, plan.index + 1, plan.weight * adj.data[:, column])
         return None, *adj_fields
 
     @staticmethod
@@ -80,7 +88,7 @@ class Sample(Function):
 
 def _interpolate(plan: SamplePlan, fields: Sequence[Array]) -> Array:
     values = np.empty((len(plan.index), len(plan.components)), fields[0].dtype)
-    for column, (which, node, axis) in enumerate(plan.components):
-        series = fields[which][:, node, axis]
+    for column, (which, index) in enumerate(plan.components):
+        series = along(fields[which], index)
         values[:, column] = (1 - plan.weight) * series[plan.index] + plan.weight * series[plan.index + 1]
     return values

@@ -1,4 +1,4 @@
-"""A scene ready to run: topology, Tensors and observations from its file, and the chain from these to a loss."""
+"""A scene ready to run: model, Tensors and observations from its file, and the chain from these to a loss."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import config as scene_files
-from . import losses, mass_spring, observe, rollout, sampling
+from . import losses, observe, rollout, sampling, terms
 from .autograd import Tensor, runtime
 from .autograd.errors import InputError
-from .mass_spring import Params, State, Topology, Trajectory
+from .bodies import Bodies
 
 if TYPE_CHECKING:
     from .objective import SceneObjective
-
-STATE_FIELDS = ("position", "velocity")
 
 
 @dataclass(frozen=True)
@@ -27,9 +25,12 @@ class Scene:
 
     config: Any
     """The validated scene file."""
-    topology: Topology
-    params: Params
-    state: State
+    model: Any
+    """The simulator with all that no gradient flows to, a `simulator.Model`."""
+    params: Any
+    """Its Params."""
+    state: Any
+    """Its State at the start."""
     observations: observe.Observations | None
     steps: int
     """Length of the horizon in time steps."""
@@ -39,19 +40,25 @@ class Scene:
     @property
     def dt(self) -> float:
         """Time step [s]."""
-        return self.topology.dt
+        return float(self.model.dt)
+
+    @property
+    def bodies(self) -> Bodies | None:
+        """The bodies of a simulator whose state has some."""
+        bodies: Bodies | None = self.config.bodies(self.model)
+        return bodies
 
     def rollout(
         self,
-        params: Params | None = None,
-        state: State | None = None,
+        params: Any = None,
+        state: Any = None,
         *,
         mode: rollout.Mode = "fused",
         keep_adjoint: bool = False,
-    ) -> Trajectory:
+    ) -> Any:
         """Simulate the horizon, from the scene's own parameters and state or from others."""
         return rollout.rollout(
-            self.topology,
+            self.model,
             params or self.params,
             state or self.state,
             steps=self.steps,
@@ -59,16 +66,21 @@ class Scene:
             keep_adjoint=keep_adjoint,
         )
 
-    def predict(self, trajectory: Trajectory) -> Tensor:
+    def require_stable(self) -> None:
+        """Raise InputError where the time step is beyond the stability limit with the scene's present values."""
+        self.config.require_stable(self.model, self.params, self.state)
+
+    def predict(self, trajectory: Any) -> Tensor:
         """What the measurement's channels would have seen at its times, [N, C]."""
         seen = self.observations
         if seen is None:
             raise InputError("Scene.predict", "the scene needs observations", "none", "Add the section [observations].")
-        components = [(STATE_FIELDS.index(c.field), c.node, c.axis) for c in seen.channels]
+        names = list(dict.fromkeys(channel.field for channel in seen.channels))
+        components = [(names.index(channel.field), channel.component) for channel in seen.channels]
         plan = sampling.plan(seen.times, components, dt=self.dt, steps=self.steps)
-        return sampling.Sample.apply(plan, trajectory.position, trajectory.velocity)
+        return sampling.Sample.apply(plan, *[getattr(trajectory, name) for name in names])
 
-    def residuals(self, trajectory: Trajectory) -> list[Tensor]:
+    def residuals(self, trajectory: Any) -> list[Tensor]:
         """The whitened residuals of observations and loss terms; the loss is half the sum of all their squares."""
         made = []
         chosen = self.config.loss
@@ -77,17 +89,13 @@ class Scene:
             made.append(losses.huber(misfit, chosen.delta) if chosen.kind == "huber" else misfit)
         for term in chosen.terms:
             if term.kind == "final_state" and not self.partial:
-                made.append(
-                    losses.mean_square(
-                        self._nodes(getattr(trajectory.final, term.field), term), self._target(term), term.weight
-                    )
-                )
+                made.append(losses.mean_square(*self._seen(trajectory.final, term), term.weight))
             elif term.kind == "running_sum":
-                states = self._nodes(getattr(trajectory, term.field), term)
-                made.append(losses.running_sum(states[1:], np.asarray(term.target), term.weight, self.dt))
+                states, target = self._seen(trajectory, term)
+                made.append(losses.running_sum(states[1:], target, term.weight, self.dt))
         return made
 
-    def loss(self, trajectory: Trajectory) -> Tensor:
+    def loss(self, trajectory: Any) -> Tensor:
         """The scalar that is minimized, without the terms about the unknowns themselves."""
         residuals = self.residuals(trajectory)
         if not residuals:
@@ -112,18 +120,15 @@ class Scene:
         """Every parameter field and state component by name."""
         return {name: value.data for part in (self.params, self.state) for name, value in vars(part).items()}
 
-    def _nodes(self, states: Tensor, term: Any) -> Tensor:
-        return states[..., self._rows(term), :]
-
-    def _target(self, term: Any) -> Tensor | np.ndarray[Any, Any]:
-        if term.target is not None:
-            return np.asarray(term.target, float)
-        # The start may be unknown itself: the gradient flows through it on this way, too.
-        return self._nodes(self.state.position, term) + np.asarray(term.target_offset, float)
-
-    def _rows(self, term: Any) -> Any:
-        """The nodes of a loss term; by default all but the fixed points of anchors."""
-        return slice(0, self.topology.nodes - self.topology.anchors) if term.nodes is None else np.asarray(term.nodes)
+    def _seen(self, states: Any, term: Any) -> tuple[Tensor, Tensor | np.ndarray[Any, Any]]:
+        """The part of a state, or of states along time, that a loss term looks at, and its target."""
+        start = getattr(self.state, term.field)
+        part = terms.part(term, start.shape, self.bodies)
+        seen = part.of(getattr(states, term.field))
+        if term.kind == "final_state" and term.target is None:
+            # The start may be unknown itself: the gradient flows through it on this way, too.
+            return seen, part.of(start) + part.target(term.target_offset)
+        return seen, part.target(term.target)
 
 
 def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> Scene:
@@ -139,34 +144,18 @@ def build_scene(config: Any) -> Scene:
     """A Scene from a validated config, see `load_scene`."""
     chosen = config.runtime
     runtime.init(arch=chosen.arch, precision=chosen.precision, threads=chosen.threads)
+    model, params, state = config.build()
     observations = None
     if (given := config.observations) is not None:
-        observations = observe.read(given.file, time=given.time, channels=given.channels, missing=given.missing)
-    topology, params, state = mass_spring.build(config)
+        shapes = {name: value.shape for name, value in vars(state).items()}
+        observations = observe.read(
+            given.file, time=given.time, channels=given.channels, missing=given.missing, shapes=shapes
+        )
     last = None if observations is None else float(observations.times[-1])
     steps = config.time.step_count(last_observation=last)
-    scene = Scene(config, topology, params, state, observations, steps)
-    _check_channels(scene)
-    return scene
+    return Scene(config, model, params, state, observations, steps)
 
 
 def _nothing_to_minimize() -> InputError:
     remedy = "Add [observations], or [[loss.terms]] about the motion."
     return InputError("loss", "a loss needs observations or terms", "neither", remedy)
-
-
-def _check_channels(scene: Scene) -> None:
-    for position, channel in enumerate(scene.observations.channels if scene.observations else ()):
-        who = f"observations.channels.{position}"
-        if channel.field not in STATE_FIELDS:
-            raise InputError(
-                f"{who}.field", f"a channel sees one of {STATE_FIELDS}", channel.field, "Choose one of these."
-            )
-        shape = scene.state.position.shape
-        if channel.node >= shape[0] or channel.axis >= shape[1]:
-            raise InputError(
-                who,
-                f"node is below {shape[0]} and axis below {shape[1]}",
-                f"node {channel.node}, axis {channel.axis}",
-                "Correct the channel.",
-            )

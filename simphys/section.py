@@ -52,8 +52,9 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class Fields:
-    """A simulator's arrays by name, in full length; `nodes` of them are the scene's own, any others follow them."""
+    """A simulator's arrays by name, in full length."""
 
     params: dict[str, np.ndarray]
     state: dict[str, np.ndarray]
-    nodes: int
+    nodes: int | None = None
+    """Where the state is that of bodies, [n, dim]: how many are the scene's own; any others follow them."""

@@ -25,7 +25,7 @@ from .run_files import (
     write_unknowns,
 )
 from .scene import Scene
-from .soundness import require_sound, require_stable
+from .soundness import require_sound
 
 RANK_CHECK_UNKNOWNS = 200
 """Up to so many unknowns their Jacobian is made before the start, to see whether the data tell them apart."""
@@ -133,7 +133,7 @@ def identify(
 def _check_start(objective: SceneObjective) -> None:
     """Raise InputError where the motion with the unknowns' start values is beyond the stability limit or blows up."""
     begin = objective.scene_at(objective.start)
-    require_stable(begin)
+    begin.require_stable()
     with no_grad():
         require_sound(begin, begin.rollout(), who="start of the unknowns", remedy="Other start values may do, too.")
 
@@ -142,14 +142,14 @@ def _conclude(recorder: Recorder, objective: SceneObjective, result: optimize.Re
     """Record what was found: values with standard errors, the fitted motion, and the gradient along time."""
     fitted = objective.scene_at(result.theta)
     try:
-        require_stable(fitted)
+        fitted.require_stable()
     except InputError as error:
         message = f"the fit leads to values with which the simulation is unstable. {error}"
         result = replace(result, status="failed", message=message)
     table = _table(objective, result)
     write_unknowns(recorder, table, result)
     # The state's gradient needs a recorded graph, so something must require one.
-    start = fitted.state.replace(position=fitted.state.position.detach().requires_grad_())
+    start = fitted.state.replace(**{name: v.detach().requires_grad_() for name, v in vars(fitted.state).items()})
     with np.errstate(all="ignore"):  # a fit that failed may blow up
         trajectory = fitted.rollout(state=start, keep_adjoint=True)
         fitted.loss(trajectory).backward()
@@ -158,7 +158,7 @@ def _conclude(recorder: Recorder, objective: SceneObjective, result: optimize.Re
         assert adjoint is not None
         steps = np.arange(fitted.steps + 1)
         times = steps * fitted.dt
-        recorder.write("adjoint", step=steps, time=times, position=adjoint.position, velocity=adjoint.velocity)
+        recorder.write("adjoint", step=steps, time=times, **{name: getattr(adjoint, name) for name in vars(start)})
         rmse = write_fit(recorder, fitted, trajectory) if fitted.observations is not None else {}
     return Identification(recorder.folder, fitted, table, result, rmse)
 
@@ -196,7 +196,7 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
     Its leaves are the state and the unknown parameters, or all parameters where nothing is unknown.
     """
     from .autograd.draw import draw, to_text
-    from .mass_spring import step
+    from .autograd.graph import ancestors
     from .plot import style
 
     wanted = {unknown.parameter for unknown in scene.config.unknowns.values()} or set(vars(scene.params))
@@ -204,12 +204,13 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
     state = {name: value.detach() for name, value in vars(scene.state).items()}
     leaves = {**{name: params[name] for name in params if name in wanted and params[name].size}, **state}
     names = {leaf.requires_grad_(): name for name, leaf in leaves.items()}
-    position = step(scene.topology, scene.params.replace(**params), scene.state.replace(**state)).position
+    after = scene.model.step(scene.params.replace(**params), scene.state.replace(**state))
+    last = max(vars(after).values(), key=lambda field: len(ancestors([field])))  # the field that shows most of the step
     folder = Path(scene.config.output.folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         remedy = "Name another one (output.folder=PATH)."
         raise InputError(f"output folder {folder}", "must be one that can be made", str(error), remedy) from error
-    style.save(draw(position, names=names), folder / "graph.png")
-    return to_text(position, names=names), folder / "graph.png"
+    style.save(draw(last, names=names), folder / "graph.png")
+    return to_text(last, names=names), folder / "graph.png"

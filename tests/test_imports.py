@@ -87,6 +87,18 @@ def test_simulators_never_import_each_other() -> None:
     assert not strays
 
 
+def test_only_the_list_of_simulators_imports_any() -> None:
+    strays = [
+        f"{module} imports {name}"
+        for simulator in simulators()
+        for module, names in IMPORTS.items()
+        if not within(module, simulator) and module != "simphys.config.simulators"
+        for name in names
+        if within(name, simulator)
+    ]
+    assert not strays
+
+
 def test_only_the_runtime_imports_the_kernel_compiler() -> None:
     strays = [
         f"{module} imports {name}"

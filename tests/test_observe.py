@@ -22,7 +22,7 @@ class Section:
 
     column: int | str
     field: str = "position"
-    node: int = 0
+    node: int | list[int] = 0
     axis: int = 0
     unit: str = "px"
     sigma: float = 0.5
@@ -30,6 +30,7 @@ class Section:
 
 
 X = Section(1)
+SHAPES = {"position": (9, 3), "velocity": (9, 3)}
 
 
 @pytest.fixture
@@ -46,27 +47,45 @@ def error(
 ) -> str:
     file.write_text(text)
     with pytest.raises(InputError) as caught:
-        read(file, time=time, channels=channels or (X,), missing=missing)
+        read(file, time=time, channels=channels or (X,), missing=missing, shapes=SHAPES)
     assert str(file) in str(caught.value)
     return str(caught.value).replace(str(file), "FILE")
 
 
 def test_times_values_weights_and_channels_are_read(file: Path) -> None:
     file.write_text("% t x y\n0 1 4\n0.1 2 5\n0.35 3 6\n")
-    seen = read(file, time=0, channels=[Section(2, "velocity", 1, 2, "m/s"), Section(1, sigma=2.0)])
+    seen = read(file, time=0, channels=[Section(2, "velocity", 1, 2, "m/s"), Section(1, sigma=2.0)], shapes=SHAPES)
     assert seen.times.tolist() == [0.0, 0.1, 0.35]
     assert seen.values.tolist() == [[4.0, 1.0], [5.0, 2.0], [6.0, 3.0]]
     assert seen.weights.tolist() == [[4.0, 0.25]] * 3
     assert seen.channels == (
-        Channel("velocity z of node 1", "velocity", 1, 2, "m/s"),
-        Channel("position x of node 0", "position", 0, 0, "px"),
+        Channel("velocity z of node 1", "velocity", (1, 2), "m/s"),
+        Channel("position x of node 0", "position", (0, 0), "px"),
     )
     assert seen.file == file
 
 
+@pytest.mark.parametrize(
+    ("shape", "node", "label", "component"),
+    [
+        ((), [], "angle", ()),
+        ((4,), 3, "angle of node 3", (3,)),
+        ((4, 2), 3, "angle y of node 3", (3, 1)),
+        ((8, 9), [4, 7], "angle at 4, 7", (4, 7)),
+        ((8, 9, 2), [4, 7], "angle at 4, 7, 1", (4, 7, 1)),
+    ],
+)
+def test_a_channel_sees_a_component_of_a_field_of_any_shape(
+    file: Path, shape: tuple[int, ...], node: int | list[int], label: str, component: tuple[int, ...]
+) -> None:
+    file.write_text("0 1\n1 2\n")
+    (channel,) = read(file, time=0, channels=[Section(1, "angle", node, 1, "rad")], shapes={"angle": shape}).channels
+    assert channel == Channel(label, "angle", component, "rad")
+
+
 def test_a_column_of_weights_multiplies(file: Path) -> None:
     file.write_text("0 1 1\n1 2 0\n2 3 0.5\n")
-    seen = read(file, time=0, channels=[Section(1, weights=2)])
+    seen = read(file, time=0, channels=[Section(1, weights=2)], shapes=SHAPES)
     assert seen.weights[:, 0].tolist() == [4.0, 0.0, 2.0]
 
 
@@ -78,7 +97,7 @@ def test_a_missing_sample_is_an_error_unless_it_may_be_skipped(file: Path, cell:
         "FILE, line 3, column 'x': samples must not be missing; found no value or NaN. "
         'Set observations.missing="skip" to give missing samples no weight.'
     )
-    seen = read(file, time="t", channels=[Section("y"), Section("x")], missing="skip")
+    seen = read(file, time="t", channels=[Section("y"), Section("x")], missing="skip", shapes=SHAPES)
     assert seen.values.tolist() == [[2.0, 1.0], [3.0, 0.0], [6.0, 5.0]]
     assert seen.weights.tolist() == [[4.0, 4.0], [4.0, 0.0], [4.0, 4.0]]
 
@@ -86,7 +105,7 @@ def test_a_missing_sample_is_an_error_unless_it_may_be_skipped(file: Path, cell:
 def test_a_missing_weight_is_a_missing_sample(file: Path) -> None:
     message = error(file, Section(1, weights=2), text="0,1,1\n1,2,\n")
     assert message.startswith("FILE, line 2, column 2: samples must not be missing")
-    seen = read(file, time=0, channels=[Section(1, weights=2)], missing="skip")
+    seen = read(file, time=0, channels=[Section(1, weights=2)], missing="skip", shapes=SHAPES)
     assert seen.weights[:, 0].tolist() == [4.0, 0.0]
 
 
@@ -122,7 +141,7 @@ def test_a_negative_weight_is_an_error(file: Path) -> None:
 @pytest.mark.parametrize(("name", "columns", "rows"), [("linear", [2], 870), ("double_linear", [2, 3], 495)])
 def test_real_recordings_are_read(name: str, columns: list[int], rows: int) -> None:
     file = SHARED / "air_track_and_pendulum" / f"real_{name}_h_1.txt"
-    seen = read(file, time=1, channels=[Section(c, node=n) for n, c in enumerate(columns)])
+    seen = read(file, time=1, channels=[Section(c, node=n) for n, c in enumerate(columns)], shapes=SHAPES)
     assert seen.values.shape == (rows, len(columns))
     assert seen.times[0] == 0.033
     assert np.ptp(seen.values) > 100.0

@@ -36,13 +36,13 @@ gravity = [0.0, -9.81]
 """
 
 
-def test_a_file_becomes_topology_parameters_and_state(tmp_path: Path) -> None:
+def test_a_file_becomes_a_model_parameters_and_state(tmp_path: Path) -> None:
     path = tmp_path / "scene.toml"
     path.write_text(FILE)
     scene = simphys.load_scene(path, ["material.stiffness=40.0", "time.steps=3"])
     assert (scene.steps, scene.dt) == (3, 0.01)
-    assert scene.topology.ends.tolist() == [[0, 1], [0, 2]]
-    assert scene.topology.pinned.tolist() == [False, False, True] and scene.topology.anchors == 1
+    assert scene.model.ends.tolist() == [[0, 1], [0, 2]]
+    assert scene.model.pinned.tolist() == [False, False, True] and scene.model.anchors == 1
     assert scene.params.stiffness.data.tolist() == [40.0, 5.0]
     assert scene.state.position.data.tolist() == [[0, 1], [1, 1], [0, 2]]
     assert scene.observations is None and scene.rollout().position.shape == (4, 3, 2)
@@ -130,12 +130,12 @@ def test_a_target_counted_from_the_start_moves_with_it() -> None:
     scene = soft_square()
     before = float(scene.loss(scene.rollout()))
     moved = scene.state.replace(position=tensor(scene.state.position.data + 3.0))
-    shifted = simphys.Scene(scene.config, scene.topology, scene.params, moved, None, scene.steps)
+    shifted = simphys.Scene(scene.config, scene.model, scene.params, moved, None, scene.steps)
     assert float(shifted.loss(shifted.rollout())) == pytest.approx(before, rel=1e-10)
 
     def loss_from(position: Any) -> Any:
         start = scene.state.replace(position=position)
-        there = simphys.Scene(scene.config, scene.topology, scene.params, start, None, scene.steps)
+        there = simphys.Scene(scene.config, scene.model, scene.params, start, None, scene.steps)
         return there.loss(there.rollout())
 
     gradcheck(loss_from, (tensor(scene.state.position.data, requires_grad=True),), mode="projected")

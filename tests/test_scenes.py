@@ -210,7 +210,7 @@ def test_the_jelly_falls_tumbles_and_stays_whole() -> None:
     position = scene.rollout().position.data
     middle = position.mean(axis=1)
     assert middle[-1, 0] > 0.5 and 0.03 < middle[-1, 2] < 0.25  # down the slope, on the ground
-    ends = scene.topology.ends
+    ends = scene.model.ends
     length = np.linalg.norm(position[-1][ends[:, 1]] - position[-1][ends[:, 0]], axis=1)
     np.testing.assert_allclose(length, scene.params.rest_length.data, rtol=0.25)
 
@@ -218,6 +218,6 @@ def test_the_jelly_falls_tumbles_and_stays_whole() -> None:
 def test_the_cloth_hangs_by_its_edge() -> None:
     scene = load(FOLDER / "cloth.toml", "time.steps=100")
     drop = scene.rollout().final.position.data - scene.state.position.data
-    assert scene.topology.nodes == 128**2 and scene.topology.springs == 64770
-    assert not drop[scene.topology.pinned].any()
+    assert scene.model.nodes == 128**2 and scene.model.springs == 64770
+    assert not drop[scene.model.pinned].any()
     assert drop[:, 1].min() < -1e-3

@@ -17,7 +17,6 @@ from simphys.config.sections import (
     Time,
     Unknown,
 )
-from simphys.config.simulators import MassSpringConfig
 from simphys.config.unknowns import flat_entries, start_values, validate_unknowns
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "ConfigError",
     "FinalState",
     "Loss",
-    "MassSpringConfig",
     "Observations",
     "Optimizer",
     "Output",

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from simphys.config.sections import FinalState, Loss, Numbers, Observations, Regularization, RunningSum, Time
+import numpy as np
+
+from simphys.config.sections import FinalState, Loss, Observations, Regularization, RunningSum, Time
 from simphys.config.unknowns import unknown_problems
 from simphys.config.validate import did_you_mean
+from simphys.observe import component
 from simphys.section import NOTHING, Fields, Key, Problem
 
 
@@ -52,38 +55,45 @@ def _check_loss(loss: Loss, unknowns: Mapping[str, Any] | None) -> Iterator[Prob
             remedy = did_you_mean(term.unknown, list(unknowns))
             constraint = "must be the label of an unknown"
             yield Problem(key=(*key, "unknown"), constraint=constraint, found=term.unknown, remedy=remedy)
-        if isinstance(term, FinalState):
-            if (term.target is None) == (term.target_offset is None):
-                found = NOTHING if term.target is None else [term.target, term.target_offset]
-                constraint = "needs one of target and target_offset"
-                yield Problem(key=key, constraint=constraint, found=found, remedy="Give exactly one of them.")
-            if term.target_offset is not None and term.field != "position":
-                constraint = "counts from the start positions, so the field must be position"
-                key = (*key, "target_offset")
-                yield Problem(key=key, constraint=constraint, found=term.field, remedy="Give target instead.")
+        if isinstance(term, FinalState) and (term.target is None) == (term.target_offset is None):
+            found = NOTHING if term.target is None else [term.target, term.target_offset]
+            constraint = "needs one of target and target_offset"
+            yield Problem(key=key, constraint=constraint, found=found, remedy="Give exactly one of them.")
 
 
 def _check_term(key: Key, term: FinalState | RunningSum, fields: Fields) -> Iterator[Problem]:
     if term.field not in fields.state:
         yield _unknown_field((*key, "field"), term.field, fields)
         return
-    count, dim = fields.nodes, fields.state[term.field].shape[1]
+    shape = fields.state[term.field].shape
     for position, node in enumerate(term.nodes or []):
-        yield from _check_index((*key, "nodes", position), node, "node", len(fields.state[term.field]))
-    rows = count if term.nodes is None else len(term.nodes)
+        yield from _check_index((*key, "nodes", position), node, "node", shape[0] if shape else 0)
+    if not shape:
+        seen = shape
+    elif term.nodes is not None:
+        seen = (len(term.nodes), *shape[1:])
+    else:
+        seen = (shape[0] if fields.nodes is None else fields.nodes, *shape[1:])
+    each = seen[1:] if fields.nodes is not None and len(shape) == 2 else ()
     if term.target is not None:
-        yield from _check_target((*key, "target"), term.target, rows, dim)
+        yield from _check_target((*key, "target"), term.target, [each, seen])
     if isinstance(term, FinalState) and term.target_offset is not None:
-        yield from _check_target((*key, "target_offset"), list(term.target_offset), rows, dim)
+        yield from _check_target((*key, "target_offset"), term.target_offset, [each])
 
 
-def _check_target(key: Key, target: Numbers, rows: int, dim: int) -> Iterator[Problem]:
-    is_vector = len(target) == dim and all(isinstance(item, float) for item in target)
-    is_matrix = len(target) == rows and all(isinstance(item, list) and len(item) == dim for item in target)
-    if not is_vector and not is_matrix:
-        constraint = f"must be a vector of {dim} numbers" + (f" or {rows} of them" if key[-1] == "target" else "")
-        remedy = "Give a number for each axis, and a row for each node where they differ."
-        yield Problem(key=key, constraint=constraint, found=target, remedy=remedy)
+def _check_target(key: Key, target: Any, wanted: list[tuple[int, ...]]) -> Iterator[Problem]:
+    """Whether a target has one of the wanted shapes: that of one for all nodes, or with one for each."""
+    try:
+        if np.shape(target) in wanted:
+            return
+    except ValueError:  # rows of different lengths
+        pass
+    (*each,), seen = wanted[0], wanted[-1]
+    constraint = f"must be a vector of {each[0]} numbers" if each else "must be a number"
+    if len(wanted) > 1 and seen:
+        constraint += f" or {seen[0] if each else list(seen)} of them"
+    remedy = f"Give a number{' for each axis, and a row' if each else ', or one'} for each node where they differ."
+    yield Problem(key=key, constraint=constraint, found=target, remedy=remedy)
 
 
 def _check_channels(observations: Observations, fields: Fields) -> Iterator[Problem]:
@@ -92,9 +102,16 @@ def _check_channels(observations: Observations, fields: Fields) -> Iterator[Prob
         if channel.field not in fields.state:
             yield _unknown_field((*key, "field"), channel.field, fields)
             continue
-        nodes, dim = fields.state[channel.field].shape
-        yield from _check_index((*key, "node"), channel.node, "node", nodes)
-        yield from _check_index((*key, "axis"), channel.axis, "axis", dim)
+        shape = fields.state[channel.field].shape
+        index = component(channel.node, channel.axis, shape)
+        if len(index) != len(shape):
+            constraint = f"must be the indices of a component of {channel.field}, which has the shape {list(shape)}"
+            remedy = "Give as many indices as it has axes."
+            yield Problem(key=(*key, "node"), constraint=constraint, found=channel.node, remedy=remedy)
+            continue
+        for place, (at, size) in enumerate(zip(index, shape, strict=True)):
+            is_axis = place == len(shape) - 1 and len(shape) > np.size(channel.node)
+            yield from _check_index((*key, "axis" if is_axis else "node"), at, "axis" if is_axis else "node", size)
 
 
 def _check_index(key: Key, index: int, what: str, count: int) -> Iterator[Problem]:

@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
+from simphys.bodies import Bodies
 from simphys.section import Count, Fields, Index, NonNegative, Positive, Problem, Section, Simulator
+from simphys.simulator import Model
 
 Numbers = list[float | list[float]]
 """A vector, or the rows of a matrix."""
@@ -80,13 +82,13 @@ class Unknown(Section):
 
 
 class FinalState(Section):
-    """weight * mean over nodes of |state at the end - target|^2; target_offset counts from the start positions."""
+    """weight * mean over nodes of |state at the end - target|^2; target_offset counts from the start."""
 
     kind: Literal["final_state"]
     field: str = "position"
     nodes: list[Index] | None = None
-    target: Numbers | None = None
-    target_offset: list[float] | None = None
+    target: float | Numbers | None = None
+    target_offset: float | list[float] | None = None
     weight: NonNegative = 1.0
 
 
@@ -96,7 +98,7 @@ class RunningSum(Section):
     kind: Literal["running_sum"]
     field: str = "position"
     nodes: list[Index] | None = None
-    target: Numbers
+    target: float | Numbers
     weight: NonNegative = 1.0
 
 
@@ -128,11 +130,14 @@ class Optimizer(Section):
 
 
 class Channel(Section):
-    """One measured column and the state component that it sees; sigma is its noise in `unit`."""
+    """One measured column and the state component that it sees; sigma is its noise in `unit`.
+
+    `node` is a node's index, or the indices of a point of a grid; `axis` counts where a field has components there.
+    """
 
     column: Column
     field: str
-    node: Index
+    node: Index | list[Index]
     axis: Index = 0
     unit: str = ""
     sigma: Positive = 1.0
@@ -177,3 +182,17 @@ class Config(Section):
     @abstractmethod
     def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
         """The arrays that the simulator's sections, free of problems, describe."""
+
+    @abstractmethod
+    def build(self) -> tuple[Model, Any, Any]:
+        """The model, its parameters and the initial state. Errors: InputError for a scene that cannot be simulated."""
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        """Raise InputError, which tells the largest stable one, where the time step is beyond it with these values.
+
+        A simulator that knows no such limit leaves this as it is.
+        """
+
+    def bodies(self, model: Any) -> Bodies | None:
+        """The bodies of a simulator whose state has some."""
+        return None

@@ -1,28 +1,32 @@
-"""Which sections belong to which simulator."""
+"""Which sections belong to which simulator: the only place outside their folders that names simulators."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from simphys import mass_spring
+from simphys.bodies import Bodies
 from simphys.config.sections import Config
-from simphys.mass_spring import scene as mass_spring
-from simphys.mass_spring.scene_checks import problems
+from simphys.mass_spring import scene as mass_spring_scene
+from simphys.mass_spring import scene_checks as mass_spring_checks
+from simphys.mass_spring import stability as mass_spring_stability
 from simphys.section import Fields, Problem
+from simphys.simulator import Model
 
 
 class MassSpringConfig(Config):
     """A scene of nodes and springs."""
 
-    simulator: mass_spring.MassSpring
-    geometry: mass_spring.Geometry
-    material: mass_spring.Material = mass_spring.Material()
-    environment: mass_spring.Environment = mass_spring.Environment()
-    state: mass_spring.State = mass_spring.State()
+    simulator: mass_spring_scene.MassSpring
+    geometry: mass_spring_scene.Geometry
+    material: mass_spring_scene.Material = mass_spring_scene.Material()
+    environment: mass_spring_scene.Environment = mass_spring_scene.Environment()
+    state: mass_spring_scene.State = mass_spring_scene.State()
 
     @classmethod
     def simulator_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
-        return problems(
+        return mass_spring_checks.problems(
             geometry=sections.get("geometry"),
             material=sections.get("material"),
             environment=sections.get("environment"),
@@ -31,12 +35,21 @@ class MassSpringConfig(Config):
 
     @classmethod
     def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
-        return mass_spring.fields(
+        return mass_spring_scene.fields(
             geometry=sections["geometry"],
             material=sections["material"],
             environment=sections["environment"],
             state=sections["state"],
         )
+
+    def build(self) -> tuple[Model, mass_spring.Params, mass_spring.State]:
+        return mass_spring.build(self)
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        mass_spring_stability.require_stable(model, params, state)
+
+    def bodies(self, model: Any) -> Bodies:
+        return mass_spring_scene.bodies(model)
 
 
 SIMULATORS: dict[str, type[Config]] = {"mass_spring": MassSpringConfig}

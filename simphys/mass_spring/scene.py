@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from simphys.bodies import Bodies
 from simphys.mass_spring.lattice import lattice_face, lattice_positions, lattice_springs
 from simphys.section import Count, Fields, Index, NonNegative, Positive, Section, Simulator
 
 if TYPE_CHECKING:
-    from simphys.config import MassSpringConfig
+    from simphys.config.simulators import MassSpringConfig
+    from simphys.mass_spring.model import Topology
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 
@@ -103,7 +105,6 @@ class MassSpringArrays:
     dim: int
     dt: float
     integrator: str
-    has_ground: bool
     params: dict[str, np.ndarray]
     state: dict[str, np.ndarray]
     nodes: int
@@ -114,6 +115,7 @@ def build_arrays(config: MassSpringConfig) -> MassSpringArrays:
     """The arrays of a scene that was loaded, and so is known to be free of problems."""
     geometry = config.geometry
     made = fields(geometry=geometry, material=config.material, environment=config.environment, state=config.state)
+    assert made.nodes is not None, "nodes are bodies"
     ends = geometry_springs(geometry)
     anchored = [[anchor.node, made.nodes + position] for position, anchor in enumerate(geometry.anchors)]
     pinned = np.zeros(made.nodes + len(anchored), dtype=bool)
@@ -128,12 +130,16 @@ def build_arrays(config: MassSpringConfig) -> MassSpringArrays:
         dim=made.state["position"].shape[1],
         dt=config.time.dt,
         integrator=config.simulator.integrator,
-        has_ground=config.environment.ground is not None,
         params=made.params,
         state=made.state,
         nodes=made.nodes,
         springs=len(ends),
     )
+
+
+def bodies(model: Topology) -> Bodies:
+    """Nodes with springs between them; the fixed points of anchors are not the scene's own."""
+    return Bodies(pinned=model.pinned, links=model.ends, own=model.nodes - model.anchors)
 
 
 def fields(*, geometry: Geometry, material: Material, environment: Environment, state: State) -> Fields:

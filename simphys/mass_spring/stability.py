@@ -32,12 +32,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.mass_spring.scene import MassSpringArrays
+
+if TYPE_CHECKING:
+    from simphys.mass_spring.model import Params, State, Topology
 
 _DENSE = 300  # degrees of freedom up to which dense eigenvalues are the quicker ones
 _TOLERANCE = 1e-3  # of dt, for the larger systems
@@ -47,14 +50,36 @@ _VERLET_MARGIN = 8 * (np.sqrt(2.0) - 1)
 
 def check_dt(arrays: MassSpringArrays) -> None:
     """Raise InputError, which tells the largest stable time step, where the scene's dt is beyond it."""
-    system = {"ends": arrays.ends, "pinned": arrays.pinned, "position": arrays.state["position"]}
-    if _is_surely_stable(arrays.dt, **system, params=arrays.params, integrator=arrays.integrator):
+    _require_stable(
+        arrays.dt,
+        ends=arrays.ends,
+        pinned=arrays.pinned,
+        position=arrays.state["position"],
+        params=arrays.params,
+        integrator=arrays.integrator,
+    )
+
+
+def require_stable(model: Topology, params: Params, state: State) -> None:
+    """The same for a model with some values of its parameters and state."""
+    _require_stable(
+        model.dt,
+        ends=model.ends,
+        pinned=model.pinned,
+        position=np.asarray(state.position.data, np.float64),
+        params={name: np.asarray(value.data, np.float64) for name, value in vars(params).items()},
+        integrator=model.integrator,
+    )
+
+
+def _require_stable(dt: float, *, integrator: str, **system: Any) -> None:
+    if _is_surely_stable(dt, integrator=integrator, **system):
         return
-    largest = largest_stable_dt(**system, params=arrays.params, integrator=arrays.integrator)
-    if arrays.dt >= largest:
-        constraint = f"the largest stable time step of this scene is {largest:.4g} s ({arrays.integrator})"
+    largest = largest_stable_dt(integrator=integrator, **system)
+    if dt >= largest:
+        constraint = f"the largest stable time step of this scene is {largest:.4g} s ({integrator})"
         remedy = f"Set time.dt to {0.9 * largest:.2g} or less, or soften or damp less what is stiffest."
-        raise InputError("time.dt", constraint, f"{arrays.dt:g} s", remedy)
+        raise InputError("time.dt", constraint, f"{dt:g} s", remedy)
 
 
 def largest_stable_dt(

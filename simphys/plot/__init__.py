@@ -10,14 +10,15 @@ from pathlib import Path
 from simphys.autograd.errors import InputError
 from simphys.plot.adjoint import adjoint
 from simphys.plot.convergence import convergence
+from simphys.plot.fields import fields
 from simphys.plot.fit import fit
 from simphys.plot.style import NotRecorded
 from simphys.plot.trajectory import trajectory
 from simphys.record import Recording
 
-__all__ = ["NotRecorded", "adjoint", "all_figures", "convergence", "fit", "trajectory"]
+__all__ = ["NotRecorded", "adjoint", "all_figures", "convergence", "fields", "fit", "trajectory"]
 
-_PICTURES = {"fit": fit, "convergence": convergence, "adjoint": adjoint, "trajectory": trajectory}
+_PICTURES = {"fit": fit, "convergence": convergence, "adjoint": adjoint, "trajectory": trajectory, "fields": fields}
 
 
 def all_figures(recording: Recording, folder: str | Path) -> list[Path]:

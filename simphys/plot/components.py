@@ -1,4 +1,4 @@
-"""Components of a quantity of the nodes along time: a curve each for a few, the spread over the nodes for many."""
+"""Components of a quantity along time: a curve each for a few, the spread over the nodes for many."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ def component_name(node: int, axis: int) -> str:
     return f"node {node} {AXIS_NAMES[axis]}"
 
 
+def element_name(index: tuple[int, ...]) -> str:
+    """'[3, 4]', and nothing for a single number."""
+    return f"[{', '.join(map(str, index))}]" if index else ""
+
+
 def are_few(nodes: np.ndarray, dim: int) -> bool:
     return nodes.size * dim <= FEW
 
@@ -29,11 +34,35 @@ def draw_components(axes: Axes, time: np.ndarray, values: np.ndarray, nodes: np.
                 axes.plot(time, values[:, node, axis], label=component_name(node, axis))
         return
     for axis, name in enumerate(names):
-        low, middle, high = np.percentile(values[:, nodes, axis], (5, 50, 95), axis=1)
-        (line,) = axes.plot(time, middle, label=name)
-        axes.fill_between(time, low, high, color=line.get_color(), alpha=0.25, linewidth=0)
+        _draw_spread(axes, time, values[:, nodes, axis], name)
+
+
+def draw_elements(axes: Axes, time: np.ndarray, values: np.ndarray) -> None:
+    """Draw all of values [T, ...] against time [T]: a curve for each number, or the median and the middle 90 %."""
+    if values[0].size <= FEW:
+        for index in np.ndindex(values.shape[1:]):
+            axes.plot(time, values[(slice(None), *index)], label=element_name(index))
+    else:
+        _draw_spread(axes, time, values.reshape(len(values), -1), "all")
+
+
+def _draw_spread(axes: Axes, time: np.ndarray, values: np.ndarray, name: str) -> None:
+    low, middle, high = np.percentile(values, (5, 50, 95), axis=1)
+    (line,) = axes.plot(time, middle, label=name)
+    axes.fill_between(time, low, high, color=line.get_color(), alpha=0.25, linewidth=0)
 
 
 def name_components(axes: Axes, nodes: np.ndarray, dim: int) -> None:
     """The legend of `draw_components`."""
-    legend_beside(axes, None if are_few(nodes, dim) else f"median,\n90 % of\n{nodes.size} nodes")
+    legend_beside(axes, None if are_few(nodes, dim) else _many(nodes.size, "nodes"))
+
+
+def name_elements(axes: Axes, shape: tuple[int, ...]) -> None:
+    """The legend of `draw_elements`."""
+    count = int(np.prod(shape))
+    if count > 1:
+        legend_beside(axes, None if count <= FEW else _many(count, "values"))
+
+
+def _many(count: int, what: str) -> str:
+    return f"median,\n90 % of\n{count} {what}"

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from simphys.plot import style
 from simphys.record import Recording
+from simphys.sampling import along
 
 NEEDS = ("observations/time", "observations/value", "observations/weight", "fit/predicted")
 REMEDY = "A fit is recorded where the scene has [observations] and the run came to its end."
@@ -111,10 +112,10 @@ def _read(recording: Recording) -> list[Channel]:
     time, value, weight = (recording[f"observations/{name}"] for name in ("time", "value", "weight"))
     predicted = recording["fit/predicted"]
     channels = []
-    seen = [np.asarray(about[key]) for key in ("labels", "units", "fields", "nodes", "axes")]
-    for c, (label, unit, field, node, axis) in enumerate(zip(*seen, strict=True)):
+    seen = [np.asarray(about[key]) for key in ("labels", "units", "fields")]
+    for c, (label, unit, field, component) in enumerate(zip(*seen, _components(about), strict=True)):
         there = (weight[:, c] > 0) & np.isfinite(predicted[:, c])
-        model_time, model = _model_line(recording, field, node, axis, time, predicted[:, c])
+        model_time, model = _model_line(recording, field, component, time, predicted[:, c])
         channels.append(
             Channel(
                 label=str(label),
@@ -132,13 +133,20 @@ def _read(recording: Recording) -> list[Channel]:
     return channels
 
 
+def _components(about: dict[str, object]) -> list[tuple[int, ...]]:
+    """What each channel sees of its field; of bodies some runs tell it by node and axis."""
+    if "components" in about:
+        return [tuple(int(i) for i in str(text).split(",") if i) for text in np.asarray(about["components"])]
+    return list(zip(np.asarray(about["nodes"]), np.asarray(about["axes"]), strict=True))
+
+
 def _model_line(
-    recording: Recording, field: str, node: int, axis: int, time: np.ndarray, predicted: np.ndarray
+    recording: Recording, field: str, component: tuple[int, ...], time: np.ndarray, predicted: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The recorded motion with the predictions merged in, through which the line must go however seldom it was kept."""
-    group = f"particles/nodes/{field}"
+    group = style.group_of_field(recording, field)
     if group in recording:
         time = np.concatenate([time, recording[f"{group}/time"]])
-        predicted = np.concatenate([predicted, recording[f"{group}/value"][:, node, axis]])
+        predicted = np.concatenate([predicted, along(recording[f"{group}/value"], component)])
     order = np.argsort(time, kind="stable")
     return time[order], predicted[order]

@@ -11,7 +11,7 @@ from simphys.record import Recording
 
 NEEDS = tuple(f"{group}/{name}" for group in (style.POSITION, style.VELOCITY) for name in ("time", "value"))
 REMEDY = "The run was stopped before it recorded a motion; run it again."
-SPRINGS = "particles/nodes/springs"
+SPRINGS = f"{style.BODIES}/springs"
 
 
 @dataclass(frozen=True)

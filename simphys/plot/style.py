@@ -21,9 +21,9 @@ WIDTH = 9.0
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 INK, SHADE = "#222222", "#ECECEC"
 AXIS_NAMES = "xyz"
-POSITION = "particles/nodes/position"
-VELOCITY = "particles/nodes/velocity"
-PINNED = "particles/nodes/pinned"
+BODIES = "particles/nodes"
+POSITION, VELOCITY, PINNED = f"{BODIES}/position", f"{BODIES}/velocity", f"{BODIES}/pinned"
+FIELDS = "fields"
 HUGE = np.float64(1e100)  # beyond it a motion has blown up, and squares overflow; also to compare f32 with
 
 _STYLE = {
@@ -110,6 +110,22 @@ def with_unit(name: str, unit: str) -> str:
 def unit_of(recording: Recording, path: str) -> str:
     """The unit of a dataset; '' where none is recorded."""
     return str(recording.attrs(path).get("unit", ""))
+
+
+def is_of_bodies(recording: Recording, field: str) -> bool:
+    """Whether a field of the state is one of bodies, [n, dim]."""
+    return f"{BODIES}/{field}" in recording
+
+
+def group_of_field(recording: Recording, field: str) -> str:
+    """Where a field of the state is recorded along time."""
+    return f"{BODIES if is_of_bodies(recording, field) else FIELDS}/{field}"
+
+
+def unit_of_field(recording: Recording, field: str) -> str:
+    """The unit of a field of the state; '' where none is recorded."""
+    path = f"{group_of_field(recording, field)}/value"
+    return unit_of(recording, path) if path in recording else ""
 
 
 def number(value: float) -> str:

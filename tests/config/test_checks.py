@@ -37,6 +37,7 @@ def channel(**keys: Any) -> dict[str, Any]:
         term(target=[[1.0, 2.0]] * 3),
         term(target=[[1.0, 2.0]], nodes=[2], field="velocity"),
         term(target_offset=[1.0, 2.0]),
+        term(target_offset=[1.0, 2.0], field="velocity"),
         {"loss": {"terms": [{"kind": "running_sum", "target": [0.0, 0.0], "field": "velocity"}]}},
         {"loss": {"terms": [{"kind": "regularization", "unknown": "start", "weight": 0.1}]}},
     ],
@@ -60,10 +61,6 @@ def test_sections_that_fit_are_accepted(sections: Any) -> None:
         (term(target=[1.0]), "loss.terms.0.target: must be a vector of 2 numbers or 3 of them; found [1.0]. "),
         (term(target=[[1.0, 1.0]]), "loss.terms.0.target: must be a vector of 2 numbers or 3 of them; "),
         (term(target_offset=[1.0]), "loss.terms.0.target_offset: must be a vector of 2 numbers; found [1.0]. "),
-        (
-            term(target_offset=[1.0, 1.0], field="velocity"),
-            "loss.terms.0.target_offset: counts from the start positions, so the field must be position; ",
-        ),
         (
             term(target=[[1.0, 1.0]], nodes=[3]),
             "loss.terms.0.nodes.0: must be the index of one of 3 nodes, counted from",

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simphys.config import Config, ConfigError, MassSpringConfig, from_dict, load, to_dict
+from simphys.config import Config, ConfigError, from_dict, load, to_dict
+from simphys.config.simulators import MassSpringConfig
 
 GLIDER = """\
 title = "One glider"

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.config import ConfigError, MassSpringConfig, from_dict, load
+from simphys.config import ConfigError, from_dict, load
+from simphys.config.simulators import MassSpringConfig
 from simphys.mass_spring.scene import MassSpringArrays, build_arrays
 
 TRIANGLE = {"position": [[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]], "springs": [[0, 1], [1, 2]]}
@@ -48,7 +49,6 @@ def test_defaults_describe_resting_unit_masses_and_unstretched_springs() -> None
     assert arrays.ends.dtype == np.int32
     assert arrays.pinned.tolist() == [False] * 3
     assert (arrays.dim, arrays.dt, arrays.integrator) == (2, 1e-3, "semi_implicit_euler")
-    assert not arrays.has_ground
 
 
 def test_all_that_is_given_arrives() -> None:
@@ -69,7 +69,6 @@ def test_all_that_is_given_arrives() -> None:
     assert arrays.state["velocity"].tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
     assert arrays.pinned.tolist() == [False, False, True]
     assert arrays.integrator == "velocity_verlet"
-    assert arrays.has_ground
     assert all(value.dtype == np.float64 for value in {**arrays.params, **arrays.state}.values())
 
 

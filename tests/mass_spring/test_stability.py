@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from simphys.autograd.errors import InputError
-from simphys.config import MassSpringConfig, from_dict
+from simphys.config import from_dict
+from simphys.config.simulators import MassSpringConfig
 from simphys.mass_spring.scene import MassSpringArrays, build_arrays
 from simphys.mass_spring.stability import check_dt, largest_stable_dt
 

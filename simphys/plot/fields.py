@@ -1,0 +1,42 @@
+"""The state of a simulator that has no bodies: each of its fields along time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from simphys.plot import style
+from simphys.plot.components import draw_elements, name_elements
+from simphys.record import Recording
+
+REMEDY = "A run records what its simulator's state holds besides bodies."
+
+
+def fields(recording: Recording, path: str | Path | None = None) -> Figure:
+    """Draw every recorded field along time: a curve a number for a few, else the median and the middle 90 %.
+
+    Saved at `path` if given. NotRecorded: the state is one of bodies, or no motion was recorded.
+    """
+    names = recording.keys("fields")
+    if not names:
+        style.require(recording, "fields", ("fields",), REMEDY)
+    groups = [f"{style.FIELDS}/{name}" for name in names]
+    recorded = recording[f"{groups[0]}/time"]
+    time, *values = style.sound_frames(recorded, *(recording[f"{group}/value"] for group in groups))
+    with style.style():
+        remark = f"blown up after {style.number(time[-1])} s" if len(time) < len(recorded) else ""
+        figure = style.new_figure(recording, 0.6 + 2.5 * len(names), remark)
+        panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, name, group, of in zip(panels, names, groups, values, strict=True):
+            unit = style.unit_of(recording, f"{group}/value")
+            draw_elements(axes, time, of)
+            name_elements(axes, of.shape[1:])
+            axes.set_ylabel(style.with_unit(name, unit))
+            low, high = (style.number(bound(of)) for bound in (np.min, np.max))
+            axes.set_title(f"{name}: from {low} to {high} {unit}".rstrip())
+        panels[-1].set_xlabel("time [s]")
+        figure.align_ylabels(panels)
+        style.save(figure, path)
+    return figure
