@@ -11,12 +11,14 @@ from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 
-from .chains import CLOCK, FACTOR, Chain, Runs, Way, in_turn, our_chain
+from .chains import CLOCK, FACTOR, Chain, Runs, Way, frozen, in_turn, our_chain
 from .measuring import apart, cells, joined, markdown, ratio
 
 COMPILERS = ("taichi", "quadrants")
 ELEMENTS = (1, 64)
-OURS, LAUNCHES, TAPE = "custom Function", "the two launches without a node", "the compiler's tape"
+OURS, FROZEN = "custom Function", "custom Function, after gc.freeze()"
+LAUNCHES, TAPE = "the two launches without a node", "the compiler's tape"
+WAYS = (OURS, FROZEN, LAUNCHES, TAPE)
 
 
 class _Kernels(NamedTuple):
@@ -131,15 +133,13 @@ def measure(nodes: int, repetitions: int) -> Runs:
 
     runtime.init(precision="f64", threads=1)
     kernels = _kernels()
-    chains = {
-        f"{elements}, {name}": chain
-        for elements in ELEMENTS
-        for name, chain in {
-            OURS: our_chain(our_operation(kernels), nodes, elements),
-            LAUNCHES: launches_alone(kernels, nodes, elements),
-            TAPE: tape_chain(nodes, elements),
-        }.items()
-    }
+    operation = our_operation(kernels)
+    chains: dict[str, Chain] = {}
+    for elements in ELEMENTS:
+        ours = our_chain(operation, nodes, elements)
+        launches, tape = launches_alone(kernels, nodes, elements), tape_chain(nodes, elements)
+        for name, chain in zip(WAYS, (ours, frozen(ours), launches, tape), strict=True):
+            chains[f"{elements}, {name}"] = chain
     return in_turn({name: Way(chain, FACTOR**nodes) for name, chain in chains.items()}, nodes, repetitions)
 
 
@@ -163,6 +163,6 @@ def table(found: dict[str, Runs]) -> str:
 
 
 def _rows(found: dict[str, Runs]) -> Iterable[list[str]]:
-    for elements, compiler, name in itertools.product(ELEMENTS, found, (OURS, LAUNCHES, TAPE)):
+    for elements, compiler, name in itertools.product(ELEMENTS, found, WAYS):
         runs, tape = found[compiler][f"{elements}, {name}"], found["taichi"][f"{elements}, {TAPE}"]
         yield [compiler, name, str(elements), *cells(runs), ratio(runs, tape)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import pytest
@@ -30,6 +31,11 @@ def test_our_chains_have_the_right_gradient() -> None:
     assert {len(repetitions) for repetitions in runs.values()} == {2}
 
 
+def test_freezing_holds_for_the_chain_alone() -> None:
+    found = chains.frozen(lambda: (gc.get_freeze_count(), 0.0, 0.0))()
+    assert found[0] > gc.get_freeze_count() == 0
+
+
 def test_a_wrong_gradient_is_told() -> None:
     way = chains.Way(chains.our_chain(chains.our_identity(), 20), chains.FACTOR**20)
     with pytest.raises(ArithmeticError, match=r"mine: the gradient is 1\.0, not 1\.01"):
@@ -55,16 +61,15 @@ def test_kernels_launch_under_every_compiler_beside_its_tape() -> None:
     found = bench_kernel_nodes.collect(nodes=4, rounds=1, repetitions=1)
     assert list(found) == bench_kernel_nodes.installed()
     assert "taichi" in found
-    ways = (bench_kernel_nodes.OURS, bench_kernel_nodes.LAUNCHES, bench_kernel_nodes.TAPE)
-    assert all(list(runs) == [f"{n}, {way}" for n in (1, 64) for way in ways] for runs in found.values())
+    names = [f"{n}, {way}" for n in (1, 64) for way in bench_kernel_nodes.WAYS]
+    assert all(list(runs) == names for runs in found.values())
 
 
 def test_kernels_are_compared_with_taichis_tape_on_as_many_elements() -> None:
-    ways = (bench_kernel_nodes.OURS, bench_kernel_nodes.LAUNCHES, bench_kernel_nodes.TAPE)
-    taichi = {f"{n}, {way}": NODES if n == 1 else HALF for n in (1, 64) for way in ways}
+    taichi = {f"{n}, {way}": NODES if n == 1 else HALF for n in (1, 64) for way in bench_kernel_nodes.WAYS}
     lines = bench_kernel_nodes.table({"taichi": taichi, "quadrants": dict.fromkeys(taichi, HALF)}).splitlines()
-    assert lines[5] == "| quadrants | custom Function | 1 | 0.75 (0.50) | 1.25 (1.00) | 2.00 (1.50) | 0.50 |"
-    assert lines[11] == "| quadrants | custom Function | 64 | 0.75 (0.50) | 1.25 (1.00) | 2.00 (1.50) | 1.00 |"
+    assert lines[6] == "| quadrants | custom Function | 1 | 0.75 (0.50) | 1.25 (1.00) | 2.00 (1.50) | 0.50 |"
+    assert lines[14] == "| quadrants | custom Function | 64 | 0.75 (0.50) | 1.25 (1.00) | 2.00 (1.50) | 1.00 |"
 
 
 @pytest.mark.parametrize("name", bench_node_memory.NODES)
