@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import functools
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -81,17 +82,17 @@ Action = Store | Restore | Free | Advance | Record | Reverse
 
 
 def forward(blocks: int, snapshots: int) -> Iterator[Action]:
-    """The forward sweep: it ends with the last block recorded and every snapshot in use.
+    """The forward sweep: it ends with the last block recorded and all snapshots in use; of too many, blocks - 1 are.
 
-    InputError: less than one block; no snapshot for more than one block. More than blocks - 1 are never used.
+    Errors: InputError for less than one block, or no snapshot for more than one block.
     """
-    snapshots = _usable(blocks, snapshots)
+    _check(blocks, snapshots)
     return _descend([], 0, blocks, snapshots)
 
 
 def reverse(blocks: int, snapshots: int) -> Iterator[Action]:
     """The reverse sweep, from the state in which `forward` ends: all blocks from the last to the first."""
-    snapshots = _usable(blocks, snapshots)
+    _check(blocks, snapshots)
     stored: list[int] = []
     for _ in _descend(stored, 0, blocks, snapshots):
         pass  # only to know which blocks have snapshots
@@ -109,7 +110,7 @@ def reverse(blocks: int, snapshots: int) -> Iterator[Action]:
 
 def recomputed(blocks: int, snapshots: int) -> int:
     """t(N, c): how many blocks the reverse sweep computes again; the last block is never among them."""
-    snapshots = _usable(blocks, snapshots)
+    _check(blocks, snapshots)
     r = _repetitions(blocks, snapshots)
     return r * blocks - _beta(snapshots + 1, r - 1)
 
@@ -138,18 +139,11 @@ def _split(blocks: int, snapshots: int) -> int:
 
 
 def _repetitions(blocks: int, snapshots: int) -> int:
-    """The least r with β(snapshots, r) >= blocks, by bisection: r reaches blocks - 1 when there is one snapshot."""
-    high = 0
+    """The least r with β(snapshots, r) >= blocks; it reaches blocks - 1 when there is one snapshot, so by bisection."""
+    high = 1
     while _beta(snapshots, high) < blocks:
-        high = 2 * high + 1
-    low = high // 2
-    while low < high:
-        r = (low + high) // 2
-        if _beta(snapshots, r) < blocks:
-            low = r + 1
-        else:
-            high = r
-    return high
+        high *= 2
+    return bisect_left(range(high), blocks, key=lambda r: _beta(snapshots, r))
 
 
 def _beta(c: int, r: int) -> int:
@@ -158,12 +152,9 @@ def _beta(c: int, r: int) -> int:
     return math.comb(c + r, r) if c >= 0 and r >= 0 else 0
 
 
-def _usable(blocks: int, snapshots: int) -> int:
-    """How many of the snapshots can be of use."""
+def _check(blocks: int, snapshots: int) -> None:
     if blocks < 1:
         raise InputError("schedule", "there is at least one block", blocks, "Give blocks >= 1.")
     if snapshots < min(1, blocks - 1):
-        raise InputError(
-            "schedule", "the initial state of more than one block is a snapshot", snapshots, "Give snapshots >= 1."
-        )
-    return min(snapshots, blocks - 1)
+        constraint = "the initial state of more than one block is a snapshot"
+        raise InputError("schedule", constraint, snapshots, "Give snapshots >= 1.")

@@ -85,7 +85,15 @@ def test_free_here_is_between_a_megabyte_and_the_machine() -> None:
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(0, "0 B"), (999, "999 B"), (1700, "1.7 kB"), (214e6, "214 MB"), (999_600, "1.0 MB"), (3e15, "3000 TB")],
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1700, "1.7 kB"),
+        (9.97e6, "10 MB"),
+        (214e6, "214 MB"),
+        (999_600, "1.0 MB"),
+        (3e15, "3000 TB"),
+    ],
 )
 def test_sizes_for_people(size: float, text: str) -> None:
     assert budget.text(size) == text

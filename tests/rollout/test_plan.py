@@ -86,6 +86,12 @@ def test_no_other_block_and_number_of_snapshots_recomputes_less(memory: int) -> 
     assert plan.recomputed_steps == best
 
 
+def test_of_equally_quick_plans_the_one_with_fewer_blocks_is_taken() -> None:
+    plan = make_plan(steps=10, memory=12, snapshot_bytes=1, segment_bytes=lambda steps: 2 * (steps + 1), fixed_bytes=0)
+    assert (plan.block, plan.snapshots) == (4, 2)
+    assert plan.recomputed_steps == 2 * recomputed(5, 4) == 8
+
+
 def test_more_memory_never_costs_more_and_goes_from_binomial_over_segments_to_all() -> None:
     found = [planned(997, memory) for memory in range(FIXED + segment(1) + STATE, EVERYTHING + 200, 200)]
     costs = [plan.recomputed_steps for plan in found]
