@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..autograd import Tensor, runtime, tensor
 from ..autograd.errors import InputError
+from ..simulator import Array, Arrays, Record, Shape
+
+if TYPE_CHECKING:
+    from .engine import MassSpringEngine
 
 INTEGRATORS = ("semi_implicit_euler", "velocity_verlet")
 
@@ -45,6 +50,8 @@ class Topology:
     """semi_implicit_euler or velocity_verlet."""
     anchors: int = 0
     """How many of the last nodes are fixed points that springs are anchored to, and not nodes of the user's."""
+    actuator: npt.NDArray[np.int32] | None = None
+    """The actuator that drives each spring, counted from 0; -1: none. [S]"""
 
     def __post_init__(self) -> None:
         if self.integrator not in INTEGRATORS:
@@ -55,6 +62,13 @@ class Topology:
                 f"node indices lie in 0..{len(self.pinned) - 1}",
                 f"{self.ends.min()}..{self.ends.max()}",
                 "Correct the list of springs.",
+            )
+        if self.actuator is not None and (np.shape(self.actuator) != (self.springs,) or np.min(self.actuator) < -1):
+            raise InputError(
+                "Topology.actuator",
+                f"the number of an actuator, or -1, for each of the {self.springs} springs",
+                f"shape {np.shape(self.actuator)}, from {np.min(self.actuator)} on",
+                "Give one number for each spring.",
             )
 
     @property
@@ -95,15 +109,93 @@ class Topology:
         np.cumsum(np.bincount(nodes, minlength=self.nodes), out=start[1:])
         return start, order
 
+    @property
+    def actuators(self) -> int:
+        """How many actuators there are: the length of a control."""
+        return 0 if self.actuator is None else int(self.actuator.max()) + 1
+
+    @cached_property
+    def columns(self) -> npt.NDArray[np.int32]:
+        """The entry of an extended control, which ends with a 0, that drives each spring, [S]."""
+        actuator = np.full(self.springs, -1) if self.actuator is None else self.actuator
+        return np.where(actuator < 0, self.actuators, actuator).astype(np.int32)
+
+    @cached_property
+    def actuated_springs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Springs of each entry of an extended control as rows `start[i]:start[i+1]` of a list; none of the last."""
+        order = np.argsort(self.columns, kind="stable").astype(np.int32)
+        counts = np.bincount(self.columns, minlength=self.actuators + 1)
+        counts[-1] = 0
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), order
+
     @cached_property
     def lists(self) -> tuple[Any, ...]:
         """The index arguments of kernels: ends, start, incidence, n, S."""
         ends = np.ascontiguousarray(self.ends, np.int32).reshape(-1, 2)
         return ends, *self.incidence, self.nodes, self.springs
 
+    # --- what all simulators have: see simulator.Model
+
+    def param_shapes(self) -> Mapping[str, Shape]:
+        """Shapes of the fields of Params."""
+        n, S = self.nodes, self.springs
+        return {
+            **dict.fromkeys(("stiffness", "damping", "rest_length"), (S,)),
+            **dict.fromkeys(("mass", "drag"), (n,)),
+            "gravity": (self.dim,),
+            **dict.fromkeys(("ground_height", "ground_stiffness", "ground_friction"), ()),
+            "amplitude": (S if self.actuators else 0,),
+        }
+
+    def state_shapes(self) -> Mapping[str, Shape]:
+        """Shapes of the fields of State."""
+        return dict.fromkeys(("position", "velocity"), (self.nodes, self.dim))
+
+    def control_shape(self) -> Shape | None:
+        """One number an actuator, where there are any."""
+        return (self.actuators,) if self.actuators else None
+
+    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
+        """The nested step: one node of the graph for each sub-step. See `step.step`."""
+        from .step import step
+
+        return step(self, params, state, control)
+
+    def engine(
+        self,
+        params: Arrays,
+        control: Array | None,
+        *,
+        batch: int,
+        needs: frozenset[str],
+        deterministic: bool,
+        tangents: Arrays | None = None,
+    ) -> MassSpringEngine:
+        """The fused loops. See `engine.MassSpringEngine`."""
+        from .engine import MassSpringEngine
+
+        return MassSpringEngine(
+            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
+        )
+
+    def advice(self, params: Params, state: State) -> str:
+        """Which time step would have been stable where a motion that blew up had got to."""
+        from .stability import largest_stable_dt
+
+        # Large motion may be stiffer than that at the start, for which a scene's dt was found stable.
+        stable = largest_stable_dt(
+            ends=self.ends,
+            pinned=self.pinned,
+            position=np.asarray(state.position.data, np.float64),
+            params={name: np.asarray(value, np.float64) for name, value in params.arrays().items()},
+            integrator=self.integrator,
+        )
+        limit = f"below {stable:.3g} s, which is stable where it had got to" if stable < self.dt else "to less"
+        return f"Lower time.dt {limit}, or begin with less motion."
+
 
 @dataclass(frozen=True)
-class Params:
+class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
     stiffness: Tensor
@@ -124,28 +216,18 @@ class Params:
     """Normal force per depth of penetration [N/m], []; 0: there is no ground."""
     ground_friction: Tensor = field(default_factory=lambda: tensor(0.0))
     """Friction force per normal force and tangential velocity [s/m], []."""
-
-    def replace(self, **changes: Tensor) -> Params:
-        """The same parameters with some exchanged."""
-        return replace(self, **changes)
-
-    def tensors(self) -> tuple[Tensor, ...]:
-        """All fields, in order."""
-        return tuple(getattr(self, f.name) for f in fields(self))
+    amplitude: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """How much a control of 1 lengthens a spring, as a part of its rest length, [S]; [0] without actuators."""
 
 
 @dataclass(frozen=True)
-class State:
+class State(Record):
     """Where the nodes are and how they move."""
 
     position: Tensor
     """[m], [n, dim]."""
     velocity: Tensor
     """[m/s], [n, dim]."""
-
-    def replace(self, **changes: Tensor) -> State:
-        """The same state with some fields exchanged."""
-        return replace(self, **changes)
 
 
 class StateAdjoint:

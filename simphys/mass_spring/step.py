@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from ..autograd import Tensor
+from .actuate import Actuate
 from .external import ExternalForce
 from .integrate import Integrate
 from .model import Params, State, Topology
 from .spring import SpringForce
 
 
-def step(topology: Topology, params: Params, state: State) -> State:
-    """Advance `state` by one time step of the topology's integrator."""
-    position, velocity = state.position, state.velocity
+def step(topology: Topology, params: Params, state: State, control: Tensor | None = None) -> State:
+    """Advance `state` by one time step of the topology's integrator, under the control [A] of its actuators."""
+    position, velocity, rest_length = state.position, state.velocity, params.rest_length
+    if control is not None:
+        rest_length = Actuate.apply(topology, rest_length, params.amplitude, control)
     for stage in topology.stages:
-        spring_force = SpringForce.apply(
-            topology, position, velocity, params.stiffness, params.damping, params.rest_length
-        )
+        spring_force = SpringForce.apply(topology, position, velocity, params.stiffness, params.damping, rest_length)
         external_force = ExternalForce.apply(
             topology, position, velocity, params.mass, params.gravity,
             params.ground_height, params.ground_stiffness, params.ground_friction,

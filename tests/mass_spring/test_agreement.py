@@ -71,7 +71,9 @@ def evaluate(way: str, topology: Topology, params: Params, state: State, loss: l
 def assert_same(found: Result, expected: Result, relative: float) -> None:
     for mine, theirs in zip(found, expected, strict=True):
         for name, value in theirs.items():
-            np.testing.assert_allclose(mine[name], value, rtol=0, atol=relative * abs(value).max(), err_msg=name)
+            np.testing.assert_allclose(
+                mine[name], value, rtol=0, atol=relative * abs(value).max(initial=0), err_msg=name
+            )
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -83,7 +85,9 @@ def test_all_ways_give_the_same_states_and_gradients(
     """18 springs go in blocks of four, the last of which is not full; 7 one by one."""
     case = system(dim, integrator=integrator, nodes=8, springs=springs, seed=dim)
     nested = evaluate("nested", *case, LOSSES[loss])
-    assert all(nested[1][name].any() for name in NAMES if dim > 1 or name != "ground_friction")
+    assert all(
+        nested[1][name].any() for name in NAMES if name != "amplitude" and (dim > 1 or name != "ground_friction")
+    )
     assert_same(evaluate("rollout", *case, LOSSES[loss]), nested, 1e-13)
     if loss == "all of it":
         assert_same(evaluate("fused", *case, LOSSES[loss]), nested, 1e-13)

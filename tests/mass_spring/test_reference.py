@@ -55,7 +55,7 @@ def test_states_and_gradients_are_those_of_plain_numpy_and_central_differences(
 
 def close(found: np.ndarray, expected: np.ndarray, relative: float, name: str = "") -> None:
     """Every entry, relative to the largest."""
-    np.testing.assert_allclose(found, expected, rtol=0, atol=relative * abs(expected).max(), err_msg=name)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=relative * abs(expected).max(initial=0), err_msg=name)
 
 
 @pytest.mark.gpu

@@ -1,0 +1,249 @@
+"""The fused loops of one rollout: what is compiled, which memory it works on, and its launches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..autograd import runtime
+from ..simulator import Array, Arrays, Shape
+from . import fused
+from .external import NODE_US
+from .fused_adjoint import adjoint_kernel
+from .fused_tangent import tangent_kernel
+from .model import Topology
+from .packing import SPRINGS, Packing
+from .segment import Segment, copied, rows_of
+from .spring import SPRING_US
+
+SPREAD = 512
+"""Iterations of a parallel loop that the compiler gives to one thread of the CPU."""
+TASKS_PER_THREAD = 8
+"""Neighbours in a batch share cache lines, so that a task takes several of them; more tasks even out the load."""
+GPU_SERIAL = 64
+"""Nodes and springs of a system up to which a GPU gives each member one thread, rather than each node and spring."""
+
+
+class MassSpringEngine:
+    """The rollout of given parameters under a control: see `simulator.Engine`."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        params: Arrays,
+        control: Array | None,
+        *,
+        batch: int,
+        needs: frozenset[str],
+        deterministic: bool,
+        tangents: Arrays | None = None,
+    ) -> None:
+        self._topology, self._params, self._control, self._tangents = topology, params, control, tangents or {}
+        self._batch, self._needs = batch, needs
+        self._stages = len(topology.stages)
+        self._packing = Packing(topology, params, control, batch=batch)
+        self._variant = self._choose()
+        self._adjoint_variant = self._with_adjoints(self._variant)
+        tasks = TASKS_PER_THREAD * runtime.settings().threads if self._variant.spread > 1 else batch
+        self._tasks = min(tasks, batch) if self._variant.spread else 1
+
+    # --- what is compiled
+
+    def _choose(self) -> fused.Variant:
+        topology, params, chosen = self._topology, self._params, runtime.settings()
+        if chosen.on_gpu:
+            serial, spread = topology.springs + topology.nodes <= GPU_SERIAL, 1
+        else:
+            large = runtime.parallel(SPRING_US * topology.springs + NODE_US * topology.nodes)
+            serial = not large or self._batch >= chosen.threads > 1
+            spread = SPREAD if self._batch > 1 and chosen.threads > 1 else 0
+        return fused.Variant(
+            real=runtime.real(),
+            dim=topology.dim,
+            serial=serial,
+            spread=spread,
+            batched=self._batch > 1,
+            damped=bool(params["damping"].any()) or "damping" in self._needs,
+            ground=bool(params["ground_stiffness"].any()) or "ground_stiffness" in self._needs,
+            actuated=self._packing.actuated,
+            width=self._packing.width,
+        )
+
+    def _with_adjoints(self, variant: fused.Variant) -> fused.Variant:
+        needs, fades = self._needs, any([stage.fade for stage in self._topology.stages])
+        return replace(
+            variant,
+            decay="drag" in needs,
+            impulse="mass" in needs or ("drag" in needs and fades),
+            weight="mass" in needs or "gravity" in needs,
+            floor=not needs.isdisjoint(("ground_height", "ground_stiffness", "ground_friction")),
+            **{name: name in needs for name in SPRINGS[:3]},
+            amplitude=variant.actuated and "amplitude" in needs,
+            control=variant.actuated and "control" in needs,
+        )
+
+    # --- memory
+
+    def segment_bytes(self, steps: int, *, dense: bool) -> int:
+        """See `Engine`; the adjoint that `pull` is given is the caller's, its copy on a GPU is counted."""
+        n, dim, on_gpu = self._topology.nodes, self._topology.dim, runtime.settings().on_gpu
+        state = 2 * self._batch * n * dim  # numbers
+        numbers = rows_of(self._topology, steps) * state + prod(self._held_shape())
+        numbers += sum(prod(shape) for shape in (*self._work_shapes(), *self._sum_shapes().values()))
+        numbers += state if dense or on_gpu else 0
+        numbers += (steps + 1) * state if dense and on_gpu else 0
+        shared = sum(array.nbytes for array in self._packed if isinstance(array, np.ndarray))
+        return numbers * runtime.real_dtype().itemsize + shared
+
+    def _held_shape(self) -> Shape:
+        """What the forward kernel keeps of a stage: forces on nodes, or of springs."""
+        n, S = self._topology.nodes, self._packing.springs
+        return self._batch * (n if self._variant.serial else max(n, S)), self._topology.dim
+
+    def _work_shapes(self) -> list[Shape]:
+        """What the adjoint kernel works with, as it takes it; empty is what the variant does without."""
+        variant, dim = self._adjoint_variant, self._topology.dim
+        n, S, gathers = self._batch * self._topology.nodes, self._batch * self._packing.springs, not variant.serial
+        return [
+            (n * variant.impulse, dim),
+            (n, dim),
+            (S * gathers, dim),
+            (S * (gathers and variant.damped), dim),
+            (S * (gathers and variant.impulse), dim),
+            (S * (gathers and variant.control),),
+        ]
+
+    def _sum_shapes(self) -> dict[str, Shape]:
+        """Adjoints that accumulate, as the adjoint kernel takes them; empty is what nobody wants."""
+        variant, packing = self._adjoint_variant, self._packing
+        n, S = self._batch * self._topology.nodes, self._batch * packing.springs
+        return {
+            **{name: (S * getattr(variant, name),) for name in SPRINGS},
+            "control": (self._batch * packing.steps * packing.columns * variant.control,),
+            "a": (self._stages * n * variant.decay,),
+            "b": (self._stages * n * variant.impulse,),
+            "mass": (n * variant.weight,),
+            "gravity": (n * variant.weight, self._topology.dim),
+            "ground": (n * variant.floor, 3),
+        }
+
+    @cached_property
+    def _sums(self) -> dict[str, Any]:
+        zeros = {name: np.zeros(shape, runtime.real_dtype()) for name, shape in self._sum_shapes().items()}
+        return {name: runtime.to_device(value, vector=value.ndim > 1) for name, value in zeros.items()}
+
+    @cached_property
+    def _packed(self) -> list[Any]:
+        """The arguments that all kernels share, behind the states."""
+        return [*self._packing.arguments(self._params, self._control), self._batch, self._tasks]
+
+    # --- launches
+
+    def segment(self, steps: int) -> Segment:
+        """See `Engine`."""
+        segment = Segment(self._topology, steps, batch=self._batch)
+        held = _device_array(self._held_shape())
+        segment.launch = fused.forward_kernel(self._variant).bind(
+            segment.x, segment.v, *self._packed, held, segment.rows
+        )
+        return segment
+
+    def load(self, segment: Segment, state: Arrays) -> None:
+        """See `Engine`."""
+        segment.load(state)
+
+    def read(self, segment: Segment, rows: slice | list[int]) -> Arrays:
+        """See `Engine`."""
+        return segment.read(rows)
+
+    def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
+        """See `Engine`."""
+        for stages in self._launches(start, steps):
+            segment.launch(first, *stages)
+
+    def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
+        """See `Engine`."""
+        given = [adjoint["position"], adjoint["velocity"]]
+        dense = given[0].shape[1] > 1
+        shape = (self._batch, self._topology.nodes, self._topology.dim)
+        running = [np.zeros(shape, value.dtype) for value in given] if dense else given
+        moved = [_to_device(value) for value in running]
+        along = [_to_device(value) for value in given] if dense else moved
+        launch = adjoint_kernel(replace(self._adjoint_variant, dense=dense)).bind(
+            segment.x,
+            segment.v,
+            *self._packed,
+            *[_device_array(shape) for shape in self._work_shapes()],
+            *moved,
+            *along,
+            *self._sums.values(),
+            *self._packing.actuated_springs(),
+            steps + 1,
+            self._packing.steps,
+            segment.rows,
+            first,
+        )
+        for stages in reversed(self._launches(0, steps)):
+            launch(*stages)
+        for target, values in zip(given, along, strict=True):
+            _fetch(values, target)
+        if dense:
+            for target, left, values in zip(given, running, moved, strict=True):
+                _fetch(values, left)
+                target[:, 0] += left
+
+    def gradients(self) -> Arrays:
+        """See `Engine`; the sums begin anew after this, for a second backward through the same graph."""
+        shapes = {name: shape for name, shape in self._sum_shapes().items() if shape[0]}
+        sums = {name: runtime.to_host(self._sums[name], shape) for name, shape in shapes.items()}
+        self.__dict__.pop("_sums", None)
+        return self._packing.gradients(self._params, sums, self._needs)
+
+    def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
+        """See `Engine`."""
+        shape = (self._batch, segment.rows, self._topology.nodes, self._topology.dim)
+        changes = {name: np.zeros(shape, value.dtype) for name, value in tangent.items()}
+        for name, value in tangent.items():
+            changes[name][:, 0] = value
+        moved = [_to_device(changes[name]) for name in ("position", "velocity")]
+        state = (self._batch * self._topology.nodes, self._topology.dim)
+        variant = replace(self._variant, damped=True, ground=True, serial=True, width=1)
+        tangent_kernel(variant)(
+            segment.x,
+            segment.v,
+            *self._packed,
+            *[_device_array(state) for _ in range(2)],
+            *moved,
+            *self._packing.tangents(self._params, self._control, self._tangents),
+            segment.rows,
+            first,
+            steps * self._stages,
+        )
+        for name, values in zip(("position", "velocity"), moved, strict=True):
+            _fetch(values, changes[name])
+        return {name: copied(value[:, :: self._stages], slice(steps + 1)) for name, value in changes.items()}
+
+    def _launches(self, start: int, steps: int) -> list[tuple[int, int]]:
+        """Stage intervals of the launches for some steps: all in one, or one stage each."""
+        first, last = start * self._stages, (start + steps) * self._stages
+        return [(first, last)] if self._variant.serial else [(j, j + 1) for j in range(first, last)]
+
+
+def _device_array(shape: Shape) -> Any:
+    return runtime.device_array(shape[:1], components=shape[1] if len(shape) > 1 else None)
+
+
+def _to_device(states: Array) -> Any:
+    """States [B, rows, n, dim] as the flat array of vectors that kernels take; on the CPU it is the same memory."""
+    return runtime.to_device(states.reshape(-1, states.shape[-1]), vector=True)
+
+
+def _fetch(values: Any, target: Array) -> None:
+    """Put what kernels wrote into `target`, unless that is their memory."""
+    found = runtime.to_host(values, target.shape)
+    if not np.shares_memory(found, target):
+        target[...] = found

@@ -1,0 +1,185 @@
+"""How parameters lie in the memory of the fused kernels: of values and tangents, and, the other way, of adjoints.
+
+Kernels index parameters in groups (of springs, of nodes, of the whole system): those of a group are shared by all
+members of a batch if all of them are, else each is given to every member.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..autograd import runtime
+from ..simulator import Array, Arrays
+from . import integrate
+from .actuate import extended
+from .model import Topology
+
+BLOCK = 4
+"""Springs in a block of the fused kernels: enough for the compiler to vectorize, few enough for the registers."""
+
+SPRINGS = ("stiffness", "damping", "rest_length", "amplitude")
+NODES = ("mass", "drag")
+WORLD = ("gravity", "ground_height", "ground_stiffness", "ground_friction")
+
+
+class Packing:
+    """The layout for given parameters and control, each of its own shape or with the batch in front."""
+
+    def __init__(self, topology: Topology, params: Arrays, control: Array | None, *, batch: int) -> None:
+        self._topology, self._batch = topology, batch
+        self._shapes = topology.param_shapes()
+        self._batched = {name: value.ndim > len(self._shapes[name]) for name, value in params.items()}
+        self._batched["control"] = control is not None and control.ndim > 2
+        self.actuated = control is not None
+        self.width = BLOCK if topology.springs >= 4 * BLOCK else 1
+        self.springs = -(-topology.springs // self.width) * self.width
+        """How many springs there are with those that fill the last block."""
+        self.steps = 0 if control is None else control.shape[-2]
+        self.columns = topology.actuators + 1 if self.actuated else 0
+        """Actuators, and the one of springs that have none."""
+
+    def _members(self, names: tuple[str, ...]) -> int:
+        """How many copies of each of these parameters kernels are given."""
+        return self._batch if any([self._batched[name] for name in names]) else 1
+
+    def _strides(self) -> tuple[int, int, int, int]:
+        """From one member's parameters to the next one's: of springs, nodes, the system, the control."""
+        sizes = {SPRINGS: self.springs, NODES: self._topology.nodes, WORLD: 1}
+        of_control = self.steps * self.columns if self._batched["control"] else 0
+        springs, nodes, world = (size if self._members(names) > 1 else 0 for names, size in sizes.items())
+        return springs, nodes, world, of_control
+
+    def arguments(self, params: Arrays, control: Array | None) -> list[Any]:
+        """What kernels take of parameters, control and topology, on the device, and the sizes of these."""
+        topology, put = self._topology, runtime.to_device
+        k, c, L, amp = self._of_springs(params)
+        a, b, m = self._of_nodes(params)
+        g, floor = self._of_world(params)
+        ends, start, incidence, n, _ = topology.lists
+        missing = self.springs - topology.springs
+        ends = np.pad(ends, [(0, missing), (0, 0)]) if missing else ends
+        columns = np.pad(topology.columns, (0, missing), constant_values=topology.actuators)
+        drifts = np.array([stage.drift for stage in topology.stages], k.dtype)
+        return [
+            *map(put, (k, c, L, amp, columns, self._of_control(control))),
+            put(ends, vector=True),
+            *map(put, (start, incidence, a, b, m)),
+            put(g, vector=True),
+            put(floor, vector=True),
+            put(drifts),
+            *(n, self.springs, self.columns, len(topology.stages)),
+            *self._strides(),
+        ]
+
+    def actuated_springs(self) -> list[Any]:
+        """The springs of each actuator, for a gather, on the device."""
+        return [runtime.to_device(array) for array in self._topology.actuated_springs]
+
+    def tangents(self, params: Arrays, control: Array | None, given: Arrays) -> list[Any]:
+        """What the tangent kernel takes of the tangents of parameters and control, on the device."""
+        changes = {name: given.get(name, np.zeros_like(value)) for name, value in params.items()}
+        of_control = given.get("control", None if control is None else np.zeros_like(control))
+        g, floor = self._of_world(changes)
+        flat = (*self._of_springs(changes), self._of_control(of_control), *self._of_nodes(params, changes))
+        return [*map(runtime.to_device, flat), *[runtime.to_device(value, vector=True) for value in (g, floor)]]
+
+    def _of_springs(self, given: Arrays) -> list[Array]:
+        """stiffness, damping, rest length and amplitude, [members * springs]."""
+        return [self._padded(array).reshape(-1) for array in self._group(given, SPRINGS)]
+
+    def _of_control(self, control: Array | None) -> Array:
+        """The control, [members * steps * columns]."""
+        return np.zeros(1, runtime.real_dtype()) if control is None else extended(control).reshape(-1)
+
+    def _of_nodes(self, given: Arrays, tangents: Arrays | None = None) -> list[Array]:
+        """Kick coefficients a, b [members * stages * n] and mass [members * n]; with `tangents` of these, theirs."""
+        mass, drag = self._group(given, NODES)
+        launch, shape = integrate.coefficient_kernels(runtime.real()), (len(mass), len(self._topology.stages))
+        a, b = (np.empty((*shape, self._topology.nodes), mass.dtype) for _ in range(2))
+        a_q, b_q = (np.empty_like(mass) for _ in range(2))
+        changes = None if tangents is None else self._group(tangents, NODES)
+        for q, arguments in enumerate(self._coefficient_arguments(mass, drag)):
+            if changes is None:
+                launch.forward(*arguments, a_q.reshape(-1), b_q.reshape(-1))
+            else:
+                dmass, ddrag = (change.reshape(-1) for change in changes)
+                launch.tangent(*arguments, ddrag, dmass, a_q.reshape(-1), b_q.reshape(-1))
+            a[:, q], b[:, q] = a_q, b_q
+        return [a.reshape(-1), b.reshape(-1), (mass if changes is None else changes[0]).reshape(-1)]
+
+    def _of_world(self, given: Arrays) -> list[Array]:
+        """gravity [members, dim] and the ground as one vector [members, 3]."""
+        gravity, *ground = self._group(given, WORLD)
+        return [gravity, np.stack(ground, axis=-1)]
+
+    def gradients(self, given: Arrays, sums: Arrays, needs: frozenset[str]) -> Arrays:
+        """The adjoints that are wanted, from what kernels accumulated for each member."""
+        found = {
+            name: sums[name].reshape(self._batch, self.springs)[:, : self._topology.springs]
+            for name in SPRINGS
+            if name in sums
+        }
+        if "control" in sums:
+            found["control"] = sums["control"].reshape(self._batch, self.steps, self.columns)[..., :-1]
+        if {"mass", "drag"} & needs:
+            found["mass"], found["drag"] = self._adj_nodes(given, sums)
+        if "gravity" in sums:
+            found["gravity"] = sums["gravity"].reshape(self._batch, self._topology.nodes, -1).sum(axis=1)
+        if "ground" in sums:
+            ground = sums["ground"].reshape(self._batch, self._topology.nodes, 3).sum(axis=1)
+            found |= dict(zip(WORLD[1:], ground.T, strict=True))
+        return {name: self._own(name, found[name]) if name in found else self._none(name) for name in needs}
+
+    def _adj_nodes(self, given: Arrays, sums: Arrays) -> tuple[Array, Array]:
+        """Adjoints of mass and drag, [members, n]: as they make the weight, and through the kick coefficients."""
+        n, stages = self._topology.nodes, len(self._topology.stages)
+        mass, drag = self._group(given, NODES)
+        adj_a, adj_b, adj_mass = (
+            sums[name].reshape(self._batch, -1, n) if name in sums else np.zeros((self._batch, rows, n), mass.dtype)
+            for name, rows in (("a", stages), ("b", stages), ("mass", 1))
+        )
+        if len(mass) == 1:
+            adj_a, adj_b, adj_mass = (_total(adjoint)[None] for adjoint in (adj_a, adj_b, adj_mass))
+        adj_mass, adj_drag = adj_mass[:, 0].copy(), np.zeros_like(drag)
+        launch = integrate.coefficient_kernels(runtime.real()).adjoint
+        for q, arguments in enumerate(self._coefficient_arguments(mass, drag)):
+            adjoints = (np.ascontiguousarray(adjoint[:, q]).reshape(-1) for adjoint in (adj_a, adj_b))
+            launch(*arguments, *adjoints, adj_drag.reshape(-1), adj_mass.reshape(-1))
+        return adj_mass, adj_drag
+
+    def _coefficient_arguments(self, mass: Array, drag: Array) -> list[tuple[Any, ...]]:
+        """What the kernels of kick coefficients take first, for each stage."""
+        free = np.tile(self._topology.free, len(mass))
+        return [
+            (drag.reshape(-1), mass.reshape(-1), free, stage.kick, stage.fade, mass.size)
+            for stage in self._topology.stages
+        ]
+
+    def _group(self, given: Arrays, names: tuple[str, ...]) -> list[Array]:
+        """The parameters of a group, each [members, *shape]."""
+        members = self._members(names)
+        return [np.ascontiguousarray(np.broadcast_to(given[name], (members, *self._shapes[name]))) for name in names]
+
+    def _padded(self, array: Array) -> Array:
+        """With springs that fill the last block; these join node 0 with itself and have no force."""
+        missing = self.springs - self._topology.springs
+        return np.pad(array, [(0, 0), (0, missing)]) if missing else array
+
+    def _own(self, name: str, value: Array) -> Array:
+        """An adjoint [members, *shape] in the shape of its parameter."""
+        return np.array(value) if self._batched[name] else _total(value)
+
+    def _none(self, name: str) -> Array:
+        """The adjoint of a parameter that nothing depends on."""
+        shape = (self._batch, *self._shapes[name]) if self._batched[name] else self._shapes[name]
+        return np.zeros(shape, runtime.real_dtype())
+
+
+def _total(adjoints: Array) -> Array:
+    """The sum over members, in order."""
+    total = adjoints[0].copy()
+    for adjoint in adjoints[1:]:
+        total += adjoint
+    return total
