@@ -7,13 +7,14 @@ a horizon forward whose states do not fit into memory.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, get_args
 
 from ..autograd import Tensor
 from ..autograd.errors import InputError
 from ..simulator import Model
 from . import budget
-from .fused import Request, fused, plan_of
+from .fused import Request, fused
 from .inputs import Keep, kept_steps, read_inputs
 from .nested import nested
 from .plan import Plan
@@ -70,6 +71,8 @@ def rollout(
         from ..mass_spring import Trajectory as Own
 
         return Own(position, velocity, states[-1])  # type: ignore
+    if mode not in get_args(Mode):
+        raise InputError("rollout, mode", "it is fused, step or nested", mode, "Pass one of these.")
     inputs = read_inputs(model, params, state, control, steps)
     kept = kept_steps(keep, steps)
     if mode == "fused":
@@ -79,16 +82,15 @@ def rollout(
     if keep_adjoint or budget.parse(memory) is not None:
         remedy = "Use mode='fused'."
         raise InputError("rollout", "memory budgets and kept adjoints are the fused rollout's", mode, remedy)
-    if mode == "nested":
-        return nested(inputs, model.step, kept, running)
+    step = model.step if mode == "nested" else partial(_fused_step, model, deterministic)
+    return nested(inputs, step, kept, running, limit, on_progress)
 
-    def step(params: Any, state: Any, control: Tensor | None) -> Any:
-        one = None if control is None else control.reshape(1, *control.shape)
-        return rollout(
-            model, params, state, steps=1, control=one, keep="final", deterministic=deterministic, limit=limit
-        ).final
 
-    return nested(inputs, step, kept, running)
+def _fused_step(model: Model, deterministic: bool, params: Any, state: Any, control: Tensor | None) -> Any:
+    """One step as one node; whether it is sound is for the caller to see."""
+    one = None if control is None else control.reshape(1, *control.shape)
+    inputs = read_inputs(model, params, state, one, 1)
+    return fused(Request(inputs, kept_steps("final", 1), None, None, None, deterministic, None, None)).final
 
 
 def plan(
@@ -106,19 +108,13 @@ def plan(
 ) -> Plan:
     """What the same call of `rollout` would take: its peak memory [B] and the steps that backward computes again.
 
-    Nothing is simulated. Errors: InputError for a budget in which the rollout does not fit, with the least that would.
+    Nothing is simulated. The gradients are those of the inputs that require one; of all, if none does.
+    Errors: InputError for a budget in which the rollout does not fit, with the least that would.
     """
     inputs = read_inputs(model, params, state, control, steps)
     adjoint = StateAdjoint() if keep_adjoint else None
     request = Request(
         inputs, kept_steps(keep, steps), budget.parse(memory), running, adjoint, deterministic, LIMIT, None
     )
-    needs = [*model.param_shapes(), *([] if control is None else ["control"])]
-    engine = model.engine(
-        params.arrays(),
-        None if control is None else control.data,
-        batch=inputs.members,
-        needs=frozenset(needs),
-        deterministic=deterministic,
-    )
-    return plan_of(request, engine)
+    needs = [x.requires_grad for x in inputs.tensors()]
+    return request.planned(needs if any(needs) else [True] * len(needs))[1]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,9 @@ from ..autograd.errors import InputError
 from ..simulator import Array, Arrays, Model, Shape
 
 Keep = str | Sequence[int]
+
+PIECE = 2**20
+"""Bytes: states on their way are taken in pieces of this size, or of one state."""
 
 
 @dataclass(frozen=True)
@@ -32,22 +37,50 @@ class Inputs:
         """The length of the engine's batch axis."""
         return self.batch or 1
 
+    @cached_property
+    def state_shapes(self) -> dict[str, Shape]:
+        """The shape of each field of the state without a batch axis, in the order of its Tensors."""
+        return {name: self.model.state_shapes()[name] for name in self.state.names()}
+
+    @cached_property
+    def param_shapes(self) -> dict[str, Shape]:
+        """The same of the parameters."""
+        return {name: self.model.param_shapes()[name] for name in self.params.names()}
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """Of all inputs."""
+        return self.state.tensors()[0].dtype
+
+    def bytes_of(self, rows: int) -> int:
+        """Memory [B] of so many states of all members."""
+        return self.members * rows * self.dtype.itemsize * sum(map(math.prod, self.state_shapes.values()))
+
+    @cached_property
+    def piece(self) -> int:
+        """How many states are taken at once."""
+        return min(max(1, PIECE // max(self.bytes_of(1), 1)), self.steps)
+
+    def arrays(self) -> tuple[Arrays, Array | None]:
+        """Parameters and control, as an engine takes them."""
+        return self.params.arrays(), None if self.control is None else self.control.data
+
     def tensors(self) -> list[Tensor]:
         """State fields, parameters, control: the order of a rollout's inputs."""
         return [*self.state.tensors(), *self.params.tensors(), *([] if self.control is None else [self.control])]
 
     def start(self) -> Arrays:
         """The first state with the engine's batch axis, [B, *shape]."""
-        shapes = self.model.state_shapes()
         return {
-            name: np.broadcast_to(array, (self.members, *shapes[name])) for name, array in self.state.arrays().items()
+            name: np.broadcast_to(array, (self.members, *self.state_shapes[name]))
+            for name, array in self.state.arrays().items()
         }
 
 
 def read_inputs(model: Model, params: Any, state: Any, control: Tensor | None, steps: int) -> Inputs:
     """Check everything. Errors: InputError that names the field, the shape that it should have and the one it has."""
-    if steps < 1:
-        raise InputError("rollout", "steps is at least 1", steps, "Ask for one step or more.")
+    if np.asarray(steps).dtype.kind not in "iu" or steps < 1:
+        raise InputError("rollout", "steps is a number, at least 1", steps, "Ask for one step or more.")
     expected: list[tuple[str, Tensor, Shape]] = []
     for what, record, shapes in (("state", state, model.state_shapes()), ("params", params, model.param_shapes())):
         expected += [(f"{what}.{name}", getattr(record, name), shape) for name, shape in shapes.items()]
@@ -57,7 +90,11 @@ def read_inputs(model: Model, params: Any, state: Any, control: Tensor | None, s
             raise InputError("rollout", "this simulator takes no control", f"shape {control.shape}", "Leave it out.")
         expected.append(("control", control, (steps, *shape)))
     batches: dict[int, str] = {}
+    dtype = expected[0][1].dtype
     for name, tensor, shape in expected:
+        if tensor.dtype.kind != "f" or tensor.dtype != dtype:
+            remedy = "Convert it: tensor(..., dtype=...)."
+            raise InputError(f"rollout, {name}", f"all inputs are {_float(dtype)}", str(tensor.dtype), remedy)
         batched = tensor.ndim == len(shape) + 1
         if tensor.shape[1 if batched else 0 :] != shape:
             wanted = f"{list(shape)}, or [B, ...] with a batch axis in front"
@@ -79,13 +116,12 @@ def kept_steps(keep: Keep, steps: int) -> Array:
             remedy = 'Pass "all", "final" or a list of step numbers.'
             raise InputError("rollout, keep", "it is all, final or step numbers", keep, remedy)
         return np.arange(steps + 1) if keep == "all" else np.array([steps])
-    chosen = np.unique(np.asarray(keep, np.int64))
-    if chosen.size == 0 or chosen[0] < 0 or chosen[-1] > steps:
+    chosen = np.unique(np.asarray(keep))
+    if chosen.size == 0 or chosen.dtype.kind not in "iu" or chosen[0] < 0 or chosen[-1] > steps:
         found = "none" if chosen.size == 0 else f"{chosen[0]} ... {chosen[-1]}"
         raise InputError("rollout, keep", f"steps lie in 0 ... {steps}", found, "Pass steps of the horizon.")
-    return chosen
+    return chosen.astype(np.int64)
 
 
-def along_bytes(shapes: Sequence[Shape], rows: int, members: int, itemsize: int) -> int:
-    """Memory [B] of states of these shapes along time."""
-    return members * rows * itemsize * sum([int(np.prod(shape)) for shape in shapes])
+def _float(dtype: np.dtype[Any]) -> str:
+    return str(dtype) if dtype.kind == "f" else "floating-point numbers"

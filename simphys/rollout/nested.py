@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,27 @@ import numpy as np
 from ..autograd import Tensor, ops
 from ..simulator import Array
 from .inputs import Inputs
-from .trajectory import Running, Trajectory
+from .run import FIRST_CHECK, Progress, blow_up
+from .trajectory import Running, Trajectory, first_bad
 
 Step = Any
 """`step(params, state, control)`: the next state."""
 
 
-def nested(inputs: Inputs, step: Step, keep: Array, running: Running | None) -> Trajectory:
-    """The trajectory of the fused rollout, equal to rounding; a batch is computed member by member."""
-    members = [_states(inputs, step, b) for b in range(inputs.members)]
+def nested(
+    inputs: Inputs, step: Step, keep: Array, running: Running | None, limit: float, on_progress: Progress | None
+) -> Trajectory:
+    """The trajectory of the fused rollout, equal to rounding; a batch is computed member by member. Errors: BlowUp."""
+    members = []
+    for b in range(inputs.members):
+        states = [_start(inputs, b)]
+        for t, state in enumerate(_steps(inputs, step, b, states[0]), 1):
+            states.append(state)
+            if t % FIRST_CHECK == 0 or t == inputs.steps:
+                _check(inputs, states, limit, member=b)
+                if on_progress is not None:
+                    on_progress(b * inputs.steps + t, inputs.members * inputs.steps)
+        members.append(states)
     kept = _joined(inputs, [[states[t] for t in keep] for states in members])
     final = _joined(inputs, [[states[-1]] for states in members])
     only = 0 if inputs.batch is None else (slice(None), 0)
@@ -29,18 +41,32 @@ def nested(inputs: Inputs, step: Step, keep: Array, running: Running | None) -> 
     return Trajectory(kept, keep, final, total)
 
 
-def _states(inputs: Inputs, step: Step, member: int) -> list[Any]:
-    """The states of one member at all steps."""
-    model = inputs.model
-    params = _member(inputs.params, model.param_shapes(), member)
-    states = [_member(inputs.state, model.state_shapes(), member)]
+def _start(inputs: Inputs, member: int) -> Any:
+    return _member(inputs.state, inputs.state_shapes, member)
+
+
+def _steps(inputs: Inputs, step: Step, member: int, state: Any) -> Iterator[Any]:
+    """The states of one member after the first."""
+    params = _member(inputs.params, inputs.param_shapes, member)
     for t in range(inputs.steps):
         control = None
         if inputs.control is not None:
-            batched = inputs.control.ndim > len(model.control_shape() or ()) + 1
+            batched = inputs.control.ndim > len(inputs.model.control_shape() or ()) + 1
             control = inputs.control[(member, t) if batched else t]
-        states.append(step(params, states[-1], control))
-    return states
+        state = step(params, state, control)
+        yield state
+
+
+def _check(inputs: Inputs, states: list[Any], limit: float, *, member: int) -> None:
+    """Look at the last state; where it is bad, for the first one that is."""
+
+    def bad(state: Any) -> Any:
+        return first_bad({name: values[None, None] for name, values in state.arrays().items()}, limit)
+
+    if bad(states[-1]) is None:
+        return
+    t, found = next((t, found) for t, state in enumerate(states) if (found := bad(state)) is not None)
+    raise blow_up(inputs, found._replace(member=member), step=t, before=states[max(t - 1, 0)].arrays())
 
 
 def _member(record: Any, shapes: Any, member: int) -> Any:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator import Array, Arrays, Engine, Model
+from ..simulator import Array, Arrays, Engine
 from . import schedule
+from .inputs import Inputs
 from .plan import Plan
-from .trajectory import BlowUp, first_bad
+from .trajectory import Bad, BlowUp, first_bad
 
 CHECK_PART = 0.01
 """The check for a blow-up may take this part of the time; where it would take more it comes more rarely."""
@@ -27,11 +28,9 @@ Progress = Callable[[int, int], None]
 class Watch:
     """Looks at the last state now and then, and stops a motion that has blown up."""
 
-    model: Model
-    params: Arrays
-    limit: float
-    """The largest magnitude that counts as finite."""
-    steps: int
+    inputs: Inputs
+    limit: float | None
+    """The largest magnitude that counts as finite; None where nobody looks."""
     on_progress: Progress | None = None
     every: int = FIRST_CHECK
     reached: int = 0
@@ -49,30 +48,42 @@ class Watch:
             done += piece
             self.reached = first + done
             if self.on_progress is not None:
-                self.on_progress(first + done, self.steps)
+                self.on_progress(first + done, self.inputs.steps)
             if piece == self.every and time.perf_counter() - middle > CHECK_PART * (middle - began):
                 self.every *= 2
 
     def _check(self, engine: Engine, segment: Any, first: int, start: int, piece: int) -> None:
-        if first_bad(engine.read(segment, [start + piece]), self.limit) is None:
+        """Look at the last state; where it is bad, for the first one that is."""
+        end = start + piece + 1
+        if self.limit is None or first_bad(engine.read(segment, [end - 1]), self.limit) is None:
             return
-        states = engine.read(segment, slice(start, start + piece + 1))
-        found = first_bad(states, self.limit)
+        found = None
+        for begin in range(start, end, self.inputs.piece):
+            found = first_bad(engine.read(segment, slice(begin, min(begin + self.inputs.piece, end))), self.limit)
+            if found is not None:
+                break
         assert found is not None, "the last state is bad"
-        row, field, element, value = found
-        self.reached = first + start + row - 1
-        before = {name: np.array(values[:, max(row - 1, 0)]) for name, values in states.items()}
-        member = element[0] if len(next(iter(before.values()))) > 1 else 0
-        cause = self.model.advice(
-            self._of_member(self.params, self.model.param_shapes(), member),
-            {name: values[member] for name, values in before.items()},
-        )
-        step = first + start + row
-        raise BlowUp(step=step, field=field, element=element, value=value, time=step * self.model.dt, cause=cause)
+        row = begin + found.row
+        self.reached = first + row - 1
+        before = engine.read(segment, [max(row - 1, 0)])
+        sound = {name: np.array(values[found.member, 0]) for name, values in before.items()}
+        raise blow_up(self.inputs, found, step=first + row, before=sound)
 
-    @staticmethod
-    def _of_member(arrays: Arrays, shapes: Any, member: int) -> Arrays:
-        return {name: a[member] if a.ndim > len(shapes[name]) else a for name, a in arrays.items()}
+
+def blow_up(inputs: Inputs, found: Bad, *, step: int, before: Arrays) -> BlowUp:
+    """The error for a bad value; `before` is the member's last sound state, without a batch axis."""
+    params = {
+        name: values[found.member] if values.ndim > len(inputs.param_shapes[name]) else values
+        for name, values in inputs.params.arrays().items()
+    }
+    return BlowUp(
+        step=step,
+        field=found.field,
+        element=found.element if inputs.batch is None else (found.member, *found.element),
+        value=found.value,
+        time=step * inputs.model.dt,
+        cause=inputs.model.advice(params, before),
+    )
 
 
 class Sweep:
@@ -92,6 +103,8 @@ class Sweep:
     def forward(self, *, keep: bool) -> Iterator[tuple[int, int, Any]]:
         """Each block in order, once; with `keep` what the reverse sweep needs stays."""
         self.current = self.start
+        self._ready = False
+        self._snapshots.clear()  # of a reverse sweep that was broken off
         actions = self.plan.forward() if keep else iter([schedule.Advance(0, self.plan.blocks)])
         for action in actions:
             if isinstance(action, schedule.Advance):
@@ -149,6 +162,14 @@ def blocks(steps: int, block: int) -> Iterator[tuple[int, int]]:
     """(first step, number of steps) of each block of the horizon."""
     for first in range(0, steps, block):
         yield first, min(block, steps - first)
+
+
+def pieces(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
+    """first ... last, cut at the multiples of `size`."""
+    while first < last:
+        end = min((first // size + 1) * size, last)
+        yield first, end
+        first = end
 
 
 def rows_in(keep: Array, first: int, last: int) -> tuple[slice, list[int]]:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import Tensor, no_grad
-from ..simulator import Array, Arrays, Model
-from .inputs import read_inputs
+from ..autograd import Tensor
+from ..autograd.errors import InputError
+from ..simulator import Array, Arrays, Engine, Model
+from .inputs import Inputs, read_inputs
 from .run import Progress, Watch, blocks
 from .trajectory import LIMIT
 
@@ -32,34 +33,30 @@ def stream(
     blocks before it and, as a last one, the steps of its own block up to the blow-up.
     """
     inputs = read_inputs(model, params, state, control, steps)
-    arrays = params.arrays()
-    with no_grad():
-        engine = model.engine(
-            arrays,
-            None if control is None else control.data,
-            batch=inputs.members,
-            needs=frozenset(),
-            deterministic=deterministic,
-        )
-    watch = Watch(model, arrays, limit, steps, on_progress)
-    segment = engine.segment(min(block, steps))
+    if block < 1:
+        raise InputError("stream", "a block has a step", block, "Pass how many steps to compute at once.")
+    engine = inputs.model.engine(*inputs.arrays(), batch=inputs.members, needs=frozenset(), deterministic=deterministic)
+    return _blocks(inputs, engine, Watch(inputs, limit, on_progress), min(block, steps))
+
+
+def _blocks(inputs: Inputs, engine: Engine, watch: Watch, block: int) -> Iterator[tuple[Array, Arrays]]:
+    segment = engine.segment(block)
     current = inputs.start()
 
-    def part(states: Arrays) -> Arrays:
-        return {name: values if inputs.batch else values[0] for name, values in states.items()}
+    def rows(first: int, begin: int, end: int) -> tuple[Array, Arrays]:
+        """begin ... end of the segment that begins with the step `first`."""
+        states = engine.read(segment, slice(begin, end + 1))
+        of_one = states if inputs.batch is not None else {name: values[0] for name, values in states.items()}
+        return np.arange(first + begin, first + end + 1), of_one
 
-    for first, count in blocks(steps, block):
+    for first, count in blocks(inputs.steps, block):
         engine.load(segment, current)
         begin = 0 if first == 0 else 1
         try:
             watch.advance(engine, segment, first=first, steps=count)
         except BaseException:
-            reached = watch.reached - first  # sound states of this block are handed out even so
-            if reached >= begin:
-                yield (
-                    np.arange(first + begin, first + reached + 1),
-                    part(engine.read(segment, slice(begin, reached + 1))),
-                )
+            if watch.reached - first >= begin:  # sound states of this block are handed out even so
+                yield rows(first, begin, watch.reached - first)
             raise
-        yield np.arange(first + begin, first + count + 1), part(engine.read(segment, slice(begin, count + 1)))
+        yield rows(first, begin, count)
         current = {name: values[:, 0] for name, values in engine.read(segment, [count]).items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,8 @@ class StateAdjoint:
     """The derivative of the loss with respect to each state component along time, as attributes, after backward."""
 
     def __getattr__(self, name: str) -> Array:
+        if name.startswith("_"):  # what Python itself looks for
+            raise AttributeError(name)
         remedy = "Call backward() on a loss of the trajectory first."
         raise InputError("Trajectory.adjoint", f"{name} is known after backward", "no backward so far", remedy)
 
@@ -72,8 +74,18 @@ class BlowUp(InputError):
         super().__init__("rollout", "the motion must stay finite", found, cause)
 
 
-def first_bad(states: dict[str, Array], limit: float) -> tuple[int, str, tuple[int, ...], float] | None:
-    """(row, field, element, value) of the earliest value of [B, rows, *shape] that is not within +-limit."""
+class Bad(NamedTuple):
+    """A value of states [B, rows, *shape] that is not within the limit."""
+
+    row: int
+    field: str
+    member: int
+    element: tuple[int, ...]
+    value: float
+
+
+def first_bad(states: dict[str, Array], limit: float) -> Bad | None:
+    """The earliest value of [B, rows, *shape] that is not within +-limit."""
     found = []
     for name, values in states.items():
         bad = ~(np.abs(values) <= np.float64(limit))  # True for NaN, too; f64, which holds limits beyond f32
@@ -81,6 +93,5 @@ def first_bad(states: dict[str, Array], limit: float) -> tuple[int, str, tuple[i
             rows = np.flatnonzero(bad.any(axis=tuple([axis for axis in range(bad.ndim) if axis != 1])))
             row = int(rows[0])
             member, *element = (int(i) for i in np.argwhere(bad[:, row])[0])
-            index = (member, *element) if len(values) > 1 else tuple(element)
-            found.append((row, name, index, float(values[(member, row, *element)])))
-    return min(found, key=lambda each: each[0]) if found else None
+            found.append(Bad(row, name, member, tuple(element), float(values[(member, row, *element)])))
+    return min(found, key=lambda each: each.row) if found else None

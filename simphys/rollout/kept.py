@@ -1,0 +1,76 @@
+"""What the forward sweep hands out, gathered block by block: the states that the trajectory holds, the running sum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..simulator import Array, Arrays, Engine
+from .inputs import Inputs
+from .run import pieces, rows_in
+from .running import RunningSum
+
+
+class Kept:
+    """Of the states of a rollout, or of their tangents."""
+
+    def __init__(self, inputs: Inputs, keep: Array, running: RunningSum | None) -> None:
+        self.inputs, self.keep, self.running = inputs, keep, running
+        lead = (len(keep),) if inputs.batch is None else (inputs.batch, len(keep))
+        self.results = {name: np.empty((*lead, *shape), inputs.dtype) for name, shape in inputs.state_shapes.items()}
+        """[rows, *shape], or [B, rows, *shape] where something is batched."""
+        self._states = self.results if inputs.batch is not None else {n: a[None] for n, a in self.results.items()}
+        self._total = 0.0
+        self._parts: list[Arrays] = []  # of the present piece of the running sum
+
+    def total(self) -> Array:
+        """The running sum, []."""
+        return np.asarray(self._total, self.inputs.dtype)
+
+    def start(self, states: Arrays) -> None:
+        """Those of the first step, [B, *shape]."""
+        if self.keep[0] == 0:
+            for name, values in states.items():
+                self._states[name][:, 0] = values
+
+    def take(self, engine: Engine, segment: Any, first: int, count: int) -> None:
+        """The states first + 1 ... first + count, which are rows 1 ... count of a segment."""
+        for begin, end in pieces(first, first + count, self.inputs.piece):
+            places, rows = rows_in(self.keep, begin, end)
+            if rows:
+                chosen = [row + begin - first for row in rows]
+                for name, values in engine.read(segment, as_slice(chosen)).items():
+                    self._states[name][:, places] = values
+            if self.running is not None:
+                self._parts.append(engine.read(segment, slice(begin - first + 1, end - first + 1)))
+                self._add(self.running, end)
+
+    def _add(self, running: RunningSum, end: int) -> None:
+        """Add the piece of the running sum that ends with the step `end`, if one does."""
+        if end % self.inputs.piece and end < self.inputs.steps:
+            return
+        states = self._parts[0]
+        if len(self._parts) > 1:
+            states = {name: np.concatenate([part[name] for part in self._parts], axis=1) for name in states}
+        self._parts = []
+        rows = next(iter(states.values())).shape[1]
+        self._total += running.value(states, np.arange(end - rows + 1, end + 1))
+
+    def take_tangents(self, tangents: Arrays, engine: Engine, segment: Any, first: int, count: int) -> None:
+        """The same of tangents [B, count + 1, *shape]."""
+        places, rows = rows_in(self.keep, first, first + count)
+        if rows:
+            for name, values in tangents.items():
+                self._states[name][:, places] = values[:, as_slice(rows)]
+        if self.running is not None:
+            for begin, end in pieces(first, first + count, self.inputs.piece):
+                at = slice(begin - first + 1, end - first + 1)
+                derivatives = self.running.derivatives(engine.read(segment, at), np.arange(begin + 1, end + 1), 1.0)
+                for name, values in derivatives.items():
+                    self._total += float(np.vdot(values, tangents[name][:, at]))
+
+
+def as_slice(rows: list[int]) -> slice | list[int]:
+    """Rows as a slice where they are consecutive."""
+    return slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] + 1 == len(rows) else rows

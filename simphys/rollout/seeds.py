@@ -1,0 +1,101 @@
+"""The loss's derivatives by kept states, final state and running sum, handed to the blocks that they belong to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..autograd import Tensor
+from ..simulator import Array, Arrays, Engine
+from .inputs import Inputs
+from .kept import as_slice
+from .run import pieces, rows_in
+from .running import RunningSum
+from .trajectory import StateAdjoint
+
+
+class Seeds:
+    """What a rollout's backward is given.
+
+    A block takes those of its states but the last, whose adjoint comes from behind. So each sum is formed inside
+    `pull`, in the same order whatever the blocks are, and gradients do not depend on the plan in any bit.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        keep: Array,
+        running: RunningSum | None,
+        adjoint: StateAdjoint | None,
+        adjoints: tuple[Tensor | None, ...],
+    ) -> None:
+        self.inputs, self.keep, self.running, self.adjoint = inputs, keep, running, adjoint
+        names = list(inputs.state_shapes)
+        batched = inputs.batch is not None
+        arrays = [None if a is None else (a.data if batched else a.data[None]) for a in adjoints[: 2 * len(names)]]
+        self.kept = {name: a for name, a in zip(names, arrays, strict=False) if a is not None}
+        self.final = dict(zip(names, arrays[len(names) :], strict=True))
+        of_running = adjoints[-1] if running is not None else None
+        self.of_running = 0.0 if of_running is None else of_running.item()
+        sums = of_running is not None
+        self.running = running if sums else None
+        self.dense = sums or adjoint is not None or (bool(self.kept) and bool(keep[0] != inputs.steps))
+        self._along: Arrays = {}  # what `adjoint` is to hold, with a batch axis
+        if adjoint is not None:
+            self._hand_out(adjoint)
+
+    def last(self, engine: Engine, segment: Any, count: int) -> Arrays:
+        """The adjoint of the last state, [B, 1, *shape], which is row `count` of its block."""
+        steps = self.inputs.steps
+        adjoint = {}
+        for name, shape in self.inputs.state_shapes.items():
+            adjoint[name] = np.zeros((self.inputs.members, 1, *shape), self.inputs.dtype)
+            given = self.final[name]
+            if given is not None:
+                adjoint[name][:, 0] = given
+            if name in self.kept and self.keep[-1] == steps:
+                adjoint[name] += self.kept[name][:, -1:]
+        self._add_running(adjoint, engine, segment, first=steps - count, begin=count, end=count + 1, at=0)
+        self.keep_adjoint(adjoint, steps, 1)
+        return adjoint
+
+    def of_block(self, last: Arrays, engine: Engine, segment: Any, first: int, count: int) -> Arrays:
+        """What `pull` of a block takes: `last` [B, 1, *shape] is the adjoint of its last state."""
+        if not self.dense:
+            return last
+        places, rows = rows_in(self.keep, first - 1, first + count - 1)
+        adjoint = {}
+        for name, values in last.items():
+            adjoint[name] = np.zeros((len(values), count + 1, *values.shape[2:]), values.dtype)
+            adjoint[name][:, -1:] = values
+            if name in self.kept and rows:
+                adjoint[name][:, as_slice([row - 1 for row in rows])] = self.kept[name][:, places]
+        begin = 1 if first == 0 else 0  # the sum leaves out the start
+        self._add_running(adjoint, engine, segment, first=first, begin=begin, end=count, at=begin)
+        return adjoint
+
+    def keep_adjoint(self, adjoint: Arrays, first: int, count: int) -> None:
+        """Hand out the adjoints of `count` states from the step `first`, the first rows of `adjoint`."""
+        for name, along in self._along.items():
+            along[:, first : first + count] = adjoint[name][:, :count]
+
+    def _add_running(
+        self, adjoint: Arrays, engine: Engine, segment: Any, *, first: int, begin: int, end: int, at: int
+    ) -> None:
+        """Add the running sum's derivatives by the segment's rows begin ... end - 1 to the rows from `at`."""
+        if self.running is None:
+            return
+        for low, high in pieces(begin, end, self.inputs.piece):
+            states = engine.read(segment, slice(low, high))
+            steps = np.arange(first + low, first + high)
+            for name, values in self.running.derivatives(states, steps, self.of_running).items():
+                adjoint[name][:, at + low - begin : at + high - begin] += values
+
+    def _hand_out(self, holder: StateAdjoint) -> None:
+        """New arrays along time, that fill as the sweep goes."""
+        batch = () if self.inputs.batch is None else (self.inputs.batch,)
+        for name, shape in self.inputs.state_shapes.items():
+            values = np.zeros((*batch, self.inputs.steps + 1, *shape), self.inputs.dtype)
+            setattr(holder, name, values)
+            self._along[name] = values if self.inputs.batch is not None else values[None]
