@@ -56,21 +56,6 @@ def rollout(
     the number of threads. `on_progress(step, steps)` is called now and then.
     Errors: InputError for shapes, steps and budgets that do not fit; BlowUp where the motion leaves +-`limit`.
     """
-    if not hasattr(model, "engine"):  # until mass_spring has one
-        from ..mass_spring.rollout import rollout as own
-        from ..mass_spring.step import step as own_step
-
-        if mode == "fused":
-            return own(model, params, state, steps=steps, keep_adjoint=keep_adjoint)  # type: ignore
-        from ..autograd import ops
-
-        states = [state]
-        for _ in range(steps):
-            states.append(own_step(model, params, states[-1]))  # type: ignore
-        position, velocity = (ops.stack([getattr(s, n) for s in states]) for n in ("position", "velocity"))
-        from ..mass_spring import Trajectory as Own
-
-        return Own(position, velocity, states[-1])  # type: ignore
     if mode not in get_args(Mode):
         raise InputError("rollout, mode", "it is fused, step or nested", mode, "Pass one of these.")
     inputs = read_inputs(model, params, state, control, steps)

@@ -64,20 +64,25 @@ class Request:
         inputs = self.inputs
         engine = self.engine(needs)
         state = inputs.bytes_of(1)
-        wanted = [x.data.nbytes for x, need in zip(inputs.tensors(), needs, strict=True) if need]
+        gradients = sum([x.data.nbytes for x, need in zip(inputs.tensors(), needs, strict=True) if need])
         fixed = 2 * inputs.bytes_of(len(self.keep))  # kept states and their adjoints
-        fixed += 2 * sum(wanted)  # gradients, in the engine and in `.grad`
+        fixed += 2 * gradients  # as they are handed on, and in `.grad`
         fixed += 4 * state  # states and adjoints on their way
         if self.adjoint is not None:
             fixed += inputs.bytes_of(inputs.steps + 1)
         if self.running is not None:
             fixed += 4 * inputs.bytes_of(inputs.piece)  # in a piece of the sum
         dense = self.running is not None or self.adjoint is not None or bool(self.keep[0] != inputs.steps)
+
+        def segment_bytes(steps: int) -> int:
+            along = inputs.bytes_of(steps + 1) if dense else 0  # what `pull` is given
+            return engine.segment_bytes(steps, dense=dense) + along
+
         return engine, make_plan(
             steps=inputs.steps,
             memory=self.memory,
             snapshot_bytes=state,
-            segment_bytes=lambda steps: engine.segment_bytes(steps, dense=dense),
+            segment_bytes=segment_bytes,
             fixed_bytes=fixed,
         )
 

@@ -96,8 +96,7 @@ class PendulumEngine:
         return 0.0 if self.control is None else self.control[..., t, :]
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        states = 2 * 8 * self.batch * (steps + 1) * self.model.n
-        return 2 * states if dense else states
+        return 2 * 8 * self.batch * (steps + 1) * self.model.n
 
     def segment(self, steps: int) -> dict[str, Array]:
         return {name: np.full((self.batch, steps + 1, self.model.n), np.nan) for name in ("angle", "rate")}
