@@ -1,0 +1,135 @@
+"""What was found about a gradient's health, as tables on the terminal and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from .autograd.errors import InputError, StorageError
+from .growth import Rate
+from .health import Health
+from .report import _console
+from .run_files import unit_of
+from .scene import Scene
+
+
+def print_health(found: Health, *, title: str = "") -> None:
+    """What was found, as tables, and the longest horizon with a usable gradient in a sentence."""
+    out = _console()
+    precision = "f32" if found.eps > 1e-10 else "f64"
+    summary = Table(
+        title=f"{title or 'Adjoint health'}: {_span(found, found.steps)}, {precision}", title_justify="left"
+    )
+    summary.add_column("quantity")
+    summary.add_column("found")
+    summary.add_row("loss", f"{found.loss:.6g}")
+    summary.add_row("growth of the adjoint, back from the end", _rate(found.rate))
+    summary.add_row("growth of a tangent, forward from the start", _rate(found.tangent_rate))
+    passes = "not within this horizon" if found.noise_step is None else f"{_span(found, found.noise_step)} from the end"
+    summary.add_row(f"the adjoint's growth passes 1/eps = {1 / found.eps:.2g}", passes)
+    summary.add_row("first NaN or inf", "none" if found.fault is None else _fault(found))
+    out.print(summary)
+    table = Table(title="Sensitivity of the loss L to each quantity θ", title_justify="left")
+    for name in ("quantity", "entries", "vanishing", "largest |θ ∂L/∂θ| / |L|", ""):
+        table.add_column(name, justify="left" if name in ("quantity", "") else "right")
+    for each in found.sensitivities:
+        none = each.vanishing == each.entries
+        size = "θ is 0" if np.isnan(each.largest) else f"{each.largest:.2e}"
+        name = f"{each.name} (start)" if each.of_start else each.name
+        table.add_row(
+            name, str(each.entries), str(each.vanishing or "-"), size, "nothing can be learnt about it" if none else ""
+        )
+    if found.sensitivities:
+        out.print(table)
+    for line in _conclusion(found):
+        out.print(line, soft_wrap=True)
+
+
+def _span(found: Health, steps: int) -> str:
+    return f"{steps} {'step' if steps == 1 else 'steps'} ({steps * found.dt:.4g} s)"
+
+
+def _rate(rate: Rate | None) -> str:
+    if rate is None:
+        return "not known"
+    return f"{rate.value:+.4g} 1/s, ± {rate.spread:.1g}, fitted from {rate.begin:.4g} s to {rate.end:.4g} s"
+
+
+def _fault(found: Health) -> str:
+    fault = found.fault
+    assert fault is not None
+    where = f"adjoint of {fault.where}" if fault.direction == "backward" else fault.where
+    step = "" if fault.step is None else f" at step {fault.step} (t = {fault.step * found.dt:.4g} s)"
+    by = f", made by {fault.function}" if fault.function else ""
+    return f"{fault.direction}: {where} = {fault.value:g}{step}{by}"
+
+
+def _conclusion(found: Health) -> list[str]:
+    lines = []
+    if found.fault is not None:
+        lines.append(found.fault.message)
+        if found.fault.direction == "forward" and found.steps:
+            lines.append(
+                "What stands above is of the motion before that, with a random weighting of its end as the loss."
+            )
+    if found.usable_steps == 0:
+        return [*lines, "No horizon has a usable gradient."]
+    whole = " (all that was looked at)" if found.usable_steps == found.steps else ""
+    lines.append(f"Longest horizon with a usable gradient: {_span(found, found.usable_steps)}{whole}.")
+    if found.expected_steps is not None:
+        lines.append(f"At this rate it would end after about {_span(found, found.expected_steps)}.")
+    return lines
+
+
+def write_health(scene: Scene, found: Health) -> tuple[Path, list[Path]]:
+    """Write health.h5 and health.png into the scene's output folder; returns the folder and the files.
+
+    Errors: InputError for a folder that cannot be made, StorageError.
+    """
+    from .plot.health import health as draw
+
+    folder = Path(scene.config.output.folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = "Name another one (output.folder=PATH)."
+        raise InputError(f"output folder {folder}", "must be one that can be made", str(error), remedy) from error
+    units = {name: unit_of(scene, name) for name in scene.state.names()}
+    save(found, folder / "health.h5", units=units, every=scene.config.output.every)
+    if not found.steps:
+        return folder, [folder / "health.h5"]
+    draw(found, folder / "health.png", title=scene.config.title, units=units)
+    return folder, [folder / "health.h5", folder / "health.png"]
+
+
+def save(found: Health, path: str | Path, *, units: Mapping[str, str], every: int = 1) -> None:
+    """Write what was found as HDF5: log growth of each step, and the adjoint of every `every`-th one.
+
+    `units` of the state's fields, by name. Errors: StorageError.
+    """
+    from .record.storage import build_segment, replace_file, storable
+
+    rows = slice(None, None, every)
+    rates = {"adjoint": found.rate, "tangent": found.tangent_rate}
+    arrays: dict[str, Any] = {
+        "growth/time": found.times,
+        "growth/log_adjoint": found.log_growth,
+        "adjoint/step": np.arange(found.steps + 1)[rows],
+        "adjoint/time": found.times[rows],
+        **{f"adjoint/{name}": values[rows] for name, values in found.adjoint.items()},
+        **{f"rate/{name}": [rate.value, rate.spread, rate.begin, rate.end] for name, rate in rates.items() if rate},
+        "usable_steps": found.usable_steps,
+        "eps": found.eps,
+    }
+    if found.log_tangent_growth is not None:
+        arrays["growth/log_tangent"] = found.log_tangent_growth
+    attrs = {"growth/time": {"unit": "s"}, "adjoint/time": {"unit": "s"}}
+    attrs |= {f"adjoint/{name}": {"unit": f"loss/({units.get(name) or 'unit'})"} for name in found.adjoint}
+    try:
+        replace_file(Path(path), build_segment({name: storable(value) for name, value in arrays.items()}, attrs))
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror or error}. Free some space.") from error

@@ -1,0 +1,108 @@
+"""How the adjoint grows or fades along time, the rate that was fitted, and where its growth makes gradients noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from simphys.autograd.errors import InputError
+from simphys.growth import log_norms
+from simphys.health import Health
+from simphys.plot import style
+from simphys.plot.components import FEW, draw_elements, name_elements
+
+TANGENT, ADJOINT, NOISE = style.COLORS[2], style.COLORS[0], style.COLORS[1]
+LARGEST = 600.0
+"""The largest log that is drawn; beyond it numbers leave the range of f64."""
+
+
+def health(found: Health, path: str | Path | None = None, *, title: str = "", units: Mapping[str, str]) -> Figure:
+    """Draw |adjoint| of each field along time, then its growth, with that of a tangent, against 1/eps.
+
+    The part of the horizon from which no usable gradient comes back is shaded. `units` of the fields, by name. Saved
+    at `path` if given. InputError: no step is sound.
+    """
+    if not found.steps:
+        raise InputError("picture of a gradient's health", "needs a sound step", "none", "Mend the start.")
+    with style.style():
+        figure = Figure(figsize=(style.WIDTH, 0.6 + 2.3 * len(found.adjoint) + 3.2), layout="constrained")
+        if title:
+            figure.suptitle(title, x=0.01, ha="left")
+        heights = [*[2.3] * len(found.adjoint), 3.2]
+        *above, beneath = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+        for axes, (name, adjoint) in zip(above, found.adjoint.items(), strict=True):
+            _draw_field(axes, found, name, adjoint, units.get(name, ""))
+        _draw_growth(beneath, found)
+        for axes in (*above, beneath):
+            _shade_unusable(axes, found)
+        beneath.set_xlabel("time [s]")
+        beneath.set_xlim(0, found.times[-1])
+        figure.align_ylabels([*above, beneath])
+        style.save(figure, path)
+    return figure
+
+
+def _draw_field(axes: Axes, found: Health, name: str, adjoint: np.ndarray, unit: str) -> None:
+    axes.set_title(f"by {name}")
+    axes.set_ylabel(f"|∂loss/∂{name}|\n[loss / {f'({unit})' if '/' in unit else unit or 'unit'}]")
+    size = np.where(np.isfinite(adjoint), np.abs(adjoint), np.nan)
+    if not (size > 0).any():
+        axes.text(0.5, 0.5, "zero throughout", transform=axes.transAxes, ha="center", va="center")
+        return
+    axes.set_yscale("log", nonpositive="mask")
+    draw_elements(axes, found.times, size)
+    for line in axes.get_lines():
+        if not (np.asarray(line.get_ydata()) > 0).any():  # what cannot move
+            line.remove()
+    log = log_norms(adjoint)
+    if size[0].size > FEW:
+        axes.plot(found.times, _exp(log), color=style.INK, linewidth=0.8, label="norm of all")
+    if found.rate is not None:
+        _draw_fit(axes, found, log)
+    name_elements(axes, adjoint.shape[1:])
+
+
+def _draw_fit(axes: Axes, found: Health, log_size: np.ndarray, label: str | None = None) -> None:
+    """The fitted growth through the middle of a curve, over the fitted range, whose times count back from the end."""
+    assert found.rate is not None
+    back = found.times[-1] - found.times
+    fitted = (back >= found.rate.begin) & (back <= found.rate.end)
+    known = fitted & np.isfinite(log_size)
+    if known.any():
+        line = log_size[known].mean() + found.rate.value * (back[fitted] - back[known].mean())
+        axes.plot(found.times[fitted], _exp(line), "--", color=style.INK, linewidth=1.1, label=label)
+
+
+def _draw_growth(axes: Axes, found: Health) -> None:
+    axes.set_yscale("log", nonpositive="mask")
+    axes.plot(found.times, _exp(found.log_growth), color=ADJOINT, label="adjoint, back from the end")
+    if found.rate is not None:
+        _draw_fit(axes, found, found.log_growth, f"fitted: {style.number(found.rate.value)} / s")
+    if found.log_tangent_growth is not None:
+        rate = found.tangent_rate
+        named = "" if rate is None else f", {style.number(rate.value)} / s"
+        axes.plot(
+            found.times, _exp(found.log_tangent_growth), color=TANGENT, label=f"tangent, forward from the start{named}"
+        )
+    axes.axhline(1 / found.eps, color=NOISE, linestyle="-.", label="1/eps")
+    axes.set_ylabel("growth [1]")
+    whole = found.usable_steps == found.steps
+    much = "the whole horizon" if whole else f"the last {found.usable_steps} of {found.steps} steps"
+    axes.set_title(f"usable gradient: {much}, {style.number(found.usable_steps * found.dt)} s", pad=20)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, columnspacing=1.2, handlelength=1.6, fontsize=8.5)
+
+
+def _shade_unusable(axes: Axes, found: Health) -> None:
+    """From there on back to the start no usable gradient comes."""
+    if found.usable_steps < found.steps:
+        edge = (found.steps - found.usable_steps) * found.dt
+        axes.axvspan(0, edge, color=style.SHADE, linewidth=0, zorder=0)
+        axes.axvline(edge, color=NOISE, linewidth=0.9)
+
+
+def _exp(log_size: np.ndarray) -> np.ndarray:
+    return np.exp(np.clip(log_size, -LARGEST, LARGEST))
