@@ -64,14 +64,11 @@ class Request:
         inputs = self.inputs
         engine = self.engine(needs)
         state = inputs.bytes_of(1)
-        gradients = sum([x.data.nbytes for x, need in zip(inputs.tensors(), needs, strict=True) if need])
         fixed = 2 * inputs.bytes_of(len(self.keep))  # kept states and their adjoints
-        fixed += 2 * gradients  # as they are handed on, and in `.grad`
-        fixed += 4 * state  # states and adjoints on their way
+        fixed += 2 * state  # the final state, the adjoint on its way
+        fixed += max(2 * state, 4 * inputs.bytes_of(inputs.piece) if self.running is not None else 0)  # other copies
         if self.adjoint is not None:
             fixed += inputs.bytes_of(inputs.steps + 1)
-        if self.running is not None:
-            fixed += 4 * inputs.bytes_of(inputs.piece)  # in a piece of the sum
         dense = self.running is not None or self.adjoint is not None or bool(self.keep[0] != inputs.steps)
 
         def segment_bytes(steps: int) -> int:
@@ -135,7 +132,8 @@ class Rollout(Function):
         if recorded:
             ctx.set_materialize_grads(False)
             ctx.save_for_backward(*tensors, request, sweep)
-        return _results(kept, sweep.current)
+        final, sweep.current = sweep.current, {}
+        return _results(kept, final)
 
     @staticmethod
     def backward(ctx: Context, *adjoints: Tensor | None) -> tuple[Any, ...]:
@@ -187,8 +185,9 @@ def _reverse(sweep: Sweep, seeds: Seeds) -> Arrays:
         adjoint = seeds.of_block(last, sweep.engine, segment, first, count)
         sweep.engine.pull(segment, first=first, steps=count, adjoint=adjoint)
         seeds.keep_adjoint(adjoint, first, count)
-        last = {name: values[:, :1].copy() for name, values in adjoint.items()}
-        del adjoint  # before there is another
+        if adjoint is not last:
+            last = {name: values[:, :1].copy() for name, values in adjoint.items()}
+            del adjoint  # before there is another
     return {name: np.ascontiguousarray(values[:, 0]) for name, values in last.items()}
 
 
