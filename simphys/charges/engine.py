@@ -1,0 +1,214 @@
+"""`ChargesEngine`: the fused loops of one rollout over arrays, see `simphys.simulator.Engine`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..autograd import runtime
+from ..simulator import Array, Arrays
+from . import fused
+from .model import Charges, check_softening, pairs_us
+
+OF_BODIES = ("charge", "mass")
+PARAMETERS = (*OF_BODIES, "coupling", "softening")
+
+SPREAD = 512
+"""A parallel loop of so many iterations or fewer stays on one thread of a CPU: loops take as many for each piece."""
+
+PIECES = 16
+"""Into how many pieces all bodies are cut for a CPU's threads: several for each, as some come late."""
+
+MANY_MEMBERS = 8
+"""Members of a batch that are enough to share out among a CPU's threads."""
+
+SERIAL_BODIES = 32
+"""On a GPU, members with up to so many bodies are simulated by a thread each."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Position and velocity of all members at some steps, on the device, [B, rows, dim, n]."""
+
+    position: Any
+    velocity: Any
+    rows: int
+
+
+class ChargesEngine:
+    """The rollout of a batch of systems of charges."""
+
+    def __init__(
+        self,
+        model: Charges,
+        params: Arrays,
+        control: Array | None,
+        *,
+        batch: int,
+        needs: frozenset[str],
+        tangents: Arrays | None = None,
+    ) -> None:
+        check_softening(params["softening"])
+        self._model, self._batch, self._needs, self._tangents = model, batch, needs, tangents
+        self._given = {name: params[name].shape for name in PARAMETERS}
+        self._control = None if control is None else control.shape
+        self._params = [runtime.to_device(self._of_members(name, params[name])) for name in PARAMETERS]
+        self._field = runtime.to_device(self._field_of_members(control), vector=True)
+        self._variant = fused.Variant(
+            real=runtime.real(),
+            dim=model.dim,
+            verlet=len(model.stages) == 2,
+            inside=self._is_inside(),
+            parallel=False,
+            field=control is not None,
+            adj_field="control" in needs,
+            adj_mass="mass" in needs,
+            adj_softening="softening" in needs,
+        )
+        steps = 0 if control is None else control.shape[-2]
+        zeros = np.zeros((batch, model.bodies), runtime.real_dtype())
+        self._sums = {name: runtime.to_device(zeros.reshape(-1).copy()) for name in PARAMETERS}
+        adj_field = np.zeros((max(batch * steps, 1), model.dim), runtime.real_dtype())
+        self._sums["control"] = runtime.to_device(adj_field, vector=True)
+
+    def segment_bytes(self, steps: int, *, dense: bool) -> int:
+        """The states, and in `pull` three states' halves; on a GPU also its copy of dense adjoints."""
+        half = self._batch * self._model.bodies * self._model.dim * runtime.real_dtype().itemsize
+        copies = 2 * (steps + 1) * half if dense and runtime.settings().on_gpu else 0
+        return 2 * (steps + 1) * half + 3 * half + copies
+
+    def segment(self, steps: int) -> Segment:
+        """Storage for the states of `steps` steps."""
+        size = self._batch * steps * self._model.dim * self._model.bodies
+        return Segment(runtime.device_array((size,)), runtime.device_array((size,)), steps)
+
+    def load(self, segment: Segment, state: Arrays) -> None:
+        """Make `state` the first of the segment."""
+        put = fused.copy_kernels(self._variant).put
+        for target, name in self._parts(segment):
+            put(self._vectors(state[name]), self._model.bodies, self._batch, segment.rows, target)
+
+    def read(self, segment: Segment, rows: slice | list[int]) -> Arrays:
+        """Copies of states of the segment, [B, rows, n, dim]."""
+        n, dim = self._model.bodies, self._model.dim
+        wanted = np.arange(segment.rows, dtype=np.int32)[rows]
+        take = fused.copy_kernels(self._variant).take
+        found = {}
+        for source, name in self._parts(segment):
+            taken = runtime.device_array((self._batch * len(wanted) * n,), components=dim)
+            take(source, n, self._batch, segment.rows, runtime.to_device(wanted), len(wanted), taken)
+            found[name] = runtime.to_host(taken, (self._batch, len(wanted), n, dim))
+        return found
+
+    def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
+        """Compute states start + 1 ... start + steps of the segment, whose first state is number `first` in time."""
+        launch = fused.forward_kernel(self._threaded(steps)).bind(
+            segment.position, segment.velocity, *self._arguments(segment), first
+        )
+        for at, count in self._launches(start, steps):
+            launch(at, count)
+
+    def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
+        """Reverse the segment's `steps` steps, see `Engine.pull`."""
+        model, batch = self._model, self._batch
+        dense = adjoint["position"].shape[1] > 1
+        running = [self._vectors(adjoint[name][:, -1].copy()) for name in model.State.names()]
+        along = [self._vectors(adjoint[name] if dense else _nothing(model.dim)) for name in model.State.names()]
+        work = runtime.device_array((batch * model.dim * model.bodies,))
+        launch = fused.adjoint_kernel(replace(self._threaded(steps), dense=dense)).bind(
+            segment.position, *self._arguments(segment), work, *running, *along, steps + 1, *self._sums.values(), first
+        )
+        for at, count in reversed(self._launches(0, steps)):
+            launch(at, count)
+        for name, first_row, rows in zip(model.State.names(), running, along, strict=True):
+            target = adjoint[name]
+            if not dense:
+                target[:, 0] = runtime.to_host(first_row, target[:, 0].shape)
+            elif runtime.settings().on_gpu:
+                target[:] = runtime.to_host(rows, target.shape)
+
+    def gradients(self) -> Arrays:
+        """What `pull` has summed up so far, for what is wanted."""
+        found = {}
+        for name in PARAMETERS:
+            if name in self._needs:
+                total = runtime.to_host(self._sums[name], (self._batch, self._model.bodies))
+                total = total if name in OF_BODIES else total.sum(axis=1)
+                found[name] = total.copy() if self._given[name] == total.shape else total.sum(axis=0)
+        if "control" in self._needs and self._control is not None:
+            total = runtime.to_host(self._sums["control"], (self._batch, *self._control[-2:]))
+            found["control"] = total.copy() if self._control == total.shape else total.sum(axis=0)
+        return found
+
+    def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
+        """Tangents of all states of the segment, [B, steps + 1, n, dim], from that of its first one [B, n, dim]."""
+        given = self._tangents or {}
+        zeros = {name: np.zeros(self._given[name], runtime.real_dtype()) for name in PARAMETERS}
+        tangents = [runtime.to_device(self._of_members(name, given.get(name, zeros[name]))) for name in PARAMETERS]
+        field = given.get("control", None if self._control is None else np.zeros(self._control, runtime.real_dtype()))
+        moved = self.segment(steps + 1)
+        self.load(moved, tangent)
+        # Its rows are those of `moved`: where the segment has more, members lie further apart in it.
+        assert segment.rows == moved.rows, "a segment is pushed through as a whole"
+        fused.tangent_kernel(replace(self._threaded(steps), inside=True))(
+            segment.position, *self._arguments(segment), moved.position, moved.velocity, *tangents,
+            runtime.to_device(self._field_of_members(field), vector=True), first, steps,
+        )  # fmt: skip
+        return self.read(moved, slice(None))
+
+    def _is_inside(self) -> bool:
+        """Whether the loop over time lies inside the loop over members, rather than each step being a launch.
+
+        It does not depend on the number of threads, on which the result then does not depend either.
+        """
+        n, batch = self._model.bodies, self._batch
+        if runtime.settings().on_gpu:
+            return n <= SERIAL_BODIES
+        return batch >= MANY_MEMBERS or pairs_us(n, batch) <= runtime.PARALLEL_WORK_US
+
+    def _threaded(self, steps: int) -> fused.Variant:
+        """The variant for so many steps, on several threads where that pays."""
+        work, inside = pairs_us(self._model.bodies, self._batch), self._variant.inside
+        return replace(
+            self._variant,
+            parallel=runtime.parallel(work * steps if inside else work) and not (inside and self._batch == 1),
+            spread=1 if runtime.settings().on_gpu or (inside and self._batch == 1) else SPREAD,
+        )
+
+    def _launches(self, start: int, steps: int) -> list[tuple[int, int]]:
+        """First step and number of steps of each launch."""
+        return [(start, steps)] if self._variant.inside else [(start + step, 1) for step in range(steps)]
+
+    def _arguments(self, segment: Segment) -> list[Any]:
+        """What all kernels take behind the states."""
+        model, chosen = self._model, runtime.settings()
+        steps = 0 if self._control is None else self._control[-2]
+        pieces = self._batch * model.bodies if chosen.on_gpu else PIECES
+        return [*self._params, self._field, model.dt, model.bodies, self._batch, segment.rows, steps, pieces]
+
+    def _parts(self, segment: Segment) -> list[tuple[Any, str]]:
+        return [(segment.position, "position"), (segment.velocity, "velocity")]
+
+    def _of_members(self, name: str, value: Array) -> Array:
+        """A parameter with an entry for each member, or for each of its bodies, flat."""
+        shape = (self._batch, *self._model.param_shapes()[name])
+        return np.ascontiguousarray(np.broadcast_to(value, shape), runtime.real_dtype()).reshape(-1)
+
+    def _field_of_members(self, control: Array | None) -> Array:
+        """The field [B * T, dim]."""
+        if control is None:
+            return _nothing(self._model.dim)
+        shape = (self._batch, *control.shape[-2:])
+        return np.ascontiguousarray(np.broadcast_to(control, shape), runtime.real_dtype()).reshape(-1, shape[-1])
+
+    def _vectors(self, values: Array) -> Any:
+        """[..., dim] as the flat array of vectors that kernels take."""
+        return runtime.to_device(values.reshape(-1, self._model.dim), vector=True)
+
+
+def _nothing(dim: int) -> Array:
+    """One vector, for an argument that a variant does not read."""
+    return np.zeros((1, dim), runtime.real_dtype())

@@ -1,0 +1,322 @@
+"""Kernels of the fused rollout: the sums and element functions of the nested sub-steps in loops over time and members.
+
+Few bodies, or one thread: the loop over time lies inside one loop over the members of the batch, a launch for all
+steps. Many bodies: a launch a step, of loops over all bodies of all members, which run in parallel, piece by piece. Each
+body's sum over all others is the same code in both, in the same order: results do not depend on the number of threads.
+
+A member's position and velocity lie component by component, [rows, dim, n] numbers: there the sums are vectorized.
+"""
+
+import functools
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from ..autograd import kernel
+from ..autograd.runtime import ti
+from . import field, force, integrate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """What a compiled rollout does."""
+
+    real: Any
+    dim: int
+    verlet: bool
+    """A step has a second stage: half a kick at the new position."""
+    inside: bool
+    """All steps in one launch; else a launch a step."""
+    parallel: bool
+    """Loops over members, or over pieces of all bodies, on several threads."""
+    spread: int = 1
+    """Iterations that such a loop takes for each member or piece, one of which does the work; on a GPU, 1."""
+    field: bool
+    """There is an external field."""
+    adj_field: bool = False
+    adj_mass: bool = False
+    adj_softening: bool = False
+    """The adjoint of this is wanted; those of charge and coupling cost nothing."""
+    dense: bool = False
+    """The adjoint of the state is given, and kept, at every step; else only the running one is."""
+
+
+def types(variant: Variant) -> SimpleNamespace:
+    """The annotations of array arguments, and the functions of the sub-steps."""
+    real, dim = variant.real, variant.dim
+    array = functools.partial(ti.types.ndarray, ndim=1)
+    return SimpleNamespace(
+        vec=ti.types.vector(dim, real),
+        vectors=array(dtype=ti.types.vector(dim, real)),
+        reals=array(dtype=real),
+        ints=array(dtype=ti.i32),
+        force=force.functions(real, dim),
+        field=field.functions(real, dim),
+        integrate=integrate.functions(real, dim),
+        stages=2 if variant.verlet else 1,
+        light=variant.parallel and variant.spread == 1,  # loops of little work are parallel, too
+    )
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def copy_kernels(variant: Variant) -> SimpleNamespace:
+    """Rows of a segment x [B, rows, dim * n] from and to vectors [B, those rows, n]."""
+    t = types(variant)
+    dim, vectors, reals, ints, at_body = variant.dim, t.vectors, t.reals, t.ints, t.force.at_body
+
+    @kernel
+    def put(given: vectors, n: ti.i32, B: ti.i32, rows: ti.i32, x: reals):
+        """Given vectors [B, n] as the first row."""
+        for k in range(B * n):
+            b, i = k // n, k % n
+            for c in ti.static(range(dim)):
+                x[(b * rows * dim + c) * n + i] = given[k][c]
+
+    @kernel
+    def take(x: reals, n: ti.i32, B: ti.i32, rows: ti.i32, wanted: ints, count: ti.i32, taken: vectors):
+        for k in range(B * count * n):
+            b, row, i = k // (count * n), wanted[k // n % count], k % n
+            taken[k] = at_body(x, (b * rows + row) * dim * n, n, i)
+
+    return SimpleNamespace(put=put, take=take)
+
+
+@functools.cache
+@no_type_check
+def forward_kernel(variant: Variant) -> Any:
+    """States `start` + 1 .. `start` + `steps` of a segment x, v of `rows` rows, whose first is number `first` in time.
+
+    E holds the field at T steps. Arrays of parameters have an entry for each member, or for each of its bodies.
+    """
+    t = types(variant)
+    dim, vec, vectors, reals, stages, spread = variant.dim, t.vec, t.vectors, t.reals, t.stages, variant.spread
+    force_, field_, integrate_ = t.force, t.field, t.integrate
+
+    @ti.func
+    def body(
+        stage: ti.template(), x: ti.template(), v: ti.template(), q: ti.template(), m: ti.template(), k: ti.template(),
+        s: ti.template(), E: ti.template(), h, b, i, n, now, at_E,
+    ):
+        """Advance body i of member b by a stage; now: where its state at the start of the step lies."""
+        new = now + dim * n
+        at = now if ti.static(stage == 0) else new
+        f = k[b] * q[b * n + i] * force_.sum(x, q, at, b * n, n, i, s[b])
+        if ti.static(variant.field):
+            f += field_.force(q[b * n + i], E[at_E])
+        kick = h if ti.static(stages == 1) else h / 2
+        v_new = integrate_.kick(force_.at_body(v, at, n, i), f, m[b * n + i], kick)
+        for c in ti.static(range(dim)):
+            v[new + c * n + i] = v_new[c]
+            if ti.static(stage == 0):
+                x[new + c * n + i] = x[now + c * n + i] + h * v_new[c]
+
+    @kernel
+    def forward(
+        x: reals, v: reals, q: reals, m: reals, k: reals, s: reals, E: vectors, h: variant.real, n: ti.i32, B: ti.i32,
+        rows: ti.i32, T: ti.i32, pieces: ti.i32, first: ti.i32, start: ti.i32, steps: ti.i32,
+    ):
+        if ti.static(variant.inside):
+            ti.loop_config(serialize=not variant.parallel)
+            for r in range(B * spread):
+                if r % spread == 0:
+                    b = r // spread
+                    for row in range(start, start + steps):
+                        for stage in ti.static(range(stages)):
+                            for i in range(n):
+                                body(
+                                    stage, x, v, q, m, k, s, E, h, b, i, n, (b * rows + row) * dim * n,
+                                    b * T + first + row,
+                                )
+        else:
+            for stage in ti.static(range(stages)):
+                ti.loop_config(serialize=not variant.parallel)
+                for r in range(pieces * spread):
+                    if r % spread == 0:
+                        piece = r // spread
+                        for at in range(B * n * piece // pieces, B * n * (piece + 1) // pieces):
+                            b = at // n
+                            body(
+                                stage, x, v, q, m, k, s, E, h, b, at % n, n, (b * rows + start) * dim * n,
+                                b * T + first + start,
+                            )
+
+    return forward
+
+
+@functools.cache
+@no_type_check
+def adjoint_kernel(variant: Variant) -> Any:
+    """The steps of `forward_kernel` in reverse. ax, av [B, n]: the adjoint of the state, last in, first out.
+
+    adj_q .. adj_E accumulate, one entry a body or a step. g is working memory. Dense: adj_x, adj_v [B, rows, n] are the
+    loss's derivatives by each state in, and whole adjoints out.
+    """
+    t = types(variant)
+    dim, vec, vectors, reals, stages, spread = variant.dim, t.vec, t.vectors, t.reals, t.stages, variant.spread
+    force_, field_, integrate_, light = t.force, t.field, t.integrate, t.light
+
+    @ti.func
+    def kick(
+        stage: ti.template(), m: ti.template(), g: ti.template(), ax: ti.template(), av: ti.template(), h, b, i, n,
+    ):
+        """The adjoint of the force on body i, from that of its new velocity and position."""
+        at = b * n + i
+        w = av[at]
+        duration = h if ti.static(stages == 1) else h / 2
+        if ti.static(stage == 0):
+            w += h * ax[at]
+            av[at] = w
+        adj_f = integrate_.adj_force(m[at], duration, w)
+        for c in ti.static(range(dim)):
+            g[(b * dim + c) * n + i] = adj_f[c]
+
+    @ti.func
+    def adj_E_of(q: ti.template(), g: ti.template(), E: ti.template(), b, n, at_E) -> vec:
+        total = vec(0.0)
+        for i in range(n):
+            _, gE = field_.adj(q[b * n + i], E[at_E], force_.at_body(g, b * dim * n, n, i))
+            total += gE
+        return total
+
+    @ti.func
+    def body(
+        stage: ti.template(), x: ti.template(), q: ti.template(), m: ti.template(), k: ti.template(), s: ti.template(),
+        E: ti.template(), g: ti.template(), ax: ti.template(), adj_q: ti.template(), adj_m: ti.template(),
+        adj_k: ti.template(), adj_s: ti.template(), b, i, n, now, at_E,
+    ):
+        """What reaches body i from the forces."""
+        at = b * n + i
+        q_i, k_b = q[at], k[b]
+        place = now if ti.static(stage == 0) else now + dim * n
+        gd, e, h, total = force_.adj_sum(x, q, g, place, b * n, b * dim * n, n, i, s[b])
+        adj_f = force_.at_body(g, b * dim * n, n, i)
+        gq = k_b * e
+        if ti.static(variant.field):
+            gq_field, _ = field_.adj(q_i, E[at_E], adj_f)
+            gq += gq_field
+        ax[at] = ax[at] + k_b * q_i * gd
+        adj_q[at] = adj_q[at] + gq
+        adj_k[at] = adj_k[at] + 0.5 * q_i * e
+        if ti.static(variant.adj_softening):
+            adj_s[at] = adj_s[at] - 0.5 * k_b * s[b] * q_i * h
+        if ti.static(variant.adj_mass):
+            f = k_b * q_i * total
+            if ti.static(variant.field):
+                f += field_.force(q_i, E[at_E])
+            adj_m[at] = adj_m[at] + integrate_.adj_mass(f, m[at], adj_f)
+
+    @ti.func
+    def keep(ax: ti.template(), av: ti.template(), adj_x: ti.template(), adj_v: ti.template(), at, at_row):
+        """Add the loss's derivative by this state, and keep the whole."""
+        ax[at] = ax[at] + adj_x[at_row]
+        av[at] = av[at] + adj_v[at_row]
+        adj_x[at_row] = ax[at]
+        adj_v[at_row] = av[at]
+
+    @kernel
+    def adjoint(
+        x: reals, q: reals, m: reals, k: reals, s: reals, E: vectors, h: variant.real, n: ti.i32, B: ti.i32,
+        rows: ti.i32, T: ti.i32, pieces: ti.i32, g: reals, ax: vectors, av: vectors, adj_x: vectors, adj_v: vectors, adj_rows: ti.i32,
+        adj_q: reals, adj_m: reals, adj_k: reals, adj_s: reals, adj_E: vectors,
+        first: ti.i32, start: ti.i32, steps: ti.i32,
+    ):
+        if ti.static(variant.inside):
+            ti.loop_config(serialize=not variant.parallel)
+            for r in range(B * spread):
+                if r % spread == 0:
+                    b = r // spread
+                    for back in range(steps):
+                        row = start + steps - 1 - back
+                        now, at_E = (b * rows + row) * dim * n, b * T + first + row
+                        for reverse in ti.static(range(stages)):
+                            for i in range(n):
+                                kick(stages - 1 - reverse, m, g, ax, av, h, b, i, n)
+                            if ti.static(variant.adj_field):
+                                adj_E[at_E] = adj_E[at_E] + adj_E_of(q, g, E, b, n, at_E)
+                            for i in range(n):
+                                body(
+                                    stages - 1 - reverse, x, q, m, k, s, E, g, ax, adj_q, adj_m, adj_k, adj_s,
+                                    b, i, n, now, at_E,
+                                )
+                        if ti.static(variant.dense):
+                            for i in range(n):
+                                keep(ax, av, adj_x, adj_v, b * n + i, (b * adj_rows + row) * n + i)
+        else:
+            for reverse in ti.static(range(stages)):
+                ti.loop_config(serialize=not light)
+                for at in range(B * n):
+                    kick(stages - 1 - reverse, m, g, ax, av, h, at // n, at % n, n)
+                if ti.static(variant.adj_field):
+                    ti.loop_config(serialize=not light)
+                    for b in range(B):
+                        at_E = b * T + first + start
+                        adj_E[at_E] = adj_E[at_E] + adj_E_of(q, g, E, b, n, at_E)
+                ti.loop_config(serialize=not variant.parallel)
+                for r in range(pieces * spread):
+                    if r % spread == 0:
+                        piece = r // spread
+                        for at in range(B * n * piece // pieces, B * n * (piece + 1) // pieces):
+                            b = at // n
+                            body(
+                                stages - 1 - reverse, x, q, m, k, s, E, g, ax, adj_q, adj_m, adj_k, adj_s, b, at % n,
+                                n, (b * rows + start) * dim * n, b * T + first + start,
+                            )
+            if ti.static(variant.dense):
+                ti.loop_config(serialize=not light)
+                for at in range(B * n):
+                    keep(ax, av, adj_x, adj_v, at, (at // n * adj_rows + start) * n + at % n)
+
+    return adjoint
+
+
+@functools.cache
+@no_type_check
+def tangent_kernel(variant: Variant) -> Any:
+    """Tangents dx, dv of the states of a segment, whose first rows hold that of its start; a loop over members."""
+    t = types(variant)
+    dim, vec, vectors, reals, stages, spread = variant.dim, t.vec, t.vectors, t.reals, t.stages, variant.spread
+    force_, field_, integrate_ = t.force, t.field, t.integrate
+
+    @ti.func
+    def body(
+        stage: ti.template(), x: ti.template(), q: ti.template(), m: ti.template(), k: ti.template(), s: ti.template(),
+        E: ti.template(), dx: ti.template(), dv: ti.template(), dq: ti.template(), dm: ti.template(),
+        dk: ti.template(), ds: ti.template(), dE: ti.template(), h, b, i, n, now, at_E,
+    ):
+        at, new = b * n + i, now + dim * n
+        place = now if ti.static(stage == 0) else new
+        total = force_.sum(x, q, place, b * n, n, i, s[b])
+        dtotal = force_.jvp_sum(x, q, dx, dq, place, b * n, n, i, s[b], ds[b])
+        f = k[b] * q[at] * total
+        df = (dk[b] * q[at] + k[b] * dq[at]) * total + k[b] * q[at] * dtotal
+        if ti.static(variant.field):
+            f += field_.force(q[at], E[at_E])
+            df += field_.jvp(q[at], E[at_E], dq[at], dE[at_E])
+        kick = h if ti.static(stages == 1) else h / 2
+        dv_new = integrate_.jvp_kick(f, m[at], kick, force_.at_body(dv, place, n, i), df, dm[at])
+        for c in ti.static(range(dim)):
+            dv[new + c * n + i] = dv_new[c]
+            if ti.static(stage == 0):
+                dx[new + c * n + i] = dx[now + c * n + i] + h * dv_new[c]
+
+    @kernel
+    def tangent(
+        x: reals, q: reals, m: reals, k: reals, s: reals, E: vectors, h: variant.real, n: ti.i32, B: ti.i32,
+        rows: ti.i32, T: ti.i32, pieces: ti.i32, dx: reals, dv: reals, dq: reals, dm: reals, dk: reals, ds: reals, dE: vectors,
+        first: ti.i32, steps: ti.i32,
+    ):
+        ti.loop_config(serialize=not variant.parallel)
+        for r in range(B * spread):
+            if r % spread == 0:
+                b = r // spread
+                for row in range(steps):
+                    for stage in ti.static(range(stages)):
+                        for i in range(n):
+                            body(
+                                stage, x, q, m, k, s, E, dx, dv, dq, dm, dk, ds, dE, h, b, i, n,
+                                (b * rows + row) * dim * n, b * T + first + row,
+                            )
+
+    return tangent

@@ -1,0 +1,159 @@
+"""What a system of point charges is: its bodies and its integrator, its parameters and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..autograd import Tensor
+from ..autograd.errors import InputError
+from ..simulator import Array, Arrays, Record, Shape
+
+if TYPE_CHECKING:
+    from .engine import ChargesEngine
+
+INTEGRATORS = ("semi_implicit_euler", "velocity_verlet")
+
+
+class Stage(NamedTuple):
+    """The lengths of a stage of a time step, [s]."""
+
+    kick: float
+    """How long the force acts."""
+    drift: float
+    """How long the position follows the new velocity."""
+
+
+@dataclass(frozen=True)
+class Params(Record):
+    """Physical parameters; each is a Tensor and may require a gradient."""
+
+    charge: Tensor
+    """Charge of each body, of either sign [C], [n]."""
+    mass: Tensor
+    """Mass of each body [kg], [n]."""
+    coupling: Tensor
+    """Force of two unit charges at unit distance; positive: like charges repel [N m^2/C^2], []."""
+    softening: Tensor
+    """Length below which the force of two charges falls off; positive [m], []."""
+
+
+@dataclass(frozen=True)
+class State(Record):
+    """Where the bodies are and how they move."""
+
+    position: Tensor
+    """[m], [n, dim]."""
+    velocity: Tensor
+    """[m/s], [n, dim]."""
+
+
+@dataclass(frozen=True)
+class Charges:
+    """Point charges, each of which acts on all others: everything that no gradient flows to.
+
+    The control of a step is an external field [N/C], [dim]: the same at every place, and constant during the step.
+    """
+
+    bodies: int
+    """How many, n."""
+    dim: int
+    """Dimensions of space: 1, 2 or 3. The force is that of three dimensions in any of them."""
+    dt: float
+    """Time step [s]."""
+    integrator: str = "velocity_verlet"
+    """semi_implicit_euler or velocity_verlet."""
+
+    Params = Params
+    State = State
+
+    def __post_init__(self) -> None:
+        if self.integrator not in INTEGRATORS:
+            raise InputError("Charges.integrator", f"one of {INTEGRATORS}", self.integrator, "Choose one of these.")
+        if self.dim not in (1, 2, 3):
+            raise InputError("Charges.dim", "space has 1, 2 or 3 dimensions", self.dim, "Choose one of these.")
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """A step as stages: force at the present position, kick the velocity, then drift the position.
+
+        Semi-implicit Euler is one stage; velocity Verlet is kick-drift-kick.
+        """
+        h = self.dt
+        if self.integrator == "semi_implicit_euler":
+            return (Stage(kick=h, drift=h),)
+        return Stage(kick=h / 2, drift=h), Stage(kick=h / 2, drift=0.0)
+
+    def param_shapes(self) -> Mapping[str, Shape]:
+        return {"charge": (self.bodies,), "mass": (self.bodies,), "coupling": (), "softening": ()}
+
+    def state_shapes(self) -> Mapping[str, Shape]:
+        return {"position": (self.bodies, self.dim), "velocity": (self.bodies, self.dim)}
+
+    def control_shape(self) -> Shape | None:
+        return (self.dim,)
+
+    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
+        """The nested step: one node of the graph for each sub-step."""
+        from .step import step
+
+        return step(self, params, state, control)
+
+    def engine(
+        self,
+        params: Arrays,
+        control: Array | None,
+        *,
+        batch: int,
+        needs: frozenset[str],
+        deterministic: bool,
+        tangents: Arrays | None = None,
+    ) -> ChargesEngine:
+        """The fused loops. Every sum has one order, so that they are deterministic, asked to be or not."""
+        from .engine import ChargesEngine
+
+        return ChargesEngine(self, params, control, batch=batch, needs=needs, tangents=tangents)
+
+    def advice(self, params: Params, state: State) -> str:
+        """Which two bodies meet too closely for the time step."""
+        rate, i, j = _fastest_pair(params.arrays(), state.position.data)
+        if rate == 0:
+            return "No body acts on another: look at the start, the field and the masses."
+        limit = 2 / np.sqrt(rate)
+        return (
+            f"The force between bodies {i} and {j} changes most: near them, steps beyond {limit:.2g} s cannot follow, "
+            f"and dt is {self.dt:.2g} s. Take a smaller dt, or a larger softening."
+        )
+
+
+def check_softening(softening: Array) -> None:
+    """Raise InputError unless every softening is so large that its fifth power is a number of this precision."""
+    least = 1e-7 if softening.dtype == np.float32 else 1e-60
+    if not (softening >= least).all():
+        who, remedy = "charges: softening", "Give a length that is small against the distances of the bodies."
+        raise InputError(who, f"at least {least:g} m in this precision", f"{softening.min():g} m", remedy)
+
+
+def _fastest_pair(params: Arrays, position: Array) -> tuple[float, int, int]:
+    """The two bodies whose force changes most with their distance, and that rate by their reduced mass [1/s^2]."""
+    charge, mass, softening = params["charge"], params["mass"], params["softening"]
+    found = (0.0, 0, 0)
+    for i in range(len(position) - 1):
+        d = position[i + 1 :] - position[i]
+        strength = abs(params["coupling"] * charge[i] * charge[i + 1 :]) * (1 / mass[i] + 1 / mass[i + 1 :])
+        rates = strength / ((d * d).sum(axis=1) + softening**2) ** 1.5
+        j = int(rates.argmax())
+        found = max(found, (float(rates[j]), i, i + 1 + j))
+    return found
+
+
+def pairs_us(bodies: int, batch: int = 1) -> float:
+    """Serial cost [us] of the forces of all pairs, forward."""
+    return 0.0005 * batch * bodies * bodies
+
+
+__all__ = ["INTEGRATORS", "Charges", "Params", "Stage", "State", "check_softening", "pairs_us"]
