@@ -1,0 +1,82 @@
+"""The adjoint against finite differences and against tangents, for each leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ..autograd import Tensor
+from ..autograd.gradcheck import GradcheckError, GradcheckReport, gradcheck
+from ..simulator import Arrays
+from .case import Case, Run
+from .certificate import DIFFERENCE, DOT, TANGENT, Line
+from .modes import effect
+from .substeps import Step
+
+COARSEST = 1e-3
+"""The worst plateau of finite differences that still counts as a proof."""
+UNSEEN = 1e-12
+"""Effects on the loss below this part of the largest are rounding: a system that is not stressed has no other."""
+
+
+def derivatives(case: Case, fused: Run, *, seed: int) -> Iterator[Line]:
+    """Statements about each leaf whose effect on the loss can be seen."""
+    for name, leaf in case.leaves().items():
+        if name in unseen(case, fused):
+            continue
+        report = _report(case, name, leaf, seed)
+        worst = report.worst
+        # Finite differences prove no better than they agree with each other, and beyond a cap nothing.
+        plateau = min(worst.spread, COARSEST) if worst.outcome != "failed" else 0.0
+        tolerance = max(report.tolerance, plateau)
+        note = f"finite differences agree to {worst.spread:.1e} at eps {worst.eps:.0e}" if plateau == tolerance else ""
+        yield Line(name, DIFFERENCE, worst.error, tolerance, note)
+        if report.dot_product_error is not None:
+            yield Line(name, TANGENT, report.dot_product_error, DOT)
+
+
+def unseen(case: Case, fused: Run) -> list[str]:
+    """The leaves whose effect no difference of losses shows, by a gradient that the modes agree upon."""
+    whole = effect(case, fused)
+    found = []
+    for name, leaf in case.leaves().items():
+        norm, size = np.linalg.norm(fused.gradients[name]), np.linalg.norm(leaf.data)
+        if norm == 0 or (size > 0 and norm * size < UNSEEN * whole):
+            found.append(name)
+    return found
+
+
+def of_sub_steps(case: Case, states: Arrays, at: Iterable[int]) -> Iterator[Line]:
+    """Statements about each Function of the simulator's own, from the states [steps + 1, *shape] at some steps."""
+    worst: dict[tuple[str, str], Line] = {}
+    for t in at:
+        step = Step(case, {name: values[t] for name, values in states.items()}, t)
+        for proof in step.proofs():
+            if not proof.own:
+                continue
+            note = f"at step {t}, by {proof.by}"
+            lines = [Line(proof.name, DIFFERENCE, proof.error, proof.tolerance, note)]
+            if proof.tangent_error is not None:
+                lines.append(Line(proof.name, TANGENT, proof.tangent_error, DOT, note))
+            for line in lines:
+                known = worst.get((line.name, line.statement))
+                if known is None or line.error / line.tolerance > known.error / known.tolerance:
+                    worst[line.name, line.statement] = line
+    for line in worst.values():
+        yield replace(line, note="") if line.passed else line
+
+
+def _report(case: Case, name: str, leaf: Tensor, seed: int) -> GradcheckReport:
+    def loss_of(value: Tensor) -> Tensor:
+        constant = {other: tensor.detach() for other, tensor in case.leaves().items()}
+        here = case.with_values({**constant, name: value})
+        return here.loss(here.trajectory())
+
+    try:
+        return gradcheck(loss_of, (leaf,), mode="projected", repeats=1, seed=seed)
+    except GradcheckError as error:
+        if error.report is None:
+            raise
+        return error.report
