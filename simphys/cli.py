@@ -138,19 +138,13 @@ def run(scene: SceneFile, overrides: Overrides = None, overwrite: Overwrite = Fa
 
 @command
 def check(scene: SceneFile, overrides: Overrides = None) -> None:
-    """Prove the gradient of this very scene, in f64 and over its full horizon."""
+    """Prove the gradient of this scene in all modes, in f64 and over its full horizon."""
     from . import report
-    from .check import check as proof_of
-    from .config import load
-    from .scene import load_scene
+    from .check.scene import check_file
 
-    exact = ["runtime.precision=f64"]
-    if load(scene, overrides or ()).runtime.arch in ("vulkan", "metal"):  # which have no f64
-        exact.append("runtime.arch=cpu")
-    loaded = load_scene(scene, [*(overrides or ()), *exact])
-    proof = report.prove(loaded, proof_of)
-    report.print_proof(proof, arch=loaded.config.runtime.arch)
-    if not proof.passed:
+    certificate = report.prove(scene, overrides or (), check_file)
+    typer.echo(str(certificate))
+    if not certificate.passed:
         raise typer.Exit(1)
 
 

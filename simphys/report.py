@@ -16,9 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from .check import Proof
+    from .check import Certificate
     from .optimize import IterationRecord
-    from .scene import Scene
     from .workflow import Identification
 
 
@@ -114,27 +113,10 @@ def print_identification(fit: Identification) -> None:
         console.print(line, soft_wrap=True)
 
 
-def prove(scene: Scene, proof_of: Callable[..., Proof]) -> Proof:
-    """Make a proof, which can take a minute, and tell on a terminal how far it is."""
-    with Console(stderr=True).status("the gradient by nested steps") as status:
-        return proof_of(scene, on_line=lambda line: status.update(f"{line.what}: {line.error:.1e}"))
-
-
-def print_proof(proof: Proof, *, arch: str) -> None:
-    """The statements of a proof."""
-    table = Table(title=f"Gradient, over the full horizon in f64 on {arch}", title_justify="left")
-    for name in ("", "statement", "relative error", "tolerance", "note"):
-        table.add_column(name, justify="right" if name in ("relative error", "tolerance") else "left")
-    for line in proof.lines:
-        table.add_row(
-            "ok" if line.passed else "FAILED", line.what, f"{line.error:.1e}", f"{line.tolerance:.0e}", line.note
-        )
-    console = _console()
-    console.print(table)
-    ratio = proof.nested_seconds / proof.fused_seconds
-    console.print(f"One gradient takes {proof.fused_seconds * 1e3:.3g} ms fused, {ratio:.0f} times that nested.")
-    failed = sum(not line.passed for line in proof.lines)
-    console.print("proven" if proof.passed else f"{failed} of {len(proof.lines)} statements failed")
+def prove(path: Path, overrides: Sequence[str], check_file: Callable[..., Certificate]) -> Certificate:
+    """Make a certificate, which can take half a minute, and tell on a terminal how far it is."""
+    with Console(stderr=True).status("the gradient in all modes") as status:
+        return check_file(path, overrides, on_line=lambda line: status.update(f"{line.what}: {line.error:.1e}"))
 
 
 def print_files(folder: Path, pictures: Sequence[Path]) -> None:

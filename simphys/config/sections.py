@@ -153,6 +153,13 @@ class Observations(Section):
     channels: Annotated[list[Channel], Field(min_length=1)]
 
 
+class Check(Section):
+    """Overrides with which `simphys check` takes this scene, such as "geometry.lattice.shape=[8, 8]": a smaller size
+    for a large scene, but the horizon that it is about."""
+
+    overrides: list[str] = []
+
+
 class Output(Section):
     """The folder of the run, relative to the current folder, and which steps are recorded."""
 
@@ -171,6 +178,7 @@ class Config(Section):
     loss: Loss = Loss()
     optimizer: Optimizer = Optimizer()
     observations: Observations | None = None
+    check: Check = Check()
     output: Output = Output()
 
     @classmethod
