@@ -127,12 +127,24 @@ def optimize(
 def run(scene: SceneFile, overrides: Overrides = None, overwrite: Overwrite = False) -> None:
     """Simulate the scene, record the motion and draw it."""
     from . import report
-    from .plot import all_figures
     from .record import Recording
     from .scene import load_scene
     from .workflow import simulate
 
-    folder = simulate(load_scene(scene, overrides or ()), overwrite=overwrite)
+    loaded = load_scene(scene, overrides or ())
+    folder = Path(loaded.config.output.folder)
+    try:
+        with report.RunProgress(loaded.dt) as progress:
+
+            def on_progress(step: int, steps: int) -> None:
+                progress.update(step, steps)
+                _stop_if_interrupted()
+
+            simulate(loaded, overwrite=overwrite, on_progress=on_progress)
+    except KeyboardInterrupt as stop:
+        _tell(stop, f"Interrupted. What was simulated is recorded: `simphys plot {folder}` draws it.", 130)
+    from .plot import all_figures
+
     report.print_files(folder, all_figures(Recording(folder), folder))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import losses
+from . import losses, optimize, rollout
 from .autograd import Tensor, functional, no_grad, ops, tensor
 from .autograd.errors import InputError
 from .unknowns import Unknowns, to_theta
@@ -17,6 +19,15 @@ if TYPE_CHECKING:
     from .scene import Scene
 
 Array = np.ndarray[Any, Any]
+
+
+@contextmanager
+def _as_failed_trial() -> Iterator[None]:
+    """A motion that blows up is no mistake of the user's here, but a trial that failed."""
+    try:
+        yield
+    except rollout.BlowUp as error:
+        raise optimize.BlowUp(str(error)) from error
 
 
 class SceneObjective:
@@ -51,33 +62,52 @@ class SceneObjective:
         state = {name: value for name, value in fields.items() if hasattr(scene.state, name)}
         return replace(scene, params=scene.params.replace(**params), state=scene.state.replace(**state))
 
-    def residual_tensor(self, theta: Tensor) -> Tensor:
-        """All residuals [m], recorded."""
+    @property
+    def has_residuals(self) -> bool:
+        """Whether the loss is known as residuals: sums along time are not, where memory is limited."""
+        scene = self.scene
+        along = any(term.kind == "running_sum" for term in scene.config.loss.terms)
+        return not (along and scene.config.runtime.limited)
+
+    def loss_tensor(self, theta: Tensor) -> Tensor:
+        """The loss, recorded."""
         scene = self.scene_at(theta)
-        residuals = [ops.reshape(r, (-1,)) for r in scene.residuals(scene.rollout())]
-        residuals += [
-            ops.reshape(r, (-1,))
-            for r in [losses.regularization(theta[where], towards, weight) for where, towards, weight in self._pulls]
-        ]
-        return residuals[0] if len(residuals) == 1 else ops.concatenate(residuals)
+        loss = scene.loss(scene.rollout())
+        pulls = self._pull_residuals(theta)
+        return loss + losses.total(pulls) if pulls else loss
+
+    def residual_tensor(self, theta: Tensor) -> Tensor:
+        """All residuals [m], recorded. Errors: InputError where they are not known, see `has_residuals`."""
+        scene = self.scene_at(theta)
+        residuals = [*scene.residuals(scene.rollout()), *self._pull_residuals(theta)]
+        flat = [ops.reshape(residual, (-1,)) for residual in residuals]
+        return flat[0] if len(flat) == 1 else ops.concatenate(flat)
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        """Loss and gradient [p]."""
+        """Loss and gradient [p]. Errors: optimize.BlowUp."""
         leaf = tensor(theta, requires_grad=True)
-        loss = losses.total([self.residual_tensor(leaf)])
+        with _as_failed_trial():
+            loss = self.loss_tensor(leaf)
         loss.backward()
         gradient = np.zeros_like(theta) if leaf.grad is None else leaf.grad.data
         return float(loss), np.asarray(gradient, np.float64)
 
     def residuals(self, theta: Array) -> Array:
-        """Whitened residuals [m]; the loss is half the sum of their squares."""
-        with no_grad():
+        """Whitened residuals [m]; the loss is half the sum of their squares. Errors: optimize.BlowUp."""
+        with no_grad(), _as_failed_trial():
             return np.asarray(self.residual_tensor(tensor(theta)).data, np.float64)
 
     def jacobian(self, theta: Array) -> Array:
-        """d(residuals)/d(theta), [m, p]: forward by tangents where there are fewer unknowns than residuals."""
-        matrix = functional.jacobian(self.residual_tensor, (tensor(theta, requires_grad=True),))
+        """d(residuals)/d(theta), [m, p]: forward by tangents where there are fewer unknowns than residuals.
+
+        Errors: optimize.BlowUp.
+        """
+        with _as_failed_trial():
+            matrix = functional.jacobian(self.residual_tensor, (tensor(theta, requires_grad=True),))
         return np.asarray(matrix, np.float64).reshape(-1, theta.size)
+
+    def _pull_residuals(self, theta: Tensor) -> list[Tensor]:
+        return [losses.regularization(theta[where], towards, weight) for where, towards, weight in self._pulls]
 
     def _pull(self, place: int, term: Any) -> tuple[slice, Array, float]:
         """A regularization term as the part of theta that it holds, where to, and its weight."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.live import Live
@@ -25,18 +25,18 @@ LOG_SECONDS = 5.0
 """Where progress goes to a file it takes a line, at most so often."""
 
 
-class FitProgress:
-    """Progress of a fit on stderr: one line on a terminal, renewed and gone at the end; in a log one now and then."""
+class Progress:
+    """A line on stderr that tells how far something is: on a terminal renewed, then gone; in a log repeated."""
 
-    def __init__(self, iterations: int) -> None:
-        self._iterations = iterations
+    def __init__(self, *, patience: float = 0.0) -> None:
+        """In a log nothing is told before `patience` [s]."""
         self._began = time.monotonic()
         self._console = Console(stderr=True)
         self._live = Live(Text("starting"), console=self._console, refresh_per_second=10, transient=True)
         self._line = self._logged = ""
-        self._logged_at = -math.inf
+        self._log_from = self._log_at = self._began + patience
 
-    def __enter__(self) -> FitProgress:
+    def __enter__(self) -> Self:
         if self._console.is_terminal:
             self._live.__enter__()
         return self
@@ -46,27 +46,56 @@ class FitProgress:
     ) -> None:
         if self._console.is_terminal:
             self._live.__exit__(kind, error, trace)
-        elif self._line != self._logged:
+        elif self._line != self._logged and time.monotonic() >= self._log_from:
             self._log()
 
-    def update(self, record: IterationRecord) -> None:
-        """Show an iteration."""
-        done = record.stage * self._iterations + record.index
-        seconds = (record.stages * self._iterations - done) * (time.monotonic() - self._began) / max(done, 1)
-        stage = f"stage {record.stage + 1}/{record.stages} ({record.horizon:.3g} of the horizon)  "
-        self._line = (
-            f"{stage if record.stages > 1 else ''}iteration {record.index}/{self._iterations}  "
-            f"loss {record.loss:.6g}  |gradient| {record.gradient_norm:.2e}  step {record.step_length:.1e}"
-            f"{f'  at most {duration(seconds)} left' if done else ''}"  # kernels may compile before the first
-        )
+    def seconds_left(self, done: float, whole: float) -> float:
+        """By what `done` of the `whole` took."""
+        return (whole - done) * (time.monotonic() - self._began) / max(done, 1)
+
+    def show(self, line: str) -> None:
+        """The present state."""
+        self._line = line
         if self._console.is_terminal:
-            self._live.update(Text(self._line))
-        elif time.monotonic() - self._logged_at >= LOG_SECONDS:
+            self._live.update(Text(line))
+        elif time.monotonic() >= self._log_at:
             self._log()
 
     def _log(self) -> None:
         print(self._line, file=sys.stderr, flush=True)
-        self._logged, self._logged_at = self._line, time.monotonic()
+        self._logged, self._log_at = self._line, time.monotonic() + LOG_SECONDS
+
+
+class FitProgress(Progress):
+    """Progress of a fit."""
+
+    def __init__(self, iterations: int) -> None:
+        super().__init__()
+        self._iterations = iterations
+
+    def update(self, record: IterationRecord) -> None:
+        """Show an iteration."""
+        done = record.stage * self._iterations + record.index
+        left = duration(self.seconds_left(done, record.stages * self._iterations))
+        stage = f"stage {record.stage + 1}/{record.stages} ({record.horizon:.3g} of the horizon)  "
+        self.show(
+            f"{stage if record.stages > 1 else ''}iteration {record.index}/{self._iterations}  "
+            f"loss {record.loss:.6g}  |gradient| {record.gradient_norm:.2e}  step {record.step_length:.1e}"
+            f"{f'  at most {left} left' if done else ''}"  # kernels may compile before the first
+        )
+
+
+class RunProgress(Progress):
+    """Progress of a simulation; a short one says nothing in a log."""
+
+    def __init__(self, dt: float) -> None:
+        super().__init__(patience=LOG_SECONDS)
+        self._dt = dt
+
+    def update(self, step: int, steps: int) -> None:
+        """Show a step."""
+        left = duration(self.seconds_left(step, steps))
+        self.show(f"step {step}/{steps}  t = {step * self._dt:.4g} s  {step / steps:.0%}  {left} left")
 
 
 def duration(seconds: float) -> str:

@@ -51,7 +51,9 @@ def require_same_run(scene: Scene, folder: Path) -> None:
     for section in sorted({*recorded, *present} - {"output"}):
         one, other = recorded.get(section), present.get(section)
         if section == "optimizer":
-            one, other = ({k: v for k, v in part.items() if k != "iterations"} for part in (one, other))  # type: ignore[union-attr]
+            one, other = _without("iterations", one, other)
+        if section == "runtime":
+            one, other = _without("memory", one, other)  # which changes no result
         if one != other:
             raise InputError(
                 f"resume of {folder}",
@@ -69,6 +71,10 @@ def require_same_run(scene: Scene, folder: Path) -> None:
                     f"another {name} in {seen.file}",
                     "Restore the file, or start anew with --overwrite or another output.folder.",
                 )
+
+
+def _without(key: str, *sections: Any) -> list[dict[str, Any]]:
+    return [{name: value for name, value in section.items() if name != key} for section in sections]
 
 
 class RecorderLog:
@@ -154,20 +160,6 @@ def group_of(scene: Scene, field: str) -> str:
     return f"particles/nodes/{field}" if is_of_bodies else f"fields/{field}"
 
 
-def write_motion(recorder: Recorder, scene: Scene, trajectory: Any) -> None:
-    """Record every `output.every`-th state."""
-    every = scene.config.output.every
-    steps = np.arange(0, scene.steps + 1, every)
-    if (bodies := scene.bodies) is not None:
-        dim = scene.state.position.shape[1]
-        recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})
-        recorder.write("particles/nodes", springs=bodies.links, pinned=bodies.pinned)
-    for name in vars(scene.state):
-        value = getattr(trajectory, name).data[::every]
-        units = {"value": unit_of(scene, name), "time": "s"}
-        recorder.write(group_of(scene, name), step=steps, time=steps * scene.dt, value=value, units=units)
-
-
 def write_observations(recorder: Recorder, seen: Observations) -> None:
     """Record the measurement."""
     attrs = {
@@ -179,14 +171,14 @@ def write_observations(recorder: Recorder, seen: Observations) -> None:
     recorder.write("observations", attrs=attrs, time=seen.times, value=seen.values, weight=seen.weights)
 
 
-def write_fit(recorder: Recorder, scene: Scene, trajectory: Any) -> dict[str, float]:
-    """Record the prediction; returns the root mean square residual of each channel, and of all where they share a unit.
+def write_fit(recorder: Recorder, scene: Scene, predicted: np.ndarray) -> dict[str, float]:
+    """Record what the channels would have seen [N, C].
 
+    Returns the root mean square residual of each channel, and of all where they share a unit.
     NaN for a motion that blew up.
     """
     seen = scene.observations
     assert seen is not None
-    predicted = scene.predict(trajectory).data
     counts = seen.weights > 0
     residual = np.where(counts, seen.values - predicted, np.nan)
     recorder.write("fit", time=seen.times, predicted=predicted, residual=residual)

@@ -25,20 +25,40 @@ Component = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class SamplePlan:
-    """Which step interval each time falls in, and which component of which field each channel sees."""
+    """Which rows of a trajectory lie around each time, and which component of which field each channel sees."""
 
-    index: Array
-    """Step before each time, [N]."""
+    before: Array
+    """Row of the step before each time, [N]."""
+    after: Array
+    """Row of the step after it, [N]."""
     weight: Array
     """Position of each time in its interval, 0..1, [N]."""
     components: tuple[Component, ...]
 
 
-def plan(times: Array, components: Sequence[Component], *, dt: float, steps: int) -> SamplePlan:
+def plan(
+    times: Array, components: Sequence[Component], *, dt: float, steps: int, kept: Array | None = None
+) -> SamplePlan:
     """How to sample a rollout of `steps` steps of `dt` [s] at `times` [s].
 
-    Errors: InputError for a time beyond the last step.
+    `kept` are the steps that the rows of the trajectory are, ascending, with those of `steps_around` among them; all
+    by default. Errors: InputError for a time beyond the last step.
     """
+    before, weight = _intervals(times, dt=dt, steps=steps)
+    if kept is None:
+        return SamplePlan(before, before + 1, weight, tuple(components))
+    rows = [np.searchsorted(kept, step) for step in (before, before + 1)]
+    return SamplePlan(rows[0], rows[1], weight, tuple(components))
+
+
+def steps_around(times: Array, *, dt: float, steps: int) -> Array:
+    """The steps whose states are needed to sample at `times`, ascending. Errors: those of `plan`."""
+    before, _ = _intervals(times, dt=dt, steps=steps)
+    return np.union1d(before, before + 1)
+
+
+def _intervals(times: Array, *, dt: float, steps: int) -> tuple[Array, Array]:
+    """The step before each time, and the position of the time in the interval that begins there."""
     position = times / dt
     if len(times) and position[-1] > steps * (1 + 1e-9):  # the rounding of stamps that the horizon forgives, too
         raise InputError(
@@ -47,8 +67,8 @@ def plan(times: Array, components: Sequence[Component], *, dt: float, steps: int
             f"{steps} steps of {dt:g} s for an observation at {times[-1]:g} s",
             "Raise time.duration, or leave it out.",
         )
-    index = np.minimum(position.astype(np.int64), steps - 1)
-    return SamplePlan(index, position - index, tuple(components))
+    before = np.minimum(position.astype(np.int64), steps - 1)
+    return before, position - before
 
 
 def along(states: Array, index: tuple[int, ...]) -> Array:
@@ -58,12 +78,12 @@ def along(states: Array, index: tuple[int, ...]) -> Array:
 
 
 class Sample(Function):
-    """Values [N, C] of the planned components at the planned times, from fields [steps + 1, ...]."""
+    """Values [N, C] of the planned components at the planned times, from fields along time [rows, ...]."""
 
     @staticmethod
     def forward(ctx: Context, plan: SamplePlan, *fields: Tensor) -> Array:
         ctx.plan, ctx.like = plan, [(field.shape, field.dtype) for field in fields]
-        return _interpolate(plan, [field.data for field in fields])
+        return interpolate(plan, [along(fields[which].data, index) for which, index in plan.components])
 
     @staticmethod
     def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
@@ -75,20 +95,19 @@ class Sample(Function):
                 target = adj_fields[which] = np.zeros(*ctx.like[which])
             # Several samples may lie in one interval.
             series = along(target, index)
-            np.add.at(series, plan.index, (1 - plan.weight) * adj.data[:, column])
-            np.add.at(series, plan.index + 1, plan.weight * adj.data[:, column])
+            np.add.at(series, plan.before, (1 - plan.weight) * adj.data[:, column])
+            np.add.at(series, plan.after, plan.weight * adj.data[:, column])
         return None, *adj_fields
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Array | None) -> Array:
-        return _interpolate(
-            ctx.plan, [np.zeros(*like) if d is None else d for d, like in zip(tangents, ctx.like, strict=True)]
-        )
+        zeros = [np.zeros(*like) if d is None else d for d, like in zip(tangents, ctx.like, strict=True)]
+        return interpolate(ctx.plan, [along(zeros[which], index) for which, index in ctx.plan.components])
 
 
-def _interpolate(plan: SamplePlan, fields: Sequence[Array]) -> Array:
-    values = np.empty((len(plan.index), len(plan.components)), fields[0].dtype)
-    for column, (which, index) in enumerate(plan.components):
-        series = along(fields[which], index)
-        values[:, column] = (1 - plan.weight) * series[plan.index] + plan.weight * series[plan.index + 1]
+def interpolate(plan: SamplePlan, series: Sequence[Array]) -> Array:
+    """Values [N, C] at the planned times, from the component of each channel along time, [rows]."""
+    values = np.empty((len(plan.weight), len(series)), series[0].dtype)
+    for column, each in enumerate(series):
+        values[:, column] = (1 - plan.weight) * each[plan.before] + plan.weight * each[plan.after]
     return values

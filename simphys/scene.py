@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,9 @@ from . import losses, observe, rollout, sampling, terms
 from .autograd import Tensor, runtime
 from .autograd.errors import InputError
 from .bodies import Bodies
+from .rollout import Mode, Trajectory
+from .rollout.run import Progress
+from .rollout.trajectory import Running
 
 if TYPE_CHECKING:
     from .objective import SceneObjective
@@ -53,10 +56,19 @@ class Scene:
         params: Any = None,
         state: Any = None,
         *,
-        mode: rollout.Mode = "fused",
+        mode: Mode = "fused",
         keep_adjoint: bool = False,
-    ) -> Any:
-        """Simulate the horizon, from the scene's own parameters and state or from others."""
+        on_progress: Progress | None = None,
+    ) -> Trajectory:
+        """Simulate the horizon, from the scene's own parameters and state or from others.
+
+        With a limit on memory (runtime.memory) a fused trajectory holds the states that observations look at, and its
+        `running` is what loss terms sum along time; otherwise it holds every state. Errors: BlowUp.
+        """
+        chosen = self.config.runtime
+        budget: dict[str, Any] = {}
+        if mode == "fused" and chosen.limited:
+            budget = {"memory": chosen.memory, "keep": self.kept_steps(), "running": self._running()}
         return rollout.rollout(
             self.model,
             params or self.params,
@@ -64,43 +76,97 @@ class Scene:
             steps=self.steps,
             mode=mode,
             keep_adjoint=keep_adjoint,
+            deterministic=chosen.deterministic,
+            on_progress=on_progress,
+            **budget,
         )
+
+    def stream(self, *, block: int, on_progress: Progress | None = None) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """Simulate the horizon without gradients, in blocks of steps: see `rollout.stream`."""
+        return rollout.stream(
+            self.model,
+            self.params,
+            self.state,
+            steps=self.steps,
+            block=block,
+            deterministic=self.config.runtime.deterministic,
+            on_progress=on_progress,
+        )
+
+    def kept_steps(self) -> Any:
+        """The steps whose states a trajectory needs for predictions; "final" where it needs none."""
+        times = self.observations.times if self.observations is not None else np.zeros(0)
+        needed = sampling.steps_around(times, dt=self.dt, steps=self.steps)
+        return needed if len(needed) else "final"
+
+    def sampling_plan(self, kept: np.ndarray[Any, Any] | None = None) -> sampling.SamplePlan:
+        """How the channels see a motion of which these steps are kept; fields go by their place in the state."""
+        seen = self.observations
+        if seen is None:
+            raise InputError("Scene.predict", "the scene needs observations", "none", "Add the section [observations].")
+        names = self.state.names()
+        components = [(names.index(channel.field), channel.component) for channel in seen.channels]
+        return sampling.plan(seen.times, components, dt=self.dt, steps=self.steps, kept=kept)
 
     def require_stable(self) -> None:
         """Raise InputError where the time step is beyond the stability limit with the scene's present values."""
         self.config.require_stable(self.model, self.params, self.state)
 
-    def predict(self, trajectory: Any) -> Tensor:
+    def predict(self, trajectory: Trajectory) -> Tensor:
         """What the measurement's channels would have seen at its times, [N, C]."""
-        seen = self.observations
-        if seen is None:
-            raise InputError("Scene.predict", "the scene needs observations", "none", "Add the section [observations].")
-        names = list(dict.fromkeys(channel.field for channel in seen.channels))
-        components = [(names.index(channel.field), channel.component) for channel in seen.channels]
-        plan = sampling.plan(seen.times, components, dt=self.dt, steps=self.steps)
-        return sampling.Sample.apply(plan, *[getattr(trajectory, name) for name in names])
+        plan = self.sampling_plan(trajectory.steps)
+        return sampling.Sample.apply(plan, *trajectory.states.tensors())
 
-    def residuals(self, trajectory: Any) -> list[Tensor]:
-        """The whitened residuals of observations and loss terms; the loss is half the sum of all their squares."""
+    def residuals(self, trajectory: Trajectory) -> list[Tensor]:
+        """The whitened residuals of observations and loss terms; the loss is half the sum of all their squares.
+
+        Errors: InputError for sums along time of a trajectory within a limit on memory, which holds only their value.
+        """
+        sums = self._terms("running_sum")
+        if sums and trajectory.running is not None:
+            raise InputError(
+                "loss",
+                "residuals of sums along time need every state",
+                f"runtime.memory = {self.config.runtime.memory!r}",
+                'Use optimizer.method = "lbfgs" on the full horizon, or runtime.memory = "all".',
+            )
+        return [*self._residuals(trajectory), *[self._sum_along(trajectory, term, slice(1, None)) for term in sums]]
+
+    def loss(self, trajectory: Trajectory) -> Tensor:
+        """The scalar that is minimized, without the terms about the unknowns themselves."""
+        if trajectory.running is None:
+            residuals = self.residuals(trajectory)
+            if not residuals:
+                raise _nothing_to_minimize()
+            return losses.total(residuals)
+        residuals = self._residuals(trajectory)
+        return losses.total(residuals) + trajectory.running if residuals else trajectory.running
+
+    def _residuals(self, trajectory: Trajectory) -> list[Tensor]:
+        """Those of observations and of terms about the end."""
         made = []
         chosen = self.config.loss
         if self.observations is not None:
             misfit = losses.misfit(self.predict(trajectory), self.observations.values, self.observations.weights)
             made.append(losses.huber(misfit, chosen.delta) if chosen.kind == "huber" else misfit)
-        for term in chosen.terms:
-            if term.kind == "final_state" and not self.partial:
-                made.append(losses.mean_square(*self._seen(trajectory.final, term), term.weight))
-            elif term.kind == "running_sum":
-                states, target = self._seen(trajectory, term)
-                made.append(losses.running_sum(states[1:], target, term.weight, self.dt))
+        for term in [] if self.partial else self._terms("final_state"):
+            made.append(losses.mean_square(*self._seen(trajectory.final, term), term.weight))
         return made
 
-    def loss(self, trajectory: Any) -> Tensor:
-        """The scalar that is minimized, without the terms about the unknowns themselves."""
-        residuals = self.residuals(trajectory)
-        if not residuals:
-            raise _nothing_to_minimize()
-        return losses.total(residuals)
+    def _running(self) -> Running | None:
+        """The terms that are sums along time as a function of states along time."""
+        sums = self._terms("running_sum")
+        if not sums:
+            return None
+        return lambda states, steps: losses.total([self._sum_along(states, term, slice(None)) for term in sums])
+
+    def _sum_along(self, states: Any, term: Any, rows: slice) -> Tensor:
+        """The residuals of a sum along time over some rows of states along time."""
+        seen, target = self._seen(states, term)
+        return losses.running_sum(seen[rows], target, term.weight, self.dt)
+
+    def _terms(self, kind: str) -> list[Any]:
+        return [term for term in self.config.loss.terms if term.kind == kind]
 
     def objective(self, unknowns: Mapping[str, Any] | None = None) -> SceneObjective:
         """The loss as a function of the scene's unknowns, for `optimize.minimize`. Errors: ConfigError, InputError."""
@@ -118,7 +184,8 @@ class Scene:
 
     def values(self) -> dict[str, np.ndarray[Any, Any]]:
         """Every parameter field and state component by name."""
-        return {name: value.data for part in (self.params, self.state) for name, value in vars(part).items()}
+        values: dict[str, np.ndarray[Any, Any]] = {**self.params.arrays(), **self.state.arrays()}
+        return values
 
     def _seen(self, states: Any, term: Any) -> tuple[Tensor, Tensor | np.ndarray[Any, Any]]:
         """The part of a state, or of states along time, that a loss term looks at, and its target."""
@@ -147,9 +214,12 @@ def build_scene(config: Any) -> Scene:
     model, params, state = config.build()
     observations = None
     if (given := config.observations) is not None:
-        shapes = {name: value.shape for name, value in vars(state).items()}
         observations = observe.read(
-            given.file, time=given.time, channels=given.channels, missing=given.missing, shapes=shapes
+            given.file,
+            time=given.time,
+            channels=given.channels,
+            missing=given.missing,
+            shapes=model.state_shapes(),
         )
     last = None if observations is None else float(observations.times[-1])
     steps = config.time.step_count(last_observation=last)

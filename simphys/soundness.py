@@ -1,31 +1,18 @@
-"""Motions that blow up."""
+"""Motions that blow up: told by who asked for them, and with what can still be done."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from .autograd.errors import InputError
-
-if TYPE_CHECKING:
-    from .scene import Scene
-
-HUGE = np.float64(1e100)
-"""Beyond it a motion has blown up, though its numbers are finite still: squares overflow. f64, to compare f32 with."""
+from .rollout import BlowUp
 
 
-def require_sound(scene: Scene, trajectory: Any, *, who: str, remedy: str) -> None:
-    """Raise InputError where the motion leaves the finite numbers; `remedy` follows the advice about the time step."""
-    final = vars(trajectory.final)
-    if all((np.abs(value.data) < HUGE).all() for value in final.values()):  # what has blown up stays so
-        return
-    values = [getattr(trajectory, name).data for name in final]
-    sound = [(np.abs(value) < HUGE).reshape(len(value), -1).all(axis=1) for value in values]
-    step = int(np.flatnonzero(~np.logical_and.reduce(sound))[0])  # not below HUGE: NaN, too
-    raise InputError(
-        who,
-        "the motion must stay finite",
-        f"a blow-up at step {step} (t = {step * scene.dt:g} s), with dt = {scene.dt:g} s",
-        f"Lower time.dt, or begin with less motion. {remedy}".strip(),
-    )
+@contextmanager
+def blow_up_told(who: str, remedy: str = "") -> Iterator[None]:
+    """Raise a blow-up inside as a mistake that `who` noticed; `remedy` follows the simulator's own advice."""
+    try:
+        yield
+    except BlowUp as error:
+        raise InputError(who, error.constraint, error.found, f"{error.remedy} {remedy}".strip()) from error

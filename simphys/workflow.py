@@ -10,22 +10,24 @@ from typing import Any
 import numpy as np
 
 from . import optimize
-from .autograd import no_grad
+from .autograd import Tensor
 from .autograd.errors import InputError
+from .motion import block_of, record_motion
 from .objective import SceneObjective
 from .record import Recorder
+from .rollout import BlowUp
+from .rollout.run import Progress
 from .run_files import (
     RecorderLog,
     iteration_writer,
     open_recorder,
     require_same_run,
-    write_fit,
-    write_motion,
     write_observations,
     write_unknowns,
 )
 from .scene import Scene
-from .soundness import require_sound
+from .simulator import Record
+from .soundness import blow_up_told
 
 RANK_CHECK_UNKNOWNS = 200
 """Up to so many unknowns their Jacobian is made before the start, to see whether the data tell them apart."""
@@ -66,19 +68,25 @@ class Interrupted(optimize.Interrupted):
         self.identification = identification
 
 
-def simulate(scene: Scene, *, folder: str | Path | None = None, overwrite: bool = False) -> Path:
+def simulate(
+    scene: Scene,
+    *,
+    folder: str | Path | None = None,
+    overwrite: bool = False,
+    on_progress: Progress | None = None,
+) -> Path:
     """Run the scene's horizon and record every `output.every`-th step. Returns the run folder.
 
-    Errors: InputError where the motion blows up, after it was recorded.
+    States go to disk as they are made, so that memory does not grow with the horizon. `on_progress(step, steps)` is
+    called now and then. Whatever ends it, Ctrl-C too, what was simulated before is recorded.
+    Errors: InputError where the motion blows up.
     """
-    with open_recorder(scene, folder, kind="run", overwrite=overwrite) as recorder, no_grad():
-        trajectory = scene.rollout()
-        write_motion(recorder, scene, trajectory)
+    chosen = folder or scene.config.output.folder
+    remedy = f"What was before is recorded: `simphys plot {chosen}` draws it."
+    with blow_up_told("simulation", remedy), open_recorder(scene, folder, kind="run", overwrite=overwrite) as recorder:
         if scene.observations is not None:
             write_observations(recorder, scene.observations)
-            write_fit(recorder, scene, trajectory)
-    remedy = f"What was before is recorded: `simphys plot {recorder.folder}` draws it."
-    require_sound(scene, trajectory, who="simulation", remedy=remedy)
+        record_motion(recorder, scene, on_progress=on_progress)
     return recorder.folder
 
 
@@ -101,7 +109,7 @@ def identify(
         raise InputError("identify", "a run is either resumed or overwritten", "resume and overwrite", remedy)
     objective = scene.objective()
     _check_start(objective)
-    if scene.observations is not None and len(objective.labels) <= RANK_CHECK_UNKNOWNS:
+    if scene.observations is not None and _can_judge(objective):
         precision: Any = scene.config.runtime.precision
         optimize.rank_report(objective.jacobian(objective.start), objective.labels, precision=precision).require_full()
     if resume:
@@ -134,8 +142,14 @@ def _check_start(objective: SceneObjective) -> None:
     """Raise InputError where the motion with the unknowns' start values is beyond the stability limit or blows up."""
     begin = objective.scene_at(objective.start)
     begin.require_stable()
-    with no_grad():
-        require_sound(begin, begin.rollout(), who="start of the unknowns", remedy="Other start values may do, too.")
+    with blow_up_told("start of the unknowns", "Other start values may do, too."):
+        for _ in begin.stream(block=block_of(begin)):
+            pass
+
+
+def _can_judge(objective: SceneObjective) -> bool:
+    """Whether a Jacobian of the residuals can be had that tells unknowns apart and gives standard errors."""
+    return len(objective.labels) <= RANK_CHECK_UNKNOWNS and objective.has_residuals
 
 
 def _conclude(recorder: Recorder, objective: SceneObjective, result: optimize.Result) -> Identification:
@@ -148,19 +162,33 @@ def _conclude(recorder: Recorder, objective: SceneObjective, result: optimize.Re
         result = replace(result, status="failed", message=message)
     table = _table(objective, result)
     write_unknowns(recorder, table, result)
-    # The state's gradient needs a recorded graph, so something must require one.
-    start = fitted.state.replace(**{name: v.detach().requires_grad_() for name, v in vars(fitted.state).items()})
-    with np.errstate(all="ignore"):  # a fit that failed may blow up
-        trajectory = fitted.rollout(state=start, keep_adjoint=True)
-        fitted.loss(trajectory).backward()
-        write_motion(recorder, fitted, trajectory)
-        adjoint = trajectory.adjoint
-        assert adjoint is not None
-        steps = np.arange(fitted.steps + 1)
-        times = steps * fitted.dt
-        recorder.write("adjoint", step=steps, time=times, **{name: getattr(adjoint, name) for name in vars(start)})
-        rmse = write_fit(recorder, fitted, trajectory) if fitted.observations is not None else {}
+    try:
+        rmse = record_motion(recorder, fitted)
+        _record_adjoint(recorder, fitted)
+    except BlowUp:  # a fit that failed may; what was before is recorded
+        rmse = {}
     return Identification(recorder.folder, fitted, table, result, rmse)
+
+
+def _record_adjoint(recorder: Recorder, scene: Scene) -> None:
+    """Record the gradient of the loss with respect to the state along time, unless memory is limited to less."""
+    # The state's gradient needs a recorded graph, so something must require one.
+    start = {
+        name: value.detach().requires_grad_()
+        for name, value in zip(scene.state.names(), scene.state.tensors(), strict=True)
+    }
+    try:
+        trajectory = scene.rollout(state=scene.state.replace(**start), keep_adjoint=True)
+    except BlowUp:
+        raise
+    except InputError:
+        if not scene.config.runtime.limited:
+            raise
+        return
+    scene.loss(trajectory).backward()
+    steps = np.arange(scene.steps + 1)
+    adjoint = {name: getattr(trajectory.adjoint, name) for name in start}
+    recorder.write("adjoint", step=steps, time=steps * scene.dt, **adjoint)
 
 
 def _table(objective: SceneObjective, result: optimize.Result) -> tuple[Unknown, ...]:
@@ -168,7 +196,7 @@ def _table(objective: SceneObjective, result: optimize.Result) -> tuple[Unknown,
     errors, notes = np.full(result.theta.size, np.nan), [""] * result.theta.size
     if (
         objective.scene.observations is not None
-        and len(objective.labels) <= RANK_CHECK_UNKNOWNS
+        and _can_judge(objective)
         and result.status in ("converged", "iteration limit")
     ):
         active = optimize.active_bounds(result.theta, objective.lower, objective.upper)
@@ -199,13 +227,12 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
     from .autograd.graph import ancestors
     from .plot import style
 
-    wanted = {unknown.parameter for unknown in scene.config.unknowns.values()} or set(vars(scene.params))
-    params = {name: value.detach() for name, value in vars(scene.params).items()}
-    state = {name: value.detach() for name, value in vars(scene.state).items()}
+    wanted = {unknown.parameter for unknown in scene.config.unknowns.values()} or set(scene.params.names())
+    params, state = _detached(scene.params), _detached(scene.state)
     leaves = {**{name: params[name] for name in params if name in wanted and params[name].size}, **state}
     names = {leaf.requires_grad_(): name for name, leaf in leaves.items()}
     after = scene.model.step(scene.params.replace(**params), scene.state.replace(**state))
-    last = max(vars(after).values(), key=lambda field: len(ancestors([field])))  # the field that shows most of the step
+    last = max(after.tensors(), key=lambda field: len(ancestors([field])))  # the field that shows most of the step
     folder = Path(scene.config.output.folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -214,3 +241,8 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
         raise InputError(f"output folder {folder}", "must be one that can be made", str(error), remedy) from error
     style.save(draw(last, names=names), folder / "graph.png")
     return to_text(last, names=names), folder / "graph.png"
+
+
+def _detached(record: Record) -> dict[str, Tensor]:
+    """The fields of Params or a State by name, without their graph."""
+    return {name: value.detach() for name, value in zip(record.names(), record.tensors(), strict=True)}

@@ -7,15 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from simphys.config.sections import FinalState, Loss, Observations, Regularization, RunningSum, Time
+from simphys.autograd.errors import InputError
+from simphys.config.sections import FinalState, Loss, Observations, Regularization, RunningSum, Runtime, Time
 from simphys.config.unknowns import unknown_problems
 from simphys.config.validate import did_you_mean
 from simphys.observe import component
+from simphys.rollout.budget import parse
 from simphys.section import NOTHING, Fields, Key, Problem
 
 
 def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
     """Problems between generic sections; a section that is itself invalid is absent, one that is not given is None."""
+    if "runtime" in sections:
+        yield from _check_memory(sections["runtime"])
     if "time" in sections and "observations" in sections:
         yield from _check_time(sections["time"], has_observations=sections["observations"] is not None)
     if "loss" in sections:
@@ -31,6 +35,13 @@ def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterato
             yield from _check_term(("loss", "terms", position), term, fields)
     if sections.get("observations") is not None:
         yield from _check_channels(sections["observations"], fields)
+
+
+def _check_memory(runtime: Runtime) -> Iterator[Problem]:
+    try:
+        parse(runtime.memory)
+    except InputError as error:
+        yield Problem(key=("runtime", "memory"), constraint=error.constraint, found=runtime.memory, remedy=error.remedy)
 
 
 def _check_time(time: Time, *, has_observations: bool) -> Iterator[Problem]:

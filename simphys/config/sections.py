@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from simphys.bodies import Bodies
+from simphys.rollout.budget import parse
 from simphys.section import Count, Fields, Index, NonNegative, Positive, Problem, Section, Simulator
 from simphys.simulator import Model
 
@@ -38,12 +39,25 @@ Bound = Annotated[
 
 
 class Runtime(Section):
-    """Where and how precisely kernels run."""
+    """Where and how precisely kernels run.
+
+    memory: what backward may keep of a motion: "all" (no limit), a size such as "2GB", bytes, or a part of the free
+    memory such as 0.5. With a limit a motion holds the states that observations and loss terms look at, and what does
+    not fit is computed again; loss and gradient are the same.
+    deterministic: results that do not depend on the number of threads, also where that is slower.
+    """
 
     arch: Literal["cpu", "cuda", "vulkan", "metal"] = "cpu"
     precision: Literal["f32", "f64"] = "f64"
     threads: Count = 1
     seed: Index = 0
+    memory: str | int | float = "all"
+    deterministic: bool = False
+
+    @property
+    def limited(self) -> bool:
+        """Whether backward keeps within a memory budget."""
+        return parse(self.memory) is not None
 
 
 class Time(Section):

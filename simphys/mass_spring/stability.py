@@ -67,7 +67,7 @@ def require_stable(model: Topology, params: Params, state: State) -> None:
         ends=model.ends,
         pinned=model.pinned,
         position=np.asarray(state.position.data, np.float64),
-        params={name: np.asarray(value.data, np.float64) for name, value in vars(params).items()},
+        params={name: np.asarray(values, np.float64) for name, values in params.arrays().items()},
         integrator=model.integrator,
     )
 
@@ -99,8 +99,10 @@ def largest_stable_dt(
         params: the parameter fields by name, see the model.
         integrator: semi_implicit_euler or velocity_verlet.
 
-    Exact to rounding for small systems, to 1e-3 (on the safe side) for large ones.
+    Exact to rounding for small systems, to 1e-3 (on the safe side) for large ones. 0 for values that are not finite.
     """
+    if not all(np.isfinite(values).all() for values in (position, *params.values())):
+        return 0.0
     system = _linearise(ends, pinned, position, params)
     if not len(system.drag):
         return np.inf

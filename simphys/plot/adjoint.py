@@ -32,7 +32,9 @@ def adjoint(recording: Recording, path: str | Path | None = None) -> Figure:
     """
     style.require(recording, "adjoint", NEEDS, REMEDY)
     names = [name for name in recording.keys("adjoint") if name not in ("step", "time")]
-    time, *gradients = style.sound_frames(recording["adjoint/time"], *(recording[f"adjoint/{name}"] for name in names))
+    time, *gradients = style.sound_frames(
+        *style.frames(recording, "adjoint/time", *(f"adjoint/{name}" for name in names))
+    )
     with style.style():
         figure = style.new_figure(recording, 0.6 + 2.5 * len(names))
         panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]

@@ -23,11 +23,10 @@ def fields(recording: Recording, path: str | Path | None = None) -> Figure:
     if not names:
         style.require(recording, "fields", ("fields",), REMEDY)
     groups = [f"{style.FIELDS}/{name}" for name in names]
-    recorded = recording[f"{groups[0]}/time"]
-    time, *values = style.sound_frames(recorded, *(recording[f"{group}/value"] for group in groups))
+    recorded, *values = style.frames(recording, f"{groups[0]}/time", *(f"{group}/value" for group in groups))
+    time, *values = style.sound_frames(recorded, *values)
     with style.style():
-        remark = f"blown up after {style.number(time[-1])} s" if len(time) < len(recorded) else ""
-        figure = style.new_figure(recording, 0.6 + 2.5 * len(names), remark)
+        figure = style.new_figure(recording, 0.6 + 2.5 * len(names), style.ended(recording, time, recorded))
         panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
         for axes, name, group, of in zip(panels, names, groups, values, strict=True):
             unit = style.unit_of(recording, f"{group}/value")

@@ -146,7 +146,7 @@ def _model_line(
     """The recorded motion with the predictions merged in, through which the line must go however seldom it was kept."""
     group = style.group_of_field(recording, field)
     if group in recording:
-        time = np.concatenate([time, recording[f"{group}/time"]])
-        predicted = np.concatenate([predicted, along(recording[f"{group}/value"], component)])
+        moments, values = style.frames(recording, f"{group}/time", f"{group}/value")
+        time, predicted = np.concatenate([time, moments]), np.concatenate([predicted, along(values, component)])
     order = np.argsort(time, kind="stable")
     return time[order], predicted[order]

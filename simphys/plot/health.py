@@ -49,16 +49,17 @@ def health(found: Health, path: str | Path | None = None, *, title: str = "", un
 def _draw_field(axes: Axes, found: Health, name: str, adjoint: np.ndarray, unit: str) -> None:
     axes.set_title(f"by {name}")
     axes.set_ylabel(f"|∂loss/∂{name}|\n[loss / {f'({unit})' if '/' in unit else unit or 'unit'}]")
-    size = np.where(np.isfinite(adjoint), np.abs(adjoint), np.nan)
+    moving = found.moving[name]
+    size = np.where(np.isfinite(adjoint) & moving, np.abs(adjoint), np.nan)
     if not (size > 0).any():
         axes.text(0.5, 0.5, "zero throughout", transform=axes.transAxes, ha="center", va="center")
         return
     axes.set_yscale("log", nonpositive="mask")
     draw_elements(axes, found.times, size)
     for line in axes.get_lines():
-        if not (np.asarray(line.get_ydata()) > 0).any():  # what cannot move
+        if not (np.asarray(line.get_ydata()) > 0).any():  # what is pinned
             line.remove()
-    log = log_norms(adjoint)
+    log = log_norms(adjoint[:, moving])
     if size[0].size > FEW:
         axes.plot(found.times, _exp(log), color=style.INK, linewidth=0.8, label="norm of all")
     if found.rate is not None:

@@ -17,7 +17,7 @@ SPRINGS = f"{style.BODIES}/springs"
 @dataclass(frozen=True)
 class Motion:
     """time [T] s; position and velocity [T, n, dim] in their units; free [m] and pinned [n - m] node indices;
-    springs [S, 2] pairs of node indices; blown_up: frames that were recorded are not finite, and left out."""
+    springs [S, 2] pairs of node indices; ended: what kept the motion from its end, and when, or ''."""
 
     time: np.ndarray
     position: np.ndarray
@@ -27,7 +27,7 @@ class Motion:
     free: np.ndarray
     pinned: np.ndarray
     springs: np.ndarray
-    blown_up: bool
+    ended: str
 
     @property
     def dim(self) -> int:
@@ -37,10 +37,10 @@ class Motion:
 def read_motion(recording: Recording) -> Motion:
     """The motion without frames in which it has blown up. NotRecorded: there is none."""
     style.require(recording, "trajectory", NEEDS, REMEDY)
-    recorded = recording[f"{style.POSITION}/time"]
-    time, position, velocity = style.sound_frames(
-        recorded, recording[f"{style.POSITION}/value"], recording[f"{style.VELOCITY}/value"]
+    recorded, *values = style.frames(
+        recording, f"{style.POSITION}/time", f"{style.POSITION}/value", f"{style.VELOCITY}/value"
     )
+    time, position, velocity = style.sound_frames(recorded, *values)
     nodes = position.shape[1]
     free = style.free_nodes(recording, nodes)
     return Motion(
@@ -52,5 +52,5 @@ def read_motion(recording: Recording) -> Motion:
         free=free,
         pinned=np.setdiff1d(np.arange(nodes), free),
         springs=recording[SPRINGS] if SPRINGS in recording else np.empty((0, 2), int),
-        blown_up=len(time) < len(recorded),
+        ended=style.ended(recording, time, recorded),
     )

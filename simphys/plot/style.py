@@ -24,6 +24,7 @@ AXIS_NAMES = "xyz"
 BODIES = "particles/nodes"
 POSITION, VELOCITY, PINNED = f"{BODIES}/position", f"{BODIES}/velocity", f"{BODIES}/pinned"
 FIELDS = "fields"
+FRAME_NUMBERS = 1 << 23  # of a field along time, at most, in a picture
 HUGE = np.float64(1e100)  # beyond it a motion has blown up, and squares overflow; also to compare f32 with
 
 _STYLE = {
@@ -143,6 +144,21 @@ def free_nodes(recording: Recording, nodes: int) -> np.ndarray:
     """Indices of the nodes that can move."""
     pinned = recording[PINNED].astype(bool) if PINNED in recording else np.zeros(nodes, bool)
     return np.flatnonzero(~pinned)
+
+
+def frames(recording: Recording, *paths: str) -> list[np.ndarray]:
+    """Datasets along the same time; of long ones, every so many rows, which are as many as a picture can show."""
+    largest = max(int(np.prod(recording.shape(path))) for path in paths)
+    every = -(-largest // FRAME_NUMBERS)
+    return [recording.thinned(path, every) for path in paths]
+
+
+def ended(recording: Recording, time: np.ndarray, recorded: np.ndarray) -> str:
+    """'blown up after 3 s' where a motion did not reach its end: of the times `recorded` those in `time` are left."""
+    status = str(recording.attrs("motion")["status"]) if "motion" in recording else "completed"
+    if status == "completed" and len(time) == len(recorded):
+        return ""
+    return f"{'blown up' if status == 'completed' else status} after {number(time[-1])} s"
 
 
 def sound_frames(time: np.ndarray, *values: np.ndarray) -> list[np.ndarray]:

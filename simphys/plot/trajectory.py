@@ -23,8 +23,7 @@ def trajectory(recording: Recording, path: str | Path | None = None) -> Figure:
     """
     motion = read_motion(recording)
     with style.style():
-        remark = f"blown up after {style.number(motion.time[-1])} s" if motion.blown_up else ""
-        figure = style.new_figure(recording, 5.6, remark)
+        figure = style.new_figure(recording, 5.6, motion.ended)
         if are_few(motion.free, motion.dim):
             _draw_curves(figure, motion)
         elif motion.dim == 1:

@@ -71,15 +71,35 @@ class Recorder:
         Columns, shapes and types are those of the table's first row (a later one may be of a type that converts
         without loss); units[column], given with the first row, becomes the attribute "unit".
         """
+        self.extend(group, units=units, **{name: np.asarray(value)[None] for name, value in row.items()})
+
+    def extend(self, group: str, /, *, units: Mapping[str, str] | None = None, **rows: object) -> None:
+        """`append` for several rows at once: [rows, *shape of the column] each."""
         group = group.strip("/")
+        arrays = {name: np.asarray(values) for name, values in rows.items()}
+        if not all(array.ndim and len(array) for array in arrays.values()):
+            return
         table = self._tables.get(group)
         if table is None:
             known = self._index.table(group)
-            table = Table(group, known) if known else Table.like(group, row, units or {})
-        self._pending_bytes += table.append(row)
+            first = {name: array[0] for name, array in arrays.items()}
+            table = Table(group, known) if known else Table.like(group, first, units or {})
+        self._pending_bytes += table.append(arrays)
         self._tables[group] = table
         if self._pending_bytes >= SEGMENT_BYTES or time.monotonic() - self._flushed_at >= FLUSH_SECONDS:
             self.flush()
+
+    def discard(self, group: str, /) -> None:
+        """Drop whatever was recorded in `group` and below, by this run or by one that it resumes."""
+        below = group.strip("/") + "/"
+        self._tables = {name: table for name, table in self._tables.items() if not f"{name}/".startswith(below)}
+        columns = {path: c for path, c in self._index.columns.items() if not path.startswith(below)}
+        statics = {path: s for path, s in self._index.statics.items() if not path.startswith(below)}
+        if len(columns) + len(statics) < len(self._index.columns) + len(self._index.statics):
+            index = replace(self._index, columns=columns, statics=statics)
+            self._replace(self.folder / INDEX_NAME, index.to_bytes(), f"the end of {group}")
+            self._index = index
+            self._remove_unused(index)
 
     def write(
         self,
@@ -170,9 +190,9 @@ class Recorder:
         The last segments are taken in and written again while they are not larger than what follows them. So their
         number grows with the logarithm of the rows, and so does how often a row is written.
         """
-        what = ", ".join(f"{len(table.rows)} rows of {table.group}" for table in tables)
+        what = ", ".join(f"{table.count} rows of {table.group}" for table in tables)
         columns = {f"{table.group}/{name}": column for table in tables for name, column in table.columns.items()}
-        datasets = {path: rows for table in tables for path, rows in table.stacked().items()}
+        datasets = {path: rows for table in tables for path, rows in table.joined().items()}
         content = build_segment(datasets)
         absorbed: list[str] = []
         size = len(content)

@@ -35,6 +35,14 @@ class Recording:
     def __getitem__(self, path: str) -> np.ndarray:
         return self._newest(lambda index: self._read(index, path.strip("/")))
 
+    def thinned(self, path: str, every: int) -> np.ndarray:
+        """Every `every`-th row, from the first on: memory is that of these rows and of one segment."""
+        return self._newest(lambda index: self._read(index, path.strip("/"), every))
+
+    def shape(self, path: str) -> tuple[int, ...]:
+        """The shape of a dataset; nothing is read."""
+        return self._newest(lambda index: self._shape(index, path.strip("/")))
+
     def __contains__(self, path: object) -> bool:
         return isinstance(path, str) and path.strip("/") in self._paths(self._newest(lambda index: index))
 
@@ -78,20 +86,34 @@ class Recording:
                     ) from error
                 index = newer
 
-    def _read(self, index: Index, path: str) -> np.ndarray:
+    def _read(self, index: Index, path: str, every: int = 1) -> np.ndarray:
         if path in index.statics:
-            return self._read_segment(index.statics[path], path)
+            return self._read_segment(index.statics[path], path, slice(None, None, every) if every > 1 else ())
         if path in index.columns:
-            return self._read_column(index.columns[path], path)
-        known = sorted({*index.columns, *index.statics})
-        raise KeyError(f"{self.folder} holds no dataset {path!r}; it holds {', '.join(known) or 'none'}")
+            return self._read_column(index.columns[path], path, every)
+        raise self._no_dataset(index, path)
 
-    def _read_column(self, column: Column, path: str) -> np.ndarray:
+    def _shape(self, index: Index, path: str) -> tuple[int, ...]:
+        if path in index.columns:
+            return index.columns[path].rows, *index.columns[path].shape
+        if path in index.statics:
+            with open_file(self.folder / SEGMENT_FOLDER / index.statics[path]) as file:
+                return tuple(file[path].shape)
+        raise self._no_dataset(index, path)
+
+    def _no_dataset(self, index: Index, path: str) -> KeyError:
+        known = sorted({*index.columns, *index.statics})
+        return KeyError(f"{self.folder} holds no dataset {path!r}; it holds {', '.join(known) or 'none'}")
+
+    def _read_column(self, column: Column, path: str, every: int) -> np.ndarray:
         """Segment by segment instead of through the virtual dataset, which fills in for missing files silently."""
-        rows = np.empty((column.rows, *column.shape), column.dtype)
+        rows = np.empty((-(-column.rows // every), *column.shape), column.dtype)
         start = 0
         for source in column.sources:
-            rows[start : start + source.rows] = self._read_segment(source.segment, path)
+            first = -start % every  # of this segment's rows, the first that counts
+            place, end = -(-start // every), -(-(start + source.rows) // every)
+            if end > place:
+                rows[place:end] = self._read_segment(source.segment, path, slice(first, None, every))
             start += source.rows
         return rows
 
@@ -105,9 +127,9 @@ class Recording:
             return dict(index.attrs.get(path, {}))
         raise KeyError(f"{self.folder} holds no {path!r}")
 
-    def _read_segment(self, segment: str, path: str) -> np.ndarray:
+    def _read_segment(self, segment: str, path: str, rows: slice | tuple[()] = ()) -> np.ndarray:
         with open_file(self.folder / SEGMENT_FOLDER / segment) as file:
-            return decoded(np.asarray(file[path][()]))
+            return decoded(np.asarray(file[path][rows]))
 
     @staticmethod
     def _paths(index: Index) -> set[str]:

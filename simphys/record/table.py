@@ -17,7 +17,7 @@ class Table:
     def __init__(self, group: str, columns: dict[str, Column]) -> None:
         self.group = group
         self.columns = columns
-        self.rows: list[dict[str, np.ndarray]] = []
+        self.parts: list[dict[str, np.ndarray]] = []
 
     @classmethod
     def like(cls, group: str, row: Mapping[str, object], units: Mapping[str, str]) -> Table:
@@ -33,22 +33,32 @@ class Table:
             columns[name] = Column(array.dtype, array.shape, attrs)
         return cls(group, columns)
 
-    def append(self, row: Mapping[str, object]) -> int:
-        """Keep a copy of the row; returns its size [bytes]."""
-        arrays = {name: np.asarray(value) for name, value in row.items()}
-        fits = arrays.keys() == self.columns.keys() and all(
-            arrays[name].shape == column.shape and np.can_cast(arrays[name].dtype, column.dtype, "safe")
-            for name, column in self.columns.items()
+    def append(self, rows: Mapping[str, object]) -> int:
+        """Keep a copy of some rows, [count, ...] in each column; returns their size [bytes]."""
+        arrays = {name: np.asarray(value) for name, value in rows.items()}
+        count = {array.shape[:1] for array in arrays.values()}
+        fits = (
+            arrays.keys() == self.columns.keys()
+            and len(count) == 1
+            and all(
+                arrays[name].shape[1:] == column.shape and np.can_cast(arrays[name].dtype, column.dtype, "safe")
+                for name, column in self.columns.items()
+            )
         )
         if not fits:
             expected = ", ".join(f"{name} {c.dtype}{list(c.shape)}" for name, c in self.columns.items())
-            found = ", ".join(f"{name} {a.dtype}{list(a.shape)}" for name, a in arrays.items())
+            found = ", ".join(f"{name} {a.dtype}{list(a.shape[1:])}" for name, a in arrays.items())
             remedy = "Record it as another table; to resume a run, keep its problem as it was."
             raise InputError(f"table {self.group}", f"every row is like the first ({expected})", found, remedy)
         copies = {name: np.array(arrays[name], column.dtype) for name, column in self.columns.items()}
-        self.rows.append(copies)
+        self.parts.append(copies)
         return sum(copy.nbytes for copy in copies.values())
 
-    def stacked(self) -> dict[str, np.ndarray]:
+    @property
+    def count(self) -> int:
+        """The number of buffered rows."""
+        return sum(len(next(iter(part.values()))) for part in self.parts)
+
+    def joined(self) -> dict[str, np.ndarray]:
         """Path of each column -> its rows [rows, ...]."""
-        return {f"{self.group}/{name}": np.stack([row[name] for row in self.rows]) for name in self.columns}
+        return {f"{self.group}/{name}": np.concatenate([part[name] for part in self.parts]) for name in self.columns}

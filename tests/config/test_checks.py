@@ -32,6 +32,7 @@ def channel(**keys: Any) -> dict[str, Any]:
     [
         {"time": {"dt": 1e-3, "duration": 1.0}},
         {"time": {"dt": 1e-3}, **channel(axis=1)},
+        *[{"runtime": {"memory": memory}} for memory in ("all", "2GB", 0.5, 500_000_000)],
         {"loss": {"kind": "huber", "delta": 1.5}},
         term(target=[1.0, 2.0]),
         term(target=[[1.0, 2.0]] * 3),
@@ -54,6 +55,11 @@ def test_sections_that_fit_are_accepted(sections: Any) -> None:
             {"time": {"dt": 1e-3, "steps": 1, "duration": 2.0}},
             'time: needs only one of steps and duration; found {"steps": 1, "duration": 2.0}. Drop one.',
         ),
+        (
+            {"runtime": {"memory": "2 GX"}},
+            'runtime.memory: the budget is a size with a unit; found "2 GX". Write "all", a size such as "2GB"',
+        ),
+        ({"runtime": {"memory": -1}}, "runtime.memory: the budget is a size; found -1. Write "),
         ({"loss": {"kind": "huber"}}, "loss: the huber loss needs delta; found nothing. Add delta = 1.5"),
         ({"loss": {"delta": 2.0}}, "loss.delta: belongs to huber only; found 2.0. Use kind"),
         (term(), "loss.terms.0: needs one of target and target_offset; found nothing. "),

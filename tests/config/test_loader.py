@@ -58,7 +58,14 @@ def refused(path: Path, *overrides: str) -> list[str]:
 def test_defaults_are_filled_in(glider: Path) -> None:
     config = load(glider)
     assert isinstance(config, MassSpringConfig)
-    assert config.runtime.model_dump() == {"arch": "cpu", "precision": "f64", "threads": 1, "seed": 0}
+    assert config.runtime.model_dump() == {
+        "arch": "cpu",
+        "precision": "f64",
+        "threads": 1,
+        "seed": 0,
+        "memory": "all",
+        "deterministic": False,
+    }
     assert config.optimizer.method == "least_squares"
     assert config.unknowns["spring_rate"].bounds == [0.1, math.inf]
     assert config.output.folder == "runs/glider"

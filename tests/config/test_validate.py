@@ -33,7 +33,10 @@ def problems(**sections: Any) -> list[str]:
         ({"materal": {}}, "materal: unknown section; found {}. Did you mean 'material'?"),
         ({"zzz": 1}, "zzz: unknown section; found 1. Known: title, simulator, runtime,"),
         ({"runtime": {"arhc": "cpu"}}, "runtime.arhc: unknown key; found \"cpu\". Did you mean 'arch'?"),
-        ({"runtime": {"x": 1}}, "runtime.x: unknown key; found 1. Known: arch, precision, threads, seed."),
+        (
+            {"runtime": {"x": 1}},
+            "runtime.x: unknown key; found 1. Known: arch, precision, threads, seed, memory, deterministic.",
+        ),
         (
             {"runtime": {"arch": "cudda"}},
             "runtime.arch: must be one of 'cpu', 'cuda', 'vulkan' or 'metal'; found \"cudda\". Did you mean 'cuda'?",
