@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..autograd import runtime
+from ..autograd.launch import Kernel
 from ..simulator import Array, Arrays, Shape
 from . import fused
 from .external import NODE_US
@@ -89,13 +91,13 @@ class MassSpringEngine:
     # --- memory
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`; the adjoint that `pull` is given is the caller's, its copy on a GPU is counted."""
+        """See `Engine`; the adjoint along time that `pull` is given is counted."""
         n, dim, on_gpu = self._topology.nodes, self._topology.dim, runtime.settings().on_gpu
         state = 2 * self._batch * n * dim  # numbers
         numbers = rows_of(self._topology, steps) * state + prod(self._held_shape())
         numbers += sum(prod(shape) for shape in (*self._work_shapes(), *self._sum_shapes().values()))
-        numbers += state if dense or on_gpu else 0
-        numbers += (steps + 1) * state if dense and on_gpu else 0
+        along = (steps + 1) * state if dense else 0
+        numbers += along + (along if on_gpu else 0) + (state if dense or on_gpu else 0)
         shared = sum(array.nbytes for array in self._packed if isinstance(array, np.ndarray))
         return numbers * runtime.real_dtype().itemsize + shared
 
@@ -131,12 +133,12 @@ class MassSpringEngine:
             "ground": (n * variant.floor, 3),
         }
 
-    @cached_property
+    @functools.cached_property
     def _sums(self) -> dict[str, Any]:
         zeros = {name: np.zeros(shape, runtime.real_dtype()) for name, shape in self._sum_shapes().items()}
         return {name: runtime.to_device(value, vector=value.ndim > 1) for name, value in zeros.items()}
 
-    @cached_property
+    @functools.cached_property
     def _packed(self) -> list[Any]:
         """The arguments that all kernels share, behind the states."""
         return [*self._packing.arguments(self._params, self._control), self._batch, self._tasks]
@@ -147,8 +149,8 @@ class MassSpringEngine:
         """See `Engine`."""
         segment = Segment(self._topology, steps, batch=self._batch)
         held = _device_array(self._held_shape())
-        segment.launch = fused.forward_kernel(self._variant).bind(
-            segment.x, segment.v, *self._packed, held, segment.rows
+        segment.launch = self._launch(
+            fused.forward_kernel(self._variant), segment.x, segment.v, *self._packed, held, segment.rows
         )
         return segment
 
@@ -173,7 +175,8 @@ class MassSpringEngine:
         running = [np.zeros(shape, value.dtype) for value in given] if dense else given
         moved = [_to_device(value) for value in running]
         along = [_to_device(value) for value in given] if dense else moved
-        launch = adjoint_kernel(replace(self._adjoint_variant, dense=dense)).bind(
+        launch = self._launch(
+            adjoint_kernel(replace(self._adjoint_variant, dense=dense)),
             segment.x,
             segment.v,
             *self._packed,
@@ -211,7 +214,7 @@ class MassSpringEngine:
             changes[name][:, 0] = value
         moved = [_to_device(changes[name]) for name in ("position", "velocity")]
         state = (self._batch * self._topology.nodes, self._topology.dim)
-        variant = replace(self._variant, damped=True, ground=True, serial=True, width=1)
+        variant = replace(self._variant, damped=True, ground=True, serial=True)
         tangent_kernel(variant)(
             segment.x,
             segment.v,
@@ -226,6 +229,10 @@ class MassSpringEngine:
         for name, values in zip(("position", "velocity"), moved, strict=True):
             _fetch(values, changes[name])
         return {name: copied(value[:, :: self._stages], slice(steps + 1)) for name, value in changes.items()}
+
+    def _launch(self, kernel: Kernel, *arguments: Any) -> Callable[..., None]:
+        """A launch with these arguments and a few scalars; to bind it takes as long as ten launches."""
+        return functools.partial(kernel, *arguments) if self._variant.serial else kernel.bind(*arguments)
 
     def _launches(self, start: int, steps: int) -> list[tuple[int, int]]:
         """Stage intervals of the launches for some steps: all in one, or one stage each."""

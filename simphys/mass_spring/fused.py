@@ -9,6 +9,7 @@ Memory, for member b of the batch:
 
     states, flat over [B, rows, n]      a row a stage; stage j leads from row j to row j + 1
     parameters [B or 1, size]           index b * stride + i; stride is 0 where all members share them, else the size
+                                        (that of springs in blocks)
     kick coefficients [B or 1, stages, n]
     control, flat over [B or 1, T, A]   a row a step
     accumulated adjoints [B, size]      the members' own; who shares parameters adds them up
@@ -96,7 +97,9 @@ def places(variant: Variant) -> SimpleNamespace:
     @ti.func
     def split(y, size, b):
         """Member and number of the entry y of a loop: over all members, or over the member b."""
-        member, i = b, y
+        member, i = 0, y
+        if ti.static(variant.batched):
+            member = b
         if ti.static(flat):
             member = y // size
             i = y - member * size
@@ -116,7 +119,10 @@ def places(variant: Variant) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def forward_kernel(variant: Variant) -> Any:
-    """From the state at stage `first` to that at stage `last` of a segment which begins at the step `time`."""
+    """From the state at stage `first` to that at stage `last` of a segment which begins at the step `time`.
+
+    Serial: both begin a step. Else it is the one stage between them.
+    """
     real, serial, width, actuated = variant.real, variant.serial, variant.width, variant.actuated
     period = max(variant.spread, 1)
     t = types(real, variant.dim)
@@ -130,9 +136,9 @@ def forward_kernel(variant: Variant) -> Any:
         act: ti.template(), u: ti.template(), ends: ti.template(), start: ti.template(), incidence: ti.template(),
         a: ti.template(), b: ti.template(), m: ti.template(), g: ti.template(), floor: ti.template(),
         held: ti.template(), n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride,
-        member, members, e, j, time, fresh,
+        member, members, e, t, q, time, fresh,
     ):
-        q = j % stages
+        j = t * stages + q
         if ti.static(serial):  # noqa: SIM102 - decided when compiling
             if fresh:
                 for i in range(n):
@@ -140,9 +146,9 @@ def forward_kernel(variant: Variant) -> Any:
                     held[member * n + i] = external_.force(x[now], v[now], m[p], g[z], floor[z])
         for y in range(members * (S // width)):
             o, block = places_.split(y, S // width, member)
-            now, p, at = (o * rows + j) * n, o * spring_stride + block * width, 0
+            now, p, at = (o * rows + j) * n, (o * spring_stride + block) * width, 0
             if ti.static(actuated):
-                at = o * control_stride + (time + j // stages) * A
+                at = o * control_stride + (time + t) * A
             springs = [block * width + r for r in ti.static(range(width))]
             h, i = [ends[s][0] for s in ti.static(springs)], [ends[s][1] for s in ti.static(springs)]
             d = [x[now + i[r]] - x[now + h[r]] for r in ti.static(range(width))]
@@ -190,17 +196,18 @@ def forward_kernel(variant: Variant) -> Any:
                 if y % period == 0:
                     task = y // period
                     for member in range(task * members // tasks, (task + 1) * members // tasks):
-                        for j in range(first, last):
-                            stage(
-                                x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor, held,
-                                n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride,
-                                member, 1, drifts[j % stages], j, time, j == first,
-                            )
+                        for t in range(first // stages, last // stages):
+                            for q in range(stages):
+                                stage(
+                                    x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor, held,
+                                    n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride,
+                                    member, 1, drifts[q], t, q, time, t * stages + q == first,
+                                )
         else:
             stage(
                 x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor, held,
                 n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride,
-                0, members, drifts[first % stages], first, time, True,
+                0, members, drifts[first % stages], first // stages, first % stages, time, True,
             )
 
     return forward

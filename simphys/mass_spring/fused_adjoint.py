@@ -37,9 +37,9 @@ def adjoint_kernel(variant: Variant) -> Any:
         adj_amp: ti.template(), adj_u: ti.template(), adj_a: ti.template(), adj_b: ti.template(),
         adj_m: ti.template(), adj_g: ti.template(), adj_floor: ti.template(), act_start: ti.template(),
         act_springs: ti.template(), n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride,
-        member, members, along_rows, control_rows, e, j, time,
+        member, members, along_rows, control_rows, e, t, q, time,
     ):
-        q = j % stages
+        j = t * stages + q
         for y in range(members * n):
             o, i = places_.split(y, n, member)
             now, p, z, own = (o * rows + j) * n + i, o * node_stride, o * world_stride, o * n + i
@@ -47,7 +47,7 @@ def adjoint_kernel(variant: Variant) -> Any:
             gx_new, gv_new = adj_x[own], adj_v[own]
             if ti.static(dense):  # noqa: SIM102 - decided when compiling
                 if q == stages - 1:
-                    row = (o * along_rows + (j + 1) // stages) * n + i
+                    row = (o * along_rows + t + 1) * n + i
                     gx_new += along_x[row]
                     gv_new += along_v[row]
                     along_x[row] = gx_new
@@ -72,10 +72,10 @@ def adjoint_kernel(variant: Variant) -> Any:
                 adj_floor[own] = adj_floor[own] + gfloor
         for y in range(members * (S // width)):
             o, block = places_.split(y, S // width, member)
-            now, p, at, to = (o * rows + j) * n, o * spring_stride + block * width, 0, 0
+            now, p, at, to = (o * rows + j) * n, (o * spring_stride + block) * width, 0, 0
             if ti.static(actuated):
-                at = o * control_stride + (time + j // stages) * A
-                to = (o * control_rows + time + j // stages) * A
+                at = o * control_stride + (time + t) * A
+                to = (o * control_rows + time + t) * A
             springs = [block * width + r for r in ti.static(range(width))]
             h, i = [ends[s][0] for s in ti.static(springs)], [ends[s][1] for s in ti.static(springs)]
             d = [x[now + i[r]] - x[now + h[r]] for r in ti.static(range(width))]
@@ -148,7 +148,7 @@ def adjoint_kernel(variant: Variant) -> Any:
         if ti.static(variant.control and not serial):
             for y in range(members * A):
                 o, i = places_.split(y, A, member)
-                to = (o * control_rows + time + j // stages) * A + i
+                to = (o * control_rows + time + t) * A + i
                 gu = adj_u[to]
                 for r in range(act_start[i], act_start[i + 1]):
                     gu += held_u[o * S + act_springs[r]]
@@ -172,16 +172,17 @@ def adjoint_kernel(variant: Variant) -> Any:
                 if y % period == 0:
                     task = y // period
                     for member in range(task * members // tasks, (task + 1) * members // tasks):
-                        for back in range(last - first):
-                            j = last - 1 - back
-                            stage(
-                                x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor,
-                                w, adj_f, held_d, held_v, held_f, held_u, adj_x, adj_v, along_x, along_v,
-                                adj_k, adj_c, adj_L, adj_amp, adj_u, adj_a, adj_b, adj_m, adj_g, adj_floor,
-                                act_start, act_springs, n, S, A, rows, stages, spring_stride, node_stride,
-                                world_stride, control_stride, member, 1, along_rows, control_rows,
-                                drifts[j % stages], j, time,
-                            )
+                        for back in range(last // stages - first // stages):
+                            for left in range(stages):
+                                q = stages - 1 - left
+                                stage(
+                                    x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor,
+                                    w, adj_f, held_d, held_v, held_f, held_u, adj_x, adj_v, along_x, along_v,
+                                    adj_k, adj_c, adj_L, adj_amp, adj_u, adj_a, adj_b, adj_m, adj_g, adj_floor,
+                                    act_start, act_springs, n, S, A, rows, stages, spring_stride, node_stride,
+                                    world_stride, control_stride, member, 1, along_rows, control_rows,
+                                    drifts[q], last // stages - 1 - back, q, time,
+                                )
         else:
             stage(
                 x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor,
@@ -189,7 +190,7 @@ def adjoint_kernel(variant: Variant) -> Any:
                 adj_k, adj_c, adj_L, adj_amp, adj_u, adj_a, adj_b, adj_m, adj_g, adj_floor,
                 act_start, act_springs, n, S, A, rows, stages, spring_stride, node_stride,
                 world_stride, control_stride, 0, members, along_rows, control_rows,
-                drifts[first % stages], first, time,
+                drifts[first % stages], first // stages, first % stages, time,
             )
 
     return adjoint

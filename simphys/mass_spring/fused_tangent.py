@@ -36,6 +36,7 @@ def tangent_kernel(variant: Variant) -> Any:
                 task = y // period
                 for member in range(task * members // tasks, (task + 1) * members // tasks):
                     own, o, z = member * n, member * node_stride, member * world_stride
+                    springs = member * spring_stride * variant.width
                     for j in range(last):
                         q, now, at = j % stages, (member * rows + j) * n, 0
                         if ti.static(actuated):
@@ -47,7 +48,7 @@ def tangent_kernel(variant: Variant) -> Any:
                                 x_i, v_i, m[o + i], g[z], floor[z], dx_i, dv_i, dm[o + i], dg[z], dfloor[z]
                             )
                         for s in range(S):
-                            p, h, i = member * spring_stride + s, ends[s][0], ends[s][1]
+                            p, h, i = springs + s, ends[s][0], ends[s][1]
                             d, w = x[now + i] - x[now + h], v[now + i] - v[now + h]
                             dd, dw = dx[now + i] - dx[now + h], dv[now + i] - dv[now + h]
                             rest, drest = L[p], dL[p]

@@ -46,7 +46,7 @@ class Packing:
 
     def _strides(self) -> tuple[int, int, int, int]:
         """From one member's parameters to the next one's: of springs, nodes, the system, the control."""
-        sizes = {SPRINGS: self.springs, NODES: self._topology.nodes, WORLD: 1}
+        sizes = {SPRINGS: self.springs // self.width, NODES: self._topology.nodes, WORLD: 1}
         of_control = self.steps * self.columns if self._batched["control"] else 0
         springs, nodes, world = (size if self._members(names) > 1 else 0 for names, size in sizes.items())
         return springs, nodes, world, of_control
