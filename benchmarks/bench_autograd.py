@@ -69,14 +69,14 @@ def sections(interpreters: Sequence[str], *, rounds: int, nodes: int = NODES) ->
     yield from _section(
         "Python alone",
         f"{chain} on one number. Two measures of Python alone: our custom Function less what NumPy takes for the "
-        "arithmetic, and a custom Function that only copies. Python's garbage collector, which runs during apply, "
-        "looks at all objects of the process; `gc.freeze()` spares it those made before, such as modules.",
+        "arithmetic, and a custom Function that only copies. Garbage is collected before each chain; in a loop means: "
+        "three chains in a row, the mean, with the full collections that come now and then.",
         table(collect(interpreters, nodes=nodes, rounds=rounds)),
     )
     yield from _section(
         "One kernel launch each way",
-        f"{chain}, f64, one thread; the tape's lies in one field. Importing quadrants imports PyTorch, too: many more "
-        "objects for the garbage collector to look at, unless `gc.freeze()` is called after it.",
+        f"{chain}, f64, one thread; the tape's lies in one field. To import quadrants imports PyTorch, too, so that full "
+        "garbage collections, met in a loop, have more to look at; `gc.freeze()` after the imports spares that.",
         bench_kernel_nodes.table(bench_kernel_nodes.collect(nodes=nodes, rounds=rounds)),
     )
     yield from _section(

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 
-from .chains import CLOCK, FACTOR, Chain, Runs, Way, frozen, in_turn, our_chain
+from .chains import CLOCK, FACTOR, Chain, Runs, Way, in_a_loop, in_turn, our_chain
 from .measuring import apart, cells, joined, markdown, ratio
 
 COMPILERS = ("taichi", "quadrants")
 ELEMENTS = (1, 64)
-OURS, FROZEN = "custom Function", "custom Function, after gc.freeze()"
+OURS, LOOP = "custom Function", "custom Function, in a loop"
 LAUNCHES, TAPE = "the two launches without a node", "the compiler's tape"
-WAYS = (OURS, FROZEN, LAUNCHES, TAPE)
+WAYS = (OURS, LOOP, LAUNCHES, TAPE)
 
 
 class _Kernels(NamedTuple):
@@ -138,7 +138,7 @@ def measure(nodes: int, repetitions: int) -> Runs:
     for elements in ELEMENTS:
         ours = our_chain(operation, nodes, elements)
         launches, tape = launches_alone(kernels, nodes, elements), tape_chain(nodes, elements)
-        for name, chain in zip(WAYS, (ours, frozen(ours), launches, tape), strict=True):
+        for name, chain in zip(WAYS, (ours, in_a_loop(ours), launches, tape), strict=True):
             chains[f"{elements}, {name}"] = chain
     return in_turn({name: Way(chain, FACTOR**nodes) for name, chain in chains.items()}, nodes, repetitions)
 
