@@ -75,8 +75,8 @@ def sections(interpreters: Sequence[str], *, rounds: int, nodes: int = NODES) ->
     )
     yield from _section(
         "One kernel launch each way",
-        f"{chain}, f64, one thread; the tape's lies in one field. To import quadrants imports PyTorch, too, so that full "
-        "garbage collections, met in a loop, have more to look at; `gc.freeze()` after the imports spares that.",
+        f"{chain}, f64, one thread; the tape's lies in one field. To import quadrants imports PyTorch, too, so that "
+        "full garbage collections, met in a loop, have more to look at; `gc.freeze()` after the imports spares that.",
         bench_kernel_nodes.table(bench_kernel_nodes.collect(nodes=nodes, rounds=rounds)),
     )
     yield from _section(
