@@ -46,7 +46,7 @@ class Pendulums:
     def control_shape(self) -> Shape | None:
         return (self.n,)
 
-    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
+    def step(self, params: Any, state: Any, control: Tensor | None = None) -> State:
         push = -params.stiffness * ops.sin(state.angle) - params.damping * state.rate
         rate = state.rate + self.dt * (push if control is None else push + control)
         return State(state.angle + self.dt * rate, rate)
@@ -96,7 +96,9 @@ class PendulumEngine:
         return 0.0 if self.control is None else self.control[..., t, :]
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        return 2 * 8 * self.batch * (steps + 1) * self.model.n
+        in_pull = 3  # states' worth of arrays
+        sums = sum([values.nbytes for values in self.sums.values()])
+        return 2 * 8 * self.batch * (steps + 1 + in_pull) * self.model.n + sums
 
     def segment(self, steps: int) -> dict[str, Array]:
         return {name: np.full((self.batch, steps + 1, self.model.n), np.nan) for name in ("angle", "rate")}

@@ -1,0 +1,104 @@
+"""A motion that blows up stops soon, and what blew up is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import tensor
+from simphys.autograd.errors import InputError
+from simphys.rollout import BlowUp
+from simphys.rollout.run import FIRST_CHECK
+
+from .cases import Case, case
+from .pendulums import Params, PendulumEngine, Pendulums, State
+
+STEPS = 10_000
+BAD = 9
+"""The first bad step of the motion below: its rate grows a thousandfold each step from 5e-7 beyond 1e20."""
+
+
+def exploding(batch: int | None = None, mode: str = "fused", limit: float = 1e20, steps: int = STEPS) -> Any:
+    """A pendulum of three with a negative damping, in a batch of which the member 1 is the only bad one."""
+    lead = () if batch is None else (batch,)
+    damping = np.zeros(lead)
+    damping[... if batch is None else 1] = -999 / 0.05
+    angle, rate = np.zeros((*lead, 3)), np.zeros((*lead, 3))
+    rate[..., 2] = 5e-7
+    params = Params(tensor(np.ones(3)), tensor(damping, requires_grad=True))
+    given = Case(Pendulums(), params, State(tensor(angle), tensor(rate)), None, {"steps": steps})
+    return given.rollout(mode=mode, limit=limit)
+
+
+@pytest.mark.parametrize("mode", ["fused", "step", "nested"])
+@pytest.mark.parametrize("batch", [None, 3])
+def test_step_field_element_and_member_are_told(mode: str, batch: int | None) -> None:
+    with pytest.raises(BlowUp) as caught:
+        exploding(batch, mode)
+    error = caught.value
+    assert (error.step, error.field) == (BAD, "rate")
+    assert error.element == ((2,) if batch is None else (1, 2))
+    assert 1e20 < error.value < 1e24
+    assert isinstance(error, InputError)
+    place = "rate[2]" if batch is None else "rate[1, 2]"
+    expected = f"found a blow-up at step {BAD} (t = {BAD * 0.05:g} s), first in {place} = {error.value:g}. "
+    assert str(error).endswith(expected + "Lower the damping.")
+
+
+def test_it_stops_within_the_piece_that_is_checked() -> None:
+    before = PendulumEngine.advanced
+    with pytest.raises(BlowUp):
+        exploding()
+    assert PendulumEngine.advanced - before <= FIRST_CHECK
+
+
+def test_advice_gets_the_member_and_its_last_sound_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def advice(self: Any, params: Any, state: Any) -> str:
+        seen.append((params, state))
+        return ""
+
+    monkeypatch.setattr(Pendulums, "advice", advice)
+    for mode in ("fused", "nested"):
+        with pytest.raises(BlowUp):
+            exploding(3, mode)
+    for params, state in seen:
+        assert params["stiffness"].shape == (3,) and params["damping"] == -999 / 0.05
+        assert state["rate"].shape == (3,) and 1e17 < abs(state["rate"][2]) < 1e20
+    np.testing.assert_allclose(seen[0][1]["rate"], seen[1][1]["rate"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["fused", "step", "nested"])
+def test_a_number_that_is_none_is_a_blow_up_whatever_the_limit(mode: str) -> None:
+    with pytest.raises(BlowUp) as caught, np.errstate(all="ignore"):
+        exploding(mode=mode, limit=np.inf, steps=400)
+    assert not np.isfinite(caught.value.value)
+
+
+@pytest.mark.parametrize("mode", ["fused", "step", "nested"])
+def test_a_start_that_is_none_is_step_0(mode: str) -> None:
+    given = case(steps=3)
+    state = given.state.replace(angle=tensor([0.0, np.nan, 0.0]))
+    with pytest.raises(BlowUp, match="at step 0") as caught:
+        Case(given.model, given.params, state, given.control, given.options).rollout(mode=mode)
+    assert caught.value.element == (1,)
+
+
+def test_a_sound_motion_is_looked_at_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    from simphys.rollout import run
+
+    looks = 0
+    first_bad = run.first_bad
+
+    def counted(*args: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        return first_bad(*args)
+
+    monkeypatch.setattr(run, "first_bad", counted)
+    monkeypatch.setattr(run, "CHECK_PART", 0.0)  # every look takes too long
+    case(steps=FIRST_CHECK * 31, keep="final").rollout()
+    assert looks == 5
