@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,34 +67,31 @@ class ChargesEngine:
             adj_mass="mass" in needs,
             adj_softening="softening" in needs,
         )
-        steps = 0 if control is None else control.shape[-2]
-        zeros = np.zeros((batch, model.bodies), runtime.real_dtype())
-        self._sums = {name: runtime.to_device(zeros.reshape(-1).copy()) for name in PARAMETERS}
-        adj_field = np.zeros((max(batch * steps, 1), model.dim), runtime.real_dtype())
-        self._sums["control"] = runtime.to_device(adj_field, vector=True)
+        self._sums = self._zeros()
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """The states, and in `pull` three states' halves; on a GPU also its copy of dense adjoints."""
-        half = self._batch * self._model.bodies * self._model.dim * runtime.real_dtype().itemsize
-        copies = 2 * (steps + 1) * half if dense and runtime.settings().on_gpu else 0
-        return 2 * (steps + 1) * half + 3 * half + copies
+        """See `Engine`: the states, `pull`'s running adjoint and forces, sums; on a GPU its copy of dense adjoints."""
+        bodies, dim = self._batch * self._model.bodies, self._model.dim
+        rows = 2 * (steps + 1) * (2 if dense and runtime.settings().on_gpu else 1)
+        numbers = (rows + 3) * bodies * dim + 2 * len(PARAMETERS) * bodies + 2 * self._batch * self._steps * dim
+        return numbers * runtime.real_dtype().itemsize
 
     def segment(self, steps: int) -> Segment:
-        """Storage for the states of `steps` steps."""
-        size = self._batch * steps * self._model.dim * self._model.bodies
-        return Segment(runtime.device_array((size,)), runtime.device_array((size,)), steps)
+        """See `Engine`."""
+        size = self._batch * (steps + 1) * self._model.dim * self._model.bodies
+        return Segment(runtime.device_array((size,)), runtime.device_array((size,)), steps + 1)
 
     def load(self, segment: Segment, state: Arrays) -> None:
-        """Make `state` the first of the segment."""
-        put = fused.copy_kernels(self._variant).put
+        """See `Engine`."""
+        put = self._copy_kernels().put
         for target, name in self._parts(segment):
             put(self._vectors(state[name]), self._model.bodies, self._batch, segment.rows, target)
 
     def read(self, segment: Segment, rows: slice | list[int]) -> Arrays:
-        """Copies of states of the segment, [B, rows, n, dim]."""
+        """See `Engine`."""
         n, dim = self._model.bodies, self._model.dim
         wanted = np.arange(segment.rows, dtype=np.int32)[rows]
-        take = fused.copy_kernels(self._variant).take
+        take = self._copy_kernels().take
         found = {}
         for source, name in self._parts(segment):
             taken = runtime.device_array((self._batch * len(wanted) * n,), components=dim)
@@ -104,7 +100,7 @@ class ChargesEngine:
         return found
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
-        """Compute states start + 1 ... start + steps of the segment, whose first state is number `first` in time."""
+        """See `Engine`."""
         launch = fused.forward_kernel(self._threaded(steps)).bind(
             segment.position, segment.velocity, *self._arguments(segment), first
         )
@@ -112,7 +108,7 @@ class ChargesEngine:
             launch(at, count)
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """Reverse the segment's `steps` steps, see `Engine.pull`."""
+        """See `Engine`."""
         model, batch = self._model, self._batch
         dense = adjoint["position"].shape[1] > 1
         running = [self._vectors(adjoint[name][:, -1].copy()) for name in model.State.names()]
@@ -131,33 +127,45 @@ class ChargesEngine:
                 target[:] = runtime.to_host(rows, target.shape)
 
     def gradients(self) -> Arrays:
-        """What `pull` has summed up so far, for what is wanted."""
+        """See `Engine`."""
+        sums, self._sums = self._sums, self._zeros()
         found = {}
         for name in PARAMETERS:
             if name in self._needs:
-                total = runtime.to_host(self._sums[name], (self._batch, self._model.bodies))
-                total = total if name in OF_BODIES else total.sum(axis=1)
-                found[name] = total.copy() if self._given[name] == total.shape else total.sum(axis=0)
+                total = runtime.to_host(sums[name], (self._batch, self._model.bodies))
+                found[name] = _as_given(total if name in OF_BODIES else total.sum(axis=1), self._given[name])
         if "control" in self._needs and self._control is not None:
-            total = runtime.to_host(self._sums["control"], (self._batch, *self._control[-2:]))
-            found["control"] = total.copy() if self._control == total.shape else total.sum(axis=0)
+            total = runtime.to_host(sums["control"], (self._batch, self._steps, self._model.dim))
+            found["control"] = _as_given(total, self._control)
         return found
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        """Tangents of all states of the segment, [B, steps + 1, n, dim], from that of its first one [B, n, dim]."""
-        given = self._tangents or {}
-        zeros = {name: np.zeros(self._given[name], runtime.real_dtype()) for name in PARAMETERS}
-        tangents = [runtime.to_device(self._of_members(name, given.get(name, zeros[name]))) for name in PARAMETERS]
-        field = given.get("control", None if self._control is None else np.zeros(self._control, runtime.real_dtype()))
-        moved = self.segment(steps + 1)
+        """See `Engine`."""
+        real, given = runtime.real_dtype(), self._tangents or {}
+        shapes = {**self._given, "control": self._control or ()}
+        tangents = {name: given.get(name, np.zeros(shape, real)) for name, shape in shapes.items()}
+        field = self._field_of_members(None if self._control is None else tangents["control"])
+        moved = self.segment(segment.rows - 1)
         self.load(moved, tangent)
-        # Its rows are those of `moved`: where the segment has more, members lie further apart in it.
-        assert segment.rows == moved.rows, "a segment is pushed through as a whole"
         fused.tangent_kernel(replace(self._threaded(steps), inside=True))(
-            segment.position, *self._arguments(segment), moved.position, moved.velocity, *tangents,
-            runtime.to_device(self._field_of_members(field), vector=True), first, steps,
+            segment.position, *self._arguments(segment), moved.position, moved.velocity,
+            *[runtime.to_device(self._of_members(name, tangents[name])) for name in PARAMETERS],
+            runtime.to_device(field, vector=True), first, steps,
         )  # fmt: skip
-        return self.read(moved, slice(None))
+        return self.read(moved, slice(steps + 1))
+
+    @property
+    def _steps(self) -> int:
+        """How many steps have a field."""
+        return 0 if self._control is None else self._control[-2]
+
+    def _zeros(self) -> dict[str, Any]:
+        """Adjoints that accumulate, as the adjoint kernel takes them: one entry a body, or a step."""
+        zeros, real = np.zeros, runtime.real_dtype()
+        bodies = self._batch * self._model.bodies
+        field = zeros((max(self._batch * self._steps, 1), self._model.dim), real)
+        sums = {name: runtime.to_device(zeros(bodies, real)) for name in PARAMETERS}
+        return {**sums, "control": runtime.to_device(field, vector=True)}
 
     def _is_inside(self) -> bool:
         """Whether the loop over time lies inside the loop over members, rather than each step being a launch.
@@ -185,9 +193,11 @@ class ChargesEngine:
     def _arguments(self, segment: Segment) -> list[Any]:
         """What all kernels take behind the states."""
         model, chosen = self._model, runtime.settings()
-        steps = 0 if self._control is None else self._control[-2]
         pieces = self._batch * model.bodies if chosen.on_gpu else PIECES
-        return [*self._params, self._field, model.dt, model.bodies, self._batch, segment.rows, steps, pieces]
+        return [*self._params, self._field, model.dt, model.bodies, self._batch, segment.rows, self._steps, pieces]
+
+    def _copy_kernels(self) -> Any:
+        return fused.copy_kernels(runtime.real(), self._model.dim, runtime.settings().on_gpu)
 
     def _parts(self, segment: Segment) -> list[tuple[Any, str]]:
         return [(segment.position, "position"), (segment.velocity, "velocity")]
@@ -212,3 +222,8 @@ class ChargesEngine:
 def _nothing(dim: int) -> Array:
     """One vector, for an argument that a variant does not read."""
     return np.zeros((1, dim), runtime.real_dtype())
+
+
+def _as_given(total: Array, shape: tuple[int, ...]) -> Array:
+    """Adjoints of all members, or their sum for what these share."""
+    return total.copy() if total.shape == shape else total.sum(axis=0)

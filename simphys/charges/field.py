@@ -15,6 +15,7 @@ import numpy as np
 
 from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
+from .model import BODY_US
 
 
 @functools.cache
@@ -40,7 +41,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
 @functools.cache
 @no_type_check
-def kernels(real: Any, dim: int) -> SimpleNamespace:
+def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
     """The loops of the nested sub-step over bodies."""
     vec = ti.types.vector(dim, real)
     f = functions(real, dim)
@@ -48,11 +49,13 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @kernel
     def forward(q: reals, E: vectors, n: ti.i32, force: vectors):
+        ti.loop_config(serialize=not parallel)
         for i in range(n):
             force[i] = f.force(q[i], E[0])
 
     @kernel
     def adjoint(q: reals, E: vectors, n: ti.i32, adj_force: vectors, adj_q: reals, adj_E: vectors):
+        ti.loop_config(serialize=not parallel)
         for i in range(n):
             gq, gE = f.adj(q[i], E[0], adj_force[i])
             adj_q[i] = gq
@@ -60,6 +63,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @kernel
     def tangent(q: reals, E: vectors, dq: reals, dE: vectors, n: ti.i32, dforce: vectors):
+        ti.loop_config(serialize=not parallel)
         for i in range(n):
             dforce[i] = f.jvp(q[i], E[0], dq[i], dE[0])
 
@@ -74,7 +78,7 @@ class FieldForce(Function):
         ctx.save_for_backward(charge, field)
         n, dim = charge.shape[0], field.shape[0]
         force = np.empty((n, dim), charge.dtype)
-        kernels(runtime.real(), dim).forward(charge, field.data[None], n, force)
+        _kernels(n, dim).forward(charge, field.data[None], n, force)
         return force
 
     @staticmethod
@@ -82,7 +86,7 @@ class FieldForce(Function):
         charge, field = ctx.saved_tensors
         n, dim = adj_force.shape
         adj_charge, adj_field = np.empty(n, charge.dtype), np.empty((n, dim), charge.dtype)
-        kernels(runtime.real(), dim).adjoint(charge, field.data[None], n, adj_force, adj_charge, adj_field)
+        _kernels(n, dim).adjoint(charge, field.data[None], n, adj_force, adj_charge, adj_field)
         return adj_charge, adj_field.sum(axis=0)
 
     @staticmethod
@@ -93,5 +97,9 @@ class FieldForce(Function):
         )
         n, dim = charge.shape[0], field.shape[0]
         dforce = np.empty((n, dim), charge.dtype)
-        kernels(runtime.real(), dim).tangent(charge, field.data[None], dq, dE[None], n, dforce)
+        _kernels(n, dim).tangent(charge, field.data[None], dq, dE[None], n, dforce)
         return dforce
+
+
+def _kernels(bodies: int, dim: int) -> SimpleNamespace:
+    return kernels(runtime.real(), dim, runtime.parallel(BODY_US * bodies))

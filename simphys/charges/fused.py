@@ -1,8 +1,9 @@
 """Kernels of the fused rollout: the sums and element functions of the nested sub-steps in loops over time and members.
 
-Few bodies, or one thread: the loop over time lies inside one loop over the members of the batch, a launch for all
-steps. Many bodies: a launch a step, of loops over all bodies of all members, which run in parallel, piece by piece. Each
-body's sum over all others is the same code in both, in the same order: results do not depend on the number of threads.
+Few bodies: the loop over time lies inside one loop over the members of the batch, a launch for all
+steps. Many bodies: a launch a step, of loops over all bodies of all members, which run in parallel, piece by piece.
+Which it is does not depend on the number of threads, and each body's sum over all others has one order: so results do
+not depend on it either.
 
 A member's position and velocity lie component by component, [rows, dim, n] numbers: there the sums are vectorized.
 """
@@ -49,7 +50,6 @@ def types(variant: Variant) -> SimpleNamespace:
         vec=ti.types.vector(dim, real),
         vectors=array(dtype=ti.types.vector(dim, real)),
         reals=array(dtype=real),
-        ints=array(dtype=ti.i32),
         force=force.functions(real, dim),
         field=field.functions(real, dim),
         integrate=integrate.functions(real, dim),
@@ -61,14 +61,15 @@ def types(variant: Variant) -> SimpleNamespace:
 # fmt: off
 @functools.cache
 @no_type_check
-def copy_kernels(variant: Variant) -> SimpleNamespace:
+def copy_kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
     """Rows of a segment x [B, rows, dim * n] from and to vectors [B, those rows, n]."""
-    t = types(variant)
-    dim, vectors, reals, ints, at_body = variant.dim, t.vectors, t.reals, t.ints, t.force.at_body
+    array, at_body = functools.partial(ti.types.ndarray, ndim=1), force.functions(real, dim).at_body
+    vectors, reals, ints = array(dtype=ti.types.vector(dim, real)), array(dtype=real), array(dtype=ti.i32)
 
     @kernel
     def put(given: vectors, n: ti.i32, B: ti.i32, rows: ti.i32, x: reals):
         """Given vectors [B, n] as the first row."""
+        ti.loop_config(serialize=not parallel)
         for k in range(B * n):
             b, i = k // n, k % n
             for c in ti.static(range(dim)):
@@ -76,6 +77,7 @@ def copy_kernels(variant: Variant) -> SimpleNamespace:
 
     @kernel
     def take(x: reals, n: ti.i32, B: ti.i32, rows: ti.i32, wanted: ints, count: ti.i32, taken: vectors):
+        ti.loop_config(serialize=not parallel)
         for k in range(B * count * n):
             b, row, i = k // (count * n), wanted[k // n % count], k % n
             taken[k] = at_body(x, (b * rows + row) * dim * n, n, i)
@@ -91,7 +93,7 @@ def forward_kernel(variant: Variant) -> Any:
     E holds the field at T steps. Arrays of parameters have an entry for each member, or for each of its bodies.
     """
     t = types(variant)
-    dim, vec, vectors, reals, stages, spread = variant.dim, t.vec, t.vectors, t.reals, t.stages, variant.spread
+    real, dim, vectors, reals, stages, spread = variant.real, variant.dim, t.vectors, t.reals, t.stages, variant.spread
     force_, field_, integrate_ = t.force, t.field, t.integrate
 
     @ti.func
@@ -114,7 +116,7 @@ def forward_kernel(variant: Variant) -> Any:
 
     @kernel
     def forward(
-        x: reals, v: reals, q: reals, m: reals, k: reals, s: reals, E: vectors, h: variant.real, n: ti.i32, B: ti.i32,
+        x: reals, v: reals, q: reals, m: reals, k: reals, s: reals, E: vectors, h: real, n: ti.i32, B: ti.i32,
         rows: ti.i32, T: ti.i32, pieces: ti.i32, first: ti.i32, start: ti.i32, steps: ti.i32,
     ):
         if ti.static(variant.inside):
@@ -154,8 +156,8 @@ def adjoint_kernel(variant: Variant) -> Any:
     loss's derivatives by each state in, and whole adjoints out.
     """
     t = types(variant)
-    dim, vec, vectors, reals, stages, spread = variant.dim, t.vec, t.vectors, t.reals, t.stages, variant.spread
-    force_, field_, integrate_, light = t.force, t.field, t.integrate, t.light
+    real, dim, vectors, reals, stages, spread = variant.real, variant.dim, t.vectors, t.reals, t.stages, variant.spread
+    vec, force_, field_, integrate_, light = t.vec, t.force, t.field, t.integrate, t.light
 
     @ti.func
     def kick(
@@ -217,8 +219,9 @@ def adjoint_kernel(variant: Variant) -> Any:
 
     @kernel
     def adjoint(
-        x: reals, q: reals, m: reals, k: reals, s: reals, E: vectors, h: variant.real, n: ti.i32, B: ti.i32,
-        rows: ti.i32, T: ti.i32, pieces: ti.i32, g: reals, ax: vectors, av: vectors, adj_x: vectors, adj_v: vectors, adj_rows: ti.i32,
+        x: reals, q: reals, m: reals, k: reals, s: reals, E: vectors, h: real, n: ti.i32, B: ti.i32,
+        rows: ti.i32, T: ti.i32, pieces: ti.i32, g: reals, ax: vectors, av: vectors,
+        adj_x: vectors, adj_v: vectors, adj_rows: ti.i32,
         adj_q: reals, adj_m: reals, adj_k: reals, adj_s: reals, adj_E: vectors,
         first: ti.i32, start: ti.i32, steps: ti.i32,
     ):
@@ -276,7 +279,7 @@ def adjoint_kernel(variant: Variant) -> Any:
 def tangent_kernel(variant: Variant) -> Any:
     """Tangents dx, dv of the states of a segment, whose first rows hold that of its start; a loop over members."""
     t = types(variant)
-    dim, vec, vectors, reals, stages, spread = variant.dim, t.vec, t.vectors, t.reals, t.stages, variant.spread
+    real, dim, vectors, reals, stages, spread = variant.real, variant.dim, t.vectors, t.reals, t.stages, variant.spread
     force_, field_, integrate_ = t.force, t.field, t.integrate
 
     @ti.func
@@ -303,8 +306,9 @@ def tangent_kernel(variant: Variant) -> Any:
 
     @kernel
     def tangent(
-        x: reals, q: reals, m: reals, k: reals, s: reals, E: vectors, h: variant.real, n: ti.i32, B: ti.i32,
-        rows: ti.i32, T: ti.i32, pieces: ti.i32, dx: reals, dv: reals, dq: reals, dm: reals, dk: reals, ds: reals, dE: vectors,
+        x: reals, q: reals, m: reals, k: reals, s: reals, E: vectors, h: real, n: ti.i32, B: ti.i32,
+        rows: ti.i32, T: ti.i32, pieces: ti.i32, dx: reals, dv: reals, dq: reals, dm: reals, dk: reals, ds: reals,
+        dE: vectors,
         first: ti.i32, steps: ti.i32,
     ):
         ti.loop_config(serialize=not variant.parallel)

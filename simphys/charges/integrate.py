@@ -19,7 +19,7 @@ import numpy as np
 
 from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
-from .model import Charges, Stage
+from .model import BODY_US, Charges, Stage
 
 
 @functools.cache
@@ -49,7 +49,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
 @functools.cache
 @no_type_check
-def kernels(real: Any, dim: int) -> SimpleNamespace:
+def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
     """The loops of the nested sub-step over bodies."""
     vec = ti.types.vector(dim, real)
     f = functions(real, dim)
@@ -59,6 +59,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
     def forward(
         x: vectors, v: vectors, force: vectors, m: reals, h: real, e: real, n: ti.i32, x_new: vectors, v_new: vectors
     ):
+        ti.loop_config(serialize=not parallel)
         for i in range(n):
             v_i = f.kick(v[i], force[i], m[i], h)
             x_new[i] = x[i] + e * v_i
@@ -69,6 +70,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         force: vectors, m: reals, h: real, e: real, n: ti.i32, adj_x_new: vectors, adj_v_new: vectors,
         adj_v: vectors, adj_force: vectors, adj_m: reals,
     ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
         for i in range(n):
             w = adj_v_new[i] + e * adj_x_new[i]
             gf = f.adj_force(m[i], h, w)
@@ -81,6 +83,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         force: vectors, m: reals, h: real, e: real, n: ti.i32, dx: vectors, dv: vectors, dforce: vectors, dm: reals,
         dx_new: vectors, dv_new: vectors,
     ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
         for i in range(n):
             dv_i = f.jvp_kick(force[i], m[i], h, dv[i], dforce[i], dm[i])
             dx_new[i] = dx[i] + e * dv_i
@@ -96,19 +99,17 @@ class Integrate(Function):
     def forward(
         ctx: Context, model: Charges, stage: Stage, position: Tensor, velocity: Tensor, force: Tensor, mass: Tensor
     ) -> tuple[Any, Any]:
-        ctx.dim, ctx.lengths = model.dim, (*stage, model.bodies)
+        ctx.model, ctx.lengths = model, (*stage, model.bodies)
         ctx.save_for_backward(force, mass)
         x_new, v_new = np.empty_like(position.data), np.empty_like(velocity.data)
-        kernels(runtime.real(), model.dim).forward(position, velocity, force, mass, *ctx.lengths, x_new, v_new)
+        _kernels(model).forward(position, velocity, force, mass, *ctx.lengths, x_new, v_new)
         return x_new, v_new
 
     @staticmethod
     def backward(ctx: Context, adj_x_new: Tensor, adj_v_new: Tensor) -> tuple[Any, ...]:
         force, mass = ctx.saved_tensors
         adj_v, adj_force, adj_m = np.empty_like(force.data), np.empty_like(force.data), np.empty_like(mass.data)
-        kernels(runtime.real(), ctx.dim).adjoint(
-            force, mass, *ctx.lengths, adj_x_new, adj_v_new, adj_v, adj_force, adj_m
-        )
+        _kernels(ctx.model).adjoint(force, mass, *ctx.lengths, adj_x_new, adj_v_new, adj_v, adj_force, adj_m)
         return None, None, adj_x_new, adj_v, adj_force, adj_m
 
     @staticmethod
@@ -119,5 +120,9 @@ class Integrate(Function):
             for d, like in zip(tangents, (force, force, force, mass), strict=True)
         )
         dx_new, dv_new = np.empty_like(dx), np.empty_like(dx)
-        kernels(runtime.real(), ctx.dim).tangent(force, mass, *ctx.lengths, dx, dv, dforce, dm, dx_new, dv_new)
+        _kernels(ctx.model).tangent(force, mass, *ctx.lengths, dx, dv, dforce, dm, dx_new, dv_new)
         return dx_new, dv_new
+
+
+def _kernels(model: Charges) -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim, runtime.parallel(BODY_US * model.bodies))

@@ -10,7 +10,7 @@ from .model import Charges, Params, State
 
 
 def step(model: Charges, params: Params, state: State, field: Tensor | None = None) -> State:
-    """Advance `state` by one time step of the model's integrator, in an external field [dim] [N/C] where there is one."""
+    """Advance `state` by one time step of the model's integrator, in an external field [dim] [N/C] if there is one."""
     position, velocity = state.position, state.velocity
     for stage in model.stages:
         force = ChargeForce.apply(model, position, params.charge, params.coupling, params.softening)
