@@ -129,14 +129,14 @@ class _Fused:
         numbers = f"{where} is {found.nested[element]:.12g} nested and {found.fused[element]:.12g} fused"
         if found.kind == "values":
             like = step.like_values(found.name, gap)
-            return f"The first disagreement is in the result of step {t}: {numbers}.{_looks(like)}"
+            return f"The first disagreement is in the result of step {t}: {numbers}.{_after(like)}"
         what = "the adjoint that leaves" if found.kind == "adjoint" else "what the gradient gets from"
         place = f"In reverse, the first disagreement is in {what} step {t}: {numbers}."
         refuted = step.refuted()
         if refuted is not None:
             return f"{place} It is the nested sub-step {refuted}."
         like = step.like_adjoint(found.name, gap, seed)
-        return f"{place} The nested sub-steps hold there, so the fused loops are at fault.{_looks(like)}"
+        return f"{place} The nested sub-steps hold there, so the fused loops are at fault.{_after(like)}"
 
     def _one(self, step: Step, seed: Arrays) -> Arrays:
         """The adjoints of one fused step."""
@@ -187,5 +187,5 @@ def _size(values: Array) -> float:
     return float(np.max(np.abs(values), initial=0.0))
 
 
-def _looks(like: str | None) -> str:
-    return "" if like is None else f" It looks like the share of {like}."
+def _after(like: str | None) -> str:
+    return "" if like is None else f" {like}"

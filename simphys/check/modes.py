@@ -127,21 +127,23 @@ def yardsticks(case: Case, fused: Run) -> dict[str, float]:
     The size of the gradient. But what a parameter does to the loss is known to the rounding of the whole: where it
     does hardly anything, 1e-4 of the whole is the yardstick, and an error of more than 1e-13 of that is noticed still.
     """
-    sizes = {name: float(np.linalg.norm(leaf.data)) for name, leaf in case.leaves().items()}
-    norms = {name: float(np.linalg.norm(g)) for name, g in fused.gradients.items()}
-    whole = effect(case, fused)
-    found = {"loss": max(abs(float(fused.loss)), 1e-4 * whole) or 1.0}
-    for name, size in sizes.items():
-        found[name] = max(norms[name], 1e-4 * whole / size if size > 0 else 0.0) or 1.0
-    return found
+    found = effects(case, fused)
+    whole = max(found.values())
+    scales = {"loss": max(abs(float(fused.loss)), 1e-4 * whole)}
+    for name, leaf in case.leaves().items():
+        scales[name] = max(float(np.linalg.norm(fused.gradients[name])), 1e-4 * whole / _size(leaf.data))
+    return {name: scale or 1.0 for name, scale in scales.items()}
 
 
-def effect(case: Case, fused: Run) -> float:
-    """The largest of the loss and of the changes of it that doubling one of the leaves would make, to first order."""
-    effects = [
-        float(np.linalg.norm(leaf.data) * np.linalg.norm(fused.gradients[n])) for n, leaf in case.leaves().items()
-    ]
-    return max(abs(float(fused.loss)), *effects)
+def effects(case: Case, fused: Run) -> dict[str, float]:
+    """What doubling each leaf would do to the loss, to first order; and "loss", the loss itself."""
+    changes = {n: _size(x.data) * float(np.linalg.norm(fused.gradients[n])) for n, x in case.leaves().items()}
+    return {"loss": abs(float(fused.loss)), **changes}
+
+
+def _size(values: Array) -> float:
+    """The norm; of what is zero that of as many ones, since one is a unit for want of a better one."""
+    return float(np.linalg.norm(values)) or float(np.sqrt(values.size))
 
 
 def differences(one: Arrays, other: Arrays, scales: dict[str, float]) -> dict[str, float]:

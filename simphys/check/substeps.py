@@ -212,12 +212,21 @@ def _without(place: int) -> Any:
 
 
 def _most_like(difference: Array, shares: list[tuple[str, Array]]) -> str | None:
-    """The first name of those whose share is most nearly parallel to the difference."""
+    """A sentence about the share that a difference is, or else that it is most nearly parallel to.
+
+    Only elements that differ are looked at, and of shares that are equally like it the first counts.
+    """
+    seen = abs(difference) > 1e-6 * np.max(abs(difference), initial=0.0)
+    gap = difference[seen]
+    length = float(np.linalg.norm(gap))
     best: float = 0.0
-    name: str | None = None
-    for each, share in shares:
-        length = np.linalg.norm(share) * np.linalg.norm(difference)
-        likeness = abs(float(np.vdot(share, difference))) / float(length) if length > 0 else 0.0
+    like: str | None = None
+    for name, share in shares:
+        part = share[seen]
+        if float(np.linalg.norm(gap - part)) < 1e-3 * length:
+            return f"That is the share of {name}, which the fused loops lack."
+        size = length * float(np.linalg.norm(part))
+        likeness = abs(float(np.vdot(part, gap))) / size if size > 0 else 0.0
         if likeness > best + 1e-3:
-            best, name = likeness, each
-    return name
+            best, like = likeness, f"It looks like the share of {name}."
+    return like
