@@ -35,8 +35,10 @@ class Fault:
     """What anomaly mode says of it."""
 
 
-def forward_fault(model: Model, params: Any, state: Any, control: Tensor | None, found: BlowUp) -> Fault:
-    """The fault behind a blow-up."""
+def forward_fault(
+    model: Model, params: Any, state: Any, control: Tensor | None, found: BlowUp, *, limit: float
+) -> Fault:
+    """The fault behind a blow-up of a rollout with this limit."""
     where = element_name(found.field, found.element)
     if found.step == 0:
         return Fault("forward", 0, where, found.value, None, "The state at the start is not finite.")
@@ -44,7 +46,9 @@ def forward_fault(model: Model, params: Any, state: Any, control: Tensor | None,
     if found.step > 1:
         earlier = None if control is None else control[: found.step - 1]
         with no_grad():
-            before = rollout(model, params, state, steps=found.step - 1, control=earlier, keep="final").final
+            before = rollout(
+                model, params, state, steps=found.step - 1, control=earlier, keep="final", limit=limit
+            ).final
     force = None if control is None else control[found.step - 1]
     function, message = _blamed(lambda: model.step(params, before, force))
     return Fault("forward", found.step, where, found.value, function, message)

@@ -61,8 +61,12 @@ def balance(logs: Arrays) -> dict[str, float]:
 
 
 def combine(logs: Arrays, typical: Mapping[str, float]) -> Array:
-    """log of the norm over all fields, each in units of its typical size, [T]."""
-    return np.logaddexp.reduce([2 * (logs[name] - mean) for name, mean in typical.items()], axis=0) / 2
+    """log of the norm over all fields, each in units of its typical size, [T]; NaN where one of them is."""
+    total = np.where(np.any([np.isnan(log) for log in logs.values()], axis=0), np.nan, -np.inf)
+    for name, mean in typical.items():
+        with np.errstate(invalid="ignore"):
+            total = np.logaddexp(total, 2 * (logs[name] - mean))
+    return total / 2
 
 
 def fit_rate(time: Array, log_size: Array) -> Rate | None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .autograd import MissingJvp, Tensor, enable_grad, grad, linearize
+from .autograd import MissingJvp, Tensor, enable_grad, grad, linearize, no_grad
 from .autograd.errors import InputError
 from .faults import Fault, backward_fault, forward_fault, loss_fault
 from .growth import Rate, balance, combine, fit_rate, log_norms
@@ -45,8 +45,13 @@ class Health:
     loss: float
     adjoint: Arrays
     """The derivative of the loss by each field of the state, [steps + 1, *shape]."""
+    moving: Arrays
+    """Which components of each field change at all, [*shape]. Those of pinned nodes do not: they are like parameters,
+    whose gradient adds up, and say nothing about growth."""
     log_growth: Array
-    """log of how many times the adjoint is as large as the largest derivative that entered behind it, [steps + 1]."""
+    """log of how many times the adjoint is as large as the largest derivative that entered behind it, [steps + 1].
+
+    Of all moving components, each field in units of its typical adjoint."""
     rate: Rate | None
     """Of the adjoint, back from the end; what the loss adds on the way counts, too. None where too little is known."""
     log_tangent_growth: Array | None
@@ -66,13 +71,13 @@ class Health:
     def noise_step(self) -> int | None:
         """The step, counted back from the end, where the growth passes 1/eps; None if it does not."""
         with np.errstate(invalid="ignore"):
-            return self._last(np.greater(self.log_growth, -np.log(self.eps)))
+            return self._last(self.log_growth > -np.log(self.eps))
 
     @property
     def usable_steps(self) -> int:
         """The longest horizon, in steps back from the end, with a gradient that is finite and no noise."""
-        bad = [~np.isfinite(each.reshape(len(each), -1)).all(axis=1) for each in self.adjoint.values()]
-        ends = [self.noise_step, *[self._last(each) for each in bad]]
+        sizes = [log_norms(each) for each in self.adjoint.values()]
+        ends = [self.noise_step, *[self._last(np.isnan(size)) for size in sizes]]
         return min([max(end - 1, 0) for end in ends if end is not None], default=self.steps)
 
     @property
@@ -120,18 +125,19 @@ def health(
     dtype = state.tensors()[0].dtype
     limit = float(np.finfo(dtype).max)
     random = np.random.default_rng(seed)
+    moving = _moving(model, params, state, control, random)
     fault = None
     with np.errstate(all="ignore"):
         try:
             trajectory = rollout(model, params, state, steps=steps, control=control, keep_adjoint=True, limit=limit)
         except BlowUp as error:
-            fault = forward_fault(model, params, state, control, error)
+            fault = forward_fault(model, params, state, control, error, limit=limit)
             steps, loss = max(error.step - 1, 0), None
             if steps == 0:
-                return Health(model.dt, 0, _eps(dtype), np.nan, {}, np.full(1, np.nan), None, None, None, (), fault)
+                return _hopeless(model.dt, _eps(dtype), moving, fault)
             control = None if control is None else control.detach()[:steps].detach().requires_grad_()
             trajectory = rollout(model, params, state, steps=steps, control=control, keep_adjoint=True, limit=limit)
-        log_tangent = _log_tangent(trajectory, state, random)
+        log_tangent = _log_tangent(trajectory, state, moving, random)
         chosen = loss or _random_weighting(trajectory, random)
         value = chosen(trajectory)
         gradients, entered = _backward(value, trajectory, {**_named(state), **_named(params, control)})
@@ -140,10 +146,10 @@ def health(
             fault = fault or loss_fault(chosen, trajectory, value.item())
         elif fault is None:
             fault = backward_fault(model, params, trajectory, adjoint, control, gradients)
-    logs = {name: log_norms(values) for name, values in adjoint.items()}
+    logs = {name: log_norms(values[:, moving[name]]) for name, values in adjoint.items()}
     typical = balance(logs)
     level = combine(logs, typical)
-    seeds = combine({name: log_norms(values) for name, values in entered.items()}, typical)
+    seeds = combine({name: log_norms(values[:, moving[name]]) for name, values in entered.items()}, typical)
     with np.errstate(invalid="ignore"):
         log_growth = level - np.fmax.accumulate(seeds[::-1])[::-1]
     times = np.arange(steps + 1) * model.dt
@@ -153,6 +159,7 @@ def health(
         eps=_eps(dtype),
         loss=value.item(),
         adjoint=adjoint,
+        moving=moving,
         log_growth=log_growth,
         rate=fit_rate(times, level[::-1]),
         log_tangent_growth=log_tangent,
@@ -188,6 +195,24 @@ def _named(record: Any, control: Tensor | None = None) -> dict[str, Tensor]:
     return named if control is None else {**named, "control": control}
 
 
+def _hopeless(dt: float, eps: float, moving: Arrays, fault: Fault) -> Health:
+    """Of a motion whose very first step is not finite."""
+    return Health(
+        dt=dt,
+        steps=0,
+        eps=eps,
+        loss=np.nan,
+        adjoint={},
+        moving=moving,
+        log_growth=np.full(1, np.nan),
+        rate=None,
+        log_tangent_growth=None,
+        tangent_rate=None,
+        sensitivities=(),
+        fault=fault,
+    )
+
+
 def _require_single(model: Model, params: Any, state: Any) -> None:
     for record, shapes in ((params, model.param_shapes()), (state, model.state_shapes())):
         for name, shape in shapes.items():
@@ -207,15 +232,26 @@ def _random_weighting(trajectory: Trajectory, random: np.random.Generator) -> Lo
     return loss
 
 
-def _log_tangent(trajectory: Trajectory, state: Any, random: np.random.Generator) -> Array | None:
+def _moving(model: Model, params: Any, state: Any, control: Tensor | None, random: np.random.Generator) -> Arrays:
+    """Which components still change in the second step from a start that is perturbed at random."""
+    force = None if control is None else control.detach()[0]
+    with no_grad(), np.errstate(all="ignore"):
+        sizes = {name: np.abs(values).max(initial=0) or 1.0 for name, values in state.arrays().items()}
+        shift = {name: 1e-3 * size * random.normal(size=_named(state)[name].shape) for name, size in sizes.items()}
+        first = model.step(params, state.replace(**{n: x + shift[n] for n, x in _named(state).items()}), force)
+        second = model.step(params, first, force)
+    return {name: first.arrays()[name] != values for name, values in second.arrays().items()}
+
+
+def _log_tangent(trajectory: Trajectory, state: Any, moving: Arrays, random: np.random.Generator) -> Array | None:
     """log of the growth of a random perturbation of the start, [steps + 1]; None where there is no jvp."""
-    push = None
     try:
         push = linearize(trajectory.states.tensors(), state.tensors())
-        found = push(*[random.normal(size=value.shape) for value in state.tensors()])
+        found = push(*[random.normal(size=each.shape) * each for each in moving.values()])
     except (MissingJvp, NotImplementedError):
         return None
-    logs = {name: log_norms(values) for name, values in zip(state.names(), found, strict=True)}
+    tangents = zip(moving.items(), found, strict=True)
+    logs = {name: log_norms(values[:, there]) for (name, there), values in tangents}
     level = combine(logs, balance(logs))
     return level - level[0]
 

@@ -13,7 +13,7 @@ from .autograd.errors import InputError, StorageError
 from .growth import Rate
 from .health import Health
 from .report import _console
-from .run_files import unit_of
+from .run_files import group_of, unit_of
 from .scene import Scene
 
 
@@ -80,6 +80,8 @@ def _conclusion(found: Health) -> list[str]:
         return [*lines, "No horizon has a usable gradient."]
     whole = " (all that was looked at)" if found.usable_steps == found.steps else ""
     lines.append(f"Longest horizon with a usable gradient: {_span(found, found.usable_steps)}{whole}.")
+    if found.usable_steps < found.steps:
+        lines.append("The gradient of all of it is noise, or not finite, and with it the sensitivities above.")
     if found.expected_steps is not None:
         lines.append(f"At this rate it would end after about {_span(found, found.expected_steps)}.")
     return lines
@@ -102,7 +104,8 @@ def write_health(scene: Scene, found: Health) -> tuple[Path, list[Path]]:
     save(found, folder / "health.h5", units=units, every=scene.config.output.every)
     if not found.steps:
         return folder, [folder / "health.h5"]
-    draw(found, folder / "health.png", title=scene.config.title, units=units)
+    bodies = [name for name in units if group_of(scene, name) == f"particles/nodes/{name}"]
+    draw(found, folder / "health.png", title=scene.config.title, units=units, bodies=bodies)
     return folder, [folder / "health.h5", folder / "health.png"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,18 +13,26 @@ from simphys.autograd.errors import InputError
 from simphys.growth import log_norms
 from simphys.health import Health
 from simphys.plot import style
-from simphys.plot.components import FEW, draw_elements, name_elements
+from simphys.plot.components import FEW, draw_components, draw_elements, name_components, name_elements
 
 TANGENT, ADJOINT, NOISE = style.COLORS[2], style.COLORS[0], style.COLORS[1]
 LARGEST = 600.0
 """The largest log that is drawn; beyond it numbers leave the range of f64."""
 
 
-def health(found: Health, path: str | Path | None = None, *, title: str = "", units: Mapping[str, str]) -> Figure:
+def health(
+    found: Health,
+    path: str | Path | None = None,
+    *,
+    title: str = "",
+    units: Mapping[str, str],
+    bodies: Collection[str] = (),
+) -> Figure:
     """Draw |adjoint| of each field along time, then its growth, with that of a tangent, against 1/eps.
 
-    The part of the horizon from which no usable gradient comes back is shaded. `units` of the fields, by name. Saved
-    at `path` if given. InputError: no step is sound.
+    The part of the horizon from which no usable gradient comes back is shaded. `units` of the fields, by name;
+    `bodies` names those that are of bodies, [n, dim]. Pinned components are left out. Saved at `path` if given.
+    InputError: no step is sound.
     """
     if not found.steps:
         raise InputError("picture of a gradient's health", "needs a sound step", "none", "Mend the start.")
@@ -34,8 +42,11 @@ def health(found: Health, path: str | Path | None = None, *, title: str = "", un
             figure.suptitle(title, x=0.01, ha="left")
         heights = [*[2.3] * len(found.adjoint), 3.2]
         *above, beneath = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-        for axes, (name, adjoint) in zip(above, found.adjoint.items(), strict=True):
-            _draw_field(axes, found, name, adjoint, units.get(name, ""))
+        for axes, name in zip(above, found.adjoint, strict=True):
+            axes.set_title(f"by {name}")
+            unit = units.get(name) or "unit"
+            axes.set_ylabel(f"|∂loss/∂{name}|\n[loss / {f'({unit})' if '/' in unit else unit}]")
+            _draw_field(axes, found, name, of_bodies=name in bodies)
         _draw_growth(beneath, found)
         for axes in (*above, beneath):
             _shade_unusable(axes, found)
@@ -46,43 +57,43 @@ def health(found: Health, path: str | Path | None = None, *, title: str = "", un
     return figure
 
 
-def _draw_field(axes: Axes, found: Health, name: str, adjoint: np.ndarray, unit: str) -> None:
-    axes.set_title(f"by {name}")
-    axes.set_ylabel(f"|∂loss/∂{name}|\n[loss / {f'({unit})' if '/' in unit else unit or 'unit'}]")
-    moving = found.moving[name]
+def _draw_field(axes: Axes, found: Health, name: str, *, of_bodies: bool) -> None:
+    adjoint, moving = found.adjoint[name], found.moving[name]
     size = np.where(np.isfinite(adjoint) & moving, np.abs(adjoint), np.nan)
     if not (size > 0).any():
         axes.text(0.5, 0.5, "zero throughout", transform=axes.transAxes, ha="center", va="center")
         return
     axes.set_yscale("log", nonpositive="mask")
-    draw_elements(axes, found.times, size)
-    for line in axes.get_lines():
-        if not (np.asarray(line.get_ydata()) > 0).any():  # what is pinned
-            line.remove()
     log = log_norms(adjoint[:, moving])
-    if size[0].size > FEW:
+    if moving.sum() > FEW:
         axes.plot(found.times, _exp(log), color=style.INK, linewidth=0.8, label="norm of all")
-    if found.rate is not None:
-        _draw_fit(axes, found, log)
-    name_elements(axes, adjoint.shape[1:])
+    if of_bodies:
+        nodes = np.flatnonzero(moving.any(axis=1))
+        draw_components(axes, found.times, size, nodes)
+        name_components(axes, nodes, size.shape[2])
+    else:
+        draw_elements(axes, found.times, size)
+        name_elements(axes, size.shape[1:])
+    _draw_fit(axes, found, log)
 
 
-def _draw_fit(axes: Axes, found: Health, log_size: np.ndarray, label: str | None = None) -> None:
+def _draw_fit(axes: Axes, found: Health, log_size: np.ndarray, *, label: bool = False) -> None:
     """The fitted growth through the middle of a curve, over the fitted range, whose times count back from the end."""
-    assert found.rate is not None
+    if found.rate is None:
+        return
     back = found.times[-1] - found.times
     fitted = (back >= found.rate.begin) & (back <= found.rate.end)
     known = fitted & np.isfinite(log_size)
     if known.any():
         line = log_size[known].mean() + found.rate.value * (back[fitted] - back[known].mean())
-        axes.plot(found.times[fitted], _exp(line), "--", color=style.INK, linewidth=1.1, label=label)
+        named = f"fitted: {style.number(found.rate.value)} / s" if label else None
+        axes.plot(found.times[fitted], _exp(line), "--", color=style.INK, linewidth=1.1, label=named)
 
 
 def _draw_growth(axes: Axes, found: Health) -> None:
     axes.set_yscale("log", nonpositive="mask")
     axes.plot(found.times, _exp(found.log_growth), color=ADJOINT, label="adjoint, back from the end")
-    if found.rate is not None:
-        _draw_fit(axes, found, found.log_growth, f"fitted: {style.number(found.rate.value)} / s")
+    _draw_fit(axes, found, found.log_growth, label=True)
     if found.log_tangent_growth is not None:
         rate = found.tangent_rate
         named = "" if rate is None else f", {style.number(rate.value)} / s"
