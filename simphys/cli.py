@@ -1,6 +1,7 @@
 """The command `simphys`.
 
-Exit status: 0 done; 1 a proof failed, a fit did not converge, storage or memory failed; 2 a user's mistake; 130 Ctrl-C.
+Exit status: 0 done; 1 a proof failed, a fit did not converge, a gradient is not finite, storage or memory failed; 2 a
+user's mistake; 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -157,6 +158,22 @@ def check(scene: SceneFile, overrides: Overrides = None) -> None:
     certificate = report.prove(scene, overrides or (), check_file)
     typer.echo(str(certificate))
     if not certificate.passed:
+        raise typer.Exit(1)
+
+
+@command
+def health(scene: SceneFile, overrides: Overrides = None) -> None:
+    """How the scene's adjoint grows or fades on its way back, what it tells nothing about, and how far it is usable."""
+    from . import report
+    from .health import scene_health
+    from .health_report import print_health, write_health
+    from .scene import load_scene
+
+    loaded = load_scene(scene, overrides or ())
+    found = scene_health(loaded)
+    print_health(found, title=loaded.config.title)
+    report.print_files(*write_health(loaded, found))
+    if found.fault is not None:
         raise typer.Exit(1)
 
 
