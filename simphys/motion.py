@@ -51,13 +51,13 @@ class _Motion:
         self.reached = 0
         """The last step so far."""
         self._recorder, self._scene = recorder, scene
-        self._units = {name: unit_of(scene, name) for name in scene.state.names()}
+        self._groups = {name: group_of(scene, name) for name in scene.state.names()}
         needed = scene.kept_steps()
         self._needed = np.zeros(0, np.int64) if isinstance(needed, str) else needed
         channels = scene.observations.channels if scene.observations is not None else ()
         self._series = [np.full(len(self._needed), np.nan) for _ in channels]
-        for name in self._units:
-            recorder.discard(group_of(scene, name))  # of a run that was resumed
+        for group in self._groups.values():
+            recorder.discard(group)  # of a run that was resumed
         if (bodies := scene.bodies) is not None:
             dim = scene.state.position.shape[1]
             recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})
@@ -67,14 +67,11 @@ class _Motion:
         """Consecutive steps [rows] and their states [rows, ...]."""
         every, first = self._scene.config.output.every, int(steps[0])
         rows = slice(-first % every, None, every)
-        for name, unit in self._units.items():
-            self._recorder.extend(
-                group_of(self._scene, name),
-                step=steps[rows],
-                time=steps[rows] * self._scene.dt,
-                value=states[name][rows],
-                units={"value": unit, "time": "s"},
-            )
+        moments = {"step": steps[rows], "time": steps[rows] * self._scene.dt}
+        self._recorder.extend(
+            {group: {**moments, "value": states[name][rows]} for name, group in self._groups.items()},
+            units={group: {"value": unit_of(self._scene, name), "time": "s"} for name, group in self._groups.items()},
+        )
         begin, end = np.searchsorted(self._needed, [first, int(steps[-1]) + 1])
         if self._scene.observations is not None:
             for channel, series in zip(self._scene.observations.channels, self._series, strict=True):

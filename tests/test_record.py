@@ -77,6 +77,60 @@ def test_the_layout_is_that_of_h5md(tmp_path: Path) -> None:
         assert tree.attrs["seed"] == 3
 
 
+def test_many_rows_are_appended_at_once_to_several_tables(tmp_path: Path) -> None:
+    x = np.arange(30.0).reshape(10, 3)
+    with record(tmp_path) as run:
+        run.append("one", units={"x": "m"}, x=x[0])
+        run.extend({"one": {"x": x[1:4]}, "two": {"y": x[:4, 0]}}, units={"two": {"y": "s"}})
+        run.flush()
+        run.extend({"one": {"x": x[4:]}, "two": {"y": x[4:, 0]}})
+        run.extend({"one": {"x": x[:0]}, "two": {"y": x[:0, 0]}})
+    recording = Recording(tmp_path)
+    np.testing.assert_array_equal(recording["one/x"], x)
+    np.testing.assert_array_equal(recording["two/y"], x[:, 0])
+    assert (recording.attrs("one/x"), recording.attrs("two/y")) == ({"unit": "m"}, {"unit": "s"})
+
+
+def test_rows_for_several_tables_come_into_all_or_none(tmp_path: Path) -> None:
+    with record(tmp_path) as run:
+        run.extend({"one": {"x": np.zeros((2, 3))}, "two": {"y": np.zeros(2)}})
+        with pytest.raises(InputError, match="every row is like the first"):
+            run.extend({"one": {"x": np.zeros((2, 3))}, "two": {"y": np.zeros((2, 5))}})
+        with pytest.raises(InputError, match="every row is like the first"):
+            run.extend({"one": {"x": np.zeros((2, 3)), "z": np.zeros(2)}})
+    recording = Recording(tmp_path)
+    assert recording.shape("one/x") == (2, 3) and recording.shape("two/y") == (2,)
+
+
+@pytest.mark.parametrize("every", [1, 2, 3, 7, 50])
+def test_long_tables_are_read_in_part(every: int, tmp_path: Path) -> None:
+    with record(tmp_path) as run:
+        for k in range(23):
+            run.append("table", x=[k, k])
+            if k in (3, 4, 12):
+                run.flush()
+        run.write("static", x=np.arange(23))
+    recording = Recording(tmp_path)
+    assert recording.shape("table/x") == (23, 2) and recording.shape("static/x") == (23,)
+    np.testing.assert_array_equal(recording.thinned("table/x", every)[:, 0], np.arange(0, 23, every))
+    np.testing.assert_array_equal(recording.thinned("static/x", every), np.arange(0, 23, every))
+
+
+def test_what_is_discarded_can_be_recorded_anew(tmp_path: Path) -> None:
+    with record(tmp_path) as run:
+        run.append("a/one", x=1.0)
+        run.append("a/one/deeper", x=1.0)
+        run.append("ab", x=1.0)
+        run.write("a/static", x=1.0)
+        run.flush()
+        run.append("a/one", x=2.0)
+        run.discard("a")
+        run.append("a/one", x=[5, 6])
+    recording = Recording(tmp_path)
+    assert recording["a/one/x"].tolist() == [[5, 6]] and recording["ab/x"].tolist() == [1.0]
+    assert recording.keys("a") == ["one"]
+
+
 def test_rows_are_chunked_and_checksummed(tmp_path: Path) -> None:
     with record(tmp_path) as run:
         run.append("table", x=np.zeros(3))

@@ -147,10 +147,15 @@ def free_nodes(recording: Recording, nodes: int) -> np.ndarray:
 
 
 def frames(recording: Recording, *paths: str) -> list[np.ndarray]:
-    """Datasets along the same time; of long ones, every so many rows, which are as many as a picture can show."""
+    """Datasets along the same time; of long ones every so many rows, which are as many as a picture can show.
+
+    Rows that not all of them have, as a run had just begun to write them, are left out.
+    """
     largest = max(int(np.prod(recording.shape(path))) for path in paths)
     every = -(-largest // FRAME_NUMBERS)
-    return [recording.thinned(path, every) for path in paths]
+    found = [recording.thinned(path, every) for path in paths]
+    rows = min(map(len, found))
+    return [array[:rows] for array in found]
 
 
 def ended(recording: Recording, time: np.ndarray, recorded: np.ndarray) -> str:

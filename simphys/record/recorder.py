@@ -71,23 +71,36 @@ class Recorder:
         Columns, shapes and types are those of the table's first row (a later one may be of a type that converts
         without loss); units[column], given with the first row, becomes the attribute "unit".
         """
-        self.extend(group, units=units, **{name: np.asarray(value)[None] for name, value in row.items()})
+        rows = {name: np.asarray(value)[None] for name, value in row.items()}
+        self.extend({group: rows}, units={group: units or {}})
 
-    def extend(self, group: str, /, *, units: Mapping[str, str] | None = None, **rows: object) -> None:
-        """`append` for several rows at once: [rows, *shape of the column] each."""
-        group = group.strip("/")
-        arrays = {name: np.asarray(values) for name, values in rows.items()}
-        if not all(array.ndim and len(array) for array in arrays.values()):
-            return
-        table = self._tables.get(group)
-        if table is None:
-            known = self._index.table(group)
-            first = {name: array[0] for name, array in arrays.items()}
-            table = Table(group, known) if known else Table.like(group, first, units or {})
-        self._pending_bytes += table.append(arrays)
-        self._tables[group] = table
+    def extend(
+        self, tables: Mapping[str, Mapping[str, object]], *, units: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
+        """`append` for several rows at once, [rows, *shape of the column] each, and several tables, by their groups.
+
+        An interrupt leaves the rows in all of the tables or in none.
+        """
+        parts = []
+        for name, rows in tables.items():
+            group = name.strip("/")
+            arrays = {column: np.asarray(values) for column, values in rows.items()}
+            if all(array.ndim and len(array) for array in arrays.values()):
+                table = self._table(group, arrays, (units or {}).get(name, {}))
+                parts.append((table, table.copied(arrays)))
+        for table, part in parts:
+            table.parts.append(part)
+            self._tables[table.group] = table
+            self._pending_bytes += sum(array.nbytes for array in part.values())
         if self._pending_bytes >= SEGMENT_BYTES or time.monotonic() - self._flushed_at >= FLUSH_SECONDS:
             self.flush()
+
+    def _table(self, group: str, rows: Mapping[str, np.ndarray], units: Mapping[str, str]) -> Table:
+        """The table of a group, a new one where these are its first rows."""
+        if group in self._tables:
+            return self._tables[group]
+        known = self._index.table(group)
+        return Table(group, known) if known else Table.like(group, {name: r[0] for name, r in rows.items()}, units)
 
     def discard(self, group: str, /) -> None:
         """Drop whatever was recorded in `group` and below, by this run or by one that it resumes."""
@@ -95,8 +108,9 @@ class Recorder:
         self._tables = {name: table for name, table in self._tables.items() if not f"{name}/".startswith(below)}
         columns = {path: c for path, c in self._index.columns.items() if not path.startswith(below)}
         statics = {path: s for path, s in self._index.statics.items() if not path.startswith(below)}
-        if len(columns) + len(statics) < len(self._index.columns) + len(self._index.statics):
-            index = replace(self._index, columns=columns, statics=statics)
+        attrs = {name: a for name, a in self._index.attrs.items() if not f"{name}/".startswith(below)}
+        index = Index(columns, statics, attrs)
+        if index != self._index:
             self._replace(self.folder / INDEX_NAME, index.to_bytes(), f"the end of {group}")
             self._index = index
             self._remove_unused(index)

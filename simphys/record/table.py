@@ -33,13 +33,12 @@ class Table:
             columns[name] = Column(array.dtype, array.shape, attrs)
         return cls(group, columns)
 
-    def append(self, rows: Mapping[str, object]) -> int:
-        """Keep a copy of some rows, [count, ...] in each column; returns their size [bytes]."""
+    def copied(self, rows: Mapping[str, object]) -> dict[str, np.ndarray]:
+        """A copy of some rows, [count, ...] in each column, to be added to `parts`. Errors: InputError."""
         arrays = {name: np.asarray(value) for name, value in rows.items()}
-        count = {array.shape[:1] for array in arrays.values()}
         fits = (
             arrays.keys() == self.columns.keys()
-            and len(count) == 1
+            and len({array.shape[:1] for array in arrays.values()}) == 1
             and all(
                 arrays[name].shape[1:] == column.shape and np.can_cast(arrays[name].dtype, column.dtype, "safe")
                 for name, column in self.columns.items()
@@ -50,9 +49,7 @@ class Table:
             found = ", ".join(f"{name} {a.dtype}{list(a.shape[1:])}" for name, a in arrays.items())
             remedy = "Record it as another table; to resume a run, keep its problem as it was."
             raise InputError(f"table {self.group}", f"every row is like the first ({expected})", found, remedy)
-        copies = {name: np.array(arrays[name], column.dtype) for name, column in self.columns.items()}
-        self.parts.append(copies)
-        return sum(copy.nbytes for copy in copies.values())
+        return {name: np.array(arrays[name], column.dtype) for name, column in self.columns.items()}
 
     @property
     def count(self) -> int:
