@@ -124,7 +124,8 @@ def _blamed(run: Callable[[], Any]) -> tuple[str | None, str]:
         with detect_anomaly(), np.errstate(all="ignore"):
             run()
     except AnomalyError as error:
-        return error.function, str(error)
+        ours = "    called from "  # the way here, which is not the user's
+        return error.function, "\n".join([line for line in str(error).splitlines() if not line.startswith(ours)])
     return None, NOT_SHOWN
 
 

@@ -34,15 +34,12 @@ def print_health(found: Health, *, title: str = "") -> None:
     summary.add_row("first NaN or inf", "none" if found.fault is None else _fault(found))
     out.print(summary)
     table = Table(title="Sensitivity of the loss L to each quantity θ", title_justify="left")
-    for name in ("quantity", "entries", "vanishing", "largest |θ ∂L/∂θ| / |L|", ""):
-        table.add_column(name, justify="left" if name in ("quantity", "") else "right")
+    for name in ("quantity", "entries", "vanishing", "largest |θ ∂L/∂θ| / |L|"):
+        table.add_column(name, justify="left" if name == "quantity" else "right")
     for each in found.sensitivities:
-        none = each.vanishing == each.entries
+        lost = "all" if each.vanishing == each.entries else str(each.vanishing or "-")
         size = "θ is 0" if np.isnan(each.largest) else f"{each.largest:.2e}"
-        name = f"{each.name} (start)" if each.of_start else each.name
-        table.add_row(
-            name, str(each.entries), str(each.vanishing or "-"), size, "nothing can be learnt about it" if none else ""
-        )
+        table.add_row(f"{each.name} (start)" if each.of_start else each.name, str(each.entries), lost, size)
     if found.sensitivities:
         out.print(table)
     for line in _conclusion(found):
@@ -76,6 +73,8 @@ def _conclusion(found: Health) -> list[str]:
             lines.append(
                 "What stands above is of the motion before that, with a random weighting of its end as the loss."
             )
+    if found.vanishing:
+        lines.append(f"Nothing can be learnt about {', '.join(found.vanishing)}: below the rounding of the loss.")
     if found.usable_steps == 0:
         return [*lines, "No horizon has a usable gradient."]
     whole = " (all that was looked at)" if found.usable_steps == found.steps else ""

@@ -38,8 +38,9 @@ def health(
         raise InputError("picture of a gradient's health", "needs a sound step", "none", "Mend the start.")
     with style.style():
         figure = Figure(figsize=(style.WIDTH, 0.6 + 2.3 * len(found.adjoint) + 3.2), layout="constrained")
-        if title:
-            figure.suptitle(title, x=0.01, ha="left")
+        remark = "" if found.fault is None else f"{found.fault.where} is not finite"
+        if title or remark:
+            figure.suptitle(": ".join([part for part in (title, remark) if part]), x=0.01, ha="left")
         heights = [*[2.3] * len(found.adjoint), 3.2]
         *above, beneath = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         for axes, name in zip(above, found.adjoint, strict=True):

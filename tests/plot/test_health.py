@@ -1,0 +1,111 @@
+"""The picture of a gradient's health."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+from simphys.autograd import tensor
+from simphys.autograd.errors import InputError
+from simphys.health import Health, health
+from simphys.plot.health import health as draw
+
+from .. import tanks
+from ..mass_spring.systems import springs_only
+from ..rollout.pendulums import Params, Pendulums, State
+
+UNITS = {"angle": "rad", "rate": "rad/s"}
+
+
+def pendulums(*, stiffness: float, steps: int) -> Health:
+    params, state = Params(tensor([stiffness]), tensor(0.0)), State(tensor([0.0]), tensor([0.0]))
+    return health(Pendulums(n=1, dt=0.01), params, state, steps=steps)
+
+
+def panels(found: Health, units: dict[str, str], *, bodies: Sequence[str] = ()) -> list[Axes]:
+    return draw(found, units=units, bodies=bodies).axes
+
+
+def legend(axes: Axes) -> list[str]:
+    shown = axes.get_legend()
+    return [] if shown is None else [text.get_text() for text in shown.get_texts()]
+
+
+def test_every_axis_has_its_unit_and_sizes_are_on_log_axes() -> None:
+    above, middle, beneath = panels(pendulums(stiffness=-4.0, steps=2500), UNITS)
+    assert above.get_ylabel() == "|∂loss/∂angle|\n[loss / rad]"
+    assert middle.get_ylabel() == "|∂loss/∂rate|\n[loss / (rad/s)]"
+    assert beneath.get_ylabel() == "growth [1]"
+    assert beneath.get_xlabel() == "time [s]"
+    assert {axes.get_yscale() for axes in (above, middle, beneath)} == {"log"}
+
+
+def test_adjoint_fit_tangent_and_1_over_eps_are_drawn() -> None:
+    found = pendulums(stiffness=-4.0, steps=2500)
+    above, _, beneath = panels(found, UNITS)
+    adjoint, fitted, tangent, limit = beneath.get_lines()[:4]
+    np.testing.assert_allclose(np.asarray(adjoint.get_ydata()), np.exp(found.log_growth))
+    slope = np.diff(np.log(np.asarray(fitted.get_ydata()))) / np.diff(np.asarray(fitted.get_xdata()))
+    np.testing.assert_allclose(slope, -2.0, rtol=1e-3)  # to the left, it grows
+    np.testing.assert_allclose(np.asarray(tangent.get_ydata())[0], 1.0)
+    np.testing.assert_allclose(np.asarray(limit.get_ydata()), 2.0**52)
+    names = legend(beneath)
+    assert names[0] == "adjoint, back from the end"
+    assert names[1:] == ["fitted: 2 / s", "tangent, forward from the start, 2 / s", "1/eps"]
+    curve, line = (np.asarray(each.get_ydata()) for each in above.get_lines()[:2])
+    np.testing.assert_allclose(curve, np.abs(found.adjoint["angle"][:, 0]))
+    np.testing.assert_allclose(line, curve[: len(line)], rtol=0.1)
+
+
+def test_what_is_not_usable_is_shaded_on_every_panel_and_the_title_says_how_much_is() -> None:
+    found = pendulums(stiffness=-4.0, steps=2500)
+    edge = (2500 - found.usable_steps) * 0.01
+    for axes in panels(found, UNITS):
+        (shade,) = axes.patches
+        assert shade.get_window_extent().transformed(axes.transData.inverted()).x1 == pytest.approx(edge)
+    seconds = f"{found.usable_steps * 0.01:.3g} s"
+    assert axes.get_title(loc="left") == f"usable gradient: the last {found.usable_steps} of 2500 steps, {seconds}"
+    sound = panels(pendulums(stiffness=4.0, steps=500), UNITS)
+    assert not any(axes.patches for axes in sound)
+    assert sound[-1].get_title(loc="left") == "usable gradient: the whole horizon, 5 s"
+
+
+def test_of_bodies_each_free_component_is_named_and_what_is_pinned_is_left_out() -> None:
+    hanging: tuple[Any, ...] = springs_only([[2, 0], [0, 1]], [[1.0, 0], [2, 0.1], [0, 0]], pinned=[2], rest_length=0.7)
+    found = health(*hanging, steps=50)
+    above, middle, _ = panels(found, {}, bodies=["position", "velocity"])
+    assert legend(above) == legend(middle) == ["node 0 x", "node 0 y", "node 1 x", "node 1 y"]
+    assert above.get_ylabel() == "|∂loss/∂position|\n[loss / unit]"
+
+
+def test_many_components_are_drawn_as_their_spread_with_their_norm() -> None:
+    n = 9
+    params, state = Params(tensor(np.linspace(1, 2, n)), tensor(0.1)), State(tensor(np.ones(n)), tensor(np.ones(n)))
+    above = panels(health(Pendulums(n=n), params, state, steps=50), {})[0]
+    assert "norm of all" in legend(above)
+    assert len(above.collections) == 1
+
+
+def test_a_field_that_the_loss_does_not_feel_says_so() -> None:
+    params, state = tanks.Params(tensor(1.0)), tanks.State(tensor([4.0, 9.0]))
+    found = health(tanks.Tanks(), params, state, steps=20, loss=lambda t: (0.0 * t.final.level).sum())
+    assert [text.get_text() for text in panels(found, {})[0].texts] == ["zero throughout"]
+
+
+def test_the_title_says_what_is_not_finite() -> None:
+    params, state = tanks.Params(tensor(1.0)), tanks.State(tensor([4.0, 1.0]))
+    figure = draw(health(tanks.Tanks(), params, state, steps=60), title="Tanks", units={})
+    assert figure.get_suptitle() == "Tanks: level[1] is not finite"
+
+
+def test_the_picture_is_written_and_nothing_sound_is_no_picture(tmp_path: Path) -> None:
+    draw(pendulums(stiffness=4.0, steps=50), tmp_path / "health.png", title="Hanging", units=UNITS)
+    assert (tmp_path / "health.png").read_bytes().startswith(b"\x89PNG")
+    broken = health(tanks.Tanks(1), tanks.Params(tensor(1.0)), tanks.State(tensor([-1.0])), steps=3)
+    with pytest.raises(InputError, match="needs a sound step"):
+        draw(broken, units={})
