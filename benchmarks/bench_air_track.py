@@ -34,7 +34,7 @@ def build(integrator: str, precision: str, steps: int) -> Callable[[], float]:
 
     from simphys.autograd import runtime, tensor
     from simphys.mass_spring.model import Params, State, Topology
-    from simphys.mass_spring.rollout import rollout
+    from simphys.rollout import rollout
 
     runtime.init(precision=precision, threads=1)
     topology = Topology(np.array([[0, 1]], np.int32), np.array([False, True]), 1, 1e-3, integrator)

@@ -7,12 +7,14 @@ initial velocity `v0`.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from simphys.autograd import no_grad, tensor
+from simphys.autograd import Tensor, no_grad, tensor
 from simphys.mass_spring.model import Params, State, Topology
-from simphys.mass_spring.rollout import rollout
 from simphys.mass_spring.step import step
+from simphys.rollout import rollout
 
 from .initial_data import hash01, lattice_nodes, lattice_springs
 from .workload import Case, Gradients, Settings, Workload
@@ -27,12 +29,22 @@ SETTINGS: Settings = {
 }
 
 
-def build(settings: Settings, mode: str) -> Case:
-    """The case on Tensors of the precision in force."""
-    n, steps, dt = int(settings["size.n"]), int(settings["time.steps"]), settings["time.dt"]
-    ij, ends = lattice_nodes(n, n), lattice_springs(n, n)
-    x = ij / n
-    topology = Topology(ends, ij[:, 1] == n - 1, 2, dt)
+class System(NamedTuple):
+    """A lattice of w1c's material, and where it shall be at the end."""
+
+    topology: Topology
+    params: Params
+    """The stiffness requires a gradient."""
+    start: State
+    """The velocity requires a gradient."""
+    target: Tensor
+    """[n, 2]."""
+
+
+def system(settings: Settings, nx: int, ny: int) -> System:
+    """nx x ny nodes, on Tensors of the precision in force."""
+    ij, ends = lattice_nodes(nx, ny), lattice_springs(nx, ny)
+    x = ij / nx
     k = tensor(settings["material.stiffness"] * (0.9 + 0.2 * hash01(len(ends), 3)), requires_grad=True)
     waves = 0.2 * np.stack([np.sin(2 * np.pi * x[:, 1]), np.cos(2 * np.pi * x[:, 0])], axis=1)
     v0 = tensor(waves, requires_grad=True)
@@ -40,15 +52,23 @@ def build(settings: Settings, mode: str) -> Case:
         stiffness=k,
         damping=tensor(np.zeros(len(ends))),
         rest_length=tensor(np.linalg.norm(x[ends[:, 1]] - x[ends[:, 0]], axis=1)),
-        mass=tensor(np.ones(n * n)),
-        drag=tensor(np.full(n * n, settings["material.drag"])),
+        mass=tensor(np.ones(nx * ny)),
+        drag=tensor(np.full(nx * ny, settings["material.drag"])),
         gravity=tensor([0.0, settings["environment.gravity"]]),
     )
-    start, target = State(tensor(x), v0), tensor(x + np.array([0.02, 0.01]))
+    topology = Topology(ends, ij[:, 1] == ny - 1, 2, settings["time.dt"])
+    return System(topology, params, State(tensor(x), v0), tensor(x + np.array([0.02, 0.01])))
+
+
+def build(settings: Settings, mode: str) -> Case:
+    """The case on Tensors of the precision in force."""
+    n, steps = int(settings["size.n"]), int(settings["time.steps"])
+    topology, params, start, target = system(settings, n, n)
+    k, v0 = params.stiffness, start.velocity
 
     def final() -> State:
         if mode == "fused":
-            return rollout(topology, params, start, steps=steps).final
+            return rollout(topology, params, start, steps=steps, keep="final").final
         state = start
         for _ in range(steps):
             state = step(topology, params, state)

@@ -1,14 +1,14 @@
-"""Nodes and springs: start reading at step.py, the nested step; rollout.py is the fast way through the same physics."""
+"""Nodes and springs: start reading at step.py, the nested step; engine.py is the fast way through the same physics."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .model import Params, State, StateAdjoint, Topology, Trajectory
-from .rollout import rollout
+from ..rollout import rollout
+from .model import Params, State, Topology
 from .step import step
 
-__all__ = ["Params", "State", "StateAdjoint", "Topology", "Trajectory", "build", "rollout", "step"]
+__all__ = ["Params", "State", "Topology", "build", "rollout", "step"]
 
 
 def build(config: Any) -> tuple[Topology, Params, State]:

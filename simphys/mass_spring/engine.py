@@ -48,21 +48,27 @@ class MassSpringEngine:
         self._batch, self._needs = batch, needs
         self._stages = len(topology.stages)
         self._packing = Packing(topology, params, control, batch=batch)
-        self._variant = self._choose()
+        self._variant = self._choose(deterministic=deterministic)
         self._adjoint_variant = self._with_adjoints(self._variant)
         tasks = TASKS_PER_THREAD * runtime.settings().threads if self._variant.spread > 1 else batch
         self._tasks = min(tasks, batch) if self._variant.spread else 1
 
     # --- what is compiled
 
-    def _choose(self) -> fused.Variant:
+    def _choose(self, *, deterministic: bool) -> fused.Variant:
+        """Serial and gathering kernels round differently; each gives the same on any number of threads.
+
+        So `deterministic` has only to choose between them by the system's size alone.
+        """
         topology, params, chosen = self._topology, self._params, runtime.settings()
+        work_us = SPRING_US * topology.springs + NODE_US * topology.nodes
+        spread = SPREAD if self._batch > 1 and chosen.threads > 1 else 0
         if chosen.on_gpu:
             serial, spread = topology.springs + topology.nodes <= GPU_SERIAL, 1
+        elif deterministic:
+            serial = work_us <= runtime.PARALLEL_WORK_US
         else:
-            large = runtime.parallel(SPRING_US * topology.springs + NODE_US * topology.nodes)
-            serial = not large or self._batch >= chosen.threads > 1
-            spread = SPREAD if self._batch > 1 and chosen.threads > 1 else 0
+            serial = not runtime.parallel(work_us) or self._batch >= chosen.threads > 1
         return fused.Variant(
             real=runtime.real(),
             dim=topology.dim,
@@ -91,13 +97,13 @@ class MassSpringEngine:
     # --- memory
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`; the adjoint along time that `pull` is given is counted."""
+        """See `Engine`. Of the adjoint that `pull` is given its copy on a GPU is counted."""
         n, dim, on_gpu = self._topology.nodes, self._topology.dim, runtime.settings().on_gpu
         state = 2 * self._batch * n * dim  # numbers
         numbers = rows_of(self._topology, steps) * state + prod(self._held_shape())
         numbers += sum(prod(shape) for shape in (*self._work_shapes(), *self._sum_shapes().values()))
-        along = (steps + 1) * state if dense else 0
-        numbers += along + (along if on_gpu else 0) + (state if dense or on_gpu else 0)
+        numbers += state if dense or on_gpu else 0
+        numbers += (steps + 1) * state if dense and on_gpu else 0
         shared = sum(array.nbytes for array in self._packed if isinstance(array, np.ndarray))
         return numbers * runtime.real_dtype().itemsize + shared
 
@@ -165,7 +171,7 @@ class MassSpringEngine:
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
         """See `Engine`."""
         for stages in self._launches(start, steps):
-            segment.launch(first, *stages)
+            segment.launch(first - start, *stages)
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         """See `Engine`."""
@@ -200,7 +206,7 @@ class MassSpringEngine:
                 target[:, 0] += left
 
     def gradients(self) -> Arrays:
-        """See `Engine`; the sums begin anew after this, for a second backward through the same graph."""
+        """See `Engine`."""
         shapes = {name: shape for name, shape in self._sum_shapes().items() if shape[0]}
         sums = {name: runtime.to_host(self._sums[name], shape) for name, shape in shapes.items()}
         self.__dict__.pop("_sums", None)

@@ -32,6 +32,42 @@ class Stage(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Params(Record):
+    """Physical parameters; each is a Tensor and may require a gradient."""
+
+    stiffness: Tensor
+    """Spring stiffness [N/m], [S]."""
+    damping: Tensor
+    """Dashpot along each spring [N s/m], [S]."""
+    rest_length: Tensor
+    """Length without force [m], [S]; 0 makes the spring linear."""
+    mass: Tensor
+    """Node mass [kg], [n]."""
+    drag: Tensor
+    """Rate at which a free node loses velocity, v ~ exp(-drag t) [1/s], [n]."""
+    gravity: Tensor
+    """Gravitational acceleration [m/s^2], [dim]."""
+    ground_height: Tensor = field(default_factory=lambda: tensor(0.0))
+    """Height of the ground along the last axis [m], []."""
+    ground_stiffness: Tensor = field(default_factory=lambda: tensor(0.0))
+    """Normal force per depth of penetration [N/m], []; 0: there is no ground."""
+    ground_friction: Tensor = field(default_factory=lambda: tensor(0.0))
+    """Friction force per normal force and tangential velocity [s/m], []."""
+    amplitude: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """How much a control of 1 lengthens a spring, as a part of its rest length, [S]; [0] without actuators."""
+
+
+@dataclass(frozen=True)
+class State(Record):
+    """Where the nodes are and how they move."""
+
+    position: Tensor
+    """[m], [n, dim]."""
+    velocity: Tensor
+    """[m/s], [n, dim]."""
+
+
+@dataclass(frozen=True)
 class Topology:
     """Which nodes the springs join, and how time advances: everything that no gradient flows to.
 
@@ -52,6 +88,9 @@ class Topology:
     """How many of the last nodes are fixed points that springs are anchored to, and not nodes of the user's."""
     actuator: npt.NDArray[np.int32] | None = None
     """The actuator that drives each spring, counted from 0; -1: none. [S]"""
+
+    Params = Params
+    State = State
 
     def __post_init__(self) -> None:
         if self.integrator not in INTEGRATORS:
@@ -178,7 +217,7 @@ class Topology:
             self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
         )
 
-    def advice(self, params: Params, state: State) -> str:
+    def advice(self, params: Arrays, state: Arrays) -> str:
         """Which time step would have been stable where a motion that blew up had got to."""
         from .stability import largest_stable_dt
 
@@ -186,68 +225,9 @@ class Topology:
         stable = largest_stable_dt(
             ends=self.ends,
             pinned=self.pinned,
-            position=np.asarray(state.position.data, np.float64),
-            params={name: np.asarray(value, np.float64) for name, value in params.arrays().items()},
+            position=np.asarray(state["position"], np.float64),
+            params={name: np.asarray(value, np.float64) for name, value in params.items()},
             integrator=self.integrator,
         )
         limit = f"below {stable:.3g} s, which is stable where it had got to" if stable < self.dt else "to less"
         return f"Lower time.dt {limit}, or begin with less motion."
-
-
-@dataclass(frozen=True)
-class Params(Record):
-    """Physical parameters; each is a Tensor and may require a gradient."""
-
-    stiffness: Tensor
-    """Spring stiffness [N/m], [S]."""
-    damping: Tensor
-    """Dashpot along each spring [N s/m], [S]."""
-    rest_length: Tensor
-    """Length without force [m], [S]; 0 makes the spring linear."""
-    mass: Tensor
-    """Node mass [kg], [n]."""
-    drag: Tensor
-    """Rate at which a free node loses velocity, v ~ exp(-drag t) [1/s], [n]."""
-    gravity: Tensor
-    """Gravitational acceleration [m/s^2], [dim]."""
-    ground_height: Tensor = field(default_factory=lambda: tensor(0.0))
-    """Height of the ground along the last axis [m], []."""
-    ground_stiffness: Tensor = field(default_factory=lambda: tensor(0.0))
-    """Normal force per depth of penetration [N/m], []; 0: there is no ground."""
-    ground_friction: Tensor = field(default_factory=lambda: tensor(0.0))
-    """Friction force per normal force and tangential velocity [s/m], []."""
-    amplitude: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """How much a control of 1 lengthens a spring, as a part of its rest length, [S]; [0] without actuators."""
-
-
-@dataclass(frozen=True)
-class State(Record):
-    """Where the nodes are and how they move."""
-
-    position: Tensor
-    """[m], [n, dim]."""
-    velocity: Tensor
-    """[m/s], [n, dim]."""
-
-
-class StateAdjoint:
-    """Receives, at backward, the gradient of the loss with respect to the state at every step."""
-
-    position: npt.NDArray[Any]
-    """[steps + 1, n, dim]."""
-    velocity: npt.NDArray[Any]
-    """[steps + 1, n, dim]."""
-
-
-@dataclass(frozen=True)
-class Trajectory:
-    """The states of a rollout, part of the graph."""
-
-    position: Tensor
-    """[steps + 1, n, dim]."""
-    velocity: Tensor
-    """[steps + 1, n, dim]."""
-    final: State
-    """The last state; a loss of it alone costs less memory than one of position[-1]."""
-    adjoint: StateAdjoint | None = None
-    """Filled by backward if the rollout was asked to keep it."""

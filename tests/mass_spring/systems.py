@@ -24,10 +24,12 @@ def system(
     damping: float = 0.3,
     ground: float = 40.0,
     free: bool = False,
+    actuators: int = 0,
     seed: int = 0,
 ) -> tuple[Topology, Params, State]:
     """A random system; all its tensors require a gradient. The last node is isolated; unless `free`, node 1 is pinned.
 
+    With actuators each drives several springs, and others have none.
     Half of the nodes lie below the ground's height 0.1, all by at least 0.05 m above or below it.
     """
     random = np.random.default_rng(seed)
@@ -50,10 +52,18 @@ def system(
         "ground_stiffness": ground,
         "ground_friction": 0.2,
     }
-    params = Params(**{name: tensor(value, requires_grad=True) for name, value in values.items()})
     velocity = random.uniform(-1, 1, (nodes, dim))
+    values["amplitude"] = random.uniform(0.1, 0.3, springs if actuators else 0)
+    actuator = (np.arange(springs, dtype=np.int32) % (actuators + 1) - 1) if actuators else None
+    params = Params(**{name: tensor(value, requires_grad=True) for name, value in values.items()})
     state = State(tensor(position, requires_grad=True), tensor(velocity, requires_grad=True))
-    return Topology(ends, pinned, dim, dt, integrator), params, state
+    return Topology(ends, pinned, dim, dt, integrator, actuator=actuator), params, state
+
+
+def controls(topology: Topology, steps: int, *batch: int, seed: int = 3) -> Tensor:
+    """Random controls of all actuators, which require a gradient."""
+    shape = (*batch, steps, topology.actuators)
+    return tensor(np.random.default_rng(seed).uniform(-1, 1, shape), requires_grad=True)
 
 
 def springs_only(

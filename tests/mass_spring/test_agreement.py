@@ -16,11 +16,9 @@ import pytest
 
 from simphys.autograd import Tensor, runtime
 from simphys.mass_spring.model import Params, State, Topology
-from simphys.mass_spring.rollout import rollout
-from simphys.mass_spring.rollout import step as fused_step
-from simphys.mass_spring.step import step as nested_step
+from simphys.rollout import Mode, rollout
 
-from .systems import NAMES, fresh, gradients, leaves, system, weights
+from .systems import NAMES, controls, fresh, gradients, leaves, system, weights
 
 STEPS = 30
 LOSSES = {
@@ -30,42 +28,33 @@ LOSSES = {
     "velocity along time": ["velocity"],
     "all of it": ["position", "velocity", "final.position", "final.velocity"],
 }
-ONE_BY_ONE = {"nested": nested_step, "fused": fused_step}
 
 Result = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
 """States by name and gradients by name."""
 
 
-def evaluate(way: str, topology: Topology, params: Params, state: State, loss: list[str]) -> Result:
+def evaluate(mode: Mode, topology: Topology, params: Params, state: State, loss: list[str]) -> Result:
     """The states along time, and the gradient of a random sum over the fields that `loss` names."""
     params, start = fresh(leaves(params, state))
+    control = controls(topology, STEPS) if topology.actuators else None
+    result = rollout(topology, params, start, steps=STEPS, control=control, mode=mode)
     total: Tensor = weights(())
     shape = (STEPS + 1, *start.position.shape)
     w = {name: weights(shape[name.startswith("final") :], seed) for seed, name in enumerate(LOSSES["all of it"])}
-    if way in ONE_BY_ONE:
-        states = [start]
-        for _ in range(STEPS):
-            states.append(ONE_BY_ONE[way](topology, params, states[-1]))
-        for field in ("position", "velocity"):
-            if field in loss:
-                for t, each in enumerate(states):
-                    total = total + (w[field][t] * getattr(each, field)).sum()
-            if f"final.{field}" in loss:
-                total = total + (w[f"final.{field}"] * getattr(states[-1], field)).sum()
-        values = {field: np.array([getattr(s, field).data for s in states]) for field in ("position", "velocity")}
-    else:
-        result = rollout(topology, params, start, steps=STEPS)
-        found = {
-            "position": result.position,
-            "velocity": result.velocity,
-            "final.position": result.final.position,
-            "final.velocity": result.final.velocity,
-        }
-        for name in loss:
-            total = total + (w[name] * found[name]).sum()
-        values = {field: found[field].data for field in ("position", "velocity")}
+    found = {
+        "position": result.position,
+        "velocity": result.velocity,
+        "final.position": result.final.position,
+        "final.velocity": result.final.velocity,
+    }
+    for name in loss:
+        total = total + (w[name] * found[name]).sum()
     total.backward()
-    return values, gradients(params, start)
+    arrived = gradients(params, start)
+    if control is not None:
+        assert control.grad is not None
+        arrived["control"] = control.grad.data
+    return {field: found[field].data for field in ("position", "velocity")}, arrived
 
 
 def assert_same(found: Result, expected: Result, relative: float) -> None:
@@ -78,21 +67,20 @@ def assert_same(found: Result, expected: Result, relative: float) -> None:
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
-@pytest.mark.parametrize(("dim", "springs"), [(1, 7), (2, 18), (3, 7)])
+@pytest.mark.parametrize(("dim", "springs", "actuators"), [(1, 7, 0), (2, 18, 0), (3, 7, 0), (2, 18, 4)])
 def test_all_ways_give_the_same_states_and_gradients(
-    dim: int, springs: int, integrator: str, loss: str, monkeypatch: pytest.MonkeyPatch
+    dim: int, springs: int, actuators: int, integrator: str, loss: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """18 springs go in blocks of four, the last of which is not full; 7 one by one."""
-    case = system(dim, integrator=integrator, nodes=8, springs=springs, seed=dim)
+    case = system(dim, integrator=integrator, nodes=8, springs=springs, actuators=actuators, seed=dim)
     nested = evaluate("nested", *case, LOSSES[loss])
-    assert all(
-        nested[1][name].any() for name in NAMES if name != "amplitude" and (dim > 1 or name != "ground_friction")
-    )
-    assert_same(evaluate("rollout", *case, LOSSES[loss]), nested, 1e-13)
+    acting = [name for name in NAMES if (dim > 1 or name != "ground_friction") and (actuators or name != "amplitude")]
+    assert all(nested[1][name].any() for name in acting)
+    assert_same(evaluate("fused", *case, LOSSES[loss]), nested, 1e-13)
     if loss == "all of it":
-        assert_same(evaluate("fused", *case, LOSSES[loss]), nested, 1e-13)
+        assert_same(evaluate("step", *case, LOSSES[loss]), nested, 1e-13)
     monkeypatch.setattr(runtime, "parallel", lambda work_us: True)
-    assert_same(evaluate("rollout", *case, LOSSES[loss]), nested, 1e-13)
+    assert_same(evaluate("fused", *case, LOSSES[loss]), nested, 1e-13)
     if loss == "all of it":
         assert_same(evaluate("nested", *case, LOSSES[loss]), nested, 1e-13)
 
@@ -106,7 +94,7 @@ case = system(2, nodes=1500, springs=4001)  # more than the 512 entries below wh
 found = {}
 for work_us in (float("inf"), 0.0):
     runtime.PARALLEL_WORK_US = work_us
-    found[work_us] = [evaluate(way, *case, LOSSES["all of it"]) for way in ("nested", "rollout", "rollout")]
+    found[work_us] = [evaluate(way, *case, LOSSES["all of it"]) for way in ("nested", "fused", "fused")]
 serial, gather = found.values()
 for each in (*serial[1:], *gather):
     assert_same(each, serial[0], 1e-12)

@@ -9,7 +9,7 @@ import pytest
 
 from simphys.autograd import Tensor, runtime
 from simphys.autograd.gradcheck import gradcheck
-from simphys.mass_spring.rollout import rollout
+from simphys.rollout import rollout
 
 from .systems import NAMES, fresh, gradients, leaves, system, weights
 

@@ -11,7 +11,7 @@ import pytest
 
 from simphys.autograd import no_grad, tensor
 from simphys.mass_spring.model import Params, State, Topology
-from simphys.mass_spring.rollout import rollout
+from simphys.rollout import rollout
 
 from .systems import springs_only, system
 

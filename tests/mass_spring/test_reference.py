@@ -7,8 +7,8 @@ import pytest
 
 from simphys.autograd.ops import stack
 from simphys.mass_spring.model import Params, State, Topology
-from simphys.mass_spring.rollout import rollout
 from simphys.mass_spring.step import step
+from simphys.rollout import rollout
 
 from .reference import Inputs, gradient, simulate
 from .systems import NAMES, gradients, leaves, system, tolerance, weights

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Tensor, no_grad
-from simphys.autograd.errors import InputError
 from simphys.autograd.gradcheck import dot_product_test, gradcheck
 from simphys.mass_spring.model import Topology
-from simphys.mass_spring.rollout import rollout
-from simphys.mass_spring.rollout import step as fused_step
 from simphys.mass_spring.step import step
+from simphys.rollout import rollout
 
 from .reference import simulate
 from .systems import NAMES, fresh, gradients, leaves, system, unpacked, weights
@@ -81,14 +79,8 @@ def test_the_trajectory_starts_at_the_given_state_and_ends_in_the_final_one(inte
     assert result.adjoint is None
 
 
-@pytest.mark.parametrize("steps", [0, -1])
-def test_a_rollout_without_a_step_is_refused(steps: int) -> None:
-    with pytest.raises(InputError, match=f"rollout: steps is at least 1; found {steps}"):
-        rollout(*system(2), steps=steps)
-
-
-def test_a_fused_step_is_one_node_of_the_graph() -> None:
-    after = fused_step(*system(2))
+def test_a_rollout_is_one_node_of_the_graph() -> None:
+    after = rollout(*system(2), steps=2).final
     node = after.velocity.grad_fn
     assert node is not None and node is after.position.grad_fn and node.name() == "RolloutBackward"
     assert all(parent.name().startswith("AccumulateGrad") for parent, _ in node.next_functions if parent)
