@@ -20,9 +20,7 @@ Loss = Callable[[Trajectory], Tensor]
 """A scalar of a trajectory without a batch axis."""
 
 _ENOUGH = 0.2
-"""While all runs together take less [s] a gradient is taken again, up to five times, and the shortest time counts."""
-_LONG = 3.0
-"""What takes longer [s] did not spend that on compiling kernels, and is taken only once; anything else twice."""
+"""While all runs together take less [s] a gradient is taken again, up to five times."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +82,18 @@ class Run:
         return {"loss": self.loss, **self.gradients}
 
 
-def run(case: Case, **options: Any) -> Run:
-    """The gradient with respect to all leaves of a case that is `alone`."""
+def run(case: Case, *, once: bool = False, **options: Any) -> Run:
+    """The gradient with respect to all leaves of a case that is `alone`.
+
+    It is taken twice or more, unless `once`, and the shortest time counts: the first one may compile kernels.
+    """
     best: Run | None = None
     spent = 0.0
     for again in range(5):
         found = _once(case, options)
         spent += found.seconds
         best = found if best is None or found.seconds < best.seconds else best
-        if spent > (_ENOUGH if again else _LONG):
+        if once or (again and spent > _ENOUGH):
             break
     assert best is not None
     return best
