@@ -50,9 +50,9 @@ def test_every_parameter_state_component_and_control_is_proven_in_every_way() ->
     told: list[Line] = []
     found = certified(on_line=told.append)
     assert wrong(found) == [] and told == list(found.lines) and found.findings == ()
-    ways = "nested = fused", "step = fused", "deterministic = fused", "segments = stored", "binomial = stored"
-    ways += "batch = single", "shared = sum"
-    assert statements(found, "loss") == list(ways)
+    ways = ["nested = fused", "step = fused", "deterministic = fused", "segments = stored", "binomial = stored"]
+    ways += ["batch = single", "shared = sum"]
+    assert statements(found, "loss") == ways
     for name in LEAVES:
         assert statements(found, name) == [*ways, "adjoint = finite difference", "tangent = adjoint"]
 
