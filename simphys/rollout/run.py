@@ -18,7 +18,9 @@ from .trajectory import Bad, BlowUp, first_bad
 CHECK_PART = 0.01
 """The check for a blow-up may take this part of the time; where it would take more it comes more rarely."""
 FIRST_CHECK = 64
-"""Steps before the first look at whether the motion is finite."""
+"""Steps, at least, before the first look at whether the motion is finite,"""
+FIRST_NUMBERS = 2**19
+"""and numbers of states: some milliseconds of a compiled loop, of which another launch and a look are a small part."""
 
 Progress = Callable[[int, int], None]
 """`on_progress(step, steps)`: called now and then while a rollout runs forward."""
@@ -32,31 +34,37 @@ class Watch:
     limit: float | None
     """The largest magnitude that counts as finite; None where nobody looks."""
     on_progress: Progress | None = None
-    every: int = FIRST_CHECK
     reached: int = 0
     """Up to this step the motion is known to be sound."""
 
-    def advance(self, engine: Engine, segment: Any, *, first: int, steps: int) -> None:
-        """Advance a segment from its first state, in pieces. Errors: BlowUp."""
+    def __post_init__(self) -> None:
+        numbers = self.inputs.bytes_of(1) // self.inputs.dtype.itemsize
+        self.every = max(FIRST_CHECK, FIRST_NUMBERS // max(numbers, 1))
+
+    def advance(self, engine: Engine, segment: Any, *, first: int, steps: int) -> Arrays:
+        """Advance a segment from its first state, in pieces; the last state [B, 1, *shape]. Errors: BlowUp."""
         done = 0
+        last: Arrays = {}
         while done < steps:
             piece = min(self.every, steps - done)
             began = time.perf_counter()
             engine.advance(segment, first=first + done, start=done, steps=piece)
             middle = time.perf_counter()
-            self._check(engine, segment, first, done, piece)
+            last = engine.read(segment, [done + piece])
+            self._check(last, engine, segment, first, done, piece)
             done += piece
             self.reached = first + done
             if self.on_progress is not None:
                 self.on_progress(first + done, self.inputs.steps)
             if piece == self.every and time.perf_counter() - middle > CHECK_PART * (middle - began):
                 self.every *= 2
+        return last
 
-    def _check(self, engine: Engine, segment: Any, first: int, start: int, piece: int) -> None:
+    def _check(self, last: Arrays, engine: Engine, segment: Any, first: int, start: int, piece: int) -> None:
         """Look at the last state; where it is bad, for the first one that is."""
-        end = start + piece + 1
-        if self.limit is None or first_bad(engine.read(segment, [end - 1]), self.limit) is None:
+        if self.limit is None or first_bad(last, self.limit) is None:
             return
+        end = start + piece + 1
         found = None
         for begin in range(start, end, self.inputs.piece):
             found = first_bad(engine.read(segment, slice(begin, min(begin + self.inputs.piece, end))), self.limit)
@@ -149,13 +157,14 @@ class Sweep:
         """Compute a block's states from the current one, which becomes the one behind it."""
         first, count, segment = self._block(block)
         self.engine.load(segment, self.current)
-        advance(self.engine, segment, first=first, steps=count)
-        self.current = {name: values[:, 0] for name, values in self.engine.read(segment, [count]).items()}
+        last = advance(self.engine, segment, first=first, steps=count)
+        self.current = {name: values[:, 0] for name, values in last.items()}
         return first, count, segment
 
     @staticmethod
-    def _advance(engine: Engine, segment: Any, *, first: int, steps: int) -> None:
+    def _advance(engine: Engine, segment: Any, *, first: int, steps: int) -> Arrays:
         engine.advance(segment, first=first, start=0, steps=steps)
+        return engine.read(segment, [steps])
 
 
 def blocks(steps: int, block: int) -> Iterator[tuple[int, int]]:

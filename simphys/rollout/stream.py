@@ -53,10 +53,10 @@ def _blocks(inputs: Inputs, engine: Engine, watch: Watch, block: int) -> Iterato
         engine.load(segment, current)
         begin = 0 if first == 0 else 1
         try:
-            watch.advance(engine, segment, first=first, steps=count)
+            last = watch.advance(engine, segment, first=first, steps=count)
         except BaseException:
             if watch.reached - first >= begin:  # sound states of this block are handed out even so
                 yield rows(first, begin, watch.reached - first)
             raise
         yield rows(first, begin, count)
-        current = {name: values[:, 0] for name, values in engine.read(segment, [count]).items()}
+        current = {name: values[:, 0] for name, values in last.items()}

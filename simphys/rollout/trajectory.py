@@ -88,10 +88,16 @@ def first_bad(states: dict[str, Array], limit: float) -> Bad | None:
     """The earliest value of [B, rows, *shape] that is not within +-limit."""
     found = []
     for name, values in states.items():
+        if _within(values, limit):
+            continue
         bad = ~(np.abs(values) <= np.float64(limit))  # True for NaN, too; f64, which holds limits beyond f32
-        if bad.any():
-            rows = np.flatnonzero(bad.any(axis=tuple([axis for axis in range(bad.ndim) if axis != 1])))
-            row = int(rows[0])
-            member, *element = (int(i) for i in np.argwhere(bad[:, row])[0])
-            found.append(Bad(row, name, member, tuple(element), float(values[(member, row, *element)])))
+        rows = np.flatnonzero(bad.any(axis=tuple([axis for axis in range(bad.ndim) if axis != 1])))
+        row = int(rows[0])
+        member, *element = (int(i) for i in np.argwhere(bad[:, row])[0])
+        found.append(Bad(row, name, member, tuple(element), float(values[(member, row, *element)])))
     return min(found, key=lambda each: each.row) if found else None
+
+
+def _within(values: Array, limit: float) -> bool:
+    """Without arrays on the way; NaN is the least and the largest of numbers that hold one."""
+    return values.size == 0 or (float(values.min()) >= -limit and float(values.max()) <= limit)

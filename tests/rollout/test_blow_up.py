@@ -9,7 +9,7 @@ import pytest
 
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
-from simphys.rollout import BlowUp
+from simphys.rollout import BlowUp, run
 from simphys.rollout.run import FIRST_CHECK
 
 from .cases import Case, case
@@ -18,6 +18,12 @@ from .pendulums import Params, PendulumEngine, Pendulums, State
 STEPS = 10_000
 BAD = 9
 """The first bad step of the motion below: its rate grows a thousandfold each step from 5e-7 beyond 1e20."""
+
+
+@pytest.fixture(autouse=True)
+def early_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first look comes as early as for large states."""
+    monkeypatch.setattr(run, "FIRST_NUMBERS", 0)
 
 
 def exploding(batch: int | None = None, mode: str = "fused", limit: float = 1e20, steps: int = STEPS) -> Any:
@@ -88,8 +94,6 @@ def test_a_start_that_is_none_is_step_0(mode: str) -> None:
 
 
 def test_a_sound_motion_is_looked_at_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
-    from simphys.rollout import run
-
     looks = 0
     first_bad = run.first_bad
 
@@ -102,3 +106,12 @@ def test_a_sound_motion_is_looked_at_ever_more_rarely(monkeypatch: pytest.Monkey
     monkeypatch.setattr(run, "CHECK_PART", 0.0)  # every look takes too long
     case(steps=FIRST_CHECK * 31, keep="final").rollout()
     assert looks == 5
+
+
+def test_the_first_look_at_a_small_state_waits_for_some_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports: list[int] = []
+    given = case(steps=300)
+    numbers = sum(array.size for array in given.state.arrays().values())
+    monkeypatch.setattr(run, "FIRST_NUMBERS", 100 * numbers)
+    given.rollout(on_progress=lambda step, steps: reports.append(step))
+    assert reports[0] == 100
