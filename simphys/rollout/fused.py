@@ -149,12 +149,7 @@ class Rollout(Function):
         of_state = []
         for tensor, (name, shape) in zip(inputs.state.tensors(), inputs.state_shapes.items(), strict=True):
             of_state.append(starts[name] if tensor.ndim > len(shape) else starts[name].sum(axis=0))
-        return (
-            None,
-            *of_state,
-            *[gradients.get(name) for name in inputs.param_shapes],
-            *([] if inputs.control is None else [gradients.get("control")]),
-        )
+        return None, *of_state, *[gradients.get(name) for name in _behind(inputs)]
 
     @staticmethod
     def jvp(ctx: Context, _request: None, *tangents: Array | None) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from simphys.autograd import Tensor, ops, replay, tensor, torch_interop
 from simphys.autograd.gradcheck import gradcheck, gradgradcheck
 from simphys.autograd.mutation import ERRORS, Mutant
 
-from . import test_mass_spring, test_ops
+from . import test_mass_spring, test_ops, test_rollout
 from .sweep import Sweep
 
 EACH = 6
@@ -115,7 +115,7 @@ def written_rules(scope: ast.AST, path: str = "") -> Iterator[str]:
 
 
 def test_every_rule_is_in_a_sweep() -> None:
-    sweeps = [*SWEEPS, *test_ops.SWEEPS, *test_mass_spring.SWEEPS]
+    sweeps = [*SWEEPS, *test_ops.SWEEPS, *test_mass_spring.SWEEPS, *test_rollout.SWEEPS]
     swept = {(Path(str(m.module.__file__)).resolve(), m.rule) for sweep in sweeps for m in sweep.mutants()}
     torch = {path for path, _ in swept if path.name == "torch_interop.py"}
     missing = [

@@ -39,8 +39,8 @@ class Case(NamedTuple):
             self.model, Params(*at[:2]), State(*at[2:4]), control=control, **{**self.options, **options}
         )
 
-    def plan(self, **options: Any) -> package.Plan:
-        return package.plan(self.model, self.params, self.state, control=self.control, **{**self.options, **options})
+    def plan(self, *, rollouts: Any = package, **options: Any) -> package.Plan:
+        return rollouts.plan(self.model, self.params, self.state, control=self.control, **{**self.options, **options})
 
     def budgets(self, **options: Any) -> dict[str, int]:
         """The largest budget of each kind of plan."""
