@@ -223,7 +223,7 @@ def _require_single(model: Model, params: Any, state: Any) -> None:
 
 
 def _random_weighting(trajectory: Trajectory, random: np.random.Generator) -> Loss:
-    weights = {name: random.normal(size=value.shape) for name, value in _named(trajectory.final).items()}
+    weights = {n: random.normal(size=value.shape).astype(value.dtype) for n, value in _named(trajectory.final).items()}
 
     def loss(trajectory: Trajectory) -> Tensor:
         parts = [(getattr(trajectory.final, name) * weight).sum() for name, weight in weights.items()]
@@ -236,9 +236,11 @@ def _moving(model: Model, params: Any, state: Any, control: Tensor | None, rando
     """Which components still change in the second step from a start that is perturbed at random."""
     force = None if control is None else control.detach()[0]
     with no_grad(), np.errstate(all="ignore"):
-        sizes = {name: np.abs(values).max(initial=0) or 1.0 for name, values in state.arrays().items()}
-        shift = {name: 1e-3 * size * random.normal(size=_named(state)[name].shape) for name, size in sizes.items()}
-        first = model.step(params, state.replace(**{n: x + shift[n] for n, x in _named(state).items()}), force)
+        start = {}
+        for name, value in _named(state).items():
+            size = np.abs(value.data).max(initial=0) or 1.0
+            start[name] = value + (1e-3 * size * random.normal(size=value.shape)).astype(value.dtype)
+        first = model.step(params, state.replace(**start), force)
         second = model.step(params, first, force)
     return {name: first.arrays()[name] != values for name, values in second.arrays().items()}
 

@@ -28,14 +28,16 @@ class Sensitivity:
 def sensitivities(
     trajectory: Trajectory, state: dict[str, Tensor], params: dict[str, Tensor], gradients: Arrays, loss: float
 ) -> tuple[Sensitivity, ...]:
-    """Of parameters, control and start. The size of what is 0 is that of its field; of the start, along the motion."""
+    """Of parameters, control and start. What is 0 has the size of its field, and a start of rest that of the motion."""
     made = []
     for name, tensor in (*params.items(), *state.items()):
         if not tensor.size:
             continue
         gradient = np.abs(gradients[name].astype(np.float64))
         values = np.abs(tensor.data.astype(np.float64))
-        largest = np.abs(getattr(trajectory.states, name).data).max() if name in state else values.max()
+        largest = values.max()
+        if largest == 0 and name in state:
+            largest = np.abs(getattr(trajectory.states, name).data).max()
         size = np.where(values > 0, values, largest)
         with np.errstate(all="ignore"):
             effect = size * gradient

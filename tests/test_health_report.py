@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import h5py
@@ -43,6 +45,17 @@ def test_the_command_prints_tables_and_leaves_a_picture_and_the_data(tmp_path: P
         np.testing.assert_allclose(file["adjoint/velocity"], trajectory.adjoint.velocity[::5], rtol=1e-12)
         assert file["growth/log_adjoint"].shape == file["growth/log_tangent"].shape == (496,)
         assert file["usable_steps"][()] == 495
+
+
+def test_in_single_precision_the_limit_is_nearer(tmp_path: Path) -> None:
+    """In a process of its own, as the precision is fixed for a process."""
+    scene = oscillator.write(tmp_path)
+    script = "import sys; from simphys.cli import main; sys.argv[0] = 'simphys'; main()"
+    arguments = ["health", str(scene), "runtime.precision=f32", f"output.folder={tmp_path / 'run'}"]
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "495 steps (0.99 s), f32" in done.stdout
+    assert "the adjoint's growth passes 1/eps = 8.4e+06" in done.stdout
 
 
 def test_a_run_in_the_same_folder_stays(tmp_path: Path) -> None:
@@ -102,7 +115,7 @@ def test_the_first_nan_is_told_with_its_sub_step_and_what_can_be_done(capsys: py
 def test_what_nothing_can_be_learnt_about_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     found = on_top(20)  # at rest there is nothing that stiffness or damping act on
     print_health(found)
-    assert "Nothing can be learnt about stiffness, damping: below the rounding of the loss." in capsys.readouterr().out
+    assert "Nothing can be learnt about stiffness, damping: it changes the loss by less than its rounding." in capsys.readouterr().out
 
 
 def test_a_fault_is_exit_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
