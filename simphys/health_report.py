@@ -74,7 +74,9 @@ def _conclusion(found: Health) -> list[str]:
                 "What stands above is of the motion before that, with a random weighting of its end as the loss."
             )
     if found.vanishing:
-        lines.append(f"Nothing can be learnt about {', '.join(found.vanishing)}: it changes the loss by less than its rounding.")
+        lines.append(
+            f"Nothing can be learnt about {', '.join(found.vanishing)}: no effect beyond the rounding of the loss."
+        )
     if found.usable_steps == 0:
         return [*lines, "No horizon has a usable gradient."]
     whole = " (all that was looked at)" if found.usable_steps == found.steps else ""
