@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .model import Charges, Params, State
 from .step import step
 
-__all__ = ["Charges", "Params", "State", "step"]
+__all__ = ["Charges", "Params", "State", "build", "step"]
+
+
+def build(config: Any) -> tuple[Charges, Params, State]:
+    """Model, parameters and initial state of a validated scene."""
+    from ..autograd import tensor
+    from . import scene
+
+    made = scene.fields(geometry=config.geometry, material=config.material, state=config.state)
+    params = Params(**{name: tensor(values) for name, values in made.params.items()})
+    return scene.model(config), params, State(**{name: tensor(values) for name, values in made.state.items()})

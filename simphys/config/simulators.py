@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simphys import mass_spring
+from simphys import charges, mass_spring
 from simphys.bodies import Bodies
+from simphys.charges import scene as charges_scene
 from simphys.config.sections import Config
 from simphys.mass_spring import scene as mass_spring_scene
 from simphys.mass_spring import scene_checks as mass_spring_checks
@@ -52,5 +53,32 @@ class MassSpringConfig(Config):
         return mass_spring_scene.bodies(model)
 
 
-SIMULATORS: dict[str, type[Config]] = {"mass_spring": MassSpringConfig}
+class ChargesConfig(Config):
+    """A scene of point charges."""
+
+    simulator: charges_scene.ChargesSimulator
+    geometry: charges_scene.Geometry
+    material: charges_scene.Material
+    state: charges_scene.State = charges_scene.State()
+
+    @classmethod
+    def simulator_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+        return charges_scene.problems(
+            geometry=sections.get("geometry"), material=sections.get("material"), state=sections.get("state")
+        )
+
+    @classmethod
+    def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
+        return charges_scene.fields(
+            geometry=sections["geometry"], material=sections["material"], state=sections["state"]
+        )
+
+    def build(self) -> tuple[Model, charges.Params, charges.State]:
+        return charges.build(self)
+
+    def bodies(self, model: Any) -> Bodies:
+        return charges_scene.bodies(model)
+
+
+SIMULATORS: dict[str, type[Config]] = {"mass_spring": MassSpringConfig, "charges": ChargesConfig}
 """The sections of a scene by `simulator.name`."""
