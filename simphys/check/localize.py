@@ -57,14 +57,14 @@ def localize(case: Case) -> Localization:
                 known = first.get(found.kind)
                 if known is None or known[0] != t or known[1].error < found.error:
                     first[found.kind] = t, found
-    for name, error in fused.sums().items():
+    for name, error in fused.totals().items():
         worst[name] = max(worst[name], error)
     for kind in ("values", "adjoint", "gradient"):
         if kind in first:
             return Localization(worst, fused.told(*first[kind]))
     wrong = [name for name, error in worst.items() if error > LOCAL]
     if wrong:
-        finding = f"Each step agrees; the fused gradient by {wrong[0]} is not the sum of its steps' shares."
+        finding = f"Each step agrees, but the fused gradient by {wrong[0]} is not what the steps lead to."
     else:
         finding = (
             f"Each of the {case.steps} steps agrees, to {max(worst.values()):.1e}: what differs in the end is rounding "
@@ -108,12 +108,16 @@ class _Fused:
             scale = max(_size(fused[name]), 1e-3 * self.sizes[name])
             yield _difference("gradient", name, nested[name], fused[name], scale)
 
-    def sums(self) -> dict[str, float]:
-        """Relative differences of the whole gradients from the sums of the nested steps' shares."""
-        return {
-            name: _difference("", name, share, self.gradients[name], max(self.sizes[name], _size(share))).error
-            for name, share in self.shares.items()
-        }
+    def totals(self) -> dict[str, float]:
+        """Relative differences of the whole gradients from what the steps lead to: sums of shares, first adjoints."""
+        found = {}
+        for name, gradient in self.gradients.items():
+            if name in self.adjoint:
+                steps, scale = self.adjoint[name][0], _size(self.adjoint[name][0])
+            else:
+                steps, scale = self.shares[name], max(self.sizes[name], _size(self.shares[name]))
+            found[name] = _difference("", name, steps, gradient, scale).error
+        return found
 
     def step(self, t: int) -> tuple[Step, Arrays]:
         """The nested step from state t, and the adjoint of the state behind it."""

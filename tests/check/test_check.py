@@ -144,7 +144,7 @@ def test_a_sum_over_the_horizon_that_is_wrong_though_each_step_is_right_is_found
             return {name: g * 1.001 if name == "stiffness" and whole else g for name, g in found.items()}
 
     (finding,) = certified(Lossy).findings
-    assert finding == "Each step agrees; the fused gradient by stiffness is not the sum of its steps' shares."
+    assert finding == "Each step agrees, but the fused gradient by stiffness is not what the steps lead to."
 
 
 class Push(Function):
