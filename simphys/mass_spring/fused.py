@@ -97,9 +97,7 @@ def places(variant: Variant) -> SimpleNamespace:
     @ti.func
     def split(y, size, b):
         """Member and number of the entry y of a loop: over all members, or over the member b."""
-        member, i = 0, y
-        if ti.static(variant.batched):
-            member = b
+        member, i = b, y
         if ti.static(flat):
             member = y // size
             i = y - member * size

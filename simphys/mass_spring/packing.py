@@ -133,19 +133,19 @@ class Packing:
         return {name: self._own(name, found[name]) if name in found else self._none(name) for name in needs}
 
     def _adj_nodes(self, given: Arrays, sums: Arrays) -> tuple[Array, Array]:
-        """Adjoints of mass and drag, [members, n]: as they make the weight, and through the kick coefficients."""
-        n, stages = self._topology.nodes, len(self._topology.stages)
-        mass, drag = self._group(given, NODES)
-        adj_a, adj_b, adj_mass = (
-            sums[name].reshape(self._batch, -1, n) if name in sums else np.zeros((self._batch, rows, n), mass.dtype)
-            for name, rows in (("a", stages), ("b", stages), ("mass", 1))
+        """Adjoints of mass and drag, [B, n]: as they make the weight, and through the kick coefficients."""
+        shape, stages = (self._batch, self._topology.nodes), len(self._topology.stages)
+        mass, drag = (np.ascontiguousarray(np.broadcast_to(given[name], shape)) for name in NODES)
+        adj_a, adj_b = (
+            sums[name].reshape(self._batch, stages, -1) if name in sums else np.zeros((self._batch, stages, shape[1]))
+            for name in "ab"
         )
-        if len(mass) == 1:
-            adj_a, adj_b, adj_mass = (_total(adjoint)[None] for adjoint in (adj_a, adj_b, adj_mass))
-        adj_mass, adj_drag = adj_mass[:, 0].copy(), np.zeros_like(drag)
+        adj_mass, adj_drag = (np.zeros_like(mass) for _ in range(2))
+        if "mass" in sums:
+            adj_mass += sums["mass"].reshape(shape)
         launch = integrate.coefficient_kernels(runtime.real()).adjoint
         for q, arguments in enumerate(self._coefficient_arguments(mass, drag)):
-            adjoints = (np.ascontiguousarray(adjoint[:, q]).reshape(-1) for adjoint in (adj_a, adj_b))
+            adjoints = (np.ascontiguousarray(adjoint[:, q], mass.dtype).reshape(-1) for adjoint in (adj_a, adj_b))
             launch(*arguments, *adjoints, adj_drag.reshape(-1), adj_mass.reshape(-1))
         return adj_mass, adj_drag
 
@@ -168,7 +168,7 @@ class Packing:
         return np.pad(array, [(0, 0), (0, missing)]) if missing else array
 
     def _own(self, name: str, value: Array) -> Array:
-        """An adjoint [members, *shape] in the shape of its parameter."""
+        """An adjoint [B, *shape] in the shape of its parameter."""
         return np.array(value) if self._batched[name] else _total(value)
 
     def _none(self, name: str) -> Array:
