@@ -7,7 +7,8 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .chains import Runs
@@ -17,10 +18,10 @@ Nodes = Sequence[Sequence[float]]
 """[apply, backward, both], microseconds a node, one for each repetition."""
 
 
-def apart(call: str, **environment: str) -> Any:
-    """The value of `module.function(...)` of this package, through JSON, from a process that keeps to one core."""
+def apart(call: str, *, threads: int = 1, **environment: str) -> Any:
+    """The value of `module.function(...)` of this package, through JSON, from a process held to so many threads."""
     program = (
-        "import json; from benchmarks import machine; machine.confine(1); "
+        f"import json; from benchmarks import machine; machine.confine({threads}); "
         f"from benchmarks import {call.partition('.')[0]}; print(json.dumps({call}))"
     )
     done = subprocess.run(
@@ -32,6 +33,19 @@ def apart(call: str, **environment: str) -> Any:
         check=True,
     )
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def turns(ways: Mapping[str, Callable[[], object]], repetitions: int) -> dict[str, list[float]]:
+    """Seconds of each way in each repetition; the ways take turns, after one call of each that does not count."""
+    for way in ways.values():
+        way()
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(repetitions):
+        for name, way in ways.items():
+            start = time.perf_counter()
+            way()
+            found[name].append(time.perf_counter() - start)
+    return found
 
 
 def joined(rounds: Iterable[Runs]) -> Runs:

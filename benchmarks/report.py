@@ -8,7 +8,7 @@ import sys
 
 import numpy
 
-from . import bench_air_track, bench_autograd, bench_chains, compare, machine
+from . import bench_air_track, bench_autograd, bench_chains, bench_rollout, compare, machine
 from .workloads import NAMES
 
 HEAD = """# Results
@@ -28,6 +28,7 @@ resident after import, start and a warm-up (for other programs: after import).
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
     compare.add_options(parser)
+    parser.add_argument("--long", action="store_true", help="also the rollout of 100,000 steps")
     options = parser.parse_args(arguments)
     print(
         HEAD.format(
@@ -41,6 +42,10 @@ def main(arguments: list[str] | None = None) -> None:
     print("## The air track: 29,000 steps of 1 ms\n\n    python -m benchmarks.bench_air_track\n")
     found = bench_air_track.collect(rounds=options.rounds, repetitions=10 * options.reps)
     print(bench_air_track.table(found, min(bench_air_track.import_s() for _ in range(3))) + "\n", flush=True)
+    long = " --long" if options.long else ""
+    print(f"## Rollouts\n\n    python -m benchmarks.bench_rollout{long}\n")
+    for part in bench_rollout.sections(repetitions=options.reps, long=options.long):
+        print(part, flush=True)
     print("## A node of the graph\n\n    python -m benchmarks.bench_autograd\n")
     for part in bench_autograd.sections([sys.executable, *options.python], rounds=options.rounds):
         print(part, flush=True)

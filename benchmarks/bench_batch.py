@@ -1,0 +1,73 @@
+"""A batch of small lattices (32 nodes, 94 springs, 682 steps, f32): forward and gradient of all, against one's.
+
+Each member has a stiffness, a start and a velocity of its own. The loop calls a rollout for each member in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from simphys.autograd import runtime
+
+from .lattices import gradient, robots
+from .measuring import apart, markdown, turns
+
+MEMBERS = (1, 16, 64, 256)
+THREADS = (1, 2)
+
+
+class Batch(NamedTuple):
+    """Seconds for so many members; minima of repetitions that take turns."""
+
+    threads: int
+    members: int
+    alone_s: float
+    batch_s: float
+    loop_s: float
+    """A Python loop over the members."""
+
+
+def measure(threads: int, members: int, steps: int, repetitions: int) -> Batch:
+    """One member without a batch axis, the batch, and the loop."""
+    runtime.init(precision="f32", threads=threads)
+    alone, batch = robots(), robots(members)
+
+    def loop() -> None:
+        for _ in range(members):
+            gradient(alone, steps)
+
+    ways = {"alone": lambda: gradient(alone, steps), "batch": lambda: gradient(batch, steps), "loop": loop}
+    best = {name: min(seconds) for name, seconds in turns(ways, repetitions).items()}
+    return Batch(threads, members, best["alone"], best["batch"], best["loop"])
+
+
+def collect(
+    *, steps: int, repetitions: int, threads: Sequence[int] = THREADS, members: Sequence[int] = MEMBERS
+) -> list[Batch]:
+    """In processes of their own."""
+    return [
+        Batch(*apart(f"bench_batch.measure({count}, {size}, {steps}, {repetitions})", threads=count))
+        for count in threads
+        for size in members
+    ]
+
+
+def table(rows: Sequence[Batch]) -> str:
+    """Markdown."""
+    head = ["threads", "members", "one alone ms", "batch ms", "batch / one", "loop ms", "loop / batch"]
+    return markdown(
+        head,
+        [
+            [
+                str(row.threads),
+                str(row.members),
+                f"{row.alone_s * 1e3:.2f}",
+                f"{row.batch_s * 1e3:.1f}",
+                f"{row.batch_s / row.alone_s:.1f}",
+                f"{row.loop_s * 1e3:.1f}",
+                f"{row.loop_s / row.batch_s:.1f}",
+            ]
+            for row in rows
+        ],
+    )
