@@ -11,7 +11,7 @@ import numpy as np
 from . import __version__, optimize
 from .autograd import runtime
 from .autograd.errors import InputError
-from .config import to_dict
+from .config import from_dict, to_dict
 from .observe import Observations
 from .record import Recorder, Recording
 from .scene import Scene
@@ -47,7 +47,7 @@ def require_same_run(scene: Scene, folder: Path) -> None:
     if not (folder / "run.h5").exists():
         return
     recording = Recording(folder)
-    recorded, present = recording.scene, to_dict(scene.config)
+    recorded, present = to_dict(from_dict(recording.scene)), to_dict(scene.config)  # with today's defaults
     for section in sorted({*recorded, *present} - {"output"}):
         one, other = recorded.get(section), present.get(section)
         if section == "optimizer":

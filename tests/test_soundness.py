@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from simphys import optimize
 from simphys.record import Recording
 
 from . import oscillator
@@ -112,3 +115,24 @@ def test_a_fit_that_ends_beyond_the_stability_limit_is_no_success(scene: Path) -
     assert "the largest stable time step of this scene is 0.04472 s" in result.stdout
     assert Recording("runs/scene")["unknowns/value"] == pytest.approx(stiffness)
     assert Recording("runs/scene").attrs("unknowns")["status"] == "failed"
+
+
+def test_a_fit_that_ends_where_the_motion_blows_up_is_recorded_as_far_as_it_goes(
+    scene: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the optimum on a part of the horizon blows up on the whole."""
+    honest = optimize.minimize
+
+    def astray(*arguments: Any, **options: Any) -> optimize.Result:
+        result = honest(*arguments, **options)
+        return replace(result, theta=np.array([18.0, 0.0]), status="failed", message="led astray")
+
+    monkeypatch.setattr("simphys.optimize.minimize", astray)
+    result = simphys("optimize", scene)
+    assert result.exit_code == 1
+    assert "failed: the fit leads to values with which the simulation is unstable." in result.stdout
+    found = Recording("runs/scene")
+    assert found.attrs("motion")["status"] == "blown up" and "blow-up at step" in str(found.attrs("motion")["message"])
+    reached = int(np.sum(np.isfinite(found["fit/predicted"])))
+    assert 1 <= reached < 100 and np.isfinite(found["fit/predicted"][:reached]).all()
+    assert "adjoint/position" not in found
