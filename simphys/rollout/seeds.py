@@ -93,9 +93,9 @@ class Seeds:
                 adjoint[name][:, at + low - begin : at + high - begin] += values
 
     def _hand_out(self, holder: StateAdjoint) -> None:
-        """New arrays along time, that fill as the sweep goes."""
+        """New arrays along time, in memory from now on, that fill as the sweep goes."""
         batch = () if self.inputs.batch is None else (self.inputs.batch,)
         for name, shape in self.inputs.state_shapes.items():
-            values = np.zeros((*batch, self.inputs.steps + 1, *shape), self.inputs.dtype)
+            values = np.full((*batch, self.inputs.steps + 1, *shape), np.nan, self.inputs.dtype)
             setattr(holder, name, values)
             self._along[name] = values if self.inputs.batch is not None else values[None]

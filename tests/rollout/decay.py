@@ -96,6 +96,7 @@ class DecayEngine:
         raise NotImplementedError
 
 
-def system(n: int) -> tuple[Decay, Params, State]:
-    """A model with its parameters and state."""
-    return Decay(n), Params(tensor(0.3, requires_grad=True)), State(tensor(np.linspace(1, 2, n), requires_grad=True))
+def system(n: int, *, batch: int | None = None) -> tuple[Decay, Params, State]:
+    """A model with its parameters and state; in a batch the rate is shared."""
+    amount = np.linspace(1, 2, n) if batch is None else np.linspace(1, 2, batch * n).reshape(batch, n)
+    return Decay(n), Params(tensor(0.3, requires_grad=True)), State(tensor(amount, requires_grad=True))
