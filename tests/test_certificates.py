@@ -49,7 +49,7 @@ def test_the_size_that_a_scene_states_for_its_check_keeps_its_horizon(path: Path
 
 
 def modes_of_a_square() -> Certificate:
-    """Of a soft square on two processors' worth of modes, in the precision and on the arch of this process."""
+    """Of a soft square, in the precision and on the arch of this process."""
     chosen = runtime.settings()
     scene = soft_square(runtime={"arch": chosen.arch, "precision": chosen.precision, "threads": chosen.threads})
     return compare_modes(scene.model, scene.params, scene.state, steps=scene.steps)

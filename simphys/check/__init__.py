@@ -102,10 +102,10 @@ def _nested(found: Comparison) -> tuple[str, ...]:
     if all(line.passed for line in lines):
         found.add(*lines)
         return ()
-    each = localize(found.case)
+    each = localize(found.case, found.fused)
     for line in lines:
         if not line.passed and each.agree:
-            error = each.errors.get(line.name, max(each.errors.values()))
+            error = each.errors[line.name]
             line = replace(line, error=error, tolerance=LOCAL, note=f"in each step; {line.error:.1e} over the horizon")
         found.add(line)
     return (each.finding,)

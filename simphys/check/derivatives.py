@@ -13,8 +13,8 @@ from .certificate import DIFFERENCE, DOT, TANGENT, Line
 from .modes import effects
 from .substeps import Step
 
-COARSEST = 1e-3
-"""The worst plateau of finite differences that still counts as a proof."""
+COARSE = 1e-3
+"""Finite differences that agree no better than this prove little: the motion is chaotic, or has a kink here."""
 UNSEEN = 1e-8
 """Effects on the loss below this part of the largest drown in rounding: a system that is not stressed has no other."""
 
@@ -27,10 +27,12 @@ def derivatives(case: Case, fused: Run, *, seed: int) -> Iterator[Line]:
             continue
         report = _report(case, name, leaf, seed)
         worst = report.worst
-        # Finite differences prove no better than they agree with each other, and beyond a cap nothing.
-        plateau = min(worst.spread, COARSEST) if worst.outcome != "failed" else 0.0
-        tolerance = max(report.tolerance, plateau)
-        note = f"finite differences agree to {worst.spread:.1e} at eps {worst.eps:.0e}" if plateau == tolerance else ""
+        # Finite differences prove no better than they agree with each other.
+        plateau = worst.spread if worst.outcome != "failed" else 0.0
+        tolerance, note = report.tolerance, ""
+        if plateau > tolerance:
+            tolerance, note = plateau, f"finite differences agree to {plateau:.1e} at eps {worst.eps:.0e}"
+            note += "; the modes and the sub-steps decide" if plateau > COARSE else ""
         yield Line(name, DIFFERENCE, worst.error, tolerance, note)
         if report.dot_product_error is not None:
             yield Line(name, TANGENT, report.dot_product_error, DOT)

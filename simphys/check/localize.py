@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .. import rollout
-from ..autograd import grad
+from ..autograd import Tensor, grad
 from ..rollout import Trajectory
 from ..simulator import Array, Arrays
-from .case import Case, gradients
+from .case import Case, Run, gradients
 from .substeps import Step
 
 LOCAL = 1e-10
@@ -45,9 +45,12 @@ class Localization:
         return all(error <= LOCAL for error in self.errors.values())
 
 
-def localize(case: Case) -> Localization:
-    """Compare the steps one by one: results forward in time, then adjoints in reverse, then what reaches parameters."""
-    fused = _Fused(case)
+def localize(case: Case, given: Run) -> Localization:
+    """Compare the steps one by one: results forward in time, then adjoints in reverse, then what reaches parameters.
+
+    `given` is the fused gradient that is to be explained.
+    """
+    fused = _Fused(case, given)
     worst: dict[str, float] = dict.fromkeys(case.leaves(), 0.0)
     first: dict[str, tuple[int, Difference]] = {}
     for t in reversed(range(case.steps)):
@@ -57,14 +60,15 @@ def localize(case: Case) -> Localization:
                 known = first.get(found.kind)
                 if known is None or known[0] != t or known[1].error < found.error:
                     first[found.kind] = t, found
-    for name, error in fused.totals().items():
-        worst[name] = max(worst[name], error)
+    for name, error in fused.totals():
+        worst[name] = max(worst.get(name, 0.0), error)
     for kind in ("values", "adjoint", "gradient"):
         if kind in first:
             return Localization(worst, fused.told(*first[kind]))
     wrong = [name for name, error in worst.items() if error > LOCAL]
     if wrong:
-        finding = f"Each step agrees, but the fused gradient by {wrong[0]} is not what the steps lead to."
+        what = "loss" if wrong[0] == "loss" else f"gradient by {wrong[0]}"
+        finding = f"Each step agrees, but the fused {what} is not what the steps lead to."
     else:
         finding = (
             f"Each of the {case.steps} steps agrees, to {max(worst.values()):.1e}: what differs in the end is rounding "
@@ -76,15 +80,15 @@ def localize(case: Case) -> Localization:
 class _Fused:
     """The fused rollout with its states and adjoints at all steps, against which each nested step is held."""
 
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        leaves = case.leaves()
+    def __init__(self, case: Case, given: Run) -> None:
+        self.case, self.given = case, given
         self.states = states(case)
         trajectory = case.trajectory(keep_adjoint=True)
-        self.gradients = gradients(case.loss(trajectory), leaves)
+        self.loss = _loss_of(case, trajectory, self.states)
+        gradients(case.loss(trajectory), case.leaves())  # which leaves the adjoint along time
         self.adjoint: Arrays = {name: getattr(trajectory.adjoint, name) for name in self.states}
         self.direct = _direct(case, trajectory)
-        self.shares = {name: np.zeros_like(g) for name, g in self.gradients.items() if name not in self.states}
+        self.shares = {name: np.zeros_like(g) for name, g in given.gradients.items() if name not in self.states}
         self.sizes = {name: 0.0 for name in self.shares}
 
     def differences(self, t: int) -> Iterator[Difference]:
@@ -108,16 +112,18 @@ class _Fused:
             scale = max(_size(fused[name]), 1e-3 * self.sizes[name])
             yield _difference("gradient", name, nested[name], fused[name], scale)
 
-    def totals(self) -> dict[str, float]:
-        """Relative differences of the whole gradients from what the steps lead to: sums of shares, first adjoints."""
-        found = {}
-        for name, gradient in self.gradients.items():
+    def totals(self) -> Iterator[tuple[str, float]]:
+        """Relative differences of the given loss and gradients from what the steps lead to.
+
+        That is the loss of the states, the sums of the steps' shares, and the adjoints of the first state.
+        """
+        yield "loss", _difference("", "loss", self.loss, self.given.loss, abs(float(self.loss))).error
+        for name, gradient in self.given.gradients.items():
             if name in self.adjoint:
                 steps, scale = self.adjoint[name][0], _size(self.adjoint[name][0])
             else:
                 steps, scale = self.shares[name], max(self.sizes[name], _size(self.shares[name]))
-            found[name] = _difference("", name, steps, gradient, scale).error
-        return found
+            yield name, _difference("", name, steps, gradient, scale).error
 
     def step(self, t: int) -> tuple[Step, Arrays]:
         """The nested step from state t, and the adjoint of the state behind it."""
@@ -164,6 +170,13 @@ def states(case: Case) -> Arrays:
     """The states at all steps, [steps + 1, *shape]."""
     constant = case.with_values({name: leaf.detach() for name, leaf in case.leaves().items()})
     return constant.trajectory(keep="all").states.arrays()
+
+
+def _loss_of(case: Case, like: Trajectory, states: Arrays) -> Array:
+    """The loss of a trajectory that holds the rows of these states that `like` holds."""
+    kept = {name: Tensor(values[like.steps]) for name, values in states.items()}
+    final = {name: Tensor(values[-1].copy()) for name, values in states.items()}
+    return case.loss(replace(like, states=like.states.replace(**kept), final=like.final.replace(**final))).data
 
 
 def _direct(case: Case, trajectory: Trajectory) -> Arrays:

@@ -147,6 +147,19 @@ def test_a_sum_over_the_horizon_that_is_wrong_though_each_step_is_right_is_found
     assert finding == "Each step agrees, but the fused gradient by stiffness is not what the steps lead to."
 
 
+def test_a_final_state_that_is_not_the_last_step_s_is_found() -> None:
+    class Late(PendulumEngine):
+        """The last block's end is read wrongly, where a rollout asks for it alone."""
+
+        def read(self, segment: Any, rows: slice | list[int]) -> Arrays:
+            found = super().read(segment, rows)
+            return {n: v * 1.001 if rows == [STEPS] else v for n, v in found.items()}
+
+    found = certified(Late)
+    assert "loss: nested = fused" in wrong(found)
+    assert found.findings[0] == "Each step agrees, but the fused loss is not what the steps lead to."
+
+
 class Push(Function):
     """-k sin(angle), with an adjoint that is `off` by a factor."""
 
@@ -244,6 +257,20 @@ def test_where_the_motion_amplifies_rounding_each_step_decides(monkeypatch: pyte
     assert found.findings[0].startswith("Each of the 20 steps agrees, to ")
 
 
+def test_where_finite_differences_do_not_agree_their_plateau_is_the_tolerance_and_the_rest_decides() -> None:
+    """A loss with a noise of its own, as chaos makes one."""
+
+    def noisy(trajectory: Any) -> Tensor:
+        honest = trajectory.final.angle.sum()
+        return honest + 1e-5 * np.sin(1e9 * honest.item())
+
+    found = certified(loss=noisy)
+    assert wrong(found) == []
+    (line,) = [each for each in found.lines if each.what == "angle: adjoint = finite difference"]
+    assert line.tolerance > 1e-3 and line.note.endswith("; the modes and the sub-steps decide")
+    assert line.what in str(found)
+
+
 def test_modes_are_compared_without_finite_differences_too() -> None:
     found = certified(how=compare_modes)
     assert wrong(found) == [] and "adjoint = finite difference" not in statements(found, "angle")
@@ -258,7 +285,7 @@ def test_a_precision_that_is_too_coarse_for_finite_differences_is_refused(monkey
 def test_a_motion_that_blows_up_is_told() -> None:
     model, params, state, _ = system()
     wild = Params(params.stiffness, params.damping * -1e4)
-    with pytest.raises(BlowUp, match="Lower the damping"):
+    with np.errstate(all="ignore"), pytest.raises(BlowUp, match="Lower the damping"):
         check(model, wild, state, steps=200)
 
 
