@@ -45,8 +45,8 @@ def measure(case: str, steps: int, repetitions: int) -> Looks:
     runtime.init(precision="f32", threads=1)
     name, _, members = case.partition(":")
     of = getattr(lattices, name)(*[int(members)] if members else [])
-    forward = functools.partial(lattices.forward, of, steps)
-    gradient = functools.partial(lattices.gradient, of, steps)
+    forward: Callable[[], object] = functools.partial(lattices.forward, of, steps)
+    gradient: Callable[[], object] = functools.partial(lattices.gradient, of, steps)
     ways = {"forward": forward, "without": _without(forward)}
     gradients = {"gradient": gradient, "without": _without(gradient)}
     forward_s, forward_without_s = map(min, turns(ways, repetitions).values())
