@@ -187,8 +187,8 @@ def _reverse(sweep: Sweep, seeds: Seeds) -> Arrays:
 
 
 def _results(kept: Kept, final: Arrays) -> tuple[Any, ...]:
-    batched = kept.inputs.batch is not None
-    results = [*kept.results.values(), *[values if batched else values[0] for values in final.values()]]
+    members = slice(None) if kept.inputs.batch is not None else 0
+    results = [*kept.results.values(), *[final[name][members] for name in kept.results]]
     return (*results, kept.total()) if kept.running is not None else tuple(results)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from simphys.array_engine import ArrayEngine
 from simphys.autograd import Tensor, ops, tensor
 from simphys.simulator import Array, Arrays, Record, Shape
 
@@ -58,54 +59,24 @@ class Pendulums:
         return "Lower the damping."
 
 
-class PendulumEngine:
-    """The fused loops; a segment is {name: [B, rows, n]}."""
+class PendulumEngine(ArrayEngine):
+    """The fused loops."""
 
     advanced = 0
     """Steps computed by all engines, for tests to count."""
 
-    def __init__(
-        self,
-        model: Pendulums,
-        params: Arrays,
-        control: Array | None,
-        *,
-        batch: int,
-        needs: frozenset[str],
-        deterministic: bool,
-        tangents: Arrays | None = None,
-    ) -> None:
-        self.model, self.batch, self.needs = model, batch, needs
-        self.given = {"stiffness": params["stiffness"], "damping": params["damping"]}
-        self.k = self._members(params["stiffness"], 1)
-        self.c = self._members(params["damping"], 0)[:, None]
-        self.control = control
-        self.tangents = tangents or {}
-        self.sums = self._zeros()
-
-    def _members(self, values: Array, ndim: int) -> Array:
-        return np.broadcast_to(values, (self.batch, *values.shape[values.ndim - ndim :]))
-
-    def _zeros(self) -> Arrays:
-        sums = {name: np.zeros((self.batch, *self.model.param_shapes()[name])) for name in self.given}
-        if self.control is not None:
-            sums["control"] = np.zeros((self.batch, *self.control.shape[-2:]))
-        return sums
+    def __init__(self, model: Pendulums, params: Arrays, control: Array | None, **options: Any) -> None:
+        super().__init__(model, params, control, **options)
+        self.k, self.c = self.params["stiffness"], self.params["damping"][:, None]
 
     def _torque(self, t: int) -> Array | float:
-        return 0.0 if self.control is None else self.control[..., t, :]
+        return 0.0 if self.control is None else self.control[:, t]
+
+    def segment(self, steps: int) -> Arrays:
+        return {name: np.full_like(values, np.nan) for name, values in super().segment(steps).items()}
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        in_pull = 3  # states' worth of arrays
-        sums = sum([values.nbytes for values in self.sums.values()])
-        return 2 * 8 * self.batch * (steps + 1 + in_pull) * self.model.n + sums
-
-    def segment(self, steps: int) -> dict[str, Array]:
-        return {name: np.full((self.batch, steps + 1, self.model.n), np.nan) for name in ("angle", "rate")}
-
-    def load(self, segment: Any, state: Arrays) -> None:
-        for name, values in state.items():
-            segment[name][:, 0] = values
+        return super().segment_bytes(steps + 3, dense=dense)  # three states' worth of arrays in `pull`
 
     def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
         for j in range(start, start + steps):
@@ -114,9 +85,6 @@ class PendulumEngine:
             push = -self.k * np.sin(angle) - self.c * rate + self._torque(first + j - start)
             segment["rate"][:, j + 1] = rate + self.model.dt * push
             segment["angle"][:, j + 1] = angle + self.model.dt * segment["rate"][:, j + 1]
-
-    def read(self, segment: Any, rows: slice | list[int]) -> Arrays:
-        return {name: np.array(values[:, rows]) for name, values in segment.items()}
 
     def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
         dt, dense = self.model.dt, adjoint["angle"].shape[1] > 1
@@ -133,28 +101,16 @@ class PendulumEngine:
             adjoint["angle"][:, old] = seed[0] + (adj_angle - dt * self.k * np.cos(angle) * adj_rate)
             adjoint["rate"][:, old] = seed[1] + adj_rate * (1 - dt * self.c)
 
-    def gradients(self) -> Arrays:
-        sums, self.sums = self.sums, self._zeros()
-        given = {**self.given, **({} if self.control is None else {"control": self.control})}
-        return {
-            name: sums[name] if values.ndim == sums[name].ndim else sums[name].sum(axis=0)
-            for name, values in given.items()
-            if name in self.needs
-        }
-
     def push(self, segment: Any, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         dt = self.model.dt
-        along = {name: np.empty((self.batch, steps + 1, self.model.n)) for name in tangent}
-        for name, values in tangent.items():
-            along[name][:, 0] = values
-        dk = self._members(self.tangents.get("stiffness", np.zeros(self.model.n)), 1)
-        dc = self._members(self.tangents.get("damping", np.zeros(())), 0)[:, None]
-        torque = self.tangents.get("control")
+        along = super().segment(steps)
+        self.load(along, tangent)
+        dk, dc, torque = self.tangents["stiffness"], self.tangents["damping"][:, None], self.tangents.get("control")
         for j in range(steps):
             angle, rate = segment["angle"][:, j], segment["rate"][:, j]
             da, dr = along["angle"][:, j], along["rate"][:, j]
             push = -dk * np.sin(angle) - self.k * np.cos(angle) * da - dc * rate - self.c * dr
-            along["rate"][:, j + 1] = dr + dt * (push + (0.0 if torque is None else torque[..., first + j, :]))
+            along["rate"][:, j + 1] = dr + dt * (push + (0.0 if torque is None else torque[:, first + j]))
             along["angle"][:, j + 1] = da + dt * along["rate"][:, j + 1]
         return along
 
