@@ -13,9 +13,10 @@ import pytest
 
 from simphys import losses
 from simphys.autograd import tensor
-from simphys.check import Certificate, Line
+from simphys.autograd.errors import InputError
+from simphys.check import Certificate, Line, process
 from simphys.check.scene import check_file, check_scene
-from simphys.config import ConfigError
+from simphys.config import ConfigError, to_dict
 from simphys.mass_spring.spring import SpringForce
 
 from ..small_scenes import oscillator, soft_square
@@ -144,3 +145,16 @@ def test_a_scene_in_f32_is_checked_in_f64_by_another_process(square: Path) -> No
     text = in_f32(program, str(square))
     assert text.splitlines()[-1] == "proven"
     assert "the full horizon of 5 steps in f64 on cpu" in text  # not the 8 of its tables
+
+
+def test_a_mistake_that_the_other_process_finds_is_told_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def here(command: list[str], **_: Any) -> None:
+        process.work(*command[-2:])
+
+    monkeypatch.setattr(process.subprocess, "run", here)
+    tables = to_dict(soft_square().config)
+    assert wrong(process.in_f64(process.Job(tables, seed=0))) == []
+    wild = {"stiffness": np.full(soft_square().model.springs, -1e5)}
+    with pytest.raises(InputError, match="check: the motion must stay finite; found a blow-up at step ") as told:
+        process.in_f64(process.Job(tables, 0, wild, {"steps": 400}))
+    assert told.value.who == "check" and told.value.remedy
