@@ -16,7 +16,7 @@ from ..simulator import Array, Arrays, Model, Shape
 
 Keep = str | Sequence[int]
 
-PIECE = 2**20
+PIECE = 2**18
 """Bytes: states on their way are taken in pieces of this size, or of one state."""
 
 

@@ -1,0 +1,34 @@
+"""The tutorial does what it says: its blocks run in order and print what is shown, in the lines that it promises."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from .test_guide import DOCS, blocks, outputs
+
+TUTORIAL = DOCS / "new_simulator.md"
+
+
+def test_the_tutorial_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    chosen = list(blocks(TUTORIAL.read_text()))
+    assert len(chosen) > 10
+    for block, printed in zip(chosen, outputs(chosen, tmp_path), strict=True):
+        assert block.agrees_with(printed), f"{TUTORIAL.name}, line {block.line + 1}, prints:\n{printed}"
+
+
+def test_the_simulator_takes_about_150_lines() -> None:
+    simulator = TUTORIAL.read_text().partition("## What comes for free")[0]
+    written = [block.source for block in blocks(simulator) if "gradcheck" not in block.source]
+    lines = [line for line in "\n".join(written).splitlines() if line.strip()]
+    assert 120 < len(lines) <= 160
+
+
+def test_the_links_of_the_tutorial_lead_somewhere() -> None:
+    targets = re.findall(r"\]\(([^)]+)\)", TUTORIAL.read_text())
+    assert len(targets) >= 3
+    for target in targets:
+        assert (DOCS / target).exists(), target
