@@ -104,8 +104,8 @@ class MassSpringEngine:
         numbers += sum(prod(shape) for shape in (*self._work_shapes(), *self._sum_shapes().values()))
         numbers += state if dense or on_gpu else 0
         numbers += (steps + 1) * state if dense and on_gpu else 0
-        shared = sum(array.nbytes for array in self._packed if isinstance(array, np.ndarray))
-        return numbers * runtime.real_dtype().itemsize + shared
+        given = sum(array.nbytes for array in (*self._host, *self._topology.actuated_springs))
+        return numbers * runtime.real_dtype().itemsize + given
 
     def _held_shape(self) -> Shape:
         """What the forward kernel keeps of a stage: forces on nodes, or of springs."""
@@ -147,7 +147,13 @@ class MassSpringEngine:
     @functools.cached_property
     def _packed(self) -> list[Any]:
         """The arguments that all kernels share, behind the states."""
-        return [*self._packing.arguments(self._params, self._control), self._batch, self._tasks]
+        put = [runtime.to_device(array, vector=array.ndim > 1) for array in self._host]
+        return [*put, *self._packing.sizes(), self._batch, self._tasks]
+
+    @functools.cached_property
+    def _host(self) -> list[Array]:
+        """The arrays among these, as they are on the host."""
+        return self._packing.arrays(self._params, self._control)
 
     # --- launches
 
@@ -190,7 +196,7 @@ class MassSpringEngine:
             *moved,
             *along,
             *self._sums.values(),
-            *self._packing.actuated_springs(),
+            *[runtime.to_device(array) for array in self._topology.actuated_springs],
             steps + 1,
             self._packing.steps,
             segment.rows,

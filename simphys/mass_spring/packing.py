@@ -44,46 +44,39 @@ class Packing:
         """How many copies of each of these parameters kernels are given."""
         return self._batch if any([self._batched[name] for name in names]) else 1
 
-    def _strides(self) -> tuple[int, int, int, int]:
-        """From one member's parameters to the next one's: of springs, nodes, the system, the control."""
-        sizes = {SPRINGS: self.springs // self.width, NODES: self._topology.nodes, WORLD: 1}
-        of_control = self.steps * self.columns if self._batched["control"] else 0
-        springs, nodes, world = (size if self._members(names) > 1 else 0 for names, size in sizes.items())
-        return springs, nodes, world, of_control
-
-    def arguments(self, params: Arrays, control: Array | None) -> list[Any]:
-        """What kernels take of parameters, control and topology, on the device, and the sizes of these."""
-        topology, put = self._topology, runtime.to_device
-        k, c, L, amp = self._of_springs(params)
-        a, b, m = self._of_nodes(params)
-        g, floor = self._of_world(params)
-        ends, start, incidence, n, _ = topology.lists
+    def arrays(self, params: Arrays, control: Array | None) -> list[Array]:
+        """What kernels take of parameters, control and topology; of two axes are those whose elements are vectors."""
+        topology = self._topology
+        ends, start, incidence, *_ = topology.lists
         missing = self.springs - topology.springs
-        ends = np.pad(ends, [(0, missing), (0, 0)]) if missing else ends
-        columns = np.pad(topology.columns, (0, missing), constant_values=topology.actuators)
-        drifts = np.array([stage.drift for stage in topology.stages], k.dtype)
+        if missing:  # these join node 0 with itself
+            ends = np.concatenate([ends, np.zeros((missing, 2), np.int32)])
+        columns = np.append(topology.columns, np.full(missing, topology.actuators, np.int32))
+        drifts = np.array([stage.drift for stage in topology.stages], runtime.real_dtype())
         return [
-            *map(put, (k, c, L, amp, columns, self._of_control(control))),
-            put(ends, vector=True),
-            *map(put, (start, incidence, a, b, m)),
-            put(g, vector=True),
-            put(floor, vector=True),
-            put(drifts),
-            *(n, self.springs, self.columns, len(topology.stages)),
-            *self._strides(),
+            *self._of_springs(params),
+            columns,
+            self._of_control(control),
+            *(ends, start, incidence),
+            *self._of_nodes(params),
+            *self._of_world(params),
+            drifts,
         ]
 
-    def actuated_springs(self) -> list[Any]:
-        """The springs of each actuator, for a gather, on the device."""
-        return [runtime.to_device(array) for array in self._topology.actuated_springs]
+    def sizes(self) -> tuple[int, ...]:
+        """What kernels take behind these: nodes, springs, columns of the control, stages, and strides."""
+        sizes = {SPRINGS: self.springs // self.width, NODES: self._topology.nodes, WORLD: 1}
+        strides = [size if self._members(names) > 1 else 0 for names, size in sizes.items()]
+        of_control = self.steps * self.columns if self._batched["control"] else 0
+        counts = (self._topology.nodes, self.springs, self.columns, len(self._topology.stages))
+        return *counts, *strides, of_control
 
     def tangents(self, params: Arrays, control: Array | None, given: Arrays) -> list[Any]:
         """What the tangent kernel takes of the tangents of parameters and control, on the device."""
         changes = {name: given.get(name, np.zeros_like(value)) for name, value in params.items()}
         of_control = given.get("control", None if control is None else np.zeros_like(control))
-        g, floor = self._of_world(changes)
         flat = (*self._of_springs(changes), self._of_control(of_control), *self._of_nodes(params, changes))
-        return [*map(runtime.to_device, flat), *[runtime.to_device(value, vector=True) for value in (g, floor)]]
+        return [runtime.to_device(a, vector=a.ndim > 1) for a in (*flat, *self._of_world(changes))]
 
     def _of_springs(self, given: Arrays) -> list[Array]:
         """stiffness, damping, rest length and amplitude, [members * springs]."""
@@ -163,9 +156,9 @@ class Packing:
         return [np.ascontiguousarray(np.broadcast_to(given[name], (members, *self._shapes[name]))) for name in names]
 
     def _padded(self, array: Array) -> Array:
-        """With springs that fill the last block; these join node 0 with itself and have no force."""
+        """Of springs, with those that fill the last block and have no force."""
         missing = self.springs - self._topology.springs
-        return np.pad(array, [(0, 0), (0, missing)]) if missing else array
+        return np.concatenate([array, np.zeros((len(array), missing), array.dtype)], axis=1) if missing else array
 
     def _own(self, name: str, value: Array) -> Array:
         """An adjoint [B, *shape] in the shape of its parameter."""

@@ -1,7 +1,5 @@
 """Storage for the states of some steps of a rollout, on the device: what the fused kernels walk along."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, no_type_check
