@@ -97,7 +97,8 @@ class Engine(Protocol):
     def push(self, segment: Any, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         """Tangents of all states of the segment, [B, steps + 1, *shape], from that of its first one [B, *shape].
 
-        Tangents of parameters and controls are those that `Model.engine` was given.
+        Tangents of parameters and controls are those that `Model.engine` was given. The segment may be of another
+        engine for the same parameters. Errors: MissingJvp where the simulator has no tangents.
         """
         ...
 

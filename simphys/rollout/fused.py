@@ -153,19 +153,20 @@ class Rollout(Function):
 
     @staticmethod
     def jvp(ctx: Context, _request: None, *tangents: Array | None) -> tuple[Any, ...]:
-        *_, request, _sweep = ctx.saved_tensors
+        *_, request, recorded = ctx.saved_tensors
         inputs: Inputs = request.inputs
         given = dict(zip([*inputs.state_shapes, *_behind(inputs)], tangents, strict=True))
         engine = request.engine(tangents={n: given[n] for n in _behind(inputs) if given[n] is not None})
-        sweep = Sweep(engine, passing(inputs), Watch(inputs, None), inputs.start())
+        whole = recorded.whole()
+        again = Sweep(engine, passing(inputs), Watch(inputs, None), inputs.start()) if whole is None else None
         tangent = {}
-        for name, values in sweep.start.items():
+        for name, values in inputs.start().items():
             tangent[name] = np.zeros(values.shape, inputs.dtype)
             if given[name] is not None:
                 tangent[name][:] = given[name]
         kept = Kept(inputs, request.keep, request.sum)
         kept.start(tangent)
-        for first, count, segment in sweep.forward(keep=False):
+        for first, count, segment in [whole] if again is None else again.forward(keep=False):
             along = engine.push(segment, first=first, steps=count, tangent=tangent)
             kept.take_tangents(along, engine, segment, first, count)
             tangent = {name: np.ascontiguousarray(values[:, -1]) for name, values in along.items()}

@@ -37,10 +37,9 @@ class Kept:
     def take(self, engine: Engine, segment: Any, first: int, count: int) -> None:
         """The states first + 1 ... first + count, which are rows 1 ... count of a segment."""
         for begin, end in pieces(first, first + count, self.inputs.piece):
-            places, rows = rows_in(self.keep, begin, end)
-            if rows:
-                chosen = [row + begin - first for row in rows]
-                for name, values in engine.read(segment, as_slice(chosen)).items():
+            if found := rows_in(self.keep, begin, end, zero=first):
+                places, rows = found
+                for name, values in engine.read(segment, rows).items():
                     self._states[name][:, places] = values
             if self.running is not None:
                 self._parts.append(engine.read(segment, slice(begin - first + 1, end - first + 1)))
@@ -59,18 +58,13 @@ class Kept:
 
     def take_tangents(self, tangents: Arrays, engine: Engine, segment: Any, first: int, count: int) -> None:
         """The same of tangents [B, count + 1, *shape]."""
-        places, rows = rows_in(self.keep, first, first + count)
-        if rows:
+        if found := rows_in(self.keep, first, first + count, zero=first):
+            places, rows = found
             for name, values in tangents.items():
-                self._states[name][:, places] = values[:, as_slice(rows)]
+                self._states[name][:, places] = values[:, rows]
         if self.running is not None:
             for begin, end in pieces(first, first + count, self.inputs.piece):
                 at = slice(begin - first + 1, end - first + 1)
                 derivatives = self.running.derivatives(engine.read(segment, at), np.arange(begin + 1, end + 1), 1.0)
                 for name, values in derivatives.items():
                     self._total += float(np.vdot(values, tangents[name][:, at]))
-
-
-def as_slice(rows: list[int]) -> slice | list[int]:
-    """Rows as a slice where they are consecutive."""
-    return slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] + 1 == len(rows) else rows

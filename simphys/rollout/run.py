@@ -136,6 +136,10 @@ class Sweep:
             else:
                 self._execute(action)
 
+    def whole(self) -> tuple[int, int, Any] | None:
+        """The horizon as one block, if all its states are at hand."""
+        return self._block(0) if self._ready and self.plan.blocks == 1 else None
+
     def _execute(self, action: schedule.Action) -> None:
         match action:
             case schedule.Store(block):
@@ -181,7 +185,14 @@ def pieces(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
         first = end
 
 
-def rows_in(keep: Array, first: int, last: int) -> tuple[slice, list[int]]:
-    """Which of the kept steps lie in first < step <= last: their places among the kept, and their rows from `first`."""
-    begin, end = np.searchsorted(keep, [first, last], side="right")
-    return slice(int(begin), int(end)), (keep[begin:end] - first).tolist()
+def rows_in(keep: Array, first: int, last: int, *, zero: int) -> tuple[slice, slice | list[int]] | None:
+    """Which of the kept steps lie in first < step <= last; None where none does.
+
+    Their places among the kept, and their rows, counted from the step `zero`: a slice where they follow each other.
+    """
+    begin, end = (int(place) for place in np.searchsorted(keep, [first, last], side="right"))
+    if begin == end:
+        return None
+    low, high = int(keep[begin]) - zero, int(keep[end - 1]) - zero
+    rows = slice(low, high + 1) if high - low == end - begin - 1 else (keep[begin:end] - zero).tolist()
+    return slice(begin, end), rows

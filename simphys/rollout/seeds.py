@@ -9,7 +9,6 @@ import numpy as np
 from ..autograd import Tensor
 from ..simulator import Array, Arrays, Engine
 from .inputs import Inputs
-from .kept import as_slice
 from .run import pieces, rows_in
 from .running import RunningSum
 from .trajectory import StateAdjoint
@@ -64,13 +63,14 @@ class Seeds:
         """What `pull` of a block takes: `last` [B, 1, *shape] is the adjoint of its last state."""
         if not self.dense:
             return last
-        places, rows = rows_in(self.keep, first - 1, first + count - 1)
+        found = rows_in(self.keep, first - 1, first + count - 1, zero=first)
         adjoint = {}
         for name, values in last.items():
             adjoint[name] = np.zeros((len(values), count + 1, *values.shape[2:]), values.dtype)
             adjoint[name][:, -1:] = values
-            if name in self.kept and rows:
-                adjoint[name][:, as_slice([row - 1 for row in rows])] = self.kept[name][:, places]
+            if name in self.kept and found:
+                places, rows = found
+                adjoint[name][:, rows] = self.kept[name][:, places]
         begin = 1 if first == 0 else 0  # the sum leaves out the start
         self._add_running(adjoint, engine, segment, first=first, begin=begin, end=count, at=begin)
         return adjoint
