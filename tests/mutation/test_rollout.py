@@ -17,7 +17,7 @@ from ..rollout import cases, pendulums
 from ..rollout.cases import Case, case, energy
 from .sweep import Sweep, stale
 
-EACH = 6
+EACH = 4
 """Mutants of a rule in a sample."""
 
 ERRORS_TOO = (*ERRORS, TypeError)

@@ -20,7 +20,6 @@ CASES: dict[str, dict[str, Any]] = {
     "all, adjoint": {"steps": 30, "keep_adjoint": True},
     "segments, final": {"steps": 400, "memory": "170MB"},
     "segments, some kept": {"steps": 120, "memory": "190MB", "keep": [3, 17, 31, 40]},
-    "segments, running": {"steps": 120, "memory": "190MB", "running": True},
     "binomial, final": {"steps": 700, "memory": "105MB"},
     "binomial, running": {"steps": 300, "memory": "105MB", "running": True},
     "binomial, keeping all": {"steps": 30, "memory": "160MB", "keep": "all"},
