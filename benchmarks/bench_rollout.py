@@ -34,7 +34,8 @@ def sections(*, repetitions: int, long: bool) -> Iterator[str]:
     yield from _section(
         "Batches",
         f"Lattices of 32 nodes and 94 springs, {ROBOT_STEPS} steps, f32: forward and gradient of all members at once, "
-        "of one alone, and of all in a Python loop. Minima; the three take turns.",
+        "of one alone, and of all in a Python loop. Minima; the three take turns. Processor time, of all threads, does "
+        "not depend on what else runs.",
         bench_batch.table(bench_batch.collect(steps=ROBOT_STEPS, repetitions=2 * repetitions)),
     )
     yield from _section(

@@ -74,8 +74,8 @@ def test_the_long_rollout_is_told_in_words() -> None:
 def test_a_batch_is_told_against_one_and_against_a_loop() -> None:
     row = bench_batch.measure(1, 3, 10, 1)
     assert row[:2] == (1, 3) and all(seconds > 0 for seconds in row[2:])
-    lines = bench_batch.table([bench_batch.Batch(2, 256, 0.002, 0.1, 0.5)]).splitlines()
-    assert lines[2] == "| 2 | 256 | 2.00 | 100.0 | 50.0 | 500.0 | 5.0 |"
+    lines = bench_batch.table([bench_batch.Batch(2, 256, 0.002, 0.1, 0.5, 0.002, 0.19)]).splitlines()
+    assert lines[2] == "| 2 | 256 | 2.00 | 100.0 | 50.0 | 500.0 | 5.0 | 95.0 |"
 
 
 @pytest.mark.parametrize("case", bench_looks.CASES)
