@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,13 +42,20 @@ class ArrayEngine:
         self.control = members.pop("control", None)
         self.params = members
         self.sums = self._zeros()
-        self.tangents = self._zeros() | {n: self._of_members(n, values) for n, values in (tangents or {}).items()}
+        self._given_tangents = tangents or {}
+
+    @cached_property
+    def tangents(self) -> Arrays:
+        """Those of parameters and of the control, zero where none was given."""
+        return self._zeros() | {name: self._of_members(name, values) for name, values in self._given_tangents.items()}
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """The segment and the sums; what else `pull` works with is for a subclass to add."""
+        """The segment, the sums, and copies of what members share; what else `pull` works with a subclass adds."""
         row = sum([np.prod(shape, dtype=int) for shape in self.model.state_shapes().values()])
         states = self.batch * (steps + 1) * int(row) * runtime.real_dtype().itemsize
-        return states + sum([values.nbytes for values in self.sums.values()])
+        taken = {**self.params, **({} if self.control is None else {"control": self.control})}
+        copies = [values for name, values in taken.items() if not np.may_share_memory(values, self._given[name])]
+        return states + sum([values.nbytes for values in (*self.sums.values(), *copies)])
 
     def segment(self, steps: int) -> Arrays:
         """See `Engine`."""

@@ -59,11 +59,14 @@ class Engine(Protocol):
     """
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """Memory [B] of a segment of so many steps and of what `pull` of it needs besides, with `dense` adjoints."""
+        """Memory [B] of a segment of so many steps and of what `pull` of it needs besides, with `dense` adjoints.
+
+        The engine's own sums count, the adjoint that `pull` is given does not.
+        """
         ...
 
     def segment(self, steps: int) -> Any:
-        """Storage for the states of `steps` steps, the first and the last one included."""
+        """Storage for the states of `steps` steps: steps + 1 rows, the first and the last one included."""
         ...
 
     def load(self, segment: Any, state: Arrays) -> None:

@@ -57,8 +57,8 @@ class Trajectory:
         return getattr(states, name)
 
 
-class BlowUp(InputError):
-    """A motion left the finite numbers (or a stated bound)."""
+class BlowUp(InputError, ArithmeticError):
+    """A motion left the finite numbers (or a stated bound). For an optimizer it is a trial that failed."""
 
     def __init__(
         self, *, step: int, field: str, element: tuple[int, ...], value: float, time: float, cause: str
