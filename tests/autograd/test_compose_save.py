@@ -29,7 +29,7 @@ pytestmark = pytest.mark.gpu
         ({"f", "g", "h"}, ["k", "h", "g", "f"]),
         (["k"], ["f", "g", "h", "k"]),
     ],
-    ids=str,
+    ids=lambda names: " ".join(sorted(names)) if isinstance(names, set) else str(names),
 )
 def test_backward_replays_each_function_once_segment_by_segment(save: Any, replayed: list[str]) -> None:
     calls: list[str] = []
@@ -125,7 +125,7 @@ def test_a_lambda_has_no_name() -> None:
         combine(ops.sin, lambda x: x, save=["<lambda>"])
 
 
-@pytest.mark.parametrize("save", ["sin", None, 3, [ops.sin]], ids=str)
+@pytest.mark.parametrize("save", ["sin", None, 3, [ops.sin]], ids=["a name", "nothing", "a number", "a function"])
 def test_anything_else_is_refused(save: Any) -> None:
     with pytest.raises(InputError, match=r'save is "inputs", "all" or a list of names'):
         combine(ops.sin, save=save)
