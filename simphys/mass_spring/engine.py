@@ -129,12 +129,12 @@ class MassSpringEngine:
         """Adjoints that accumulate, as the adjoint kernel takes them; empty is what nobody wants."""
         variant, packing = self._adjoint_variant, self._packing
         n, S = self._batch * self._topology.nodes, self._batch * packing.springs
+        of_springs = any([getattr(variant, name) for name in SPRINGS])
+        of_nodes = variant.decay or variant.impulse or variant.weight
         return {
-            **{name: (S * getattr(variant, name),) for name in SPRINGS},
+            "springs": (4 * S * of_springs,),
             "control": (self._batch * packing.steps * packing.columns * variant.control,),
-            "a": (self._stages * n * variant.decay,),
-            "b": (self._stages * n * variant.impulse,),
-            "mass": (n * variant.weight,),
+            "nodes": ((2 * self._stages + 1) * n * of_nodes,),
             "gravity": (n * variant.weight, self._topology.dim),
             "ground": (n * variant.floor, 3),
         }

@@ -15,7 +15,11 @@ def adjoint_kernel(variant: Variant) -> Any:
     """From the adjoint of the state at stage `last`, in adj_x and adj_v, to that at stage `first`.
 
     Dense: `along_x` and `along_v`, a row a step, hold the loss's derivative by the state of each step; the adjoint of
-    the state is added there before it is pulled on. Adjoints of parameters accumulate.
+    the state is added there before it is pulled on.
+
+    Adjoints of parameters accumulate: `adj_springs` [B, 4, S] are those of stiffness, damping, rest length, amplitude,
+    `adj_nodes` [B, 2 stages + 1, n] those of a and b of each stage and of the mass. They lie in one array each since
+    drivers of Vulkan may bind 32 arrays to a kernel and no more.
     """
     real, serial, dense, width = variant.real, variant.serial, variant.dense, variant.width
     actuated, damped, impulse = variant.actuated, variant.damped, variant.impulse
@@ -33,17 +37,17 @@ def adjoint_kernel(variant: Variant) -> Any:
         a: ti.template(), b: ti.template(), m: ti.template(), g: ti.template(), floor: ti.template(),
         w: ti.template(), adj_f: ti.template(), held_d: ti.template(), held_v: ti.template(), held_f: ti.template(),
         held_u: ti.template(), adj_x: ti.template(), adj_v: ti.template(), along_x: ti.template(),
-        along_v: ti.template(), adj_k: ti.template(), adj_c: ti.template(), adj_L: ti.template(),
-        adj_amp: ti.template(), adj_u: ti.template(), adj_a: ti.template(), adj_b: ti.template(),
-        adj_m: ti.template(), adj_g: ti.template(), adj_floor: ti.template(), act_start: ti.template(),
-        act_springs: ti.template(), n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride,
-        member, members, along_rows, control_rows, e, t, q, time,
+        along_v: ti.template(), adj_springs: ti.template(), adj_u: ti.template(), adj_nodes: ti.template(),
+        adj_g: ti.template(), adj_floor: ti.template(), act_start: ti.template(), act_springs: ti.template(),
+        n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride, member, members, along_rows,
+        control_rows, e, t, q, time,
     ):
         j = t * stages + q
+        of_nodes = 2 * stages + 1
         for y in range(members * n):
             o, i = places_.split(y, n, member)
             now, p, z, own = (o * rows + j) * n + i, o * node_stride, o * world_stride, o * n + i
-            kick = p * stages + q * n + i
+            kick, sums = p * stages + q * n + i, o * of_nodes * n + i
             gx_new, gv_new = adj_x[own], adj_v[own]
             if ti.static(dense):  # noqa: SIM102 - decided when compiling
                 if q == stages - 1:
@@ -61,12 +65,12 @@ def adjoint_kernel(variant: Variant) -> Any:
                 adj_x[own] = gx_new + gx
             adj_v[own] = gv + gv_external
             if ti.static(variant.decay):
-                adj_a[(o * stages + q) * n + i] = adj_a[(o * stages + q) * n + i] + ga
+                adj_nodes[sums + 2 * q * n] = adj_nodes[sums + 2 * q * n] + ga
             if ti.static(impulse):
                 w[own] = w_i
-                adj_b[(o * stages + q) * n + i] = adj_b[(o * stages + q) * n + i] + gb
+                adj_nodes[sums + (2 * q + 1) * n] = adj_nodes[sums + (2 * q + 1) * n] + gb
             if ti.static(variant.weight):
-                adj_m[own] = adj_m[own] + gm
+                adj_nodes[sums + 2 * stages * n] = adj_nodes[sums + 2 * stages * n] + gm
                 adj_g[own] = adj_g[own] + gg
             if ti.static(variant.floor):
                 adj_floor[own] = adj_floor[own] + gfloor
@@ -90,19 +94,20 @@ def adjoint_kernel(variant: Variant) -> Any:
             ]
             for r in ti.static(range(width)):
                 own, end_h, end_i = o * S + springs[r], o * n + h[r], o * n + i[r]
+                sums = o * 4 * S + springs[r]
                 gd, gs, gk, gc, gL = adjoints[r]
                 if ti.static(variant.stiffness):
-                    adj_k[own] = adj_k[own] + gk
+                    adj_springs[sums] = adj_springs[sums] + gk
                 if ti.static(variant.damping):
-                    adj_c[own] = adj_c[own] + gc
+                    adj_springs[sums + S] = adj_springs[sums + S] + gc
                 if ti.static(of_length):
                     gamp, gu = 0.0, 0.0
                     if ti.static(actuated):
                         gL, gamp, gu = actuate_.adj(L[p + r], amp[p + r], u[at + act[springs[r]]], gL)
                     if ti.static(variant.rest_length):
-                        adj_L[own] = adj_L[own] + gL
+                        adj_springs[sums + 2 * S] = adj_springs[sums + 2 * S] + gL
                     if ti.static(variant.amplitude):
-                        adj_amp[own] = adj_amp[own] + gamp
+                        adj_springs[sums + 3 * S] = adj_springs[sums + 3 * S] + gamp
                     if ti.static(variant.control and serial):
                         adj_u[to + act[springs[r]]] = adj_u[to + act[springs[r]]] + gu
                     if ti.static(variant.control and not serial):
@@ -117,9 +122,9 @@ def adjoint_kernel(variant: Variant) -> Any:
                         adj_v[end_i] = at_i + gs
                     if ti.static(impulse):
                         f = spring_.force(d[r], s[r], k[p + r], c[p + r], rest[r])
-                        to_h, to_i = (o * stages + q) * n + h[r], (o * stages + q) * n + i[r]
-                        adj_b[to_h] = adj_b[to_h] + f.dot(w[end_h])
-                        adj_b[to_i] = adj_b[to_i] - f.dot(w[end_i])
+                        kicks = (o * of_nodes + 2 * q + 1) * n
+                        adj_nodes[kicks + h[r]] = adj_nodes[kicks + h[r]] + f.dot(w[end_h])
+                        adj_nodes[kicks + i[r]] = adj_nodes[kicks + i[r]] - f.dot(w[end_i])
                 else:
                     held_d[own] = gd
                     if ti.static(damped):
@@ -129,10 +134,10 @@ def adjoint_kernel(variant: Variant) -> Any:
         if ti.static(not serial):
             for y in range(members * n):
                 o, i = places_.split(y, n, member)
-                own, kick = o * n + i, (o * stages + q) * n + i
+                own, kick = o * n + i, (o * of_nodes + 2 * q + 1) * n + i
                 gx, gv, gb, w_i = adj_x[own], adj_v[own], 0.0, adj_v[own]
                 if ti.static(impulse):
-                    gb, w_i = adj_b[kick], w[own]
+                    gb, w_i = adj_nodes[kick], w[own]
                 for r in range(start[i], start[i + 1]):
                     sign, s = 2 * (incidence[r] & 1) - 1, o * S + (incidence[r] >> 1)
                     gx += sign * held_d[s]
@@ -144,7 +149,7 @@ def adjoint_kernel(variant: Variant) -> Any:
                 if ti.static(damped):
                     adj_v[own] = gv
                 if ti.static(impulse):
-                    adj_b[kick] = gb
+                    adj_nodes[kick] = gb
         if ti.static(variant.control and not serial):
             for y in range(members * A):
                 o, i = places_.split(y, A, member)
@@ -161,8 +166,8 @@ def adjoint_kernel(variant: Variant) -> Any:
         n: ti.i32, S: ti.i32, A: ti.i32, stages: ti.i32, spring_stride: ti.i32, node_stride: ti.i32,
         world_stride: ti.i32, control_stride: ti.i32, members: ti.i32, tasks: ti.i32,
         w: vectors, adj_f: vectors, held_d: vectors, held_v: vectors, held_f: vectors, held_u: reals,
-        adj_x: vectors, adj_v: vectors, along_x: vectors, along_v: vectors, adj_k: reals, adj_c: reals, adj_L: reals,
-        adj_amp: reals, adj_u: reals, adj_a: reals, adj_b: reals, adj_m: reals, adj_g: vectors, adj_floor: floors,
+        adj_x: vectors, adj_v: vectors, along_x: vectors, along_v: vectors, adj_springs: reals, adj_u: reals,
+        adj_nodes: reals, adj_g: vectors, adj_floor: floors,
         act_start: ints, act_springs: ints, along_rows: ti.i32, control_rows: ti.i32, rows: ti.i32, time: ti.i32,
         first: ti.i32, last: ti.i32,
     ):
@@ -178,7 +183,7 @@ def adjoint_kernel(variant: Variant) -> Any:
                                 stage(
                                     x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor,
                                     w, adj_f, held_d, held_v, held_f, held_u, adj_x, adj_v, along_x, along_v,
-                                    adj_k, adj_c, adj_L, adj_amp, adj_u, adj_a, adj_b, adj_m, adj_g, adj_floor,
+                                    adj_springs, adj_u, adj_nodes, adj_g, adj_floor,
                                     act_start, act_springs, n, S, A, rows, stages, spring_stride, node_stride,
                                     world_stride, control_stride, member, 1, along_rows, control_rows,
                                     drifts[q], last // stages - 1 - back, q, time,
@@ -187,7 +192,7 @@ def adjoint_kernel(variant: Variant) -> Any:
             stage(
                 x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor,
                 w, adj_f, held_d, held_v, held_f, held_u, adj_x, adj_v, along_x, along_v,
-                adj_k, adj_c, adj_L, adj_amp, adj_u, adj_a, adj_b, adj_m, adj_g, adj_floor,
+                adj_springs, adj_u, adj_nodes, adj_g, adj_floor,
                 act_start, act_springs, n, S, A, rows, stages, spring_stride, node_stride,
                 world_stride, control_stride, 0, members, along_rows, control_rows,
                 drifts[first % stages], first // stages, first % stages, time,

@@ -109,15 +109,14 @@ class Packing:
 
     def gradients(self, given: Arrays, sums: Arrays, needs: frozenset[str]) -> Arrays:
         """The adjoints that are wanted, from what kernels accumulated for each member."""
-        found = {
-            name: sums[name].reshape(self._batch, self.springs)[:, : self._topology.springs]
-            for name in SPRINGS
-            if name in sums
-        }
+        found: Arrays = {}
+        if "springs" in sums:
+            rows = sums["springs"].reshape(self._batch, len(SPRINGS), self.springs)[..., : self._topology.springs]
+            found = {name: rows[:, row] for row, name in enumerate(SPRINGS) if self.actuated or name != "amplitude"}
         if "control" in sums:
             found["control"] = sums["control"].reshape(self._batch, self.steps, self.columns)[..., :-1]
-        if {"mass", "drag"} & needs:
-            found["mass"], found["drag"] = self._adj_nodes(given, sums)
+        if "nodes" in sums:
+            found["mass"], found["drag"] = self._adj_nodes(given, sums["nodes"])
         if "gravity" in sums:
             found["gravity"] = sums["gravity"].reshape(self._batch, self._topology.nodes, -1).sum(axis=1)
         if "ground" in sums:
@@ -125,21 +124,20 @@ class Packing:
             found |= dict(zip(WORLD[1:], ground.T, strict=True))
         return {name: self._own(name, found[name]) if name in found else self._none(name) for name in needs}
 
-    def _adj_nodes(self, given: Arrays, sums: Arrays) -> tuple[Array, Array]:
+    def _adj_nodes(self, given: Arrays, sums: Array) -> tuple[Array, Array]:
         """Adjoints of mass and drag, [B, n]: as they make the weight, and through the kick coefficients."""
-        shape, stages = (self._batch, self._topology.nodes), len(self._topology.stages)
+        shape = self._batch, self._topology.nodes
         mass, drag = (np.ascontiguousarray(np.broadcast_to(given[name], shape)) for name in NODES)
-        adj_a, adj_b = (
-            sums[name].reshape(self._batch, stages, -1) if name in sums else np.zeros((self._batch, stages, shape[1]))
-            for name in "ab"
-        )
-        adj_mass, adj_drag = (np.zeros_like(mass) for _ in range(2))
-        if "mass" in sums:
-            adj_mass += sums["mass"].reshape(shape)
+        *of_kicks, adj_mass = np.ascontiguousarray(np.moveaxis(sums.reshape(shape[0], -1, shape[1]), 1, 0))
+        adj_drag = np.zeros_like(adj_mass)
         launch = integrate.coefficient_kernels(runtime.real()).adjoint
         for q, arguments in enumerate(self._coefficient_arguments(mass, drag)):
-            adjoints = (np.ascontiguousarray(adjoint[:, q], mass.dtype).reshape(-1) for adjoint in (adj_a, adj_b))
-            launch(*arguments, *adjoints, adj_drag.reshape(-1), adj_mass.reshape(-1))
+            launch(
+                *arguments,
+                *[of_kicks[2 * q + ab].reshape(-1) for ab in (0, 1)],
+                adj_drag.reshape(-1),
+                adj_mass.reshape(-1),
+            )
         return adj_mass, adj_drag
 
     def _coefficient_arguments(self, mass: Array, drag: Array) -> list[tuple[Any, ...]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, runtime, tensor
+from simphys.autograd import Tensor, tensor
 from simphys.autograd.gradcheck import dot_product_test, gradcheck
 from simphys.mass_spring.model import Params, State, Topology
 from simphys.rollout import rollout
@@ -32,13 +32,6 @@ BATCHED: dict[str, tuple[str, ...]] = {
     "mass and ground": ("mass", "ground_height", "gravity"),
     "everything": (*NAMES, "control"),
 }
-
-
-@pytest.fixture(params=["serial", "gather"])
-def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both kinds of kernels, whatever the size of the system."""
-    monkeypatch.setattr(runtime, "parallel", lambda work_us: request.param == "gather")
-    return str(request.param)
 
 
 def inputs_of(topology: Topology, params: Params, state: State, batched: tuple[str, ...], members: int) -> list[Tensor]:

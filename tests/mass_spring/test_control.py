@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, runtime, tensor
+from simphys.autograd import Tensor, tensor
 from simphys.autograd.gradcheck import dot_product_test, gradcheck
 from simphys.mass_spring.model import Params, State, Topology
 from simphys.rollout import rollout
@@ -15,12 +15,6 @@ from simphys.rollout import rollout
 from .systems import controls, leaves, system, tolerance, unpacked
 
 INTEGRATORS = ["semi_implicit_euler", "velocity_verlet"]
-
-
-@pytest.fixture(params=["serial", "gather"])
-def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both kinds of kernels, whatever the size of the system."""
-    monkeypatch.setattr(runtime, "parallel", lambda work_us: request.param == "gather")
 
 
 def final_of(topology: Topology, steps: int) -> Any:

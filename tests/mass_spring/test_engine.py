@@ -21,12 +21,6 @@ BATCH = 2
 INTEGRATORS = ["semi_implicit_euler", "velocity_verlet"]
 
 
-@pytest.fixture(params=["serial", "gather"])
-def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both kinds of kernels, whatever the size of the system."""
-    monkeypatch.setattr(runtime, "parallel", lambda work_us: request.param == "gather")
-
-
 def case(integrator: str, **options: Any) -> tuple[Topology, Arrays, np.ndarray, Arrays]:
     """Topology, parameters, control and a batch of starts."""
     topology, params, state = system(2, nodes=8, springs=18, actuators=4, integrator=integrator, **options)

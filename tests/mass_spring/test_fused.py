@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import Tensor, runtime
+from simphys.autograd import Tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.rollout import rollout
 
@@ -25,12 +25,6 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "all terms": {},
     "no dashpots, no ground": {"damping": 0.0, "ground": 0.0},
 }
-
-
-@pytest.fixture(params=["serial", "gather"])
-def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both kinds of kernels, whatever the size of the system."""
-    monkeypatch.setattr(runtime, "parallel", lambda work_us: request.param == "gather")
 
 
 @pytest.mark.usefixtures("variant")
