@@ -109,22 +109,20 @@ class ChargesEngine:
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         """See `Engine`."""
-        model, batch = self._model, self._batch
-        dense = adjoint["position"].shape[1] > 1
+        model, dense = self._model, _is_dense(adjoint)
         running = [self._vectors(adjoint[name][:, -1].copy()) for name in model.State.names()]
         along = [self._vectors(adjoint[name] if dense else _nothing(model.dim)) for name in model.State.names()]
-        work = runtime.device_array((batch * model.dim * model.bodies,))
+        work = runtime.device_array((self._batch * model.dim * model.bodies,))
         launch = fused.adjoint_kernel(replace(self._threaded(steps), dense=dense)).bind(
             segment.position, *self._arguments(segment), work, *running, *along, steps + 1, *self._sums.values(), first
         )
         for at, count in reversed(self._launches(0, steps)):
             launch(at, count)
-        for name, first_row, rows in zip(model.State.names(), running, along, strict=True):
-            target = adjoint[name]
-            if not dense:
-                target[:, 0] = runtime.to_host(first_row, target[:, 0].shape)
-            elif runtime.settings().on_gpu:
-                target[:] = runtime.to_host(rows, target.shape)
+        for name, moved, rows in zip(model.State.names(), running, along, strict=True):
+            if dense:
+                _fetch(rows, adjoint[name])
+            else:
+                _fetch(moved, adjoint[name][:, 0])
 
     def gradients(self) -> Arrays:
         """See `Engine`."""
@@ -222,6 +220,18 @@ class ChargesEngine:
 def _nothing(dim: int) -> Array:
     """One vector, for an argument that a variant does not read."""
     return np.zeros((1, dim), runtime.real_dtype())
+
+
+def _is_dense(adjoint: Arrays) -> bool:
+    """Whether the adjoint of every state is given, and wanted."""
+    return bool(adjoint["position"].shape[1] > 1)
+
+
+def _fetch(values: Any, target: Array) -> None:
+    """Put what kernels wrote into `target`, unless that is their memory."""
+    found = runtime.to_host(values, target.shape)
+    if not np.shares_memory(found, target):
+        target[...] = found
 
 
 def _as_given(total: Array, shape: tuple[int, ...]) -> Array:

@@ -31,7 +31,7 @@ from .model import Charges, check_softening, pairs_us
 def functions(real: Any, dim: int) -> SimpleNamespace:
     """The element functions of a pair and of a body's sum over all pairs, in `dim` dimensions.
 
-    Sums read numbers component by component, x[at + c * n + j], and write nothing: so the compiler vectorizes them.
+    Vectors lie by component in rows of [dim, n] numbers, and sums write nothing: so the compiler vectorizes them.
     """
     vec = ti.types.vector(dim, real)
 
@@ -55,45 +55,45 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return (dq * r3 - 3 * q * r3 * r * r * (d.dot(dd) + s * ds)) * d + (q * r3) * dd
 
     @ti.func
-    def at_body(x: ti.template(), at, n, i) -> vec:
-        """The vector of body i."""
-        return vec([x[at + c * n + i] for c in ti.static(range(dim))])
+    def at_body(x: ti.template(), row, n, i) -> vec:
+        """The vector of body i in a row."""
+        return vec([x[(row * dim + c) * n + i] for c in ti.static(range(dim))])
 
     @ti.func
-    def sum_force(x: ti.template(), q: ti.template(), at_x, at_q, n, i, s) -> vec:
-        """F_i / (k q_i)."""
-        x_i, total = at_body(x, at_x, n, i), vec(0.0)
+    def sum_force(x: ti.template(), q: ti.template(), row, b, n, i, s) -> vec:
+        """F_i / (k q_i) in member b, of which `row` holds the positions."""
+        x_i, total = at_body(x, row, n, i), vec(0.0)
         for j in range(n):
-            total += pair_force(x_i - at_body(x, at_x, n, j), q[at_q + j], s)
+            total += pair_force(x_i - at_body(x, row, n, j), q[b * n + j], s)
         return total
 
     @ti.func
-    def adj_sum_force(x: ti.template(), q: ti.template(), g: ti.template(), at_x, at_q, at_g, n, i, s):
+    def adj_sum_force(x: ti.template(), q: ti.template(), g: ti.template(), row, b, n, i, s):
         """The sums over j of p z - h d, of e, of h and of p d."""
-        x_i, g_i = at_body(x, at_x, n, i), at_body(g, at_g, n, i)
+        x_i, g_i = at_body(x, row, n, i), at_body(g, b, n, i)
         adj_d, adj_p, adj_r, total = vec(0.0), real(0.0), real(0.0), vec(0.0)
         for j in range(n):
-            d = x_i - at_body(x, at_x, n, j)
-            gd, e, h = adj_pair_force(d, q[at_q + j], s, g_i - at_body(g, at_g, n, j))
+            d = x_i - at_body(x, row, n, j)
+            gd, e, h = adj_pair_force(d, q[b * n + j], s, g_i - at_body(g, b, n, j))
             adj_d += gd
             adj_p += e
             adj_r += h
-            total += pair_force(d, q[at_q + j], s)
+            total += pair_force(d, q[b * n + j], s)
         return adj_d, adj_p, adj_r, total
 
     @ti.func
     def jvp_sum_force(
-        x: ti.template(), q: ti.template(), dx: ti.template(), dq: ti.template(), at_x, at_q, n, i, s, ds
+        x: ti.template(), q: ti.template(), dx: ti.template(), dq: ti.template(), row, b, n, i, s, ds
     ) -> vec:
         """The tangent of `sum_force`."""
-        x_i, dx_i, total = at_body(x, at_x, n, i), at_body(dx, at_x, n, i), vec(0.0)
+        x_i, dx_i, total = at_body(x, row, n, i), at_body(dx, row, n, i), vec(0.0)
         for j in range(n):
-            d, dd = x_i - at_body(x, at_x, n, j), dx_i - at_body(dx, at_x, n, j)
-            total += jvp_pair_force(d, q[at_q + j], s, dd, dq[at_q + j], ds)
+            d, dd = x_i - at_body(x, row, n, j), dx_i - at_body(dx, row, n, j)
+            total += jvp_pair_force(d, q[b * n + j], s, dd, dq[b * n + j], ds)
         return total
 
     return SimpleNamespace(
-        pair=pair_force, adj_pair=adj_pair_force, at_body=at_body,
+        at_body=at_body,
         sum=sum_force, adj_sum=adj_sum_force, jvp_sum=jvp_sum_force,
     )  # fmt: skip
 
@@ -119,7 +119,7 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
     ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for i in range(n):
-            gd, e, h, _ = f.adj_sum(x, q, g, 0, 0, 0, n, i, s)
+            gd, e, h, _ = f.adj_sum(x, q, g, 0, 0, n, i, s)
             adj_x[i] = k * q[i] * gd
             adj_q[i] = k * e
             adj_k[i] = 0.5 * q[i] * e

@@ -80,7 +80,7 @@ def copy_kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
         ti.loop_config(serialize=not parallel)
         for k in range(B * count * n):
             b, row, i = k // (count * n), wanted[k // n % count], k % n
-            taken[k] = at_body(x, (b * rows + row) * dim * n, n, i)
+            taken[k] = at_body(x, b * rows + row, n, i)
 
     return SimpleNamespace(put=put, take=take)
 
@@ -99,20 +99,20 @@ def forward_kernel(variant: Variant) -> Any:
     @ti.func
     def body(
         stage: ti.template(), x: ti.template(), v: ti.template(), q: ti.template(), m: ti.template(), k: ti.template(),
-        s: ti.template(), E: ti.template(), h, b, i, n, now, at_E,
+        s: ti.template(), E: ti.template(), h, n, rows, T, b, i, row, time,
     ):
-        """Advance body i of member b by a stage; now: where its state at the start of the step lies."""
-        new = now + dim * n
-        at = now if ti.static(stage == 0) else new
-        f = k[b] * q[b * n + i] * force_.sum(x, q, at, b * n, n, i, s[b])
+        """Advance body i of member b by a stage of the step from `row`."""
+        at, now, new, at_E = b * n + i, b * rows + row, b * rows + row + 1, b * T + time
+        place = now if ti.static(stage == 0) else new
+        f = k[b] * q[at] * force_.sum(x, q, place, b, n, i, s[b])
         if ti.static(variant.field):
-            f += field_.force(q[b * n + i], E[at_E])
+            f += field_.force(q[at], E[at_E])
         kick = h if ti.static(stages == 1) else h / 2
-        v_new = integrate_.kick(force_.at_body(v, at, n, i), f, m[b * n + i], kick)
+        v_new = integrate_.kick(force_.at_body(v, place, n, i), f, m[at], kick)
         for c in ti.static(range(dim)):
-            v[new + c * n + i] = v_new[c]
+            v[(new * dim + c) * n + i] = v_new[c]
             if ti.static(stage == 0):
-                x[new + c * n + i] = x[now + c * n + i] + h * v_new[c]
+                x[(new * dim + c) * n + i] = x[(now * dim + c) * n + i] + h * v_new[c]
 
     @kernel
     def forward(
@@ -127,10 +127,7 @@ def forward_kernel(variant: Variant) -> Any:
                     for row in range(start, start + steps):
                         for stage in ti.static(range(stages)):
                             for i in range(n):
-                                body(
-                                    stage, x, v, q, m, k, s, E, h, b, i, n, (b * rows + row) * dim * n,
-                                    b * T + first + row,
-                                )
+                                body(stage, x, v, q, m, k, s, E, h, n, rows, T, b, i, row, first + row)
         else:
             for stage in ti.static(range(stages)):
                 ti.loop_config(serialize=not variant.parallel)
@@ -138,11 +135,7 @@ def forward_kernel(variant: Variant) -> Any:
                     if r % spread == 0:
                         piece = r // spread
                         for at in range(B * n * piece // pieces, B * n * (piece + 1) // pieces):
-                            b = at // n
-                            body(
-                                stage, x, v, q, m, k, s, E, h, b, at % n, n, (b * rows + start) * dim * n,
-                                b * T + first + start,
-                            )
+                            body(stage, x, v, q, m, k, s, E, h, n, rows, T, at // n, at % n, start, first + start)
 
     return forward
 
@@ -178,7 +171,7 @@ def adjoint_kernel(variant: Variant) -> Any:
     def adj_E_of(q: ti.template(), g: ti.template(), E: ti.template(), b, n, at_E) -> vec:
         total = vec(0.0)
         for i in range(n):
-            _, gE = field_.adj(q[b * n + i], E[at_E], force_.at_body(g, b * dim * n, n, i))
+            _, gE = field_.adj(q[b * n + i], E[at_E], force_.at_body(g, b, n, i))
             total += gE
         return total
 
@@ -186,14 +179,15 @@ def adjoint_kernel(variant: Variant) -> Any:
     def body(
         stage: ti.template(), x: ti.template(), q: ti.template(), m: ti.template(), k: ti.template(), s: ti.template(),
         E: ti.template(), g: ti.template(), ax: ti.template(), adj_q: ti.template(), adj_m: ti.template(),
-        adj_k: ti.template(), adj_s: ti.template(), b, i, n, now, at_E,
+        adj_k: ti.template(), adj_s: ti.template(), n, rows, T, b, i, row, time,
     ):
-        """What reaches body i from the forces."""
-        at = b * n + i
+        """What reaches body i of member b from the forces of a stage of the step from `row`."""
+        at, place, at_E = b * n + i, b * rows + row, b * T + time
+        if ti.static(stage == 1):
+            place += 1
         q_i, k_b = q[at], k[b]
-        place = now if ti.static(stage == 0) else now + dim * n
-        gd, e, h, total = force_.adj_sum(x, q, g, place, b * n, b * dim * n, n, i, s[b])
-        adj_f = force_.at_body(g, b * dim * n, n, i)
+        gd, e, h, total = force_.adj_sum(x, q, g, place, b, n, i, s[b])
+        adj_f = force_.at_body(g, b, n, i)
         gq = k_b * e
         if ti.static(variant.field):
             gq_field, _ = field_.adj(q_i, E[at_E], adj_f)
@@ -232,7 +226,7 @@ def adjoint_kernel(variant: Variant) -> Any:
                     b = r // spread
                     for back in range(steps):
                         row = start + steps - 1 - back
-                        now, at_E = (b * rows + row) * dim * n, b * T + first + row
+                        at_E = b * T + first + row
                         for reverse in ti.static(range(stages)):
                             for i in range(n):
                                 kick(stages - 1 - reverse, m, g, ax, av, h, b, i, n)
@@ -241,7 +235,7 @@ def adjoint_kernel(variant: Variant) -> Any:
                             for i in range(n):
                                 body(
                                     stages - 1 - reverse, x, q, m, k, s, E, g, ax, adj_q, adj_m, adj_k, adj_s,
-                                    b, i, n, now, at_E,
+                                    n, rows, T, b, i, row, first + row,
                                 )
                         if ti.static(variant.dense):
                             for i in range(n):
@@ -261,10 +255,9 @@ def adjoint_kernel(variant: Variant) -> Any:
                     if r % spread == 0:
                         piece = r // spread
                         for at in range(B * n * piece // pieces, B * n * (piece + 1) // pieces):
-                            b = at // n
                             body(
-                                stages - 1 - reverse, x, q, m, k, s, E, g, ax, adj_q, adj_m, adj_k, adj_s, b, at % n,
-                                n, (b * rows + start) * dim * n, b * T + first + start,
+                                stages - 1 - reverse, x, q, m, k, s, E, g, ax, adj_q, adj_m, adj_k, adj_s,
+                                n, rows, T, at // n, at % n, start, first + start,
                             )
             if ti.static(variant.dense):
                 ti.loop_config(serialize=not light)
@@ -286,12 +279,12 @@ def tangent_kernel(variant: Variant) -> Any:
     def body(
         stage: ti.template(), x: ti.template(), q: ti.template(), m: ti.template(), k: ti.template(), s: ti.template(),
         E: ti.template(), dx: ti.template(), dv: ti.template(), dq: ti.template(), dm: ti.template(),
-        dk: ti.template(), ds: ti.template(), dE: ti.template(), h, b, i, n, now, at_E,
+        dk: ti.template(), ds: ti.template(), dE: ti.template(), h, n, rows, T, b, i, row, time,
     ):
-        at, new = b * n + i, now + dim * n
+        at, now, new, at_E = b * n + i, b * rows + row, b * rows + row + 1, b * T + time
         place = now if ti.static(stage == 0) else new
-        total = force_.sum(x, q, place, b * n, n, i, s[b])
-        dtotal = force_.jvp_sum(x, q, dx, dq, place, b * n, n, i, s[b], ds[b])
+        total = force_.sum(x, q, place, b, n, i, s[b])
+        dtotal = force_.jvp_sum(x, q, dx, dq, place, b, n, i, s[b], ds[b])
         f = k[b] * q[at] * total
         df = (dk[b] * q[at] + k[b] * dq[at]) * total + k[b] * q[at] * dtotal
         if ti.static(variant.field):
@@ -300,16 +293,15 @@ def tangent_kernel(variant: Variant) -> Any:
         kick = h if ti.static(stages == 1) else h / 2
         dv_new = integrate_.jvp_kick(f, m[at], kick, force_.at_body(dv, place, n, i), df, dm[at])
         for c in ti.static(range(dim)):
-            dv[new + c * n + i] = dv_new[c]
+            dv[(new * dim + c) * n + i] = dv_new[c]
             if ti.static(stage == 0):
-                dx[new + c * n + i] = dx[now + c * n + i] + h * dv_new[c]
+                dx[(new * dim + c) * n + i] = dx[(now * dim + c) * n + i] + h * dv_new[c]
 
     @kernel
     def tangent(
         x: reals, q: reals, m: reals, k: reals, s: reals, E: vectors, h: real, n: ti.i32, B: ti.i32,
         rows: ti.i32, T: ti.i32, pieces: ti.i32, dx: reals, dv: reals, dq: reals, dm: reals, dk: reals, ds: reals,
-        dE: vectors,
-        first: ti.i32, steps: ti.i32,
+        dE: vectors, first: ti.i32, steps: ti.i32,
     ):
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * spread):
@@ -319,8 +311,8 @@ def tangent_kernel(variant: Variant) -> Any:
                     for stage in ti.static(range(stages)):
                         for i in range(n):
                             body(
-                                stage, x, q, m, k, s, E, dx, dv, dq, dm, dk, ds, dE, h, b, i, n,
-                                (b * rows + row) * dim * n, b * T + first + row,
+                                stage, x, q, m, k, s, E, dx, dv, dq, dm, dk, ds, dE, h,
+                                n, rows, T, b, i, row, first + row,
                             )
 
     return tangent

@@ -94,11 +94,14 @@ def test_a_batch_is_its_members(
 
 
 @BOTH
-@pytest.mark.parametrize(("keep", "memory"), [([STEPS], 2900), ([0, 3, 8], 4200)], ids=["final", "some steps"])
-def test_checkpoints_change_no_bit(integrator: str, keep: list[int], memory: int) -> None:
+@pytest.mark.parametrize("keep", [[STEPS], [0, 3, 8]], ids=["final", "some steps"])
+def test_checkpoints_change_no_bit(integrator: str, keep: list[int]) -> None:
     case, field = system(2, integrator=integrator), fields(STEPS, 2)
+    whole = rollout(*case, steps=STEPS, control=field, keep=keep).plan
+    assert whole is not None
+    memory = whole.predicted_bytes * 4 // 5
     plan = rollout(*case, steps=STEPS, control=field, keep=keep, memory=memory).plan
-    assert plan is not None and 1 < plan.blocks < STEPS
+    assert plan is not None and plan.blocks > 1
     stored = evaluate(case, field=field, keep=keep)
     assert_same(evaluate(case, field=field, keep=keep, memory=memory), stored, 0.0)
 
