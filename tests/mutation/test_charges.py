@@ -70,7 +70,7 @@ def moved(
 
     options: dict[str, Any] = {"steps": steps, "keep": "all" if along else "final"}
     if blocks:
-        plan = rollout(model, params, state, **options).plan
+        plan = rollout(model, params, state, control=given, **options).plan
         assert plan is not None
         options["memory"] = plan.predicted_bytes * 4 // 5
 
