@@ -64,7 +64,9 @@ def test_a_segment_is_loaded_and_read_in_copies() -> None:
 
 def test_its_memory_is_that_of_its_arrays() -> None:
     made = engine()
-    arrays = (*made.segment(10).values(), *made.sums.values())
+    assert made.control is not None
+    copies = made.params["damping"], made.control  # what the two members share, repeated
+    arrays = (*made.segment(10).values(), *made.sums.values(), *copies)
     assert made.segment_bytes(10, dense=False) == sum(values.nbytes for values in arrays)
 
 
