@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from simphys.autograd import Tensor, runtime
+import numpy as np
+
+from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.mass_spring import external, fused, integrate, spring
+from simphys.mass_spring import actuate, engine, external, fused_adjoint, fused_tangent, integrate, packing, spring
 from simphys.mass_spring.model import Topology
+from simphys.rollout import rollout
 
-from ..mass_spring.systems import leaves, system, unpacked, weights
+from ..mass_spring.systems import NAMES, controls, leaves, system, unpacked, weights
 from .sweep import Sweep, stale
-
-rollout = importlib.import_module("simphys.mass_spring.rollout")  # the package's attribute is the function
 
 EACH = 8
 """Mutants of a rule in a sample: most compile a kernel."""
 
 EQUIVALENT = {
-    "Rollout.backward: value.ndim > 1 -> *": "numbers or vectors is a question of memory on a GPU only",
+    "tangent_kernel.tangent: variant.spread == 0 -> *": "who shares a loop among threads is no question on one thread",
+    "Packing.tangents: a.ndim > 1 -> *": "numbers or vectors is a question of memory on a GPU only",
 }
 
 Check = Callable[[Any], None]
@@ -54,47 +55,82 @@ def integration(module: Any) -> None:
     check(lambda *x: module.Integrate.apply(topology, (0.2, 0.1, 0.3), *x), inputs)
 
 
-def moved(integrator: str, along: bool, module: Any = rollout) -> None:
-    """The derivative of the final state, or of all states, of a rollout."""
-    topology, params, state = system(2, nodes=4, springs=4, dt=0.1, integrator=integrator)
+def actuation(module: Any) -> None:
+    topology, params, _ = system(2, nodes=4, springs=7, actuators=2)
+    control = controls(topology, 1)[0].detach().requires_grad_()
+    check(lambda *x: module.Actuate.apply(topology, *x), (params.rest_length, params.amplitude, control))
+
+
+def moved(integrator: str, along: bool, *, batched: bool = False, springs: int = 4) -> None:
+    """The derivative of the final state, or of all states, of a rollout; of two members that do not share all."""
+    topology, params, state = system(2, nodes=4, springs=springs, actuators=2, dt=0.1, integrator=integrator)
+    inputs = [*leaves(params, state), controls(topology, 3)]
+    for i, name in enumerate((*NAMES, "control")):
+        if batched and name in ("velocity", "stiffness", "mass", "ground_height", "control"):
+            inputs[i] = tensor(np.stack([inputs[i].data, 1.1 * inputs[i].data]), requires_grad=True)
 
     def run(*inputs: Tensor) -> tuple[Tensor, Tensor]:
-        result = module.rollout(topology, *unpacked(*inputs), steps=3)
+        keep = "all" if along else "final"
+        result = rollout(topology, *unpacked(*inputs[:-1]), steps=3, control=inputs[-1], keep=keep)
         return (result.position, result.velocity) if along else (result.final.position, result.final.velocity)
 
-    check(run, leaves(params, state))
+    check(run, tuple(inputs))
 
 
-def rollouts(module: Any) -> None:
-    for integrator in ("semi_implicit_euler", "velocity_verlet"):
-        for along in (False, True):
-            moved(integrator, along, module)
+def kept() -> None:
+    """The adjoint of a state on the way is the gradient by the start of what comes after it."""
+    topology, params, state = system(2, nodes=4, springs=4)
+    w = weights((4, 4, 2))
+    whole = rollout(topology, params, state, steps=3, keep_adjoint=True)
+    (w * (whole.position + whole.velocity)).sum().backward()
+    start = type(state)(*[tensor(values.data[1], requires_grad=True) for values in (whole.position, whole.velocity)])
+    rest = rollout(topology, params, start, steps=2)
+    (w[1:] * (rest.position + rest.velocity)).sum().backward()
+    for name in state.names():
+        found, expected = getattr(whole.adjoint, name)[1], getattr(start, name).grad
+        np.testing.assert_allclose(found, expected.data, rtol=0, atol=1e-12 * abs(expected.data).max())
+
+
+def undriven() -> None:
+    """The derivative of a final state by stiffness and amplitude without a control."""
+    topology, params, state = system(2, nodes=4, springs=4, actuators=2)
+
+    def run(stiffness: Tensor, amplitude: Tensor) -> Tensor:
+        new = params.replace(stiffness=stiffness, amplitude=amplitude)
+        return rollout(topology, new, state, steps=2).final.position
+
+    check(run, (params.stiffness, params.amplitude))
+
+
+def with_packing(module: Any) -> None:
+    """Rollouts whose parameters are packed by `module`."""
+    with patch.object(engine, "Packing", module.Packing):
+        moved("velocity_verlet", False, batched=True)
+        moved("semi_implicit_euler", False)
+        undriven()
 
 
 def with_coefficients(module: Any) -> None:
     """A rollout whose kick coefficients are those of `module`."""
-    with patch.object(rollout, "integrate", module):
+    with patch.object(packing, "integrate", module):
         moved("velocity_verlet", False)
 
 
 def with_stages(module: Any) -> None:
-    """Rollouts whose adjoint is that of `module`: of the last state and of all, and by gathers."""
-    for serial, along in [(True, False), (False, False), (True, True)]:
+    """Rollouts whose adjoint is that of `module`: of the last state and of all, and by gathers, also of a batch."""
+    for serial, along, batched, springs in [(True, False, False, 18), (False, False, True, 4), (True, True, False, 4)]:
         with (
-            patch.object(rollout, "fused", reusing(fused, module, "adjoint_kernel")),
+            patch.object(engine, "adjoint_kernel", module.adjoint_kernel),
             patch.object(runtime, "parallel", lambda work_us, serial=serial: not serial),
         ):
-            moved("semi_implicit_euler", along)
+            moved("velocity_verlet" if along else "semi_implicit_euler", along, batched=batched, springs=springs)
+            if along:
+                kept()
 
 
 def with_tangents(module: Any) -> None:
-    with patch.object(rollout, "fused", reusing(fused, module, "tangent_kernel")):
-        moved("semi_implicit_euler", False)
-
-
-def reusing(original: ModuleType, module: Any, *new: str) -> SimpleNamespace:
-    """The original with only the `new` names of `module`, so that nothing else is compiled."""
-    return SimpleNamespace(**{**vars(original), **{name: vars(module)[name] for name in new}})
+    with patch.object(engine, "tangent_kernel", module.tangent_kernel):
+        moved("semi_implicit_euler", False, batched=True)
 
 
 def anew(original: ModuleType, checked: Check, *kernels: str) -> Check:
@@ -130,11 +166,13 @@ SWEEPS = [
     *sub_step(spring, "SpringForce", spring_force),
     *sub_step(external, "ExternalForce", external_force),
     *sub_step(integrate, "Integrate", integration),
+    sweep_of(actuate, ("functions.adj_*", "functions.jvp_*", "kernels.adjoint", "kernels.tangent"), actuation),
+    sweep_of(actuate, ("Actuate.backward", "Actuate.jvp"), actuation),
     sweep_of(integrate, ("coefficient_kernels.adjoint", "coefficient_kernels.tangent"), with_coefficients),
-    sweep_of(fused, ("adjoint_kernel.stage",), with_stages),
-    sweep_of(fused, ("tangent_kernel.tangent",), with_tangents),
-    sweep_of(rollout, ("Rollout.backward", "Rollout.jvp", "_adj_coefficients", "_seeds"), rollouts)._replace(
-        errors=(*ERRORS, TypeError)  # states are moved as bytes, which have no sign
+    sweep_of(fused_adjoint, ("adjoint_kernel.stage",), with_stages),
+    sweep_of(fused_tangent, ("tangent_kernel.tangent",), with_tangents),
+    sweep_of(packing, ("Packing.gradients", "Packing._adj_nodes", "Packing.tangents"), with_packing)._replace(
+        errors=(*ERRORS, TypeError, KeyError)  # dictionaries have no sign
     ),
 ]
 
