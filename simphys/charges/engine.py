@@ -104,8 +104,9 @@ class ChargesEngine:
         launch = fused.forward_kernel(self._threaded(steps)).bind(
             segment.position, segment.velocity, *self._arguments(segment), first
         )
-        for at, count in self._launches(start, steps):
-            launch(at, count)
+        last = start + steps
+        for row in [start] if self._variant.inside else range(start, last + self._variant.verlet):
+            launch(start, last, row)
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         """See `Engine`."""
@@ -116,7 +117,7 @@ class ChargesEngine:
         launch = fused.adjoint_kernel(replace(self._threaded(steps), dense=dense)).bind(
             segment.position, *self._arguments(segment), work, *running, *along, steps + 1, *self._sums.values(), first
         )
-        for at, count in reversed(self._launches(0, steps)):
+        for at, count in [(0, steps)] if self._variant.inside else [(row, 1) for row in reversed(range(steps))]:
             launch(at, count)
         for name, moved, rows in zip(model.State.names(), running, along, strict=True):
             if dense:
@@ -183,10 +184,6 @@ class ChargesEngine:
             parallel=runtime.parallel(work * steps if inside else work) and not (inside and self._batch == 1),
             spread=1 if runtime.settings().on_gpu or (inside and self._batch == 1) else SPREAD,
         )
-
-    def _launches(self, start: int, steps: int) -> list[tuple[int, int]]:
-        """First step and number of steps of each launch."""
-        return [(start, steps)] if self._variant.inside else [(start + step, 1) for step in range(steps)]
 
     def _arguments(self, segment: Segment) -> list[Any]:
         """What all kernels take behind the states."""

@@ -88,54 +88,66 @@ def copy_kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def forward_kernel(variant: Variant) -> Any:
-    """States `start` + 1 .. `start` + `steps` of a segment x, v of `rows` rows, whose first is number `first` in time.
+    """States from that at row `start` to that at row `last` of a segment x, v, whose first is number `first` in time.
 
-    E holds the field at T steps. Arrays of parameters have an entry for each member, or for each of its bodies.
+    E holds the field at T steps. Arrays of parameters have an entry for each member, or for each of its bodies. Where
+    each row is a launch, `row` tells which. The half kicks that end a step and begin the next share their force.
     """
     t = types(variant)
-    real, dim, vectors, reals, stages, spread = variant.real, variant.dim, t.vectors, t.reals, t.stages, variant.spread
-    force_, field_, integrate_ = t.force, t.field, t.integrate
+    real, dim, vectors, reals, spread = variant.real, variant.dim, t.vectors, t.reals, variant.spread
+    vec, force_, field_, integrate_ = t.vec, t.force, t.field, t.integrate
+
+    @ti.func
+    def kicked(q: ti.template(), m: ti.template(), E: ti.template(), v_i, f, h, at, at_E) -> vec:
+        if ti.static(variant.field):
+            f += field_.force(q[at], E[at_E])
+        return integrate_.kick(v_i, f, m[at], h / 2 if ti.static(variant.verlet) else h)
 
     @ti.func
     def body(
-        stage: ti.template(), x: ti.template(), v: ti.template(), q: ti.template(), m: ti.template(), k: ti.template(),
-        s: ti.template(), E: ti.template(), h, n, rows, T, b, i, row, time,
+        x: ti.template(), v: ti.template(), q: ti.template(), m: ti.template(), k: ti.template(), s: ti.template(),
+        E: ti.template(), h, n, rows, T, b, i, row, time, ends, begins,
     ):
-        """Advance body i of member b by a stage of the step from `row`."""
+        """At a row, end the step before for body i of member b, and begin the next."""
         at, now, new, at_E = b * n + i, b * rows + row, b * rows + row + 1, b * T + time
-        place = now if ti.static(stage == 0) else new
-        f = k[b] * q[at] * force_.sum(x, q, place, b, n, i, s[b])
-        if ti.static(variant.field):
-            f += field_.force(q[at], E[at_E])
-        kick = h if ti.static(stages == 1) else h / 2
-        v_new = integrate_.kick(force_.at_body(v, place, n, i), f, m[at], kick)
-        for c in ti.static(range(dim)):
-            v[(new * dim + c) * n + i] = v_new[c]
-            if ti.static(stage == 0):
-                x[(new * dim + c) * n + i] = x[(now * dim + c) * n + i] + h * v_new[c]
+        f = k[b] * q[at] * force_.sum(x, q, now, b, n, i, s[b])
+        v_i = force_.at_body(v, now, n, i)
+        if ti.static(variant.verlet):  # noqa: SIM102 - decided when compiling
+            if ends:
+                v_i = kicked(q, m, E, v_i, f, h, at, at_E - 1)
+                for c in ti.static(range(dim)):
+                    v[(now * dim + c) * n + i] = v_i[c]
+        if begins:
+            v_i = kicked(q, m, E, v_i, f, h, at, at_E)
+            for c in ti.static(range(dim)):
+                v[(new * dim + c) * n + i] = v_i[c]
+                x[(new * dim + c) * n + i] = x[(now * dim + c) * n + i] + h * v_i[c]
 
     @kernel
     def forward(
         x: reals, v: reals, q: reals, m: reals, k: reals, s: reals, E: vectors, h: real, n: ti.i32, B: ti.i32,
-        rows: ti.i32, T: ti.i32, pieces: ti.i32, first: ti.i32, start: ti.i32, steps: ti.i32,
+        rows: ti.i32, T: ti.i32, pieces: ti.i32, first: ti.i32, start: ti.i32, last: ti.i32, row: ti.i32,
     ):
         if ti.static(variant.inside):
             ti.loop_config(serialize=not variant.parallel)
             for r in range(B * spread):
                 if r % spread == 0:
-                    b = r // spread
-                    for row in range(start, start + steps):
-                        for stage in ti.static(range(stages)):
-                            for i in range(n):
-                                body(stage, x, v, q, m, k, s, E, h, n, rows, T, b, i, row, first + row)
+                    for now in range(start, last + (1 if ti.static(variant.verlet) else 0)):
+                        for i in range(n):
+                            body(
+                                x, v, q, m, k, s, E, h, n, rows, T, r // spread, i, now, first + now,
+                                now > start, now < last,
+                            )
         else:
-            for stage in ti.static(range(stages)):
-                ti.loop_config(serialize=not variant.parallel)
-                for r in range(pieces * spread):
-                    if r % spread == 0:
-                        piece = r // spread
-                        for at in range(B * n * piece // pieces, B * n * (piece + 1) // pieces):
-                            body(stage, x, v, q, m, k, s, E, h, n, rows, T, at // n, at % n, start, first + start)
+            ti.loop_config(serialize=not variant.parallel)
+            for r in range(pieces * spread):
+                if r % spread == 0:
+                    piece = r // spread
+                    for at in range(B * n * piece // pieces, B * n * (piece + 1) // pieces):
+                        body(
+                            x, v, q, m, k, s, E, h, n, rows, T, at // n, at % n, row, first + row,
+                            row > start, row < last,
+                        )
 
     return forward
 
