@@ -126,9 +126,9 @@ class Packing:
 
     def _adj_nodes(self, given: Arrays, sums: Array) -> tuple[Array, Array]:
         """Adjoints of mass and drag, [B, n]: as they make the weight, and through the kick coefficients."""
-        shape = self._batch, self._topology.nodes
-        mass, drag = (np.ascontiguousarray(np.broadcast_to(given[name], shape)) for name in NODES)
-        *of_kicks, adj_mass = np.ascontiguousarray(np.moveaxis(sums.reshape(shape[0], -1, shape[1]), 1, 0))
+        mass, drag = (self._repeated(name, given[name], self._batch) for name in NODES)
+        rows = sums.reshape(self._batch, -1, self._topology.nodes)
+        *of_kicks, adj_mass = np.ascontiguousarray(rows.swapaxes(0, 1))
         adj_drag = np.zeros_like(adj_mass)
         launch = integrate.coefficient_kernels(runtime.real()).adjoint
         for q, arguments in enumerate(self._coefficient_arguments(mass, drag)):
@@ -142,7 +142,7 @@ class Packing:
 
     def _coefficient_arguments(self, mass: Array, drag: Array) -> list[tuple[Any, ...]]:
         """What the kernels of kick coefficients take first, for each stage."""
-        free = np.tile(self._topology.free, len(mass))
+        free = np.broadcast_to(self._topology.free, mass.shape).reshape(-1)
         return [
             (drag.reshape(-1), mass.reshape(-1), free, stage.kick, stage.fade, mass.size)
             for stage in self._topology.stages
@@ -150,8 +150,12 @@ class Packing:
 
     def _group(self, given: Arrays, names: tuple[str, ...]) -> list[Array]:
         """The parameters of a group, each [members, *shape]."""
-        members = self._members(names)
-        return [np.ascontiguousarray(np.broadcast_to(given[name], (members, *self._shapes[name]))) for name in names]
+        return [self._repeated(name, given[name], self._members(names)) for name in names]
+
+    def _repeated(self, name: str, value: Array, members: int) -> Array:
+        """A parameter as [members, *shape]."""
+        shape = (members, *self._shapes[name])
+        return value.reshape(shape) if members == 1 else np.ascontiguousarray(np.broadcast_to(value, shape))
 
     def _padded(self, array: Array) -> Array:
         """Of springs, with those that fill the last block and have no force."""
