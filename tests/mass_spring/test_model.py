@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from simphys.autograd.errors import InputError
 from simphys.mass_spring.model import Topology
 
-from .systems import NAMES, leaves, system, unpacked
+from .systems import NAMES, leaves, springs_only, system, unpacked
 
 
 def topology(ends: list[list[int]], nodes: int = 3, integrator: str = "semi_implicit_euler") -> Topology:
@@ -51,3 +53,33 @@ def test_parameters_come_in_the_order_in_which_a_step_takes_them() -> None:
     assert [getattr(params, name) for name in NAMES[2:]] == list(params.tensors())
     assert params.replace(mass=params.drag).mass is params.drag
     assert state.replace(velocity=state.position).velocity is state.position
+
+
+def test_shapes_are_those_of_the_fields() -> None:
+    for actuators, amplitudes in [(0, 0), (2, 7)]:
+        model, params, state = system(2, nodes=5, springs=7, actuators=actuators)
+        assert {name: value.shape for name, value in params.arrays().items()} == model.param_shapes()
+        assert {name: value.shape for name, value in state.arrays().items()} == model.state_shapes()
+        assert params.amplitude.shape == (amplitudes,)
+        assert model.control_shape() == ((actuators,) if actuators else None)
+
+
+def test_an_actuator_drives_some_springs() -> None:
+    model = Topology(np.array([[0, 1], [1, 2], [2, 0]]), np.zeros(3, bool), 2, 0.1, actuator=np.array([1, -1, 1]))
+    assert model.actuators == 2
+    assert model.columns.tolist() == [1, 2, 1]
+    start, springs = model.actuated_springs
+    assert [springs[start[a] : start[a + 1]].tolist() for a in range(3)] == [[], [0, 2], []]
+
+
+@pytest.mark.parametrize("actuator", [[0], [0, -2]])
+def test_each_spring_has_an_actuator_or_none(actuator: list[int]) -> None:
+    with pytest.raises(InputError, match="the number of an actuator, or -1, for each of the 2 springs"):
+        Topology(np.array([[0, 1], [1, 2]]), np.zeros(3, bool), 2, 0.1, actuator=np.array(actuator))
+
+
+def test_advice_tells_the_time_step_that_would_have_been_stable() -> None:
+    model, params, state = springs_only([[0, 1]], [[0.0], [1.0]], pinned=[0], stiffness=100.0, dt=0.3)
+    assert "below 0.2 s" in model.advice(params.arrays(), state.arrays())  # 2 / sqrt(k / m)
+    slow = replace(model, dt=0.01)
+    assert "Lower time.dt to less" in slow.advice(params.arrays(), state.arrays())
