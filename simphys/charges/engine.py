@@ -9,7 +9,7 @@ import numpy as np
 
 from ..autograd import runtime
 from ..simulator import Array, Arrays
-from . import fused
+from . import fused, fused_adjoint
 from .model import Charges, check_softening, pairs_us
 
 OF_BODIES = ("charge", "mass")
@@ -114,7 +114,7 @@ class ChargesEngine:
         running = [self._vectors(adjoint[name][:, -1].copy()) for name in model.State.names()]
         along = [self._vectors(adjoint[name] if dense else _nothing(model.dim)) for name in model.State.names()]
         work = runtime.device_array((self._batch * model.dim * model.bodies,))
-        launch = fused.adjoint_kernel(replace(self._threaded(steps), dense=dense)).bind(
+        launch = fused_adjoint.adjoint_kernel(replace(self._threaded(steps), dense=dense)).bind(
             segment.position, *self._arguments(segment), work, *running, *along, steps + 1, *self._sums.values(), first
         )
         for at, count in [(0, steps)] if self._variant.inside else [(row, 1) for row in reversed(range(steps))]:

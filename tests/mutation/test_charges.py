@@ -12,7 +12,7 @@ from unittest.mock import patch
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.charges import engine, field, force, fused, integrate
+from simphys.charges import engine, field, force, fused, fused_adjoint, integrate
 from simphys.rollout import rollout
 
 from ..charges.systems import fields, leaves, system, unpacked, weights
@@ -86,14 +86,14 @@ def moved(
 def charge_force_with_mass(module: Any) -> None:
     """The force's adjoint, and what of it only the adjoint of the mass in fused loops needs."""
     charge_force(module)
-    kernel = functools.cache(fused.adjoint_kernel.__wrapped__)
-    with patch.object(fused, "force", module), patch.object(fused, "adjoint_kernel", kernel):
+    kernel = functools.cache(fused_adjoint.adjoint_kernel.__wrapped__)
+    with patch.object(fused, "force", module), patch.object(fused_adjoint, "adjoint_kernel", kernel):
         moved("semi_implicit_euler", along=False)
 
 
 def with_adjoints(module: Any) -> None:
     """Rollouts whose adjoint kernels are those of `module`."""
-    with patch.object(engine, "fused", reusing(fused, module, "adjoint_kernel")):
+    with patch.object(engine, "fused_adjoint", module):
         moved("semi_implicit_euler", along=False)
         moved("velocity_verlet", along=True)
         moved("velocity_verlet", along=True, launches=True)
@@ -162,7 +162,9 @@ SWEEPS = [
     *sub_step(force, "ChargeForce", charge_force, charge_force_with_mass),
     *sub_step(field, "FieldForce", field_force),
     *sub_step(integrate, "Integrate", integration),
-    sweep_of(fused, tuple([f"adjoint_kernel.{name}" for name in ("kick", "adj_E_of", "body", "keep")]), with_adjoints),
+    sweep_of(
+        fused_adjoint, tuple([f"adjoint_kernel.{name}" for name in ("kick", "adj_E_of", "body", "keep")]), with_adjoints
+    ),
     sweep_of(fused, ("tangent_kernel.body", "tangent_kernel.tangent"), with_tangents),
     sweep_of(
         engine, ("ChargesEngine.pull", "ChargesEngine.gradients", "ChargesEngine.push", "_as_given"), with_engine
