@@ -26,6 +26,7 @@ FOLDER = ROOT / "scenes" / "mass_spring"
 DATA = Path(os.environ.get("SIMPHYS_DATA", ROOT.parent / "shared" / "data")) / "air_track_and_pendulum"
 REAL = {"air_track": DATA / "real_linear_h_1.txt", "two_gliders": DATA / "real_double_linear_h_1.txt"}
 
+
 def load(path: Path, *overrides: str) -> Scene:
     """In the precision of this process."""
     return simphys.load_scene(path, ['runtime.precision="f64"', *overrides])

@@ -16,7 +16,7 @@ from simphys.autograd import Tensor, ops, replay, tensor, torch_interop
 from simphys.autograd.gradcheck import gradcheck, gradgradcheck
 from simphys.autograd.mutation import ERRORS, Mutant
 
-from . import test_mass_spring, test_ops, test_rollout
+from . import test_charges, test_mass_spring, test_ops, test_rollout
 from .sweep import Sweep
 
 EACH = 6
@@ -29,7 +29,7 @@ def leaf(*shape: int, seed: int = 0) -> Tensor:
 
 def samples(module: Any) -> None:
     """Several samples in one interval, two channels of one field, a field that no channel sees."""
-    components = [(0, 1, 0), (1, 2, 1), (0, 0, 1)]
+    components = [(0, (1, 0)), (1, (2, 1)), (0, (0, 1))]
     plan = module.plan(np.array([0.1, 0.2, 0.3, 2.7, 4.0]), components, dt=0.5, steps=8)
     fields = [leaf(9, 3, 2, seed=seed) for seed in range(3)]
     gradcheck(lambda *x: module.Sample.apply(plan, *x), fields, mode="projected", repeats=1)
@@ -75,7 +75,7 @@ def torch_sweeps() -> Iterator[Sweep]:
 
 
 SWEEPS = [
-    Sweep(sampling, ("Sample.backward", "Sample.jvp", "_interpolate"), samples),
+    Sweep(sampling, ("Sample.backward", "Sample.jvp", "interpolate"), samples),
     Sweep(replay, ("Checkpoint.backward", "Checkpoint.jvp", "Keep.backward", "Keep.jvp"), nodes),
     Sweep(replay, ("pull_back", "_push_forward"), nodes),
     *torch_sweeps(),
@@ -115,7 +115,7 @@ def written_rules(scope: ast.AST, path: str = "") -> Iterator[str]:
 
 
 def test_every_rule_is_in_a_sweep() -> None:
-    sweeps = [*SWEEPS, *test_ops.SWEEPS, *test_mass_spring.SWEEPS, *test_rollout.SWEEPS]
+    sweeps = [*SWEEPS, *test_charges.SWEEPS, *test_ops.SWEEPS, *test_mass_spring.SWEEPS, *test_rollout.SWEEPS]
     swept = {(Path(str(m.module.__file__)).resolve(), m.rule) for sweep in sweeps for m in sweep.mutants()}
     torch = {path for path, _ in swept if path.name == "torch_interop.py"}
     missing = [

@@ -49,7 +49,9 @@ def rollouts(package: Any) -> None:
     for keep in ([0], [2], "final", "all"):
         proven(case(steps=4, keep=keep), package)
     proven(case(steps=4, keep="all", running=lambda states, steps: tensor(1.0)), package)
-    proven(case(steps=20, keep=[3, 8, 17], running=energy), package)
+    long = case(steps=20, keep=[3, 8, 17], running=energy)
+    for memory in ("all", *long.budgets(rollouts=package).values()):
+        proven(long, package, memory=memory)
     shared = ("stiffness", "damping", "control", "angle")
     for given in (
         case(steps=5, keep=[0, 2, 5], running=energy),
