@@ -74,7 +74,7 @@ class Engine(Protocol):
         ...
 
     def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
-        """Compute states start + 1 ... start + steps of the segment, whose first state is number `first` in time."""
+        """Compute states start + 1 ... start + steps of the segment, whose first state (row 0) is step `first`."""
         ...
 
     def read(self, segment: Any, rows: slice | list[int]) -> Arrays:

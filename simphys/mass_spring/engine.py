@@ -177,7 +177,7 @@ class MassSpringEngine:
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
         """See `Engine`."""
         for stages in self._launches(start, steps):
-            segment.launch(first - start, *stages)
+            segment.launch(first, *stages)
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         """See `Engine`."""

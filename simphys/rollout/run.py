@@ -48,7 +48,7 @@ class Watch:
         while done < steps:
             piece = min(self.every, steps - done)
             began = time.perf_counter()
-            engine.advance(segment, first=first + done, start=done, steps=piece)
+            engine.advance(segment, first=first, start=done, steps=piece)
             middle = time.perf_counter()
             last = engine.read(segment, [done + piece])
             self._check(last, engine, segment, first, done, piece)

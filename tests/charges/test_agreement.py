@@ -17,7 +17,7 @@ import pytest
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.gradcheck import dot_product_test, gradcheck
 from simphys.charges import Charges, Params, State, engine
-from simphys.rollout import rollout
+from simphys.rollout import rollout, run
 
 from .systems import NAMES, assert_close, fields, fresh, leaves, system, tolerance, unpacked, weights
 
@@ -179,3 +179,18 @@ def test_neither_a_second_run_nor_the_number_of_threads_changes_a_bit(precision:
     each, all_steps = printed[0][:2], printed[0][2:]
     assert each[0] == each[1] and all_steps[0] == all_steps[1]
     assert printed[0] == printed[1]
+
+
+@BOTH
+@pytest.mark.parametrize("launches", ["all steps", "each step"])
+def test_looks_for_a_blow_up_on_the_way_change_no_bit(
+    integrator: str, launches: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each begins another launch, which has to go on with the field of its own step."""
+    if launches == "each step":
+        monkeypatch.setattr(runtime, "PARALLEL_WORK_US", 0.0)
+    case, field = system(2, integrator=integrator), fields(STEPS, 2)
+    seldom = evaluate(case, field=field)
+    monkeypatch.setattr(run, "FIRST_NUMBERS", 0)
+    monkeypatch.setattr(run, "FIRST_CHECK", 3)
+    assert_same(evaluate(case, field=field), seldom, 0.0)

@@ -88,8 +88,8 @@ def test_a_term_that_the_fused_loops_lack_is_found_at_its_step_and_field() -> No
 
         def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
             for j in range(steps):
-                super().advance(segment, first=first + j, start=start + j, steps=1)
-                if first + j >= 12:
+                super().advance(segment, first=first, start=start + j, steps=1)
+                if first + start + j >= 12:
                     lost = self.model.dt * self.c[:, 0] * segment["rate"][:, start + j, 1]
                     segment["rate"][:, start + j + 1, 1] += lost
                     segment["angle"][:, start + j + 1, 1] += self.model.dt * lost
@@ -244,7 +244,7 @@ class Reordered(PendulumEngine):
         dt = self.model.dt
         for j in range(start, start + steps):
             angle, rate = segment["angle"][:, j], segment["rate"][:, j]
-            push = self._torque(first + j - start) - self.c * rate - self.k * np.sin(angle)
+            push = self._torque(first + j) - self.c * rate - self.k * np.sin(angle)
             segment["rate"][:, j + 1] = rate + dt * push
             segment["angle"][:, j + 1] = angle + dt * segment["rate"][:, j + 1]
 

@@ -10,7 +10,7 @@ import pytest
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.gradcheck import dot_product_test, gradcheck
 from simphys.mass_spring.model import Params, State, Topology
-from simphys.rollout import rollout
+from simphys.rollout import rollout, run
 
 from .systems import controls, leaves, system, tolerance, unpacked
 
@@ -91,3 +91,17 @@ def test_without_a_control_nothing_acts() -> None:
     np.testing.assert_allclose(at_rest.position.data, without.position.data, rtol=0, atol=1e-14)
     (without.position.sum() + without.velocity.sum()).backward()
     assert params.amplitude.grad is not None and not params.amplitude.grad.data.any()
+
+
+@pytest.mark.usefixtures("variant")
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_looks_for_a_blow_up_on_the_way_change_no_bit(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each begins another launch, which has to go on with the control of its own step."""
+    topology, params, state = system(2, integrator=integrator, springs=18, actuators=3, dt=0.005)
+    inputs = (*leaves(params, state), controls(topology, 100))
+    seldom = final_of(topology, 100)(*inputs)
+    monkeypatch.setattr(run, "FIRST_NUMBERS", 0)
+    monkeypatch.setattr(run, "FIRST_CHECK", 7)
+    often = final_of(topology, 100)(*inputs)
+    for one, other in zip(seldom, often, strict=True):
+        np.testing.assert_array_equal(one.data, other.data)

@@ -82,7 +82,7 @@ class PendulumEngine(ArrayEngine):
         for j in range(start, start + steps):
             angle, rate = segment["angle"][:, j], segment["rate"][:, j]
             PendulumEngine.advanced += 1
-            push = -self.k * np.sin(angle) - self.c * rate + self._torque(first + j - start)
+            push = -self.k * np.sin(angle) - self.c * rate + self._torque(first + j)
             segment["rate"][:, j + 1] = rate + self.model.dt * push
             segment["angle"][:, j + 1] = angle + self.model.dt * segment["rate"][:, j + 1]
 
