@@ -18,7 +18,7 @@ from .external import NODE_US
 from .fused_adjoint import adjoint_kernel
 from .fused_tangent import tangent_kernel
 from .model import Topology
-from .packing import SPRINGS, Packing
+from .packing import SPRINGS, UNUSED, Packing
 from .segment import Segment, copied, rows_of
 from .spring import SPRING_US
 
@@ -104,7 +104,7 @@ class MassSpringEngine:
         numbers += sum(prod(shape) for shape in (*self._work_shapes(), *self._sum_shapes().values()))
         numbers += state if dense or on_gpu else 0
         numbers += (steps + 1) * state if dense and on_gpu else 0
-        given = sum(array.nbytes for array in (*self._host, *self._topology.actuated_springs))
+        given = sum({id(array): array.nbytes for array in (*self._host, *self._actuated_springs)}.values())
         return numbers * runtime.real_dtype().itemsize + given
 
     def _held_shape(self) -> Shape:
@@ -153,7 +153,13 @@ class MassSpringEngine:
     @functools.cached_property
     def _host(self) -> list[Array]:
         """The arrays among these, as they are on the host."""
-        return self._packing.arrays(self._params, self._control)
+        return self._packing.arrays(self._params, self._control, gathers=not self._variant.serial)
+
+    @property
+    def _actuated_springs(self) -> tuple[Array, Array]:
+        """The springs of each actuator, from which it gathers what the control's adjoint is."""
+        needed = self._packing.actuated and not self._variant.serial
+        return self._topology.actuated_springs if needed else (UNUSED, UNUSED)
 
     # --- launches
 
@@ -196,7 +202,7 @@ class MassSpringEngine:
             *moved,
             *along,
             *self._sums.values(),
-            *[runtime.to_device(array) for array in self._topology.actuated_springs],
+            *[runtime.to_device(array) for array in self._actuated_springs],
             steps + 1,
             self._packing.steps,
             segment.rows,

@@ -19,6 +19,9 @@ from .model import Topology
 BLOCK = 4
 """Springs in a block of the fused kernels: enough for the compiler to vectorize, few enough for the registers."""
 
+UNUSED = np.zeros(1, np.int32)
+"""A list that the variant of a kernel does not read."""
+
 SPRINGS = ("stiffness", "damping", "rest_length", "amplitude")
 NODES = ("mass", "drag")
 WORLD = ("gravity", "ground_height", "ground_stiffness", "ground_friction")
@@ -44,14 +47,20 @@ class Packing:
         """How many copies of each of these parameters kernels are given."""
         return self._batch if any([self._batched[name] for name in names]) else 1
 
-    def arrays(self, params: Arrays, control: Array | None) -> list[Array]:
-        """What kernels take of parameters, control and topology; of two axes are those whose elements are vectors."""
+    def arrays(self, params: Arrays, control: Array | None, *, gathers: bool) -> list[Array]:
+        """What kernels take of parameters, control and topology; of two axes are those whose elements are vectors.
+
+        Without actuators, and where nodes do not gather from their springs, the lists for it are left out.
+        """
         topology = self._topology
-        ends, start, incidence, *_ = topology.lists
+        ends = np.ascontiguousarray(topology.ends, np.int32).reshape(-1, 2)
+        start, incidence = topology.incidence if gathers else (UNUSED, UNUSED)
         missing = self.springs - topology.springs
         if missing:  # these join node 0 with itself
             ends = np.concatenate([ends, np.zeros((missing, 2), np.int32)])
-        columns = np.append(topology.columns, np.full(missing, topology.actuators, np.int32))
+        columns = UNUSED
+        if self.actuated:
+            columns = np.append(topology.columns, np.full(missing, topology.actuators, np.int32))
         drifts = np.array([stage.drift for stage in topology.stages], runtime.real_dtype())
         return [
             *self._of_springs(params),
