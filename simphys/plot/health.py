@@ -60,7 +60,7 @@ def health(
 
 def _draw_field(axes: Axes, found: Health, name: str, *, of_bodies: bool) -> None:
     adjoint, moving = found.adjoint[name], found.moving[name]
-    size = np.where(np.isfinite(adjoint) & moving, np.abs(adjoint), np.nan)
+    size = np.where(np.isfinite(adjoint) & moving & (adjoint != 0), np.abs(adjoint), np.nan)
     if not (size > 0).any():
         axes.text(0.5, 0.5, "zero throughout", transform=axes.transAxes, ha="center", va="center")
         return
@@ -118,4 +118,5 @@ def _shade_unusable(axes: Axes, found: Health) -> None:
 
 
 def _exp(log_size: np.ndarray) -> np.ndarray:
-    return np.exp(np.clip(log_size, -LARGEST, LARGEST))
+    clipped = np.exp(np.clip(log_size, -LARGEST, LARGEST))
+    return np.where(np.isneginf(log_size), np.nan, clipped)  # what is zero has no place on a log axis
