@@ -249,13 +249,31 @@ class MassSpringEngine:
         return {name: copied(value[:, :: self._stages], slice(steps + 1)) for name, value in changes.items()}
 
     def _launch(self, kernel: Kernel, *arguments: Any) -> Callable[..., None]:
-        """A launch with these arguments and a few scalars; to bind it takes as long as ten launches."""
-        return functools.partial(kernel, *arguments) if self._variant.serial else kernel.bind(*arguments)
+        """A launch with these arguments and a few scalars."""
+        return _Launch(kernel, arguments) if self._variant.serial else kernel.bind(*arguments)
 
     def _launches(self, start: int, steps: int) -> list[tuple[int, int]]:
         """Stage intervals of the launches for some steps: all in one, or one stage each."""
         first, last = start * self._stages, (start + steps) * self._stages
         return [(first, last)] if self._variant.serial else [(j, j + 1) for j in range(first, last)]
+
+
+class _Launch:
+    """A launch that binds its arguments once it has been repeated: to bind takes as long as some launches."""
+
+    def __init__(self, kernel: Kernel, arguments: tuple[Any, ...]) -> None:
+        self._kernel, self._arguments = kernel, arguments
+        self._left = 3
+        self._bound: Callable[..., None] | None = None
+
+    def __call__(self, *scalars: int) -> None:
+        if self._bound is None and self._left:
+            self._left -= 1
+            self._kernel(*self._arguments, *scalars)
+            return
+        if self._bound is None:
+            self._bound = self._kernel.bind(*self._arguments)
+        self._bound(*scalars)
 
 
 def _device_array(shape: Shape) -> Any:

@@ -69,7 +69,7 @@ class Request:
         fixed += max(2 * state, 4 * inputs.bytes_of(inputs.piece) if self.running is not None else 0)  # other copies
         behind = inputs.tensors()[len(inputs.state_shapes) :]
         wanted = zip(behind, needs[len(inputs.state_shapes) :], strict=True)
-        fixed += 2 * sum([tensor.data.nbytes for tensor, need in wanted if need])  # gradients, and where they are kept
+        fixed += sum([tensor.data.nbytes for tensor, need in wanted if need])  # gradients, as they are kept
         if self.adjoint is not None:
             fixed += inputs.bytes_of(inputs.steps + 1)
         dense = self.running is not None or self.adjoint is not None or bool(self.keep[0] != inputs.steps)
