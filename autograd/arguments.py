@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -52,7 +53,7 @@ def parameter(kernel: str, name: str, annotation: Any, *, written: bool) -> Para
     raise InputError(who, "it is an array, an integer or a real number", shown, remedy)
 
 
-class Parameter:
+class Parameter(ABC):
     """One parameter: `check` admits a value or raises, `put_into` makes the quick way into one launch context."""
 
     is_array = False
@@ -61,13 +62,13 @@ class Parameter:
         self.kernel = kernel
         self.name = name
 
+    @abstractmethod
     def check(self, value: Any) -> Any:
         """The value that the compiler gets. Errors: InputError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def put_into(self, context: Any, position: int, like: Any) -> Put:
         """`like`: a checked value; where the annotation leaves dtype or ndim open, others must have its."""
-        raise NotImplementedError
 
     def error(self, constraint: str, found: str, remedy: str) -> InputError:
         return InputError(f"kernel {self.kernel}, argument {self.name}", constraint, found, remedy)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Tensor, ops
+from simphys.autograd import MissingJvp, Tensor, ops
 from simphys.simulator import Array, Arrays, Record, Shape
 
 
@@ -90,4 +90,4 @@ class TankEngine:
         return found
 
     def push(self, segment: Any, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        raise NotImplementedError("tanks have no tangent")
+        raise MissingJvp("tanks have no tangent")

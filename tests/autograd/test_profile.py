@@ -258,7 +258,7 @@ class TestBlock:
 
             @staticmethod
             def backward(ctx: Context, adj: Tensor) -> Any:
-                raise NotImplementedError
+                return -adj.data
 
         p.__enter__()
         Leaving.apply(leaf(0.3))

@@ -26,7 +26,7 @@ class Keeping(Function):
 
     @staticmethod
     def backward(ctx: Context, adj: Tensor) -> Any:
-        raise NotImplementedError
+        return 2.0 * adj.data, None
 
 
 def leaf() -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Tensor, tensor
+from simphys.autograd import MissingJvp, Tensor, tensor
 from simphys.simulator import Array, Arrays, Record, Shape
 
 
@@ -93,7 +93,7 @@ class DecayEngine:
         return {"rate": total.sum() if self.shared else total}
 
     def push(self, segment: Array, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        raise NotImplementedError
+        raise MissingJvp("decay has no tangent")
 
 
 def system(n: int, *, batch: int | None = None) -> tuple[Decay, Params, State]:
