@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from .autograd.errors import InputError, StorageError
+from .autograd.errors import StorageError
 from .growth import Rate
 from .health import Health
-from .report import _console
-from .run_files import group_of, unit_of
+from .report import terminal
+from .run_files import group_of, output_folder, unit_of
 from .scene import Scene
 
 
 def print_health(found: Health, *, title: str = "") -> None:
     """What was found, as tables, and the longest horizon with a usable gradient in a sentence."""
-    out = _console()
+    out = terminal()
     precision = "f32" if found.eps > 1e-10 else "f64"
     summary = Table(
         title=f"{title or 'Adjoint health'}: {_span(found, found.steps)}, {precision}", title_justify="left"
@@ -95,12 +95,7 @@ def write_health(scene: Scene, found: Health) -> tuple[Path, list[Path]]:
     """
     from .plot.health import health as draw
 
-    folder = Path(scene.config.output.folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        remedy = "Name another one (output.folder=PATH)."
-        raise InputError(f"output folder {folder}", "must be one that can be made", str(error), remedy) from error
+    folder = output_folder(scene)
     units = {name: unit_of(scene, name) for name in scene.state.names()}
     save(found, folder / "health.h5", units=units, every=scene.config.output.every)
     if not found.steps:

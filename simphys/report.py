@@ -105,7 +105,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _console() -> Console:
+def terminal() -> Console:
     """For results: as wide as the terminal; in a file wide enough for our tables, so that their lines stay whole."""
     width = None if sys.stdout.isatty() else 140
     return Console(width=width, markup=False, emoji=False, highlight=False)  # labels and units may hold brackets
@@ -121,7 +121,7 @@ def print_identification(fit: Identification) -> None:
     for row in fit.unknowns:
         error = row.note or "-" if math.isnan(row.standard_error) else f"{row.standard_error:.2g}"
         table.add_row(row.label, row.unit, f"{row.start:.6g}", f"{row.value:.8g}", error)
-    console = _console()
+    console = terminal()
     console.print(table)
     result = fit.result
     seen = fit.scene.observations

@@ -187,3 +187,14 @@ def write_fit(recorder: Recorder, scene: Scene, predicted: np.ndarray) -> dict[s
     if len(rmse) > 1 and len({c.unit for c in seen.channels}) == 1:
         rmse["all channels"] = float(np.sqrt(np.mean(residual**2, where=counts)))
     return rmse
+
+
+def output_folder(scene: Scene) -> Path:
+    """The scene's output folder, made where there is none. Errors: InputError."""
+    folder = Path(scene.config.output.folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = "Name another one (output.folder=PATH)."
+        raise InputError(f"output folder {folder}", "must be one that can be made", str(error), remedy) from error
+    return folder

@@ -21,6 +21,7 @@ from .run_files import (
     RecorderLog,
     iteration_writer,
     open_recorder,
+    output_folder,
     require_same_run,
     write_observations,
     write_unknowns,
@@ -233,12 +234,7 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
     names = {leaf.requires_grad_(): name for name, leaf in leaves.items()}
     after = scene.model.step(scene.params.replace(**params), scene.state.replace(**state))
     last = max(after.tensors(), key=lambda field: len(ancestors([field])))  # the field that shows most of the step
-    folder = Path(scene.config.output.folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        remedy = "Name another one (output.folder=PATH)."
-        raise InputError(f"output folder {folder}", "must be one that can be made", str(error), remedy) from error
+    folder = output_folder(scene)
     style.save(draw(last, names=names), folder / "graph.png")
     return to_text(last, names=names), folder / "graph.png"
 
