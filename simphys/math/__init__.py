@@ -1,0 +1,1 @@
+"""Element functions of kernels, forward, adjoint and tangent, that simulators share."""

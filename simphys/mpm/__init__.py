@@ -1,0 +1,1 @@
+"""MLS-MPM: start reading at step.py, the nested step; engine.py is the fast way through the same physics."""
