@@ -48,7 +48,7 @@ class Scene:
     @property
     def bodies(self) -> Bodies | None:
         """The bodies of a simulator whose state has some."""
-        bodies: Bodies | None = self.config.bodies(self.model)
+        bodies: Bodies | None = self.config.bodies_of(self.model)
         return bodies
 
     def rollout(

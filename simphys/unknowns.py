@@ -27,7 +27,7 @@ class Block:
     entries: Array
     """Flat indices in the field, [count]."""
     expand: Array | None
-    """For tied entries: index of theta's value for each entry."""
+    """For tied entries or rows: index of theta's value for each entry."""
     where: slice
     scale: Array
     log: bool
@@ -55,7 +55,7 @@ class Unknowns:
                 label=label,
                 parameter=unknown.parameter,
                 entries=entries,
-                expand=np.zeros(entries.size, np.int64) if unknown.tied else None,
+                expand=np.arange(entries.size) % natural.size if unknown.tied else None,
                 where=slice(end, end + natural.size),
                 scale=scale,
                 log=log,

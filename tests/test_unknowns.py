@@ -67,6 +67,12 @@ def test_tied_entries_are_one_unknown() -> None:
     np.testing.assert_allclose(made.fields(tensor(made.start))["drag"].data, [0.5, 0, 0, 0.5])
 
 
+def test_tied_rows_share_a_value_for_each_of_their_elements() -> None:
+    made = unknowns(place={"parameter": "position", "tied": "rows", "entries": [0, 3], "start": [5.0, -4.0]})
+    assert made.labels == ["place[0]", "place[1]"]
+    np.testing.assert_allclose(made.fields(tensor(made.start))["position"].data, [[5, -4], [2, 3], [4, 5], [5, -4]])
+
+
 def test_single_components_of_a_field_and_several_unknowns_of_one_field() -> None:
     made = unknowns(
         height={"parameter": "position", "entries": [[1, 1], [3, 1]], "start": [30.0, 70.0]},
@@ -85,6 +91,7 @@ def test_the_fields_are_differentiable_functions_of_theta() -> None:
         k2={"parameter": "stiffness", "entries": [2], "scale": 7.0},
         drag={"parameter": "drag", "tied": True, "start": 0.3},
         x={"parameter": "position", "entries": [[2, 0]]},
+        place={"parameter": "position", "tied": "rows", "entries": [0, 3], "start": [5.0, -4.0]},
     )
     theta = tensor(made.start + 0.1, requires_grad=True)
     gradcheck(lambda t: tuple(made.fields(t).values()), (theta,))

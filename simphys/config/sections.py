@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic_core import PydanticCustomError
 
 from simphys.bodies import Bodies
 from simphys.rollout.budget import parse
@@ -36,6 +37,15 @@ Bound = Annotated[
     BeforeValidator(_infinity),
     PlainSerializer(_infinity_as_text, when_used="json"),
 ]
+
+
+def _known_tie(value: object) -> object:
+    if isinstance(value, bool) or value == "rows":
+        return value
+    raise PydanticCustomError("tied", "true, false or 'rows'")
+
+
+Tied = Annotated[bool | Literal["rows"], BeforeValidator(_known_tie)]
 
 
 class Runtime(Section):
@@ -82,12 +92,13 @@ class Unknown(Section):
     """A parameter field or initial state to identify, or a part of one.
 
     `entries` are indices along the first axis, or full indices such as [node, axis]; all entries by default.
+    tied: true makes all entries one unknown; "rows" makes all rows alike, such as one velocity for all bodies.
     `start` is in the parameter's own unit and defaults to the scene's value; so are `bounds` and `scale`.
     """
 
     parameter: str
     entries: list[Index | list[Index]] | None = None
-    tied: bool = False
+    tied: Tied = False
     start: float | Numbers | None = None
     bounds: Annotated[list[Bound], Field(min_length=2, max_length=2)] = [-math.inf, math.inf]
     scale: Positive | None = None
@@ -215,6 +226,6 @@ class Config(Section):
         A simulator that knows no such limit leaves this as it is.
         """
 
-    def bodies(self, model: Any) -> Bodies | None:
+    def bodies_of(self, model: Any) -> Bodies | None:
         """The bodies of a simulator whose state has some."""
         return None

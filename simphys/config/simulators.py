@@ -49,7 +49,7 @@ class MassSpringConfig(Config):
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         mass_spring_stability.require_stable(model, params, state)
 
-    def bodies(self, model: Any) -> Bodies:
+    def bodies_of(self, model: Any) -> Bodies:
         return mass_spring_scene.bodies(model)
 
 
@@ -76,7 +76,7 @@ class ChargesConfig(Config):
     def build(self) -> tuple[Model, charges.Params, charges.State]:
         return charges.build(self)
 
-    def bodies(self, model: Any) -> Bodies:
+    def bodies_of(self, model: Any) -> Bodies:
         return charges_scene.bodies(model)
 
 

@@ -24,10 +24,17 @@ def flat_entries(unknown: Unknown, shape: tuple[int, ...]) -> np.ndarray:
     return np.concatenate([np.reshape(each, -1) for each in picked])
 
 
+def value_count(unknown: Unknown, shape: tuple[int, ...]) -> int:
+    """How many values are sought: one for each entry, for each element of a row where rows are tied, or one for all."""
+    if unknown.tied == "rows":
+        return int(np.prod(shape[1:], dtype=int))
+    return 1 if unknown.tied else flat_entries(unknown, shape).size
+
+
 def start_values(unknown: Unknown, values: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The start value of every entry [number of entries], or of the one shared value [1] where they are tied."""
+    """The start value of every entry [number of entries], or of those that tied ones share, see `value_count`."""
     field = values[unknown.parameter]
-    count = 1 if unknown.tied else flat_entries(unknown, field.shape).size
+    count = value_count(unknown, field.shape)
     if unknown.start is None:
         return np.array(field.reshape(-1)[flat_entries(unknown, field.shape)][:count], dtype=float)
     start = np.concatenate([np.ravel(each) for each in np.atleast_1d(np.asarray(unknown.start, dtype=object))])
@@ -75,6 +82,11 @@ def _problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> l
 
 def _entry_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[Problem]:
     name = unknown.parameter
+    if unknown.tied == "rows" and (len(shape) < 2 or any(isinstance(entry, list) for entry in unknown.entries or [])):
+        whole = "tied rows are whole rows of a field with rows"
+        found = Words(f"entries inside of rows of {name}" if len(shape) > 1 else f"{name} of the shape {list(shape)}")
+        remedy = "Give indices of rows as entries." if len(shape) > 1 else "Use tied = true."
+        return [Problem(key=(*key, "tied"), constraint=whole, found=found, remedy=remedy)]
     if unknown.entries is None:
         return []
     if unknown.entries == [] or not shape:
@@ -98,18 +110,20 @@ def _entry_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[
 def _start_problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> list[Problem]:
     field = values[unknown.parameter]
     entries = flat_entries(unknown, field.shape)
-    wanted = 1 if unknown.tied else entries.size
+    wanted = value_count(unknown, field.shape)
     if unknown.start is None:
-        inherited = field.reshape(-1)[entries]
-        if unknown.tied and np.ptp(inherited) != 0.0:
+        inherited = field.reshape(-1)[entries].reshape(-1, wanted)
+        if unknown.tied and np.ptp(inherited, axis=0).any():
             between = Words(f"values from {inherited.min():g} to {inherited.max():g} in the scene")
-            remedy = "Give one number as start."
-            return [Problem(key=key, constraint="tied entries share one start", found=between, remedy=remedy)]
+            remedy = f"Give {'one number' if wanted == 1 else f'{wanted} numbers'} as start."
+            what = "rows" if unknown.tied == "rows" else "entries"
+            return [Problem(key=key, constraint=f"tied {what} share one start", found=between, remedy=remedy)]
         return []
     try:
         start_values(unknown, values)
     except ValueError:
-        constraint = f"must be one number{'' if unknown.tied else f' or {wanted} numbers, one for each entry'}"
+        each = "element of a row" if unknown.tied else "entry"
+        constraint = f"must be one number{'' if wanted == 1 else f' or {wanted} numbers, one for each {each}'}"
         remedy = "Give one number, it serves for all entries."
         return [Problem(key=(*key, "start"), constraint=constraint, found=unknown.start, remedy=remedy)]
     return []

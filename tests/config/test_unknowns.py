@@ -13,6 +13,7 @@ VALUES = {
     "stiffness": np.array([5.0, 6.0, 7.0]),
     "mass": np.ones(4),
     "position": np.arange(8.0).reshape(4, 2),
+    "velocity": np.tile([1.0, -2.0], (4, 1)),
     "ground_height": np.array(0.5),
 }
 
@@ -36,6 +37,9 @@ def told(**unknowns: Unknown) -> list[str]:
         ({"entries": [2, 0], "start": [3.0, 4.0]}, [2, 0], [3.0, 4.0]),
         ({"tied": True, "start": 3.0}, [0, 1, 2], [3.0]),
         ({"parameter": "mass", "tied": True}, [0, 1, 2, 3], [1.0]),
+        ({"parameter": "position", "tied": "rows", "start": [3.0, 4.0]}, list(range(8)), [3.0, 4.0]),
+        ({"parameter": "position", "tied": "rows", "entries": [2, 1], "start": 3.0}, [4, 5, 2, 3], [3.0, 3.0]),
+        ({"parameter": "velocity", "tied": "rows"}, list(range(8)), [1.0, -2.0]),
         ({"parameter": "position", "entries": [1]}, [2, 3], [2.0, 3.0]),
         ({"parameter": "position", "entries": [[1, 0], [3, 1]]}, [2, 7], [2.0, 7.0]),
         ({"parameter": "position", "entries": [[1, 0], 3]}, [2, 6, 7], [2.0, 6.0, 7.0]),
@@ -77,6 +81,19 @@ def test_entries_and_start_values_are_flattened_row_by_row(keys: Any, indices: l
         ),
         ({"tied": True, "start": [1.0, 2.0]}, "k.start: must be one number; found [1.0, 2.0]. "),
         ({"tied": True}, "k: tied entries share one start; found values from 5 to 7 in the scene. Give one number as"),
+        (
+            {"parameter": "position", "tied": "rows"},
+            "k: tied rows share one start; found values from 0 to 7 in the scene. Give 2 numbers as start.",
+        ),
+        (
+            {"parameter": "position", "tied": "rows", "start": [1.0, 2.0, 3.0]},
+            "k.start: must be one number or 2 numbers, one for each element of a row; found [1.0, 2.0, 3.0]. ",
+        ),
+        (
+            {"parameter": "velocity", "tied": "rows", "entries": [[0, 1]]},
+            "k.tied: tied rows are whole rows of a field with rows; found entries inside of rows of velocity. Give ind",
+        ),
+        ({"tied": "rows"}, "k.tied: tied rows are whole rows of a field with rows; found stiffness of the shape [3]. "),
         (
             {"start": 8.0, "bounds": [0.1, 7.5]},
             "k.bounds: the bounds [0.1, 7.5] must include the start; found a start of 8. Widen the bounds or move the",

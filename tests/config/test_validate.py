@@ -56,7 +56,10 @@ def problems(**sections: Any) -> list[str]:
         ),
         ({"unknowns": {"k": {"parameter": "mass", "bound": []}}}, "unknowns.k.bound: unknown key; found []. Did you"),
         ({"unknowns": {"k": {"parameter": "mass", "bounds": [1]}}}, "unknowns.k.bounds: must be a list of 2 or more"),
-        ({"unknowns": {"k": {"parameter": "mass", "tied": 1}}}, "unknowns.k.tied: must be true or false; found 1. "),
+        (
+            {"unknowns": {"k": {"parameter": "mass", "tied": 1}}},
+            "unknowns.k.tied: must be true, false or 'rows'; found 1. ",
+        ),
         (
             {"loss": {"terms": [{"kind": "final_stat"}]}},
             "loss.terms.0: must be of one of the kinds 'final_state', 'running_sum', 'regularization'; "
