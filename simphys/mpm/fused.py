@@ -1,0 +1,238 @@
+"""Kernel of the fused step: the element functions of the nested sub-steps in three loops.
+
+1. Particles, piece by piece: deform, respond, hand mass and momentum to the grid of the piece.
+2. Nodes: add up the grids of all pieces, in order; velocity.
+3. Particles: take the velocity, move.
+
+On a GPU a piece is a particle, and all add to one grid by atomics. The adjoint is in fused_adjoint.py, the tangent in
+fused_tangent.py.
+"""
+
+import functools
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from ..autograd import kernel
+from ..autograd.runtime import ti
+from ..math import bspline, memory
+from . import actuate, box, constitutive, deformation, g2p, grid, p2g
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """What a compiled step does."""
+
+    real: Any
+    cells: tuple[int, ...]
+    laws: tuple[str, ...]
+    width: int
+    """Coefficients of a particle."""
+    hidden: bool
+    """A law has a hidden variable."""
+    actuated: bool
+    """There are controls of actuators."""
+    margin: int
+    walls: tuple[str, ...]
+    shapes: tuple[str, ...]
+    contacts: tuple[str, ...]
+    single: bool
+    """There is one piece, and one grid."""
+    atomic: bool
+    """A piece is a particle, and all add to one grid: on a GPU."""
+    parallel_particles: bool = False
+    parallel_nodes: bool = False
+    spread: int = 1
+    """Iterations of a parallel loop for each piece, one of which does the work: few iterations stay on one thread."""
+    adj_mass: bool = False
+    adj_volume: bool = False
+    adj_coefficients: bool = False
+    adj_control: bool = False
+    adj_environment: bool = False
+    """Whose adjoints are wanted."""
+
+    @property
+    def dim(self) -> int:
+        return len(self.cells)
+
+
+def types(variant: Variant) -> SimpleNamespace:
+    """The annotations of array arguments, and the functions of the sub-steps."""
+    real, dim, cells = variant.real, variant.dim, variant.cells
+    return SimpleNamespace(
+        vec=ti.types.vector(dim, real),
+        mat=ti.types.matrix(dim, dim, real),
+        row=ti.types.vector(variant.width, real),
+        ivec=ti.types.vector(dim, ti.i32),
+        reals=ti.types.ndarray(dtype=real, ndim=1),
+        ints=ti.types.ndarray(dtype=ti.i32, ndim=1),
+        at=memory.functions(real, dim),
+        spline=bspline.functions(real, dim, cells),
+        box=box.functions(real, dim, cells),
+        deformation=deformation.functions(real, dim),
+        law=constitutive.functions(real, dim, variant.laws),
+        actuate=actuate.functions(real, dim),
+        p2g=p2g.functions(real, dim, cells),
+        g2p=g2p.functions(real, dim, cells),
+        grid=grid.functions(
+            real, dim, cells, variant.margin, variant.walls, variant.shapes, variant.contacts
+        ),
+        nodes=functools.reduce(lambda a, b: a * b, cells),
+    )  # fmt: skip
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def shared(variant: Variant) -> SimpleNamespace:
+    """What forward and adjoint do alike to a particle or to a line of nodes."""
+    t = types(variant)
+    real, vec, mat, row, at, dim = variant.real, t.vec, t.mat, t.row, t.at, variant.dim
+
+    @ti.func
+    def coefficients(c: ti.template(), k: ti.i32) -> row:
+        found = row(0.0)
+        for j in ti.static(range(variant.width)):
+            found[j] = c[k * variant.width + j]
+        return found
+
+    @ti.func
+    def law_of(law: ti.template(), k: ti.i32) -> ti.i32:
+        found = 0
+        if ti.static(len(variant.laws) > 1):
+            found = law[k]
+        return found
+
+    @ti.func
+    def hidden(q: ti.template(), i: ti.i32) -> real:
+        found = real(0.0)
+        if ti.static(variant.hidden):
+            found = q[i]
+        return found
+
+    @ti.func
+    def respond(
+        C: mat, F: ti.template(), q: ti.template(), c: ti.template(), law: ti.template(), act: ti.template(),
+        fibre: ti.template(), control: ti.template(), h: real, i: ti.i32, j: ti.i32, k: ti.i32, control_at: ti.i32,
+    ):
+        """F', q', tau of particle k, whose state is entry i and whose parameters are entry j of their arrays."""
+        trial = t.deformation.deform(C, at.matrix(F, i), h)
+        F_new, q_new, tau = t.law.respond(law_of(law, k), trial, hidden(q, i), coefficients(c, j))
+        if ti.static(variant.actuated):
+            tau += t.actuate.stress(F_new, at.vector(fibre, k), control[control_at + act[k]])
+        return F_new, q_new, tau
+
+    @ti.func
+    def clear_grid(piece: ti.i32, G: ti.template(), span: ti.template(), x: ti.template(), first, last, inv_dx: real):
+        """Before a piece's particles first ... last - 1 of x add to its grid."""
+        if ti.static(not variant.atomic):
+            t.box.find(span, piece, x, first, last, inv_dx)
+            t.box.clear(span, piece, G, piece * t.nodes * (dim + 1), dim + 1)
+
+    @ti.func
+    def node_velocity(
+        cell, node: ti.i32, total: ti.template(), U: ti.template(), env: ti.template(), env_at: ti.i32,
+        sizes: ti.template(), dx: real, h: real, skin: real, floor: real,
+    ):
+        p = vec(0.0)
+        for d in ti.static(range(dim)):
+            p[d] = total[node * (dim + 1) + d]
+        m = total[node * (dim + 1) + dim]
+        at.put_vector(U, node, t.grid.velocity(cell, m, p, env, env_at, sizes, dx, h, skin, floor))
+
+    @ti.func
+    def cell_of(node: ti.i32):
+        """The index of a node on each axis."""
+        cell, rest = t.ivec(0), node
+        for reverse in ti.static(range(dim)):
+            cell[dim - 1 - reverse] = rest % variant.cells[dim - 1 - reverse]
+            rest = rest // variant.cells[dim - 1 - reverse]
+        return cell
+
+    @ti.func
+    def velocities(
+        part: ti.i32, parts: ti.i32, pieces: ti.i32, span: ti.template(), G: ti.template(), total: ti.template(),
+        U: ti.template(), env: ti.template(), env_at: ti.i32, sizes: ti.template(), dx: real, h: real, skin: real,
+        floor: real,
+    ):
+        """A part of the lines of all nodes that particles see: add up their grids, and find velocities."""
+        a, b = t.box.union(span, pieces)
+        lines = t.box.lines(a, b)
+        for line in range(lines * part // parts, lines * (part + 1) // parts):
+            if ti.static(not variant.single):
+                t.box.add_up(span, pieces, a, b, line, G, t.nodes * (dim + 1), total, dim + 1)
+            cell = t.box.cell(a, b, line)
+            first = t.box.place(cell)
+            for k in range(b[dim - 1] - a[dim - 1]):
+                node_velocity(cell, first + k, total, U, env, env_at, sizes, dx, h, skin, floor)
+                cell[dim - 1] += 1
+
+    return SimpleNamespace(
+        coefficients=coefficients, law_of=law_of, hidden=hidden, respond=respond, clear_grid=clear_grid,
+        node_velocity=node_velocity, cell_of=cell_of, velocities=velocities,
+    )
+
+
+@functools.cache
+@no_type_check
+def forward_kernel(variant: Variant) -> Any:
+    """A step of one member of a batch: from row `now` of its states x ... q to the row behind it.
+
+    States are [rows, n, ...], all arrays flat. mass, volume, c: of the member, from entry first on. control: [T, A + 1],
+    whose last column is 0, env: of this step from env_at on. Working memory: a grid G for each piece, `total` of all
+    (the same where there is one), velocities U, boxes `span` of pieces.
+    """
+    t, s = types(variant), shared(variant)
+    real, reals, ints, at, dim, spread = variant.real, t.reals, t.ints, t.at, variant.dim, variant.spread
+
+    @kernel
+    def forward(
+        x: reals, v: reals, C: reals, F: reals, q: reals, mass: reals, volume: reals, c: reals, law: ints, act: ints,
+        fibre: reals, control: reals, env: reals, sizes: reals, G: reals, total: reals, U: reals, span: ints,
+        h: real, dx: real, skin: real, floor: real, nan: real, n: ti.i32, pieces: ti.i32, parts: ti.i32,
+        first: ti.i32, now: ti.i32, control_at: ti.i32, env_at: ti.i32,
+    ):
+        if ti.static(variant.atomic):
+            for k in range(t.nodes * (dim + 1)):
+                G[k] = 0.0
+        ti.loop_config(serialize=not variant.parallel_particles)
+        for r in range(pieces * spread):
+            if r % spread == 0:
+                piece = r // spread
+                begin, end = n * piece // pieces, n * (piece + 1) // pieces
+                s.clear_grid(piece, G, span, x, now * n + begin, now * n + end, 1.0 / dx)
+                G_at = 0 if ti.static(variant.atomic) else piece * t.nodes * (dim + 1)
+                for k in range(begin, end):
+                    i, new, j = now * n + k, (now + 1) * n + k, first + k
+                    C_i, m = at.matrix(C, i), mass[j]
+                    F_new, q_new, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, j, k, control_at)
+                    at.put_matrix(F, new, F_new)
+                    if ti.static(variant.hidden):
+                        q[new] = q_new
+                    A = t.p2g.affine(C_i, tau, m, volume[j], 4.0 * h / (dx * dx))
+                    t.p2g.scatter(G, G_at, at.vector(x, i), at.vector(v, i), A, m, dx, variant.atomic)
+
+        if ti.static(variant.atomic):
+            for node in range(t.nodes):
+                s.node_velocity(s.cell_of(node), node, total, U, env, env_at, sizes, dx, h, skin, floor)
+        else:
+            ti.loop_config(serialize=not variant.parallel_nodes)
+            for r in range(parts * spread):
+                if r % spread == 0:
+                    s.velocities(
+                        r // spread, parts, pieces, span, G, total, U, env, env_at, sizes, dx, h, skin, floor,
+                    )
+
+        ti.loop_config(serialize=not variant.parallel_particles)
+        for r in range(pieces * spread):
+            if r % spread == 0:
+                piece = r // spread
+                for k in range(n * piece // pieces, n * (piece + 1) // pieces):
+                    i, new = now * n + k, (now + 1) * n + k
+                    x_i = at.vector(x, i)
+                    v_new, C_new = t.g2p.gather(U, x_i, dx)
+                    at.put_vector(x, new, t.g2p.move(x_i, v_new, h, dx, nan))
+                    at.put_vector(v, new, v_new)
+                    at.put_matrix(C, new, C_new)
+
+    return forward

@@ -1,0 +1,200 @@
+"""Kernel of the adjoint of the fused step: its loops in reverse, with the same element functions.
+
+1. Particles and nodes: the grid of the step once more, which is not stored.
+2. Particles: what their new state hands to the velocities of nodes, piece by piece.
+3. Nodes: add up the grids of all pieces, in order; the adjoint of momentum and mass, in place of these.
+4. Particles: take it, through stress, law and deformation.
+"""
+
+import functools
+from typing import Any, no_type_check
+
+from ..autograd import kernel
+from ..autograd.runtime import ti
+from .fused import Variant, shared, types
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def adjoint_kernel(variant: Variant) -> Any:
+    """The step of `forward_kernel` in reverse. ax ... aq [n, ...]: the adjoint of the state behind it in, before it out.
+
+    s_mass, s_volume, s_c accumulate, in the member's entries. `found` gets, from found_at on, the adjoint of the step's
+    env and of its control [A + 1]. Working memory besides that of forward_kernel: adj_U, a grid for each piece, and
+    `partial`, room for what `found` gets, for each part of the nodes and each piece.
+    """
+    t, s = types(variant), shared(variant)
+    real, vec, reals, ints, at = variant.real, t.vec, t.reals, t.ints, t.at
+    dim, spread, atomic = variant.dim, variant.spread, variant.atomic
+
+    @ti.func
+    def adj_node(
+        cell, node: ti.i32, total: ti.template(), adj_u: ti.template(), env: ti.template(), env_at: ti.i32,
+        sizes: ti.template(), dx: real, h: real, skin: real, floor: real, partial: ti.template(), slot: ti.i32,
+    ):
+        p = vec(0.0)
+        for d in ti.static(range(dim)):
+            p[d] = total[node * (dim + 1) + d]
+        m = total[node * (dim + 1) + dim]
+        adj_m, adj_p = t.grid.adj_velocity(
+            cell, m, p, at.vector(adj_u, node), env, env_at, sizes, dx, h, skin, floor,
+            partial, slot, variant.adj_environment, atomic,
+        )
+        for d in ti.static(range(dim)):
+            total[node * (dim + 1) + d] = adj_p[d]
+        total[node * (dim + 1) + dim] = adj_m
+
+    @ti.func
+    def adj_nodes(
+        part: ti.i32, parts: ti.i32, pieces: ti.i32, span: ti.template(), total: ti.template(), adj_U: ti.template(),
+        U: ti.template(), env: ti.template(), env_at: ti.i32, sizes: ti.template(), dx: real, h: real, skin: real,
+        floor: real, partial: ti.template(), slot: ti.i32,
+    ):
+        """A part of the lines; where there are several pieces, adj_U is added up in U, which nobody needs any more."""
+        a, b = t.box.union(span, pieces)
+        lines = t.box.lines(a, b)
+        for line in range(lines * part // parts, lines * (part + 1) // parts):
+            cell = t.box.cell(a, b, line)
+            first = t.box.place(cell)
+            if ti.static(not variant.single):
+                t.box.add_up(span, pieces, a, b, line, adj_U, t.nodes * dim, U, dim)
+            for k in range(b[dim - 1] - a[dim - 1]):
+                adj_node(
+                    cell, first + k, total, adj_U if ti.static(variant.single) else U,
+                    env, env_at, sizes, dx, h, skin, floor, partial, slot,
+                )
+                cell[dim - 1] += 1
+
+    @kernel
+    def adjoint(
+        x: reals, v: reals, C: reals, F: reals, q: reals, mass: reals, volume: reals, c: reals, law: ints, act: ints,
+        fibre: reals, control: reals, env: reals, sizes: reals, G: reals, total: reals, U: reals, span: ints,
+        adj_U: reals, ax: reals, av: reals, aC: reals, aF: reals, aq: reals,
+        s_mass: reals, s_volume: reals, s_c: reals, partial: reals, found: reals,
+        h: real, dx: real, skin: real, floor: real, n: ti.i32, pieces: ti.i32, parts: ti.i32, env_size: ti.i32,
+        controls: ti.i32, first: ti.i32, now: ti.i32, control_at: ti.i32, env_at: ti.i32, found_at: ti.i32,
+    ):
+        if ti.static(atomic):
+            for k in range(t.nodes * (dim + 1)):
+                G[k] = 0.0
+            for k in range(t.nodes * dim):
+                adj_U[k] = 0.0
+        ti.loop_config(serialize=not variant.parallel_particles)
+        for r in range(pieces * spread):
+            if r % spread == 0:
+                piece = r // spread
+                begin, end = n * piece // pieces, n * (piece + 1) // pieces
+                s.clear_grid(piece, G, span, x, now * n + begin, now * n + end, 1.0 / dx)
+                G_at = 0 if ti.static(atomic) else piece * t.nodes * (dim + 1)
+                for k in range(begin, end):
+                    i, j = now * n + k, first + k
+                    C_i, m = at.matrix(C, i), mass[j]
+                    F_new, q_new, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, j, k, control_at)
+                    A = t.p2g.affine(C_i, tau, m, volume[j], 4.0 * h / (dx * dx))
+                    t.p2g.scatter(G, G_at, at.vector(x, i), at.vector(v, i), A, m, dx, atomic)
+
+        if ti.static(atomic):
+            for node in range(t.nodes):
+                s.node_velocity(s.cell_of(node), node, total, U, env, env_at, sizes, dx, h, skin, floor)
+        else:
+            ti.loop_config(serialize=not variant.parallel_nodes)
+            for r in range(parts * spread):
+                if r % spread == 0:
+                    s.velocities(
+                        r // spread, parts, pieces, span, G, total, U, env, env_at, sizes, dx, h, skin, floor,
+                    )
+
+        ti.loop_config(serialize=not variant.parallel_particles)
+        for r in range(pieces * spread):
+            if r % spread == 0:
+                piece = r // spread
+                U_at = 0 if ti.static(atomic) else piece * t.nodes * dim
+                if ti.static(not atomic):
+                    t.box.clear(span, piece, adj_U, U_at, dim)
+                for k in range(n * piece // pieces, n * (piece + 1) // pieces):
+                    gx = at.vector(ax, k)
+                    g = at.vector(av, k) + h * gx
+                    gx += t.g2p.adj_gather(U, adj_U, U_at, at.vector(x, now * n + k), g, at.matrix(aC, k), dx, atomic)
+                    at.put_vector(ax, k, gx)
+
+        if ti.static(variant.adj_environment):
+            for k in range((1 if ti.static(atomic) else parts) * env_size):
+                partial[k] = 0.0
+        if ti.static(atomic):
+            for node in range(t.nodes):
+                adj_node(
+                    s.cell_of(node), node, total, adj_U, env, env_at, sizes, dx, h, skin, floor, partial, 0,
+                )
+        else:
+            ti.loop_config(serialize=not variant.parallel_nodes)
+            for r in range(parts * spread):
+                if r % spread == 0:
+                    part = r // spread
+                    adj_nodes(
+                        part, parts, pieces, span, total, adj_U, U, env, env_at, sizes, dx, h, skin, floor,
+                        partial, part * env_size,
+                    )
+
+        if ti.static(variant.adj_control):
+            for k in range((1 if ti.static(atomic) else pieces) * controls):
+                partial[parts * env_size + k] = 0.0
+        ti.loop_config(serialize=not variant.parallel_particles)
+        for r in range(pieces * spread):
+            if r % spread == 0:
+                piece = r // spread
+                for k in range(n * piece // pieces, n * (piece + 1) // pieces):
+                    i, j = now * n + k, first + k
+                    C_i, F_i, m, V, factor = at.matrix(C, i), at.matrix(F, i), mass[j], volume[j], 4.0 * h / (dx * dx)
+                    trial = t.deformation.deform(C_i, F_i, h)
+                    q_i, c_j, law_k = s.hidden(q, i), s.coefficients(c, j), s.law_of(law, k)
+                    F_new, q_new, tau = t.law.respond(law_k, trial, q_i, c_j)
+                    if ti.static(variant.actuated):
+                        tau += t.actuate.stress(F_new, at.vector(fibre, k), control[control_at + act[k]])
+                    A = t.p2g.affine(C_i, tau, m, V, factor)
+                    gx, gv, gA, gm = t.p2g.adj_scatter(total, 0, at.vector(x, i), at.vector(v, i), A, m, dx)
+                    gC, gtau, gm_affine, gV = t.p2g.adj_affine(C_i, tau, m, V, factor, gA)
+                    gF_new = at.matrix(aF, k)
+                    if ti.static(variant.actuated):
+                        u_at = act[k]
+                        gF, gu = t.actuate.adj(F_new, at.vector(fibre, k), control[control_at + u_at], gtau)
+                        gF_new += gF
+                        if ti.static(variant.adj_control):
+                            if ti.static(atomic):
+                                ti.atomic_add(partial[parts * env_size + u_at], gu)
+                            else:
+                                slot = parts * env_size + piece * controls + u_at
+                                partial[slot] = partial[slot] + gu
+                    gtrial, gq, gc = t.law.adj(law_k, trial, q_i, c_j, gF_new, s.hidden(aq, k), gtau)
+                    gC_trial, gF_old = t.deformation.adj(C_i, F_i, h, gtrial)
+
+                    at.put_vector(ax, k, at.vector(ax, k) + gx)
+                    at.put_vector(av, k, gv)
+                    at.put_matrix(aC, k, gC + gC_trial)
+                    at.put_matrix(aF, k, gF_old)
+                    if ti.static(variant.hidden):
+                        aq[k] = gq
+                    if ti.static(variant.adj_mass):
+                        s_mass[j] = s_mass[j] + gm + gm_affine
+                    if ti.static(variant.adj_volume):
+                        s_volume[j] = s_volume[j] + gV
+                    if ti.static(variant.adj_coefficients):
+                        for e in ti.static(range(variant.width)):
+                            s_c[j * variant.width + e] = s_c[j * variant.width + e] + gc[e]
+
+        if ti.static(variant.adj_environment):
+            ti.loop_config(serialize=not atomic)
+            for e in range(env_size):
+                total_e = real(0.0)
+                for part in range(1 if ti.static(atomic) else parts):
+                    total_e += partial[part * env_size + e]
+                found[found_at + e] = total_e
+        if ti.static(variant.adj_control):
+            ti.loop_config(serialize=not atomic)
+            for e in range(controls):
+                total_u = real(0.0)
+                for piece in range(1 if ti.static(atomic) else pieces):
+                    total_u += partial[parts * env_size + piece * controls + e]
+                found[found_at + env_size + e] = total_u
+
+    return adjoint

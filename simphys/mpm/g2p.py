@@ -1,0 +1,197 @@
+"""Grid to particles: each particle takes its velocity and its gradient from the nodes that it sees, and moves.
+
+    v' = sum w_i u_i        C' = (4 / dx^2) sum w_i u_i (x_i - x)^T        x' = x + h v'
+
+u velocity of nodes [m/s], w quadratic B-splines (math/bspline.py), h time step. Adjoint, with g = adj_v' + h adj_x',
+B = (4 / dx^2) adj_C' and r = x_i - x:
+
+    adj_u_i += w_i (g + B r)                                                           a scatter
+    adj_x = adj_x' + sum grad_w (u_i (g + B r)) - B^T v'
+
+A particle that leaves the part of the grid where it sees three nodes an axis gets NaN for its position: a motion that is
+not finite is stopped. Source: Hu et al. 2018 (MLS-MPM), eqs. 10 and 20.
+"""
+
+import functools
+import math
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, no_type_check
+
+import numpy as np
+
+from ..autograd import Context, Function, Tensor, kernel, runtime
+from ..autograd.runtime import ti
+from ..math import bspline, memory
+from .arrays import empty_like, flat, given
+
+if TYPE_CHECKING:
+    from .model import MPM
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
+    """The element functions. U holds the velocities of nodes, adj_U what reaches them, from adj_U[at] on."""
+    vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
+    spline, offsets = bspline.functions(real, dim, cells), bspline.offsets(dim)
+
+    @ti.func
+    def velocity(U: ti.template(), i: ti.i32) -> vec:
+        u = vec(0.0)
+        for d in ti.static(range(dim)):
+            u[d] = U[i * dim + d]
+        return u
+
+    @ti.func
+    def gather(U: ti.template(), x: vec, dx: real):
+        """v' and C'."""
+        inv_dx = 1.0 / dx
+        base = spline.base(x, inv_dx)
+        f = x * inv_dx - base
+        w = spline.weights(f)
+        v, B = vec(0.0), mat(0.0)
+        for o in ti.static(offsets):
+            wu = spline.weight(w, o) * velocity(U, spline.node(base, o))
+            v += wu
+            B += wu.outer_product(spline.distance(f, o))
+        return v, 4.0 * inv_dx * B
+
+    @ti.func
+    def move(x: vec, v: vec, h: real, dx: real, nan: real) -> vec:
+        moved = x + h * v
+        for d in ti.static(range(dim)):
+            if moved[d] < 0.5 * dx or moved[d] > (cells[d] - 1.5) * dx:
+                moved[d] = nan
+        return moved
+
+    @ti.func
+    def adj_gather(
+        U: ti.template(), adj_U: ti.template(), at: ti.i32, x: vec, g: vec, adj_C: mat, dx: real, atomic: ti.template(),
+    ) -> vec:
+        """Of x; that of U is added to adj_U. g = adj_v' + h adj_x'."""
+        inv_dx = 1.0 / dx
+        base = spline.base(x, inv_dx)
+        f = x * inv_dx - base
+        w, s = spline.weights(f), spline.slopes(f)
+        B = 4.0 * inv_dx * adj_C
+        v, adj_f = vec(0.0), vec(0.0)
+        for o in ti.static(offsets):
+            i, weight = spline.node(base, o), spline.weight(w, o)
+            u, e = velocity(U, i), g + B @ spline.distance(f, o)
+            v += weight * u
+            adj_f += u.dot(e) * spline.gradient(w, s, o)
+            for d in ti.static(range(dim)):
+                if ti.static(atomic):
+                    ti.atomic_add(adj_U[at + i * dim + d], weight * e[d])
+                else:
+                    adj_U[at + i * dim + d] = adj_U[at + i * dim + d] + weight * e[d]
+        return inv_dx * (adj_f - B.transpose() @ v)
+
+    @ti.func
+    def jvp_gather(U: ti.template(), dU: ti.template(), x: vec, tx: vec, dx: real):
+        """Tangents of v' and C'."""
+        inv_dx = 1.0 / dx
+        base = spline.base(x, inv_dx)
+        f = x * inv_dx - base
+        w, s = spline.weights(f), spline.slopes(f)
+        v, tv, tB = vec(0.0), vec(0.0), mat(0.0)
+        for o in ti.static(offsets):
+            i, weight = spline.node(base, o), spline.weight(w, o)
+            u = velocity(U, i)
+            tu = inv_dx * spline.gradient(w, s, o).dot(tx) * u + weight * velocity(dU, i)
+            v += weight * u
+            tv += tu
+            tB += tu.outer_product(spline.distance(f, o))
+        return tv, 4.0 * inv_dx * (tB - inv_dx * v.outer_product(tx))
+
+    return SimpleNamespace(gather=gather, move=move, adj_gather=adj_gather, jvp_gather=jvp_gather)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> SimpleNamespace:
+    """The loops of the nested sub-step over particles."""
+    f, at = functions(real, dim, cells), memory.functions(real, dim)
+    reals = ti.types.ndarray(dtype=real, ndim=1)
+
+    @kernel
+    def forward(
+        x: reals, U: reals, h: real, dx: real, n: ti.i32, nan: real, x_new: reals, v_new: reals, C_new: reals,
+    ):
+        ti.loop_config(serialize=not on_gpu)
+        for i in range(n):
+            x_i = at.vector(x, i)
+            v, C = f.gather(U, x_i, dx)
+            at.put_vector(x_new, i, f.move(x_i, v, h, dx, nan))
+            at.put_vector(v_new, i, v)
+            at.put_matrix(C_new, i, C)
+
+    @kernel
+    def adjoint(
+        x: reals, U: reals, h: real, dx: real, n: ti.i32, adj_x_new: reals, adj_v_new: reals, adj_C_new: reals,
+        adj_x: reals, adj_U: reals,
+    ):
+        ti.loop_config(serialize=not on_gpu)
+        for i in range(n):
+            gx = at.vector(adj_x_new, i)
+            g = at.vector(adj_v_new, i) + h * gx
+            gx += f.adj_gather(U, adj_U, 0, at.vector(x, i), g, at.matrix(adj_C_new, i), dx, on_gpu)
+            at.put_vector(adj_x, i, gx)
+
+    @kernel
+    def tangent(
+        x: reals, U: reals, h: real, dx: real, n: ti.i32, tx: reals, tU: reals,
+        tx_new: reals, tv_new: reals, tC_new: reals,
+    ):
+        ti.loop_config(serialize=not on_gpu)
+        for i in range(n):
+            tx_i = at.vector(tx, i)
+            tv, tC = f.jvp_gather(U, tU, at.vector(x, i), tx_i, dx)
+            at.put_vector(tx_new, i, tx_i + h * tv)
+            at.put_vector(tv_new, i, tv)
+            at.put_matrix(tC_new, i, tC)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+# fmt: on
+
+
+class GridToParticle(Function):
+    """x [n, dim], u [nodes, dim] -> x' [m], v' [m/s], both [n, dim], C' [1/s], [n, dim, dim]. Saved: both."""
+
+    @staticmethod
+    def forward(ctx: Context, model: "MPM", position: Tensor, velocity: Tensor) -> tuple[np.ndarray[Any, Any], ...]:
+        ctx.model = model
+        ctx.save_for_backward(position, velocity)
+        results = _results(model, position.dtype)
+        _kernels(model).forward(*_arguments(model, position, velocity), math.nan, *map(flat, results))
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
+        position, velocity = ctx.saved_tensors
+        (adj_x,), adj_u = empty_like(position), np.zeros(velocity.shape, velocity.dtype)
+        arguments = _arguments(ctx.model, position, velocity)
+        _kernels(ctx.model).adjoint(*arguments, *map(flat, adjoints), flat(adj_x), flat(adj_u))
+        return None, adj_x, adj_u
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        position, velocity = ctx.saved_tensors
+        moved = _results(ctx.model, position.dtype)
+        arguments = _arguments(ctx.model, position, velocity)
+        _kernels(ctx.model).tangent(*arguments, *map(flat, given(tangents, ctx.saved_tensors)), *map(flat, moved))
+        return tuple(moved)
+
+
+def _results(model: "MPM", dtype: Any) -> list[np.ndarray[Any, Any]]:
+    n, dim = model.particles, model.dim
+    return [np.empty(shape, dtype) for shape in ((n, dim), (n, dim), (n, dim, dim))]
+
+
+def _arguments(model: "MPM", position: Tensor, velocity: Tensor) -> tuple[Any, ...]:
+    return flat(position), flat(velocity), model.dt, model.spacing, model.particles
+
+
+def _kernels(model: "MPM") -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim, model.cells, runtime.settings().on_gpu)

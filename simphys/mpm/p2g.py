@@ -1,0 +1,207 @@
+"""Particles to grid: each particle hands its mass and momentum to the nodes that it sees.
+
+    m_i = sum over particles of w_ip m_p
+    p_i = sum over particles of w_ip (m_p v_p + A_p (x_i - x_p))        [kg m/s]
+    A_p = m_p C_p - (4 h / dx^2) V_p tau_p                              [kg/s]
+
+w_ip quadratic B-splines (math/bspline.py), C velocity gradient [1/s], tau Kirchhoff stress [Pa], V volume at rest
+[m^dim], h time step. Adjoint, with g_i = adj_p_i, k_i = adj_m_i and r = x_i - x_p, sums over the nodes i that p sees, a
+gather:
+
+    adj_v = m sum w g            adj_A = sum w g r^T            adj_m = sum w (v g + k) + C : adj_A
+    adj_x = sum grad_w (g (m v + A r) + k m) - A^T sum w g
+    adj_C = m adj_A              adj_tau = -(4 h / dx^2) V adj_A            adj_V = -(4 h / dx^2) tau : adj_A
+
+with grad_w the derivative of w_ip by x_p. Source: Hu et al. 2018 (MLS-MPM), eqs. 16 and 18.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, no_type_check
+
+import numpy as np
+
+from ..autograd import Context, Function, Tensor, kernel, runtime
+from ..autograd.runtime import ti
+from ..math import bspline, memory
+from .arrays import empty_like, flat, given
+
+if TYPE_CHECKING:
+    from .model import MPM
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
+    """The element functions. A grid G holds momentum and mass of a node, [dim + 1] numbers, from G[at] on."""
+    vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
+    spline, offsets, size = bspline.functions(real, dim, cells), bspline.offsets(dim), dim + 1
+
+    @ti.func
+    def affine(C: mat, tau: mat, m: real, V: real, k: real) -> mat:
+        """A; k = 4 h / dx^2."""
+        return m * C - (k * V) * tau
+
+    @ti.func
+    def adj_affine(C: mat, tau: mat, m: real, V: real, k: real, adj_A: mat):
+        return m * adj_A, (-k * V) * adj_A, (C * adj_A).sum(), -k * (tau * adj_A).sum()  # of C, tau, m, V
+
+    @ti.func
+    def jvp_affine(C: mat, tau: mat, m: real, V: real, k: real, dC: mat, dtau: mat, dm: real, dV: real) -> mat:
+        return dm * C + m * dC - k * (dV * tau + V * dtau)
+
+    @ti.func
+    def scatter(G: ti.template(), at: ti.i32, x: vec, v: vec, A: mat, m: real, dx: real, atomic: ti.template()):
+        inv_dx = 1.0 / dx
+        base = spline.base(x, inv_dx)
+        f = x * inv_dx - base
+        w = spline.weights(f)
+        mv, Adx = m * v, dx * A
+        for o in ti.static(offsets):
+            weight = spline.weight(w, o)
+            p = weight * (mv + Adx @ spline.distance(f, o))
+            i = at + spline.node(base, o) * size
+            if ti.static(atomic):
+                for d in ti.static(range(dim)):
+                    ti.atomic_add(G[i + d], p[d])
+                ti.atomic_add(G[i + dim], weight * m)
+            else:
+                for d in ti.static(range(dim)):
+                    G[i + d] = G[i + d] + p[d]
+                G[i + dim] = G[i + dim] + weight * m
+
+    @ti.func
+    def adj_scatter(adj_G: ti.template(), at: ti.i32, x: vec, v: vec, A: mat, m: real, dx: real):
+        """What comes back from the nodes, for x, v, A and m."""
+        inv_dx = 1.0 / dx
+        base = spline.base(x, inv_dx)
+        f = x * inv_dx - base
+        w, s = spline.weights(f), spline.slopes(f)
+        mv, Adx = m * v, dx * A
+        sum_g, adj_A, adj_f, sum_k = vec(0.0), mat(0.0), vec(0.0), real(0.0)
+        for o in ti.static(offsets):
+            i = at + spline.node(base, o) * size
+            g, k = vec(0.0), adj_G[i + dim]
+            for d in ti.static(range(dim)):
+                g[d] = adj_G[i + d]
+            r, weight = spline.distance(f, o), spline.weight(w, o)
+            wg = weight * g
+            sum_g += wg
+            sum_k += weight * k
+            adj_A += wg.outer_product(r)
+            adj_f += (g.dot(mv + Adx @ r) + k * m) * spline.gradient(w, s, o)
+        return inv_dx * adj_f - A.transpose() @ sum_g, m * sum_g, dx * adj_A, v.dot(sum_g) + sum_k
+
+    @ti.func
+    def jvp_scatter(
+        dG: ti.template(), at: ti.i32, x: vec, v: vec, A: mat, m: real, dx: real, tx: vec, tv: vec, tA: mat, tm: real,
+    ):
+        """The tangent of what is scattered, from those (t) of its inputs."""
+        inv_dx = 1.0 / dx
+        base = spline.base(x, inv_dx)
+        f = x * inv_dx - base
+        w, s = spline.weights(f), spline.slopes(f)
+        for o in ti.static(offsets):
+            r, weight = dx * spline.distance(f, o), spline.weight(w, o)
+            tweight = inv_dx * spline.gradient(w, s, o).dot(tx)
+            tp = tweight * (m * v + A @ r) + weight * (tm * v + m * tv + tA @ r - A @ tx)
+            i = at + spline.node(base, o) * size
+            for d in ti.static(range(dim)):
+                dG[i + d] = dG[i + d] + tp[d]
+            dG[i + dim] = dG[i + dim] + tweight * m + weight * tm
+
+    return SimpleNamespace(
+        affine=affine, adj_affine=adj_affine, jvp_affine=jvp_affine,
+        scatter=scatter, adj_scatter=adj_scatter, jvp_scatter=jvp_scatter,
+    )
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> SimpleNamespace:
+    """The loops of the nested sub-step over particles; on a GPU nodes are added to by atomics."""
+    f, at = functions(real, dim, cells), memory.functions(real, dim)
+    reals = ti.types.ndarray(dtype=real, ndim=1)
+
+    @kernel
+    def forward(x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, k: real, dx: real, n: ti.i32, G: reals):
+        ti.loop_config(serialize=not on_gpu)
+        for i in range(n):
+            A = f.affine(at.matrix(C, i), at.matrix(tau, i), m[i], V[i], k)
+            f.scatter(G, 0, at.vector(x, i), at.vector(v, i), A, m[i], dx, on_gpu)
+
+    @kernel
+    def adjoint(
+        x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, k: real, dx: real, n: ti.i32, adj_G: reals,
+        adj_x: reals, adj_v: reals, adj_C: reals, adj_tau: reals, adj_m: reals, adj_V: reals,
+    ):
+        ti.loop_config(serialize=not on_gpu)
+        for i in range(n):
+            C_i, tau_i = at.matrix(C, i), at.matrix(tau, i)
+            A = f.affine(C_i, tau_i, m[i], V[i], k)
+            gx, gv, gA, gm = f.adj_scatter(adj_G, 0, at.vector(x, i), at.vector(v, i), A, m[i], dx)
+            gC, gtau, gm_affine, gV = f.adj_affine(C_i, tau_i, m[i], V[i], k, gA)
+            at.put_vector(adj_x, i, gx)
+            at.put_vector(adj_v, i, gv)
+            at.put_matrix(adj_C, i, gC)
+            at.put_matrix(adj_tau, i, gtau)
+            adj_m[i] = gm + gm_affine
+            adj_V[i] = gV
+
+    @kernel
+    def tangent(
+        x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, k: real, dx: real, n: ti.i32,
+        tx: reals, tv: reals, tC: reals, ttau: reals, tm: reals, tV: reals, dG: reals,
+    ):
+        ti.loop_config(serialize=True)
+        for i in range(n):
+            C_i, tau_i = at.matrix(C, i), at.matrix(tau, i)
+            A = f.affine(C_i, tau_i, m[i], V[i], k)
+            tA = f.jvp_affine(C_i, tau_i, m[i], V[i], k, at.matrix(tC, i), at.matrix(ttau, i), tm[i], tV[i])
+            f.jvp_scatter(
+                dG, 0, at.vector(x, i), at.vector(v, i), A, m[i], dx, at.vector(tx, i), at.vector(tv, i), tA, tm[i],
+            )
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+# fmt: on
+
+
+class ParticleToGrid(Function):
+    """x, v [n, dim], C, tau [n, dim, dim], mass, volume [n] -> mass [nodes] and momentum [nodes, dim]. Saved: all."""
+
+    @staticmethod
+    def forward(ctx: Context, model: "MPM", *inputs: Tensor) -> tuple[np.ndarray[Any, Any], ...]:
+        ctx.model = model
+        ctx.save_for_backward(*inputs)
+        grid = np.zeros((model.nodes, model.dim + 1), inputs[0].dtype)
+        _kernels(model).forward(*_arguments(model, inputs), flat(grid))
+        return grid[:, -1].copy(), grid[:, :-1].copy()
+
+    @staticmethod
+    def backward(ctx: Context, adj_mass: Tensor, adj_momentum: Tensor) -> tuple[Any, ...]:
+        inputs = ctx.saved_tensors
+        adj_grid = np.concatenate([adj_momentum.data, adj_mass.data[:, None]], axis=1)
+        adjoints = empty_like(*inputs)
+        _kernels(ctx.model).adjoint(*_arguments(ctx.model, inputs), flat(adj_grid), *map(flat, adjoints))
+        return None, *adjoints
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        inputs, model = ctx.saved_tensors, ctx.model
+        dgrid = np.zeros((model.nodes, model.dim + 1), inputs[0].dtype)
+        _kernels(model).tangent(*_arguments(model, inputs), *map(flat, given(tangents, inputs)), flat(dgrid))
+        return dgrid[:, -1].copy(), dgrid[:, :-1].copy()
+
+
+def stress_factor(model: "MPM") -> float:
+    """4 h / dx^2: what turns stress times volume into A [s/m^2]."""
+    return 4 * model.dt / model.spacing**2
+
+
+def _arguments(model: "MPM", inputs: Any) -> tuple[Any, ...]:
+    return *map(flat, inputs), stress_factor(model), model.spacing, model.particles
+
+
+def _kernels(model: "MPM") -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim, model.cells, runtime.settings().on_gpu)
