@@ -33,6 +33,22 @@ class Simulator(Section):
     name: str
 
 
+class Range(Section):
+    """Consecutive indices, `first` and `last` included."""
+
+    first: Index
+    last: Index
+
+
+Indices = list[Index] | Range
+"""Indices one by one, or a range of them."""
+
+
+def rows_of(indices: Indices) -> np.ndarray | slice:
+    """What picks these rows of an array."""
+    return slice(indices.first, indices.last + 1) if isinstance(indices, Range) else np.array(indices, dtype=np.int64)
+
+
 class Words(str):
     """What was found, where it is told in words rather than by a value: it is not put in quotes."""
 
@@ -58,3 +74,5 @@ class Fields:
     state: dict[str, np.ndarray]
     nodes: int | None = None
     """Where the state is that of bodies, [n, dim]: how many are the scene's own; any others follow them."""
+    channels: int | None = None
+    """How many numbers drive a step: the model's control_shape() is [channels]. None where it takes no control."""

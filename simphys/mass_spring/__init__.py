@@ -24,7 +24,13 @@ def build(config: Any) -> tuple[Topology, Params, State]:
     check_dt(arrays)
     return (
         Topology(
-            arrays.ends, arrays.pinned, arrays.dim, arrays.dt, arrays.integrator, len(arrays.pinned) - arrays.nodes
+            arrays.ends,
+            arrays.pinned,
+            arrays.dim,
+            arrays.dt,
+            arrays.integrator,
+            anchors=len(arrays.pinned) - arrays.nodes,
+            actuator=arrays.actuator,
         ),
         Params(**{name: tensor(values) for name, values in arrays.params.items()}),
         State(**{name: tensor(values) for name, values in arrays.state.items()}),

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from simphys.bodies import Bodies
 from simphys.mass_spring.lattice import lattice_face, lattice_positions, lattice_springs
-from simphys.section import Count, Fields, Index, NonNegative, Positive, Section, Simulator
+from simphys.section import Count, Fields, Index, Indices, NonNegative, Positive, Section, Simulator, rows_of
 
 if TYPE_CHECKING:
     from simphys.config.simulators import MassSpringConfig
@@ -43,10 +43,17 @@ class Anchor(Section):
     damping: NonNegative = 0.0
 
 
+class Actuator(Section):
+    """The springs that one channel of the control lengthens and shortens, by their indices."""
+
+    springs: Indices
+
+
 class Geometry(Section):
     """Where nodes start [m] and which of them springs join: listed, or as a lattice.
 
-    Pinned nodes never move; faces of a lattice are pinned by name, 'y+' for the largest second index.
+    Pinned nodes never move; faces of a lattice are pinned by name, 'y+' for the largest second index. Springs of a
+    lattice are numbered axis by axis, then diagonal by diagonal, the last index running fastest within each.
     """
 
     position: Annotated[list[Vector], Field(min_length=1)] | None = None
@@ -55,18 +62,21 @@ class Geometry(Section):
     pinned: list[Index] = []
     pinned_faces: list[Literal["x-", "x+", "y-", "y+", "z-", "z+"]] = []
     anchors: list[Anchor] = []
+    actuators: list[Actuator] = []
 
 
 class Material(Section):
     """One number for all, or a list with one for each of the geometry's springs or nodes.
 
     stiffness [N/m], damping of springs along their axis [N s/m], rest_length [m] (by default the distance of the
-    start positions), mass [kg], drag of nodes [1/s].
+    start positions), amplitude: the part of its rest length by which a control of 1 lengthens an actuated spring,
+    mass [kg], drag of nodes [1/s].
     """
 
     stiffness: NonNegative | list[NonNegative] | None = None
     damping: NonNegative | list[NonNegative] = 0.0
     rest_length: NonNegative | list[NonNegative] | None = None
+    amplitude: NonNegative | list[NonNegative] | None = None
     mass: Positive | list[Positive] = 1.0
     drag: NonNegative | list[NonNegative] = 0.0
 
@@ -96,12 +106,13 @@ class State(Section):
 class MassSpringArrays:
     """A scene as plain arrays; anchors have become pinned nodes and springs behind the scene's own.
 
-    ends [S, 2] int32, pinned [n] bool; params and state by name in f64, see the model for their meaning;
-    nodes and springs count the scene's own.
+    ends [S, 2] int32, pinned [n] bool, actuator [S] int32 (-1: none) if there are any; params and state by name in
+    f64, see the model for their meaning; nodes and springs count the scene's own.
     """
 
     ends: np.ndarray
     pinned: np.ndarray
+    actuator: np.ndarray | None
     dim: int
     dt: float
     integrator: str
@@ -127,6 +138,7 @@ def build_arrays(config: MassSpringConfig) -> MassSpringArrays:
     return MassSpringArrays(
         ends=np.concatenate([ends, np.array(anchored, dtype=np.int32).reshape(-1, 2)]),
         pinned=pinned,
+        actuator=_actuator_of_springs(geometry, len(ends) + len(anchored)),
         dim=made.state["position"].shape[1],
         dt=config.time.dt,
         integrator=config.simulator.integrator,
@@ -167,7 +179,14 @@ def fields(*, geometry: Geometry, material: Material, environment: Environment, 
         "ground_stiffness": np.array(ground.stiffness),
         "ground_friction": np.array(ground.friction),
     }
-    return Fields(params=params, state={"position": np.concatenate([own, points]), "velocity": velocity}, nodes=nodes)
+    if geometry.actuators:
+        params["amplitude"] = _extended(material.amplitude or 0.0, len(ends), [0.0] * len(anchors))
+    return Fields(
+        params=params,
+        state={"position": np.concatenate([own, points]), "velocity": velocity},
+        nodes=nodes,
+        channels=len(geometry.actuators) or None,
+    )
 
 
 def geometry_positions(geometry: Geometry) -> np.ndarray:
@@ -187,6 +206,16 @@ def geometry_springs(geometry: Geometry) -> np.ndarray:
 def spring_lengths(position: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Distances [S] between the ends of springs."""
     return np.linalg.norm(position[ends[:, 1]] - position[ends[:, 0]], axis=1)
+
+
+def _actuator_of_springs(geometry: Geometry, springs: int) -> np.ndarray | None:
+    """The actuator of each spring, -1 where it has none."""
+    if not geometry.actuators:
+        return None
+    actuator = np.full(springs, -1, np.int32)
+    for number, each in enumerate(geometry.actuators):
+        actuator[rows_of(each.springs)] = number
+    return actuator
 
 
 def _extended(value: float | list[float], count: int, behind: list[float]) -> np.ndarray:

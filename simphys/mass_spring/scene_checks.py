@@ -15,7 +15,7 @@ from simphys.mass_spring.scene import (
     geometry_springs,
     spring_lengths,
 )
-from simphys.section import NOTHING, Key, Problem, Words
+from simphys.section import NOTHING, Key, Problem, Range, Words, rows_of
 
 
 def problems(
@@ -31,6 +31,7 @@ def problems(
     count, dim = position.shape
     found += _check_nodes(geometry, count)
     found += _check_springs(geometry, count)
+    found += _check_actuators(geometry, len(geometry_springs(geometry)))
     for place, anchor in enumerate(geometry.anchors):
         found += _check_length(("geometry", "anchors", place, "point"), anchor.point, dim, "axis")
     if environment is not None and environment.gravity is not None:
@@ -39,6 +40,7 @@ def problems(
         found += _check_velocity(state.velocity, count, dim)
     if material is not None:
         found += _check_material(material, nodes=count, springs=len(geometry_springs(geometry)))
+        found += _check_amplitude(geometry, material)
         if not found:
             found += _check_rest_lengths(geometry, material, position)
     return found
@@ -88,6 +90,39 @@ def _check_springs(geometry: Geometry, count: int) -> Iterator[Problem]:
             yield Problem(key=key, constraint=constraint, found=pair, remedy="Drop it or change one end.")
 
 
+def _check_actuators(geometry: Geometry, springs: int) -> Iterator[Problem]:
+    """Whether each drives some springs, all of which exist, and no other one drives these."""
+    owners: dict[int, int] = {}
+    for place, actuator in enumerate(geometry.actuators):
+        key: Key = ("geometry", "actuators", place, "springs")
+        chosen = actuator.springs
+        listed = [chosen.first, chosen.last] if isinstance(chosen, Range) else chosen
+        if any(spring >= springs for spring in listed):
+            constraint = f"must be indices of the {springs} springs, counted from 0"
+            remedy = f"Give indices from 0 to {springs - 1}." if springs else "Add springs."
+            yield Problem(key=key, constraint=constraint, found=max(listed), remedy=remedy)
+            continue
+        driven = np.arange(springs)[rows_of(chosen)].tolist()
+        if not driven:
+            yield Problem(key=key, constraint="an actuator drives a spring", found=NOTHING, remedy="Name one or more.")
+        for spring in driven:
+            if (owner := owners.setdefault(spring, place)) != place:
+                found = Words(f"spring {spring}, which actuator {owner} drives, too")
+                remedy = "Take it out of one of them."
+                yield Problem(key=key, constraint="a spring has one actuator at most", found=found, remedy=remedy)
+                break
+
+
+def _check_amplitude(geometry: Geometry, material: Material) -> Iterator[Problem]:
+    key: Key = ("material", "amplitude")
+    if geometry.actuators and material.amplitude is None:
+        remedy = "Add amplitude = 0.2, for example."
+        yield Problem(key=key, constraint="actuated springs need an amplitude", found=NOTHING, remedy=remedy)
+    if not geometry.actuators and material.amplitude is not None:
+        remedy = "Add [[geometry.actuators]], or drop it."
+        yield Problem(key=key, constraint="belongs to actuated springs", found=material.amplitude, remedy=remedy)
+
+
 def _check_material(material: Material, *, nodes: int, springs: int) -> Iterator[Problem]:
     if material.stiffness is None and springs:
         yield Problem(
@@ -100,6 +135,7 @@ def _check_material(material: Material, *, nodes: int, springs: int) -> Iterator
         ("stiffness", springs, "spring"),
         ("damping", springs, "spring"),
         ("rest_length", springs, "spring"),
+        ("amplitude", springs, "spring"),
         ("mass", nodes, "node"),
         ("drag", nodes, "node"),
     ):
