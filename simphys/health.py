@@ -179,7 +179,7 @@ def scene_health(scene: Scene) -> Health:
 
     of_motion = [term for term in scene.config.loss.terms if term.kind != "regularization"]
     chosen = loss if scene.observations is not None or of_motion else None
-    return health(scene.model, scene.params, scene.state, steps=scene.steps, loss=chosen)
+    return health(scene.model, scene.params, scene.state, steps=scene.steps, control=scene.control(), loss=chosen)
 
 
 def _eps(dtype: Any) -> float:

@@ -37,6 +37,11 @@ def mean_square(states: Tensor, target: Tensor | npt.ArrayLike, weight: float) -
     return (states - (target if isinstance(target, Tensor) else np.asarray(target, states.dtype))) * scale
 
 
+def square_of_mean(states: Tensor, target: npt.ArrayLike, weight: float) -> Tensor:
+    """Residuals of weight * |mean over nodes of state - target|^2, for states [n, dim]: sqrt(2 weight) of the way."""
+    return (states.mean(axis=-2) - np.asarray(target, states.dtype)) * math.sqrt(2.0 * weight)
+
+
 def running_sum(states: Tensor, target: Tensor | npt.ArrayLike, weight: float, dt: float) -> Tensor:
     """Residuals of weight * sum over steps of dt * mean over nodes of |state - target|^2, states [steps, n, dim]."""
     return mean_square(states, target, weight * dt)

@@ -24,7 +24,8 @@ def block_of(scene: Scene) -> int:
 
 
 def record_motion(recorder: Recorder, scene: Scene, *, on_progress: Progress | None = None) -> dict[str, float]:
-    """Simulate the horizon; record every `output.every`-th state, how it ended, and what the measurement would see.
+    """Simulate the horizon; record every `output.every`-th state, how it ended, what the measurement would see, and
+    the control of each step.
 
     Returns the root mean square residual of each channel, see `write_fit`. However it ends, what was reached is
     recorded. Errors: BlowUp.
@@ -58,6 +59,11 @@ class _Motion:
         self._series = [np.full(len(self._needed), np.nan) for _ in channels]
         for group in self._groups.values():
             recorder.discard(group)  # of a run that was resumed
+        if scene.controls is not None:
+            steps = np.arange(scene.steps)
+            units = {"value": scene.controls.unit, "time": "s"}
+            signal = scene.controls.signal(scene.steps).data
+            recorder.write("control", units=units, step=steps, time=steps * scene.dt, value=signal)
         if (bodies := scene.bodies) is not None:
             dim = scene.state.position.shape[1]
             recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})

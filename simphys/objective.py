@@ -54,13 +54,17 @@ class SceneObjective:
         return SceneObjective(replace(self.scene, observations=observations, steps=steps, partial=True), self.unknowns)
 
     def scene_at(self, theta: Tensor | Array) -> Scene:
-        """The scene with the unknowns set from theta; its parameters and state are functions of a Tensor theta."""
+        """The scene with the unknowns set from theta; its parameters, state and controls are functions of a Tensor."""
         theta = theta if isinstance(theta, Tensor) else tensor(theta)
         fields = self.unknowns.fields(theta)
+
+        def at_theta(record: Any) -> Any:
+            known = {} if record is None else {name: fields[name] for name in record.names() if name in fields}
+            return record.replace(**known) if known else record
+
         scene = self.scene
-        params = {name: value for name, value in fields.items() if hasattr(scene.params, name)}
-        state = {name: value for name, value in fields.items() if hasattr(scene.state, name)}
-        return replace(scene, params=scene.params.replace(**params), state=scene.state.replace(**state))
+        records = {"params": scene.params, "state": scene.state, "controls": scene.controls}
+        return replace(scene, **{part: at_theta(record) for part, record in records.items()})
 
     @property
     def has_residuals(self) -> bool:

@@ -14,6 +14,7 @@ from . import losses, observe, rollout, sampling, terms
 from .autograd import Tensor, runtime
 from .autograd.errors import InputError
 from .bodies import Bodies
+from .control import Controls, build_controls
 from .rollout import Mode, Trajectory
 from .rollout.run import Progress
 from .rollout.trajectory import Running
@@ -39,6 +40,8 @@ class Scene:
     """Length of the horizon in time steps."""
     partial: bool = False
     """Whether the horizon was cut short, so that terms about its end do not count."""
+    controls: Controls | None = None
+    """What drives the simulator along time, where the scene says so."""
 
     @property
     def dt(self) -> float:
@@ -50,6 +53,10 @@ class Scene:
         """The bodies of a simulator whose state has some."""
         bodies: Bodies | None = self.config.bodies_of(self.model)
         return bodies
+
+    def control(self) -> Tensor | None:
+        """The control of each step of the horizon [T, A], as a function of `controls`."""
+        return None if self.controls is None else self.controls.signal(self.steps)
 
     def rollout(
         self,
@@ -74,6 +81,7 @@ class Scene:
             params or self.params,
             state or self.state,
             steps=self.steps,
+            control=self.control(),
             mode=mode,
             keep_adjoint=keep_adjoint,
             deterministic=chosen.deterministic,
@@ -89,6 +97,7 @@ class Scene:
             self.state,
             steps=self.steps,
             block=block,
+            control=self.control(),
             deterministic=self.config.runtime.deterministic,
             on_progress=on_progress,
         )
@@ -149,8 +158,9 @@ class Scene:
         if self.observations is not None:
             misfit = losses.misfit(self.predict(trajectory), self.observations.values, self.observations.weights)
             made.append(losses.huber(misfit, chosen.delta) if chosen.kind == "huber" else misfit)
-        for term in [] if self.partial else self._terms("final_state"):
-            made.append(losses.mean_square(*self._seen(trajectory.final, term), term.weight))
+        for term in [] if self.partial else self._terms(*terms.AT_END):
+            form = losses.square_of_mean if term.kind == "final_mean" else losses.mean_square
+            made.append(form(*self._seen(trajectory.final, term), term.weight))
         return made
 
     def _running(self) -> Running | None:
@@ -165,8 +175,8 @@ class Scene:
         seen, target = self._seen(states, term)
         return losses.running_sum(seen[rows], target, term.weight, self.dt)
 
-    def _terms(self, kind: str) -> list[Any]:
-        return [term for term in self.config.loss.terms if term.kind == kind]
+    def _terms(self, *kinds: str) -> list[Any]:
+        return [term for term in self.config.loss.terms if term.kind in kinds]
 
     def objective(self, unknowns: Mapping[str, Any] | None = None) -> SceneObjective:
         """The loss as a function of the scene's unknowns, for `optimize.minimize`. Errors: ConfigError, InputError."""
@@ -183,9 +193,9 @@ class Scene:
         return SceneObjective(self, Unknowns(chosen, self.values()))
 
     def values(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Every parameter field and state component by name."""
-        values: dict[str, np.ndarray[Any, Any]] = {**self.params.arrays(), **self.state.arrays()}
-        return values
+        """Every parameter field, state component and part of the controls by name."""
+        records = [self.params, self.state, *([] if self.controls is None else [self.controls])]
+        return {name: values for record in records for name, values in record.arrays().items()}
 
     def _seen(self, states: Any, term: Any) -> tuple[Tensor, Tensor | np.ndarray[Any, Any]]:
         """The part of a state, or of states along time, that a loss term looks at, and its target."""
@@ -195,6 +205,8 @@ class Scene:
         if term.kind == "final_state" and term.target is None:
             # The start may be unknown itself: the gradient flows through it on this way, too.
             return seen, part.of(start) + part.target(term.target_offset)
+        if term.kind == "final_mean":
+            return seen, np.asarray(term.target, float)
         return seen, part.target(term.target)
 
 
@@ -223,7 +235,8 @@ def build_scene(config: Any) -> Scene:
         )
     last = None if observations is None else float(observations.times[-1])
     steps = config.time.step_count(last_observation=last)
-    return Scene(config, model, params, state, observations, steps)
+    controls = None if config.control is None else build_controls(config.control, steps=steps, dt=config.time.dt)
+    return Scene(config, model, params, state, observations, steps, controls=controls)
 
 
 def _nothing_to_minimize() -> InputError:

@@ -1,4 +1,4 @@
-"""The map from the optimizer's vector theta to parameters and initial state.
+"""The map from the optimizer's vector theta to parameters, initial state and controls.
 
 An unknown's natural value is y = scale * theta (linear) or y = scale * exp(theta) (log); with the default scale,
 |start|, theta starts at +-1 or at 0.
@@ -38,7 +38,7 @@ class Unknowns:
     """All unknowns of a scene and the transform between theta and natural values."""
 
     def __init__(self, unknowns: Mapping[str, Unknown], values: Mapping[str, Array]) -> None:
-        """`values`: every parameter field and state component, in full. Errors: ConfigError for what does not fit."""
+        """`values`: what `Scene.values` gives, in full. Errors: ConfigError for what does not fit."""
         validate_unknowns(unknowns, values)
         self.values = dict(values)
         self.blocks: list[Block] = []
@@ -84,7 +84,7 @@ class Unknowns:
         return np.concatenate([to_natural(b, theta[b.where]) if b.log else b.scale for b in self.blocks])
 
     def fields(self, theta: Tensor) -> dict[str, Tensor]:
-        """The parameter fields and state components that contain unknowns, in full shape, as functions of theta."""
+        """The fields that contain unknowns, of parameters, state or controls, in full shape, as functions of theta."""
         made: dict[str, Tensor] = {}
         for block in self.blocks:
             part = theta[block.where]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import optimize
-from .autograd import Tensor
+from .autograd import Tensor, tensor
 from .autograd.errors import InputError
 from .motion import block_of, record_motion
 from .objective import SceneObjective
@@ -222,7 +222,7 @@ def _table(objective: SceneObjective, result: optimize.Result) -> tuple[Unknown,
 def draw_step(scene: Scene) -> tuple[str, Path]:
     """The autograd graph of one nested step: as text, and drawn to graph.png in the scene's output folder.
 
-    Its leaves are the state and the unknown parameters, or all parameters where nothing is unknown.
+    Its leaves are the state, the control and the unknown parameters, or all parameters where nothing is unknown.
     """
     from .autograd.draw import draw, to_text
     from .autograd.graph import ancestors
@@ -231,8 +231,10 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
     wanted = {unknown.parameter for unknown in scene.config.unknowns.values()} or set(scene.params.names())
     params, state = _detached(scene.params), _detached(scene.state)
     leaves = {**{name: params[name] for name in params if name in wanted and params[name].size}, **state}
+    signal = scene.control()
+    control = None if signal is None else leaves.setdefault("control", tensor(signal.data[0]))
     names = {leaf.requires_grad_(): name for name, leaf in leaves.items()}
-    after = scene.model.step(scene.params.replace(**params), scene.state.replace(**state))
+    after = scene.model.step(scene.params.replace(**params), scene.state.replace(**state), control)
     last = max(after.tensors(), key=lambda field: len(ancestors([field])))  # the field that shows most of the step
     folder = output_folder(scene)
     style.save(draw(last, names=names), folder / "graph.png")

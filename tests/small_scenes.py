@@ -76,3 +76,22 @@ def soft_square(**changes: Any) -> Scene:
         "loss": {"terms": [{"kind": "final_state", "target_offset": [0.5, 0.0]}]},
     }
     return build(tables, **changes)
+
+
+SINES: dict[str, Any] = {
+    "kind": "sines",
+    "channels": 2,
+    "waves": 3,
+    "frequency": 20.0,
+    "amplitude": [0.5, 2.0],
+    "weight": [[0.3, -0.2, 0.1], [0.4, 0.5, -0.6]],
+    "bias": [0.1, -0.3],
+}
+KNOTS: dict[str, Any] = {"kind": "knots", "value": [[0.3, -0.2], [0.1, 0.4], [0.5, -0.6], [0.2, 0.7]]}
+
+
+def driven_square(control: dict[str, Any] = SINES, **changes: Any) -> Scene:
+    """The soft square with two actuators, of one spring and of two."""
+    actuators = [{"springs": [0]}, {"springs": {"first": 3, "last": 4}}]
+    driven = {"geometry": {"actuators": actuators}, "material": {"amplitude": 0.3}, "control": control}
+    return soft_square(**merged(driven, changes))

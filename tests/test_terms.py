@@ -11,13 +11,14 @@ import pytest
 from simphys.autograd import tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.bodies import Bodies
+from simphys.section import Indices
 from simphys.terms import part
 
 BODIES = Bodies(pinned=np.zeros(5, bool), own=3)
 
 
-def term(nodes: list[int] | None = None) -> Any:
-    return SimpleNamespace(nodes=nodes)
+def term(nodes: Indices | None = None, axis: int | None = None) -> Any:
+    return SimpleNamespace(nodes=nodes, axis=axis)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ class Job:
     """Its tables."""
     seed: int
     values: Arrays = field(default_factory=dict)
-    """Parameters and state that a script may have exchanged."""
+    """Parameters, state and controls that a script may have exchanged."""
     others: dict[str, Any] = field(default_factory=dict)
     """Further fields of the Scene."""
 
@@ -54,8 +54,10 @@ def work(job_file: str, found_file: str) -> None:
     try:
         scene = build_scene(from_dict(job.config))
         changed: dict[str, Any] = {}
-        for part in ("params", "state"):
+        for part in ("params", "state", "controls"):
             record = getattr(scene, part)
+            if record is None:
+                continue
             values = {name: tensor(job.values[name]) for name in record.names() if name in job.values}
             changed[part] = record.replace(**values)
         found: Any = check_scene(replace(scene, **changed, **job.others), seed=job.seed)

@@ -12,6 +12,7 @@ from ..autograd import Tensor, runtime
 from ..rollout import Trajectory
 from ..scene import Scene, build_scene
 from ..soundness import blow_up_told
+from ..terms import AT_END
 from . import check
 from .case import Loss
 from .certificate import Certificate
@@ -55,6 +56,7 @@ def check_scene(scene: Scene, *, seed: int = 0, on_line: OnLine = nothing) -> Ce
             scene.params,
             scene.state,
             steps=scene.steps,
+            control=scene.control(),
             loss=_loss(scene),
             seed=seed,
             on_line=on_line,
@@ -64,7 +66,7 @@ def check_scene(scene: Scene, *, seed: int = 0, on_line: OnLine = nothing) -> Ce
 def _loss(scene: Scene) -> Loss | None:
     terms = {term.kind for term in scene.config.loss.terms} - {"regularization"}
     if scene.partial:
-        terms -= {"final_state"}
+        terms -= AT_END
     if scene.observations is None and not terms:
         return None
 

@@ -8,12 +8,23 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd.errors import InputError
-from simphys.config.sections import FinalState, Loss, Observations, Regularization, RunningSum, Runtime, Time
+from simphys.config.control_checks import check_control
+from simphys.config.sections import (
+    FinalMean,
+    FinalState,
+    Loss,
+    Observations,
+    Regularization,
+    RunningSum,
+    Runtime,
+    Time,
+)
 from simphys.config.unknowns import unknown_problems
 from simphys.config.validate import did_you_mean
+from simphys.control import control_arrays
 from simphys.observe import component
 from simphys.rollout.budget import parse
-from simphys.section import NOTHING, Fields, Key, Problem
+from simphys.section import NOTHING, Fields, Indices, Key, Problem, Range, rows_of
 
 
 def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
@@ -27,9 +38,13 @@ def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterator[Problem]:
-    """Problems of unknowns, loss terms and channels that name fields, nodes, entries or axes."""
-    if "unknowns" in sections:
-        yield from unknown_problems(sections["unknowns"], {**fields.params, **fields.state})
+    """Problems of controls, and of unknowns, loss terms and channels that name fields, nodes, entries or axes."""
+    control = sections.get("control")
+    of_control = list(check_control(control, fields.channels)) if control is not None else []
+    yield from of_control
+    if "unknowns" in sections and "control" in sections and not of_control:
+        controls = {} if control is None else control_arrays(control)
+        yield from unknown_problems(sections["unknowns"], {**fields.params, **fields.state, **controls})
     for position, term in enumerate(sections["loss"].terms if "loss" in sections else []):
         if not isinstance(term, Regularization):
             yield from _check_term(("loss", "terms", position), term, fields)
@@ -72,24 +87,50 @@ def _check_loss(loss: Loss, unknowns: Mapping[str, Any] | None) -> Iterator[Prob
             yield Problem(key=key, constraint=constraint, found=found, remedy="Give exactly one of them.")
 
 
-def _check_term(key: Key, term: FinalState | RunningSum, fields: Fields) -> Iterator[Problem]:
+def _check_term(key: Key, term: FinalState | FinalMean | RunningSum, fields: Fields) -> Iterator[Problem]:
     if term.field not in fields.state:
         yield _unknown_field((*key, "field"), term.field, fields)
         return
     shape = fields.state[term.field].shape
-    for position, node in enumerate(term.nodes or []):
-        yield from _check_index((*key, "nodes", position), node, "node", shape[0] if shape else 0)
-    if not shape:
-        seen = shape
-    elif term.nodes is not None:
-        seen = (len(term.nodes), *shape[1:])
-    else:
-        seen = (shape[0] if fields.nodes is None else fields.nodes, *shape[1:])
-    each = seen[1:] if fields.nodes is not None and len(shape) == 2 else ()
-    if term.target is not None:
+    vectors = fields.nodes is not None and len(shape) == 2
+    wrong = list(_check_nodes((*key, "nodes"), term.nodes, shape[0] if shape else 0))
+    wrong += _check_axis((*key, "axis"), term.axis, shape if vectors else ())
+    yield from wrong
+    if wrong:
+        return
+    seen = shape
+    if shape:
+        count = shape[0] if fields.nodes is None else fields.nodes
+        seen = (count if term.nodes is None else len(np.arange(shape[0])[rows_of(term.nodes)]), *shape[1:])
+    each = seen[1:] if vectors else ()
+    if term.axis is not None:
+        seen, each = seen[:1], ()
+    if isinstance(term, FinalMean):
+        yield from _check_target((*key, "target"), term.target, [each])
+    elif term.target is not None:
         yield from _check_target((*key, "target"), term.target, [each, seen])
     if isinstance(term, FinalState) and term.target_offset is not None:
         yield from _check_target((*key, "target_offset"), term.target_offset, [each])
+
+
+def _check_nodes(key: Key, nodes: Indices | None, count: int) -> Iterator[Problem]:
+    if isinstance(nodes, Range):
+        yield from _check_index((*key, "last"), nodes.last, "node", count)
+        if nodes.first > nodes.last:
+            constraint, remedy = f"must not be beyond last = {nodes.last}", "Exchange them."
+            yield Problem(key=(*key, "first"), constraint=constraint, found=nodes.first, remedy=remedy)
+        return
+    for position, node in enumerate(nodes or []):
+        yield from _check_index((*key, position), node, "node", count)
+
+
+def _check_axis(key: Key, axis: int | None, shape: tuple[int, ...]) -> Iterator[Problem]:
+    """`shape` of a field of vectors, one for each node; () where it is none."""
+    if axis is not None and not shape:
+        constraint = "belongs to fields of vectors, one for each node"
+        yield Problem(key=key, constraint=constraint, found=axis, remedy="Drop it, or name another field.")
+    elif axis is not None:
+        yield from _check_index(key, axis, "axis", shape[1])
 
 
 def _check_target(key: Key, target: Any, wanted: list[tuple[int, ...]]) -> Iterator[Problem]:
@@ -103,8 +144,10 @@ def _check_target(key: Key, target: Any, wanted: list[tuple[int, ...]]) -> Itera
     constraint = f"must be a vector of {each[0]} numbers" if each else "must be a number"
     if len(wanted) > 1 and seen:
         constraint += f" or {seen[0] if each else list(seen)} of them"
-    remedy = f"Give a number{' for each axis, and a row' if each else ', or one'} for each node where they differ."
-    yield Problem(key=key, constraint=constraint, found=target, remedy=remedy)
+    remedy = "Give a number for each axis" if each else "Give a number"
+    if len(wanted) > 1:
+        remedy += f"{', and a row' if each else ', or one'} for each node where they differ"
+    yield Problem(key=key, constraint=constraint, found=target, remedy=f"{remedy}.")
 
 
 def _check_channels(observations: Observations, fields: Fields) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from simphys.bodies import Bodies
 from simphys.rollout.budget import parse
-from simphys.section import Count, Fields, Index, NonNegative, Positive, Problem, Section, Simulator
+from simphys.section import Count, Fields, Index, Indices, NonNegative, Positive, Problem, Section, Simulator
 from simphys.simulator import Model
 
 Numbers = list[float | list[float]]
@@ -88,8 +88,42 @@ class Time(Section):
         return nearest if math.isclose(ratio, nearest, rel_tol=1e-9) else math.ceil(ratio)
 
 
+class Sines(Section):
+    """amplitude tanh(sum over waves j of weight[j] sin(frequency t + 2 pi j / waves) + bias), for each channel.
+
+    channels: how many numbers the simulator takes, one for each actuator. frequency [rad/s]. amplitude: the largest
+    magnitude, one number or one for each channel. weight (a row for each channel) and bias are 0 by default; unknowns
+    call them control_weight and control_bias. unit: of the control, for pictures.
+    """
+
+    kind: Literal["sines"]
+    channels: Count
+    waves: Count
+    frequency: Positive
+    amplitude: Positive | list[Positive] = 1.0
+    weight: list[list[float]] | None = None
+    bias: list[float] | None = None
+    unit: str = ""
+
+
+class Knots(Section):
+    """Values at equally spaced times from the first step of the horizon to the last one, and straight lines between.
+
+    value: a row for each knot, with a number for each channel; unknowns call it control_value. unit: of the control,
+    for pictures.
+    """
+
+    kind: Literal["knots"]
+    value: Annotated[list[Annotated[list[float], Field(min_length=1)]], Field(min_length=1)]
+    unit: str = ""
+
+
+Control = Annotated[Sines | Knots, Field(discriminator="kind")]
+"""What drives the simulator's actuators along time."""
+
+
 class Unknown(Section):
-    """A parameter field or initial state to identify, or a part of one.
+    """A parameter field, initial state or control to identify, or a part of one.
 
     `entries` are indices along the first axis, or full indices such as [node, axis]; all entries by default.
     tied: true makes all entries one unknown; "rows" makes all rows alike, such as one velocity for all bodies.
@@ -107,22 +141,41 @@ class Unknown(Section):
 
 
 class FinalState(Section):
-    """weight * mean over nodes of |state at the end - target|^2; target_offset counts from the start."""
+    """weight * mean over nodes of |state at the end - target|^2; target_offset counts from the start.
+
+    With `axis` only this component counts, and targets are numbers.
+    """
 
     kind: Literal["final_state"]
     field: str = "position"
-    nodes: list[Index] | None = None
+    nodes: Indices | None = None
+    axis: Index | None = None
     target: float | Numbers | None = None
     target_offset: float | list[float] | None = None
     weight: NonNegative = 1.0
 
 
+class FinalMean(Section):
+    """weight * |mean over nodes of the state at the end - target|^2: where they are on the whole, whatever their shape.
+
+    With `axis` only this component counts, and the target is a number.
+    """
+
+    kind: Literal["final_mean"]
+    field: str = "position"
+    nodes: Indices | None = None
+    axis: Index | None = None
+    target: float | list[float]
+    weight: NonNegative = 1.0
+
+
 class RunningSum(Section):
-    """weight * sum over steps of dt * mean over nodes of |state - target|^2."""
+    """weight * sum over steps of dt * mean over nodes of |state - target|^2; with `axis` only this component counts."""
 
     kind: Literal["running_sum"]
     field: str = "position"
-    nodes: list[Index] | None = None
+    nodes: Indices | None = None
+    axis: Index | None = None
     target: float | Numbers
     weight: NonNegative = 1.0
 
@@ -141,7 +194,7 @@ class Loss(Section):
 
     kind: Literal["squares", "huber"] = "squares"
     delta: Positive | None = None
-    terms: list[Annotated[FinalState | RunningSum | Regularization, Field(discriminator="kind")]] = []
+    terms: list[Annotated[FinalState | FinalMean | RunningSum | Regularization, Field(discriminator="kind")]] = []
 
 
 class Optimizer(Section):
@@ -199,6 +252,7 @@ class Config(Section):
     simulator: Simulator
     runtime: Runtime = Runtime()
     time: Time
+    control: Control | None = None
     unknowns: dict[str, Unknown] = {}
     loss: Loss = Loss()
     optimizer: Optimizer = Optimizer()

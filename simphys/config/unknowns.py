@@ -70,7 +70,7 @@ def _problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> l
         return [
             Problem(
                 key=(*key, "parameter"),
-                constraint="must name a parameter or a state component",
+                constraint="must name a parameter, a state component or a control",
                 found=unknown.parameter,
                 remedy=did_you_mean(unknown.parameter, list(values)),
             )

@@ -82,8 +82,9 @@ def _problems(error: ValidationError, model: type[BaseModel], name: str, data: M
             at_key = required.setdefault(key, _Required(found, [], [], []))
             (at_key.types if kind.endswith("_type") else at_key.ranges).append(text)
             at_key.options.extend(_options(context))
+    deeper = {*required, *[problem.key for problem in problems]}
     for key, at_key in required.items():
-        if any(other[: len(key)] == key for other in required if len(other) > len(key)):
+        if any(other[: len(key)] == key for other in deeper if len(other) > len(key)):
             continue  # of a number-or-list given as a list, only the list's own error is of interest
         found, options = at_key.found, at_key.options
         # Of a number-or-list given as a number, only that the number is wrong.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from simphys.autograd.errors import InputError
 from simphys.plot.adjoint import adjoint
+from simphys.plot.control import control
 from simphys.plot.convergence import convergence
 from simphys.plot.fields import fields
 from simphys.plot.fit import fit
@@ -16,9 +17,16 @@ from simphys.plot.style import NotRecorded
 from simphys.plot.trajectory import trajectory
 from simphys.record import Recording
 
-__all__ = ["NotRecorded", "adjoint", "all_figures", "convergence", "fields", "fit", "trajectory"]
+__all__ = ["NotRecorded", "adjoint", "all_figures", "control", "convergence", "fields", "fit", "trajectory"]
 
-_PICTURES = {"fit": fit, "convergence": convergence, "adjoint": adjoint, "trajectory": trajectory, "fields": fields}
+_PICTURES = {
+    "fit": fit,
+    "convergence": convergence,
+    "adjoint": adjoint,
+    "trajectory": trajectory,
+    "fields": fields,
+    "control": control,
+}
 
 
 def all_figures(recording: Recording, folder: str | Path) -> list[Path]:

@@ -59,7 +59,7 @@ def test_entries_and_start_values_are_flattened_row_by_row(keys: Any, indices: l
     [
         (
             {"parameter": "stifness"},
-            "k.parameter: must name a parameter or a state component; found \"stifness\". Did you mean 'stiffness'?",
+            "k.parameter: must name a parameter, a state component or a control; found \"stifness\". Did you",
         ),
         (
             {"entries": [0, 3]},
