@@ -72,25 +72,6 @@ def _in_space(real: Any) -> SimpleNamespace:
     orthogonal = (2 * eps) ** 2  # the cosine of two columns below which they are, squared
 
     @ti.func
-    def swap(A: mat, p: ti.template(), q: ti.template()) -> mat:
-        """Columns p, q become q, -p: as turned by a right angle."""
-        result = A
-        for k in ti.static(range(3)):
-            result[k, p], result[k, q] = A[k, q], -A[k, p]
-        return result
-
-    @ti.func
-    def turn(A: mat, p: ti.template(), q: ti.template(), c, s) -> mat:
-        result = A
-        for k in ti.static(range(3)):
-            result[k, p], result[k, q] = c * A[k, p] - s * A[k, q], s * A[k, p] + c * A[k, q]
-        return result
-
-    @ti.func
-    def column(A: mat, k: ti.template()) -> vec:
-        return vec([A[0, k], A[1, k], A[2, k]])
-
-    @ti.func
     def across(u: vec) -> vec:
         """A unit vector orthogonal to a unit vector."""
         w = vec([-u[1], u[0], 0.0])
@@ -99,28 +80,37 @@ def _in_space(real: Any) -> SimpleNamespace:
         return w / w.norm()
 
     @ti.func
-    def svd(F: mat):
-        A, V = F, ti.Matrix.identity(real, 3)
-        going = 1
-        for _ in range(SWEEPS):
-            if going == 1:
-                going = 0
-                for p, q in ti.static(((0, 1), (0, 2), (1, 2))):
-                    a, b = column(A, p), column(A, q)
-                    aa, bb, ab = a.dot(a), b.dot(b), a.dot(b)
-                    if ab * ab > orthogonal * aa * bb:
-                        # ab (c^2 - s^2) + (aa - bb) c s = 0, the smaller angle: tan = z - sqrt(1 + z^2) and the like
-                        z = 0.5 * (bb - aa)
-                        tan = ab / (ti.abs(z) + ti.sqrt(z * z + ab * ab))
-                        tan = -tan if z < 0 else tan
-                        c = 1 / ti.sqrt(1 + tan * tan)
-                        A, V = turn(A, p, q, c, c * tan), turn(V, p, q, c, c * tan)
-                        going = 1
-        for p, q in ti.static(((0, 1), (1, 2), (0, 1))):
-            if column(A, p).norm_sqr() < column(A, q).norm_sqr():
-                A, V = swap(A, p, q), swap(V, p, q)
+    def ordered(a: vec, b: vec, x: vec, y: vec):
+        """The longer one of a and b first, with x and y: as turned by a right angle."""
+        longer, shorter, first, second = a, b, x, y
+        if a.norm_sqr() < b.norm_sqr():
+            longer, shorter, first, second = b, -a, y, -x
+        return longer, shorter, first, second
 
-        a, b = column(A, 0), column(A, 1)
+    @ti.func
+    def svd(F: mat):
+        a, b, d = vec([F[0, 0], F[1, 0], F[2, 0]]), vec([F[0, 1], F[1, 1], F[2, 1]]), vec([F[0, 2], F[1, 2], F[2, 2]])
+        x, y, z = vec([1.0, 0.0, 0.0]), vec([0.0, 1.0, 0.0]), vec([0.0, 0.0, 1.0])
+        done = 0
+        for _ in range(3 * SWEEPS):
+            if done < 3:
+                aa, bb, ab = a.dot(a), b.dot(b), a.dot(b)
+                done += 1
+                c, s = 1.0, 0.0
+                if ab * ab > orthogonal * aa * bb:
+                    # the smaller angle with ab (c^2 - s^2) + (aa - bb) c s = 0
+                    h = 0.5 * (bb - aa)
+                    t = ab / (ti.abs(h) + ti.sqrt(h * h + ab * ab))
+                    t = -t if h < 0 else t
+                    c = 1 / ti.sqrt(1 + t * t)
+                    s = c * t
+                    done = 0
+                a, b, d = s * a + c * b, d, c * a - s * b  # turned, and the next pair becomes the first one
+                x, y, z = s * x + c * y, z, c * x - s * y
+        a, b, x, y = ordered(a, b, x, y)
+        b, d, y, z = ordered(b, d, y, z)
+        a, b, x, y = ordered(a, b, x, y)
+
         aa = a.dot(a)
         u = vec([1.0, 0.0, 0.0])
         if aa > tiny:
@@ -131,7 +121,8 @@ def _in_space(real: Any) -> SimpleNamespace:
         if bb > tiny + eps * eps * aa:
             v = b / ti.sqrt(bb)
         w = u.cross(v)
-        s = vec([u.dot(a), v.dot(b), w.dot(column(A, 2))])
-        return mat([[u[0], v[0], w[0]], [u[1], v[1], w[1]], [u[2], v[2], w[2]]]), s, V
+        U = mat([[u[0], v[0], w[0]], [u[1], v[1], w[1]], [u[2], v[2], w[2]]])
+        V = mat([[x[0], y[0], z[0]], [x[1], y[1], z[1]], [x[2], y[2], z[2]]])
+        return U, vec([u.dot(a), v.dot(b), w.dot(d)]), V
 
     return SimpleNamespace(svd=svd)

@@ -1,16 +1,20 @@
 """Constitutive laws, a file each.
 
 Each module has
-- PARAMETERS: the fields of Params that it reads, COEFFICIENTS: the names of what its kernels take of a particle instead,
-  and `coefficients`, `adj_coefficients`, `jvp_coefficients`, which turn arrays of one into the other;
+- PARAMETERS: the fields of Params that it reads, COEFFICIENTS: the names of what its kernels take of a particle
+  instead, and `coefficients`, `adj_coefficients`, `jvp_coefficients`, which turn arrays of one into the other;
 - HIDDEN: whether it has a hidden variable q, which is `State.plastic`, and REST: q at rest;
-- `functions(real, dim)` with `respond`, `adj` and `jvp`: from the trial deformation gradient F, q and coefficients c to the
-  new F, the new q and the Kirchhoff stress tau = P F^T [Pa] of one particle.
+- `functions(real, dim)` with `respond`, `adj` and `jvp`: from the trial deformation gradient F, q and coefficients c
+  to the new F, the new q and the Kirchhoff stress tau = P F^T [Pa] of one particle.
 """
 
 from types import ModuleType
 
-from . import fixed_corotated
+from . import fixed_corotated, fluid, neo_hookean
 
-LAWS: dict[str, ModuleType] = {"fixed_corotated": fixed_corotated}
+LAWS: dict[str, ModuleType] = {
+    "fixed_corotated": fixed_corotated,
+    "neo_hookean": neo_hookean,
+    "fluid": fluid,
+}
 """The laws by name."""

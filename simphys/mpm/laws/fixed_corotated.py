@@ -9,7 +9,7 @@ mu, lambda Lame's constants [Pa]. Adjoint, for G = adj_tau and D = F - R:
     adj_F = 2 mu G^T D + adj_D + (adjoint of R) + lambda (2 J - 1) tr(G) cof F
 
 It is defined for inverted F too, but for the convention of math/polar.py where no rotation is nearest. Source:
-Stomakhin, Howes, Schroeder and Teran 2012, Energetically consistent invertible elasticity, equation 9.
+Stomakhin, Howes, Schroeder and Teran 2012, Energetically consistent invertible elasticity.
 """
 
 import functools
