@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simphys import charges, mass_spring
+from simphys import charges, mass_spring, mpm
 from simphys.bodies import Bodies
 from simphys.charges import scene as charges_scene
 from simphys.config.sections import Config
 from simphys.mass_spring import scene as mass_spring_scene
 from simphys.mass_spring import scene_checks as mass_spring_checks
 from simphys.mass_spring import stability as mass_spring_stability
+from simphys.mpm import scene as mpm_scene
+from simphys.mpm import scene_checks as mpm_checks
+from simphys.mpm import stability as mpm_stability
 from simphys.section import Fields, Problem
 from simphys.simulator import Model
 
@@ -80,5 +83,46 @@ class ChargesConfig(Config):
         return charges_scene.bodies(model)
 
 
-SIMULATORS: dict[str, type[Config]] = {"mass_spring": MassSpringConfig, "charges": ChargesConfig}
+class MPMConfig(Config):
+    """A scene of material points."""
+
+    simulator: mpm_scene.MPMSimulator
+    grid: mpm_scene.Grid
+    bodies: list[mpm_scene.Body]
+    environment: mpm_scene.Environment = mpm_scene.Environment()
+    colliders: list[mpm_scene.ColliderSection] = []
+
+    @classmethod
+    def simulator_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+        return mpm_checks.problems(
+            grid=sections.get("grid"),
+            bodies=sections.get("bodies"),
+            environment=sections.get("environment"),
+            colliders=sections.get("colliders"),
+        )
+
+    @classmethod
+    def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
+        return mpm_scene.fields(
+            grid=sections["grid"],
+            bodies=sections["bodies"],
+            environment=sections["environment"],
+            colliders=sections["colliders"],
+        )
+
+    def build(self) -> tuple[Model, mpm.Params, mpm.State]:
+        return mpm.build(self)
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        mpm_stability.require_stable(model, params, state)
+
+    def bodies_of(self, model: Any) -> Bodies:
+        return mpm_scene.bodies(model)
+
+
+SIMULATORS: dict[str, type[Config]] = {
+    "mass_spring": MassSpringConfig,
+    "charges": ChargesConfig,
+    "mpm": MPMConfig,
+}
 """The sections of a scene by `simulator.name`."""
