@@ -199,8 +199,8 @@ def test_overrides_that_cannot_be_read_are_told_with_the_other_problems(glider: 
     ("name", "told"),
     [
         ('name = "mass_sprong"', "found \"mass_sprong\". Did you mean 'mass_spring'?"),
-        ("", "found nothing. Known: mass_spring, charges."),
-        ("name = 3", "found 3. Known: mass_spring, charges."),
+        ("", "found nothing. Known: mass_spring, charges, mpm."),
+        ("name = 3", "found 3. Known: mass_spring, charges, mpm."),
     ],
 )
 def test_an_unknown_simulator_is_told_with_the_other_problems(tmp_path: Path, name: str, told: str) -> None:
