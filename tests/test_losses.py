@@ -45,6 +45,13 @@ def test_a_mean_square_is_weight_times_mean_over_nodes(target: np.ndarray) -> No
     assert half_square(losses.mean_square(states, target, 3.0)) == pytest.approx(expected, rel=1e-14)
 
 
+def test_a_square_of_the_mean_is_weight_times_the_squared_distance_of_the_mean() -> None:
+    states = values(4, 2)
+    expected = 3.0 * np.sum((states.data.mean(axis=0) - [1.0, -2.0]) ** 2)
+    assert half_square(losses.square_of_mean(states, [1.0, -2.0], 3.0)) == pytest.approx(expected, rel=1e-14)
+    gradcheck(lambda x: losses.total([losses.square_of_mean(x, [1.0, -2.0], 3.0)]), (states,))
+
+
 def test_the_target_may_depend_on_unknowns() -> None:
     gradcheck(lambda x, y: losses.total([losses.mean_square(x, y, 2.0)]), (values(3, 2), values(3, 2, seed=1)))
 

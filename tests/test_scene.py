@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,36 @@ def test_a_loss_of_the_final_state_may_look_at_some_nodes() -> None:
     trajectory = scene.rollout()
     away = trajectory.final.position.data[[1, 4]] - [[0.0, 0.5], [0.5, 0.5]]
     assert float(scene.loss(trajectory)) == pytest.approx(3.0 * np.mean(np.sum(away**2, axis=1)), rel=1e-12)
+
+
+@pytest.mark.parametrize("nodes", [None, [1, 4], {"first": 2, "last": 4}])
+@pytest.mark.parametrize("axis", [None, 1])
+def test_a_loss_of_the_mean_place_at_the_end_does_not_see_the_shape(nodes: Any, axis: int | None) -> None:
+    target: Any = [0.5, 0.2] if axis is None else 0.2
+    term = {"kind": "final_mean", "nodes": nodes, "axis": axis, "target": target, "weight": 3.0}
+    scene = soft_square(loss={"terms": [{key: value for key, value in term.items() if value is not None}]})
+    trajectory = scene.rollout()
+    chosen = slice(2, 5) if isinstance(nodes, dict) else (nodes or slice(None))
+    away = trajectory.final.position.data[chosen].mean(axis=0) - [0.5, 0.2]
+    counted = away if axis is None else away[axis]
+    assert float(scene.loss(trajectory)) == pytest.approx(3.0 * np.sum(counted**2), rel=1e-12)
+    with pytest.raises(InputError, match="a loss needs observations or terms"):
+        replace(scene, partial=True).loss(trajectory)  # which ends before the end
+
+    def loss_from(position: Any) -> Any:
+        return scene.loss(scene.rollout(state=scene.state.replace(position=position)))
+
+    gradcheck(loss_from, (tensor(scene.state.position.data, requires_grad=True),), mode="projected")
+
+
+def test_terms_of_every_kind_may_look_at_one_axis() -> None:
+    square, start = soft_square(loss=None).rollout().position.data, soft_square().state.position.data
+    ends = soft_square(loss={"terms": [{"kind": "final_state", "axis": 1, "target_offset": -0.1}]})
+    expected = np.mean((square[-1, :, 1] - start[:, 1] + 0.1) ** 2)
+    assert float(ends.loss(ends.rollout())) == pytest.approx(expected, rel=1e-12)
+    along = soft_square(loss={"terms": [{"kind": "running_sum", "axis": 0, "target": [0.1] * 6}]})
+    expected = 0.01 * np.sum(np.mean((square[1:, :, 0] - 0.1) ** 2, axis=1))
+    assert float(along.loss(along.rollout())) == pytest.approx(expected, rel=1e-12)
 
 
 def test_fixed_points_of_anchors_are_no_nodes_of_a_loss() -> None:

@@ -185,6 +185,21 @@ def test_the_throw_arrives_turned_by_a_quarter(tmp_path: Path) -> None:
     np.testing.assert_allclose(fit.scene.rollout().final.position.data, target, atol=1e-3)
 
 
+def test_the_crawler_arrives_whole(tmp_path: Path) -> None:
+    scene = load(FOLDER / "crawler.toml")
+    assert scene.rollout().final.position.data[:, 0].mean() < 0.2  # where it begins: the first wave leads nowhere
+    early = simphys.identify(load(FOLDER / "crawler.toml", "optimizer.iterations=30"), folder=tmp_path / "early")
+    assert early.result.loss < 0.1 * early.result.history[0].loss
+    fit = simphys.identify(load(FOLDER / "crawler.toml", "optimizer.iterations=100"), folder=early.folder, resume=True)
+    assert fit.result.success
+    position = fit.scene.rollout().position.data
+    assert position[-1, :, 0].mean() == pytest.approx(1.0, abs=0.02)
+    assert position[:, :, 1].min() > -0.03  # m, into the ground
+    ends = fit.scene.model.ends
+    length = np.linalg.norm(position[:, ends[:, 1]] - position[:, ends[:, 0]], axis=2)
+    assert np.abs(length / fit.scene.params.rest_length.data - 1).max() < 0.6
+
+
 def test_the_jelly_falls_tumbles_and_stays_whole() -> None:
     scene = load(FOLDER / "jelly.toml")
     position = scene.rollout().position.data

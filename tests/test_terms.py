@@ -11,7 +11,7 @@ import pytest
 from simphys.autograd import tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.bodies import Bodies
-from simphys.section import Indices
+from simphys.section import Indices, Range
 from simphys.terms import part
 
 BODIES = Bodies(pinned=np.zeros(5, bool), own=3)
@@ -45,6 +45,20 @@ def test_a_part_of_a_field_is_nodes_by_components(
     rows = slice(seen[0] if bodies is BODIES and len(shape) == 2 else None) if nodes is None else nodes
     np.testing.assert_array_equal(at_once.data.ravel(), values[3][rows].ravel() if shape else values[3])
     gradcheck(chosen.of, (tensor(values, requires_grad=True),), mode="projected")
+
+
+def test_a_part_may_be_a_range_of_nodes_and_one_axis() -> None:
+    values = np.random.default_rng(0).normal(size=(7, 5, 2))
+    some = part(term(Range(first=1, last=3)), (5, 2), BODIES)
+    np.testing.assert_array_equal(some.of(tensor(values)).data, values[:, 1:4])
+    high = part(term(Range(first=1, last=3), axis=1), (5, 2), BODIES)
+    np.testing.assert_array_equal(high.of(tensor(values)).data, values[:, 1:4, 1:])
+    np.testing.assert_array_equal(high.of(tensor(values[0])).data, values[0, 1:4, 1:])
+    np.testing.assert_array_equal(high.target(2.0), [[2.0], [2.0], [2.0]])
+    np.testing.assert_array_equal(high.target([1.0, 2.0, 3.0]), [[1.0], [2.0], [3.0]])
+    own = part(term(axis=0), (5, 2), BODIES)
+    np.testing.assert_array_equal(own.of(tensor(values)).data, values[:, :3, :1])
+    gradcheck(high.of, (tensor(values, requires_grad=True),), mode="projected")
 
 
 def test_a_target_is_one_for_all_nodes_or_one_each() -> None:

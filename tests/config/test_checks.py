@@ -19,8 +19,8 @@ def scene(**sections: Any) -> dict[str, Any]:
     }
 
 
-def term(**keys: Any) -> dict[str, Any]:
-    return {"loss": {"terms": [{"kind": "final_state", **keys}]}}
+def term(kind: str = "final_state", **keys: Any) -> dict[str, Any]:
+    return {"loss": {"terms": [{"kind": kind, **keys}]}}
 
 
 def channel(**keys: Any) -> dict[str, Any]:
@@ -41,6 +41,13 @@ def channel(**keys: Any) -> dict[str, Any]:
         term(target_offset=[1.0, 2.0], field="velocity"),
         {"loss": {"terms": [{"kind": "running_sum", "target": [0.0, 0.0], "field": "velocity"}]}},
         {"loss": {"terms": [{"kind": "regularization", "unknown": "start", "weight": 0.1}]}},
+        term(target=1.0, axis=1),
+        term(target=[1.0, 2.0, 3.0], axis=1),
+        term(target_offset=1.0, axis=0),
+        term(target=[[1.0, 2.0]] * 2, nodes={"first": 1, "last": 2}),
+        term(kind="final_mean", target=[1.0, 2.0], nodes={"first": 0, "last": 2}),
+        term(kind="final_mean", target=1.0, axis=0, nodes=[1], field="velocity"),
+        term(kind="running_sum", target=1.0, axis=0),
     ],
 )
 def test_sections_that_fit_are_accepted(sections: Any) -> None:
@@ -71,6 +78,48 @@ def test_sections_that_fit_are_accepted(sections: Any) -> None:
             term(target=[[1.0, 1.0]], nodes=[3]),
             "loss.terms.0.nodes.0: must be the index of one of 3 nodes, counted from",
         ),
+        (
+            term(target=[1.0, 1.0], axis=2),
+            "loss.terms.0.axis: must be the index of one of 2 axes, counted from 0; found 2",
+        ),
+        (
+            term(target=[1.0, 1.0], axis=0),
+            "loss.terms.0.target: must be a number or [3] of them; found [1.0, 1.0]. Give a number, or one for",
+        ),
+        (
+            term(target_offset=[1.0, 1.0], axis=0),
+            "loss.terms.0.target_offset: must be a number; found [1.0, 1.0]. Give a",
+        ),
+        (
+            term(kind="final_mean", target=1.0),
+            "loss.terms.0.target: must be a vector of 2 numbers; found 1.0. Give a number for each axis.",
+        ),
+        (
+            term(kind="final_mean", target=[1.0, 2.0], axis=1),
+            "loss.terms.0.target: must be a number; found [1.0, 2.0]. ",
+        ),
+        (term(kind="final_mean"), "loss.terms.0.target: this key is required; found nothing. "),
+        (
+            term(target=[1.0, 1.0], nodes={"first": 1, "last": 3}),
+            "loss.terms.0.nodes.last: must be the index of one of 3 nodes, counted from 0; found 3. ",
+        ),
+        (
+            term(target=[1.0, 1.0], nodes={"first": 2, "last": 1}),
+            "loss.terms.0.nodes.first: must not be beyond last = 1; found 2. Exchange them.",
+        ),
+        (
+            term(target=[1.0, 1.0], nodes={"first": 2}),
+            "loss.terms.0.nodes.last: this key is required; found nothing. Add loss.terms.0.nodes.last.",
+        ),
+        (
+            term(target=[1.0, 1.0], nodes={"first": -1, "last": 1}),
+            "loss.terms.0.nodes.first: must be at least 0; found -1. ",
+        ),
+        (
+            term(target=[1.0, 1.0], nodes={"first": 0, "last": 1, "step": 2}),
+            "loss.terms.0.nodes.step: unknown key; found 2. Known: first, last.",
+        ),
+        (term(target=[1.0, 1.0], nodes=3), "loss.terms.0.nodes: must be a list or a table; found 3. "),
         (term(target=[1.0, 1.0], field="positon"), "loss.terms.0.field: must be a component of the state; found"),
         (
             {"loss": {"terms": [{"kind": "regularization", "unknown": "strat"}]}},

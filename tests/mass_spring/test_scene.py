@@ -14,6 +14,7 @@ from simphys.config.simulators import MassSpringConfig
 from simphys.mass_spring.scene import MassSpringArrays, build_arrays
 
 TRIANGLE = {"position": [[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]], "springs": [[0, 1], [1, 2]]}
+DRIVEN: dict[str, Any] = {"material": {"stiffness": 1.0, "amplitude": 0.2}}
 ANCHOR = {"node": 1, "point": [5.0, 0.0], "stiffness": 8.0, "damping": 0.5}
 
 
@@ -84,6 +85,17 @@ def test_an_anchor_becomes_a_pinned_node_and_a_linear_spring_behind_the_others()
     assert (arrays.nodes, arrays.springs) == (3, 2)
 
 
+def test_actuators_drive_some_springs_and_none_of_the_anchors() -> None:
+    springs = [[0, 1], [1, 2], [0, 2]]
+    actuators = [{"springs": [2]}, {"springs": {"first": 0, "last": 1}}]
+    material = {"stiffness": 2.0, "amplitude": [0.1, 0.2, 0.3]}
+    arrays = built({**TRIANGLE, "springs": springs, "anchors": [ANCHOR], "actuators": actuators}, material=material)
+    assert arrays.actuator is not None
+    assert arrays.actuator.tolist() == [1, 1, 0, -1] and arrays.actuator.dtype == np.int32
+    assert arrays.params["amplitude"].tolist() == [0.1, 0.2, 0.3, 0.0]
+    assert built().actuator is None
+
+
 def test_springs_may_repeat_and_may_be_none() -> None:
     assert len(built({**TRIANGLE, "springs": [[0, 1], [0, 1], [1, 0]]}).ends) == 3
     assert built({"position": [[0.0]]}, material={}).ends.shape == (0, 2)
@@ -144,6 +156,46 @@ def test_a_large_sheet_is_built_at_once() -> None:
             {},
             "geometry.springs.0.1: must be the index of one of 3 nodes, counted from 0; found 3. Give an index"
             " from 0 to 2.",
+        ),
+        (
+            {"actuators": [{"springs": [0]}]},
+            {},
+            "material.amplitude: actuated springs need an amplitude; found nothing. Add amplitude = 0.2, for example.",
+        ),
+        (
+            {},
+            {"material": {"stiffness": 1.0, "amplitude": 0.2}},
+            "material.amplitude: belongs to actuated springs; found 0.2. Add [[geometry.actuators]], or drop it.",
+        ),
+        (
+            {"actuators": [{"springs": [0]}]},
+            {"material": {"stiffness": 1.0, "amplitude": [0.2]}},
+            "material.amplitude: must have 2 elements, one for each spring; found [0.2]. ",
+        ),
+        (
+            {"actuators": [{"springs": [0, 2]}]},
+            DRIVEN,
+            "geometry.actuators.0.springs: must be indices of the 2 springs, counted from 0; found 2. Give",
+        ),
+        (
+            {"actuators": [{"springs": {"first": 1, "last": 2}}]},
+            DRIVEN,
+            "geometry.actuators.0.springs: must be indices of the 2 springs, counted from 0; found 2. ",
+        ),
+        (
+            {"actuators": [{"springs": [1]}, {"springs": [0, 1]}]},
+            DRIVEN,
+            "geometry.actuators.1.springs: a spring has one actuator at most; found spring 1, which actuator 0 drives,",
+        ),
+        (
+            {"actuators": [{"springs": []}]},
+            DRIVEN,
+            "geometry.actuators.0.springs: an actuator drives a spring; found nothing. Name one or more.",
+        ),
+        (
+            {"actuators": [{"springs": {"first": 1, "last": 0}}]},
+            DRIVEN,
+            "geometry.actuators.0.springs: an actuator drives a spring; found nothing. Name one or more.",
         ),
         ({"springs": [[0, -1]]}, {}, "geometry.springs.0.1: must be at least 0; found -1. "),
         ({"springs": [[0, 1, 2]]}, {}, "geometry.springs.0: must be a list of at most 2 elements; found [0, 1, 2]. "),
