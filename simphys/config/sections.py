@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from simphys.bodies import Bodies
 from simphys.rollout.budget import parse
-from simphys.section import Count, Fields, Index, Indices, NonNegative, Positive, Problem, Section, Simulator
+from simphys.section import Count, Fields, Index, Indices, NonNegative, Positive, Problem, Range, Section, Simulator
 from simphys.simulator import Model
 
 Numbers = list[float | list[float]]
@@ -125,13 +125,14 @@ Control = Annotated[Sines | Knots, Field(discriminator="kind")]
 class Unknown(Section):
     """A parameter field, initial state or control to identify, or a part of one.
 
-    `entries` are indices along the first axis, or full indices such as [node, axis]; all entries by default.
+    `entries` are indices along the first axis, or full indices such as [node, axis], or a range of rows from first to
+    last; all entries by default.
     tied: true makes all entries one unknown; "rows" makes all rows alike, such as one velocity for all bodies.
     `start` is in the parameter's own unit and defaults to the scene's value; so are `bounds` and `scale`.
     """
 
     parameter: str
-    entries: list[Index | list[Index]] | None = None
+    entries: list[Index | list[Index]] | Range | None = None
     tied: Tied = False
     start: float | Numbers | None = None
     bounds: Annotated[list[Bound], Field(min_length=2, max_length=2)] = [-math.inf, math.inf]

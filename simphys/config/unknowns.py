@@ -9,7 +9,7 @@ import numpy as np
 from simphys.config.errors import config_error
 from simphys.config.sections import Unknown
 from simphys.config.validate import did_you_mean
-from simphys.section import Key, Problem, Words
+from simphys.section import Key, Problem, Range, Words, rows_of
 
 
 def flat_entries(unknown: Unknown, shape: tuple[int, ...]) -> np.ndarray:
@@ -20,6 +20,8 @@ def flat_entries(unknown: Unknown, shape: tuple[int, ...]) -> np.ndarray:
     every = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)
     if unknown.entries is None:
         return every.reshape(-1)
+    if isinstance(unknown.entries, Range):
+        return every[rows_of(unknown.entries)].reshape(-1)
     picked = [every[tuple(entry) if isinstance(entry, list) else entry] for entry in unknown.entries]
     return np.concatenate([np.reshape(each, -1) for each in picked])
 
@@ -82,7 +84,8 @@ def _problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> l
 
 def _entry_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[Problem]:
     name = unknown.parameter
-    if unknown.tied == "rows" and (len(shape) < 2 or any(isinstance(entry, list) for entry in unknown.entries or [])):
+    listed = unknown.entries if isinstance(unknown.entries, list) else []
+    if unknown.tied == "rows" and (len(shape) < 2 or any(isinstance(entry, list) for entry in listed)):
         whole = "tied rows are whole rows of a field with rows"
         found = Words(f"entries inside of rows of {name}" if len(shape) > 1 else f"{name} of the shape {list(shape)}")
         remedy = "Give indices of rows as entries." if len(shape) > 1 else "Use tied = true."
@@ -93,6 +96,8 @@ def _entry_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[
         constraint = f"{name} is a single number" if not shape else "must not be empty"
         remedy = f"Leave entries out to take all of {name}."
         return [Problem(key=(*key, "entries"), constraint=constraint, found=unknown.entries, remedy=remedy)]
+    if isinstance(unknown.entries, Range):
+        return _range_problems((*key, "entries"), unknown.entries, f"{name} has the shape {list(shape)}", shape[0])
     problems = []
     for position, entry in enumerate(unknown.entries):
         index = entry if isinstance(entry, list) else [entry]
@@ -105,6 +110,16 @@ def _entry_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[
         once, remedy = "an entry is listed once", "Take the repeated ones out."
         problems.append(Problem(key=(*key, "entries"), constraint=once, found=unknown.entries, remedy=remedy))
     return problems
+
+
+def _range_problems(key: Key, rows: Range, whole: str, count: int) -> list[Problem]:
+    if rows.last >= count:
+        constraint, remedy = f"{whole}, counted from 0", f"Give an index below {count}."
+        return [Problem(key=(*key, "last"), constraint=constraint, found=rows.last, remedy=remedy)]
+    if rows.first > rows.last:
+        constraint = f"must not be beyond last = {rows.last}"
+        return [Problem(key=(*key, "first"), constraint=constraint, found=rows.first, remedy="Exchange them.")]
+    return []
 
 
 def _start_problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> list[Problem]:

@@ -40,6 +40,8 @@ def told(**unknowns: Unknown) -> list[str]:
         ({"parameter": "position", "tied": "rows", "start": [3.0, 4.0]}, list(range(8)), [3.0, 4.0]),
         ({"parameter": "position", "tied": "rows", "entries": [2, 1], "start": 3.0}, [4, 5, 2, 3], [3.0, 3.0]),
         ({"parameter": "velocity", "tied": "rows"}, list(range(8)), [1.0, -2.0]),
+        ({"entries": {"first": 1, "last": 2}}, [1, 2], [6.0, 7.0]),
+        ({"parameter": "velocity", "tied": "rows", "entries": {"first": 2, "last": 3}}, [4, 5, 6, 7], [1.0, -2.0]),
         ({"parameter": "position", "entries": [1]}, [2, 3], [2.0, 3.0]),
         ({"parameter": "position", "entries": [[1, 0], [3, 1]]}, [2, 7], [2.0, 7.0]),
         ({"parameter": "position", "entries": [[1, 0], 3]}, [2, 6, 7], [2.0, 6.0, 7.0]),
@@ -59,7 +61,7 @@ def test_entries_and_start_values_are_flattened_row_by_row(keys: Any, indices: l
     [
         (
             {"parameter": "stifness"},
-            "k.parameter: must name a parameter, a state component or a control; found \"stifness\". Did you",
+            'k.parameter: must name a parameter, a state component or a control; found "stifness". Did you',
         ),
         (
             {"entries": [0, 3]},
@@ -93,6 +95,11 @@ def test_entries_and_start_values_are_flattened_row_by_row(keys: Any, indices: l
             {"parameter": "velocity", "tied": "rows", "entries": [[0, 1]]},
             "k.tied: tied rows are whole rows of a field with rows; found entries inside of rows of velocity. Give ind",
         ),
+        (
+            {"entries": {"first": 1, "last": 3}},
+            "k.entries.last: stiffness has the shape [3], counted from 0; found 3. G",
+        ),
+        ({"entries": {"first": 2, "last": 1}}, "k.entries.first: must not be beyond last = 1; found 2. Exchange them."),
         ({"tied": "rows"}, "k.tied: tied rows are whole rows of a field with rows; found stiffness of the shape [3]. "),
         (
             {"start": 8.0, "bounds": [0.1, 7.5]},
