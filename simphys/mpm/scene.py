@@ -196,7 +196,9 @@ def fields(
         "collider_position": _rows([c.position for c in colliders], dim),
         "collider_rotation": _rows([rotation(c, dim) for c in colliders], rotations),
     }
-    return Fields(params=params, state=state, nodes=n)
+    actuators = max([-1 if body.actuator is None else body.actuator for body in bodies]) + 1
+    channels = actuators + len(colliders) * (dim + spins)
+    return Fields(params=params, state=state, nodes=n, channels=channels or None)
 
 
 def parameter(body: Body, name: str) -> float | None:

@@ -126,6 +126,14 @@ def test_actuators_have_particles_and_directions() -> None:
     assert of.actuators == 2
 
 
+def test_the_channels_of_the_control_are_those_of_the_model() -> None:
+    ball = {"shape": "sphere", "size": [0.05], "position": [0.2, 0.8]}
+    for body, colliders, channels in (({**BOX, "actuator": 1}, [ball, ball], 2 + 6), (BOX, [ball], 3)):
+        assert made(body, colliders=colliders).channels == channels
+        assert model(body, colliders=colliders).control_shape() == (channels,)
+    assert made(BOX).channels is None and model(BOX).control_shape() == (0,)
+
+
 def test_walls_are_all_alike_or_given_by_face() -> None:
     grid = {"cells": [20, 20], "spacing": 0.05}
     assert model(BOX).walls == ("separating",) * 4
