@@ -70,17 +70,15 @@ def _in_plane(real: Any) -> SimpleNamespace:
 @no_type_check
 def _in_space(real: Any) -> SimpleNamespace:
     mat, vec = ti.types.matrix(3, 3, real), ti.types.vector(3, real)
-    tiny, close = (1e-37, 1e-7) if real is ti.f32 else (1e-300, 1e-15)
+    tiny, close, eps = (1e-37, 1e-7, 1.2e-7) if real is ti.f32 else (1e-300, 1e-15, 2.2e-16)
     least = LEAST["f32" if real is ti.f32 else "f64"]
     cof, values = cofactor.functions(real, 3).cofactor, svd.functions(real, 3).svd
 
     @ti.func
     def rotation(F: mat) -> mat:
         X = F
-        J = F.determinant()
-        size = F.norm_sqr()
         found = 0
-        if J > 0.01 * size * ti.sqrt(size):
+        if F.determinant() > 0.01 * F.norm() ** 3:
             for _ in range(STEPS):
                 if found == 0:
                     C = cof(X)
@@ -89,14 +87,14 @@ def _in_space(real: Any) -> SimpleNamespace:
                         found = 1
                     X = next
         if found == 0:
-            U, s, V = values(F)
+            U, _, V = values(F)
             X = U @ V.transpose()
         return X
 
     @ti.func
     def derivative(F: mat, R: mat, X: mat) -> mat:
         S, A = R.transpose() @ F, R.transpose() @ X
-        trace = S.trace()
+        trace = (1 + 16 * eps) * S.trace()  # so that rounding makes no eigenvalue of K negative
         K = -S
         for i in ti.static(range(3)):
             K[i, i] += trace
