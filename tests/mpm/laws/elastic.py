@@ -1,0 +1,50 @@
+"""What tests of elastic laws share: stress as the derivative of the energy density, and what holds for all of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .responses import Array, deformed, prove, respond, rotations
+
+STRETCHES: dict[int, list[list[float]]] = {
+    2: [[1.3, 0.8], [1.05, 0.98], [0.7, 0.7], [1.2, 0.45]],
+    3: [[1.3, 0.9, 0.8], [1.05, 1.0, 0.98], [0.7, 0.7, 0.7], [1.2, 1.2, 0.45]],
+}
+"""Principal stretches by dimension, equal ones among them."""
+
+
+def deformations(dim: int) -> Array:
+    """A deformation for each of STRETCHES."""
+    return deformed(STRETCHES[dim])
+
+
+def stress_of_energy(energy: Callable[[Array], Array], F: Array, h: float = 1e-4) -> Array:
+    """tau = dpsi/dF F^T, [n, dim, dim], by finite differences of fourth order of psi(F) [n]."""
+    P = np.empty_like(F)
+    for i, j in np.ndindex(*F.shape[1:]):
+        d = np.zeros(F.shape[1:])
+        d[i, j] = h
+        near = energy(F + d) - energy(F - d)
+        P[:, i, j] = (8 * near - (energy(F + 2 * d) - energy(F - 2 * d))) / (12 * h)
+    return P @ F.transpose(0, 2, 1)
+
+
+def require_elasticity(law: Any, energy: Callable[[Array], Array], dim: int, *parameters: float) -> None:
+    """The stress derives from the energy, is symmetric, turns with the material, and vanishes at rest."""
+    F = deformations(dim)
+    _, q, tau = respond(law, F, 0.0, *parameters)
+    np.testing.assert_allclose(tau, stress_of_energy(energy, F), rtol=0, atol=1e-9 * np.abs(tau).max())
+    np.testing.assert_allclose(tau, tau.transpose(0, 2, 1), rtol=0, atol=1e-14 * np.abs(tau).max())
+    np.testing.assert_array_equal(q, 0)
+    Q = rotations(*F.shape[:2], seed=5)
+    turned, same = (respond(law, G, 0.0, *parameters)[2] for G in (Q @ F, F @ Q))
+    close = {"rtol": 0, "atol": 1e-13 * np.abs(tau).max()}
+    np.testing.assert_allclose(turned, Q @ tau @ Q.transpose(0, 2, 1), **close)
+    np.testing.assert_allclose(same, tau, **close)
+    np.testing.assert_allclose(respond(law, np.eye(dim)[None], 0.0, *parameters)[2], 0, atol=1e-15)
+
+
+def require_right_derivatives(law: Any, dim: int, *parameters: float) -> None:
+    """Every element of the Jacobian, off special states: gradcheck in full."""
+    prove(law, deformed(STRETCHES[dim][::3]), 0.3, *parameters, tolerance=1e-8)
