@@ -53,7 +53,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """The loops over K colliders and `steps` steps, from row `start` on, of flat arrays.
 
-    A row holds all colliders at one time: position [rows, K, dim], rotation [rows, K, rotations]; velocity [rows, K, dim]
+    A row holds all colliders at one time: position [rows, K, dim], rotation [rows, K, rotations]; velocity, as position,
     and spin [rows, K, spins] are those of the step that leads from this row to the next.
     """
     turn, f = rotation.functions(real, dim), functions(real, dim)

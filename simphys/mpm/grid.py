@@ -1,15 +1,15 @@
-"""Velocity of the grid's nodes from their momentum: gravity, then walls.
+"""Velocity of the grid's nodes from their momentum: gravity, rigid colliders, walls.
 
-    u = p / (m + m_0) + dt g,   then each wall, axis by axis                                                 [m/s]
+    u = p / (m + m_0) + dt g,   then each collider (collision.py), then the walls axis by axis (wall.py)     [m/s]
 
-m mass [kg], p momentum [kg m/s], m_0 the floor of the mass [kg], g gravity [m/s^2]. The lower wall of an axis stands at
-the nodes i < margin, its upper one at i > cells - margin; their contacts are those of contact.py, with the normal into
-the domain. Adjoint: the walls in reverse, then for a = adj_u
+m mass [kg], p momentum [kg m/s], m_0 the floor of the mass [kg], g gravity [m/s^2]. Walls come last, so that nothing
+leaves. Adjoint: walls and colliders in reverse (stages.py), then for a = adj_u
 
     adj_p = a / (m + m_0)     adj_m = -(p.a) / (m + m_0)^2     adj_g = dt a
 
-The surroundings of one step are one array `env`: gravity, the walls' friction, and of all K colliders positions,
-rotations, velocities, spins, frictions. Source: Hu et al. 2018 (MLS-MPM), operations on the grid.
+The surroundings of a node in one step are one array `env`, [P] with P = dim + 1 + K (2 dim + rotations + spins + 1):
+gravity [dim], the walls' friction, and, of all K colliders after each other, positions [K, dim], rotations
+[K, rotations], velocities [K, dim], spins [K, spins], frictions [K]. Source: Hu et al. 2018 (MLS-MPM), on the grid.
 """
 
 import functools
@@ -20,7 +20,8 @@ import numpy as np
 
 from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
-from . import contact
+from . import collision, wall
+from .stages import accumulate, chain
 
 if TYPE_CHECKING:
     from .model import MPM
@@ -42,65 +43,34 @@ def functions(
     `adj_velocity` adds the adjoint of env to `acc` from `slot` on if `wanted`, by atomics if `atomic`.
     """
     vec, ivec = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32)
-    laws = [contact.functions(real, dim, wall) for wall in walls]
-    normals = [[(1.0 - 2.0 * (face % 2)) * (j == face // 2) for j in range(dim)] for face in range(2 * dim)]
-    rubs = "friction" in walls
+    count = len(shapes)
+    stages = [collision.stage(real, dim, shapes[k], contacts[k], k, count) for k in range(count)]
+    stages += [wall.stage(real, dim, axis, cells[axis], margin, walls[2 * axis : 2 * axis + 2]) for axis in range(dim)]
+    meet = chain(real, dim, stages)
 
     @ti.func
     def free_velocity(m: real, p: vec, env: ti.template(), at, dt: real, floor: real) -> vec:
         return p / (m + floor) + dt * vec([env[at + j] for j in ti.static(range(dim))])
 
     @ti.func
-    def friction_of(env: ti.template(), at) -> real:
-        return env[at + dim] if ti.static(rubs) else 0.0
-
-    @ti.func
-    def stands_at(face: ti.template(), cell: ivec):
-        axis = ti.static(face // 2)
-        return cell[axis] < margin if ti.static(face % 2 == 0) else cell[axis] > ti.static(cells[axis] - margin)
-
-    @ti.func
-    def meet_walls(axis: ti.template(), cell: ivec, u: vec, mu: real) -> vec:
-        """The velocity after both walls of an axis, of which a node is at one at most."""
-        new = u
-        for face in ti.static((2 * axis, 2 * axis + 1)):
-            if stands_at(face, cell):
-                new = ti.static(laws[face].velocity)(u, vec(ti.static(normals[face])), mu)
-        return new
-
-    @ti.func
     def velocity(
         cell: ivec, m: real, p: vec, env: ti.template(), at, sizes: ti.template(), dx: real, dt: real, skin: real,
         floor: real,
     ) -> vec:  # fmt: skip
-        u, mu = free_velocity(m, p, env, at, dt, floor), friction_of(env, at)
-        for axis in ti.static(range(dim)):
-            u = meet_walls(axis, cell, u, mu)
-        return u
+        return meet.velocity(cell, free_velocity(m, p, env, at, dt, floor), env, at, sizes, dx, skin)
 
     @ti.func
     def adj_velocity(
         cell: ivec, m: real, p: vec, adj_u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, dt: real,
         skin: real, floor: real, acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
     ):  # fmt: skip
-        u, mu = free_velocity(m, p, env, at, dt, floor), friction_of(env, at)
-        a = adj_u
-        for reverse in ti.static(range(dim)):
-            axis = ti.static(dim - 1 - reverse)
-            w = u
-            for before in ti.static(range(axis)):
-                w = meet_walls(before, cell, w, mu)
-            for face in ti.static((2 * axis, 2 * axis + 1)):
-                if stands_at(face, cell):
-                    adj_w, _, adj_mu = ti.static(laws[face].adj)(w, vec(ti.static(normals[face])), mu, a)
-                    a = adj_w
-                    if ti.static(wanted and walls[face] == "friction"):
-                        add(acc, slot + dim, adj_mu, atomic)
+        u = free_velocity(m, p, env, at, dt, floor)
+        a = meet.adj(cell, u, adj_u, env, at, sizes, dx, skin, acc, slot, wanted, atomic)
         inverse = 1 / (m + floor)
         if ti.static(wanted):  # noqa: SIM102 - one is compiled in, the other runs
             if ti.abs(a).sum() > 0:  # most nodes are empty, and a sum in memory takes its time
                 for j in ti.static(range(dim)):
-                    add(acc, slot + j, dt * a[j], atomic)
+                    accumulate(acc, slot + j, dt * a[j], atomic)
         return -p.dot(a) * inverse * inverse, a * inverse
 
     @ti.func
@@ -108,23 +78,9 @@ def functions(
         cell: ivec, m: real, p: vec, dm: real, dp: vec, env: ti.template(), denv: ti.template(), at,
         sizes: ti.template(), dx: real, dt: real, skin: real, floor: real,
     ) -> vec:  # fmt: skip
-        u, mu, dmu = free_velocity(m, p, env, at, dt, floor), friction_of(env, at), friction_of(denv, at)
-        inverse = 1 / (m + floor)
+        u, inverse = free_velocity(m, p, env, at, dt, floor), 1 / (m + floor)
         du = (dp - dm * inverse * p) * inverse + dt * vec([denv[at + j] for j in ti.static(range(dim))])
-        for axis in ti.static(range(dim)):
-            new = du
-            for face in ti.static((2 * axis, 2 * axis + 1)):
-                if stands_at(face, cell):
-                    new = ti.static(laws[face].jvp)(u, vec(ti.static(normals[face])), mu, du, vec(0.0), dmu)
-            u, du = meet_walls(axis, cell, u, mu), new
-        return du
-
-    @ti.func
-    def add(acc: ti.template(), at, x: real, atomic: ti.template()):
-        if ti.static(atomic):
-            ti.atomic_add(acc[at], x)
-        else:
-            acc[at] = acc[at] + x
+        return meet.jvp(cell, u, du, env, denv, at, sizes, dx, skin)
 
     return SimpleNamespace(velocity=velocity, adj_velocity=adj_velocity, jvp_velocity=jvp_velocity)
 
@@ -218,8 +174,13 @@ class GridVelocity(Function):
 
 def setup(model: "MPM") -> tuple[Any, ...]:
     """What `functions` takes after real."""
-    shapes, contacts = ((getattr(c, name) for c in model.colliders) for name in ("shape", "contact"))
-    return model.dim, model.cells, model.margin, model.walls, tuple(shapes), tuple(contacts)
+    shapes, contacts = (tuple([getattr(c, name) for c in model.colliders]) for name in ("shape", "contact"))
+    return model.dim, model.cells, model.margin, model.walls, shapes, contacts
+
+
+def width(model: "MPM") -> int:
+    """Entries of `env`."""
+    return model.dim + 1 + len(model.colliders) * (2 * model.dim + model.rotations + model.spins + 1)
 
 
 def sizes(model: "MPM") -> np.ndarray[Any, Any]:
