@@ -1,4 +1,4 @@
-"""Controls of a scene: what drives its actuators along time, as a function of a few numbers that may be unknown.
+"""Controls of a scene: what drives its simulator along time, as a function of a few numbers that may be unknown.
 
     sines    u[t, a] = amplitude[a] tanh( sum_j weight[a, j] sin(frequency t dt + 2 pi j / waves) + bias[a] )
     knots    u[t, a] runs linearly from value to value [m, a], which are those of equally spaced steps: the horizon's

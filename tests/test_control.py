@@ -183,7 +183,7 @@ def test_the_control_is_recorded_and_drawn(tmp_path: Path) -> None:
     assert "control.png" in [path.name for path in plot.all_figures(run, tmp_path / "pictures")]
     (axes,) = plot.control(run).axes
     assert axes.get_ylabel() == "control [1]"
-    assert axes.get_title(loc="left").startswith("control of 2 actuators: from ")
+    assert axes.get_title(loc="left").startswith("control, 2 channels: from ")
     curves: list[Any] = list(axes.lines)
     assert [curve.get_label() for curve in curves] == ["channel 0", "channel 1"]
     np.testing.assert_array_equal(curves[1].get_ydata(), signal.data[:, 1])

@@ -17,16 +17,16 @@ def check_control(control: Sines | Knots, channels: int | None) -> Iterator[Prob
     yield from inside
     found = Words(f"a section of kind {control.kind}")
     if channels is None:
-        remedy = "Drop the section, or give the simulator actuators."
-        yield Problem(key=_SECTION, constraint="needs a simulator with actuators", found=found, remedy=remedy)
+        remedy = "Drop the section, or add what it is to drive, such as an actuator."
+        yield Problem(key=_SECTION, constraint="needs a simulator that takes a control", found=found, remedy=remedy)
     elif not inside:
         if isinstance(control, Sines):
             name, wanted, count = "channels", f"must be {channels}", control.channels
         else:
             name, wanted, count = "value", f"must have rows of {channels} numbers", len(control.value[0])
         if count != channels:
-            constraint = f"{wanted}, one for each actuator of the simulator"
-            remedy = f"Give {channels}, or change the actuators."
+            constraint = f"{wanted}, which drive a step of this scene's simulator"
+            remedy = f"Give {channels}, or change what is driven."
             yield Problem(key=(*_SECTION, name), constraint=constraint, found=count, remedy=remedy)
 
 

@@ -91,9 +91,9 @@ class Time(Section):
 class Sines(Section):
     """amplitude tanh(sum over waves j of weight[j] sin(frequency t + 2 pi j / waves) + bias), for each channel.
 
-    channels: how many numbers the simulator takes, one for each actuator. frequency [rad/s]. amplitude: the largest
-    magnitude, one number or one for each channel. weight (a row for each channel) and bias are 0 by default; unknowns
-    call them control_weight and control_bias. unit: of the control, for pictures.
+    channels: how many numbers drive a step of the simulator, such as one for each actuator. frequency [rad/s].
+    amplitude: the largest magnitude, one number or one for each channel. weight (a row for each channel) and bias are
+    0 by default; unknowns call them control_weight and control_bias. unit: of the control, for pictures.
     """
 
     kind: Literal["sines"]
@@ -119,7 +119,7 @@ class Knots(Section):
 
 
 Control = Annotated[Sines | Knots, Field(discriminator="kind")]
-"""What drives the simulator's actuators along time."""
+"""What drives a simulator along time."""
 
 
 class Unknown(Section):

@@ -1,4 +1,4 @@
-"""The control that drove a simulator's actuators along time."""
+"""The control that drove a simulator along time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def control(recording: Recording, path: str | Path | None = None) -> Figure:
             axes.yaxis.set_major_locator(MaxNLocator(integer=True))
             figure.colorbar(image, ax=axes, label=style.with_unit("control", unit))
         low, high = style.number(value.min()), style.number(value.max())
-        axes.set_title(f"control of {channels} {'actuator' if channels == 1 else 'actuators'}: from {low} to {high}")
+        axes.set_title(f"control, {channels} {'channel' if channels == 1 else 'channels'}: from {low} to {high}")
         axes.set_xlabel("time [s]")
         style.save(figure, path)
     return figure

@@ -62,7 +62,7 @@ def test_controls_that_fit_are_accepted_and_survive_storage(control: dict[str, A
         ),
         (
             {**SINES, "channels": 3},
-            "control.channels: must be 2, one for each actuator of the simulator; found 3. Give 2, or change",
+            "control.channels: must be 2, which drive a step of this scene's simulator; found 3. Give 2, or change",
         ),
         ({"kind": "knots", "value": []}, "control.value: must be a list of 1 or more elements; found []. "),
         ({"kind": "knots", "value": [[], []]}, "control.value.0: must be a list of 1 or more elements; found []. "),
@@ -73,7 +73,7 @@ def test_controls_that_fit_are_accepted_and_survive_storage(control: dict[str, A
         ),
         (
             {"kind": "knots", "value": [[1.0], [3.0]]},
-            "control.value: must have rows of 2 numbers, one for each actuator of the simulator; found 1. ",
+            "control.value: must have rows of 2 numbers, which drive a step of this scene's simulator; found 1. ",
         ),
     ],
 )
@@ -90,8 +90,8 @@ def test_a_simulator_without_actuators_takes_no_control() -> None:
     with pytest.raises(ConfigError) as caught:
         from_dict(scene(SINES, actuators=[]))
     assert str(caught.value) == (
-        "scene: control: needs a simulator with actuators; found a section of kind sines. "
-        "Drop the section, or give the simulator actuators."
+        "scene: control: needs a simulator that takes a control; found a section of kind sines. "
+        "Drop the section, or add what it is to drive, such as an actuator."
     )
 
 
@@ -140,4 +140,4 @@ frequency = -20.0
     assert str(caught.value).startswith(f"{path}:18: control.frequency: must be greater than 0; found -20.0. ")
     with pytest.raises(ConfigError) as caught:
         load(path, ["control.frequency=20.0"])
-    assert str(caught.value).startswith(f"{path}:16: control.channels: must be 1, one for each actuator")
+    assert str(caught.value).startswith(f"{path}:16: control.channels: must be 1, which drive a step of")
