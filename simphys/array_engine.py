@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import arena
 from .autograd import runtime
 from .autograd.errors import MissingJvp
 from .simulator import Array, Arrays, Model, Shape
@@ -60,7 +61,7 @@ class ArrayEngine:
     def segment(self, steps: int) -> Arrays:
         """See `Engine`."""
         shapes = self.model.state_shapes().items()
-        return {name: np.empty((self.batch, steps + 1, *shape), runtime.real_dtype()) for name, shape in shapes}
+        return {name: arena.empty((self.batch, steps + 1, *shape), runtime.real_dtype()) for name, shape in shapes}
 
     def load(self, segment: Arrays, state: Arrays) -> None:
         """See `Engine`."""

@@ -20,9 +20,12 @@ STENCIL = 3
 """Nodes that a point sees along an axis."""
 
 
-def offsets(dim: int) -> list[tuple[int, ...]]:
-    """Of the nodes that a point sees from the first of them, in the order of the grid's memory."""
-    return list(itertools.product(range(STENCIL), repeat=dim))
+def lines(dim: int) -> list[tuple[int, ...]]:
+    """The lines of 3 nodes along the last axis that a point sees: their offsets on all other axes.
+
+    Sums over the nodes go line by line: what is the same along a line is computed once.
+    """
+    return list(itertools.product(range(STENCIL), repeat=dim - 1))
 
 
 @functools.cache
@@ -62,41 +65,38 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return w
 
     @ti.func
-    def weight(w: table, o: ti.template()) -> real:
-        """Of the node at offset o."""
+    def line_weight(w: table, o: ti.template()) -> real:
+        """Of the line of nodes at offset o of all axes but the last."""
         product = w[o[0], 0]
-        for d in ti.static(range(1, dim)):
+        for d in ti.static(range(1, dim - 1)):
             product *= w[o[d], d]
         return product
 
     @ti.func
-    def gradient(w: table, s: table, o: ti.template()) -> vec:
-        """Of that weight, by f."""
-        g = vec(0.0)
-        for d in ti.static(range(dim)):
-            product = s[o[d], d]
-            for e in ti.static(range(dim)):
-                if ti.static(e != d):
-                    product *= w[o[e], e]
-            g[d] = product
-        return g
+    def line_slope(w: table, s: table, o: ti.template(), axis: ti.template()) -> real:
+        """The derivative of that weight by f along an axis."""
+        product = s[o[axis], axis]
+        for d in ti.static(range(dim - 1)):
+            if ti.static(d != axis):
+                product *= w[o[d], d]
+        return product
 
     @ti.func
-    def node(b: ivec, o: ti.template()) -> ti.i32:
-        """The place in memory of the node at offset o from b."""
-        place = 0
-        for d in ti.static(range(dim)):
+    def line(b: ivec, o: ti.template()) -> ti.i32:
+        """The place in memory of the first of the line's nodes."""
+        place = b[dim - 1]
+        for d in ti.static(range(dim - 1)):
             place += (b[d] + o[d]) * strides[d]
         return place
 
     @ti.func
-    def distance(f: vec, o: ti.template()) -> vec:
-        """From the point to the node at offset o, in spacings."""
-        away = vec(0.0)
-        for d in ti.static(range(dim)):
-            away[d] = o[d] - f[d]
-        return away
+    def offset(o: ti.template()) -> ti.i32:
+        """Of a line's first node behind that of the first line, in memory."""
+        behind = 0
+        for d in ti.static(range(dim - 1)):
+            behind += o[d] * strides[d]
+        return behind
 
     return SimpleNamespace(
-        base=base, weights=weights, slopes=slopes, weight=weight, gradient=gradient, node=node, distance=distance
+        base=base, weights=weights, slopes=slopes, line_weight=line_weight, line_slope=line_slope, line=line, offset=offset
     )

@@ -167,6 +167,7 @@ class MPMEngine(ArrayEngine):
             atomic=chosen.on_gpu,
             parallel_particles=parallel and pieces > 1,
             parallel_nodes=runtime.parallel(light),
+            block=1 if chosen.on_gpu else fused.Variant.block,
             spread=SPREAD if parallel and not chosen.on_gpu else 1,
             adj_mass="mass" in needs,
             adj_volume="volume" in needs,

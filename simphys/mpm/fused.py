@@ -15,8 +15,8 @@ from typing import Any, no_type_check
 
 from ..autograd import kernel
 from ..autograd.runtime import ti
-from ..math import bspline, memory
-from . import actuate, box, constitutive, deformation, g2p, grid, p2g
+from ..math import memory
+from . import actuate, box, constitutive, deformation, g2p, grid, p2g, transfer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,8 @@ class Variant:
     """A piece is a particle, and all add to one grid: on a GPU."""
     parallel_particles: bool = False
     parallel_nodes: bool = False
+    block: int = 16
+    """Particles that a loop works on at a time: see `shared`."""
     spread: int = 1
     """Iterations of a parallel loop for each piece, one of which does the work: few iterations stay on one thread."""
     adj_mass: bool = False
@@ -67,11 +69,11 @@ def types(variant: Variant) -> SimpleNamespace:
         reals=ti.types.ndarray(dtype=real, ndim=1),
         ints=ti.types.ndarray(dtype=ti.i32, ndim=1),
         at=memory.functions(real, dim),
-        spline=bspline.functions(real, dim, cells),
         box=box.functions(real, dim, cells),
         deformation=deformation.functions(real, dim),
         law=constitutive.functions(real, dim, variant.laws),
         actuate=actuate.functions(real, dim),
+        transfer=transfer.functions(real, dim, cells),
         p2g=p2g.functions(real, dim, cells),
         g2p=g2p.functions(real, dim, cells),
         grid=grid.functions(
@@ -85,9 +87,16 @@ def types(variant: Variant) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def shared(variant: Variant) -> SimpleNamespace:
-    """What forward and adjoint do alike to a particle or to a line of nodes."""
+    """What forward and adjoint do alike to particles or to a line of nodes.
+
+    A loop that writes to arrays is not vectorized, as any of them might be what it reads. So particles go in blocks:
+    one loop computes, and writes to a local table of `block` entries for each result; another moves these to arrays.
+    """
     t = types(variant)
-    real, vec, mat, row, at, dim = variant.real, t.vec, t.mat, t.row, t.at, variant.dim
+    real, vec, mat, row, at, dim, L = variant.real, t.vec, t.mat, t.row, t.at, variant.dim, variant.block
+    size = dim + 1  # numbers of a node
+    table, places = ti.types.vector(t.transfer.width * L, real), ti.types.vector(L, ti.i32)
+    deformed = ti.types.vector((dim * dim + 1) * L, real)
 
     @ti.func
     def coefficients(c: ti.template(), k: ti.i32) -> row:
@@ -123,11 +132,48 @@ def shared(variant: Variant) -> SimpleNamespace:
         return F_new, q_new, tau
 
     @ti.func
-    def clear_grid(piece: ti.i32, G: ti.template(), span: ti.template(), x: ti.template(), first, last, inv_dx: real):
-        """Before a piece's particles first ... last - 1 of x add to its grid."""
+    def hand_over(
+        x: ti.template(), v: ti.template(), C: ti.template(), F: ti.template(), q: ti.template(), mass: ti.template(),
+        volume: ti.template(), c: ti.template(), law: ti.template(), act: ti.template(), fibre: ti.template(),
+        control: ti.template(), G: ti.template(), span: ti.template(), h: real, dx: real, n, pieces, first, now,
+        control_at, piece, keep: ti.template(),
+    ):
+        """The particles of a piece deform, respond, and hand mass and momentum to its grid; with `keep`, F' and q' stay."""
+        begin, end, at_G = n * piece // pieces, n * (piece + 1) // pieces, 0
         if ti.static(not variant.atomic):
-            t.box.find(span, piece, x, first, last, inv_dx)
-            t.box.clear(span, piece, G, piece * t.nodes * (dim + 1), dim + 1)
+            at_G = piece * t.nodes * size
+            t.box.find(span, piece, x, now * n + begin, now * n + end, 1.0 / dx)
+            t.box.clear(span, piece, G, at_G, size)
+        for number in range((end - begin + L - 1) // L):
+            low = begin + number * L
+            count = ti.min(L, end - low)
+            shares, nodes, new = table(0.0), places(0), deformed(0.0)
+            for l in range(count):
+                k = low + l
+                i, j = now * n + k, first + k
+                C_i, m = at.matrix(C, i), mass[j]
+                F_new, q_new, tau = respond(C_i, F, q, c, law, act, fibre, control, h, i, j, k, control_at)
+                A = t.p2g.affine(C_i, tau, m, volume[j], 4.0 * h / (dx * dx))
+                node, share = t.p2g.spread(at.vector(x, i), at.vector(v, i), A, m, dx)
+                nodes[l] = node
+                for e in ti.static(range(t.transfer.width)):
+                    shares[e * L + l] = share[e]
+                if ti.static(keep):
+                    for d in ti.static(range(dim * dim)):
+                        new[d * L + l] = F_new[d // dim, d % dim]
+                    new[dim * dim * L + l] = q_new
+            for l in range(count):
+                share = t.transfer.table(0.0)
+                for e in ti.static(range(t.transfer.width)):
+                    share[e] = shares[e * L + l]
+                t.p2g.scatter(G, at_G, nodes[l], share, mass[first + low + l], variant.atomic)
+            if ti.static(keep):
+                for l in range(count):
+                    i = (now + 1) * n + low + l
+                    for d in ti.static(range(dim * dim)):
+                        F[i * dim * dim + d] = new[d * L + l]
+                    if ti.static(variant.hidden):
+                        q[i] = new[dim * dim * L + l]
 
     @ti.func
     def node_velocity(
@@ -168,7 +214,7 @@ def shared(variant: Variant) -> SimpleNamespace:
                 cell[dim - 1] += 1
 
     return SimpleNamespace(
-        coefficients=coefficients, law_of=law_of, hidden=hidden, respond=respond, clear_grid=clear_grid,
+        coefficients=coefficients, law_of=law_of, hidden=hidden, respond=respond, hand_over=hand_over,
         node_velocity=node_velocity, cell_of=cell_of, velocities=velocities,
     )
 
@@ -183,7 +229,9 @@ def forward_kernel(variant: Variant) -> Any:
     (the same where there is one), velocities U, boxes `span` of pieces.
     """
     t, s = types(variant), shared(variant)
-    real, reals, ints, at, dim, spread = variant.real, t.reals, t.ints, t.at, variant.dim, variant.spread
+    real, reals, ints, at, dim = variant.real, t.reals, t.ints, t.at, variant.dim
+    spread, L = variant.spread, variant.block
+    results = ti.types.vector((2 * dim + dim * dim) * L, real)
 
     @kernel
     def forward(
@@ -198,19 +246,10 @@ def forward_kernel(variant: Variant) -> Any:
         ti.loop_config(serialize=not variant.parallel_particles)
         for r in range(pieces * spread):
             if r % spread == 0:
-                piece = r // spread
-                begin, end = n * piece // pieces, n * (piece + 1) // pieces
-                s.clear_grid(piece, G, span, x, now * n + begin, now * n + end, 1.0 / dx)
-                G_at = 0 if ti.static(variant.atomic) else piece * t.nodes * (dim + 1)
-                for k in range(begin, end):
-                    i, new, j = now * n + k, (now + 1) * n + k, first + k
-                    C_i, m = at.matrix(C, i), mass[j]
-                    F_new, q_new, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, j, k, control_at)
-                    at.put_matrix(F, new, F_new)
-                    if ti.static(variant.hidden):
-                        q[new] = q_new
-                    A = t.p2g.affine(C_i, tau, m, volume[j], 4.0 * h / (dx * dx))
-                    t.p2g.scatter(G, G_at, at.vector(x, i), at.vector(v, i), A, m, dx, variant.atomic)
+                s.hand_over(
+                    x, v, C, F, q, mass, volume, c, law, act, fibre, control, G, span, h, dx, n, pieces, first, now,
+                    control_at, r // spread, True,
+                )
 
         if ti.static(variant.atomic):
             for node in range(t.nodes):
@@ -227,12 +266,25 @@ def forward_kernel(variant: Variant) -> Any:
         for r in range(pieces * spread):
             if r % spread == 0:
                 piece = r // spread
-                for k in range(n * piece // pieces, n * (piece + 1) // pieces):
-                    i, new = now * n + k, (now + 1) * n + k
-                    x_i = at.vector(x, i)
-                    v_new, C_new = t.g2p.gather(U, x_i, dx)
-                    at.put_vector(x, new, t.g2p.move(x_i, v_new, h, dx, nan))
-                    at.put_vector(v, new, v_new)
-                    at.put_matrix(C, new, C_new)
+                begin, end = n * piece // pieces, n * (piece + 1) // pieces
+                for number in range((end - begin + L - 1) // L):
+                    low = now * n + begin + number * L
+                    count = ti.min(L, now * n + end - low)
+                    moved = results(0.0)
+                    for l in range(count):
+                        x_i = at.vector(x, low + l)
+                        v_new, C_new = t.g2p.gather(U, x_i, dx)
+                        x_new = t.g2p.move(x_i, v_new, h, dx, nan)
+                        for d in ti.static(range(dim)):
+                            moved[d * L + l], moved[(dim + d) * L + l] = x_new[d], v_new[d]
+                        for d in ti.static(range(dim * dim)):
+                            moved[(2 * dim + d) * L + l] = C_new[d // dim, d % dim]
+                    for l in range(count):
+                        new = low + n + l
+                        for d in ti.static(range(dim)):
+                            x[new * dim + d] = moved[d * L + l]
+                            v[new * dim + d] = moved[(dim + d) * L + l]
+                        for d in ti.static(range(dim * dim)):
+                            C[new * dim * dim + d] = moved[(2 * dim + d) * L + l]
 
     return forward

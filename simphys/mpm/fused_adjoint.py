@@ -26,7 +26,12 @@ def adjoint_kernel(variant: Variant) -> Any:
     """
     t, s = types(variant), shared(variant)
     real, vec, reals, ints, at = variant.real, t.vec, t.reals, t.ints, t.at
-    dim, spread, atomic = variant.dim, variant.spread, variant.atomic
+    dim, spread, atomic, L = variant.dim, variant.spread, variant.atomic, variant.block
+    table, places = ti.types.vector(t.transfer.width * L, real), ti.types.vector(L, ti.i32)
+    vectors = ti.types.vector(dim * L, real)
+    q_at = 2 * (dim + dim * dim)  # columns of the table of results, behind those of x, v, C and F
+    m_at, V_at, u_at, c_at = q_at + 1, q_at + 2, q_at + 3, q_at + 4
+    results = ti.types.vector((c_at + variant.width) * L, real)
 
     @ti.func
     def adj_node(
@@ -83,16 +88,10 @@ def adjoint_kernel(variant: Variant) -> Any:
         ti.loop_config(serialize=not variant.parallel_particles)
         for r in range(pieces * spread):
             if r % spread == 0:
-                piece = r // spread
-                begin, end = n * piece // pieces, n * (piece + 1) // pieces
-                s.clear_grid(piece, G, span, x, now * n + begin, now * n + end, 1.0 / dx)
-                G_at = 0 if ti.static(atomic) else piece * t.nodes * (dim + 1)
-                for k in range(begin, end):
-                    i, j = now * n + k, first + k
-                    C_i, m = at.matrix(C, i), mass[j]
-                    F_new, q_new, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, j, k, control_at)
-                    A = t.p2g.affine(C_i, tau, m, volume[j], 4.0 * h / (dx * dx))
-                    t.p2g.scatter(G, G_at, at.vector(x, i), at.vector(v, i), A, m, dx, atomic)
+                s.hand_over(
+                    x, v, C, F, q, mass, volume, c, law, act, fibre, control, G, span, h, dx, n, pieces, first, now,
+                    control_at, r // spread, False,
+                )
 
         if ti.static(atomic):
             for node in range(t.nodes):
@@ -112,11 +111,29 @@ def adjoint_kernel(variant: Variant) -> Any:
                 U_at = 0 if ti.static(atomic) else piece * t.nodes * dim
                 if ti.static(not atomic):
                     t.box.clear(span, piece, adj_U, U_at, dim)
-                for k in range(n * piece // pieces, n * (piece + 1) // pieces):
-                    gx = at.vector(ax, k)
-                    g = at.vector(av, k) + h * gx
-                    gx += t.g2p.adj_gather(U, adj_U, U_at, at.vector(x, now * n + k), g, at.matrix(aC, k), dx, atomic)
-                    at.put_vector(ax, k, gx)
+                begin, end = n * piece // pieces, n * (piece + 1) // pieces
+                for number in range((end - begin + L - 1) // L):
+                    low = begin + number * L
+                    count = ti.min(L, end - low)
+                    shares, nodes, new_x = table(0.0), places(0), vectors(0.0)
+                    for l in range(count):
+                        k = low + l
+                        gx = at.vector(ax, k)
+                        g = at.vector(av, k) + h * gx
+                        gx_weights, node, share = t.g2p.adj_gather(U, at.vector(x, now * n + k), g, at.matrix(aC, k), dx)
+                        nodes[l] = node
+                        for e in ti.static(range(t.transfer.width)):
+                            shares[e * L + l] = share[e]
+                        for d in ti.static(range(dim)):
+                            new_x[d * L + l] = gx[d] + gx_weights[d]
+                    for l in range(count):
+                        share = t.transfer.table(0.0)
+                        for e in ti.static(range(t.transfer.width)):
+                            share[e] = shares[e * L + l]
+                        t.g2p.scatter(adj_U, U_at, nodes[l], share, atomic)
+                    for l in range(count):
+                        for d in ti.static(range(dim)):
+                            ax[(low + l) * dim + d] = new_x[d * L + l]
 
         if ti.static(variant.adj_environment):
             for k in range((1 if ti.static(atomic) else parts) * env_size):
@@ -143,44 +160,71 @@ def adjoint_kernel(variant: Variant) -> Any:
         for r in range(pieces * spread):
             if r % spread == 0:
                 piece = r // spread
-                for k in range(n * piece // pieces, n * (piece + 1) // pieces):
-                    i, j = now * n + k, first + k
-                    C_i, F_i, m, V, factor = at.matrix(C, i), at.matrix(F, i), mass[j], volume[j], 4.0 * h / (dx * dx)
-                    trial = t.deformation.deform(C_i, F_i, h)
-                    q_i, c_j, law_k = s.hidden(q, i), s.coefficients(c, j), s.law_of(law, k)
-                    F_new, q_new, tau = t.law.respond(law_k, trial, q_i, c_j)
-                    if ti.static(variant.actuated):
-                        tau += t.actuate.stress(F_new, at.vector(fibre, k), control[control_at + act[k]])
-                    A = t.p2g.affine(C_i, tau, m, V, factor)
-                    gx, gv, gA, gm = t.p2g.adj_scatter(total, 0, at.vector(x, i), at.vector(v, i), A, m, dx)
-                    gC, gtau, gm_affine, gV = t.p2g.adj_affine(C_i, tau, m, V, factor, gA)
-                    gF_new = at.matrix(aF, k)
-                    if ti.static(variant.actuated):
-                        u_at = act[k]
-                        gF, gu = t.actuate.adj(F_new, at.vector(fibre, k), control[control_at + u_at], gtau)
-                        gF_new += gF
-                        if ti.static(variant.adj_control):
-                            if ti.static(atomic):
-                                ti.atomic_add(partial[parts * env_size + u_at], gu)
-                            else:
-                                slot = parts * env_size + piece * controls + u_at
-                                partial[slot] = partial[slot] + gu
-                    gtrial, gq, gc = t.law.adj(law_k, trial, q_i, c_j, gF_new, s.hidden(aq, k), gtau)
-                    gC_trial, gF_old = t.deformation.adj(C_i, F_i, h, gtrial)
-
-                    at.put_vector(ax, k, at.vector(ax, k) + gx)
-                    at.put_vector(av, k, gv)
-                    at.put_matrix(aC, k, gC + gC_trial)
-                    at.put_matrix(aF, k, gF_old)
-                    if ti.static(variant.hidden):
-                        aq[k] = gq
-                    if ti.static(variant.adj_mass):
-                        s_mass[j] = s_mass[j] + gm + gm_affine
-                    if ti.static(variant.adj_volume):
-                        s_volume[j] = s_volume[j] + gV
-                    if ti.static(variant.adj_coefficients):
+                begin, end = n * piece // pieces, n * (piece + 1) // pieces
+                for number in range((end - begin + L - 1) // L):
+                    low = begin + number * L
+                    count = ti.min(L, end - low)
+                    new = results(0.0)
+                    for l in range(count):
+                        k = low + l
+                        i, j = now * n + k, first + k
+                        C_i, F_i, m, V, factor = (
+                            at.matrix(C, i), at.matrix(F, i), mass[j], volume[j], 4.0 * h / (dx * dx)
+                        )
+                        trial = t.deformation.deform(C_i, F_i, h)
+                        q_i, c_j, law_k = s.hidden(q, i), s.coefficients(c, j), s.law_of(law, k)
+                        F_new, q_new, tau = t.law.respond(law_k, trial, q_i, c_j)
+                        if ti.static(variant.actuated):
+                            tau += t.actuate.stress(F_new, at.vector(fibre, k), control[control_at + act[k]])
+                        A = t.p2g.affine(C_i, tau, m, V, factor)
+                        gx, gv, gA, gm = t.p2g.adj_scatter(total, at.vector(x, i), at.vector(v, i), A, m, dx)
+                        gC, gtau, gm_affine, gV = t.p2g.adj_affine(C_i, tau, m, V, factor, gA)
+                        gF_new = at.matrix(aF, k)
+                        if ti.static(variant.actuated):
+                            gF, gu = t.actuate.adj(F_new, at.vector(fibre, k), control[control_at + act[k]], gtau)
+                            gF_new += gF
+                            new[u_at * L + l] = gu
+                        gtrial, gq, gc = t.law.adj(law_k, trial, q_i, c_j, gF_new, s.hidden(aq, k), gtau)
+                        gC_trial, gF_old = t.deformation.adj(C_i, F_i, h, gtrial)
+                        for d in ti.static(range(dim)):
+                            new[d * L + l] = gx[d]
+                            new[(dim + d) * L + l] = gv[d]
+                        for d in ti.static(range(dim * dim)):
+                            new[(2 * dim + d) * L + l] = gC[d // dim, d % dim] + gC_trial[d // dim, d % dim]
+                            new[(2 * dim + dim * dim + d) * L + l] = gF_old[d // dim, d % dim]
+                        new[q_at * L + l] = gq
+                        new[m_at * L + l] = gm + gm_affine
+                        new[V_at * L + l] = gV
                         for e in ti.static(range(variant.width)):
-                            s_c[j * variant.width + e] = s_c[j * variant.width + e] + gc[e]
+                            new[(c_at + e) * L + l] = gc[e]
+                    for l in range(count):
+                        k = low + l
+                        for d in ti.static(range(dim)):
+                            ax[k * dim + d] = ax[k * dim + d] + new[d * L + l]
+                            av[k * dim + d] = new[(dim + d) * L + l]
+                    for l in range(count):
+                        k = low + l
+                        for d in ti.static(range(dim * dim)):
+                            aC[k * dim * dim + d] = new[(2 * dim + d) * L + l]
+                            aF[k * dim * dim + d] = new[(2 * dim + dim * dim + d) * L + l]
+                    for l in range(count):
+                        k, j = low + l, first + low + l
+                        if ti.static(variant.hidden):
+                            aq[k] = new[q_at * L + l]
+                        if ti.static(variant.adj_mass):
+                            s_mass[j] = s_mass[j] + new[m_at * L + l]
+                        if ti.static(variant.adj_volume):
+                            s_volume[j] = s_volume[j] + new[V_at * L + l]
+                        if ti.static(variant.adj_coefficients):
+                            for e in ti.static(range(variant.width)):
+                                s_c[j * variant.width + e] = s_c[j * variant.width + e] + new[(c_at + e) * L + l]
+                        if ti.static(variant.adj_control):
+                            slot = parts * env_size + act[k]
+                            if ti.static(atomic):
+                                ti.atomic_add(partial[slot], new[u_at * L + l])
+                            else:
+                                slot += piece * controls
+                                partial[slot] = partial[slot] + new[u_at * L + l]
 
         if ti.static(variant.adj_environment):
             ti.loop_config(serialize=not atomic)

@@ -22,6 +22,7 @@ import numpy as np
 from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
 from ..math import bspline, memory
+from . import transfer
 from .arrays import empty_like, flat, given
 
 if TYPE_CHECKING:
@@ -34,28 +35,14 @@ if TYPE_CHECKING:
 def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     """The element functions. U holds the velocities of nodes, adj_U what reaches them, from adj_U[at] on."""
     vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
-    spline, offsets = bspline.functions(real, dim, cells), bspline.offsets(dim)
-
-    @ti.func
-    def velocity(U: ti.template(), i: ti.i32) -> vec:
-        u = vec(0.0)
-        for d in ti.static(range(dim)):
-            u[d] = U[i * dim + d]
-        return u
+    spline, lines = bspline.functions(real, dim, cells), bspline.lines(dim)
+    sums = transfer.functions(real, dim, cells)
 
     @ti.func
     def gather(U: ti.template(), x: vec, dx: real):
         """v' and C'."""
-        inv_dx = 1.0 / dx
-        base = spline.base(x, inv_dx)
-        f = x * inv_dx - base
-        w = spline.weights(f)
-        v, B = vec(0.0), mat(0.0)
-        for o in ti.static(offsets):
-            wu = spline.weight(w, o) * velocity(U, spline.node(base, o))
-            v += wu
-            B += wu.outer_product(spline.distance(f, o))
-        return v, 4.0 * inv_dx * B
+        v, V = sums.gather(U, dim, x, 1.0 / dx)
+        return v, (4.0 / dx) * V
 
     @ti.func
     def move(x: vec, v: vec, h: real, dx: real, nan: real) -> vec:
@@ -66,27 +53,16 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return moved
 
     @ti.func
-    def adj_gather(
-        U: ti.template(), adj_U: ti.template(), at: ti.i32, x: vec, g: vec, adj_C: mat, dx: real, atomic: ti.template(),
-    ) -> vec:
-        """Of x; that of U is added to adj_U. g = adj_v' + h adj_x'."""
-        inv_dx = 1.0 / dx
-        base = spline.base(x, inv_dx)
-        f = x * inv_dx - base
-        w, s = spline.weights(f), spline.slopes(f)
-        B = 4.0 * inv_dx * adj_C
-        v, adj_f = vec(0.0), vec(0.0)
-        for o in ti.static(offsets):
-            i, weight = spline.node(base, o), spline.weight(w, o)
-            u, e = velocity(U, i), g + B @ spline.distance(f, o)
-            v += weight * u
-            adj_f += u.dot(e) * spline.gradient(w, s, o)
-            for d in ti.static(range(dim)):
-                if ti.static(atomic):
-                    ti.atomic_add(adj_U[at + i * dim + d], weight * e[d])
-                else:
-                    adj_U[at + i * dim + d] = adj_U[at + i * dim + d] + weight * e[d]
-        return inv_dx * (adj_f - B.transpose() @ v)
+    def adj_gather(U: ti.template(), x: vec, g: vec, adj_C: mat, dx: real):
+        """Of x; and for that of U the first node and the table of shares for `scatter`. g = adj_v' + h adj_x'."""
+        B = (4.0 / dx) * adj_C
+        v, _, adj_f, _ = sums.weigh(U, dim, x, 1.0 / dx, g, B, 0.0)
+        first, shares = sums.spread(x, 1.0 / dx, g, B)
+        return (adj_f - B.transpose() @ v) / dx, first, shares
+
+    @ti.func
+    def scatter(adj_U: ti.template(), at: ti.i32, first: ti.i32, shares, atomic: ti.template()):
+        sums.scatter(adj_U, at, dim, first, shares, 0.0, atomic)
 
     @ti.func
     def jvp_gather(U: ti.template(), dU: ti.template(), x: vec, tx: vec, dx: real):
@@ -94,18 +70,25 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         inv_dx = 1.0 / dx
         base = spline.base(x, inv_dx)
         f = x * inv_dx - base
-        w, s = spline.weights(f), spline.slopes(f)
+        w, s, tf = spline.weights(f), spline.slopes(f), inv_dx * tx
         v, tv, tB = vec(0.0), vec(0.0), mat(0.0)
-        for o in ti.static(offsets):
-            i, weight = spline.node(base, o), spline.weight(w, o)
-            u = velocity(U, i)
-            tu = inv_dx * spline.gradient(w, s, o).dot(tx) * u + weight * velocity(dU, i)
-            v += weight * u
-            tv += tu
-            tB += tu.outer_product(spline.distance(f, o))
+        for o in ti.static(lines):
+            i, weight, tweight = spline.line(base, o) * dim, spline.line_weight(w, o), real(0.0)
+            for d in ti.static(range(dim - 1)):
+                tweight += spline.line_slope(w, s, o, d) * tf[d]
+            for k in ti.static(range(3)):
+                here, there = weight * w[k, dim - 1], tweight * w[k, dim - 1] + weight * s[k, dim - 1] * tf[dim - 1]
+                for e in ti.static(range(dim)):
+                    u = U[i + k * dim + e]
+                    tu = there * u + here * dU[i + k * dim + e]
+                    v[e] += here * u
+                    tv[e] += tu
+                    tB[e, dim - 1] += (k - f[dim - 1]) * tu
+                    for d in ti.static(range(dim - 1)):
+                        tB[e, d] += (o[d] - f[d]) * tu
         return tv, 4.0 * inv_dx * (tB - inv_dx * v.outer_product(tx))
 
-    return SimpleNamespace(gather=gather, move=move, adj_gather=adj_gather, jvp_gather=jvp_gather)
+    return SimpleNamespace(gather=gather, move=move, adj_gather=adj_gather, scatter=scatter, jvp_gather=jvp_gather)
 
 
 @functools.cache
@@ -136,8 +119,9 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
         for i in range(n):
             gx = at.vector(adj_x_new, i)
             g = at.vector(adj_v_new, i) + h * gx
-            gx += f.adj_gather(U, adj_U, 0, at.vector(x, i), g, at.matrix(adj_C_new, i), dx, on_gpu)
-            at.put_vector(adj_x, i, gx)
+            gx_weights, first, shares = f.adj_gather(U, at.vector(x, i), g, at.matrix(adj_C_new, i), dx)
+            f.scatter(adj_U, 0, first, shares, on_gpu)
+            at.put_vector(adj_x, i, gx + gx_weights)
 
     @kernel
     def tangent(

@@ -24,6 +24,7 @@ import numpy as np
 from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
 from ..math import bspline, memory
+from . import transfer
 from .arrays import empty_like, flat, given
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     """The element functions. A grid G holds momentum and mass of a node, [dim + 1] numbers, from G[at] on."""
     vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
-    spline, offsets, size = bspline.functions(real, dim, cells), bspline.offsets(dim), dim + 1
+    spline, lines, size = bspline.functions(real, dim, cells), bspline.lines(dim), dim + 1
+    sums = transfer.functions(real, dim, cells)
 
     @ti.func
     def affine(C: mat, tau: mat, m: real, V: real, k: real) -> mat:
@@ -52,68 +54,47 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return dm * C + m * dC - k * (dV * tau + V * dtau)
 
     @ti.func
-    def scatter(G: ti.template(), at: ti.i32, x: vec, v: vec, A: mat, m: real, dx: real, atomic: ti.template()):
-        inv_dx = 1.0 / dx
-        base = spline.base(x, inv_dx)
-        f = x * inv_dx - base
-        w = spline.weights(f)
-        mv, Adx = m * v, dx * A
-        for o in ti.static(offsets):
-            weight = spline.weight(w, o)
-            p = weight * (mv + Adx @ spline.distance(f, o))
-            i = at + spline.node(base, o) * size
-            if ti.static(atomic):
-                for d in ti.static(range(dim)):
-                    ti.atomic_add(G[i + d], p[d])
-                ti.atomic_add(G[i + dim], weight * m)
-            else:
-                for d in ti.static(range(dim)):
-                    G[i + d] = G[i + d] + p[d]
-                G[i + dim] = G[i + dim] + weight * m
+    def spread(x: vec, v: vec, A: mat, m: real, dx: real):
+        """The first node that sees the particle, and the table of shares for `scatter`."""
+        return sums.spread(x, 1.0 / dx, m * v, dx * A)
 
     @ti.func
-    def adj_scatter(adj_G: ti.template(), at: ti.i32, x: vec, v: vec, A: mat, m: real, dx: real):
+    def scatter(G: ti.template(), at: ti.i32, first: ti.i32, shares, m: real, atomic: ti.template()):
+        sums.scatter(G, at, dim + 1, first, shares, m, atomic)
+
+    @ti.func
+    def adj_scatter(adj_G: ti.template(), x: vec, v: vec, A: mat, m: real, dx: real):
         """What comes back from the nodes, for x, v, A and m."""
-        inv_dx = 1.0 / dx
-        base = spline.base(x, inv_dx)
-        f = x * inv_dx - base
-        w, s = spline.weights(f), spline.slopes(f)
-        mv, Adx = m * v, dx * A
-        sum_g, adj_A, adj_f, sum_k = vec(0.0), mat(0.0), vec(0.0), real(0.0)
-        for o in ti.static(offsets):
-            i = at + spline.node(base, o) * size
-            g, k = vec(0.0), adj_G[i + dim]
-            for d in ti.static(range(dim)):
-                g[d] = adj_G[i + d]
-            r, weight = spline.distance(f, o), spline.weight(w, o)
-            wg = weight * g
-            sum_g += wg
-            sum_k += weight * k
-            adj_A += wg.outer_product(r)
-            adj_f += (g.dot(mv + Adx @ r) + k * m) * spline.gradient(w, s, o)
-        return inv_dx * adj_f - A.transpose() @ sum_g, m * sum_g, dx * adj_A, v.dot(sum_g) + sum_k
+        g, gr, adj_f, k = sums.weigh(adj_G, dim + 1, x, 1.0 / dx, m * v, dx * A, m)
+        return adj_f / dx - A.transpose() @ g, m * g, dx * gr, v.dot(g) + k
 
     @ti.func
     def jvp_scatter(
-        dG: ti.template(), at: ti.i32, x: vec, v: vec, A: mat, m: real, dx: real, tx: vec, tv: vec, tA: mat, tm: real,
+        dG: ti.template(), x: vec, v: vec, A: mat, m: real, dx: real, tx: vec, tv: vec, tA: mat, tm: real,
     ):
         """The tangent of what is scattered, from those (t) of its inputs."""
         inv_dx = 1.0 / dx
         base = spline.base(x, inv_dx)
         f = x * inv_dx - base
-        w, s = spline.weights(f), spline.slopes(f)
-        for o in ti.static(offsets):
-            r, weight = dx * spline.distance(f, o), spline.weight(w, o)
-            tweight = inv_dx * spline.gradient(w, s, o).dot(tx)
-            tp = tweight * (m * v + A @ r) + weight * (tm * v + m * tv + tA @ r - A @ tx)
-            i = at + spline.node(base, o) * size
-            for d in ti.static(range(dim)):
-                dG[i + d] = dG[i + d] + tp[d]
-            dG[i + dim] = dG[i + dim] + tweight * m + weight * tm
+        w, s, tf = spline.weights(f), spline.slopes(f), inv_dx * tx
+        mv, Adx, tmv, tAdx = m * v, dx * A, tm * v + m * tv - A @ tx, dx * tA
+        for o in ti.static(lines):
+            weight, tweight = spline.line_weight(w, o), real(0.0)
+            for d in ti.static(range(dim - 1)):
+                tweight += spline.line_slope(w, s, o, d) * tf[d]
+            q, tq = sums.crossing(mv, Adx, f, o), sums.crossing(tmv, tAdx, f, o)
+            i = spline.line(base, o) * size
+            for k in ti.static(range(3)):
+                r = k - f[dim - 1]
+                here, there = weight * w[k, dim - 1], tweight * w[k, dim - 1] + weight * s[k, dim - 1] * tf[dim - 1]
+                for d in ti.static(range(dim)):
+                    tp = there * (q[d] + r * Adx[d, dim - 1]) + here * (tq[d] + r * tAdx[d, dim - 1])
+                    dG[i + k * size + d] = dG[i + k * size + d] + tp
+                dG[i + k * size + dim] = dG[i + k * size + dim] + there * m + here * tm
 
     return SimpleNamespace(
         affine=affine, adj_affine=adj_affine, jvp_affine=jvp_affine,
-        scatter=scatter, adj_scatter=adj_scatter, jvp_scatter=jvp_scatter,
+        spread=spread, scatter=scatter, adj_scatter=adj_scatter, jvp_scatter=jvp_scatter,
     )
 
 
@@ -129,7 +110,8 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
         ti.loop_config(serialize=not on_gpu)
         for i in range(n):
             A = f.affine(at.matrix(C, i), at.matrix(tau, i), m[i], V[i], k)
-            f.scatter(G, 0, at.vector(x, i), at.vector(v, i), A, m[i], dx, on_gpu)
+            first, shares = f.spread(at.vector(x, i), at.vector(v, i), A, m[i], dx)
+            f.scatter(G, 0, first, shares, m[i], on_gpu)
 
     @kernel
     def adjoint(
@@ -140,7 +122,7 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
         for i in range(n):
             C_i, tau_i = at.matrix(C, i), at.matrix(tau, i)
             A = f.affine(C_i, tau_i, m[i], V[i], k)
-            gx, gv, gA, gm = f.adj_scatter(adj_G, 0, at.vector(x, i), at.vector(v, i), A, m[i], dx)
+            gx, gv, gA, gm = f.adj_scatter(adj_G, at.vector(x, i), at.vector(v, i), A, m[i], dx)
             gC, gtau, gm_affine, gV = f.adj_affine(C_i, tau_i, m[i], V[i], k, gA)
             at.put_vector(adj_x, i, gx)
             at.put_vector(adj_v, i, gv)
@@ -160,7 +142,7 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
             A = f.affine(C_i, tau_i, m[i], V[i], k)
             tA = f.jvp_affine(C_i, tau_i, m[i], V[i], k, at.matrix(tC, i), at.matrix(ttau, i), tm[i], tV[i])
             f.jvp_scatter(
-                dG, 0, at.vector(x, i), at.vector(v, i), A, m[i], dx, at.vector(tx, i), at.vector(tv, i), tA, tm[i],
+                dG, at.vector(x, i), at.vector(v, i), A, m[i], dx, at.vector(tx, i), at.vector(tv, i), tA, tm[i],
             )
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
