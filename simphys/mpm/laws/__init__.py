@@ -10,11 +10,15 @@ Each module has
 
 from types import ModuleType
 
-from . import fixed_corotated, fluid, neo_hookean
+from . import drucker_prager, fixed_corotated, fluid, hencky, neo_hookean, snow, von_mises
 
 LAWS: dict[str, ModuleType] = {
     "fixed_corotated": fixed_corotated,
     "neo_hookean": neo_hookean,
     "fluid": fluid,
+    "hencky": hencky,
+    "von_mises": von_mises,
+    "drucker_prager": drucker_prager,
+    "snow": snow,
 }
 """The laws by name."""
