@@ -48,37 +48,26 @@ def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
     @ti.func
     def collide(u: vec, r: vec, q: quat, v: vec, omega: spin, mu: real, size: vec3, skin: real) -> vec:
         R = turn.matrix(q)
-        phi, n_0 = sd.distance(R.transpose() @ r, size)
-        new = u
-        if phi < skin:
-            s, _ = influence(phi, skin)
-            v_c = v + turn.cross(omega, r)
-            new = u + s * (v_c + touch.velocity(u - v_c, R @ n_0, mu) - u)
-        return new
+        phi, n_0, _ = sd.distance(R.transpose() @ r, size)
+        s, _ = influence(phi, skin)
+        v_c = v + turn.cross(omega, r)
+        return u + s * (v_c + touch.velocity(u - v_c, R @ n_0, mu) - u)
 
     @ti.func
     def adj_collide(u: vec, r: vec, q: quat, v: vec, omega: spin, mu: real, size: vec3, skin: real, g: vec):
         R = turn.matrix(q)
         x = R.transpose() @ r
-        phi, n_0 = sd.distance(x, size)
-        adj_u, adj_r, adj_q, adj_v, adj_omega, adj_mu = g, vec(0.0), quat(0.0), vec(0.0), spin(0.0), real(0.0)
-        if phi < skin:
-            s, slope = influence(phi, skin)
-            n = R @ n_0
-            v_c = v + turn.cross(omega, r)
-            w = u - v_c
-            adj_s = g.dot(v_c + touch.velocity(w, n, mu) - u)
-            adj_w, adj_n, adj_friction = touch.adj(w, n, mu, s * g)
-            adj_vc = s * g - adj_w
-            adj_e = R @ sd.adj(x, size, slope * adj_s, R.transpose() @ adj_n)
-            adj_theta = turn.moment(n, adj_n) - turn.moment(r, adj_e)
-            adj_u = (1 - s) * g + adj_w
-            adj_r = adj_e + turn.adj_cross(omega, adj_vc)
-            adj_q = turn.adj_turn(q, adj_theta)
-            adj_v = adj_vc
-            adj_omega = turn.moment(r, adj_vc)
-            adj_mu = adj_friction
-        return adj_u, adj_r, adj_q, adj_v, adj_omega, adj_mu
+        phi, n_0, kappa = sd.distance(x, size)
+        s, slope = influence(phi, skin)
+        n, v_c = R @ n_0, v + turn.cross(omega, r)
+        w = u - v_c
+        adj_s = g.dot(v_c + touch.velocity(w, n, mu) - u)
+        adj_w, adj_n, adj_mu = touch.adj(w, n, mu, s * g)
+        adj_vc = s * g - adj_w
+        adj_e = R @ sd.adj(x, n_0, kappa, size, slope * adj_s, R.transpose() @ adj_n)
+        adj_q = turn.adj_turn(q, turn.moment(n, adj_n) - turn.moment(r, adj_e))
+        adj_r = adj_e + turn.adj_cross(omega, adj_vc)
+        return (1 - s) * g + adj_w, adj_r, adj_q, adj_vc, turn.moment(r, adj_vc), adj_mu
 
     @ti.func
     def jvp_collide(
@@ -87,22 +76,25 @@ def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
     ) -> vec:  # fmt: skip
         R = turn.matrix(q)
         x = R.transpose() @ r
-        phi, n_0 = sd.distance(x, size)
-        dnew = du
-        if phi < skin:
-            s, slope = influence(phi, skin)
-            n = R @ n_0
-            v_c = v + turn.cross(omega, r)
-            dtheta = turn.jvp_turn(q, dq)
-            dphi, dn_0 = sd.jvp(x, size, R.transpose() @ (dr - turn.cross(dtheta, r)))
-            dn = R @ dn_0 + turn.cross(dtheta, n)
-            dv_c = dv + turn.cross(domega, r) + turn.cross(omega, dr)
-            change = v_c + touch.velocity(u - v_c, n, mu) - u
-            dchange = dv_c + touch.jvp(u - v_c, n, mu, du - dv_c, dn, dmu) - du
-            dnew = du + slope * dphi * change + s * dchange
-        return dnew
+        phi, n_0, kappa = sd.distance(x, size)
+        s, slope = influence(phi, skin)
+        n, v_c = R @ n_0, v + turn.cross(omega, r)
+        dtheta = turn.jvp_turn(q, dq)
+        dphi, dn_0 = sd.jvp(x, n_0, kappa, size, R.transpose() @ (dr - turn.cross(dtheta, r)))
+        dn = R @ dn_0 + turn.cross(dtheta, n)
+        dv_c = dv + turn.cross(domega, r) + turn.cross(omega, dr)
+        change = v_c + touch.velocity(u - v_c, n, mu) - u
+        dchange = dv_c + touch.jvp(u - v_c, n, mu, du - dv_c, dn, dmu) - du
+        return du + slope * dphi * change + s * dchange
 
-    return SimpleNamespace(is_near=sd.is_near, velocity=collide, adj=adj_collide, jvp=jvp_collide)
+    @ti.func
+    def is_near(r: vec, q: quat, size: vec3, skin: real):
+        x = r  # a distance from the centre needs no frame
+        if ti.static(shape == "plane"):
+            x = turn.matrix(q).transpose() @ r
+        return sd.is_near(x, size, skin)
+
+    return SimpleNamespace(is_near=is_near, velocity=collide, adj=adj_collide, jvp=jvp_collide)
 
 
 @functools.cache
@@ -122,7 +114,7 @@ def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> Simp
     @ti.func
     def velocity(cell, u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real) -> vec:
         new, r, size = u, dx * cell - position(env, at), size_of(sizes)
-        if f.is_near(r, size, skin):
+        if f.is_near(r, rotated(env, at), size, skin):
             new = f.velocity(u, r, rotated(env, at), moves(env, at), spins(env, at), rubs(env, at)[0], size, skin)
         return new
 
@@ -132,7 +124,7 @@ def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> Simp
         acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
     ) -> vec:  # fmt: skip
         adj_u, r, size = g, dx * cell - position(env, at), size_of(sizes)
-        if f.is_near(r, size, skin):
+        if f.is_near(r, rotated(env, at), size, skin):
             gu, gr, gq, gv, gomega, gmu = f.adj(
                 u, r, rotated(env, at), moves(env, at), spins(env, at), rubs(env, at)[0], size, skin, g
             )
@@ -155,7 +147,7 @@ def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> Simp
         cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), at, sizes: ti.template(), dx: real, skin: real
     ) -> vec:
         new, r, size = du, dx * cell - position(env, at), size_of(sizes)
-        if f.is_near(r, size, skin):
+        if f.is_near(r, rotated(env, at), size, skin):
             new = f.jvp(
                 u, r, rotated(env, at), moves(env, at), spins(env, at), rubs(env, at)[0], size, skin,
                 du, -position(denv, at), rotated(denv, at), moves(denv, at), spins(denv, at),

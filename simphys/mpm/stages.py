@@ -14,7 +14,8 @@ from ..autograd.runtime import ti
 @no_type_check
 def chain(real: Any, dim: int, stages: list[SimpleNamespace]) -> SimpleNamespace:
     """All stages as one."""
-    return functools.reduce(lambda rest, stage: _before(real, dim, stage, rest), reversed(stages), _nothing(real, dim))
+    *others, last = stages
+    return functools.reduce(lambda rest, stage: _before(real, dim, stage, rest), reversed(others), last)
 
 
 @no_type_check
@@ -41,30 +42,6 @@ def _before(real: Any, dim: int, stage: SimpleNamespace, rest: SimpleNamespace) 
         new = stage.velocity(cell, u, env, at, sizes, dx, skin)
         dnew = stage.jvp(cell, u, du, env, denv, at, sizes, dx, skin)
         return rest.jvp(cell, new, dnew, env, denv, at, sizes, dx, skin)
-
-    return SimpleNamespace(velocity=velocity, adj=adj_velocity, jvp=jvp_velocity)
-
-
-@no_type_check
-def _nothing(real: Any, dim: int) -> SimpleNamespace:
-    vec = ti.types.vector(dim, real)
-
-    @ti.func
-    def velocity(cell, u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real) -> vec:
-        return u
-
-    @ti.func
-    def adj_velocity(
-        cell, u: vec, g: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real,
-        acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
-    ) -> vec:  # fmt: skip
-        return g
-
-    @ti.func
-    def jvp_velocity(
-        cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), at, sizes: ti.template(), dx: real, skin: real
-    ) -> vec:
-        return du
 
     return SimpleNamespace(velocity=velocity, adj=adj_velocity, jvp=jvp_velocity)
 
