@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ import numpy as np
 from ..array_engine import ArrayEngine
 from ..autograd import runtime
 from ..simulator import Array, Arrays
-from . import actuate, environment, fused, fused_adjoint
-from .arrays import flat, flat_or_one
-from .constitutive import OF_LAWS, adj_coefficients, coefficients
+from . import actuate, environment, fused, fused_adjoint, fused_tangent
+from .arrays import flat
+from .constitutive import OF_LAWS, adj_coefficients, coefficients, jvp_coefficients
 from .model import MPM
+from .segment import OF_PARTICLES, POSES, Running, Segment
+from .surroundings import Surroundings
 
 PIECES = 4
 """Into how many pieces particles are shared out where results must not depend on the number of threads."""
@@ -31,8 +34,6 @@ PARTICLE_US = {2: 0.015, 3: 0.06}
 NODE_US = 0.004
 """Serial cost [us] of a node."""
 
-POSES = ("collider_position", "collider_rotation")
-
 
 class MPMEngine(ArrayEngine):
     """The rollout of a batch of material-point simulations, member by member: each fills the threads by itself."""
@@ -41,105 +42,105 @@ class MPMEngine(ArrayEngine):
 
     def __init__(self, model: MPM, params: Arrays, control: Array | None, **options: Any) -> None:
         super().__init__(model, params, control, **options)
-        real, chosen = runtime.real_dtype(), runtime.settings()
-        self._coefficients = np.stack([coefficients(model, self._member(self.params, b)) for b in range(self.batch)])
-        self._adj_coefficients = np.zeros_like(self._coefficients)
         self._pieces, self._variant = self._plan()
-        self._law = np.zeros(1, np.int32) if model.law is None else model.law.astype(np.int32)
-        self._actuator, self._fibre = np.zeros(1, np.int32), np.zeros(1, real)
-        self._signals = np.zeros((self.batch, 1, 1), real)
-        if self._variant.actuated:
-            assert self.control is not None, "the variant says so"
-            self._actuator, self._fibre = actuate.columns(model), flat(actuate.fibres(model))
-            self._signals = np.ascontiguousarray(actuate.extended(self.control[..., : model.actuators]))
-        grids = 1 if chosen.on_gpu else self._pieces
-        self._grid = np.zeros(grids * model.nodes * (model.dim + 1), real)
-        self._total = self._grid if grids == 1 else np.zeros(model.nodes * (model.dim + 1), real)
-        self._velocity = np.zeros(model.nodes * model.dim, real)
-        self._adj_velocity = np.zeros(grids * model.nodes * model.dim, real)
-        self._span = np.zeros(grids * 2 * model.dim, np.int32)
+        self._coefficients = np.stack([coefficients(model, self._member(self.params, b)) for b in range(self.batch)])
+        self._members = [self._material(b, self.params, self._coefficients[b], self.control) for b in range(self.batch)]
+        self._adj_material = [self._zero_material() for _ in range(self.batch)]
+        self._sizes = runtime.to_device(np.asarray(environment.sizes(model), runtime.real_dtype()))
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
         """See `Engine`: states, sums and grids, the running adjoint, surroundings and what `found` holds."""
         model = self.model
         row = sum(math.prod(shape) for shape in model.state_shapes().values())
-        grids = (self._grid, self._velocity, self._adj_velocity, *([] if self._total is self._grid else [self._total]))
-        numbers = row + steps * (2 * environment.size(model) + model.actuators + 1)
-        fixed = sum(array.nbytes for array in (*grids, self._coefficients, self._adj_coefficients))
-        return super().segment_bytes(steps, dense=dense) + numbers * runtime.real_dtype().itemsize + fixed
+        grids = self._grids * model.nodes * (2 * model.dim + 1) + model.nodes * (2 * model.dim + 1)
+        material = 2 * self.batch * model.particles * (2 + model.width)
+        copies = self.batch * row * (steps + 1) if dense and runtime.settings().on_gpu else 0
+        numbers = row + grids + material + copies + steps * (2 * environment.size(model) + self._controls)
+        return super().segment_bytes(steps, dense=dense) + numbers * runtime.real_dtype().itemsize
 
-    def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
+    def segment(self, steps: int) -> Segment:  # type: ignore[override]
         """See `Engine`."""
-        model = self.model
+        return Segment(self.model, self.batch, steps + 1)
+
+    def load(self, segment: Segment, state: Arrays) -> None:  # type: ignore[override]
+        """See `Engine`."""
+        segment.load(state)
+
+    def read(self, segment: Segment, rows: slice | list[int]) -> Arrays:  # type: ignore[override]
+        """See `Engine`."""
+        return segment.read(rows)
+
+    def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
+        """See `Engine`."""
         for b in range(self.batch):
-            rows, _, _ = self._surroundings(segment, b, first=first, start=start, steps=steps)
-            kernel = fused.forward_kernel(self._variant)
-            launch = kernel.bind(
-                *self._states(segment, b), *self._material(b), flat(rows), *self._grids(), *self._constants(), math.nan,
-                model.particles, self._pieces, PARTS, b * model.particles,
+            rows = self._surroundings(b).move(self._poses(segment, b), first=first, start=start, steps=steps)
+            launch = fused.forward_kernel(self._variant).bind(
+                *segment.particles[b], *self._members[b], runtime.to_device(flat(rows)), self._sizes, *self._working,
+                *self._constants, math.nan, self.model.particles, self._pieces, PARTS, 0,
             )  # fmt: skip
             for row in range(steps):
-                launch(start + row, self._signal_at(b, first + start + row), row * rows.shape[1])
+                launch(start + row, self._signal_at(first + start + row), row * rows.shape[1])
 
-    def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
+    def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         """See `Engine`."""
         for b in range(self.batch):
-            self._pull_member(segment, b, first, steps, adjoint)
+            around, poses, running = self._surroundings(b), self._poses(segment, b), Running(adjoint, b)
+            rows = around.rows(poses, first=first, steps=steps)
+            size, width = rows.shape[1], rows.shape[1] + self._controls
+            found = runtime.to_device(np.zeros(steps * width, rows.dtype))
+            partial = np.zeros(PARTS * size + self._grids * self._controls, rows.dtype)
+            launch = fused_adjoint.adjoint_kernel(self._variant).bind(
+                *segment.particles[b], *self._members[b], runtime.to_device(flat(rows)), self._sizes, *self._working,
+                self._adj_velocity, *running.arrays, *self._adj_material[b], runtime.to_device(partial), found,
+                *self._constants, self.model.particles, self._pieces, PARTS, size, self._controls, 0,
+            )  # fmt: skip
+            for row in reversed(range(steps)):
+                launch(row, self._signal_at(first + row), row * size, row * width)
+                running.reach(row)
+            running.finish()
+            told = runtime.to_host(found, (steps, width))
+            sums = {name: self.sums[name][b] for name in self.needs}
+            of_poses = {name: adjoint[name][b] for name in POSES}
+            around.pull(poses, told[:, :size], of_poses, sums, first=first, steps=steps)
+            if self._variant.adj_control:
+                sums["control"][first : first + steps, : self.model.actuators] += told[:, size:-1]
+
+    def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:  # type: ignore[override]
+        """See `Engine`."""
+        model, moved = self.model, self.segment(steps)
+        moved.load(tangent)
+        variant = replace(self._variant, single=True)
+        G, _, U, span = self._working
+        dG, dU = (runtime.device_array((model.nodes * width,)) for width in (model.dim + 1, model.dim))
+        for b in range(self.batch):
+            poses, around = self._poses(segment, b), self._surroundings(b)
+            given = self._member(self.tangents, b)
+            drows = around.push(poses, self._poses(moved, b), given, first=first, steps=steps)
+            rows = around.rows(poses, first=first, steps=steps)
+            dc = jvp_coefficients(model, self._member(self.params, b), given)
+            dmass, dvolume, dc_, *_, dcontrol = self._material(
+                b, self.tangents, dc, None if self.control is None else self.tangents["control"]
+            )
+            launch = fused_tangent.tangent_kernel(variant).bind(
+                *segment.particles[b], *self._members[b], runtime.to_device(flat(rows)), self._sizes, G, U, span,
+                *moved.particles[b], dmass, dvolume, dc_, dcontrol, runtime.to_device(flat(drows)), dG, dU,
+                *self._constants, model.particles, 0,
+            )  # fmt: skip
+            for row in range(steps):
+                launch(row, self._signal_at(first + row), row * rows.shape[1])
+        return moved.read(slice(steps + 1))
 
     def gradients(self) -> Arrays:
         """See `Engine`."""
-        for b in range(self.batch):
-            found = adj_coefficients(self.model, self._member(self.params, b), self._adj_coefficients[b])
-            for name in OF_LAWS:
-                self.sums[name][b] += found[name]
-        self._adj_coefficients[:] = 0
+        n, width = self.model.particles, self.model.width
+        for b, (mass, volume, c) in enumerate(self._adj_material):
+            self.sums["mass"][b] += runtime.to_host(mass, (n,))
+            self.sums["volume"][b] += runtime.to_host(volume, (n,))
+            adj_c = runtime.to_host(c, (n, width))
+            for name, found in adj_coefficients(self.model, self._member(self.params, b), adj_c).items():
+                self.sums[name][b] += found
+            self._adj_material[b] = self._zero_material()
         return super().gradients()
-
-    def _pull_member(self, segment: Arrays, b: int, first: int, steps: int, adjoint: Arrays) -> None:
-        model, dense = self.model, adjoint["position"].shape[1] > 1
-        rows, velocity, spin = self._surroundings(segment, b, first=first, start=0, steps=steps)
-        running = {name: np.ascontiguousarray(values[b, -1]) for name, values in adjoint.items()}
-        of_particles = [flat_or_one(running[name]) for name in running if name not in POSES]
-        variant, size, controls = self._variant, rows.shape[1], self._signals.shape[-1]
-        found = np.zeros((steps, size + controls), rows.dtype)
-        partial = np.zeros(PARTS * size + self._pieces_or_one * controls, rows.dtype)
-        launch = fused_adjoint.adjoint_kernel(variant).bind(
-            *self._states(segment, b), *self._material(b), flat(rows), *self._grids(), self._adj_velocity,
-            *of_particles, flat(self.sums["mass"]), flat(self.sums["volume"]), flat(self._adj_coefficients),
-            partial, flat(found), *self._constants(), model.particles, self._pieces, PARTS, size, controls,
-            b * model.particles,
-        )  # fmt: skip
-        for row in reversed(range(steps)):
-            launch(row, self._signal_at(b, first + row), row * size, row * found.shape[1])
-            if dense:
-                for name, values in running.items():
-                    if name not in POSES:
-                        values += adjoint[name][b, row]
-                        adjoint[name][b, row] = values
-        if not dense:
-            for name, values in running.items():
-                adjoint[name][b, 0] = values
-        self._add(found, b, first, steps)
-
-    def _surroundings(
-        self, segment: Arrays, b: int, *, first: int, start: int, steps: int
-    ) -> tuple[Array, Array, Array]:
-        """See `environment.along`."""
-        poses = {name: segment[name][b, start : start + steps] for name in POSES}
-        control = None if self.control is None else self.control[b]
-        params = self._member(self.params, b)
-        return environment.along(self.model, params, poses, control, first=first + start, steps=steps)
-
-    def _add(self, found: Array, b: int, first: int, steps: int) -> None:
-        """What reached surroundings and controls of the steps, last to first, to the sums."""
-        where = environment.parts(self.model)
-        for row in reversed(range(steps)):
-            for name in ("gravity", "wall_friction", "collider_friction"):
-                if name in self.needs:
-                    self.sums[name][b] += found[row, where[name]].reshape(self.sums[name][b].shape)
-        if self._variant.adj_control:
-            size = environment.size(self.model)
-            self.sums["control"][b, first : first + steps, : self.model.actuators] += found[:, size:-1]
 
     def _plan(self) -> tuple[int, fused.Variant]:
         """How many pieces, and the variant of the kernels."""
@@ -151,7 +152,6 @@ class MPMEngine(ArrayEngine):
             pieces = PIECES if work > runtime.PARALLEL_WORK_US else 1
         if chosen.on_gpu:
             pieces = model.particles
-        adj_environment = bool(needs & {"gravity", "wall_friction", "collider_friction"}) or bool(model.colliders)
         return pieces, fused.Variant(
             real=runtime.real(),
             cells=model.cells,
@@ -161,46 +161,76 @@ class MPMEngine(ArrayEngine):
             actuated=self.control is not None and model.actuators > 0,
             margin=model.margin,
             walls=model.walls,
-            shapes=tuple(collider.shape for collider in model.colliders),
-            contacts=tuple(collider.contact for collider in model.colliders),
+            shapes=tuple([collider.shape for collider in model.colliders]),
+            contacts=tuple([collider.contact for collider in model.colliders]),
             single=chosen.on_gpu or pieces == 1,
             atomic=chosen.on_gpu,
             parallel_particles=parallel and pieces > 1,
-            parallel_nodes=runtime.parallel(light),
+            parallel_nodes=runtime.parallel(light) and not chosen.on_gpu,
             block=1 if chosen.on_gpu else fused.Variant.block,
             spread=SPREAD if parallel and not chosen.on_gpu else 1,
             adj_mass="mass" in needs,
             adj_volume="volume" in needs,
             adj_coefficients=bool(needs & set(OF_LAWS)),
             adj_control="control" in needs and model.actuators > 0,
-            adj_environment=adj_environment,
+            adj_environment=bool(model.colliders) or bool(needs & {"gravity", "wall_friction"}),
         )
 
     @property
-    def _pieces_or_one(self) -> int:
-        return 1 if self._variant.atomic else self._pieces
+    def _grids(self) -> int:
+        """How many grids particles add to."""
+        return 1 if self._variant.single else self._pieces
+
+    @property
+    def _controls(self) -> int:
+        """Controls of actuators in a step, with the one that is 0."""
+        return self.model.actuators + 1 if self._variant.actuated else 1
+
+    @cached_property
+    def _working(self) -> tuple[Any, Any, Any, Any]:
+        """Grids of the pieces, their sum, velocities of nodes, boxes of pieces."""
+        model = self.model
+        grid = runtime.device_array((self._grids * model.nodes * (model.dim + 1),))
+        total = grid if self._grids == 1 else runtime.device_array((model.nodes * (model.dim + 1),))
+        span = runtime.to_device(np.zeros(self._grids * 2 * model.dim, np.int32))
+        return grid, total, runtime.device_array((model.nodes * model.dim,)), span
+
+    @cached_property
+    def _adj_velocity(self) -> Any:
+        return runtime.device_array((self._grids * self.model.nodes * self.model.dim,))
+
+    @property
+    def _constants(self) -> tuple[float, ...]:
+        return self.model.dt, self.model.spacing, self.model.skin, self.model.mass_floor
+
+    def _material(self, b: int, params: Arrays, c: Array, control: Array | None) -> list[Any]:
+        """What kernels take of a member's matter and controls, or of their tangents."""
+        model, real = self.model, runtime.real_dtype()
+        law = np.zeros(1, np.int32) if model.law is None else model.law.astype(np.int32)
+        actuator, fibre, signals = np.zeros(1, np.int32), np.zeros(1, real), np.zeros((1, 1), real)
+        if self._variant.actuated:
+            assert control is not None, "the variant says so"
+            actuator, fibre = actuate.columns(model), actuate.fibres(model)
+            signals = actuate.extended(control[b][:, : model.actuators])
+        taken = params["mass"][b], params["volume"][b], c, law, actuator, fibre, signals
+        return [runtime.to_device(flat(values)) for values in taken]
+
+    def _zero_material(self) -> list[Any]:
+        n, real = self.model.particles, runtime.real_dtype()
+        return [runtime.to_device(np.zeros(size, real)) for size in (n, n, n * self.model.width)]
+
+    def _surroundings(self, b: int) -> Surroundings:
+        return Surroundings(self.model, self._member(self.params, b), None if self.control is None else self.control[b])
 
     def _member(self, arrays: Arrays, b: int) -> Arrays:
         return {name: values[b] for name, values in arrays.items()}
 
-    def _states(self, segment: Arrays, b: int) -> list[Array]:
-        """What kernels take of the states of particles."""
-        return [flat_or_one(values[b]) for name, values in segment.items() if name not in POSES]
+    def _poses(self, segment: Segment, b: int) -> Arrays:
+        return {name: values[b] for name, values in segment.poses.items()}
 
-    def _material(self, b: int) -> list[Array]:
-        return [
-            flat(self.params["mass"]), flat(self.params["volume"]), flat(self._coefficients), self._law,
-            self._actuator, self._fibre, flat(self._signals),
-        ]  # fmt: skip
-
-    def _grids(self) -> list[Array]:
-        sizes = np.asarray(environment.sizes(self.model), runtime.real_dtype())
-        return [sizes, self._grid, self._total, self._velocity, self._span]
-
-    def _constants(self) -> tuple[float, ...]:
-        return self.model.dt, self.model.spacing, self.model.skin, self.model.mass_floor
-
-    def _signal_at(self, b: int, time: int) -> int:
+    def _signal_at(self, time: int) -> int:
         """Where the controls of a step begin."""
-        _, steps, width = self._signals.shape
-        return (b * steps + time) * width if self._variant.actuated else 0
+        return time * self._controls if self._variant.actuated else 0
+
+
+assert set(OF_PARTICLES) | set(POSES) == set(MPM.State.names()), "a segment holds the whole state"

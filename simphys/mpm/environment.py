@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..autograd import Tensor, ops
-from ..simulator import Array, Arrays
+from ..simulator import Array
 
 if TYPE_CHECKING:
     from .model import MPM, Params, State
@@ -78,32 +78,9 @@ def steered(model: MPM, params: Params, control: Tensor | None) -> tuple[Tensor,
     return velocity, spin
 
 
-def along(
-    model: MPM, params: Arrays, poses: Arrays, control: Array | None, *, first: int, steps: int
-) -> tuple[Array, Array, Array]:
-    """The same for many steps [steps, P], and the colliders' velocities [steps, K, dim] and spins alone.
-
-    `poses`: collider_position and collider_rotation of each step; `control` [T, ...] of all steps of the horizon, of
-    which these begin at `first`.
-    """
-    where, inside = parts(model), control_parts(model)
-    rows = np.empty((steps, size(model)), params["gravity"].dtype)
-    for name, place in where.items():
-        if name in poses:
-            rows[:, place] = poses[name].reshape(steps, place.stop - place.start)
-        else:
-            rows[:, place] = params[name].reshape(-1)
-            if control is not None and name in inside:
-                rows[:, place] += control[first : first + steps, inside[name]]
-    velocity, spin = (np.ascontiguousarray(rows[:, where[name]]) for name in ("collider_velocity", "collider_spin"))
-    return rows, velocity, spin
-
-
 def sizes(model: MPM) -> Array:
     """The lengths of the colliders [m], three each, zero behind those that it has."""
     table = np.zeros((max(len(model.colliders), 1), 3))
     for k, collider in enumerate(model.colliders):
         table[k, : len(collider.size)] = collider.size
     return table.reshape(-1)
-
-

@@ -71,6 +71,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     @ti.func
     def jvp_scatter(
         dG: ti.template(), x: vec, v: vec, A: mat, m: real, dx: real, tx: vec, tv: vec, tA: mat, tm: real,
+        atomic: ti.template(),
     ):
         """The tangent of what is scattered, from those (t) of its inputs."""
         inv_dx = 1.0 / dx
@@ -89,8 +90,15 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
                 here, there = weight * w[k, dim - 1], tweight * w[k, dim - 1] + weight * s[k, dim - 1] * tf[dim - 1]
                 for d in ti.static(range(dim)):
                     tp = there * (q[d] + r * Adx[d, dim - 1]) + here * (tq[d] + r * tAdx[d, dim - 1])
-                    dG[i + k * size + d] = dG[i + k * size + d] + tp
-                dG[i + k * size + dim] = dG[i + k * size + dim] + there * m + here * tm
+                    add(dG, i + k * size + d, tp, atomic)
+                add(dG, i + k * size + dim, there * m + here * tm, atomic)
+
+    @ti.func
+    def add(dG: ti.template(), i: ti.i32, value: real, atomic: ti.template()):
+        if ti.static(atomic):
+            ti.atomic_add(dG[i], value)
+        else:
+            dG[i] = dG[i] + value
 
     return SimpleNamespace(
         affine=affine, adj_affine=adj_affine, jvp_affine=jvp_affine,
@@ -136,13 +144,13 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
         x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, k: real, dx: real, n: ti.i32,
         tx: reals, tv: reals, tC: reals, ttau: reals, tm: reals, tV: reals, dG: reals,
     ):
-        ti.loop_config(serialize=True)
+        ti.loop_config(serialize=not on_gpu)
         for i in range(n):
             C_i, tau_i = at.matrix(C, i), at.matrix(tau, i)
             A = f.affine(C_i, tau_i, m[i], V[i], k)
             tA = f.jvp_affine(C_i, tau_i, m[i], V[i], k, at.matrix(tC, i), at.matrix(ttau, i), tm[i], tV[i])
             f.jvp_scatter(
-                dG, at.vector(x, i), at.vector(v, i), A, m[i], dx, at.vector(tx, i), at.vector(tv, i), tA, tm[i],
+                dG, at.vector(x, i), at.vector(v, i), A, m[i], dx, at.vector(tx, i), at.vector(tv, i), tA, tm[i], on_gpu,
             )
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
