@@ -53,8 +53,8 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """The loops over K colliders and `steps` steps, from row `start` on, of flat arrays.
 
-    A row holds all colliders at one time: position [rows, K, dim], rotation [rows, K, rotations]; velocity, as position,
-    and spin [rows, K, spins] are those of the step that leads from this row to the next.
+    A row holds all colliders at one time: position [rows, K, dim], rotation [rows, K, rotations]. Velocity, with the
+    shape of position, and spin [rows, K, spins] are those of the step that leads from a row to the next.
     """
     turn, f = rotation.functions(real, dim), functions(real, dim)
     centres, turns, spins = (memory.functions(real, width) for width in (dim, turn.rotations, turn.spins))

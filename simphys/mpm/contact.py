@@ -1,7 +1,7 @@
 """What contact with a rigid surface makes of the velocity w of material relative to it.
 
-n is the surface's unit normal into the material, w_n = w.n. What `separating` and `friction` take off the normal velocity
-is a = min(w_n, 0), so that leaving material goes; the others take all of it, a = w_n. With y = w - a n:
+n is the surface's unit normal into the material, w_n = w.n. What `separating` and `friction` take off the normal
+velocity is a = min(w_n, 0), so that leaving material goes; the others take all of it, a = w_n. With y = w - a n:
 
     sticking            w' = 0
     slip, separating    w' = y

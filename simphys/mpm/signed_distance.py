@@ -14,9 +14,9 @@ The adjoint takes the Hessian H of phi, which is symmetric and has H n = 0, and 
 
 where M drops the axes on which x lies over the core, and kappa = 1 / |d| outside the core, else 0.
 Conventions at the kinks: n at places with the same distance to two faces (the medial axis inside a box) is that of the
-first of these axes, towards + at x_i = 0; at the centre of a sphere and on the axis of a capsule n = e_0; H = 0 there. Over
-an edge of the core, |x_i| = b_i, n is continuous and H is that of the flat side. A box has sharp edges: there n turns
-within no distance, and H grows like 1 / |d| outside of them.
+first of these axes, towards + at x_i = 0; at the centre of a sphere and on the axis of a capsule n = e_0; H = 0 there.
+Over an edge of the core, |x_i| = b_i, n is continuous and H is that of the flat side. A box has sharp edges: there n
+turns within no distance, and H grows like 1 / |d| outside of them.
 Source: Quilez, Distance functions; the derivatives are elementary.
 """
 

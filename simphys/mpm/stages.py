@@ -1,7 +1,7 @@
 """The colliders and walls that change the velocity u of a node, one after another: u_1 = f_1(u_0), u_2 = f_2(u_1), ...
 
-Each stage has `velocity`, `adj` and `jvp`. The adjoint needs each u_k again, and in reverse: a stage takes u_{k-1}, hands
-u_k on to the rest of the stages, and gets the adjoint of u_k back. So each velocity is computed once.
+Each stage has `velocity`, `adj` and `jvp`. The adjoint needs each u_k again, and in reverse: a stage takes u_{k-1},
+hands u_k on to the rest of the stages, and gets the adjoint of u_k back. So each velocity is computed once.
 """
 
 import functools
