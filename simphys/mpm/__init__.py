@@ -6,8 +6,9 @@ from typing import Any
 
 from .collider import Collider
 from .model import MPM, Params, State
+from .step import step
 
-__all__ = ["MPM", "Collider", "Params", "State", "build"]
+__all__ = ["MPM", "Collider", "Params", "State", "build", "step"]
 
 
 def build(config: Any) -> tuple[MPM, Params, State]:

@@ -229,18 +229,12 @@ def _is_inside(collider: ColliderSection, position: np.ndarray) -> np.ndarray:
 
 
 def _matrix(rotation: np.ndarray) -> np.ndarray:
-    """The matrix that turns a collider's own frame into the scene's, from its angle [1] or unit quaternion [4]."""
+    """The matrix that turns a collider's own frame into the scene's, from its angle [1] or quaternion [4]."""
+    from scipy.spatial.transform import Rotation
+
     if len(rotation) == 1:
-        c, s = np.cos(rotation[0]), np.sin(rotation[0])
-        return np.array([[c, -s], [s, c]])
-    w, x, y, z = rotation
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+        return Rotation.from_euler("z", rotation[0]).as_matrix()[:2, :2]
+    return Rotation.from_quat(np.roll(rotation, -1)).as_matrix()  # which has w at the end
 
 
 def _check_axes(key: Key, value: list[Any], dim: int) -> Iterator[Problem]:

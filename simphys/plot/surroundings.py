@@ -1,0 +1,117 @@
+"""What stands around particles: the walls of their grid and rigid colliders, as outlines in a picture's plane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from simphys.plot import style
+from simphys.record import Recording
+
+AZIMUTH, ELEVATION = np.radians(30), np.radians(20)
+POSITION, ROTATION = (f"{style.FIELDS}/collider_{name}" for name in ("position", "rotation"))
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """walls [2, dim]: lower and upper corner of the space between them, or None; of the colliders shape and sizes, and
+    along time positions [T, K, dim] and rotations [T, K, 1 or 4]."""
+
+    walls: np.ndarray | None
+    shapes: Sequence[tuple[str, Sequence[float]]]
+    position: np.ndarray
+    rotation: np.ndarray
+
+    def wall_lines(self) -> np.ndarray:
+        """The edges between the walls as lines in the picture, [edges, 2, 2]."""
+        assert self.walls is not None
+        dim = self.walls.shape[1]
+        ends = [(at, at | 1 << axis) for at in range(1 << dim) for axis in range(dim) if not at >> axis & 1]
+        corners = np.array([[self.walls[at >> axis & 1, axis] for axis in range(dim)] for at in range(1 << dim)])
+        return project(corners)[0][np.array(ends)]
+
+    def outlines(self, frame: int, reach: float | None) -> list[tuple[np.ndarray, float]]:
+        """The silhouette of each collider in the picture, [corners, 2], and how far away its centre is; the farthest
+        first. Planes end at `reach` and lie behind all others; they are left out for None."""
+        made = []
+        for (shape, size), where, rotation in zip(self.shapes, self.position[frame], self.rotation[frame], strict=True):
+            if shape == "plane" and reach is None:
+                continue
+            surface = _surface(shape, size, len(where), reach or 0.0) @ matrix(rotation).T + where
+            away = np.inf if shape == "plane" else float(project(where)[1])
+            made.append((_hull(project(surface)[0]), away))
+        return sorted(made, key=lambda each: -each[1])
+
+
+def read_surroundings(recording: Recording, time: np.ndarray) -> Surroundings:
+    """Those of a recorded scene at some of its recorded times."""
+    scene: Mapping[str, Any] = recording.scene
+    walls, grid = None, scene.get("grid")
+    if grid is not None:
+        cells, margin = np.array(grid["cells"]), grid["margin"]
+        walls = np.array([np.full(len(cells), margin), cells - margin]) * grid["spacing"]
+    shapes = [(each["shape"], each["size"]) for each in scene.get("colliders", [])]
+    if not shapes or f"{POSITION}/value" not in recording:
+        return Surroundings(walls, [], np.zeros((len(time), 0, 2)), np.zeros((len(time), 0, 1)))
+    rows = np.searchsorted(recording[f"{POSITION}/time"], time)
+    position, rotation = recording[f"{POSITION}/value"], recording[f"{ROTATION}/value"]
+    return Surroundings(walls, shapes, position[rows], rotation[rows])
+
+
+def project(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What a viewer sees [..., 2] and how far away it is [...]: a plane as it is, space without perspective."""
+    if position.shape[-1] == 2:
+        return position, np.zeros(position.shape[:-1])
+    x, y, z = np.moveaxis(position, -1, 0)
+    across = np.cos(AZIMUTH) * x + np.sin(AZIMUTH) * y
+    away = np.cos(AZIMUTH) * y - np.sin(AZIMUTH) * x
+    up = np.cos(ELEVATION) * z + np.sin(ELEVATION) * away
+    return np.stack([across, up], axis=-1), np.cos(ELEVATION) * away - np.sin(ELEVATION) * z
+
+
+def matrix(rotation: np.ndarray) -> np.ndarray:
+    """The matrix of an angle [1] in the plane, or of a quaternion (w, x, y, z) in space."""
+    from scipy.spatial.transform import Rotation
+
+    if len(rotation) == 1:
+        return Rotation.from_euler("z", rotation[0]).as_matrix()[:2, :2]
+    return Rotation.from_quat(np.roll(rotation, -1)).as_matrix()  # which has w at the end
+
+
+def _surface(shape: str, size: Sequence[float], dim: int, reach: float) -> np.ndarray:
+    """Points whose convex hull is the collider in its own frame, [points, dim]."""
+    if shape == "box":
+        return np.array(list(product(*((-half, half) for half in size))))
+    if shape == "plane":
+        flat = np.array(list(product(*[(-reach, reach)] * (dim - 1), (0.0, -0.02 * reach if dim == 2 else 0.0))))
+        return flat
+    ball = size[-1] * _directions(dim)
+    if shape == "sphere":
+        return ball
+    along = size[0] * np.eye(dim)[0]
+    return np.concatenate([ball - along, ball + along])
+
+
+def _directions(dim: int) -> np.ndarray:
+    """Unit vectors all around: a circle, or Fibonacci's lattice on a sphere."""
+    count = np.arange(64 if dim == 2 else 400)
+    if dim == 2:
+        angle = 2 * np.pi * count / len(count)
+        return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    z = 1 - (2 * count + 1) / len(count)
+    turn, radius = np.pi * (1 + 5**0.5) * count, np.sqrt(1 - z * z)
+    return np.stack([radius * np.cos(turn), radius * np.sin(turn), z], axis=1)
+
+
+def _hull(points: np.ndarray) -> np.ndarray:
+    """The corners of the convex hull of points in a plane, in order; a flat one has no area."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return points[ConvexHull(points).vertices]
+    except QhullError:  # a plane seen edge-on
+        return points[[np.argmin(points[:, 0]), np.argmax(points[:, 0])]]
