@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from simphys.autograd import Context, Function, Tensor, kernel, runtime, tensor
 from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.mutation import mutants, notices
 from simphys.autograd.runtime import ti
 
 Array = npt.NDArray[Any]
@@ -150,6 +151,12 @@ def prove(law: Any, F: Array, q: npt.ArrayLike, *parameters: float, **options: A
     hidden = np.broadcast_to(np.asarray(q, float), len(F)).copy()
     inputs = F, hidden, coefficients(law, len(F), *parameters)
     gradcheck(lambda *x: Respond.apply(law, *x), [tensor(x, requires_grad=True) for x in inputs], **options)
+
+
+def require_sharp(law: Any, F: Array, q: npt.ArrayLike, *parameters: float) -> None:
+    """An adjoint with a broken term, the last one of the law's file, does not pass `prove`."""
+    mutant = mutants(law, "functions.adj_*")[-1]
+    assert notices(lambda broken: prove(broken, F, q, *parameters, mode="projected"), mutant), mutant
 
 
 def prove_coefficients(law: Any, *parameters: float) -> None:

@@ -17,6 +17,7 @@ from .responses import (
     prove,
     prove_coefficients,
     require_isotropy,
+    require_sharp,
     respond,
 )
 
@@ -107,6 +108,12 @@ def test_in_the_plane_the_angle_is_a_little_less() -> None:
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
     F = deformed(np.concatenate((LOOSE, STUCK, SLIDING))[:, :dim])
     prove(drucker_prager, F, np.tile(GAINED, 3), *PARAMETERS)
+
+
+def test_a_broken_term_is_noticed() -> None:
+    require_sharp(
+        drucker_prager, deformed(np.concatenate((LOOSE, STUCK, SLIDING))[:, :2]), np.tile(GAINED, 3), *PARAMETERS
+    )
 
 
 def test_the_derivatives_of_its_coefficients_are_right() -> None:

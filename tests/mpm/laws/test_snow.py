@@ -8,7 +8,17 @@ import pytest
 from simphys.autograd import runtime
 from simphys.mpm.laws import fixed_corotated, hencky, snow
 
-from .responses import deformed, diagonal, gradient, prove, prove_coefficients, require_isotropy, respond, stretches
+from .responses import (
+    deformed,
+    diagonal,
+    gradient,
+    prove,
+    prove_coefficients,
+    require_isotropy,
+    require_sharp,
+    respond,
+    stretches,
+)
 
 E, NU, XI, COMPRESSION, STRETCH = 3.0, 0.3, 2.0, 0.04, 0.03
 PARAMETERS = (E, NU, XI, COMPRESSION, STRETCH)
@@ -60,6 +70,10 @@ def test_crushing_in_many_steps_hardens_by_the_volume_that_is_gone() -> None:
 @DIMS
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
     prove(snow, deformed(np.concatenate((ELASTIC, CRUSHED, TORN))[:, :dim]), np.tile(RATIO, 3), *PARAMETERS)
+
+
+def test_a_broken_term_is_noticed() -> None:
+    require_sharp(snow, deformed(np.concatenate((ELASTIC, CRUSHED, TORN))[:, :2]), np.tile(RATIO, 3), *PARAMETERS)
 
 
 def test_the_derivatives_of_its_coefficients_are_right() -> None:

@@ -17,6 +17,7 @@ from .responses import (
     prove,
     prove_coefficients,
     require_isotropy,
+    require_sharp,
     respond,
 )
 
@@ -80,6 +81,10 @@ def test_shear_beyond_yield_stays_on_the_surface_and_keeps_the_volume() -> None:
 @pytest.mark.parametrize("dim", [2, 3])
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
     prove(von_mises, deformed(np.concatenate((ELASTIC, FLOWING))[:, :dim]), 0.0, *PARAMETERS)
+
+
+def test_a_broken_term_is_noticed() -> None:
+    require_sharp(von_mises, deformed(np.concatenate((ELASTIC, FLOWING))[:, :2]), 0.0, *PARAMETERS)
 
 
 def test_the_derivatives_of_its_coefficients_are_right() -> None:
