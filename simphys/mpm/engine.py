@@ -99,7 +99,7 @@ class MPMEngine(ArrayEngine):
                 running.reach(row)
             running.finish()
             told = runtime.to_host(found, (steps, width))
-            sums = {name: self.sums[name][b] for name in self.needs}
+            sums = {name: self.sums[name][b, ...] for name in self.needs}  # views, of scalars too
             of_poses = {name: adjoint[name][b] for name in POSES}
             around.pull(poses, told[:, :size], of_poses, sums, first=first, steps=steps)
             if self._variant.adj_control:
