@@ -130,17 +130,12 @@ def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> Simp
             )
             adj_u = gu
             if ti.static(wanted):
-                add(acc, slot, 0, -gr, atomic)
-                add(acc, slot, 1, gq, atomic)
-                add(acc, slot, 2, gv, atomic)
-                add(acc, slot, 3, gomega, atomic)
-                add(acc, slot, 4, ti.Vector([gmu]), atomic)
+                accumulate(acc, slot, begins[0], widths[0], -gr, atomic)
+                accumulate(acc, slot, begins[1], widths[1], gq, atomic)
+                accumulate(acc, slot, begins[2], widths[2], gv, atomic)
+                accumulate(acc, slot, begins[3], widths[3], gomega, atomic)
+                accumulate(acc, slot, begins[4], widths[4], ti.Vector([gmu]), atomic)
         return adj_u
-
-    @ti.func
-    def add(acc: ti.template(), slot, which: ti.template(), adj, atomic: ti.template()):
-        for j in ti.static(range(widths[which])):
-            accumulate(acc, slot + ti.static(begins[which] + j), adj[j], atomic)
 
     @ti.func
     def jvp_velocity(

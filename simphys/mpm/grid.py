@@ -69,8 +69,7 @@ def functions(
         inverse = 1 / (m + floor)
         if ti.static(wanted):  # noqa: SIM102 - one is compiled in, the other runs
             if ti.abs(a).sum() > 0:  # most nodes are empty, and a sum in memory takes its time
-                for j in ti.static(range(dim)):
-                    accumulate(acc, slot + j, dt * a[j], atomic)
+                accumulate(acc, slot, 0, dim, dt * a, atomic)
         return -p.dot(a) * inverse * inverse, a * inverse
 
     @ti.func
@@ -176,11 +175,6 @@ def setup(model: "MPM") -> tuple[Any, ...]:
     """What `functions` takes after real."""
     shapes, contacts = (tuple([getattr(c, name) for c in model.colliders]) for name in ("shape", "contact"))
     return model.dim, model.cells, model.margin, model.walls, shapes, contacts
-
-
-def width(model: "MPM") -> int:
-    """Entries of `env`."""
-    return model.dim + 1 + len(model.colliders) * (2 * model.dim + model.rotations + model.spins + 1)
 
 
 def sizes(model: "MPM") -> np.ndarray[Any, Any]:

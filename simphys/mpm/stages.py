@@ -48,9 +48,10 @@ def _before(real: Any, dim: int, stage: SimpleNamespace, rest: SimpleNamespace) 
 
 @ti.func
 @no_type_check
-def accumulate(acc: ti.template(), at, x, atomic: ti.template()):
-    """Add to a sum in memory, which other threads may add to at the same time if `atomic`."""
-    if ti.static(atomic):
-        ti.atomic_add(acc[at], x)
-    else:
-        acc[at] = acc[at] + x
+def accumulate(acc: ti.template(), slot, first: ti.template(), width: ti.template(), x, atomic: ti.template()):
+    """Add a vector of `width` to sums in memory, which other threads may add to at the same time if `atomic`."""
+    for j in ti.static(range(width)):
+        if ti.static(atomic):
+            ti.atomic_add(acc[slot + first + j], x[j])
+        else:
+            acc[slot + first + j] = acc[slot + first + j] + x[j]

@@ -52,7 +52,7 @@ def stage(real: Any, dim: int, axis: int, cells: int, margin: int, walls: tuple[
                 adj_w, _, adj_mu = ti.static(laws[upper].adj)(u, normal(upper), friction_of(env, at), g)
                 adj_u = adj_w
                 if ti.static(wanted and rubs):
-                    accumulate(acc, slot + dim, adj_mu, atomic)
+                    accumulate(acc, slot, dim, 1, ti.Vector([adj_mu]), atomic)
         return adj_u
 
     @ti.func

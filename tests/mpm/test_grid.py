@@ -9,7 +9,7 @@ import pytest
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.gradcheck import GradcheckError, dot_product_test, gradcheck
-from simphys.mpm import grid as sub_step
+from simphys.mpm import environment
 from simphys.mpm.collider import CONTACTS, Collider
 from simphys.mpm.grid import GridVelocity
 from simphys.mpm.model import MPM
@@ -218,7 +218,7 @@ def test_the_adjoint_of_mass_is_the_same_where_no_one_asks_for_that_of_the_surro
     np.testing.assert_allclose(found[0], found[1], rtol=1e-13)  # two kernels, two roundings
 
 
-def test_the_parts_of_env_are_as_many_as_the_model_says() -> None:
+def test_the_surroundings_are_those_that_the_environment_gathers() -> None:
     for dim in (2, 3):
         model, env = crowd(dim)
-        assert env.shape == (sub_step.width(model),)
+        assert env.shape == (environment.size(model),)
