@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -74,12 +75,9 @@ class MPMEngine(ArrayEngine):
         """See `Engine`."""
         for b in range(self.batch):
             rows = self._surroundings(b).move(self._poses(segment, b), first=first, start=start, steps=steps)
-            launch = fused.forward_kernel(self._variant).bind(
-                *segment.particles[b], *self._members[b], runtime.to_device(flat(rows)), self._sizes, *self._working,
-                *self._constants, math.nan, self.model.particles, self._pieces, PARTS, 0,
-            )  # fmt: skip
+            step = self._step(segment, b, rows)
             for row in range(steps):
-                launch(start + row, self._signal_at(first + start + row), row * rows.shape[1])
+                step(start + row, self._signal_at(first + start + row), row * rows.shape[1])
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         """See `Engine`."""
@@ -89,13 +87,9 @@ class MPMEngine(ArrayEngine):
             size, width = rows.shape[1], rows.shape[1] + self._controls
             found = runtime.to_device(np.zeros(steps * width, rows.dtype))
             partial = np.zeros(PARTS * size + self._grids * self._controls, rows.dtype)
-            launch = fused_adjoint.adjoint_kernel(self._variant).bind(
-                *segment.particles[b], *self._members[b], runtime.to_device(flat(rows)), self._sizes, *self._working,
-                self._adj_velocity, *running.arrays, *self._adj_material[b], runtime.to_device(partial), found,
-                *self._constants, self.model.particles, self._pieces, PARTS, size, self._controls, 0,
-            )  # fmt: skip
+            back = self._back(segment, b, rows, running, runtime.to_device(partial), found)
             for row in reversed(range(steps)):
-                launch(row, self._signal_at(first + row), row * size, row * width)
+                back(row, self._signal_at(first + row), row * size, row * width)
                 running.reach(row)
             running.finish()
             told = runtime.to_host(found, (steps, width))
@@ -124,11 +118,65 @@ class MPMEngine(ArrayEngine):
             launch = fused_tangent.tangent_kernel(variant).bind(
                 *segment.particles[b], *self._members[b], runtime.to_device(flat(rows)), self._sizes, G, U, span,
                 *moved.particles[b], dmass, dvolume, dc_, dcontrol, runtime.to_device(flat(drows)), dG, dU,
-                *self._constants, model.particles, 0,
+                *self._constants, model.particles,
             )  # fmt: skip
             for row in range(steps):
                 launch(row, self._signal_at(first + row), row * rows.shape[1])
         return moved.read(slice(steps + 1))
+
+    def _step(self, segment: Segment, b: int, rows: Array) -> Callable[[int, int, int], None]:
+        """A step of a member from a row of its states, with where its controls and its numbers of `rows` begin."""
+        kernels, around = fused.kernels(self._variant), runtime.to_device(flat(rows))
+        x, v, C, F, q = segment.particles[b]
+        G, total, U, span = self._working
+        h, dx, skin, floor = self._constants
+        n, pieces = self.model.particles, self._pieces
+        to_grid = kernels.to_grid.bind(x, v, C, F, q, *self._members[b], G, span, h, dx, n, pieces)
+        nodes = kernels.nodes.bind(around, self._sizes, G, total, U, span, h, dx, skin, floor, pieces, PARTS)
+        to_particles = kernels.to_particles.bind(x, v, C, U, h, dx, math.nan, n, pieces)
+
+        def step(now: int, control_at: int, env_at: int) -> None:
+            to_grid(now, control_at)
+            nodes(env_at)
+            to_particles(now)
+
+        return step
+
+    def _back(
+        self, segment: Segment, b: int, rows: Array, running: Running, partial: Any, found: Any
+    ) -> Callable[[int, int, int, int], None]:
+        """That step in reverse, with where in `found` its numbers begin."""
+        again, kernels = fused.kernels(self._variant), fused_adjoint.kernels(self._variant)
+        around, size = runtime.to_device(flat(rows)), rows.shape[1]
+        x, v, C, F, q = segment.particles[b]
+        G, total, U, span = self._working
+        h, dx, skin, floor = self._constants
+        n, pieces = self.model.particles, self._pieces
+        to_grid = again.to_grid.bind(x, v, C, F, q, *self._members[b], G, span, h, dx, n, pieces)
+        nodes = again.nodes.bind(around, self._sizes, G, total, U, span, h, dx, skin, floor, pieces, PARTS)
+        from_particles = kernels.from_particles.bind(
+            x, U, span, self._adj_velocity, *running.arrays[:3], h, dx, n, pieces
+        )
+        adj_nodes = kernels.nodes.bind(
+            around, self._sizes, total, U, span, self._adj_velocity, partial, h, dx, skin, floor, pieces, PARTS, size
+        )
+        from_grid = kernels.from_grid.bind(
+            x, v, C, F, q, *self._members[b], total, *running.arrays, *self._adj_material[b], partial,
+            h, dx, n, pieces, PARTS, size, self._controls,
+        )  # fmt: skip
+        tell = kernels.tell.bind(partial, found, pieces, PARTS, size, self._controls)
+        tells = self._variant.adj_environment or self._variant.adj_control
+
+        def back(now: int, control_at: int, env_at: int, found_at: int) -> None:
+            to_grid(now, control_at)
+            nodes(env_at)
+            from_particles(now)
+            adj_nodes(env_at)
+            from_grid(now, control_at)
+            if tells:
+                tell(found_at)
+
+        return back
 
     def gradients(self) -> Arrays:
         """See `Engine`."""

@@ -1,11 +1,11 @@
-"""Kernel of the fused step: the element functions of the nested sub-steps in three loops.
+"""Kernels of the fused step: the element functions of the nested sub-steps in three loops, a kernel each.
 
-1. Particles, piece by piece: deform, respond, hand mass and momentum to the grid of the piece.
-2. Nodes: add up the grids of all pieces, in order; velocity.
-3. Particles: take the velocity, move.
+1. `to_grid`, particles, piece by piece: deform, respond, hand mass and momentum to the grid of the piece.
+2. `nodes`: add up the grids of all pieces, in order; velocity.
+3. `to_particles`: take the velocity, move.
 
 On a GPU a piece is a particle, and all add to one grid by atomics. The adjoint is in fused_adjoint.py, the tangent in
-fused_tangent.py.
+fused_tangent.py. One kernel for all three would save some microseconds a step, and take several times as long to compile.
 """
 
 import functools
@@ -87,16 +87,13 @@ def types(variant: Variant) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def shared(variant: Variant) -> SimpleNamespace:
-    """What forward and adjoint do alike to particles or to a line of nodes.
+    """What forward, adjoint and tangent do alike to a particle or a node.
 
     A loop that writes to arrays is not vectorized, as any of them might be what it reads. So particles go in blocks:
     one loop computes, and writes to a local table of `block` entries for each result; another moves these to arrays.
     """
     t = types(variant)
-    real, vec, mat, row, at, dim, L = variant.real, t.vec, t.mat, t.row, t.at, variant.dim, variant.block
-    size = dim + 1  # numbers of a node
-    table, places = ti.types.vector(t.transfer.width * L, real), ti.types.vector(L, ti.i32)
-    deformed = ti.types.vector((dim * dim + 1) * L, real)
+    real, vec, mat, row, at, dim = variant.real, t.vec, t.mat, t.row, t.at, variant.dim
 
     @ti.func
     def coefficients(c: ti.template(), k: ti.i32) -> row:
@@ -122,58 +119,14 @@ def shared(variant: Variant) -> SimpleNamespace:
     @ti.func
     def respond(
         C: mat, F: ti.template(), q: ti.template(), c: ti.template(), law: ti.template(), act: ti.template(),
-        fibre: ti.template(), control: ti.template(), h: real, i: ti.i32, j: ti.i32, k: ti.i32, control_at: ti.i32,
+        fibre: ti.template(), control: ti.template(), h: real, i: ti.i32, k: ti.i32, control_at: ti.i32,
     ):
-        """F', q', tau of particle k, whose state is entry i and whose parameters are entry j of their arrays."""
+        """F', q', tau of particle k, whose state is entry i of its arrays."""
         trial = t.deformation.deform(C, at.matrix(F, i), h)
-        F_new, q_new, tau = t.law.respond(law_of(law, k), trial, hidden(q, i), coefficients(c, j))
+        F_new, q_new, tau = t.law.respond(law_of(law, k), trial, hidden(q, i), coefficients(c, k))
         if ti.static(variant.actuated):
             tau += t.actuate.stress(F_new, at.vector(fibre, k), control[control_at + act[k]])
         return F_new, q_new, tau
-
-    @ti.func
-    def hand_over(
-        x: ti.template(), v: ti.template(), C: ti.template(), F: ti.template(), q: ti.template(), mass: ti.template(),
-        volume: ti.template(), c: ti.template(), law: ti.template(), act: ti.template(), fibre: ti.template(),
-        control: ti.template(), G: ti.template(), span: ti.template(), h: real, dx: real, n, pieces, first, now,
-        control_at, piece, keep: ti.template(),
-    ):
-        """The particles of a piece deform, respond, and hand mass and momentum to its grid; with `keep`, F' and q' stay."""
-        begin, end, at_G = n * piece // pieces, n * (piece + 1) // pieces, 0
-        if ti.static(not variant.atomic):
-            at_G = piece * t.nodes * size
-            t.box.find(span, piece, x, now * n + begin, now * n + end, 1.0 / dx)
-            t.box.clear(span, piece, G, at_G, size)
-        for number in range((end - begin + L - 1) // L):
-            low = begin + number * L
-            count = ti.min(L, end - low)
-            shares, nodes, new = table(0.0), places(0), deformed(0.0)
-            for l in range(count):
-                k = low + l
-                i, j = now * n + k, first + k
-                C_i, m = at.matrix(C, i), mass[j]
-                F_new, q_new, tau = respond(C_i, F, q, c, law, act, fibre, control, h, i, j, k, control_at)
-                A = t.p2g.affine(C_i, tau, m, volume[j], 4.0 * h / (dx * dx))
-                node, share = t.p2g.spread(at.vector(x, i), at.vector(v, i), A, m, dx)
-                nodes[l] = node
-                for e in ti.static(range(t.transfer.width)):
-                    shares[e * L + l] = share[e]
-                if ti.static(keep):
-                    for d in ti.static(range(dim * dim)):
-                        new[d * L + l] = F_new[d // dim, d % dim]
-                    new[dim * dim * L + l] = q_new
-            for l in range(count):
-                share = t.transfer.table(0.0)
-                for e in ti.static(range(t.transfer.width)):
-                    share[e] = shares[e * L + l]
-                t.p2g.scatter(G, at_G, nodes[l], share, mass[first + low + l], variant.atomic)
-            if ti.static(keep):
-                for l in range(count):
-                    i = (now + 1) * n + low + l
-                    for d in ti.static(range(dim * dim)):
-                        F[i * dim * dim + d] = new[d * L + l]
-                    if ti.static(variant.hidden):
-                        q[i] = new[dim * dim * L + l]
 
     @ti.func
     def node_velocity(
@@ -195,62 +148,81 @@ def shared(variant: Variant) -> SimpleNamespace:
             rest = rest // variant.cells[dim - 1 - reverse]
         return cell
 
-    @ti.func
-    def velocities(
-        part: ti.i32, parts: ti.i32, pieces: ti.i32, span: ti.template(), G: ti.template(), total: ti.template(),
-        U: ti.template(), env: ti.template(), env_at: ti.i32, sizes: ti.template(), dx: real, h: real, skin: real,
-        floor: real,
-    ):
-        """A part of the lines of all nodes that particles see: add up their grids, and find velocities."""
-        a, b = t.box.union(span, pieces)
-        lines = t.box.lines(a, b)
-        for line in range(lines * part // parts, lines * (part + 1) // parts):
-            if ti.static(not variant.single):
-                t.box.add_up(span, pieces, a, b, line, G, t.nodes * (dim + 1), total, dim + 1)
-            cell = t.box.cell(a, b, line)
-            first = t.box.place(cell)
-            for k in range(b[dim - 1] - a[dim - 1]):
-                node_velocity(cell, first + k, total, U, env, env_at, sizes, dx, h, skin, floor)
-                cell[dim - 1] += 1
-
     return SimpleNamespace(
-        coefficients=coefficients, law_of=law_of, hidden=hidden, respond=respond, hand_over=hand_over,
-        node_velocity=node_velocity, cell_of=cell_of, velocities=velocities,
+        coefficients=coefficients, law_of=law_of, hidden=hidden, respond=respond, node_velocity=node_velocity,
+        cell_of=cell_of,
     )
 
 
 @functools.cache
 @no_type_check
-def forward_kernel(variant: Variant) -> Any:
-    """A step of one member of a batch: from row `now` of its states x ... q to the row behind it.
+def kernels(variant: Variant) -> SimpleNamespace:
+    """The loops of a step of one member of a batch, from row `now` of its states x ... q to the row behind it.
 
-    States are [rows, n, ...], all arrays flat. mass, volume, c: of the member, from entry first on. control: [T, A + 1],
-    whose last column is 0, env: of this step from env_at on. Working memory: a grid G for each piece, `total` of all
-    (the same where there is one), velocities U, boxes `span` of pieces.
+    States are [rows, n, ...], all arrays flat. control: [T, A + 1], whose last column is 0, of this step from control_at
+    on; so env from env_at on. Working memory: a grid G for each piece, `total` of all (the same where there is one),
+    velocities U, boxes `span` of pieces.
     """
     t, s = types(variant), shared(variant)
     real, reals, ints, at, dim = variant.real, t.reals, t.ints, t.at, variant.dim
-    spread, L = variant.spread, variant.block
+    spread, L, size = variant.spread, variant.block, variant.dim + 1
     results = ti.types.vector((2 * dim + dim * dim) * L, real)
+    table, places = ti.types.vector(t.transfer.width * L, real), ti.types.vector(L, ti.i32)
+    deformed = ti.types.vector((dim * dim + 1) * L, real)
 
     @kernel
-    def forward(
+    def to_grid(
         x: reals, v: reals, C: reals, F: reals, q: reals, mass: reals, volume: reals, c: reals, law: ints, act: ints,
-        fibre: reals, control: reals, env: reals, sizes: reals, G: reals, total: reals, U: reals, span: ints,
-        h: real, dx: real, skin: real, floor: real, nan: real, n: ti.i32, pieces: ti.i32, parts: ti.i32,
-        first: ti.i32, now: ti.i32, control_at: ti.i32, env_at: ti.i32,
+        fibre: reals, control: reals, G: reals, span: ints, h: real, dx: real, n: ti.i32, pieces: ti.i32,
+        now: ti.i32, control_at: ti.i32,
     ):
+        """Writes G and span, and F and q of the row behind `now`."""
         if ti.static(variant.atomic):
-            for k in range(t.nodes * (dim + 1)):
+            for k in range(t.nodes * size):
                 G[k] = 0.0
         ti.loop_config(serialize=not variant.parallel_particles)
         for r in range(pieces * spread):
             if r % spread == 0:
-                s.hand_over(
-                    x, v, C, F, q, mass, volume, c, law, act, fibre, control, G, span, h, dx, n, pieces, first, now,
-                    control_at, r // spread, True,
-                )
+                piece = r // spread
+                begin, end, at_G = n * piece // pieces, n * (piece + 1) // pieces, 0
+                if ti.static(not variant.atomic):
+                    at_G = piece * t.nodes * size
+                    t.box.find(span, piece, x, now * n + begin, now * n + end, 1.0 / dx)
+                    t.box.clear(span, piece, G, at_G, size)
+                for number in range((end - begin + L - 1) // L):
+                    low = begin + number * L
+                    count = ti.min(L, end - low)
+                    shares, nodes, new = table(0.0), places(0), deformed(0.0)
+                    for l in range(count):
+                        k, i = low + l, now * n + low + l
+                        C_i, m = at.matrix(C, i), mass[k]
+                        F_new, q_new, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, k, control_at)
+                        A = t.p2g.affine(C_i, tau, m, volume[k], 4.0 * h / (dx * dx))
+                        node, share = t.p2g.spread(at.vector(x, i), at.vector(v, i), A, m, dx)
+                        nodes[l] = node
+                        for e in ti.static(range(t.transfer.width)):
+                            shares[e * L + l] = share[e]
+                        for d in ti.static(range(dim * dim)):
+                            new[d * L + l] = F_new[d // dim, d % dim]
+                        new[dim * dim * L + l] = q_new
+                    for l in range(count):
+                        share = t.transfer.table(0.0)
+                        for e in ti.static(range(t.transfer.width)):
+                            share[e] = shares[e * L + l]
+                        t.p2g.scatter(G, at_G, nodes[l], share, mass[low + l], variant.atomic)
+                    for l in range(count):
+                        i = (now + 1) * n + low + l
+                        for d in ti.static(range(dim * dim)):
+                            F[i * dim * dim + d] = new[d * L + l]
+                        if ti.static(variant.hidden):
+                            q[i] = new[dim * dim * L + l]
 
+    @kernel
+    def nodes(
+        env: reals, sizes: reals, G: reals, total: reals, U: reals, span: ints, h: real, dx: real, skin: real,
+        floor: real, pieces: ti.i32, parts: ti.i32, env_at: ti.i32,
+    ):
+        """Writes total and U."""
         if ti.static(variant.atomic):
             for node in range(t.nodes):
                 s.node_velocity(s.cell_of(node), node, total, U, env, env_at, sizes, dx, h, skin, floor)
@@ -258,10 +230,23 @@ def forward_kernel(variant: Variant) -> Any:
             ti.loop_config(serialize=not variant.parallel_nodes)
             for r in range(parts * spread):
                 if r % spread == 0:
-                    s.velocities(
-                        r // spread, parts, pieces, span, G, total, U, env, env_at, sizes, dx, h, skin, floor,
-                    )
+                    part = r // spread
+                    a, b = t.box.union(span, pieces)
+                    lines = t.box.lines(a, b)
+                    for line in range(lines * part // parts, lines * (part + 1) // parts):
+                        if ti.static(not variant.single):
+                            t.box.add_up(span, pieces, a, b, line, G, t.nodes * size, total, size)
+                        cell = t.box.cell(a, b, line)
+                        first = t.box.place(cell)
+                        for k in range(b[dim - 1] - a[dim - 1]):
+                            s.node_velocity(cell, first + k, total, U, env, env_at, sizes, dx, h, skin, floor)
+                            cell[dim - 1] += 1
 
+    @kernel
+    def to_particles(
+        x: reals, v: reals, C: reals, U: reals, h: real, dx: real, nan: real, n: ti.i32, pieces: ti.i32, now: ti.i32,
+    ):
+        """Writes x, v and C of the row behind `now`."""
         ti.loop_config(serialize=not variant.parallel_particles)
         for r in range(pieces * spread):
             if r % spread == 0:
@@ -287,4 +272,4 @@ def forward_kernel(variant: Variant) -> Any:
                         for d in ti.static(range(dim * dim)):
                             C[new * dim * dim + d] = moved[(2 * dim + d) * L + l]
 
-    return forward
+    return SimpleNamespace(to_grid=to_grid, nodes=nodes, to_particles=to_particles)

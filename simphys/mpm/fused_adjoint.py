@@ -1,12 +1,15 @@
-"""Kernel of the adjoint of the fused step: its loops in reverse, with the same element functions.
+"""Kernels of the adjoint of the fused step: its loops in reverse, with the same element functions, a kernel each.
 
-1. Particles and nodes: the grid of the step once more, which is not stored.
-2. Particles: what their new state hands to the velocities of nodes, piece by piece.
-3. Nodes: add up the grids of all pieces, in order; the adjoint of momentum and mass, in place of these.
-4. Particles: take it, through stress, law and deformation.
+The grid of the step is not stored: `to_grid` and `nodes` of the step run once more. Then
+
+1. `from_particles`: what their new state hands to the velocities of nodes, piece by piece.
+2. `nodes`: add up the grids of all pieces, in order; the adjoint of momentum and mass, in place of these.
+3. `from_grid`, particles: take it, through stress, law and deformation.
+4. `tell`: sum up what parts of the nodes and pieces of the particles found about surroundings and controls.
 """
 
 import functools
+from types import SimpleNamespace
 from typing import Any, no_type_check
 
 from ..autograd import kernel
@@ -17,12 +20,12 @@ from .fused import Variant, shared, types
 # fmt: off
 @functools.cache
 @no_type_check
-def adjoint_kernel(variant: Variant) -> Any:
-    """The step of `forward_kernel` in reverse. ax ... aq [n, ...]: the adjoint of the state behind it in, before it out.
+def kernels(variant: Variant) -> SimpleNamespace:
+    """The loops of the step of `fused.kernels` in reverse. ax ... aq [n, ...]: the adjoint of the state behind it in,
+    before it out.
 
-    s_mass, s_volume, s_c accumulate, in the member's entries. `found` gets, from found_at on, the adjoint of the step's
-    env and of its control [A + 1]. Working memory besides that of forward_kernel: adj_U, a grid for each piece, and
-    `partial`, room for what `found` gets, for each part of the nodes and each piece.
+    s_mass, s_volume, s_c accumulate. Working memory besides that of the step: adj_U, a grid for each piece, and `partial`,
+    what each part of the nodes finds of the adjoint of env, then what each piece finds of that of the control [A + 1].
     """
     t, s = types(variant), shared(variant)
     real, vec, reals, ints, at = variant.real, t.vec, t.reals, t.ints, t.at
@@ -50,60 +53,15 @@ def adjoint_kernel(variant: Variant) -> Any:
             total[node * (dim + 1) + d] = adj_p[d]
         total[node * (dim + 1) + dim] = adj_m
 
-    @ti.func
-    def adj_nodes(
-        part: ti.i32, parts: ti.i32, pieces: ti.i32, span: ti.template(), total: ti.template(), adj_U: ti.template(),
-        U: ti.template(), env: ti.template(), env_at: ti.i32, sizes: ti.template(), dx: real, h: real, skin: real,
-        floor: real, partial: ti.template(), slot: ti.i32,
-    ):
-        """A part of the lines; where there are several pieces, adj_U is added up in U, which nobody needs any more."""
-        a, b = t.box.union(span, pieces)
-        lines = t.box.lines(a, b)
-        for line in range(lines * part // parts, lines * (part + 1) // parts):
-            cell = t.box.cell(a, b, line)
-            first = t.box.place(cell)
-            if ti.static(not variant.single):
-                t.box.add_up(span, pieces, a, b, line, adj_U, t.nodes * dim, U, dim)
-            for k in range(b[dim - 1] - a[dim - 1]):
-                adj_node(
-                    cell, first + k, total, adj_U if ti.static(variant.single) else U,
-                    env, env_at, sizes, dx, h, skin, floor, partial, slot,
-                )
-                cell[dim - 1] += 1
-
     @kernel
-    def adjoint(
-        x: reals, v: reals, C: reals, F: reals, q: reals, mass: reals, volume: reals, c: reals, law: ints, act: ints,
-        fibre: reals, control: reals, env: reals, sizes: reals, G: reals, total: reals, U: reals, span: ints,
-        adj_U: reals, ax: reals, av: reals, aC: reals, aF: reals, aq: reals,
-        s_mass: reals, s_volume: reals, s_c: reals, partial: reals, found: reals,
-        h: real, dx: real, skin: real, floor: real, n: ti.i32, pieces: ti.i32, parts: ti.i32, env_size: ti.i32,
-        controls: ti.i32, first: ti.i32, now: ti.i32, control_at: ti.i32, env_at: ti.i32, found_at: ti.i32,
+    def from_particles(
+        x: reals, U: reals, span: ints, adj_U: reals, ax: reals, av: reals, aC: reals, h: real, dx: real, n: ti.i32,
+        pieces: ti.i32, now: ti.i32,
     ):
+        """Writes adj_U; adds to ax."""
         if ti.static(atomic):
-            for k in range(t.nodes * (dim + 1)):
-                G[k] = 0.0
             for k in range(t.nodes * dim):
                 adj_U[k] = 0.0
-        ti.loop_config(serialize=not variant.parallel_particles)
-        for r in range(pieces * spread):
-            if r % spread == 0:
-                s.hand_over(
-                    x, v, C, F, q, mass, volume, c, law, act, fibre, control, G, span, h, dx, n, pieces, first, now,
-                    control_at, r // spread, False,
-                )
-
-        if ti.static(atomic):
-            for node in range(t.nodes):
-                s.node_velocity(s.cell_of(node), node, total, U, env, env_at, sizes, dx, h, skin, floor)
-        else:
-            ti.loop_config(serialize=not variant.parallel_nodes)
-            for r in range(parts * spread):
-                if r % spread == 0:
-                    s.velocities(
-                        r // spread, parts, pieces, span, G, total, U, env, env_at, sizes, dx, h, skin, floor,
-                    )
-
         ti.loop_config(serialize=not variant.parallel_particles)
         for r in range(pieces * spread):
             if r % spread == 0:
@@ -135,24 +93,45 @@ def adjoint_kernel(variant: Variant) -> Any:
                         for d in ti.static(range(dim)):
                             ax[(low + l) * dim + d] = new_x[d * L + l]
 
+    @kernel
+    def nodes(
+        env: reals, sizes: reals, total: reals, U: reals, span: ints, adj_U: reals, partial: reals, h: real, dx: real,
+        skin: real, floor: real, pieces: ti.i32, parts: ti.i32, env_size: ti.i32, env_at: ti.i32,
+    ):
+        """Writes total. Where there are several pieces, adj_U is added up in U, which nobody needs any more."""
         if ti.static(variant.adj_environment):
-            for k in range((1 if ti.static(atomic) else parts) * env_size):
+            for k in range(parts * env_size):
                 partial[k] = 0.0
         if ti.static(atomic):
             for node in range(t.nodes):
-                adj_node(
-                    s.cell_of(node), node, total, adj_U, env, env_at, sizes, dx, h, skin, floor, partial, 0,
-                )
+                adj_node(s.cell_of(node), node, total, adj_U, env, env_at, sizes, dx, h, skin, floor, partial, 0)
         else:
             ti.loop_config(serialize=not variant.parallel_nodes)
             for r in range(parts * spread):
                 if r % spread == 0:
                     part = r // spread
-                    adj_nodes(
-                        part, parts, pieces, span, total, adj_U, U, env, env_at, sizes, dx, h, skin, floor,
-                        partial, part * env_size,
-                    )
+                    a, b = t.box.union(span, pieces)
+                    lines = t.box.lines(a, b)
+                    for line in range(lines * part // parts, lines * (part + 1) // parts):
+                        cell = t.box.cell(a, b, line)
+                        first = t.box.place(cell)
+                        if ti.static(not variant.single):
+                            t.box.add_up(span, pieces, a, b, line, adj_U, t.nodes * dim, U, dim)
+                        for k in range(b[dim - 1] - a[dim - 1]):
+                            adj_node(
+                                cell, first + k, total, adj_U if ti.static(variant.single) else U, env, env_at, sizes,
+                                dx, h, skin, floor, partial, part * env_size,
+                            )
+                            cell[dim - 1] += 1
 
+    @kernel
+    def from_grid(
+        x: reals, v: reals, C: reals, F: reals, q: reals, mass: reals, volume: reals, c: reals, law: ints, act: ints,
+        fibre: reals, control: reals, total: reals, ax: reals, av: reals, aC: reals, aF: reals, aq: reals,
+        s_mass: reals, s_volume: reals, s_c: reals, partial: reals, h: real, dx: real, n: ti.i32, pieces: ti.i32,
+        parts: ti.i32, env_size: ti.i32, controls: ti.i32, now: ti.i32, control_at: ti.i32,
+    ):
+        """Writes ax ... aq and s_mass ... s_c."""
         if ti.static(variant.adj_control):
             for k in range((1 if ti.static(atomic) else pieces) * controls):
                 partial[parts * env_size + k] = 0.0
@@ -167,12 +146,12 @@ def adjoint_kernel(variant: Variant) -> Any:
                     new = results(0.0)
                     for l in range(count):
                         k = low + l
-                        i, j = now * n + k, first + k
+                        i = now * n + k
                         C_i, F_i, m, V, factor = (
-                            at.matrix(C, i), at.matrix(F, i), mass[j], volume[j], 4.0 * h / (dx * dx)
+                            at.matrix(C, i), at.matrix(F, i), mass[k], volume[k], 4.0 * h / (dx * dx)
                         )
                         trial = t.deformation.deform(C_i, F_i, h)
-                        q_i, c_j, law_k = s.hidden(q, i), s.coefficients(c, j), s.law_of(law, k)
+                        q_i, c_j, law_k = s.hidden(q, i), s.coefficients(c, k), s.law_of(law, k)
                         F_new, q_new, tau = t.law.respond(law_k, trial, q_i, c_j)
                         if ti.static(variant.actuated):
                             tau += t.actuate.stress(F_new, at.vector(fibre, k), control[control_at + act[k]])
@@ -208,16 +187,16 @@ def adjoint_kernel(variant: Variant) -> Any:
                             aC[k * dim * dim + d] = new[(2 * dim + d) * L + l]
                             aF[k * dim * dim + d] = new[(2 * dim + dim * dim + d) * L + l]
                     for l in range(count):
-                        k, j = low + l, first + low + l
+                        k = low + l
                         if ti.static(variant.hidden):
                             aq[k] = new[q_at * L + l]
                         if ti.static(variant.adj_mass):
-                            s_mass[j] = s_mass[j] + new[m_at * L + l]
+                            s_mass[k] = s_mass[k] + new[m_at * L + l]
                         if ti.static(variant.adj_volume):
-                            s_volume[j] = s_volume[j] + new[V_at * L + l]
+                            s_volume[k] = s_volume[k] + new[V_at * L + l]
                         if ti.static(variant.adj_coefficients):
                             for e in ti.static(range(variant.width)):
-                                s_c[j * variant.width + e] = s_c[j * variant.width + e] + new[(c_at + e) * L + l]
+                                s_c[k * variant.width + e] = s_c[k * variant.width + e] + new[(c_at + e) * L + l]
                         if ti.static(variant.adj_control):
                             slot = parts * env_size + act[k]
                             if ti.static(atomic):
@@ -226,19 +205,21 @@ def adjoint_kernel(variant: Variant) -> Any:
                                 slot += piece * controls
                                 partial[slot] = partial[slot] + new[u_at * L + l]
 
-        if ti.static(variant.adj_environment):
-            ti.loop_config(serialize=not atomic)
-            for e in range(env_size):
-                total_e = real(0.0)
+    @kernel
+    def tell(
+        partial: reals, found: reals, pieces: ti.i32, parts: ti.i32, env_size: ti.i32, controls: ti.i32,
+        found_at: ti.i32,
+    ):
+        """Writes, from found_at on, the adjoint of the step's env and of its control [A + 1], summed in order."""
+        ti.loop_config(serialize=not atomic)
+        for e in range(env_size + controls):
+            sum_e = real(0.0)
+            if e < env_size:
                 for part in range(1 if ti.static(atomic) else parts):
-                    total_e += partial[part * env_size + e]
-                found[found_at + e] = total_e
-        if ti.static(variant.adj_control):
-            ti.loop_config(serialize=not atomic)
-            for e in range(controls):
-                total_u = real(0.0)
+                    sum_e += partial[part * env_size + e]
+            else:
                 for piece in range(1 if ti.static(atomic) else pieces):
-                    total_u += partial[parts * env_size + piece * controls + e]
-                found[found_at + env_size + e] = total_u
+                    sum_e += partial[parts * env_size + piece * controls + e - env_size]
+            found[found_at + e] = sum_e
 
-    return adjoint
+    return SimpleNamespace(from_particles=from_particles, nodes=nodes, from_grid=from_grid, tell=tell)

@@ -12,7 +12,7 @@ from .fused import Variant, shared, types
 @functools.cache
 @no_type_check
 def tangent_kernel(variant: Variant) -> Any:
-    """A step of `forward_kernel`, of one piece: from row `now` of the tangents dx ... dq of its states to the row behind.
+    """A step of `fused.kernels`, of one piece: from row `now` of the tangents dx ... dq of its states to the row behind.
 
     dmass ... denv, laid out as mass ... env, are the tangents of these. Working memory: grids G and dG, velocities U and
     dU, the box `span`.
@@ -28,12 +28,12 @@ def tangent_kernel(variant: Variant) -> Any:
         volume: ti.template(), c: ti.template(), law: ti.template(), act: ti.template(), fibre: ti.template(),
         control: ti.template(), G: ti.template(), dx_: ti.template(), dv: ti.template(), dC: ti.template(),
         dF: ti.template(), dq: ti.template(), dmass: ti.template(), dvolume: ti.template(), dc: ti.template(),
-        dcontrol: ti.template(), dG: ti.template(), h: real, dx: real, n, first, now, control_at, k,
+        dcontrol: ti.template(), dG: ti.template(), h: real, dx: real, n, now, control_at, k,
     ):
         """What particle k hands to the grid, and its tangent; those of its new F and q stay."""
-        i, new, j, factor = now * n + k, (now + 1) * n + k, first + k, 4.0 * h / (dx * dx)
-        C_i, F_i, dC_i, dF_i, m, V = at.matrix(C, i), at.matrix(F, i), at.matrix(dC, i), at.matrix(dF, i), mass[j], volume[j]
-        c_j, dc_j, q_i, law_k = s.coefficients(c, j), s.coefficients(dc, j), s.hidden(q, i), s.law_of(law, k)
+        i, new, factor = now * n + k, (now + 1) * n + k, 4.0 * h / (dx * dx)
+        C_i, F_i, dC_i, dF_i, m, V = at.matrix(C, i), at.matrix(F, i), at.matrix(dC, i), at.matrix(dF, i), mass[k], volume[k]
+        c_j, dc_j, q_i, law_k = s.coefficients(c, k), s.coefficients(dc, k), s.hidden(q, i), s.law_of(law, k)
         trial, dtrial = t.deformation.deform(C_i, F_i, h), t.deformation.jvp(C_i, F_i, h, dC_i, dF_i)
         F_new, q_new, tau = t.law.respond(law_k, trial, q_i, c_j)
         dF_new, dq_new, dtau = t.law.jvp(law_k, trial, q_i, c_j, dtrial, s.hidden(dq, i), dc_j)
@@ -45,11 +45,11 @@ def tangent_kernel(variant: Variant) -> Any:
         if ti.static(variant.hidden):
             dq[new] = dq_new
         A = t.p2g.affine(C_i, tau, m, V, factor)
-        dA = t.p2g.jvp_affine(C_i, tau, m, V, factor, dC_i, dtau, dmass[j], dvolume[j])
+        dA = t.p2g.jvp_affine(C_i, tau, m, V, factor, dC_i, dtau, dmass[k], dvolume[k])
         x_i, v_i = at.vector(x, i), at.vector(v, i)
         node, shares = t.p2g.spread(x_i, v_i, A, m, dx)
         t.p2g.scatter(G, 0, node, shares, m, variant.atomic)
-        t.p2g.jvp_scatter(dG, x_i, v_i, A, m, dx, at.vector(dx_, i), at.vector(dv, i), dA, dmass[j], variant.atomic)
+        t.p2g.jvp_scatter(dG, x_i, v_i, A, m, dx, at.vector(dx_, i), at.vector(dv, i), dA, dmass[k], variant.atomic)
 
     @ti.func
     def velocities(
@@ -70,7 +70,7 @@ def tangent_kernel(variant: Variant) -> Any:
         fibre: reals, control: reals, env: reals, sizes: reals, G: reals, U: reals, span: ints,
         dx_: reals, dv: reals, dC: reals, dF: reals, dq: reals, dmass: reals, dvolume: reals, dc: reals,
         dcontrol: reals, denv: reals, dG: reals, dU: reals,
-        h: real, dx: real, skin: real, floor: real, n: ti.i32, first: ti.i32, now: ti.i32, control_at: ti.i32,
+        h: real, dx: real, skin: real, floor: real, n: ti.i32, now: ti.i32, control_at: ti.i32,
         env_at: ti.i32,
     ):
         if ti.static(variant.atomic):
@@ -80,7 +80,7 @@ def tangent_kernel(variant: Variant) -> Any:
             for k in range(n):
                 scattered(
                     x, v, C, F, q, mass, volume, c, law, act, fibre, control, G, dx_, dv, dC, dF, dq, dmass, dvolume,
-                    dc, dcontrol, dG, h, dx, n, first, now, control_at, k,
+                    dc, dcontrol, dG, h, dx, n, now, control_at, k,
                 )
             for node in range(t.nodes):
                 velocities(s.cell_of(node), node, G, dG, U, dU, env, denv, env_at, sizes, dx, h, skin, floor)
@@ -93,7 +93,7 @@ def tangent_kernel(variant: Variant) -> Any:
                 for k in range(n):
                     scattered(
                         x, v, C, F, q, mass, volume, c, law, act, fibre, control, G, dx_, dv, dC, dF, dq, dmass,
-                        dvolume, dc, dcontrol, dG, h, dx, n, first, now, control_at, k,
+                        dvolume, dc, dcontrol, dG, h, dx, n, now, control_at, k,
                     )
                 a, b = t.box.union(span, 1)
                 for line in range(t.box.lines(a, b)):
