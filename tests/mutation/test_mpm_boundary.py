@@ -1,0 +1,179 @@
+"""Every term of the adjoints and tangents at the grid is needed: contacts, distances, rotations, colliders, walls."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+from simphys.autograd import tensor
+from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.mutation import Mutant
+from simphys.math import quaternion, rotation
+from simphys.mpm import collider_motion, collision, contact, grid, signed_distance, stages, wall
+from simphys.mpm.collider import Collider
+
+from ..elements import element
+from ..math import test_quaternion, test_rotation
+from ..mpm import test_collider_motion, test_collision, test_contact, test_grid, test_signed_distance
+from ..mpm.grids import grid as small_grid
+from ..mpm.grids import surroundings
+from .sweep import Sweep, stale
+
+EACH = 2
+"""Mutants of a rule in a sample: all compile kernels."""
+
+EQUIVALENT: dict[str, str] = {}
+
+check = functools.partial(gradcheck, mode="projected", repeats=2)
+
+
+def contacts(module: Any) -> None:
+    with patch.object(test_contact, "contact", module):
+        for name in ("separating", "friction"):
+            law = test_contact.law.__wrapped__(name, 2)
+            check(law, test_contact.rows(*test_contact.some(2), 0.6))
+
+
+def distances(module: Any) -> None:
+    surface = functools.cache(test_signed_distance.surface.__wrapped__)
+    with (
+        patch.object(test_signed_distance, "signed_distance", module),
+        patch.object(test_signed_distance, "surface", surface),
+    ):
+        test_signed_distance.test_over_an_edge_of_a_face_the_normal_turns_as_on_the_flat_side()
+        for shape in ("box", "capsule"):
+            check(
+                surface(shape, 2),
+                test_signed_distance.at(*test_signed_distance.around(2)),
+            )
+
+
+def quaternions(module: Any) -> None:
+    with patch.object(test_quaternion, "quaternion", module):
+        phi = tensor(test_quaternion.rotation_vectors(test_quaternion.ANGLES), requires_grad=True)
+        check(element(again(test_quaternion.exponential), 4), phi)
+        check(element(again(test_quaternion.product), 4), test_rotation.some(8))
+
+
+def again(pack: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Another function for caches."""
+    return lambda real: pack(real)
+
+
+def rotations(module: Any) -> None:
+    with patch.object(test_rotation, "rotation", module):
+        for dim, count in ((2, 1), (3, 4)):
+            check(test_rotation.turned(dim), test_rotation.some(count + dim))
+        for dim, count in ((2, 1), (3, 3)):
+            check(test_rotation.crossed(dim), test_rotation.some(count + dim))
+    functions = functools.cache(collider_motion.functions.__wrapped__)
+    kernels = functools.cache(collider_motion.kernels.__wrapped__)
+    with (
+        patch.object(collider_motion, "rotation", module),
+        patch.object(collider_motion, "functions", functions),
+        patch.object(collider_motion, "kernels", kernels),
+    ):
+        moved(collider_motion)
+
+
+def moved(module: Any) -> None:
+    with (
+        patch.object(test_collider_motion, "collider_motion", module),
+        patch.object(test_collider_motion, "MoveColliders", module.MoveColliders),
+    ):
+        for dim in (2, 3):
+            model = test_collider_motion.bodies(dim)
+            check(test_collider_motion.motion_of(model), test_collider_motion.inputs_of(model))
+
+
+def motion(module: Any) -> None:
+    moved(module)
+    with (
+        patch.object(test_collider_motion, "collider_motion", module),
+        patch.object(test_collider_motion, "MoveColliders", module.MoveColliders),
+    ):
+        test_collider_motion.test_a_horizon_in_two_launches_is_its_steps(3)
+
+
+def collisions(module: Any) -> None:
+    with patch.object(test_collision, "collision", module):
+        for shape, dim in (("capsule", 2), ("box", 3)):
+            check(test_collision.pushed.__wrapped__(shape, "friction", dim), test_collision.some(dim))
+
+
+def nodes(module: Any) -> None:
+    """A grid with a collider between walls."""
+    box = Collider("box", (0.08, 0.12), "friction")
+    around: dict[str, Any] = {"gravity": (1.0, -2.0), "wall_friction": 0.3}
+    model = small_grid((6, 6), box, margin=2, walls=("friction",) * 4, skin=0.15)
+    around |= {"position": (0.26, 0.23), "rotation": 0.4, "velocity": (0.3, -0.5), "spin": 1.5, "friction": 0.4}
+    with patch.object(test_grid, "GridVelocity", module.GridVelocity):
+        check(test_grid.velocity(model), (*test_grid.nodes_of(model), surroundings(model, **around)))
+
+
+def nodes_at_walls(module: Any) -> None:
+    """A grid with two stages; with three, a sign flipped in each but the last would cancel."""
+    model = small_grid((6, 6), margin=2, walls=("friction",) * 4)
+    env = surroundings(model, gravity=(1.0, -2.0), wall_friction=0.3)
+    with patch.object(test_grid, "GridVelocity", module.GridVelocity):
+        check(test_grid.velocity(model), (*test_grid.nodes_of(model), env))
+
+
+def of_grid(**parts: str) -> Callable[[Any], None]:
+    """`nodes`, of the grid in which names of a module replace those of its own."""
+
+    def checked(module: Any) -> None:
+        with (
+            patch.object(grid, "functions", functools.cache(grid.functions.__wrapped__)),
+            patch.object(grid, "kernels", functools.cache(grid.kernels.__wrapped__)),
+            patch.multiple(grid, **{name: getattr(module, part) if part else module for name, part in parts.items()}),
+        ):
+            nodes(grid)
+            if "chain" in parts:
+                nodes_at_walls(grid)
+
+    return checked
+
+
+def sweep_of(module: ModuleType, checked: Callable[[Any], None], *rules: str) -> Sweep:
+    return Sweep(module, rules, checked, equivalent=EQUIVALENT)
+
+
+SWEEPS = [
+    sweep_of(contact, contacts, "functions.adj_*", "functions.jvp_*"),
+    sweep_of(signed_distance, distances, "functions.bend", "functions.adj_*", "functions.jvp_*"),
+    sweep_of(quaternion, quaternions, "functions.adj_*", "functions.jvp_*"),
+    sweep_of(rotation, rotations, "in_plane.adj_*", "in_plane.jvp_*", "in_space.adj_*", "in_space.jvp_*"),
+    sweep_of(
+        collider_motion, motion, "functions.adj_*", "functions.jvp_*", "MoveColliders.backward", "MoveColliders.jvp"
+    ),
+    sweep_of(collision, collisions, "functions.adj_*", "functions.jvp_*"),
+    sweep_of(collision, of_grid(collision=""), "stage.adj_*", "stage.jvp_*"),
+    sweep_of(wall, of_grid(wall=""), "stage.adj_*", "stage.jvp_*"),
+    sweep_of(stages, of_grid(chain="chain"), "_before.adj_*", "_before.jvp_*"),
+    sweep_of(
+        grid,
+        nodes,
+        "functions.adj_*",
+        "functions.jvp_*",
+        "kernels.adjoint",
+        "kernels.tangent",
+        "GridVelocity.backward",
+        "GridVelocity.jvp",
+    ),
+]
+
+
+def test_what_is_listed_as_equivalent_exists() -> None:
+    assert not stale(SWEEPS)
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
