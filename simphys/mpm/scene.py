@@ -38,6 +38,8 @@ DEFAULTS = {"hardening": 10.0, "critical_compression": 2.5e-2, "critical_stretch
 """Of laws' parameters that have one: Stomakhin et al. 2013, table 2."""
 OF_SHAPES = {"box": ("lower", "upper"), "ball": ("centre", "radius"), "lattice": ("origin", "counts")}
 """The shapes of bodies with the keys that describe them."""
+MASS_FLOOR = 1e-10
+"""The model's, in masses of the lightest particle."""
 PER_CELL = 2
 """Particles along each axis of a cell where nothing else is said."""
 
@@ -148,6 +150,16 @@ def particles(body: Body, grid: Grid) -> tuple[np.ndarray, float]:
             return lattice(body.origin, body.counts, spacing), spacing ** len(body.counts)
 
 
+def particle_volume(body: Body, share: float) -> float:
+    """Of each particle of a body; `share` is what it has of the body."""
+    return body.particle_volume or share
+
+
+def particle_mass(body: Body, share: float) -> float:
+    """Of each particle of a body."""
+    return body.particle_mass or (body.density or 0.0) * particle_volume(body, share)
+
+
 def laws_of(bodies: Sequence[Body]) -> tuple[str, ...]:
     """The laws in use, in the order in which bodies name them."""
     return tuple(dict.fromkeys(body.law for body in bodies))
@@ -169,8 +181,8 @@ def fields(
         """The bodies' values, one for each of their particles."""
         return np.repeat(np.asarray(values, dtype=float), counts, axis=0)
 
-    volume = [body.particle_volume or share for body, (_, share) in zip(bodies, filled, strict=True)]
-    mass = [body.particle_mass or (body.density or 0.0) * v for body, v in zip(bodies, volume, strict=True)]
+    volume = [particle_volume(body, share) for body, (_, share) in zip(bodies, filled, strict=True)]
+    mass = [particle_mass(body, share) for body, (_, share) in zip(bodies, filled, strict=True)]
     spins, rotations = (1, 1) if dim == 2 else (3, 4)
     params = {
         "mass": each(mass),
@@ -219,7 +231,9 @@ def model(config: MPMConfig) -> MPM:
     """The model of a scene that was loaded, and so is known to be free of problems."""
     grid, sections = config.grid, config.bodies
     dim, laws = len(grid.cells), laws_of(sections)
-    counts = [len(particles(body, grid)[0]) for body in sections]
+    filled = [particles(body, grid) for body in sections]
+    counts = [len(position) for position, _ in filled]
+    lightest = min(particle_mass(body, share) for body, (_, share) in zip(sections, filled, strict=True))
     actuator = np.repeat([-1 if b.actuator is None else b.actuator for b in sections], counts).astype(np.int32)
     fibre = np.array([b.fibre or [0.0] * (dim - 1) + [1.0] for b in sections], dtype=float)
     fibre /= np.linalg.norm(fibre, axis=1, keepdims=True)
@@ -237,6 +251,7 @@ def model(config: MPMConfig) -> MPM:
         margin=grid.margin,
         colliders=tuple(Collider(c.shape, tuple(c.size), c.contact) for c in config.colliders),
         skin=grid.skin or 0.0,
+        mass_floor=MASS_FLOOR * lightest,
     )
 
 

@@ -134,6 +134,12 @@ def test_the_channels_of_the_control_are_those_of_the_model() -> None:
     assert made(BOX).channels is None and model(BOX).control_shape() == (0,)
 
 
+def test_the_mass_that_is_added_to_nodes_is_small_against_any_particles() -> None:
+    assert model(BOX).mass_floor == pytest.approx(1e-10 * 1000 * 0.025**2)
+    heavy = {key: value for key, value in BALL.items() if key != "density"} | {"particle_mass": 5.0}
+    assert model(BOX, heavy).mass_floor == model(BOX).mass_floor
+
+
 def test_walls_are_all_alike_or_given_by_face() -> None:
     grid = {"cells": [20, 20], "spacing": 0.05}
     assert model(BOX).walls == ("separating",) * 4
