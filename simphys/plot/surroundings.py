@@ -18,7 +18,7 @@ POSITION, ROTATION = (f"{style.FIELDS}/collider_{name}" for name in ("position",
 
 @dataclass(frozen=True)
 class Surroundings:
-    """walls [2, dim]: lower and upper corner of the space between them, or None; of the colliders shape and sizes, and
+    """walls [2, dim]: the lower and the upper corner that their first nodes make, or None; of the colliders shape and sizes, and
     along time positions [T, K, dim] and rotations [T, K, 1 or 4]."""
 
     walls: np.ndarray | None
@@ -53,7 +53,7 @@ def read_surroundings(recording: Recording, time: np.ndarray) -> Surroundings:
     walls, grid = None, scene.get("grid")
     if grid is not None:
         cells, margin = np.array(grid["cells"]), grid["margin"]
-        walls = np.array([np.full(len(cells), margin), cells - margin]) * grid["spacing"]
+        walls = np.array([np.full(len(cells), margin - 1), cells - margin + 1]) * grid["spacing"]
     shapes = [(each["shape"], each["size"]) for each in scene.get("colliders", [])]
     if not shapes or f"{POSITION}/value" not in recording:
         return Surroundings(walls, [], np.zeros((len(time), 0, 2)), np.zeros((len(time), 0, 1)))

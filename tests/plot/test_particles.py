@@ -95,7 +95,7 @@ def test_walls_are_drawn(tmp_path: Path) -> None:
         segments = np.array(lines.get_segments())
         assert len(segments) == edges
         if dim == 2:
-            np.testing.assert_allclose([segments.min(), segments.max()], [0.3, 1.7])
+            np.testing.assert_allclose([segments.min(), segments.max()], [0.2, 1.8])
 
 
 def outlines(axes: Any) -> list[np.ndarray]:
