@@ -18,8 +18,8 @@ POSITION, ROTATION = (f"{style.FIELDS}/collider_{name}" for name in ("position",
 
 @dataclass(frozen=True)
 class Surroundings:
-    """walls [2, dim]: the lower and the upper corner that their first nodes make, or None; of the colliders shape and sizes, and
-    along time positions [T, K, dim] and rotations [T, K, 1 or 4]."""
+    """walls [2, dim]: the lower and the upper corner that their first nodes make, or None; of the colliders shape and
+    sizes, and along time positions [T, K, dim] and rotations [T, K, 1 or 4]."""
 
     walls: np.ndarray | None
     shapes: Sequence[tuple[str, Sequence[float]]]
