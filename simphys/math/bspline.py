@@ -10,7 +10,6 @@ nothing happens where base changes. Source: Steffen, Kirby and Berzins 2008; Hu 
 """
 
 import functools
-import itertools
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
@@ -20,12 +19,12 @@ STENCIL = 3
 """Nodes that a point sees along an axis."""
 
 
-def lines(dim: int) -> list[tuple[int, ...]]:
-    """The lines of 3 nodes along the last axis that a point sees: their offsets on all other axes.
+def lines(dim: int) -> int:
+    """How many lines of 3 nodes along the last axis a point sees.
 
     Sums over the nodes go line by line: what is the same along a line is computed once.
     """
-    return list(itertools.product(range(STENCIL), repeat=dim - 1))
+    return int(STENCIL ** (dim - 1))
 
 
 @functools.cache
@@ -33,6 +32,7 @@ def lines(dim: int) -> list[tuple[int, ...]]:
 def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     """The element functions for a grid of so many nodes along each axis, which lie in row-major order."""
     vec, ivec, table = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32), ti.types.matrix(3, dim, real)
+    places = ti.types.vector(dim - 1, ti.i32)
     strides = [1]
     for count in reversed(cells[1:]):
         strides.insert(0, strides[0] * count)
@@ -65,15 +65,26 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return w
 
     @ti.func
-    def line_weight(w: table, o: ti.template()) -> real:
-        """Of the line of nodes at offset o of all axes but the last."""
+    def offset(number) -> places:
+        """Of a line, on all axes but the last, by its number; lines are numbered in the order of the grid's memory."""
+        o = places(0)
+        if ti.static(dim == 2):
+            o[0] = number
+        else:
+            o[0] = number // 3
+            o[1] = number % 3
+        return o
+
+    @ti.func
+    def line_weight(w: table, o: places) -> real:
+        """Of all nodes of the line at that offset."""
         product = w[o[0], 0]
         for d in ti.static(range(1, dim - 1)):
             product *= w[o[d], d]
         return product
 
     @ti.func
-    def line_slope(w: table, s: table, o: ti.template(), axis: ti.template()) -> real:
+    def line_slope(w: table, s: table, o: places, axis: ti.template()) -> real:
         """The derivative of that weight by f along an axis."""
         product = s[o[axis], axis]
         for d in ti.static(range(dim - 1)):
@@ -82,21 +93,21 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return product
 
     @ti.func
-    def line(b: ivec, o: ti.template()) -> ti.i32:
-        """The place in memory of the first of the line's nodes."""
-        place = b[dim - 1]
-        for d in ti.static(range(dim - 1)):
-            place += (b[d] + o[d]) * strides[d]
+    def line(b: ivec) -> ti.i32:
+        """The place in memory of the first node of the first line."""
+        place = 0
+        for d in ti.static(range(dim)):
+            place += b[d] * strides[d]
         return place
 
     @ti.func
-    def offset(o: ti.template()) -> ti.i32:
-        """Of a line's first node behind that of the first line, in memory."""
-        behind = 0
+    def behind(o: places) -> ti.i32:
+        """How far in memory the line at that offset lies behind the first."""
+        place = 0
         for d in ti.static(range(dim - 1)):
-            behind += o[d] * strides[d]
-        return behind
+            place += o[d] * strides[d]
+        return place
 
     return SimpleNamespace(
-        base=base, weights=weights, slopes=slopes, line_weight=line_weight, line_slope=line_slope, line=line, offset=offset
+        base=base, weights=weights, slopes=slopes, line_weight=line_weight, line_slope=line_slope, line=line, behind=behind, offset=offset
     )

@@ -200,14 +200,14 @@ def kernels(variant: Variant) -> SimpleNamespace:
                         A = t.p2g.affine(C_i, tau, m, volume[k], 4.0 * h / (dx * dx))
                         node, share = t.p2g.spread(at.vector(x, i), at.vector(v, i), A, m, dx)
                         nodes[l] = node
-                        for e in ti.static(range(t.transfer.width)):
+                        for e in range(t.transfer.width):
                             shares[e * L + l] = share[e]
                         for d in ti.static(range(dim * dim)):
                             new[d * L + l] = F_new[d // dim, d % dim]
                         new[dim * dim * L + l] = q_new
                     for l in range(count):
                         share = t.transfer.table(0.0)
-                        for e in ti.static(range(t.transfer.width)):
+                        for e in range(t.transfer.width):
                             share[e] = shares[e * L + l]
                         t.p2g.scatter(G, at_G, nodes[l], share, mass[low + l], variant.atomic)
                     for l in range(count):

@@ -80,13 +80,13 @@ def kernels(variant: Variant) -> SimpleNamespace:
                         g = at.vector(av, k) + h * gx
                         gx_weights, node, share = t.g2p.adj_gather(U, at.vector(x, now * n + k), g, at.matrix(aC, k), dx)
                         nodes[l] = node
-                        for e in ti.static(range(t.transfer.width)):
+                        for e in range(t.transfer.width):
                             shares[e * L + l] = share[e]
                         for d in ti.static(range(dim)):
                             new_x[d * L + l] = gx[d] + gx_weights[d]
                     for l in range(count):
                         share = t.transfer.table(0.0)
-                        for e in ti.static(range(t.transfer.width)):
+                        for e in range(t.transfer.width):
                             share[e] = shares[e * L + l]
                         t.g2p.scatter(adj_U, U_at, nodes[l], share, atomic)
                     for l in range(count):

@@ -61,7 +61,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return (adj_f - B.transpose() @ v) / dx, first, shares
 
     @ti.func
-    def scatter(adj_U: ti.template(), at: ti.i32, first: ti.i32, shares, atomic: ti.template()):
+    def scatter(adj_U: ti.template(), at: ti.i32, first: ti.i32, shares: ti.template(), atomic: ti.template()):
         sums.scatter(adj_U, at, dim, first, shares, 0.0, atomic)
 
     @ti.func
@@ -72,8 +72,9 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         f = x * inv_dx - base
         w, s, tf = spline.weights(f), spline.slopes(f), inv_dx * tx
         v, tv, tB = vec(0.0), vec(0.0), mat(0.0)
-        for o in ti.static(lines):
-            i, weight, tweight = spline.line(base, o) * dim, spline.line_weight(w, o), real(0.0)
+        for number in range(lines):
+            o = spline.offset(number)
+            i, weight, tweight = (spline.line(base) + spline.behind(o)) * dim, spline.line_weight(w, o), real(0.0)
             for d in ti.static(range(dim - 1)):
                 tweight += spline.line_slope(w, s, o, d) * tf[d]
             for k in ti.static(range(3)):

@@ -59,7 +59,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return sums.spread(x, 1.0 / dx, m * v, dx * A)
 
     @ti.func
-    def scatter(G: ti.template(), at: ti.i32, first: ti.i32, shares, m: real, atomic: ti.template()):
+    def scatter(G: ti.template(), at: ti.i32, first: ti.i32, shares: ti.template(), m: real, atomic: ti.template()):
         sums.scatter(G, at, dim + 1, first, shares, m, atomic)
 
     @ti.func
@@ -79,12 +79,13 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         f = x * inv_dx - base
         w, s, tf = spline.weights(f), spline.slopes(f), inv_dx * tx
         mv, Adx, tmv, tAdx = m * v, dx * A, tm * v + m * tv - A @ tx, dx * tA
-        for o in ti.static(lines):
+        for number in range(lines):
+            o = spline.offset(number)
             weight, tweight = spline.line_weight(w, o), real(0.0)
             for d in ti.static(range(dim - 1)):
                 tweight += spline.line_slope(w, s, o, d) * tf[d]
             q, tq = sums.crossing(mv, Adx, f, o), sums.crossing(tmv, tAdx, f, o)
-            i = spline.line(base, o) * size
+            i = (spline.line(base) + spline.behind(o)) * size
             for k in ti.static(range(3)):
                 r = k - f[dim - 1]
                 here, there = weight * w[k, dim - 1], tweight * w[k, dim - 1] + weight * s[k, dim - 1] * tf[dim - 1]
