@@ -21,5 +21,7 @@ class Bodies:
     """Bodies that never move, [n]."""
     links: npt.NDArray[Any] = field(default_factory=_no_links)
     """Pairs of bodies that pictures join by a line, [m, 2]."""
+    group: npt.NDArray[np.int32] | None = None
+    """Which piece of material each is of, [n]: pictures tell them apart by colour. None: all are of one."""
     own: int
     """How many of the first are the scene's own, which losses look at; any others follow them."""

@@ -52,7 +52,8 @@ class _Motion:
         self.reached = 0
         """The last step so far."""
         self._recorder, self._scene = recorder, scene
-        self._groups = {name: group_of(scene, name) for name in scene.state.names()}
+        arrays = scene.state.arrays()
+        self._groups = {name: group_of(scene, name) for name, start in arrays.items() if start.size}
         needed = scene.kept_steps()
         self._needed = np.zeros(0, np.int64) if isinstance(needed, str) else needed
         channels = scene.observations.channels if scene.observations is not None else ()
@@ -67,7 +68,8 @@ class _Motion:
         if (bodies := scene.bodies) is not None:
             dim = scene.state.position.shape[1]
             recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})
-            recorder.write("particles/nodes", springs=bodies.links, pinned=bodies.pinned)
+            pieces: dict[str, Any] = {} if bodies.group is None else {"group": bodies.group}
+            recorder.write("particles/nodes", springs=bodies.links, pinned=bodies.pinned, **pieces)
 
     def add(self, steps: np.ndarray[Any, Any], states: dict[str, np.ndarray[Any, Any]]) -> None:
         """Consecutive steps [rows] and their states [rows, ...]."""

@@ -172,7 +172,7 @@ def _conclude(recorder: Recorder, objective: SceneObjective, result: optimize.Re
 
 
 def _record_adjoint(recorder: Recorder, scene: Scene) -> None:
-    """Record the gradient of the loss with respect to the state along time, unless memory is limited to less."""
+    """Record the gradient of the loss by every `output.every`-th state, unless memory is limited to less."""
     # The state's gradient needs a recorded graph, so something must require one.
     start = {
         name: value.detach().requires_grad_()
@@ -187,8 +187,8 @@ def _record_adjoint(recorder: Recorder, scene: Scene) -> None:
             raise
         return
     scene.loss(trajectory).backward()
-    steps = np.arange(scene.steps + 1)
-    adjoint = {name: getattr(trajectory.adjoint, name) for name in start}
+    steps = np.arange(0, scene.steps + 1, scene.config.output.every)
+    adjoint = {name: getattr(trajectory.adjoint, name)[steps] for name, value in start.items() if value.size}
     recorder.write("adjoint", step=steps, time=steps * scene.dt, **adjoint)
 
 

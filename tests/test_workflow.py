@@ -77,7 +77,7 @@ def test_a_fit_records_all_that_is_drawn_from_it(tmp_path: Path) -> None:
     run = Recording(fit.folder)
     assert run["particles/nodes/position/value"].shape == (41, 2, 1)
     np.testing.assert_allclose(run["particles/nodes/position/time"], np.arange(41) * 0.1)
-    assert run["adjoint/position"].shape == run["adjoint/velocity"].shape == (401, 2, 1)
+    assert run["adjoint/position"].shape == run["adjoint/velocity"].shape == (41, 2, 1)
     assert scene.observations is not None
     np.testing.assert_array_equal(run["observations/value"], scene.observations.values)
     np.testing.assert_allclose(run["fit/residual"], run["observations/value"] - run["fit/predicted"])

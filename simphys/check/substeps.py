@@ -196,7 +196,7 @@ def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
 
 
 def _root_mean_square(values: Array) -> float:
-    return float(np.sqrt(np.mean(np.square(values)))) or 1.0
+    return (float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0) or 1.0
 
 
 def _without(place: int) -> Any:

@@ -117,7 +117,7 @@ class MPMConfig(Config):
         mpm_stability.require_stable(model, params, state)
 
     def bodies_of(self, model: Any) -> Bodies:
-        return mpm_scene.bodies(model)
+        return mpm_scene.bodies(self.grid, self.bodies)
 
 
 SIMULATORS: dict[str, type[Config]] = {

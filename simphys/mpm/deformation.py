@@ -95,7 +95,13 @@ class Deform(Function):
         affine, deformation = ctx.saved_tensors
         adj_C, adj_F = empty_like(affine, deformation)
         _kernels(ctx.model).adjoint(
-            flat(affine), flat(deformation), ctx.model.dt, ctx.model.particles, flat(adj_trial), flat(adj_C), flat(adj_F)
+            flat(affine),
+            flat(deformation),
+            ctx.model.dt,
+            ctx.model.particles,
+            flat(adj_trial),
+            flat(adj_C),
+            flat(adj_F),
         )
         return None, adj_C, adj_F
 

@@ -255,9 +255,10 @@ def model(config: MPMConfig) -> MPM:
     )
 
 
-def bodies(model: MPM) -> Bodies:
+def bodies(grid: Grid, bodies: Sequence[Body]) -> Bodies:
     """Particles: all are free, and nothing joins them."""
-    return Bodies(pinned=np.zeros(model.particles, dtype=bool), own=model.particles)
+    group = np.repeat(np.arange(len(bodies), dtype=np.int32), [len(particles(body, grid)[0]) for body in bodies])
+    return Bodies(pinned=np.zeros(len(group), dtype=bool), own=len(group), group=group)
 
 
 def _rows(rows: Sequence[Any], width: int) -> np.ndarray:

@@ -320,4 +320,5 @@ def test_a_scene_is_built_with_its_particles_as_bodies() -> None:
     assert built.bodies is not None
     assert built.bodies.own == built.model.particles == len(built.bodies.pinned)
     assert not built.bodies.pinned.any() and not len(built.bodies.links)
+    np.testing.assert_array_equal(built.bodies.group, [0] * 96 + [1] * (built.bodies.own - 96))
     assert built.params.arrays().keys() == set(Params.names())
