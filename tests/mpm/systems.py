@@ -39,12 +39,16 @@ class Case(NamedTuple):
     state: State
     control: Tensor | None = None
 
-    def leaves(self) -> dict[str, Tensor]:
-        """All inputs by name, without what is empty."""
+    def inputs(self) -> dict[str, Tensor]:
+        """All by name."""
         found = {name: getattr(r, name) for r in (self.state, self.params) for name in r.names()}
         if self.control is not None:
             found["control"] = self.control
-        return {name: x for name, x in found.items() if x.size}
+        return found
+
+    def leaves(self) -> dict[str, Tensor]:
+        """The inputs without what is empty."""
+        return {name: x for name, x in self.inputs().items() if x.size}
 
     def using(self, leaves: Mapping[str, Tensor]) -> Case:
         """The same with other values of some inputs."""
@@ -137,7 +141,7 @@ def system(
                 return random.normal(size=shape)
 
     leaves = {name: tensor(drawn(name), requires_grad=0 not in shapes[name]) for name in shapes}
-    params, state = (R(*[leaves[name] for name in R.names()]) for R in (Params, State))
+    params, state = Params(*[leaves[name] for name in Params.names()]), State(*[leaves[name] for name in State.names()])
     return Case(model, params, state, leaves.get("control"))
 
 
@@ -165,7 +169,7 @@ def block(
     }  # fmt: skip
     shapes = {**model.state_shapes(), **model.param_shapes()}
     values = {name: tensor(np.broadcast_to(known.get(name, 0.0), shape).copy()) for name, shape in shapes.items()}
-    params, state = (R(*[values[name] for name in R.names()]) for R in (Params, State))
+    params, state = Params(*[values[name] for name in Params.names()]), State(*[values[name] for name in State.names()])
     return Case(model, params, state)
 
 

@@ -48,7 +48,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int, particles: int) -> Non
     """In space of the nodes that the particle sees."""
     model, inputs = parts(dim, particles)
     seen = np.flatnonzero(handed(model, inputs)[0]) if dim == 3 else np.arange(model.nodes)
-    gradcheck(lambda *x: [y[seen] for y in ParticleToGrid.apply(model, *x)], inputs, tolerance=1e-7)
+    gradcheck(lambda *x: tuple([y[seen] for y in ParticleToGrid.apply(model, *x)]), inputs, tolerance=1e-7)
     model, inputs = parts(dim, 8)
     gradcheck(lambda *x: ParticleToGrid.apply(model, *x), inputs, mode="projected", tolerance=1e-7)
     dot_product_test(lambda *x: ParticleToGrid.apply(model, *x), inputs, tolerance=1e-12)
@@ -70,7 +70,7 @@ def test_mass_and_momentum_are_those_of_the_particles(dim: int) -> None:
 def test_angular_momentum_is_that_of_the_particles_and_of_what_turns_in_them(dim: int) -> None:
     """A particle holds m x v and, in its C, m C dx^2/4; a symmetric stress adds nothing."""
     model, inputs = parts(dim, 8)
-    x, v, C, tau, m, V = (each.data for each in inputs)
+    x, v, C, tau, m, _ = (each.data for each in inputs)
     symmetric = (*inputs[:3], tensor(tau + tau.transpose(0, 2, 1)), *inputs[4:])
     _, momentum = handed(model, symmetric)
     within = np.einsum("n,nij->ji", m, C) * model.spacing**2 / 4  # of x_i p_j
@@ -103,4 +103,6 @@ def test_a_missing_term_of_the_adjoint_is_noticed(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(ParticleToGrid, "backward", staticmethod(forgetful))
     with pytest.raises(GradcheckError, match="input 0"):
-        gradcheck(lambda *x: ParticleToGrid.apply(model, *x)[1][:, 1], inputs[:1] + tuple([x.detach() for x in inputs[1:]]))
+        gradcheck(
+            lambda *x: ParticleToGrid.apply(model, *x)[1][:, 1], inputs[:1] + tuple([x.detach() for x in inputs[1:]])
+        )
