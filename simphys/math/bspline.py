@@ -109,5 +109,12 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return place
 
     return SimpleNamespace(
-        base=base, weights=weights, slopes=slopes, line_weight=line_weight, line_slope=line_slope, line=line, behind=behind, offset=offset
+        base=base,
+        weights=weights,
+        slopes=slopes,
+        offset=offset,
+        line_weight=line_weight,
+        line_slope=line_slope,
+        line=line,
+        behind=behind,
     )

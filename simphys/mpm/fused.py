@@ -5,7 +5,7 @@
 3. `to_particles`: take the velocity, move.
 
 On a GPU a piece is a particle, and all add to one grid by atomics. The adjoint is in fused_adjoint.py, the tangent in
-fused_tangent.py. One kernel for all three would save some microseconds a step, and take several times as long to compile.
+fused_tangent.py. One kernel for all three would save some microseconds a step, and compile several times as long.
 """
 
 import functools
@@ -159,8 +159,8 @@ def shared(variant: Variant) -> SimpleNamespace:
 def kernels(variant: Variant) -> SimpleNamespace:
     """The loops of a step of one member of a batch, from row `now` of its states x ... q to the row behind it.
 
-    States are [rows, n, ...], all arrays flat. control: [T, A + 1], whose last column is 0, of this step from control_at
-    on; so env from env_at on. Working memory: a grid G for each piece, `total` of all (the same where there is one),
+    States are [rows, n, ...], all arrays flat. control: [T, A + 1], whose last column is 0, of this step from
+    control_at on; so env from env_at on. Working memory: a grid G for each piece, `total` of all (the same where there is one),
     velocities U, boxes `span` of pieces.
     """
     t, s = types(variant), shared(variant)
@@ -193,29 +193,29 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     low = begin + number * L
                     count = ti.min(L, end - low)
                     shares, nodes, new = table(0.0), places(0), deformed(0.0)
-                    for l in range(count):
-                        k, i = low + l, now * n + low + l
+                    for lane in range(count):
+                        k, i = low + lane, now * n + low + lane
                         C_i, m = at.matrix(C, i), mass[k]
                         F_new, q_new, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, k, control_at)
                         A = t.p2g.affine(C_i, tau, m, volume[k], 4.0 * h / (dx * dx))
                         node, share = t.p2g.spread(at.vector(x, i), at.vector(v, i), A, m, dx)
-                        nodes[l] = node
+                        nodes[lane] = node
                         for e in range(t.transfer.width):
-                            shares[e * L + l] = share[e]
+                            shares[e * L + lane] = share[e]
                         for d in ti.static(range(dim * dim)):
-                            new[d * L + l] = F_new[d // dim, d % dim]
-                        new[dim * dim * L + l] = q_new
-                    for l in range(count):
+                            new[d * L + lane] = F_new[d // dim, d % dim]
+                        new[dim * dim * L + lane] = q_new
+                    for lane in range(count):
                         share = t.transfer.table(0.0)
                         for e in range(t.transfer.width):
-                            share[e] = shares[e * L + l]
-                        t.p2g.scatter(G, at_G, nodes[l], share, mass[low + l], variant.atomic)
-                    for l in range(count):
-                        i = (now + 1) * n + low + l
+                            share[e] = shares[e * L + lane]
+                        t.p2g.scatter(G, at_G, nodes[lane], share, mass[low + lane], variant.atomic)
+                    for lane in range(count):
+                        i = (now + 1) * n + low + lane
                         for d in ti.static(range(dim * dim)):
-                            F[i * dim * dim + d] = new[d * L + l]
+                            F[i * dim * dim + d] = new[d * L + lane]
                         if ti.static(variant.hidden):
-                            q[i] = new[dim * dim * L + l]
+                            q[i] = new[dim * dim * L + lane]
 
     @kernel
     def nodes(
@@ -256,20 +256,20 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     low = now * n + begin + number * L
                     count = ti.min(L, now * n + end - low)
                     moved = results(0.0)
-                    for l in range(count):
-                        x_i = at.vector(x, low + l)
+                    for lane in range(count):
+                        x_i = at.vector(x, low + lane)
                         v_new, C_new = t.g2p.gather(U, x_i, dx)
                         x_new = t.g2p.move(x_i, v_new, h, dx, nan)
                         for d in ti.static(range(dim)):
-                            moved[d * L + l], moved[(dim + d) * L + l] = x_new[d], v_new[d]
+                            moved[d * L + lane], moved[(dim + d) * L + lane] = x_new[d], v_new[d]
                         for d in ti.static(range(dim * dim)):
-                            moved[(2 * dim + d) * L + l] = C_new[d // dim, d % dim]
-                    for l in range(count):
-                        new = low + n + l
+                            moved[(2 * dim + d) * L + lane] = C_new[d // dim, d % dim]
+                    for lane in range(count):
+                        new = low + n + lane
                         for d in ti.static(range(dim)):
-                            x[new * dim + d] = moved[d * L + l]
-                            v[new * dim + d] = moved[(dim + d) * L + l]
+                            x[new * dim + d] = moved[d * L + lane]
+                            v[new * dim + d] = moved[(dim + d) * L + lane]
                         for d in ti.static(range(dim * dim)):
-                            C[new * dim * dim + d] = moved[(2 * dim + d) * L + l]
+                            C[new * dim * dim + d] = moved[(2 * dim + d) * L + lane]
 
     return SimpleNamespace(to_grid=to_grid, nodes=nodes, to_particles=to_particles)

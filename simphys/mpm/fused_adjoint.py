@@ -10,7 +10,7 @@ The grid of the step is not stored: `to_grid` and `nodes` of the step run once m
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import no_type_check
 
 from ..autograd import kernel
 from ..autograd.runtime import ti
@@ -24,8 +24,9 @@ def kernels(variant: Variant) -> SimpleNamespace:
     """The loops of the step of `fused.kernels` in reverse. ax ... aq [n, ...]: the adjoint of the state behind it in,
     before it out.
 
-    s_mass, s_volume, s_c accumulate. Working memory besides that of the step: adj_U, a grid for each piece, and `partial`,
-    what each part of the nodes finds of the adjoint of env, then what each piece finds of that of the control [A + 1].
+    s_mass, s_volume, s_c accumulate. Working memory besides that of the step: adj_U, a grid for each piece, and
+    `partial`, what each part of the nodes finds of the adjoint of env, then what each piece finds of that of the
+    control [A + 1].
     """
     t, s = types(variant), shared(variant)
     real, vec, reals, ints, at = variant.real, t.vec, t.reals, t.ints, t.at
@@ -74,24 +75,25 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     low = begin + number * L
                     count = ti.min(L, end - low)
                     shares, nodes, new_x = table(0.0), places(0), vectors(0.0)
-                    for l in range(count):
-                        k = low + l
+                    for lane in range(count):
+                        k = low + lane
                         gx = at.vector(ax, k)
                         g = at.vector(av, k) + h * gx
-                        gx_weights, node, share = t.g2p.adj_gather(U, at.vector(x, now * n + k), g, at.matrix(aC, k), dx)
-                        nodes[l] = node
+                        x_k = at.vector(x, now * n + k)
+                        gx_weights, node, share = t.g2p.adj_gather(U, x_k, g, at.matrix(aC, k), dx)
+                        nodes[lane] = node
                         for e in range(t.transfer.width):
-                            shares[e * L + l] = share[e]
+                            shares[e * L + lane] = share[e]
                         for d in ti.static(range(dim)):
-                            new_x[d * L + l] = gx[d] + gx_weights[d]
-                    for l in range(count):
+                            new_x[d * L + lane] = gx[d] + gx_weights[d]
+                    for lane in range(count):
                         share = t.transfer.table(0.0)
                         for e in range(t.transfer.width):
-                            share[e] = shares[e * L + l]
-                        t.g2p.scatter(adj_U, U_at, nodes[l], share, atomic)
-                    for l in range(count):
+                            share[e] = shares[e * L + lane]
+                        t.g2p.scatter(adj_U, U_at, nodes[lane], share, atomic)
+                    for lane in range(count):
                         for d in ti.static(range(dim)):
-                            ax[(low + l) * dim + d] = new_x[d * L + l]
+                            ax[(low + lane) * dim + d] = new_x[d * L + lane]
 
     @kernel
     def nodes(
@@ -144,15 +146,15 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     low = begin + number * L
                     count = ti.min(L, end - low)
                     new = results(0.0)
-                    for l in range(count):
-                        k = low + l
+                    for lane in range(count):
+                        k = low + lane
                         i = now * n + k
                         C_i, F_i, m, V, factor = (
                             at.matrix(C, i), at.matrix(F, i), mass[k], volume[k], 4.0 * h / (dx * dx)
                         )
                         trial = t.deformation.deform(C_i, F_i, h)
                         q_i, c_j, law_k = s.hidden(q, i), s.coefficients(c, k), s.law_of(law, k)
-                        F_new, q_new, tau = t.law.respond(law_k, trial, q_i, c_j)
+                        F_new, _, tau = t.law.respond(law_k, trial, q_i, c_j)
                         if ti.static(variant.actuated):
                             tau += t.actuate.stress(F_new, at.vector(fibre, k), control[control_at + act[k]])
                         A = t.p2g.affine(C_i, tau, m, V, factor)
@@ -162,48 +164,48 @@ def kernels(variant: Variant) -> SimpleNamespace:
                         if ti.static(variant.actuated):
                             gF, gu = t.actuate.adj(F_new, at.vector(fibre, k), control[control_at + act[k]], gtau)
                             gF_new += gF
-                            new[u_at * L + l] = gu
+                            new[u_at * L + lane] = gu
                         gtrial, gq, gc = t.law.adj(law_k, trial, q_i, c_j, gF_new, s.hidden(aq, k), gtau)
                         gC_trial, gF_old = t.deformation.adj(C_i, F_i, h, gtrial)
                         for d in ti.static(range(dim)):
-                            new[d * L + l] = gx[d]
-                            new[(dim + d) * L + l] = gv[d]
+                            new[d * L + lane] = gx[d]
+                            new[(dim + d) * L + lane] = gv[d]
                         for d in ti.static(range(dim * dim)):
-                            new[(2 * dim + d) * L + l] = gC[d // dim, d % dim] + gC_trial[d // dim, d % dim]
-                            new[(2 * dim + dim * dim + d) * L + l] = gF_old[d // dim, d % dim]
-                        new[q_at * L + l] = gq
-                        new[m_at * L + l] = gm + gm_affine
-                        new[V_at * L + l] = gV
+                            new[(2 * dim + d) * L + lane] = gC[d // dim, d % dim] + gC_trial[d // dim, d % dim]
+                            new[(2 * dim + dim * dim + d) * L + lane] = gF_old[d // dim, d % dim]
+                        new[q_at * L + lane] = gq
+                        new[m_at * L + lane] = gm + gm_affine
+                        new[V_at * L + lane] = gV
                         for e in ti.static(range(variant.width)):
-                            new[(c_at + e) * L + l] = gc[e]
-                    for l in range(count):
-                        k = low + l
+                            new[(c_at + e) * L + lane] = gc[e]
+                    for lane in range(count):
+                        k = low + lane
                         for d in ti.static(range(dim)):
-                            ax[k * dim + d] = ax[k * dim + d] + new[d * L + l]
-                            av[k * dim + d] = new[(dim + d) * L + l]
-                    for l in range(count):
-                        k = low + l
+                            ax[k * dim + d] = ax[k * dim + d] + new[d * L + lane]
+                            av[k * dim + d] = new[(dim + d) * L + lane]
+                    for lane in range(count):
+                        k = low + lane
                         for d in ti.static(range(dim * dim)):
-                            aC[k * dim * dim + d] = new[(2 * dim + d) * L + l]
-                            aF[k * dim * dim + d] = new[(2 * dim + dim * dim + d) * L + l]
-                    for l in range(count):
-                        k = low + l
+                            aC[k * dim * dim + d] = new[(2 * dim + d) * L + lane]
+                            aF[k * dim * dim + d] = new[(2 * dim + dim * dim + d) * L + lane]
+                    for lane in range(count):
+                        k = low + lane
                         if ti.static(variant.hidden):
-                            aq[k] = new[q_at * L + l]
+                            aq[k] = new[q_at * L + lane]
                         if ti.static(variant.adj_mass):
-                            s_mass[k] = s_mass[k] + new[m_at * L + l]
+                            s_mass[k] = s_mass[k] + new[m_at * L + lane]
                         if ti.static(variant.adj_volume):
-                            s_volume[k] = s_volume[k] + new[V_at * L + l]
+                            s_volume[k] = s_volume[k] + new[V_at * L + lane]
                         if ti.static(variant.adj_coefficients):
                             for e in ti.static(range(variant.width)):
-                                s_c[k * variant.width + e] = s_c[k * variant.width + e] + new[(c_at + e) * L + l]
+                                s_c[k * variant.width + e] = s_c[k * variant.width + e] + new[(c_at + e) * L + lane]
                         if ti.static(variant.adj_control):
                             slot = parts * env_size + act[k]
                             if ti.static(atomic):
-                                ti.atomic_add(partial[slot], new[u_at * L + l])
+                                ti.atomic_add(partial[slot], new[u_at * L + lane])
                             else:
                                 slot += piece * controls
-                                partial[slot] = partial[slot] + new[u_at * L + l]
+                                partial[slot] = partial[slot] + new[u_at * L + lane]
 
     @kernel
     def tell(

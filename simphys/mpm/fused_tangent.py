@@ -12,15 +12,14 @@ from .fused import Variant, shared, types
 @functools.cache
 @no_type_check
 def tangent_kernel(variant: Variant) -> Any:
-    """A step of `fused.kernels`, of one piece: from row `now` of the tangents dx ... dq of its states to the row behind.
+    """A step of `fused.kernels`, of one piece: from row `now` of the tangents dx ... dq of its states to that behind.
 
-    dmass ... denv, laid out as mass ... env, are the tangents of these. Working memory: grids G and dG, velocities U and
-    dU, the box `span`.
+    dmass ... denv, laid out as mass ... env, are the tangents of these. Working memory: grids G and dG, velocities U
+    and dU, the box `span`.
     """
     t, s = types(variant), shared(variant)
-    real, vec, row, reals, ints, at = variant.real, t.vec, t.row, t.reals, t.ints, t.at
-    dim, width = variant.dim, variant.width
-    size = dim + 1
+    real, vec, reals, ints, at = variant.real, t.vec, t.reals, t.ints, t.at
+    dim, size = variant.dim, variant.dim + 1
 
     @ti.func
     def scattered(
@@ -32,10 +31,11 @@ def tangent_kernel(variant: Variant) -> Any:
     ):
         """What particle k hands to the grid, and its tangent; those of its new F and q stay."""
         i, new, factor = now * n + k, (now + 1) * n + k, 4.0 * h / (dx * dx)
-        C_i, F_i, dC_i, dF_i, m, V = at.matrix(C, i), at.matrix(F, i), at.matrix(dC, i), at.matrix(dF, i), mass[k], volume[k]
+        C_i, F_i, dC_i, dF_i = at.matrix(C, i), at.matrix(F, i), at.matrix(dC, i), at.matrix(dF, i)
+        m, V = mass[k], volume[k]
         c_j, dc_j, q_i, law_k = s.coefficients(c, k), s.coefficients(dc, k), s.hidden(q, i), s.law_of(law, k)
         trial, dtrial = t.deformation.deform(C_i, F_i, h), t.deformation.jvp(C_i, F_i, h, dC_i, dF_i)
-        F_new, q_new, tau = t.law.respond(law_k, trial, q_i, c_j)
+        F_new, _, tau = t.law.respond(law_k, trial, q_i, c_j)
         dF_new, dq_new, dtau = t.law.jvp(law_k, trial, q_i, c_j, dtrial, s.hidden(dq, i), dc_j)
         if ti.static(variant.actuated):
             f, u, du = at.vector(fibre, k), control[control_at + act[k]], dcontrol[control_at + act[k]]
@@ -54,7 +54,8 @@ def tangent_kernel(variant: Variant) -> Any:
     @ti.func
     def velocities(
         cell, node: ti.i32, G: ti.template(), dG: ti.template(), U: ti.template(), dU: ti.template(),
-        env: ti.template(), denv: ti.template(), env_at, sizes: ti.template(), dx: real, h: real, skin: real, floor: real,
+        env: ti.template(), denv: ti.template(), env_at, sizes: ti.template(), dx: real, h: real, skin: real,
+        floor: real,
     ):
         p, dp = vec(0.0), vec(0.0)
         for d in ti.static(range(dim)):

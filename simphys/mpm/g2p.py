@@ -8,8 +8,8 @@ B = (4 / dx^2) adj_C' and r = x_i - x:
     adj_u_i += w_i (g + B r)                                                           a scatter
     adj_x = adj_x' + sum grad_w (u_i (g + B r)) - B^T v'
 
-A particle that leaves the part of the grid where it sees three nodes an axis gets NaN for its position: a motion that is
-not finite is stopped. Source: Hu et al. 2018 (MLS-MPM), eqs. 10 and 20.
+A particle that leaves the part of the grid where it sees three nodes an axis gets NaN for its position: a motion that
+is not finite is stopped. Source: Hu et al. 2018 (MLS-MPM), eqs. 10 and 20.
 """
 
 import functools

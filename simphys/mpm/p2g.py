@@ -151,7 +151,8 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
             A = f.affine(C_i, tau_i, m[i], V[i], k)
             tA = f.jvp_affine(C_i, tau_i, m[i], V[i], k, at.matrix(tC, i), at.matrix(ttau, i), tm[i], tV[i])
             f.jvp_scatter(
-                dG, at.vector(x, i), at.vector(v, i), A, m[i], dx, at.vector(tx, i), at.vector(tv, i), tA, tm[i], on_gpu,
+                dG, at.vector(x, i), at.vector(v, i), A, m[i], dx, at.vector(tx, i), at.vector(tv, i), tA, tm[i],
+                on_gpu,
             )
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)

@@ -1,4 +1,4 @@
-"""Storage for the states of some steps: those of particles on the device, those of colliders, which are few, on the host.
+"""Storage for states of some steps: those of particles on the device, those of colliders, which are few, on the host.
 
 Particles' fields are one flat array for each member of the batch, which kernels take: on the CPU a part of one NumPy
 array [B, rows, ...], in whose memory they compute; on a GPU an array of its own.

@@ -68,14 +68,14 @@ class Surroundings:
         for name, where in self._where.items():
             if name in sums:
                 rows = of.get(name, found[:, where])
-                for row in reversed(range(steps)):  # one by one: sums do not depend on how the horizon is cut
+                for row in reversed(range(steps)):  # one by one, however the horizon is cut
                     sums[name] += rows[row].reshape(sums[name].shape)
         if "control" in sums and K:
             for name, rows in of.items():
                 sums["control"][first : first + steps, environment.control_parts(self._model)[name]] += rows
 
     def push(self, poses: Arrays, moved: Arrays, tangents: Arrays, *, first: int, steps: int) -> Array:
-        """The tangent of each step's numbers [steps, P]; those of the poses, `moved` [rows, K, ...], go on from row 0."""
+        """The tangent of each step's numbers [steps, P]; those of poses, `moved` [rows, K, ...], go on from row 0."""
         turned = Surroundings(self._model, tangents, tangents.get("control"))
         motions = turned._motions(first, steps)
         if self._model.colliders:
@@ -89,7 +89,7 @@ class Surroundings:
         return len(self._model.colliders)
 
     def _motions(self, begin: int, steps: int) -> Arrays:
-        """Velocities [steps, K * dim] and spins [steps, K * spins] of the colliders from step `begin` of the horizon."""
+        """Velocities [steps, K * dim] and spins [steps, K * spins] of colliders from step `begin` of the horizon on."""
         inside, found = environment.control_parts(self._model), {}
         for name in MOTIONS:
             own = self._params[name].reshape(1, -1)

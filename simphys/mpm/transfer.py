@@ -1,11 +1,11 @@
-"""Sums over the nodes that a particle sees, from and to the grid: what p2g and g2p, forward and adjoint, have in common.
+"""Sums over the nodes that a particle sees, from and to the grid: what p2g and g2p, forward and adjoint, share.
 
 A field around a particle is q + B r, with r the distance from the particle in spacings. Sums go line by line of three
 nodes along the last axis (math/bspline.py): what is the same along a line is computed once. A grid holds `size` numbers
 a node, a vector [dim] and perhaps a scalar behind it.
 
-The three lines of the plane are unrolled, which the compiler can vectorize; the nine of space are a loop, as its time to
-compile grows faster than what it is given.
+The three lines of the plane are unrolled, which the compiler can vectorize; the nine of space are a loop, as its time
+to compile grows faster than what it is given.
 """
 
 import functools

@@ -63,12 +63,12 @@ def test_a_bound_that_is_near_in_theta_is_no_minimum() -> None:
     """scipy's own test of the gradient takes the step to the bound for it, and ends where it begins."""
     objective = Parabola(np.nan)
     objective.lower, objective.upper = np.array([-1.0]), np.array([0.2])
-    found = minimize(objective, method="lbfgs", tolerance=1e-3)
+    found = minimize(objective, method="lbfgs", tolerance=1e-3)  # type: ignore[arg-type]
     assert found.status == "converged" and abs(found.theta[0]) < 1e-2
 
 
 def test_a_minimum_on_a_bound_is_one() -> None:
     objective = Parabola(np.nan)
     objective.lower, objective.upper = np.array([-1.0]), np.array([-0.25])
-    found = minimize(objective, method="lbfgs")
+    found = minimize(objective, method="lbfgs")  # type: ignore[arg-type]
     assert found.status == "converged" and found.theta[0] == -0.25
