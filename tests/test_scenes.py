@@ -38,7 +38,7 @@ def scene_name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", SCENES, ids=scene_name)
 def test_a_scene_moves_alike_nested_and_fused(path: Path) -> None:
-    scene = replace(load(path), steps=5, observations=None)
+    scene = replace(load(path, 'runtime.memory="all"'), steps=5, observations=None)
     nested, fused = scene.rollout(mode="nested"), scene.rollout()
     np.testing.assert_allclose(fused.position.data, nested.position.data, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(fused.velocity.data, nested.velocity.data, rtol=1e-12, atol=1e-12)
