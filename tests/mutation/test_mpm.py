@@ -1,0 +1,219 @@
+"""Every term of the adjoints and tangents of material points is needed: sub-steps over particles, and laws."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.mutation import Mutant
+from simphys.math import isotropic, polar
+from simphys.mpm import actuate, constitutive, deformation, g2p, p2g, transfer
+from simphys.mpm.laws import (
+    LAWS,
+    drucker_prager,
+    fixed_corotated,
+    fluid,
+    hencky,
+    lame,
+    neo_hookean,
+    principal,
+    snow,
+    von_mises,
+)
+
+from ..mpm import test_actuate, test_deformation, test_g2p, test_p2g
+from ..mpm.laws.responses import Respond, deformed
+from ..mpm.systems import system
+from .sweep import Sweep, stale
+from .test_charges import anew
+
+EACH = 1
+"""Mutants of a rule in a sample: all compile kernels."""
+
+EQUIVALENT = {"*: vec(0.0) -> -vec(0.0)": "minus nothing"}
+
+Check = Callable[[Any], None]
+
+
+def check(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> None:
+    gradcheck(function, inputs, mode="projected", repeats=1)
+
+
+def applied(function: str, parts: Callable[..., Any], *arguments: int) -> Check:
+    """The derivative of a sub-step of a module, at the inputs of its test."""
+
+    def checked(module: Any) -> None:
+        model, inputs = parts(2, *arguments)
+        check(lambda *x: getattr(module, function).apply(model, *x), inputs)
+
+    return checked
+
+
+def sub_step(module: ModuleType, function: str, checked: Check) -> list[Sweep]:
+    """The sweeps of a sub-step: through its adjoint kernel, its tangent kernel, and Python around them."""
+    return [
+        Sweep(module, ("functions.adj*", "kernels.adjoint"), anew(module, checked, "adjoint")),
+        Sweep(module, ("functions.jvp*", "kernels.tangent"), anew(module, checked, "tangent")),
+        Sweep(module, (f"{function}.backward", f"{function}.jvp"), anew(module, checked)),
+    ]
+
+
+def sums(module: Any) -> None:
+    """The adjoints of both transfers, with the sums over nodes of `module`."""
+    for sub, checked in ((p2g, of_p2g), (g2p, of_g2p)):
+        with patch.object(sub, "transfer", module), anew_of(sub, "functions", "kernels"):
+            checked(sub)
+
+
+def anew_of(module: Any, *factories: str) -> ExitStack:
+    """Empty caches of its factories, for a while."""
+    stack = ExitStack()
+    for name in factories:
+        stack.enter_context(patch.object(module, name, functools.cache(getattr(module, name).__wrapped__)))
+    return stack
+
+
+of_p2g, of_g2p = applied("ParticleToGrid", test_p2g.parts, 4), applied("GridToParticle", test_g2p.parts, 4)
+
+STRETCHES: dict[str, tuple[float, list[list[float]]]] = {
+    "fixed_corotated": (0.5, [[1.3, 0.8]]),
+    "neo_hookean": (0.5, [[1.3, 0.8]]),
+    "fluid": (0.5, [[1.1, 0.9]]),
+    "hencky": (0.5, [[1.3, 0.8]]),
+    "von_mises": (0.5, [[1.01, 0.995], [1.3, 0.8]]),
+    "drucker_prager": (0.02, [[0.94, 0.93], [1.25, 0.6], [1.2, 1.1]]),
+    "snow": (0.97, [[1.002, 0.99], [1.2, 0.99], [0.8, 1.002], [0.8, 1.2]]),
+}
+"""The hidden variable, and principal stretches that reach each case of a law."""
+
+
+def response(name: str, dim: int = 2) -> Check:
+    """The derivative of what a law answers by deformation, hidden variable and coefficients, one more than it takes."""
+
+    def checked(module: Any) -> None:
+        q, stretches = STRETCHES[name]
+        n = len(stretches)
+        params = system(2, laws=(name,), particles=n).params
+        c = LAWS[name].coefficients(*[getattr(params, field).data for field in LAWS[name].PARAMETERS])
+        F = deformed([[*row, 0.98 * row[0]][:dim] for row in stretches])
+        inputs = F, np.full(n, q), np.stack([*c, np.ones(n)], axis=-1)
+        check(lambda *x: Respond.apply(module, *x), tuple([tensor(x, requires_grad=True) for x in inputs]))
+
+    return checked
+
+
+def coefficients(name: str) -> Check:
+    """The derivative of the law's coefficients."""
+
+    def checked(module: Any) -> None:
+        case = system(2, laws=(name,), particles=3)
+        fields = tuple([getattr(case.params, field) for field in constitutive.OF_LAWS])
+        with patch.dict(LAWS, {name: module}):
+            check(lambda *x: constitutive.Coefficients.apply(case.model, *x), fields)
+
+    return checked
+
+
+def within(part: str, *names: str, dims: tuple[int, ...] = (2,)) -> Check:
+    """The responses of laws, in which a module stands for the part of that name."""
+
+    def checked(module: Any) -> None:
+        for name in names:
+            law = LAWS[name]
+            with ExitStack() as stack:
+                for user in (law, principal, hencky):
+                    if hasattr(user, part):
+                        stack.enter_context(patch.object(user, part, module))
+                stack.enter_context(anew_of(law, "functions"))
+                for dim in dims:
+                    response(name, dim)(law)
+
+    return checked
+
+
+def of_lame(module: Any) -> None:
+    with patch.multiple(
+        neo_hookean, adj_coefficients=module.adj_coefficients, jvp_coefficients=module.jvp_coefficients
+    ):
+        coefficients("neo_hookean")(neo_hookean)
+
+
+def respond(module: Any) -> None:
+    """Particles of three laws, and of one."""
+    for laws in (("snow", "fluid"), ("fluid",)):
+        model, params, state, _ = system(2, laws=laws, particles=3)
+        fields = tuple([getattr(params, name) for name in constitutive.OF_LAWS])
+
+        def of(F: Tensor, q: Tensor, *fields: Tensor, model: Any = model) -> Any:
+            results = module.Respond.apply(model, F, q, module.Coefficients.apply(model, *fields))
+            return [x for x in results if x.size]
+
+        check(of, (state.deformation, state.plastic, *fields))
+
+
+PRINCIPAL: dict[ModuleType, tuple[str, ...]] = {
+    hencky: ("functions.adj*", "functions.jvp*"),
+    von_mises: ("functions.adj*", "functions.jvp*"),
+    drucker_prager: ("functions.adj*", "functions.jvp*"),
+    snow: ("functions.adj*", "functions.jvp*", "functions.jacobian"),
+}
+OWN = ("von_mises", "drucker_prager", "snow")
+"""Laws with coefficients of their own."""
+
+
+def name_of(module: ModuleType) -> str:
+    return module.__name__.rsplit(".", 1)[-1]
+
+
+SWEEPS = [
+    *sub_step(deformation, "Deform", applied("Deform", test_deformation.parts)),
+    *sub_step(actuate, "Actuate", applied("Actuate", test_actuate.parts)),
+    *sub_step(p2g, "ParticleToGrid", of_p2g),
+    *sub_step(g2p, "GridToParticle", of_g2p),
+    Sweep(transfer, ("functions.weigh",), sums),
+    *[
+        Sweep(module, ("functions.adj", "functions.jvp"), response(name_of(module)))
+        for module in (fixed_corotated, neo_hookean, fluid)
+    ],
+    *[Sweep(module, rules, response(name_of(module)), equivalent=EQUIVALENT) for module, rules in PRINCIPAL.items()],
+    Sweep(
+        hencky, ("plastic.adj*", "plastic.jvp*", "plastic.jacobian"), within("hencky", "von_mises", "drucker_prager")
+    ),
+    # in space: deviators in the plane have one direction, so that terms of these are lost
+    *[Sweep(LAWS[name], ("functions.jacobian",), response(name, 3)) for name in ("von_mises", "drucker_prager")],
+    *[Sweep(LAWS[name], ("adj_coefficients", "jvp_coefficients"), coefficients(name)) for name in OWN],
+    Sweep(lame, ("adj_coefficients", "jvp_coefficients", "_derivatives"), of_lame),
+    Sweep(principal, ("functions.adj", "functions.jvp"), within("principal", "snow")),
+    Sweep(
+        isotropic,
+        ("functions.adj", "functions.jvp", "functions.adj_left", "functions.jvp_left"),
+        within("isotropic", "von_mises", "snow"),
+    ),
+    Sweep(constitutive, ("functions.adj", "functions.jvp", "kernels.adjoint", "kernels.tangent"), respond),
+    Sweep(
+        constitutive,
+        ("adj_coefficients", "jvp_coefficients", "Coefficients.backward", "Coefficients.jvp", "Respond.backward"),
+        respond,
+    ),
+    Sweep(polar, ("*.derivative",), within("polar", "fixed_corotated", dims=(2, 3))),
+]
+
+
+def test_what_is_listed_as_equivalent_exists() -> None:
+    assert not stale(SWEEPS)
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
