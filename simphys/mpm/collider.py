@@ -24,7 +24,7 @@ class Collider:
     shape: str
     """Of SHAPES."""
     size: tuple[float, ...] = ()
-    """[m]. sphere: radius; box: half of each edge; capsule: half the length between its centres, radius; plane: none."""
+    """[m]. sphere: radius; box: half of each edge; capsule: half the length between centres, radius; plane: none."""
     contact: str = "separating"
     """What it does to material at it, of CONTACTS."""
 

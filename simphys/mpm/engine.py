@@ -21,7 +21,9 @@ from .segment import OF_PARTICLES, POSES, Running, Segment
 from .surroundings import Surroundings
 
 PIECES = 4
-"""Into how many pieces particles are shared out where results must not depend on the number of threads."""
+"""Into how many pieces particles are shared out where results must not depend on the number of threads,"""
+GPU_PIECES = 32
+"""and on a GPU where they must be the same each time: a thread each, which is slow, but adds in one order."""
 
 PARTS = 16
 """Into how many parts the lines of nodes are."""
@@ -103,30 +105,38 @@ class MPMEngine(ArrayEngine):
         """See `Engine`."""
         model, moved = self.model, self.segment(steps)
         moved.load(tangent)
-        variant = replace(self._variant, single=True)
+        kernels = fused_tangent.kernels(replace(self._variant.forward, single=True))
         G, _, U, span = self._working
         dG, dU = (runtime.device_array((model.nodes * width,)) for width in (model.dim + 1, model.dim))
+        h, dx, skin, floor = self._constants
+        n = model.particles
         for b in range(self.batch):
             poses, around = self._poses(segment, b), self._surroundings(b)
             given = self._member(self.tangents, b)
             drows = around.push(poses, self._poses(moved, b), given, first=first, steps=steps)
             rows = around.rows(poses, first=first, steps=steps)
+            env, denv = (runtime.to_device(flat(values)) for values in (rows, drows))
             dc = jvp_coefficients(model, self._member(self.params, b), given)
             dmass, dvolume, dc_, *_, dcontrol = self._material(
                 b, self.tangents, dc, None if self.control is None else self.tangents["control"]
             )
-            launch = fused_tangent.tangent_kernel(variant).bind(
-                *segment.particles[b], *self._members[b], runtime.to_device(flat(rows)), self._sizes, G, U, span,
-                *moved.particles[b], dmass, dvolume, dc_, dcontrol, runtime.to_device(flat(drows)), dG, dU,
-                *self._constants, model.particles,
+            x, v, C, F, q = segment.particles[b]
+            tx, tv, tC, tF, tq = moved.particles[b]
+            to_grid = kernels.to_grid.bind(
+                x, v, C, F, q, *self._members[b], G, span, tx, tv, tC, tF, tq, dmass, dvolume, dc_, dcontrol, dG,
+                h, dx, n,
             )  # fmt: skip
+            nodes = kernels.nodes.bind(env, denv, self._sizes, G, dG, U, dU, span, h, dx, skin, floor)
+            to_particles = kernels.to_particles.bind(x, U, tx, tv, tC, dU, h, dx, n)
             for row in range(steps):
-                launch(row, self._signal_at(first + row), row * rows.shape[1])
+                to_grid(row, self._signal_at(first + row))
+                nodes(row * rows.shape[1])
+                to_particles(row)
         return moved.read(slice(steps + 1))
 
     def _step(self, segment: Segment, b: int, rows: Array) -> Callable[[int, int, int], None]:
         """A step of a member from a row of its states, with where its controls and its numbers of `rows` begin."""
-        kernels, around = fused.kernels(self._variant), runtime.to_device(flat(rows))
+        kernels, around = fused.kernels(self._variant.forward), runtime.to_device(flat(rows))
         x, v, C, F, q = segment.particles[b]
         G, total, U, span = self._working
         h, dx, skin, floor = self._constants
@@ -146,7 +156,7 @@ class MPMEngine(ArrayEngine):
         self, segment: Segment, b: int, rows: Array, running: Running, partial: Any, found: Any
     ) -> Callable[[int, int, int, int], None]:
         """That step in reverse, with where in `found` its numbers begin."""
-        again, kernels = fused.kernels(self._variant), fused_adjoint.kernels(self._variant)
+        again, kernels = fused.kernels(self._variant.forward), fused_adjoint.kernels(self._variant)
         around, size = runtime.to_device(flat(rows)), rows.shape[1]
         x, v, C, F, q = segment.particles[b]
         G, total, U, span = self._working
@@ -194,12 +204,12 @@ class MPMEngine(ArrayEngine):
         """How many pieces, and the variant of the kernels."""
         model, chosen, needs = self.model, runtime.settings(), self.needs
         work, light = PARTICLE_US[model.dim] * model.particles, NODE_US * model.nodes
-        parallel = runtime.parallel(work)
+        parallel, atomic = runtime.parallel(work), chosen.on_gpu and not self.deterministic
         pieces = chosen.threads if parallel else 1
         if self.deterministic:
             pieces = PIECES if work > runtime.PARALLEL_WORK_US else 1
         if chosen.on_gpu:
-            pieces = model.particles
+            pieces = model.particles if atomic else min(GPU_PIECES, model.particles)
         return pieces, fused.Variant(
             real=runtime.real(),
             cells=model.cells,
@@ -211,10 +221,10 @@ class MPMEngine(ArrayEngine):
             walls=model.walls,
             shapes=tuple([collider.shape for collider in model.colliders]),
             contacts=tuple([collider.contact for collider in model.colliders]),
-            single=chosen.on_gpu or pieces == 1,
-            atomic=chosen.on_gpu,
+            single=atomic or pieces == 1,
+            atomic=atomic,
             parallel_particles=parallel and pieces > 1,
-            parallel_nodes=runtime.parallel(light) and not chosen.on_gpu,
+            parallel_nodes=runtime.parallel(light),
             block=1 if chosen.on_gpu else fused.Variant.block,
             spread=SPREAD if parallel and not chosen.on_gpu else 1,
             adj_mass="mass" in needs,

@@ -4,12 +4,13 @@
 2. `nodes`: add up the grids of all pieces, in order; velocity.
 3. `to_particles`: take the velocity, move.
 
-On a GPU a piece is a particle, and all add to one grid by atomics. The adjoint is in fused_adjoint.py, the tangent in
-fused_tangent.py. One kernel for all three would save some microseconds a step, and compile several times as long.
+On a GPU a piece is a particle, and all add to one grid by atomics, whose order is not always the same. The adjoint is
+in fused_adjoint.py, the tangent in fused_tangent.py. One kernel for all three loops would save some microseconds a
+step, and compile several times as long.
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
@@ -37,9 +38,9 @@ class Variant:
     shapes: tuple[str, ...]
     contacts: tuple[str, ...]
     single: bool
-    """There is one piece, and one grid."""
+    """There is one grid."""
     atomic: bool
-    """A piece is a particle, and all add to one grid: on a GPU."""
+    """A piece is a particle, and all add to one grid by atomics: on a GPU, unless results must not vary."""
     parallel_particles: bool = False
     parallel_nodes: bool = False
     block: int = 16
@@ -56,6 +57,13 @@ class Variant:
     @property
     def dim(self) -> int:
         return len(self.cells)
+
+    @property
+    def forward(self) -> "Variant":
+        """The same for kernels that know no adjoints, which are compiled once, whatever is wanted."""
+        return replace(
+            self, adj_mass=False, adj_volume=False, adj_coefficients=False, adj_control=False, adj_environment=False
+        )
 
 
 def types(variant: Variant) -> SimpleNamespace:
@@ -159,8 +167,8 @@ def shared(variant: Variant) -> SimpleNamespace:
 def kernels(variant: Variant) -> SimpleNamespace:
     """The loops of a step of one member of a batch, from row `now` of its states x ... q to the row behind it.
 
-    States are [rows, n, ...], all arrays flat. control: [T, A + 1], whose last column is 0, of this step from
-    control_at on; so env from env_at on. Working memory: a grid G for each piece, `total` of all (the same where there is one),
+    States are [rows, n, ...], all arrays flat. control: [T, A + 1], whose last column is 0, this step's from control_at
+    on; so env, from env_at on. Working memory: a grid G for each piece, `total` of all (the same where there is one),
     velocities U, boxes `span` of pieces.
     """
     t, s = types(variant), shared(variant)

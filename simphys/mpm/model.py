@@ -110,7 +110,7 @@ class MPM:
     walls: tuple[str, ...] = ()
     """What the faces x-, x+, y-, ... of the grid do, of CONTACTS; (): all are separating."""
     margin: int = 3
-    """A wall stands at the nodes i < margin, and i > cells - margin."""
+    """A wall stands at the nodes i < margin, and i > cells - margin; with less than 3 the upper one holds nothing."""
     colliders: tuple[Collider, ...] = ()
     skin: float = 0.0
     """Thickness of the layer in which a collider's contact sets in, smoothly [m]; 0: a spacing."""
