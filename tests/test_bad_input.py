@@ -60,7 +60,7 @@ POSITION = "position = [[0.2]]"
             'parameter = "drag"',
             'parameter = "drug"',
             0,
-            "unknowns.drag.parameter: must name a parameter, a state component or a control; found \"drug\". Did you",
+            'unknowns.drag.parameter: must name a parameter, a state component or a control; found "drug". Did you',
         ),
         (
             "bounds = [0, inf]",

@@ -33,8 +33,9 @@ def kernels(dim: int) -> Any:
             base = spline.base(place, inv_dx)
             f = place * inv_dx - base
             w, s = spline.weights(f), spline.slopes(f)
-            for o in ti.static(lines):
-                first, across = spline.line(base, o), spline.line_weight(w, o)
+            for number in range(lines):
+                o = spline.offset(number)
+                first, across = spline.line(base) + spline.behind(o), spline.line_weight(w, o)
                 for k in ti.static(range(3)):
                     at = i * nodes + first + k
                     weight[at] = across * w[k, dim - 1]

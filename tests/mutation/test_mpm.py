@@ -200,7 +200,14 @@ SWEEPS = [
     Sweep(constitutive, ("functions.adj", "functions.jvp", "kernels.adjoint", "kernels.tangent"), respond),
     Sweep(
         constitutive,
-        ("adj_coefficients", "jvp_coefficients", "Coefficients.backward", "Coefficients.jvp", "Respond.backward"),
+        (
+            "adj_coefficients",
+            "jvp_coefficients",
+            "Coefficients.backward",
+            "Coefficients.jvp",
+            "Respond.backward",
+            "Respond.jvp",
+        ),
         respond,
     ),
     Sweep(polar, ("*.derivative",), within("polar", "fixed_corotated", dims=(2, 3))),
