@@ -81,9 +81,9 @@ def test_all_ways_give_the_same_states_and_gradients(name: str, along: bool) -> 
 
 
 @LAW
-def test_the_gradient_of_each_law_is_the_same_and_right(law: str) -> None:
+def test_the_gradient_over_the_horizon_is_right_for_each_law(law: str) -> None:
+    """Nested, whose kernels compile fastest; the fused step takes laws from the same table."""
     case = system(2, laws=(law,), actuators=0)
-    assert_same(evaluate(case), evaluate(case, mode="nested"), 1e-11)
     gradcheck(final(case, 3, "nested"), tuple(case.leaves().values()), mode="projected", repeats=1, tolerance=1e-6)
 
 
