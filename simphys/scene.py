@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import config as scene_files
-from . import losses, observe, rollout, sampling, terms
-from .autograd import Tensor, runtime
+from . import density, losses, observe, rollout, sampling, terms
+from .autograd import Tensor, ops, runtime
 from .autograd.errors import InputError
 from .bodies import Bodies
 from .control import Controls, build_controls
@@ -42,6 +42,8 @@ class Scene:
     """Whether the horizon was cut short, so that terms about its end do not count."""
     controls: Controls | None = None
     """What drives the simulator along time, where the scene says so."""
+    densities: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    """Targets of terms about the density at the end, [cells], by file."""
 
     @property
     def dt(self) -> float:
@@ -159,9 +161,18 @@ class Scene:
             misfit = losses.misfit(self.predict(trajectory), self.observations.values, self.observations.weights)
             made.append(losses.huber(misfit, chosen.delta) if chosen.kind == "huber" else misfit)
         for term in [] if self.partial else self._terms(*terms.AT_END):
+            if term.kind == "final_density":
+                made.append(self._density_misfit(trajectory.final, term))
+                continue
             form = losses.square_of_mean if term.kind == "final_mean" else losses.mean_square
             made.append(form(*self._seen(trajectory.final, term), term.weight))
         return made
+
+    def _density_misfit(self, state: Any, term: Any) -> Tensor:
+        """Residuals of a term about the density, one for each cell."""
+        cells = density.Cells(tuple(term.cells), term.spacing, tuple(term.origin or [0.0] * len(term.cells)))
+        found = density.Density.apply(cells, state.position, self.params.mass)
+        return losses.mean_square(ops.reshape(found, (-1, 1)), self.densities[term.file].reshape(-1, 1), term.weight)
 
     def _running(self) -> Running | None:
         """The terms that are sums along time as a function of states along time."""
@@ -236,7 +247,12 @@ def build_scene(config: Any) -> Scene:
     last = None if observations is None else float(observations.times[-1])
     steps = config.time.step_count(last_observation=last)
     controls = None if config.control is None else build_controls(config.control, steps=steps, dt=config.time.dt)
-    return Scene(config, model, params, state, observations, steps, controls=controls)
+    targets = {
+        term.file: density.read(term.file, tuple(term.cells))
+        for term in config.loss.terms
+        if term.kind == "final_density"
+    }
+    return Scene(config, model, params, state, observations, steps, controls=controls, densities=targets)
 
 
 def _nothing_to_minimize() -> InputError:

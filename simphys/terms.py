@@ -13,7 +13,7 @@ from .section import rows_of
 
 Array = np.ndarray[Any, Any]
 
-AT_END = frozenset({"final_state", "final_mean"})
+AT_END = frozenset({"final_state", "final_mean", "final_density"})
 """The kinds of terms that look at the last state only."""
 
 

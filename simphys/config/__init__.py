@@ -6,6 +6,7 @@ from simphys.config.schema import schema, write_schema
 from simphys.config.sections import (
     Channel,
     Config,
+    FinalDensity,
     FinalMean,
     FinalState,
     Knots,
@@ -26,6 +27,7 @@ __all__ = [
     "Channel",
     "Config",
     "ConfigError",
+    "FinalDensity",
     "FinalMean",
     "FinalState",
     "Knots",

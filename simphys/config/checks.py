@@ -10,6 +10,7 @@ import numpy as np
 from simphys.autograd.errors import InputError
 from simphys.config.control_checks import check_control
 from simphys.config.sections import (
+    FinalDensity,
     FinalMean,
     FinalState,
     Loss,
@@ -24,7 +25,7 @@ from simphys.config.validate import did_you_mean
 from simphys.control import control_arrays
 from simphys.observe import component
 from simphys.rollout.budget import parse
-from simphys.section import NOTHING, Fields, Indices, Key, Problem, Range, rows_of
+from simphys.section import NOTHING, Fields, Indices, Key, Problem, Range, Words, rows_of
 
 
 def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
@@ -46,7 +47,9 @@ def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterato
         controls = {} if control is None else control_arrays(control)
         yield from unknown_problems(sections["unknowns"], {**fields.params, **fields.state, **controls})
     for position, term in enumerate(sections["loss"].terms if "loss" in sections else []):
-        if not isinstance(term, Regularization):
+        if isinstance(term, FinalDensity):
+            yield from _check_density(("loss", "terms", position), term, fields)
+        elif not isinstance(term, Regularization):
             yield from _check_term(("loss", "terms", position), term, fields)
     if sections.get("observations") is not None:
         yield from _check_channels(sections["observations"], fields)
@@ -111,6 +114,21 @@ def _check_term(key: Key, term: FinalState | FinalMean | RunningSum, fields: Fie
         yield from _check_target((*key, "target"), term.target, [each, seen])
     if isinstance(term, FinalState) and term.target_offset is not None:
         yield from _check_target((*key, "target_offset"), term.target_offset, [each])
+
+
+def _check_density(key: Key, term: FinalDensity, fields: Fields) -> Iterator[Problem]:
+    position, mass = fields.state.get("position"), fields.params.get("mass")
+    if position is None or mass is None or position.shape != (*mass.shape, position.shape[-1]):
+        found = Words(f"a state of {', '.join(fields.state)}")
+        remedy = "Take a term of another kind."
+        yield Problem(key=key, constraint="needs bodies with positions and masses", found=found, remedy=remedy)
+        return
+    dim = position.shape[-1]
+    for name in ("cells", "origin"):
+        value = getattr(term, name)
+        if value is not None and len(value) != dim:
+            constraint = f"must have {dim} elements, one for each axis"
+            yield Problem(key=(*key, name), constraint=constraint, found=value, remedy=f"Give {dim}.")
 
 
 def _check_nodes(key: Key, nodes: Indices | None, count: int) -> Iterator[Problem]:

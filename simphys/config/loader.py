@@ -21,7 +21,9 @@ from simphys.config.simulators import SIMULATORS
 from simphys.config.validate import did_you_mean, validate_sections
 from simphys.section import NOTHING, Key, Problem
 
-_PATHS: tuple[Key, ...] = (("observations", "file"),)
+_EACH = "*"
+"""In a key: every element of a list."""
+_PATHS: tuple[Key, ...] = (("observations", "file"), ("loss", "terms", _EACH, "file"))
 """The keys that hold paths of files to read; `output.folder` is written to and stays relative to the current folder."""
 
 
@@ -115,7 +117,7 @@ def _override(data: dict[str, Any], texts: Sequence[str]) -> tuple[list[Override
 def _with_absolute_paths(value: Any, key: Key, folder: Path) -> Any:
     """The value that stands at a key, () being the whole scene, with the paths in it resolved against a folder."""
     for path in _PATHS:
-        if path[: len(key)] == key:
+        if len(key) <= len(path) and all(part in (_EACH, at) for part, at in zip(path, key, strict=False)):
             value = _resolved(value, path[len(key) :], folder)
     return value
 
@@ -123,6 +125,8 @@ def _with_absolute_paths(value: Any, key: Key, folder: Path) -> Any:
 def _resolved(value: Any, rest: Key, folder: Path) -> Any:
     if not rest:
         return str((folder / Path(value).expanduser()).resolve()) if isinstance(value, str) else value
+    if isinstance(value, list) and rest[0] == _EACH:
+        return [_resolved(item, rest[1:], folder) for item in value]
     if isinstance(value, dict) and rest[0] in value:
         return {**value, rest[0]: _resolved(value[rest[0]], rest[1:], folder)}
     return value

@@ -170,6 +170,21 @@ class FinalMean(Section):
     weight: NonNegative = 1.0
 
 
+class FinalDensity(Section):
+    """weight * mean over cells of (density at the end - target)^2, [kg/m^2 or kg/m^3]: a shape, whoever fills it.
+
+    The bodies' mass is shared out to a grid of its own, by quadratic B-splines: `cells` along each axis with edges of
+    `spacing` [m], from `origin` on, 0 by default. file: the target of each cell, as text, the last axis in rows.
+    """
+
+    kind: Literal["final_density"]
+    cells: Annotated[list[Count], Field(min_length=1, max_length=3)]
+    spacing: Positive
+    origin: list[float] | None = None
+    file: str
+    weight: NonNegative = 1.0
+
+
 class RunningSum(Section):
     """weight * sum over steps of dt * mean over nodes of |state - target|^2; with `axis` only this component counts."""
 
@@ -195,7 +210,9 @@ class Loss(Section):
 
     kind: Literal["squares", "huber"] = "squares"
     delta: Positive | None = None
-    terms: list[Annotated[FinalState | FinalMean | RunningSum | Regularization, Field(discriminator="kind")]] = []
+    terms: list[
+        Annotated[FinalState | FinalMean | FinalDensity | RunningSum | Regularization, Field(discriminator="kind")]
+    ] = []
 
 
 class Optimizer(Section):

@@ -62,7 +62,8 @@ def problems(**sections: Any) -> list[str]:
         ),
         (
             {"loss": {"terms": [{"kind": "final_stat"}]}},
-            "loss.terms.0: must be of one of the kinds 'final_state', 'final_mean', 'running_sum', 'regularization'; "
+            "loss.terms.0: must be of one of the kinds 'final_state', 'final_mean', 'final_density', 'running_sum', "
+            "'regularization'; "
             'found {"kind": "final_stat"}. Did you mean \'final_state\'?',
         ),
         ({"loss": {"terms": [{}]}}, "loss.terms.0: must be of a kind: give the key 'kind'; found {}. "),
