@@ -185,6 +185,30 @@ def test_the_throw_arrives_turned_by_a_quarter(tmp_path: Path) -> None:
     np.testing.assert_allclose(fit.scene.rollout().final.position.data, target, atol=1e-3)
 
 
+OF_MATERIAL_POINTS = ROOT / "scenes" / "mpm"
+
+
+def test_the_shipped_recordings_of_material_points_are_those_that_the_script_makes(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, str(OF_MATERIAL_POINTS / "make_recordings.py"), str(tmp_path)], check=True)
+    for name in ("squeeze.txt", "press.txt"):
+        made, shipped = (np.loadtxt(folder / name, comments="%") for folder in (tmp_path, OF_MATERIAL_POINTS))
+        np.testing.assert_allclose(made, shipped, rtol=0, atol=1e-5 if name == "squeeze.txt" else 0.1)  # a last digit
+
+
+def test_the_squeeze_finds_how_stiff_the_gel_is(tmp_path: Path) -> None:
+    fit = simphys.identify(load(OF_MATERIAL_POINTS / "squeeze.toml"), folder=tmp_path / "run")
+    assert fit.result.success
+    for row, true in zip(fit.unknowns, (12000.0, 0.38), strict=True):
+        assert abs(row.value - true) < 3 * row.standard_error and row.standard_error < 0.01 * true, row
+    assert total_rmse(fit) == pytest.approx(2e-4, rel=0.05)  # the noise that the recording was given
+
+
+def test_the_press_gives_the_clay_its_shape(tmp_path: Path) -> None:
+    scene = load(OF_MATERIAL_POINTS / "press.toml", "optimizer.iterations=6")
+    fit = simphys.identify(scene, folder=tmp_path / "run")
+    assert fit.result.loss < 0.02 * fit.result.history[0].loss
+
+
 def test_the_crawler_arrives_whole(tmp_path: Path) -> None:
     scene = load(FOLDER / "crawler.toml")
     assert scene.rollout().final.position.data[:, 0].mean() < 0.2  # where it begins: the first wave leads nowhere
