@@ -24,18 +24,20 @@ from .small_scenes import soft_square
 
 ROOT = Path(__file__).parents[1]
 SCENES = sorted((ROOT / "scenes").rglob("*.toml"))
-LONGEST = 45.0
-"""A certificate takes less processor time [s], with kernels to compile."""
+LONGEST = {2: 60.0, 3: 150.0}
+"""A certificate takes less processor time [s], most of it for kernels to compile, which in space are larger."""
 
 
 @pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
 def test_the_gradient_of_a_scene_is_proven(path: Path) -> None:
     began = time.process_time()
     found = check_file(path)
-    assert time.process_time() - began < LONGEST
+    taken = time.process_time() - began
     assert [line.what for line in found.lines if not line.passed] == []
     proven = {line.name for line in found.lines if line.statement == "adjoint = finite difference"}
-    state = {name for name, values in load(path).build()[2].arrays().items() if values.size}
+    arrays = load(path).build()[2].arrays()
+    state = {name for name, values in arrays.items() if values.size}
+    assert taken < LONGEST[max(arrays["position"].shape[1], 2)]
     assert set(found.sizes) >= set(state) and proven & set(state)
 
 
