@@ -33,11 +33,12 @@ class Surroundings:
         """
         motions = self._motions(first + start, steps)
         if self._model.colliders:
-            arguments = self._flat(poses), self._flat(motions)
-            self._kernels().forward(*arguments[0], *arguments[1], self._model.dt, self._count, start, steps)
+            here = {name: poses[name][start : start + steps + 1] for name in POSES}  # rows as those of the motions
+            arguments = self._flat(here), self._flat(motions)
+            self._kernels().forward(*arguments[0], *arguments[1], self._model.dt, self._count, 0, steps)
             for name, values in zip(POSES, arguments[0], strict=True):
-                if not np.shares_memory(values, poses[name]):
-                    poses[name][:] = values.reshape(poses[name].shape)
+                if not np.shares_memory(values, here[name]):
+                    here[name][:] = values.reshape(here[name].shape)
         return self._rows(poses, motions, start, steps)
 
     def rows(self, poses: Arrays, *, first: int, steps: int) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from simphys import sampling
+from simphys import density, sampling
 from simphys.autograd import Tensor, ops, replay, tensor, torch_interop
 from simphys.autograd.gradcheck import gradcheck, gradgradcheck
 from simphys.autograd.mutation import ERRORS, Mutant
@@ -33,6 +33,12 @@ def samples(module: Any) -> None:
     plan = module.plan(np.array([0.1, 0.2, 0.3, 2.7, 4.0]), components, dt=0.5, steps=8)
     fields = [leaf(9, 3, 2, seed=seed) for seed in range(3)]
     gradcheck(lambda *x: module.Sample.apply(plan, *x), fields, mode="projected", repeats=1)
+
+
+def shapes(module: Any) -> None:
+    """Densities of bodies over the edges of a grid in the plane."""
+    cells = module.Cells((4, 3), 0.4, (0.5, 0.3))
+    gradcheck(lambda *x: module.Density.apply(cells, *x), (leaf(6, 2), leaf(6, seed=1)), mode="projected", repeats=1)
 
 
 def nodes(module: Any) -> None:
@@ -76,6 +82,7 @@ def torch_sweeps() -> Iterator[Sweep]:
 
 SWEEPS = [
     Sweep(sampling, ("Sample.backward", "Sample.jvp", "interpolate"), samples),
+    Sweep(density, ("Density.backward", "Density.jvp", "_product"), shapes),
     Sweep(replay, ("Checkpoint.backward", "Checkpoint.jvp", "Keep.backward", "Keep.jvp"), nodes),
     Sweep(replay, ("pull_back", "_push_forward"), nodes),
     *torch_sweeps(),
