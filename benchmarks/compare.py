@@ -19,7 +19,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = {"c": "numpy", "taichi": "taichi", "warp": "warp", "jax": "jax", "torch": "torch"}
-VARIANTS = {("c", "w1c"): ("", "scatter"), ("warp", "w1c"): ("", "graph"), ("jax", "w1c"): ("", "ckpt")}
+VARIANTS = {
+    ("c", "w1c"): ("", "scatter"), ("warp", "w1c"): ("", "graph"), ("jax", "w1c"): ("", "ckpt"),
+    ("warp", "w2"): ("", "graph"), ("jax", "w2"): ("", "ckpt"),
+}  # fmt: skip
 TIMEOUT_S = 300
 
 Row = dict[str, Any]
