@@ -159,8 +159,9 @@ class Proof:
 def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
     """Hold the adjoint by one input against finite differences, in a random direction and for random weights.
 
-    Outputs are weighed by their size: each counts. What rounding of the outputs makes of a difference proves nothing,
-    and neither do differences that do not agree with each other, where the motion has a kink.
+    Outputs are weighed by their size: each counts. Entries of an input that differ by orders of magnitude, as masses
+    of nodes do, are each moved in proportion. What rounding of the outputs makes of a difference proves nothing, and
+    neither do differences that do not agree with each other, where the motion has a kink.
     """
 
     def outputs_of(value: Tensor) -> list[Tensor]:
@@ -174,7 +175,7 @@ def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
     seeds = [random.standard_normal(y.shape) / _root_mean_square(y.data) for y in ys]
     adjoint = grad(ys, [x], seeds, retain_graph=True)[0].data
     size = _root_mean_square(x.data)
-    direction = size * random.standard_normal(x.shape)
+    direction = random.standard_normal(x.shape) * (np.abs(x.data) if _is_of_many_sizes(x.data) else size)
 
     def change(h: float) -> Array:
         with no_grad():
@@ -197,6 +198,12 @@ def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
 
 def _root_mean_square(values: Array) -> float:
     return (float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0) or 1.0
+
+
+def _is_of_many_sizes(values: Array) -> bool:
+    """Whether an entry that is not zero is less than a millionth of the others."""
+    sizes = np.abs(values[values != 0])
+    return bool(sizes.size and sizes.min() < 1e-6 * _root_mean_square(values))
 
 
 def _without(place: int) -> Any:
