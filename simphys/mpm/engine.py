@@ -13,7 +13,7 @@ import numpy as np
 from ..array_engine import ArrayEngine
 from ..autograd import runtime
 from ..simulator import Array, Arrays
-from . import actuate, environment, fused, fused_adjoint, fused_tangent
+from . import actuate, environment, fused, fused_adjoint, fused_tangent, grid
 from .arrays import flat
 from .constitutive import OF_LAWS, adj_coefficients, coefficients, jvp_coefficients
 from .model import MPM
@@ -49,7 +49,7 @@ class MPMEngine(ArrayEngine):
         self._coefficients = np.stack([coefficients(model, self._member(self.params, b)) for b in range(self.batch)])
         self._members = [self._material(b, self.params, self._coefficients[b], self.control) for b in range(self.batch)]
         self._adj_material = [self._zero_material() for _ in range(self.batch)]
-        self._sizes = runtime.to_device(np.asarray(environment.sizes(model), runtime.real_dtype()))
+        self._sizes = runtime.to_device(grid.sizes(model))
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
         """See `Engine`: states, sums and grids, the running adjoint, surroundings and what `found` holds."""

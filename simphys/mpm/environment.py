@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..autograd import Tensor, ops
-from ..simulator import Array
 
 if TYPE_CHECKING:
     from .model import MPM, Params, State
@@ -76,11 +75,3 @@ def steered(model: MPM, params: Params, control: Tensor | None) -> tuple[Tensor,
     )
     spin = params.collider_spin + ops.reshape(control[where["collider_spin"]], params.collider_spin.shape)
     return velocity, spin
-
-
-def sizes(model: MPM) -> Array:
-    """The lengths of the colliders [m], three each, zero behind those that it has."""
-    table = np.zeros((max(len(model.colliders), 1), 3))
-    for k, collider in enumerate(model.colliders):
-        table[k, : len(collider.size)] = collider.size
-    return table.reshape(-1)

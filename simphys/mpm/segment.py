@@ -15,6 +15,7 @@ from ..autograd import kernel, runtime
 from ..autograd.errors import InputError
 from ..autograd.runtime import ti
 from ..simulator import Array, Arrays
+from .arrays import flat_or_one
 
 if TYPE_CHECKING:
     from .model import MPM
@@ -53,7 +54,10 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class Segment:
-    """The states of `rows` steps of B members."""
+    """The states of `rows` steps of B members.
+
+    `poses`: those of colliders, [B, rows, K, ...]; `particles`: what kernels take of each member, by OF_PARTICLES.
+    """
 
     def __init__(self, model: "MPM", batch: int, rows: int) -> None:
         shapes, dtype = model.state_shapes(), runtime.real_dtype()
@@ -68,11 +72,10 @@ class Segment:
         self._host: Arrays | None = None
         if not runtime.settings().on_gpu:
             self._host = {n: arena.empty((batch, rows, *shape), dtype) for n, shape in self._shapes.items()}
-            self.particles = [[_flat_or_one(self._host[name][b]) for name in OF_PARTICLES] for b in range(batch)]
+            self.particles = [[flat_or_one(self._host[name][b]) for name in OF_PARTICLES] for b in range(batch)]
         else:
             sizes = [max(rows * size, 1) for size in self._sizes.values()]
             self.particles = [[runtime.device_array((size,)) for size in sizes] for _ in range(batch)]
-        """What kernels take of each member, in the order of OF_PARTICLES."""
 
     def load(self, state: Arrays) -> None:
         """Make the state, [B, ...] each field, row 0."""
@@ -107,16 +110,18 @@ class Segment:
 
 
 class Running:
-    """The adjoint of a member's particles on its way back: that of the last state in, of each state before in turn."""
+    """The adjoint of a member's particles on its way back: that of the last state in, of each state before in turn.
+
+    `arrays`: what kernels take, by OF_PARTICLES.
+    """
 
     def __init__(self, adjoint: Arrays, b: int) -> None:
         self._given = {name: adjoint[name][b] for name in OF_PARTICLES}
         self.is_dense = adjoint["position"].shape[1] > 1
         self._sizes = [values[0].size for values in self._given.values()]
         self._shapes = [values[0].shape for values in self._given.values()]
-        self.arrays = [runtime.to_device(_flat_or_one(values[-1].copy())) for values in self._given.values()]
-        """What kernels take, in the order of OF_PARTICLES."""
-        self._dense = [runtime.to_device(_flat_or_one(values)) for values in self._given.values() if self.is_dense]
+        self.arrays = [runtime.to_device(flat_or_one(values[-1].copy())) for values in self._given.values()]
+        self._dense = [runtime.to_device(flat_or_one(values)) for values in self._given.values() if self.is_dense]
 
     def reach(self, row: int) -> None:
         """The adjoint is that of `row` now, as far as later states tell."""
@@ -135,8 +140,3 @@ class Running:
                 found = runtime.to_host(self._dense[place], given.shape)
                 if not np.shares_memory(found, given):
                     given[...] = found
-
-
-def _flat_or_one(values: Array) -> Array:
-    """Its numbers, in its memory; kernels take no empty arrays."""
-    return np.ascontiguousarray(values).reshape(-1) if values.size else np.zeros(1, values.dtype)

@@ -9,7 +9,7 @@ import pytest
 
 from simphys.autograd import Tensor
 from simphys.autograd.gradcheck import gradcheck
-from simphys.mpm import environment
+from simphys.mpm import environment, grid
 from simphys.mpm.collider import Collider
 from simphys.mpm.environment import FIELDS
 
@@ -74,9 +74,9 @@ def test_every_element_of_the_jacobian_is_right() -> None:
 def test_without_colliders_there_are_gravity_and_friction_alone() -> None:
     case = system(3, laws=("fluid",))
     np.testing.assert_array_equal(numbers(case, None).data[:3], case.params.gravity.data)
-    assert numbers(case, None).shape == (4,) and environment.sizes(case.model).shape == (3,)
+    assert numbers(case, None).shape == (4,) and grid.sizes(case.model).shape == (3,)
 
 
 def test_the_lengths_of_colliders_have_a_row_each() -> None:
-    sizes = environment.sizes(driven(2).model).reshape(-1, 3)
+    sizes = grid.sizes(driven(2).model).reshape(-1, 3)
     np.testing.assert_array_equal(sizes, [[0.1, 0, 0], [0.1, 0.2, 0], [0, 0, 0]])
