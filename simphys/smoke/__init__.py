@@ -1,0 +1,1 @@
+"""Incompressible flow: start reading at step.py, the nested step; engine.py is the fast way through it."""

@@ -1,0 +1,1 @@
+"""The scalar wave equation: start reading at step.py, the nested step; engine.py is the fast way through it."""
