@@ -9,7 +9,7 @@ import numpy as np
 from .record import Recorder
 from .rollout import BlowUp
 from .rollout.run import Progress
-from .run_files import group_of, unit_of, write_fit
+from .run_files import group_of, unit_of, write_fit, write_grid
 from .sampling import along, interpolate
 from .scene import Scene
 
@@ -65,6 +65,7 @@ class _Motion:
             units = {"value": scene.controls.unit, "time": "s"}
             signal = scene.controls.signal(scene.steps).data
             recorder.write("control", units=units, step=steps, time=steps * scene.dt, value=signal)
+        write_grid(recorder, scene)
         if (bodies := scene.bodies) is not None:
             dim = scene.state.position.shape[1]
             recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})

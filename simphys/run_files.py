@@ -149,6 +149,8 @@ def unit_of(scene: Scene, field: str) -> str:
     """
     seen = scene.observations.channels if scene.observations else ()
     found = next((c.unit for c in seen if c.field == field and c.unit), None)
+    if found is None and scene.grid is not None:
+        found = scene.grid.fields.get(field)
     if found is None and scene.bodies is not None and field in ("position", "velocity"):
         return "m" if field == "position" else f"{unit_of(scene, 'position')}/s"
     return found or ""
@@ -158,6 +160,24 @@ def group_of(scene: Scene, field: str) -> str:
     """Where a state's field is recorded: bodies as the particles of H5MD, anything else among the fields."""
     is_of_bodies = scene.bodies is not None and field in ("position", "velocity")
     return f"particles/nodes/{field}" if is_of_bodies else f"fields/{field}"
+
+
+def write_grid(recorder: Recorder, scene: Scene) -> None:
+    """Record where the cells of the scene's grid are, and the parameters that have a number for each of them."""
+    if (grid := scene.grid) is None:
+        return
+    names = list(grid.fields)
+    attrs = {
+        "cells": list(grid.cells),
+        "spacing": grid.spacing,
+        "offset": grid.offset,
+        "fields": names,
+        "units": [grid.fields[name] for name in names],
+    }
+    recorder.write("grid", attrs=attrs)
+    params = {name: values for name, values in scene.params.arrays().items() if name in grid.fields and values.size}
+    if params:
+        recorder.write("parameters", units={name: grid.fields[name] for name in params}, **params)
 
 
 def write_observations(recorder: Recorder, seen: Observations) -> None:

@@ -15,6 +15,7 @@ from .autograd import Tensor, ops, runtime
 from .autograd.errors import InputError
 from .bodies import Bodies
 from .control import Controls, build_controls
+from .grids import Grid
 from .rollout import Mode, Trajectory
 from .rollout.run import Progress
 from .rollout.trajectory import Running
@@ -55,6 +56,12 @@ class Scene:
         """The bodies of a simulator whose state has some."""
         bodies: Bodies | None = self.config.bodies_of(self.model)
         return bodies
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid of a simulator whose state is fields on one."""
+        grid: Grid | None = self.config.grid_of(self.model)
+        return grid
 
     def control(self) -> Tensor | None:
         """The control of each step of the horizon [T, A], as a function of `controls`."""

@@ -76,3 +76,16 @@ class Fields:
     """Where the state is that of bodies, [n, dim]: how many are the scene's own; any others follow them."""
     channels: int | None = None
     """How many numbers drive a step: the model's control_shape() is [channels]. None where it takes no control."""
+    batched: frozenset[str] = frozenset()
+    """The fields that have an axis of members in front: experiments in one medium that run at once."""
+
+    @property
+    def members(self) -> int | None:
+        """How many experiments run at once; None where the scene is one."""
+        every = {**self.params, **self.state}
+        return next((len(every[name]) for name in sorted(self.batched)), None)
+
+    def moving_shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a field of the state as it moves: with the members in front, if there are any."""
+        shape = self.state[name].shape
+        return shape if self.members is None or name in self.batched else (self.members, *shape)

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
 from simphys.bodies import Bodies
+from simphys.grids import Grid
 from simphys.rollout.budget import parse
 from simphys.section import Count, Fields, Index, Indices, NonNegative, Positive, Problem, Range, Section, Simulator
 from simphys.simulator import Model
@@ -300,4 +301,8 @@ class Config(Section):
 
     def bodies_of(self, model: Any) -> Bodies | None:
         """The bodies of a simulator whose state has some."""
+        return None
+
+    def grid_of(self, model: Any) -> Grid | None:
+        """The grid of a simulator whose state is fields on one."""
         return None
