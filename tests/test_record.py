@@ -116,6 +116,22 @@ def test_long_tables_are_read_in_part(every: int, tmp_path: Path) -> None:
     np.testing.assert_array_equal(recording.thinned("static/x", every), np.arange(0, 23, every))
 
 
+def test_rows_are_read_one_by_one(tmp_path: Path) -> None:
+    with record(tmp_path) as run:
+        for row in range(7):
+            run.append("motion", value=np.arange(3) + 10 * row)
+            if row % 3 == 2:
+                run.flush()
+        run.write("adjoint", value=np.arange(6).reshape(2, 3))
+    found = Recording(tmp_path)
+    for row in range(7):
+        np.testing.assert_array_equal(found.row("motion/value", row), np.arange(3) + 10 * row)
+    np.testing.assert_array_equal(found.row("adjoint/value", 1), [3, 4, 5])
+    for row in (-1, 7):
+        with pytest.raises(IndexError, match=f"motion/value of .* has 7 rows, no row {row}"):
+            found.row("motion/value", row)
+
+
 def test_what_is_discarded_can_be_recorded_anew(tmp_path: Path) -> None:
     with record(tmp_path) as run:
         run.append("a/one", x=1.0)

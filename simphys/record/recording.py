@@ -39,6 +39,10 @@ class Recording:
         """Every `every`-th row, from the first on: memory is that of these rows and of one segment."""
         return self._newest(lambda index: self._read(index, path.strip("/"), every))
 
+    def row(self, path: str, number: int) -> np.ndarray:
+        """One row, counted from 0: memory is that of this row."""
+        return self._newest(lambda index: self._read_row(index, path.strip("/"), number))
+
     def shape(self, path: str) -> tuple[int, ...]:
         """The shape of a dataset; nothing is read."""
         return self._newest(lambda index: self._shape(index, path.strip("/")))
@@ -117,6 +121,18 @@ class Recording:
             start += source.rows
         return rows
 
+    def _read_row(self, index: Index, path: str, number: int) -> np.ndarray:
+        rows = self._shape(index, path)[0]
+        if not 0 <= number < rows:
+            raise IndexError(f"{path} of {self.folder} has {rows} rows, no row {number}")
+        if path in index.statics:
+            return self._read_segment(index.statics[path], path, number)
+        for source in index.columns[path].sources:
+            if number < source.rows:
+                break
+            number -= source.rows
+        return self._read_segment(source.segment, path, number)
+
     def _read_attrs(self, index: Index, path: str) -> dict[str, object]:
         if path in index.statics:
             with open_file(self.folder / SEGMENT_FOLDER / index.statics[path]) as file:
@@ -127,7 +143,7 @@ class Recording:
             return dict(index.attrs.get(path, {}))
         raise KeyError(f"{self.folder} holds no {path!r}")
 
-    def _read_segment(self, segment: str, path: str, rows: slice | tuple[()] = ()) -> np.ndarray:
+    def _read_segment(self, segment: str, path: str, rows: int | slice | tuple[()] = ()) -> np.ndarray:
         with open_file(self.folder / SEGMENT_FOLDER / segment) as file:
             return decoded(np.asarray(file[path][rows]))
 
