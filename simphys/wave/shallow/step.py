@@ -1,0 +1,19 @@
+"""The nested step: one node of the graph for each sub-step. Read this first."""
+
+from __future__ import annotations
+
+from .advance import Advance
+from .fluxes import Fluxes
+from .friction import Friction
+from .model import STAGES, Params, ShallowWater, State
+
+
+def step(model: ShallowWater, params: Params, state: State) -> State:
+    """Advance `state` by one time step: half of the friction, waves in three stages, the other half (Strang 1968)."""
+    depth, gravity = params.depth, params.gravity
+    elevation, velocity = state.elevation, Friction.apply(model, state.velocity, state.elevation, depth, params.friction)
+    start = elevation, velocity
+    for part in STAGES:
+        fluxes = Fluxes.apply(model, elevation, velocity, depth, gravity)
+        elevation, velocity = Advance.apply(model, part, *start, *fluxes)
+    return State(elevation, Friction.apply(model, velocity, elevation, depth, params.friction))
