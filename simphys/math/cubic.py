@@ -64,7 +64,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
         first = ti.floor(x * inv_dx)
         w, s, seen = weights(x * inv_dx - first), slopes(x * inv_dx - first), itable(0)
         for d in ti.static(range(dim)):
-            for k in ti.static(range(STENCIL)):
+            for k in range(STENCIL):
                 cell, sign = folds[d](ti.cast(first[d], ti.i32) + (k - 1))
                 seen[k, d] = cell
                 w[k, d] *= sign
