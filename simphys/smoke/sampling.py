@@ -1,0 +1,302 @@
+"""Fields moved along a velocity: kernels over extended arrays (see lattice), linear between their entries.
+
+What arrives at point i left h u_i before it, with h = dt / dx and the velocity u_i there, in cells:
+
+    sample:    s_i = f(i - h u_i)                                      semi-Lagrangian (Stam 1999), of first order
+    correct:   b_i = s(i + h u_i),   f'_i = limit(s_i + (f_i - b_i) / 2)     MacCormack (Selle et al. 2008, eq. 7-9)
+
+s moved back again would be f if nothing were lost on the way; half of what was lost there and back is added, which also
+makes the straight way of second order in dt. `limit` moves the result to between the least and the largest of the
+entries that s_i was interpolated from, so that none appears that was not there. Adjoint of a sample, with the weights w
+and slopes f_p of interpolation at the place p of departure, g = adj_s:
+
+    adj_f += sum_i w_i g_i  (a scatter)      adj_u_i -= h g_i f_p
+
+and the reverse for b. A limited result comes from the entry that limits it, the first of equal ones; a result that is
+at the limit itself is not limited. See linear_interpolation for the kinks of floor and of sides.
+On a staggered grid u_i is averaged from the places where each of its components lies: `up` and `back` are the steps
+in memory to the others of 4 (2 pairs of the same where there are 2), so that one kernel serves all quantities.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from ..autograd import kernel
+from ..autograd.runtime import ti
+from ..math import linear_interpolation
+
+SPREAD = 16
+"""Iterations of a parallel loop for each line of cells, one of which does the work: a CPU's threads take 512 each."""
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
+    """The element functions in `dim` dimensions. `k` is the place of a point in extended arrays of `size` entries."""
+    linear = linear_interpolation.functions(real, dim)
+    vec, ivec, corners, count = linear.vec, linear.ivec, linear.corners, linear.count
+    steps, frame = ti.types.matrix(4, dim, ti.i32), ti.types.matrix(5, dim, real)
+
+    @ti.func
+    def read_steps(places: ti.template()) -> steps:
+        """Rows: values, strides, up, back."""
+        found = steps(0)
+        for d in ti.static(range(dim)):
+            for n in ti.static(range(4)):
+                found[n, d] = places[4 * d + n]
+        return found
+
+    @ti.func
+    def read_frame(axes: ti.template()) -> frame:
+        """Rows: those of `Axis`."""
+        found = frame(0.0)
+        for d in ti.static(range(dim)):
+            for n in ti.static(range(5)):
+                found[n, d] = axes[5 * d + n]
+        return found
+
+    @ti.func
+    def line_start(line, s: steps):
+        """Index of the first point of a line along the last axis, and its place."""
+        index, k = ivec(0), 1
+        if ti.static(dim == 2):
+            index[0] = line
+            k += (line + 1) * s[1, 0]
+        else:
+            index[0], index[1] = line // s[0, 1], line % s[0, 1]
+            k += (index[0] + 1) * s[1, 0] + (index[1] + 1) * s[1, 1]
+        return index, k
+
+    @ti.func
+    def at_point(u: ti.template(), size, k, s: steps) -> vec:
+        """The velocity there."""
+        v = vec(0.0)
+        for d in ti.static(range(dim)):
+            j = d * size + k
+            if ti.static(staggered):
+                v[d] = 0.25 * (u[j] + u[j + s[2, d]] + u[j + s[3, d]] + u[j + s[2, d] + s[3, d]])
+            else:
+                v[d] = u[j]
+        return v
+
+    @ti.func
+    def adj_at_point(adj_u: ti.template(), size, k, s: steps, g: vec):
+        for d in ti.static(range(dim)):
+            j = d * size + k
+            if ti.static(staggered):
+                adj_u[j] = adj_u[j] + 0.25 * g[d]
+                adj_u[j + s[2, d]] = adj_u[j + s[2, d]] + 0.25 * g[d]
+                adj_u[j + s[3, d]] = adj_u[j + s[3, d]] + 0.25 * g[d]
+                adj_u[j + s[2, d] + s[3, d]] = adj_u[j + s[2, d] + s[3, d]] + 0.25 * g[d]
+            else:
+                adj_u[j] = adj_u[j] + g[d]
+
+    @ti.func
+    def depart(index: ivec, v: vec, h: real, s: steps, a: frame):
+        """Place of the first corner, the point behind it along each axis, and the derivative of that by v."""
+        first, r, slope = 0, vec(0.0), vec(0.0)
+        for d in ti.static(range(dim)):
+            below, behind, inside = linear.enter(index[d] - h * v[d], a[0, d], a[1, d], a[2, d], a[3, d], a[4, d])
+            first += (below + 1) * s[1, d]
+            r[d] = behind
+            slope[d] = -h * inside
+        return first, r, slope
+
+    @ti.func
+    def corner_step(c: ti.template(), s: steps):
+        step = 0
+        for d in ti.static(range(dim)):
+            if ti.static(c >> d & 1):
+                step += s[1, d]
+        return step
+
+    @ti.func
+    def around(f: ti.template(), first, s: steps) -> corners:
+        found = corners(0.0)
+        for c in ti.static(range(count)):
+            found[c] = f[first + corner_step(c, s)]
+        return found
+
+    @ti.func
+    def adj_around(adj_f: ti.template(), first, s: steps, g: corners):
+        for c in ti.static(range(count)):
+            j = first + corner_step(c, s)
+            adj_f[j] = adj_f[j] + g[c]
+
+    @ti.func
+    def limit(value: real, f: corners) -> real:
+        return ti.max(ti.min(value, f.max()), f.min())
+
+    @ti.func
+    def adj_limit(value: real, f: corners, g: real):
+        """Adjoints of the value and of the corners."""
+        adj_value, adj_f = g, corners(0.0)
+        low, high = f.min(), f.max()
+        if value < low or value > high:
+            adj_value, left = real(0.0), g
+            bound = low if value < low else high
+            for c in ti.static(range(count)):
+                if f[c] == bound:
+                    adj_f[c] = left
+                    left = real(0.0)
+        return adj_value, adj_f
+
+    @ti.func
+    def jvp_limit(value: real, f: corners, dvalue: real, df: corners) -> real:
+        by_value, by_corners = adj_limit(value, f, real(1.0))
+        return by_value * dvalue + by_corners.dot(df)
+
+    return SimpleNamespace(
+        linear=linear, read_steps=read_steps, read_frame=read_frame, line_start=line_start,
+        at_point=at_point, adj_at_point=adj_at_point, depart=depart, around=around, adj_around=adj_around,
+        limit=limit, adj_limit=adj_limit, jvp_limit=jvp_limit,
+    )  # fmt: skip
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> SimpleNamespace:
+    """The loops over points, for so many fields that lie at the same ones; scatters are serial and accumulate."""
+    fn = functions(real, dim, staggered)
+    linear, vec, ivec = fn.linear, fn.linear.vec, fn.linear.ivec
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    spread = SPREAD if parallel else 1
+
+    @kernel
+    def sample(
+        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, moved: reals
+    ):
+        ti.loop_config(serialize=not parallel)
+        for r in range(lines * spread):
+            if r % spread == 0:
+                s, a = fn.read_steps(places), fn.read_frame(axes)
+                start, k0 = fn.line_start(r // spread, s)
+                for x in range(s[0, dim - 1]):
+                    index, k = start, k0 + x
+                    index[dim - 1] = x
+                    first, behind, _ = fn.depart(index, fn.at_point(u, size, k, s), h, s, a)
+                    for n in ti.static(range(fields)):
+                        moved[n * size + k] = linear.interpolate(fn.around(f, n * size + first, s), behind)
+
+    @kernel
+    def adj_sample(
+        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, g: reals,
+        adj_f: reals, adj_u: reals,
+    ):
+        ti.loop_config(serialize=True)
+        for line in range(lines):
+            s, a = fn.read_steps(places), fn.read_frame(axes)
+            start, k0 = fn.line_start(line, s)
+            for x in range(s[0, dim - 1]):
+                index, k = start, k0 + x
+                index[dim - 1] = x
+                first, behind, slope = fn.depart(index, fn.at_point(u, size, k, s), h, s, a)
+                total = vec(0.0)
+                for n in ti.static(range(fields)):
+                    adj_corners, adj_behind = linear.adj(fn.around(f, n * size + first, s), behind, g[n * size + k])
+                    fn.adj_around(adj_f, n * size + first, s, adj_corners)
+                    total += adj_behind
+                fn.adj_at_point(adj_u, size, k, s, slope * total)
+
+    @kernel
+    def jvp_sample(
+        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, df: reals, du: reals,
+        dmoved: reals,
+    ):
+        ti.loop_config(serialize=not parallel)
+        for r in range(lines * spread):
+            if r % spread == 0:
+                s, a = fn.read_steps(places), fn.read_frame(axes)
+                start, k0 = fn.line_start(r // spread, s)
+                for x in range(s[0, dim - 1]):
+                    index, k = start, k0 + x
+                    index[dim - 1] = x
+                    first, behind, slope = fn.depart(index, fn.at_point(u, size, k, s), h, s, a)
+                    dbehind = slope * fn.at_point(du, size, k, s)
+                    for n in ti.static(range(fields)):
+                        j = n * size + first
+                        dmoved[n * size + k] = linear.jvp(fn.around(f, j, s), behind, fn.around(df, j, s), dbehind)
+
+    @kernel
+    def correct(
+        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real,
+        corrected: reals,
+    ):
+        ti.loop_config(serialize=not parallel)
+        for r in range(lines * spread):
+            if r % spread == 0:
+                s, a = fn.read_steps(places), fn.read_frame(axes)
+                start, k0 = fn.line_start(r // spread, s)
+                for x in range(s[0, dim - 1]):
+                    index, k = start, k0 + x
+                    index[dim - 1] = x
+                    v = fn.at_point(u, size, k, s)
+                    there, _, _ = fn.depart(index, v, h, s, a)
+                    first, behind, _ = fn.depart(index, v, -h, s, a)
+                    for n in ti.static(range(fields)):
+                        back = linear.interpolate(fn.around(moved, n * size + first, s), behind)
+                        value = moved[n * size + k] + 0.5 * (f[n * size + k] - back)
+                        corrected[n * size + k] = fn.limit(value, fn.around(f, n * size + there, s))
+
+    @kernel
+    def adj_correct(
+        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, g: reals,
+        adj_f: reals, adj_moved: reals, adj_u: reals,
+    ):
+        ti.loop_config(serialize=True)
+        for line in range(lines):
+            s, a = fn.read_steps(places), fn.read_frame(axes)
+            start, k0 = fn.line_start(line, s)
+            for x in range(s[0, dim - 1]):
+                index, k = start, k0 + x
+                index[dim - 1] = x
+                v = fn.at_point(u, size, k, s)
+                there, _, _ = fn.depart(index, v, h, s, a)
+                first, behind, slope = fn.depart(index, v, -h, s, a)
+                total = vec(0.0)
+                for n in ti.static(range(fields)):
+                    j = n * size + k
+                    around = fn.around(moved, n * size + first, s)
+                    value = moved[j] + 0.5 * (f[j] - linear.interpolate(around, behind))
+                    adj_value, adj_there = fn.adj_limit(value, fn.around(f, n * size + there, s), g[j])
+                    fn.adj_around(adj_f, n * size + there, s, adj_there)
+                    adj_moved[j] = adj_moved[j] + adj_value
+                    adj_f[j] = adj_f[j] + 0.5 * adj_value
+                    adj_around, adj_behind = linear.adj(around, behind, -0.5 * adj_value)
+                    fn.adj_around(adj_moved, n * size + first, s, adj_around)
+                    total += adj_behind
+                fn.adj_at_point(adj_u, size, k, s, slope * total)
+
+    @kernel
+    def jvp_correct(
+        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, df: reals,
+        dmoved: reals, du: reals, dcorrected: reals,
+    ):
+        ti.loop_config(serialize=not parallel)
+        for r in range(lines * spread):
+            if r % spread == 0:
+                s, a = fn.read_steps(places), fn.read_frame(axes)
+                start, k0 = fn.line_start(r // spread, s)
+                for x in range(s[0, dim - 1]):
+                    index, k = start, k0 + x
+                    index[dim - 1] = x
+                    v = fn.at_point(u, size, k, s)
+                    there, _, _ = fn.depart(index, v, h, s, a)
+                    first, behind, slope = fn.depart(index, v, -h, s, a)
+                    dbehind = slope * fn.at_point(du, size, k, s)
+                    for n in ti.static(range(fields)):
+                        j, near = n * size + k, n * size + first
+                        around = fn.around(moved, near, s)
+                        value = moved[j] + 0.5 * (f[j] - linear.interpolate(around, behind))
+                        dback = linear.jvp(around, behind, fn.around(dmoved, near, s), dbehind)
+                        dvalue = dmoved[j] + 0.5 * (df[j] - dback)
+                        far = n * size + there
+                        dcorrected[j] = fn.jvp_limit(value, fn.around(f, far, s), dvalue, fn.around(df, far, s))
+
+    return SimpleNamespace(
+        sample=sample, adj_sample=adj_sample, jvp_sample=jvp_sample,
+        correct=correct, adj_correct=adj_correct, jvp_correct=jvp_correct,
+    )
+# fmt: on
