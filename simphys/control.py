@@ -3,6 +3,7 @@
     sines    u[t, a] = amplitude[a] tanh( sum_j weight[a, j] sin(frequency t dt + 2 pi j / waves) + bias[a] )
     knots    u[t, a] runs linearly from value to value [m, a], which are those of equally spaced steps: the horizon's
              first step, ..., its last one
+    wavelet  u[t, a] = amplitude[a] w(t dt), a pulse of `wavelets` with a frequency [Hz] and a delay [s]
 
 u [T, A] in the simulator's unit, t the step 0 ... T - 1 that it acts in, a one of A channels, frequency [rad/s].
 Of two waves one is the other's negative: three or more hold every phase. Source: sines are the open-loop controller of
@@ -18,10 +19,12 @@ import numpy as np
 
 from .autograd import Tensor, ops, tensor
 from .simulator import Array, Arrays, Record
+from .wavelets import WAVELETS
 
 if TYPE_CHECKING:
     from .config.sections import Knots as KnotsSection
     from .config.sections import Sines as SinesSection
+    from .config.sections import Wavelet as WaveletSection
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,32 @@ class Knots(Controls):
         return value[before] * (1 - part) + value[np.minimum(before + 1, last)] * part
 
 
-def control_arrays(section: SinesSection | KnotsSection) -> Arrays:
+@dataclass(frozen=True)
+class Wavelet(Controls):
+    """The same pulse for all channels, each with its own amplitude."""
+
+    wavelet: str
+    """One of `wavelets.WAVELETS`."""
+    frequency: float
+    """[Hz]"""
+    delay: float | None
+    """[s]; None for the wavelet's own."""
+    control_amplitude: Tensor
+    """[A] in the control's unit, or [B, A] with a row for each member of a batch, whose signal is [B, T, A]."""
+
+    def signal(self, steps: int) -> Tensor:
+        """See the equation above."""
+        amplitude = self.control_amplitude
+        times = self.dt * np.arange(steps)
+        pulse = WAVELETS[self.wavelet](times, self.frequency, self.delay).astype(amplitude.dtype)
+        return ops.reshape(amplitude, (*amplitude.shape[:-1], 1, amplitude.shape[-1])) * pulse[:, None]
+
+
+def control_arrays(section: SinesSection | KnotsSection | WaveletSection) -> Arrays:
     """The scene's value of each of the Tensors, by name. The section must be free of problems."""
+    if section.kind == "wavelet":
+        amplitude = np.array(section.amplitude, dtype=float)
+        return {"control_amplitude": np.full(section.channels, amplitude) if amplitude.ndim == 0 else amplitude}
     if section.kind == "knots":
         return {"control_value": np.array(section.value, dtype=float)}
     weight, bias = np.zeros((section.channels, section.waves)), np.zeros(section.channels)
@@ -94,10 +121,12 @@ def control_arrays(section: SinesSection | KnotsSection) -> Arrays:
     return {"control_weight": weight, "control_bias": bias}
 
 
-def build_controls(section: SinesSection | KnotsSection, *, steps: int, dt: float) -> Controls:
+def build_controls(section: SinesSection | KnotsSection | WaveletSection, *, steps: int, dt: float) -> Controls:
     """The controls that a section describes, for a horizon of so many steps."""
     made: dict[str, Any] = {name: tensor(values) for name, values in control_arrays(section).items()}
     made |= {"dt": dt, "unit": section.unit}
+    if section.kind == "wavelet":
+        return Wavelet(wavelet=section.wavelet, frequency=section.frequency, delay=section.delay, **made)
     if section.kind == "knots":
         return Knots(steps=steps, **made)
     amplitude = np.broadcast_to(np.asarray(section.amplitude, dtype=float), (section.channels,))
