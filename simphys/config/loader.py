@@ -22,8 +22,13 @@ from simphys.config.validate import did_you_mean, validate_sections
 from simphys.section import NOTHING, Key, Problem
 
 _EACH = "*"
-"""In a key: every element of a list."""
-_PATHS: tuple[Key, ...] = (("observations", "file"), ("loss", "terms", _EACH, "file"))
+"""In a key: every element of a list, or every value of a table."""
+_PATHS: tuple[Key, ...] = (
+    ("observations", "file"),
+    ("loss", "terms", _EACH, "file"),
+    ("obstacle", "file"),
+    ("state", _EACH, "file"),
+)
 """The keys that hold paths of files to read; `output.folder` is written to and stays relative to the current folder."""
 
 
@@ -127,6 +132,8 @@ def _resolved(value: Any, rest: Key, folder: Path) -> Any:
         return str((folder / Path(value).expanduser()).resolve()) if isinstance(value, str) else value
     if isinstance(value, list) and rest[0] == _EACH:
         return [_resolved(item, rest[1:], folder) for item in value]
+    if isinstance(value, dict) and rest[0] == _EACH:
+        return {name: _resolved(item, rest[1:], folder) for name, item in value.items()}
     if isinstance(value, dict) and rest[0] in value:
         return {**value, rest[0]: _resolved(value[rest[0]], rest[1:], folder)}
     return value

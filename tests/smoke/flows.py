@@ -52,14 +52,6 @@ def leaf(values: Any) -> Tensor:
     return tensor(np.asarray(values, runtime.real_dtype()), requires_grad=True)
 
 
-def coordinates(model: Smoke, component: int | None = None) -> list[np.ndarray]:
-    """Of the centres of cells, or of the faces of a component: one array for each axis [m]."""
-    counts = model.cells if component is None else model.faces
-    on_faces = model.grid == "staggered"
-    axes = [np.arange(n) + (0.0 if on_faces and axis == component else 0.5) for axis, n in enumerate(counts)]
-    return [model.spacing * x for x in np.meshgrid(*axes, indexing="ij")]
-
-
 def check(function: Callable[..., Any], model: Smoke, *inputs: Tensor, tolerance: float = 1e-8) -> None:
     """gradcheck of function(model, *inputs), in space along random directions."""
     mode: Any = "full" if model.dim == 2 else "projected"
