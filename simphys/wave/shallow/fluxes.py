@@ -167,7 +167,10 @@ class Fluxes(Function):
         height, transport, head = (np.empty_like(x.data) for x in (elevation, velocity, elevation))
         vorticity = np.zeros_like(elevation.data)
         kernels_of(model).forward(
-            *flat(elevation, velocity, depth, gravity), model.spacing, *sizes(model), *flat(height, transport, vorticity, head)
+            *flat(elevation, velocity, depth, gravity),
+            model.spacing,
+            *sizes(model),
+            *flat(height, transport, vorticity, head),
         )
         ctx.model = model
         ctx.save_for_backward(elevation, velocity, gravity, height, vorticity)
@@ -181,8 +184,8 @@ class Fluxes(Function):
             np.zeros_like(x.data) for x in (elevation, velocity, height, height)
         )
         kernels_of(ctx.model).adjoint(
-            *flat(elevation, velocity, gravity), ctx.model.spacing, *sizes(ctx.model), *flat(height, vorticity, *adjoints),
-            *flat(z, adj_elevation, adj_velocity, adj_depth, adj_gravity),
+            *flat(elevation, velocity, gravity), ctx.model.spacing, *sizes(ctx.model),
+            *flat(height, vorticity, *adjoints, z, adj_elevation, adj_velocity, adj_depth, adj_gravity),
         )  # fmt: skip
         return None, adj_elevation, adj_velocity, adj_depth, adj_gravity.sum()
 

@@ -2,9 +2,9 @@
 
     u_a' = u_a / (1 + k s)     k = t c_f / mean_a(h)     s = sqrt(u_a^2 + v^2)     [m/s] at faces; 0 at walls
 
-v is the mean of the other component over the four faces around, h = D + eta. Where the water moves alike everywhere this
-is the solution of du/dt = -c_f |u| u / h, 1/|u'| = 1/|u| + t c_f/h, and it never turns the velocity however large t is.
-Adjoint, for g = adj_u_a', with r = 1 / (1 + k s) and e = g k u_a r^2:
+v is the mean of the other component over the four faces around, h = D + eta. Where the water moves alike everywhere
+this is the solution of du/dt = -c_f |u| u / h, 1/|u'| = 1/|u| + t c_f/h, and however large t is, it never turns the
+velocity. Adjoint, for g = adj_u_a', with r = 1 / (1 + k s) and e = g k u_a r^2:
 
     adj_u_a = g r - e u_a/s     adj_v = -e v/s     adj_h = e s / mean_a(h)     adj_c = -e s / c_f = -g u_a s r^2 t/h
 
@@ -94,9 +94,7 @@ def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> Si
         return f.to_face(eta, c, axis, n, m) + f.to_face(D, c, axis, n, m)
 
     @kernel
-    def forward(
-        u: reals, eta: reals, D: reals, c_f: reals, t: real, n: ti.i32, m: ti.i32, N: ti.i32, u_new: reals
-    ):
+    def forward(u: reals, eta: reals, D: reals, c_f: reals, t: real, n: ti.i32, m: ti.i32, N: ti.i32, u_new: reals):
         ti.loop_config(serialize=not parallel)
         for c in range(N):
             for axis in ti.static(range(dim)):

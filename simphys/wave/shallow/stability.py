@@ -2,7 +2,8 @@
 
 Linearised about a uniform flow u_a of height h, with c^2 = g h, a wave of wave numbers k_a has on the C-grid
 
-    omega = sum_a u_a sin(k_a dx) / dx +- 2 c/dx sqrt(sum_a sin^2(k_a dx / 2))       <= (sum_a |u_a| + 2 sqrt(dim) c) / dx
+    omega = sum_a u_a sin(k_a dx) / dx +- 2 c/dx sqrt(sum_a sin^2(k_a dx / 2))
+    |omega| <= (sum_a |u_a| + 2 sqrt(dim) c) / dx
 
 and the three stages multiply it by 1 + z + z^2/2 + z^3/6, z = -i omega dt, whose modulus is at most 1 while
 |omega| dt <= sqrt(3). Over an uneven bottom at rest the largest height bounds omega, as it bounds the quadratic form
@@ -58,7 +59,8 @@ def advice(model: ShallowWater, params: Arrays, state: Arrays) -> str:
     if model.dt > limit:
         return f"In this state time steps beyond {limit:.3g} s are unstable, and dt is {model.dt:.3g} s. Take less."
     cell, least = shallowest(params, state)
+    rest = float(params["depth"][tuple(cell)])
     return (
-        f"Water that falls dry is refused, and cell {cell} has the least, {least:.3g} m of {params['depth'][*cell]:.3g} m "
-        "at rest. Deepen the bottom there, or make the waves lower."
+        f"Water that falls dry is refused, and cell {cell} has the least, {least:.3g} m of {rest:.3g} m at rest. "
+        "Deepen the bottom there, or make the waves lower."
     )

@@ -11,7 +11,10 @@ from .model import STAGES, Params, ShallowWater, State
 def step(model: ShallowWater, params: Params, state: State) -> State:
     """Advance `state` by one time step: half of the friction, waves in three stages, the other half (Strang 1968)."""
     depth, gravity = params.depth, params.gravity
-    elevation, velocity = state.elevation, Friction.apply(model, state.velocity, state.elevation, depth, params.friction)
+    elevation, velocity = (
+        state.elevation,
+        Friction.apply(model, state.velocity, state.elevation, depth, params.friction),
+    )
     start = elevation, velocity
     for part in STAGES:
         fluxes = Fluxes.apply(model, elevation, velocity, depth, gravity)

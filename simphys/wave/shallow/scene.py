@@ -1,0 +1,147 @@
+"""The sections of a scene file that describe shallow water, the arrays that they mean, and what must hold of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from simphys.autograd.errors import InputError
+from simphys.field_file import read_field
+from simphys.grids import Grid as Cells
+from simphys.section import Count, Fields, Key, NonNegative, Positive, Problem, Section, Simulator, Words
+from simphys.simulator import Array
+from simphys.wave.shallow.model import ShallowWater
+
+Vector = Annotated[list[float], Field(min_length=1, max_length=2)]
+Kind = Literal["closed", "periodic"]
+
+
+class ShallowSimulator(Simulator):
+    """The simulator has no options of its own."""
+
+    name: Literal["shallow_water"]
+
+
+class Grid(Section):
+    """The grid: its cells along each axis, their edge [m], and how it ends.
+
+    boundaries: "closed" (walls along which the water slips) or "periodic", one for all axes or a list, one for each.
+    """
+
+    cells: Annotated[list[Count], Field(min_length=1, max_length=2)]
+    spacing: Positive
+    boundaries: Kind | list[Kind] = "closed"
+
+
+class ArrayFile(Section):
+    """A file, .npy, text or a picture, with a number for each cell, [*cells]."""
+
+    file: str
+
+
+class Medium(Section):
+    """depth of the bottom below the rest level [m], gravity [m/s^2], and c_f of the friction at the bottom.
+
+    depth: one for all cells, or a file.
+    """
+
+    depth: Positive | ArrayFile
+    gravity: Positive = 9.81
+    friction: NonNegative = 0.0
+
+
+class Bump(Section):
+    """Water that stands `height` [m] above the rest level at `centre`: height exp(-|x - centre|^2 / radius^2) [m]."""
+
+    centre: Vector
+    radius: Positive
+    height: float
+
+
+class State(Section):
+    """The surface's elevation over the rest level at the start, bumps or a file; the water is at rest."""
+
+    elevation: list[Bump] | ArrayFile = []
+
+
+def fields(*, grid: Grid, medium: Medium, state: State) -> Fields:
+    """Every parameter field and state component in full length."""
+    cells = tuple(grid.cells)
+    params = {"depth": depth(grid, medium), "gravity": np.array(medium.gravity), "friction": np.array(medium.friction)}
+    start = {"elevation": elevation(grid, state), "velocity": np.zeros((len(cells), *cells))}
+    return Fields(params=params, state=start)
+
+
+def depth(grid: Grid, medium: Medium) -> Array:
+    """That of each cell, [*cells]."""
+    cells = tuple(grid.cells)
+    if isinstance(medium.depth, ArrayFile):
+        return read_field(medium.depth.file, [cells])
+    return np.full(cells, medium.depth)
+
+
+def elevation(grid: Grid, state: State) -> Array:
+    """The elevation at the start, [*cells]."""
+    cells = tuple(grid.cells)
+    if isinstance(state.elevation, ArrayFile):
+        return read_field(state.elevation.file, [cells])
+    made = np.zeros(cells)
+    places = np.meshgrid(*[grid.spacing * (np.arange(n) + 0.5) for n in cells], indexing="ij")
+    for bump in state.elevation:
+        squares = sum([(x - c) ** 2 for x, c in zip(places, bump.centre, strict=True)])
+        made += bump.height * np.exp(-squares / bump.radius**2)
+    return made
+
+
+def model(config: Any) -> ShallowWater:
+    """The model of a scene that was loaded, and so is known to be free of problems."""
+    grid: Grid = config.grid
+    given = grid.boundaries if isinstance(grid.boundaries, list) else [grid.boundaries] * len(grid.cells)
+    return ShallowWater(tuple(grid.cells), grid.spacing, config.time.dt, tuple(given))
+
+
+def cells(model: ShallowWater) -> Cells:
+    """Where the cells are, and what is recorded of them."""
+    fields = {"elevation": "m", "velocity": "m/s", "depth": "m"}
+    return Cells(cells=model.cells, spacing=model.spacing, offset=0.5, fields=fields)
+
+
+def problems(*, grid: Grid | None, medium: Medium | None, state: State | None) -> list[Problem]:
+    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at."""
+    if grid is None:
+        return []
+    dim = len(grid.cells)
+    found: list[Problem] = []
+    if isinstance(grid.boundaries, list):
+        found += _check_axes(("grid", "boundaries"), grid.boundaries, dim)
+    if medium is not None and isinstance(medium.depth, ArrayFile):
+        found += _check_file(("medium", "depth", "file"), lambda: depth(grid, medium), positive=True)
+    if state is not None and isinstance(state.elevation, ArrayFile):
+        found += _check_file(("state", "elevation", "file"), lambda: elevation(grid, state))
+    elif state is not None and isinstance(state.elevation, list):
+        for place, bump in enumerate(state.elevation):
+            found += _check_axes(("state", "elevation", place, "centre"), bump.centre, dim)
+    return found
+
+
+def _check_axes(key: Key, value: list[Any], dim: int) -> Iterator[Problem]:
+    if len(value) != dim:
+        constraint = f"must have {dim} elements, one for each axis of the grid"
+        yield Problem(key=key, constraint=constraint, found=value, remedy=f"It has {len(value)}: give {dim}.")
+
+
+def _check_file(key: Key, read: Callable[[], Array], *, positive: bool = False) -> Iterator[Problem]:
+    try:
+        values = read()
+    except InputError as error:
+        found = Words(f"{error.found} in {error.who}")
+        yield Problem(key=key, constraint=error.constraint, found=found, remedy=error.remedy)
+        return
+    if positive and values.min() <= 0:
+        at = [int(i) for i in np.unravel_index(int(values.argmin()), values.shape)]
+        found = Words(f"{values.min():g} at {at}")
+        remedy = "Deepen the bottom there: what falls dry is no shallow water."
+        yield Problem(key=key, constraint="must hold positive depths", found=found, remedy=remedy)
