@@ -28,6 +28,7 @@ _PATHS: tuple[Key, ...] = (
     ("loss", "terms", _EACH, "file"),
     ("obstacle", "file"),
     ("state", _EACH, "file"),
+    ("medium", _EACH, "file"),
 )
 """The keys that hold paths of files to read; `output.folder` is written to and stays relative to the current folder."""
 
