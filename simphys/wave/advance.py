@@ -1,0 +1,154 @@
+"""A step of leapfrog for the scalar wave equation u_tt = c^2 (laplace u + f):
+
+    u' = 2 u - u_prev + kappa (k + F),   kappa = (c dt / dx)^2
+
+k = dx^2 laplace u (see `curvature`), F = dx^2 f (see `source`), c speed [m/s]. It is of second order in dt, and may be
+read backward in time: u_prev = 2 u - u' + kappa (k + F). Adjoint, for g = adj_u':
+
+    adj_u = 2 g      adj_u_prev = -g      w = adj_k = adj_F = kappa g      l = w (k + F)      adj_c = 2 l / c
+
+where l is the adjoint of log kappa. Fused steps carry w in place of g: as the Laplacian is symmetric, w takes the very
+same step backward in time as u does forward. Source: Alterman and Karal 1968.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from ..autograd import Context, Function, Tensor, kernel, runtime
+from ..autograd.runtime import ti
+from ..simulator import Array
+from .model import Wave
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any) -> SimpleNamespace:
+    """The element functions of a cell."""
+
+    @ti.func
+    def courant(c: real, rate: real) -> real:
+        """kappa; rate = dt / dx."""
+        return (c * rate) * (c * rate)
+
+    @ti.func
+    def leap(u: real, before: real, kappa: real, k: real) -> real:
+        return 2 * u - before + kappa * k
+
+    @ti.func
+    def adj_leap(c: real, rate: real, k: real, g: real):
+        """adj_u, adj_u_prev, adj_k and adj_c."""
+        w = courant(c, rate) * g
+        return 2 * g, -g, w, adj_speed(c, adj_log_courant(k, w))
+
+    @ti.func
+    def adj_log_courant(k: real, w: real) -> real:
+        return w * k
+
+    @ti.func
+    def adj_speed(c: real, of_log: real) -> real:
+        return 2 * of_log / c
+
+    @ti.func
+    def jvp_leap(c: real, rate: real, k: real, du: real, dbefore: real, dk: real, dc: real) -> real:
+        return leap(du, dbefore, courant(c, rate), dk) + jvp_speed(c, rate, k, dc)
+
+    @ti.func
+    def jvp_speed(c: real, rate: real, k: real, dc: real) -> real:
+        return 2 * c * rate * rate * dc * k
+
+    return SimpleNamespace(
+        courant=courant, leap=leap, adj_leap=adj_leap, adj_log_courant=adj_log_courant, adj_speed=adj_speed,
+        jvp_leap=jvp_leap, jvp_speed=jvp_speed,
+    )  # fmt: skip
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, parallel: bool) -> SimpleNamespace:
+    """The loops of the nested sub-step over cells."""
+    f, reals = functions(real), ti.types.ndarray(dtype=real, ndim=1)
+
+    @kernel
+    def forward(u: reals, before: reals, k: reals, c: reals, rate: real, n: ti.i32, new: reals):
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            new[i] = f.leap(u[i], before[i], f.courant(c[i], rate), k[i])
+
+    @kernel
+    def adjoint(
+        k: reals, c: reals, rate: real, n: ti.i32, g: reals, adj_u: reals, adj_before: reals, adj_k: reals, adj_c: reals
+    ):
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            of_u, of_before, of_k, of_c = f.adj_leap(c[i], rate, k[i], g[i])
+            adj_u[i] = of_u
+            adj_before[i] = of_before
+            adj_k[i] = of_k
+            adj_c[i] = of_c
+
+    @kernel
+    def tangent(
+        k: reals, c: reals, rate: real, n: ti.i32, du: reals, dbefore: reals, dk: reals, dc: reals, dnew: reals
+    ):
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            dnew[i] = f.jvp_leap(c[i], rate, k[i], du[i], dbefore[i], dk[i], dc[i])
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+
+
+def courant(model: Wave, speed: Array) -> Array:
+    """kappa of arrays."""
+    return (speed * (model.dt / model.spacing)) ** 2
+
+
+def jvp_courant(model: Wave, speed: Array, dspeed: Array) -> Array:
+    """The change of kappa of arrays."""
+    return 2 * (model.dt / model.spacing) ** 2 * speed * dspeed
+
+
+def adj_speed(speed: Array, of_log: Array) -> Array:
+    """The adjoint of speed from that of log kappa, of arrays."""
+    return 2 * of_log / speed
+
+
+CELL_US = 0.001
+"""Serial cost [us] of a cell in a loop."""
+
+
+class Advance(Function):
+    """The next height [*cells] from height, previous, dx^2 (laplace u + f) and speed. Saved: the last two."""
+
+    @staticmethod
+    def forward(
+        ctx: Context, model: Wave, height: Tensor, previous: Tensor, curvature: Tensor, speed: Tensor
+    ) -> np.ndarray[Any, Any]:
+        ctx.save_for_backward(curvature, speed, model)
+        u, before, k, c = (x.data.reshape(-1) for x in (height, previous, curvature, speed))
+        new = np.empty_like(u)
+        _kernels(u.size).forward(u, before, k, c, model.dt / model.spacing, u.size, new)
+        return new.reshape(model.cells)
+
+    @staticmethod
+    def backward(ctx: Context, adj_new: Tensor) -> tuple[Any, ...]:
+        curvature, speed, model = ctx.saved_tensors
+        k, c, g = (x.data.reshape(-1) for x in (curvature, speed, adj_new))
+        found = [np.empty_like(k) for _ in range(4)]
+        _kernels(k.size).adjoint(k, c, model.dt / model.spacing, k.size, g, *found)
+        return None, *[x.reshape(model.cells) for x in found]
+
+    @staticmethod
+    def jvp(ctx: Context, _model: None, *tangents: Any) -> np.ndarray[Any, Any]:
+        curvature, speed, model = ctx.saved_tensors
+        k, c = curvature.data.reshape(-1), speed.data.reshape(-1)
+        given = [np.zeros_like(k) if d is None else np.ascontiguousarray(d).reshape(-1) for d in tangents]
+        dnew = np.empty_like(k)
+        _kernels(k.size).tangent(k, c, model.dt / model.spacing, k.size, *given, dnew)
+        return dnew.reshape(model.cells)
+
+
+def _kernels(cells: int) -> SimpleNamespace:
+    return kernels(runtime.real(), runtime.parallel(CELL_US * cells))

@@ -1,0 +1,154 @@
+"""`WaveEngine`: the fused loops of one rollout over arrays, see `simphys.simulator.Engine`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..array_engine import ArrayEngine
+from ..autograd import runtime
+from ..simulator import Array, Arrays
+from . import advance
+from .adjoint import Adjoint
+from .ends import Ends
+from .grid_loops import GridLoops, Launch
+from .model import Wave
+from .segment import Segment
+
+
+class WaveEngine(ArrayEngine):
+    """The rollout of a batch of waves; loops know members, sources and receivers go member by member."""
+
+    model: Wave
+
+    def __init__(self, model: Wave, params: Arrays, control: Array | None, **options: Any) -> None:
+        super().__init__(model, params, control, **options)
+        self.grid = GridLoops(model, self.batch)
+        self._shared = params["speed"].ndim == model.dim
+
+    @property
+    def needs_states(self) -> bool:
+        """Whether `pull` reads states: the equation is linear in the field, so speeds, sources and receivers do."""
+        return bool(self.needs & {"speed", "receiver_position"}) or bool(self.model.sources)
+
+    @property
+    def fields_apart(self) -> bool:
+        """`pull` takes adjoints along time of some fields, and of the last state only of others."""
+        return True
+
+    def segment_bytes(self, steps: int, *, dense: bool) -> int:
+        """See `Engine`: states, sums, and what `pull` works with."""
+        held = {**self.sums, **self.params}
+        work = self.batch * (6 * self.grid.layout.size + 7 * self.grid.memory) * runtime.real_dtype().itemsize
+        return Segment.bytes_of(self.grid, steps) + sum([values.nbytes for values in held.values()]) + work
+
+    def segment(self, steps: int) -> Segment:  # type: ignore[override]
+        """See `Engine`."""
+        return Segment(self.grid, steps)
+
+    def load(self, segment: Segment, state: Arrays) -> None:  # type: ignore[override]
+        """See `Engine`."""
+        segment.load(state)
+        for launch in self.grid.continue_beyond(segment.height, of_u=segment.height[0].size):
+            launch(self.grid.layout.size)
+
+    def read(  # type: ignore[override]
+        self, segment: Segment, rows: slice | list[int], names: Collection[str] | None = None
+    ) -> Arrays:
+        """See `Engine`."""
+        return segment.read(rows, names)
+
+    def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
+        """See `Engine`."""
+        grid, size, u = self.grid, self.grid.layout.size, segment.height
+        extra = self._extra()
+        layers = [] if extra is None else self.layers(segment, extra)
+        leap = grid.leap(u, self.kappa, extra, of_u=u[0].size)
+        beyond = grid.continue_beyond(u, of_u=u[0].size)
+        for row in range(start, start + steps):
+            if extra is not None:
+                self.absorb(layers, extra, row)
+            leap(row * size, (row + 1) * size, (row + 2) * size)
+            self.ends.inject(segment, row, first + row)
+            for launch in beyond:
+                launch((row + 2) * size)
+            self.ends.receive(segment, row + 1)
+
+    def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
+        """See `Engine`; a field's adjoint may also have one row where others have all."""
+        back = Adjoint(self, segment, first=first, steps=steps, adjoint=adjoint)
+        for row in reversed(range(steps)):
+            back.step(row)
+        back.finish()
+
+    def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:  # type: ignore[override]
+        """See `Engine`."""
+        grid, size, u = self.grid, self.grid.layout.size, segment.height
+        moved = self.segment(steps)
+        self.load(moved, tangent)
+        du, changes, extra = moved.height, self.tangents, self._extra()
+        base = np.zeros((self.batch, size), u.dtype)
+        layers = [] if extra is None else self.layers(segment, base)
+        dlayers = [] if extra is None else self.layers(moved, extra)
+        leap = grid.leap(du, self.kappa, extra, of_u=du[0].size)
+        beyond = grid.continue_beyond(du, of_u=du[0].size)
+        c, dc = (grid.layout.padded(values["speed"]) for values in (self.params, changes))
+        speed = grid.jvp_speed(u, du, c, dc, base, of_u=u[0].size, of_new=du[0].size)
+        dkappa = grid.layout.padded(advance.jvp_courant(self.model, self.params["speed"], changes["speed"]))
+        for row in range(steps):
+            if extra is not None:
+                self.absorb(dlayers, extra, row)
+                self.absorb(layers, base, row)
+            leap(row * size, (row + 1) * size, (row + 2) * size)
+            speed((row + 1) * size, (row + 2) * size)
+            self.ends.jvp_inject(segment, moved, row, first + row, dkappa, changes)
+            for launch in beyond:
+                launch((row + 2) * size)
+            self.ends.jvp_receive(segment, moved, row + 1, changes)
+        return moved.read(slice(steps + 1))
+
+    def gradients(self) -> Arrays:
+        """See `Engine`."""
+        if "speed" in self.needs:
+            of_log = self.grid.layout.cells(self.of_log_kappa)
+            self.sums["speed"] += advance.adj_speed(self.params["speed"], of_log)
+            self.of_log_kappa[...] = 0
+        return super().gradients()
+
+    def layers(self, segment: Segment, extra: Array) -> list[Launch]:
+        """The absorbing layers' loops over states of a segment: see `GridLoops.layers`."""
+        of_u, of_psi = segment.height[0].size, segment.slope_memory[0].size
+        return self.grid.layers(
+            segment.height, segment.slope_memory, segment.curvature_memory, extra, of_u=of_u, of_psi=of_psi
+        )
+
+    def absorb(self, layers: list[Launch], extra: Array, row: int) -> None:
+        """What layers add to the curvature of state `row`, and their memories of the next one."""
+        size, memory = self.grid.layout.size, self.grid.memory
+        extra[...] = 0
+        for layer in layers:
+            layer((row + 1) * size, row * memory, (row + 1) * memory)
+
+    @cached_property
+    def ends(self) -> Ends:
+        """Sources and receivers."""
+        return Ends(self.grid, self.params, self.control, self.kappa)
+
+    @cached_property
+    def kappa(self) -> Array:
+        """(c dt / dx)^2 in the grid's layout, of all members or of the one that stands for them."""
+        speed = self.params["speed"][:1] if self._shared else self.params["speed"]
+        return self.grid.layout.padded(advance.courant(self.model, speed))
+
+    @cached_property
+    def of_log_kappa(self) -> Array:
+        """The adjoint of log kappa that `pull` has summed up, in the grid's layout."""
+        return np.zeros((self.batch, self.grid.layout.size), runtime.real_dtype())
+
+    def _extra(self) -> Array | None:
+        """Room for what layers add, where there are some."""
+        size = self.grid.layout.size
+        return np.zeros((self.batch, size), runtime.real_dtype()) if self.grid.slabs else None

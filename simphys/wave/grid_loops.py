@@ -1,0 +1,256 @@
+"""A grid's layout with its slabs, and its loops bound to arrays: what the nested sub-step and the engine launch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..autograd import runtime
+from ..simulator import Array
+from . import layer, layer_loops, loops
+from .layout import BLOCK, Layout
+from .model import Slab, Wave
+
+CELL_US = 0.0008
+"""Serial cost [us] of a cell in `leap`."""
+
+SPREAD = 512
+"""A parallel loop of so many iterations or fewer stays on one thread of a CPU: loops take as many for each piece."""
+
+Launch = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class SlabPlace:
+    """Where a slab lies in its own layout, and in the grid's."""
+
+    slab: Slab
+    layout: Layout
+    offset: int
+    """Where it begins in a row of the layers' memory."""
+    along: bool
+    """Its axis is the last one."""
+    indices: tuple[int, ...]
+    """lines, then the layout's indices."""
+    grid: tuple[int, int, int]
+    """m0, M1, M2: see `layer_loops`."""
+    which: tuple[int, int]
+    """which, width."""
+    own: int
+    """The stride of its axis in its own layout."""
+    beside: tuple[int, int, int, tuple[int, ...]]
+    """Of the cells that it reaches: origin in its layout, m0, length of a line, and (lines, s1, s2, lines2)."""
+
+
+class GridLoops:
+    """The loops for a model and a batch."""
+
+    def __init__(self, model: Wave, batch: int) -> None:
+        self.model, self.batch = model, batch
+        self.layout = Layout(model.cells, model.halo)
+        work = CELL_US * math.prod(model.cells) * batch
+        chosen = runtime.settings()
+        self._parallel = runtime.parallel(work)
+        self._pieces = max(1, min(4 * chosen.threads, self.layout.lines)) if self._parallel else 1
+        self._spread = SPREAD if self._parallel and not chosen.on_gpu else 1
+        self._head = (batch, self._pieces, self.layout.lines, *self.layout.indices)
+
+    @cached_property
+    def slabs(self) -> tuple[SlabPlace, ...]:
+        """The absorbing layers."""
+        made: list[SlabPlace] = []
+        for slab in self.model.slabs:
+            offset = made[-1].offset + made[-1].layout.size if made else 0
+            made.append(_place(self.model, self.layout, slab, offset))
+        return tuple(made)
+
+    @property
+    def memory(self) -> int:
+        """Numbers of the layers' memory of a member, in slabs' layouts, and a block behind, which loops may read."""
+        return sum([place.layout.size for place in self.slabs]) + BLOCK
+
+    @cached_property
+    def profiles(self) -> list[tuple[Array, Array]]:
+        """a and b of each slab, with zeros behind."""
+        made = []
+        for slab in self.model.slabs:
+            pad = (0, -slab.width % BLOCK)
+            a, b = (np.pad(values, pad).astype(runtime.real_dtype()) for values in layer.profile(self.model, slab))
+            made.append((a, b))
+        return made
+
+    def into_slabs(self, memory: Array) -> Array:
+        """Memory of layers [..., layer_cells] in slabs' layouts, [..., self.memory]."""
+        made = np.zeros((*memory.shape[:-1], self.memory), runtime.real_dtype())
+        for place in self.slabs:
+            self._cells(place, made)[...] = self._own(place, memory)
+        return made
+
+    def from_slabs(self, values: Array) -> Array:
+        """The reverse of `into_slabs`."""
+        memory = np.empty((*values.shape[:-1], self.model.layer_cells), values.dtype)
+        for place in self.slabs:
+            self._own(place, memory)[...] = self._cells(place, values)
+        return memory
+
+    @staticmethod
+    def _cells(place: SlabPlace, values: Array) -> Array:
+        return place.layout.cells(values[..., place.offset : place.offset + place.layout.size])
+
+    @staticmethod
+    def _own(place: SlabPlace, memory: Array) -> Array:
+        slab = place.slab
+        part = memory[..., slab.offset : slab.offset + math.prod(slab.shape)]
+        return part.reshape(*memory.shape[:-1], *slab.shape)
+
+    def curvature(self, u: Array, extra: Array) -> Array:
+        """dx^2 laplace u, of one member whose `u` is continued beyond its sides, and `extra`: [size]."""
+        new = np.zeros_like(u)
+        self._kernels(True).curve(flat(u), blocks(new), flat(extra), *self._head)
+        return new
+
+    def leap(self, u: Array, kappa: Array, extra: Array | None, *, of_u: int) -> Launch:
+        """`leap(at_before, at_u, at_new)`, all three in u; `kappa` [1 or B, size]."""
+        of = (of_u, self.layout.size if len(kappa) > 1 else 0, self.layout.size)
+        arrays = flat(u), flat(u), blocks(u), flat(kappa), flat(u if extra is None else extra)
+        return self._kernels(extra is not None).leap.bind(*arrays, *self._head, *of)
+
+    def adj_log_courant(self, u: Array, w: Array, total: Array, extra: Array, *, of_u: int, of_w: int) -> Launch:
+        """`adj_log_courant(at_u, at_w)`."""
+        arrays = flat(u), flat(w), blocks(total), flat(total), flat(extra)
+        return self._kernels(bool(self.slabs)).adj_log_courant.bind(*arrays, *self._head, of_u, of_w, self.layout.size)
+
+    def jvp_speed(self, u: Array, du: Array, c: Array, dc: Array, extra: Array, *, of_u: int, of_new: int) -> Launch:
+        """`jvp_speed(at_u, at_new)`."""
+        arrays = flat(u), blocks(du), flat(du), flat(c), flat(dc), flat(extra)
+        rate, size = self.model.dt / self.model.spacing, self.layout.size
+        return self._kernels(bool(self.slabs)).jvp_speed.bind(*arrays, rate, *self._head, of_u, size, size, of_new)
+
+    def continue_beyond(self, u: Array, *, of_u: int) -> list[Launch]:
+        """For each axis on which it does anything, `continue_beyond(at)`."""
+        model, layout = self.model, self.layout
+        made = []
+        for axis, count in enumerate(model.cells):
+            low, high = (loops.KINDS[kind] for kind in model.boundaries[2 * axis : 2 * axis + 2])
+            still = {loops.KINDS["absorbing"]} | ({loops.KINDS["zero"]} if model.order == 2 else set())
+            if {low, high} <= still:
+                continue  # what is beyond was 0 at the start
+            others = [(model.cells[b], layout.strides[b]) for b in range(model.dim) if b != axis]
+            (n1, s1), (n2, s2) = (*others, (1, 0), (1, 0))[:2]
+            of = self.batch, of_u, layout.origin, count, layout.strides[axis], n1, s1, n2, s2, low, high
+            made.append(self._kernels(bool(self.slabs)).continue_beyond.bind(flat(u), *of))
+        return made
+
+    def layers(self, u: Array, psi: Array, zeta: Array, extra: Array, *, of_u: int, of_psi: int) -> list[Launch]:
+        """For each slab `layer(at_u, at, at_new)`: from memories at `at` those at `at_new`, and its part in `extra`."""
+        made = []
+        for place, (a, b) in zip(self.slabs, self.profiles, strict=True):
+            kernels = self._layer_kernels(place)
+            stride = self.layout.strides[place.slab.axis]
+            head = (self.batch, self._pieces, *place.indices, *place.grid, stride, *place.which)
+            slope = kernels.slope.bind(flat(u), flat(psi), blocks(psi), a, b, *head, of_u, of_psi)
+            curve = kernels.curve.bind(
+                flat(u), flat(psi), flat(zeta), blocks(zeta), flat(extra), a, b,
+                *head, place.own, of_u, of_psi, self.layout.size,
+            )  # fmt: skip
+
+            def launch(
+                at_u: int,
+                at: int,
+                at_new: int,
+                *,
+                slope: Launch = slope,
+                curve: Launch = curve,
+                begin: int = place.offset,
+            ) -> None:
+                slope(at_u, at + begin, at_new + begin)
+                curve(at_u, at_new + begin, at + begin, at_new + begin)
+
+            made.append(launch)
+        return made
+
+    def adj_layers(self, w: Array, adj_psi: Array, adj_zeta: Array, extra: Array, *, of_w: int) -> list[Launch]:
+        """For each slab `adj_layer(at_w)`: adjoints of memories go a step back, and `extra` gets what reaches u."""
+        made = []
+        q, s, r = (np.zeros((self.batch, self.memory), runtime.real_dtype()) for _ in range(3))
+        for place, (a, b) in zip(self.slabs, self.profiles, strict=True):
+            kernels = self._layer_kernels(place)
+            head, of = (self.batch, self._pieces, *place.indices), (self.memory, place.offset)
+            curve = kernels.adj_curve.bind(
+                flat(w), blocks(adj_zeta), flat(adj_zeta), blocks(q), blocks(s), a, b,
+                *head, *place.grid, *place.which, of_w, self.memory,
+            )  # fmt: skip
+            slope = kernels.adj_slope.bind(
+                flat(s), blocks(adj_psi), flat(adj_psi), blocks(r), a, b, *head, *place.which, place.own, *of
+            )
+            origin, m0, length, (lines, s1, s2, lines2) = place.beside
+            height = kernels.adj_height.bind(
+                flat(q), flat(r), flat(extra), self.batch, self._pieces, lines, s1, s2, lines2, origin,
+                m0, *place.grid[1:], length, place.own, self.memory, self.layout.size, place.offset,
+            )  # fmt: skip
+
+            def launch(
+                at_w: int,
+                *,
+                curve: Launch = curve,
+                slope: Launch = slope,
+                height: Launch = height,
+                begin: int = place.offset,
+            ) -> None:
+                curve(at_w, begin)
+                slope()
+                height()
+
+            made.append(launch)
+        return made
+
+    def _kernels(self, extra: bool) -> Any:
+        model = self.model
+        variant = loops.Variant(runtime.real(), model.dim, model.order, extra, self._parallel, self._spread)
+        return loops.kernels(variant)
+
+    def _layer_kernels(self, place: SlabPlace) -> Any:
+        variant = layer_loops.Variant(runtime.real(), self.model.order, place.along, self._parallel, self._spread)
+        return layer_loops.kernels(variant)
+
+
+def flat(values: Array) -> Array:
+    """A contiguous array as numbers."""
+    return values.reshape(-1)
+
+
+def blocks(values: Array) -> Array:
+    """A contiguous array as blocks."""
+    return values.reshape(-1, BLOCK)
+
+
+def _place(model: Wave, grid: Layout, slab: Slab, offset: int) -> SlabPlace:
+    layout, axis, last = Layout(slab.shape, 2 * model.halo), slab.axis, model.dim - 1
+    m0 = grid.origin + slab.first * grid.strides[axis]
+    M1, M2 = grid.indices[:2]
+    low = max(slab.first - model.halo, 0) - slab.first  # first cell that it reaches, from its own first one
+    high = min(slab.first + slab.width + model.halo, model.cells[axis]) - slab.first
+    shape = (*slab.shape[:axis], high - low, *slab.shape[axis + 1 :])
+    lines2 = shape[-2] if len(shape) > 1 else 1
+    which = layout.indices[2] if axis == last - 2 else 1
+    return SlabPlace(
+        slab=slab,
+        layout=layout,
+        offset=offset,
+        along=axis == last,
+        indices=(layout.lines, *layout.indices),
+        grid=(m0, M1, M2),
+        which=(which, slab.width),
+        own=layout.strides[axis],
+        beside=(
+            layout.origin + low * layout.strides[axis],
+            m0 + low * grid.strides[axis],
+            shape[-1],
+            (math.prod(shape[:-1]), *layout.indices[:2], lines2),
+        ),
+    )

@@ -1,0 +1,182 @@
+"""The loops of absorbing layers over the lines of a slab, for all members of a batch.
+
+A slab has a layout of its own, with room for two reaches of the differences on either side, which holds 0. Its first
+cell is number `m0` of a grid's layout; M1, M2 are the strides there of the lines that s1, s2 part in the slab. `which`
+says where a line lies along the layer's axis: at l // which % width, unless the layer's axis is the line itself.
+Everything begins at an offset, which is a multiple of BLOCK, and each member at a multiple of another number.
+"""
+
+import functools
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from ..autograd import kernel
+from ..autograd.runtime import ti
+from . import differences, layer
+from .layout import BLOCK
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is fixed when the loops are compiled."""
+
+    real: Any
+    order: int
+    along: bool
+    """The layer's axis is the last one, along which lines go."""
+    parallel: bool
+    spread: int
+    """Iterations of a parallel loop for each piece, one of which does the work: few iterations stay on one thread."""
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def kernels(variant: Variant) -> SimpleNamespace:
+    """See the module."""
+    real, along, spread = variant.real, variant.along, variant.spread
+    reals = ti.types.ndarray(dtype=real, ndim=1)
+    blocks_of = ti.types.ndarray(dtype=ti.types.vector(BLOCK, real), ndim=1)
+    table = ti.types.vector(BLOCK, real)
+    f, by = layer.functions(real, variant.order), differences.functions(real, variant.order)
+
+    @ti.func
+    def place(which, width, line, k, n):
+        """Where number n of block k of a line lies along the layer's axis."""
+        found = line // which % width
+        if ti.static(along):
+            found = k * BLOCK + n
+        return found
+
+    @kernel
+    def slope(
+        u: reals, psi: reals, new: blocks_of, a: reals, b: reals,
+        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
+        blocks: ti.i32, m0: ti.i32, M1: ti.i32, M2: ti.i32, stride: ti.i32, which: ti.i32, width: ti.i32,
+        of_u: ti.i32, of_psi: ti.i32, at_u: ti.i32, at_psi: ti.i32, at_new: ti.i32,
+    ):
+        """psi'."""
+        ti.loop_config(serialize=not variant.parallel)
+        for r in range(B * pieces * spread):
+            if r % spread == 0:
+                member, piece = r // spread // pieces, r // spread % pieces
+                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
+                    i = member * of_u + at_u + m0 + line // lines2 * M1 + line % lines2 * M2
+                    j = member * of_psi + origin + line // lines2 * s1 + line % lines2 * s2
+                    for k in range(blocks):
+                        t = table(0.0)
+                        for n in range(BLOCK):
+                            at = place(which, width, line, k, n)
+                            Du = by.slope(u, i + k * BLOCK + n, stride)
+                            t[n] = f.slope_memory(psi[at_psi + j + k * BLOCK + n], a[at], b[at], Du)
+                        new[(at_new + j) // BLOCK + k] = t
+
+    @kernel
+    def curve(
+        u: reals, psi: reals, zeta: reals, new: blocks_of, extra: reals, a: reals, b: reals,
+        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
+        blocks: ti.i32, m0: ti.i32, M1: ti.i32, M2: ti.i32, stride: ti.i32, which: ti.i32, width: ti.i32,
+        own: ti.i32, of_u: ti.i32, of_psi: ti.i32, of_extra: ti.i32,
+        at_u: ti.i32, at_psi: ti.i32, at_zeta: ti.i32, at_new: ti.i32,
+    ):
+        """zeta', and what the layer adds: psi is psi', and `own` the stride of the layer's axis in the slab."""
+        ti.loop_config(serialize=not variant.parallel)
+        for r in range(B * pieces * spread):
+            if r % spread == 0:
+                member, piece = r // spread // pieces, r // spread % pieces
+                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
+                    i = m0 + line // lines2 * M1 + line % lines2 * M2
+                    j = member * of_psi + origin + line // lines2 * s1 + line % lines2 * s2
+                    for k in range(blocks):
+                        t, e = table(0.0), table(0.0)
+                        for n in range(BLOCK):
+                            at = place(which, width, line, k, n)
+                            here, there = i + k * BLOCK + n, j + k * BLOCK + n
+                            D2u = by.bend(u, member * of_u + at_u + here, stride)
+                            Dpsi = by.slope(psi, at_psi + there, own)
+                            t[n] = f.curvature_memory(zeta[at_zeta + there], a[at], b[at], D2u, Dpsi)
+                            e[n] = extra[member * of_extra + here] + (Dpsi + t[n])
+                        new[(at_new + j) // BLOCK + k] = t
+                        for n in range(BLOCK):
+                            if not ti.static(along) or k * BLOCK + n < width:
+                                extra[member * of_extra + i + k * BLOCK + n] = e[n]
+
+    @kernel
+    def adj_curve(
+        w: reals, adj_zeta: blocks_of, zeta: reals, q: blocks_of, s: blocks_of, a: reals, b: reals,
+        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
+        blocks: ti.i32, m0: ti.i32, M1: ti.i32, M2: ti.i32, which: ti.i32, width: ti.i32,
+        of_w: ti.i32, of_psi: ti.i32, at_w: ti.i32, start: ti.i32,
+    ):
+        """adj_zeta, q and s, for w = adj_extra; `zeta` is adj_zeta again, which is read before it is written."""
+        ti.loop_config(serialize=not variant.parallel)
+        for r in range(B * pieces * spread):
+            if r % spread == 0:
+                member, piece = r // spread // pieces, r // spread % pieces
+                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
+                    i = member * of_w + at_w + m0 + line // lines2 * M1 + line % lines2 * M2
+                    j = member * of_psi + start + origin + line // lines2 * s1 + line % lines2 * s2
+                    for k in range(blocks):
+                        t, u, v = table(0.0), table(0.0), table(0.0)
+                        for n in range(BLOCK):
+                            at = place(which, width, line, k, n)
+                            g = w[i + k * BLOCK + n]
+                            if ti.static(along):
+                                g = g if k * BLOCK + n < width else 0.0
+                            t[n], u[n], v[n] = f.adj_curvature_memory(zeta[j + k * BLOCK + n], a[at], b[at], g)
+                        adj_zeta[j // BLOCK + k] = t
+                        q[j // BLOCK + k] = u
+                        s[j // BLOCK + k] = v
+
+    @kernel
+    def adj_slope(
+        s: reals, adj_psi: blocks_of, psi: reals, r_: blocks_of, a: reals, b: reals,
+        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
+        blocks: ti.i32, which: ti.i32, width: ti.i32, own: ti.i32, of_psi: ti.i32, start: ti.i32,
+    ):
+        """adj_psi and r."""
+        ti.loop_config(serialize=not variant.parallel)
+        for r in range(B * pieces * spread):
+            if r % spread == 0:
+                member, piece = r // spread // pieces, r // spread % pieces
+                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
+                    j = member * of_psi + start + origin + line // lines2 * s1 + line % lines2 * s2
+                    for k in range(blocks):
+                        t, u = table(0.0), table(0.0)
+                        for n in range(BLOCK):
+                            at = place(which, width, line, k, n)
+                            there = j + k * BLOCK + n
+                            t[n], u[n] = f.adj_slope_memory(psi[there], a[at], b[at], by.slope(s, there, own))
+                        adj_psi[j // BLOCK + k] = t
+                        r_[j // BLOCK + k] = u
+
+    @kernel
+    def adj_height(
+        q: reals, r_: reals, extra: reals,
+        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
+        m0: ti.i32, M1: ti.i32, M2: ti.i32, length: ti.i32, own: ti.i32,
+        of_psi: ti.i32, of_extra: ti.i32, start: ti.i32,
+    ):
+        """adj_u, added to `extra`, in the slab's cells and those beside it inside of the grid.
+
+        `origin` and m0 are of the first one of these, whose lines have `length` cells.
+        """
+        ti.loop_config(serialize=not variant.parallel)
+        for r in range(B * pieces * spread):
+            if r % spread == 0:
+                member, piece = r // spread // pieces, r // spread % pieces
+                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
+                    i = member * of_extra + m0 + line // lines2 * M1 + line % lines2 * M2
+                    j = member * of_psi + start + origin + line // lines2 * s1 + line % lines2 * s2
+                    for k in range((length + BLOCK - 1) // BLOCK):
+                        e = table(0.0)
+                        for n in range(BLOCK):
+                            there = j + k * BLOCK + n
+                            of_u = f.adj_height(by.bend(q, there, own), by.slope(r_, there, own))
+                            e[n] = extra[i + k * BLOCK + n] + of_u
+                        for n in range(BLOCK):
+                            if k * BLOCK + n < length:
+                                extra[i + k * BLOCK + n] = e[n]
+
+    return SimpleNamespace(slope=slope, curve=curve, adj_curve=adj_curve, adj_slope=adj_slope, adj_height=adj_height)

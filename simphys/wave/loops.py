@@ -1,0 +1,185 @@
+"""The fused loops over the lines of a grid in its layout, for all members of a batch: see `layout` and `advance`.
+
+Fields begin at an offset, a multiple of BLOCK, and each member's at a multiple of another number. `kappa` has one, too:
+0 where all members share it.
+"""
+
+import functools
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from ..autograd import kernel
+from ..autograd.runtime import ti
+from . import advance, differences
+from .layout import BLOCK
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is fixed when the loops are compiled."""
+
+    real: Any
+    dim: int
+    order: int
+    layers: bool
+    """There are absorbing layers or other terms, which come in `extra`."""
+    parallel: bool
+    spread: int
+    """Iterations of a parallel loop for each piece, one of which does the work: few iterations stay on one thread."""
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def kernels(variant: Variant) -> SimpleNamespace:
+    """See the module."""
+    real, dim, spread, reach = variant.real, variant.dim, variant.spread, variant.order // 2
+    reals = ti.types.ndarray(dtype=real, ndim=1)
+    blocks_of = ti.types.ndarray(dtype=ti.types.vector(BLOCK, real), ndim=1)
+    table = ti.types.vector(BLOCK, real)
+    f, by = advance.functions(real), differences.functions(real, variant.order)
+
+    @ti.func
+    def curvature(u: ti.template(), i, s1, s2) -> real:
+        """dx^2 laplace u."""
+        total = by.bend(u, i, 1)
+        if ti.static(dim > 1):
+            total += by.bend(u, i, s2)
+        if ti.static(dim > 2):
+            total += by.bend(u, i, s1)
+        return total
+
+    @ti.func
+    def whole(u: ti.template(), extra: ti.template(), i, j, s1, s2) -> real:
+        k = curvature(u, i, s1, s2)
+        if ti.static(variant.layers):
+            k += extra[j]
+        return k
+
+    @kernel
+    def curve(
+        u: reals, new: blocks_of, extra: reals,
+        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
+        blocks: ti.i32,
+    ):
+        """dx^2 laplace u with what layers add, of one member."""
+        ti.loop_config(serialize=not variant.parallel)
+        for r in range(pieces * spread):
+            if r % spread == 0:
+                piece = r // spread
+                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
+                    i = origin + line // lines2 * s1 + line % lines2 * s2
+                    for k in range(blocks):
+                        t = table(0.0)
+                        for n in range(BLOCK):
+                            t[n] = whole(u, extra, i + k * BLOCK + n, i + k * BLOCK + n, s1, s2)
+                        new[i // BLOCK + k] = t
+
+    @kernel
+    def leap(
+        before: reals, u: reals, new: blocks_of, kappa: reals, extra: reals,
+        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
+        blocks: ti.i32, of_u: ti.i32, of_kappa: ti.i32, of_extra: ti.i32,
+        at_before: ti.i32, at_u: ti.i32, at_new: ti.i32,
+    ):
+        ti.loop_config(serialize=not variant.parallel)
+        for r in range(B * pieces * spread):
+            if r % spread == 0:
+                member, piece = r // spread // pieces, r // spread % pieces
+                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
+                    i = origin + line // lines2 * s1 + line % lines2 * s2
+                    j = member * of_u + i
+                    for k in range(blocks):
+                        t = table(0.0)
+                        for n in range(BLOCK):
+                            m = k * BLOCK + n
+                            c = whole(u, extra, at_u + j + m, member * of_extra + i + m, s1, s2)
+                            K = kappa[member * of_kappa + i + m]
+                            t[n] = f.leap(u[at_u + j + m], before[at_before + j + m], K, c)
+                        new[(at_new + j) // BLOCK + k] = t
+
+    @kernel
+    def adj_log_courant(
+        u: reals, w: reals, total: blocks_of, sums: reals, extra: reals,
+        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
+        blocks: ti.i32, of_u: ti.i32, of_w: ti.i32, of_extra: ti.i32, at_u: ti.i32, at_w: ti.i32,
+    ):
+        """Add to l, from u at the start of a step and w at its end; `sums` is `total` again, which is read before."""
+        ti.loop_config(serialize=not variant.parallel)
+        for r in range(B * pieces * spread):
+            if r % spread == 0:
+                member, piece = r // spread // pieces, r // spread % pieces
+                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
+                    i = origin + line // lines2 * s1 + line % lines2 * s2
+                    j = member * of_extra + i
+                    for k in range(blocks):
+                        t = table(0.0)
+                        for n in range(BLOCK):
+                            m = k * BLOCK + n
+                            K = whole(u, extra, member * of_u + at_u + i + m, j + m, s1, s2)
+                            t[n] = sums[j + m] + f.adj_log_courant(K, w[member * of_w + at_w + i + m])
+                        total[j // BLOCK + k] = t
+
+    @kernel
+    def jvp_speed(
+        u: reals, new: blocks_of, dnew: reals, c: reals, dc: reals, extra: reals, rate: real,
+        B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
+        blocks: ti.i32, of_u: ti.i32, of_c: ti.i32, of_extra: ti.i32, of_new: ti.i32, at_u: ti.i32, at_new: ti.i32,
+    ):
+        """Add what a change of speed makes to the tangent of the new height; `dnew` is `new` again."""
+        ti.loop_config(serialize=not variant.parallel)
+        for r in range(B * pieces * spread):
+            if r % spread == 0:
+                member, piece = r // spread // pieces, r // spread % pieces
+                for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
+                    i = origin + line // lines2 * s1 + line % lines2 * s2
+                    j = member * of_new + at_new + i
+                    for k in range(blocks):
+                        t = table(0.0)
+                        for n in range(BLOCK):
+                            m = k * BLOCK + n
+                            K = whole(u, extra, member * of_u + at_u + i + m, member * of_extra + i + m, s1, s2)
+                            at = member * of_c + i + m
+                            t[n] = dnew[j + m] + f.jvp_speed(c[at], rate, K, dc[at])
+                        new[j // BLOCK + k] = t
+
+    @kernel
+    def continue_beyond(
+        u: reals, B: ti.i32, of_u: ti.i32, origin: ti.i32, count: ti.i32, stride: ti.i32,
+        n1: ti.i32, s1: ti.i32, n2: ti.i32, s2: ti.i32, low: ti.i32, high: ti.i32, at: ti.i32,
+    ):
+        """The numbers beyond both sides of an axis, as `math.boundary` says: kinds by their place in `KINDS`.
+
+        n1, n2 are the cells along the other axes, and s1, s2 their strides.
+        """
+        ti.loop_config(serialize=not variant.parallel)
+        for r in range(B * n1 * n2):
+            member, i1, i2 = r // (n1 * n2), r // n2 % n1, r % n2
+            first = member * of_u + at + origin + i1 * s1 + i2 * s2
+            last = first + (count - 1) * stride
+            for k in ti.static(range(reach)):
+                below, above = real(0.0), real(0.0)
+                if low == 1:
+                    below = u[first + k * stride]
+                elif low == 2:
+                    below = u[last - k * stride]
+                if high == 1:
+                    above = u[last - k * stride]
+                elif high == 2:
+                    above = u[first + k * stride]
+                if ti.static(k > 0):
+                    if low == 0:
+                        below = -u[first + (k - 1) * stride]
+                    if high == 0:
+                        above = -u[last - (k - 1) * stride]
+                u[first - (k + 1) * stride] = below
+                u[last + (k + 1) * stride] = above
+
+    return SimpleNamespace(
+        curve=curve, leap=leap, adj_log_courant=adj_log_courant, jvp_speed=jvp_speed, continue_beyond=continue_beyond
+    )
+
+
+KINDS = {"zero": 0, "free": 1, "periodic": 2, "absorbing": 3}
+"""Of sides."""
