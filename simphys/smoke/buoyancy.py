@@ -60,7 +60,7 @@ class Buoyancy(Function):
     def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
         model: Smoke = ctx.model
         smoke, buoyancy = ctx.saved_tensors
-        shapes = (model.dim, *model.faces), smoke.shape, buoyancy.shape
+        shapes = model.state_shapes()["velocity"], smoke.shape, buoyancy.shape
         given = [np.zeros(s, smoke.dtype) if d is None else d for d, s in zip(tangents, shapes, strict=True)]
         return push(model, smoke.data, buoyancy.data, *given)
 

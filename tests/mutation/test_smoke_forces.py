@@ -1,0 +1,76 @@
+"""Every term of the adjoints and tangents of what acts on a fluid is needed: viscosity, buoyancy, obstacles, sides."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.mutation import ERRORS, Mutant
+from simphys.smoke import buoyancy, diffuse, faces, obstacle, sides
+
+from ..smoke.flows import leaf, some, variants, velocity
+from .sweep import Sweep
+
+EACH = 2
+"""Mutants of a rule in a sample."""
+
+ALSO = (*ERRORS, TypeError, AttributeError, RuntimeError)
+"""RuntimeError is what the compiler answers to a variable that nothing reads."""
+
+
+def check(module: Any, function: str, name: str, *inputs: Any) -> None:
+    model = variants()[name]
+    apply = getattr(module, function).apply
+    gradcheck(lambda *x: apply(model, *x), (velocity(model), *inputs), mode="projected", repeats=1)
+
+
+def diffusion(module: Any) -> None:
+    for name in ("channel", "collocated"):
+        check(module, "Diffuse", name, leaf(0.3), some(4, 2))
+
+
+def pushed(module: Any) -> None:
+    for name in ("channel", "periodic"):
+        check(module, "Buoyancy", name, some(4, 3), some(2))
+
+
+def stopped(module: Any) -> None:
+    check(module, "Obstruct", "slip", leaf(0.4 * some(4, 3, seed=3).data))
+
+
+def given(module: Any) -> None:
+    """By both, and by the velocity alone."""
+    check(module, "ApplySides", "channel", some(4, 2))
+    check(module, "ApplySides", "channel", some(4, 2).detach())
+
+
+def means(module: Any) -> None:
+    """At faces inside, on sides with and without a weight, on a collocated grid, in space."""
+    with patch.object(buoyancy, "adj_mean", module.adj_mean), patch.object(obstacle, "adj_mean", module.adj_mean):
+        pushed(buoyancy)
+        stopped(obstacle)
+        check(buoyancy, "Buoyancy", "collocated", some(4, 3), some(2))
+        check(buoyancy, "Buoyancy", "space", some(3, 2, 2), some(3))
+
+
+SWEEPS = [
+    Sweep(diffuse, ("pull", "push", "_free", "Diffuse.backward", "Diffuse.jvp"), diffusion, errors=ALSO),
+    Sweep(buoyancy, ("pull", "push", "Buoyancy.backward", "Buoyancy.jvp"), pushed, errors=ALSO),
+    Sweep(sides, ("pull", "push", "ApplySides.backward", "ApplySides.jvp"), given, errors=ALSO),
+    Sweep(
+        obstacle,
+        ("functions.jvp_kept", "kernels.adjoint", "kernels.tangent", "pull", "push", "Obstruct.*"),
+        stopped,
+        errors=ALSO,
+    ),
+    Sweep(faces, ("functions.adj_mean", "kernels.adjoint", "adj_mean"), means, errors=ALSO),
+]
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant)
