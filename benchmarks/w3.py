@@ -1,0 +1,62 @@
+"""w3: the wave equation in the plane, zero outside.
+
+n x n cells, leapfrog with the square of the Courant number 1/3. Wanted: the gradient of the integral of the squared
+distance from a picture at the end, with respect to the initial height `u0`, from which the field starts at rest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simphys.autograd import Tensor, no_grad, tensor
+from simphys.rollout import Mode, rollout
+from simphys.wave.model import Params, State, Wave
+
+from .initial_data import hash01
+from .workload import Case, Gradients, Settings, Workload
+
+SETTINGS: Settings = {"size.n": 256, "time.steps": 256, "medium.courant_squared": 1 / 3}
+
+
+def build(settings: Settings, mode: str) -> Case:
+    """The case on Tensors of the precision in force."""
+    n, steps = int(settings["size.n"]), int(settings["time.steps"])
+    i, j = np.mgrid[:n, :n]
+    noise = 0.05 * (2 * hash01(n * n, 5) - 1).reshape(n, n)
+    u0 = tensor(np.exp(-((i - 100) ** 2 + (j - 140) ** 2) / 200) + noise, requires_grad=True)
+    target = 0.5 * np.sin(2 * np.pi * i / n) * np.sin(4 * np.pi * j / n)
+    model = Wave((n, n), spacing=1.0, dt=1.0)
+    nowhere = np.zeros((0, 2))
+    params = Params(
+        speed=tensor(np.full((n, n), settings["medium.courant_squared"] ** 0.5)),
+        source_velocity=tensor(nowhere),
+        receiver_position=tensor(nowhere),
+    )
+    none = tensor(np.zeros(0))
+
+    def loss_of() -> Tensor:
+        chosen: Mode = "fused" if mode == "fused" else "nested"
+        start = State(u0, u0, none, none, tensor(nowhere), none)
+        end = rollout(model, params, start, steps=steps, mode=chosen, keep="final").final
+        error = end.height - target.astype(u0.dtype)
+        return (error * error).sum() * (1 / n**2)
+
+    def forward() -> float:
+        with no_grad():
+            return loss_of().item()
+
+    def gradient() -> tuple[float, Gradients]:
+        u0.grad = None
+        loss = loss_of()
+        loss.backward()
+        return loss.item(), {} if u0.grad is None else {"u0": u0.grad.numpy()}
+
+    return Case(forward, gradient)
+
+
+def elements(settings: Settings) -> int:
+    """Cells."""
+    return int(settings["size.n"]) ** 2
+
+
+WORKLOAD = Workload("w3", SETTINGS, elements, build)
