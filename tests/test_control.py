@@ -17,20 +17,23 @@ from simphys.check import process
 from simphys.check.scene import check_scene
 from simphys.config import Knots as KnotsSection
 from simphys.config import Sines as SinesSection
+from simphys.config import Wavelet as WaveletSection
 from simphys.config import to_dict
 from simphys.control import Controls, build_controls
 from simphys.health import scene_health
 from simphys.record import Recording
 from simphys.scene import Scene
+from simphys.wavelets import ricker, sine_burst
 from simphys.workflow import Interrupted, draw_step
 
 from .small_scenes import KNOTS, SINES, driven_square, merged, soft_square
 
 DT = 0.01
+WAVELET: dict[str, Any] = {"kind": "wavelet", "channels": 2, "frequency": 20.0, "amplitude": [2.0, -0.5]}
 
 
 def controls(tables: dict[str, Any], steps: int = 20, **changes: Any) -> Controls:
-    section = SinesSection if tables["kind"] == "sines" else KnotsSection
+    section = {"sines": SinesSection, "knots": KnotsSection, "wavelet": WaveletSection}[tables["kind"]]
     return build_controls(section(**merged(tables, changes)), steps=steps, dt=DT)
 
 
@@ -68,7 +71,25 @@ def test_as_many_knots_as_steps_are_the_signal_and_one_knot_is_constant() -> Non
     np.testing.assert_array_equal(controls(KNOTS, steps=1).signal(1).data, KNOTS["value"][:1])
 
 
-@pytest.mark.parametrize("tables", [SINES, KNOTS], ids=lambda tables: tables["kind"])
+def test_a_wavelet_drives_each_channel_by_its_amplitude() -> None:
+    pulse = ricker(DT * np.arange(20), 20.0)
+    np.testing.assert_allclose(controls(WAVELET).signal(20).data, pulse[:, None] * [2.0, -0.5], rtol=1e-15)
+    np.testing.assert_array_equal(
+        controls(WAVELET, amplitude=3.0).signal(20).data, controls(WAVELET, amplitude=[3.0, 3.0]).signal(20).data
+    )
+    burst = controls(WAVELET, wavelet="sine_burst", delay=0.02).signal(20).data
+    np.testing.assert_allclose(burst[:, 0], 2 * sine_burst(DT * np.arange(20), 20.0, 0.02), rtol=1e-15)
+
+
+def test_a_row_of_amplitudes_is_the_signal_of_a_member() -> None:
+    rows = [[1.0, 0.0], [0.5, 2.0], [0.0, 1.0]]
+    found = controls(WAVELET, amplitude=rows).signal(20).data
+    assert found.shape == (3, 20, 2)
+    for row, signal in zip(rows, found, strict=True):
+        np.testing.assert_array_equal(signal, controls(WAVELET, amplitude=row).signal(20).data)
+
+
+@pytest.mark.parametrize("tables", [SINES, KNOTS, WAVELET], ids=lambda tables: tables["kind"])
 def test_a_shorter_horizon_sees_the_first_part_of_the_signal_and_a_longer_one_goes_on(tables: Any) -> None:
     whole = controls(tables)
     np.testing.assert_array_equal(whole.signal(8).data, whole.signal(20).data[:8])
@@ -78,7 +99,7 @@ def test_a_shorter_horizon_sees_the_first_part_of_the_signal_and_a_longer_one_go
         np.testing.assert_allclose(beyond[19:], [KNOTS["value"][-1]] * 6, rtol=1e-15)
 
 
-@pytest.mark.parametrize("tables", [SINES, KNOTS], ids=lambda tables: tables["kind"])
+@pytest.mark.parametrize("tables", [SINES, KNOTS, WAVELET], ids=lambda tables: tables["kind"])
 def test_the_derivative_of_a_signal_is_right(tables: Any) -> None:
     made = controls(tables)
 

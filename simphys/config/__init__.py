@@ -20,6 +20,7 @@ from simphys.config.sections import (
     Sines,
     Time,
     Unknown,
+    Wavelet,
 )
 from simphys.config.unknowns import flat_entries, start_values, validate_unknowns
 
@@ -41,6 +42,7 @@ __all__ = [
     "Sines",
     "Time",
     "Unknown",
+    "Wavelet",
     "flat_entries",
     "from_dict",
     "load",

@@ -5,29 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from simphys.config.sections import Knots, Sines
+from simphys.config.sections import Control, Knots, Sines, Wavelet
 from simphys.section import Key, Problem, Words
 
 _SECTION: Key = ("control",)
 
 
-def check_control(control: Sines | Knots, channels: int | None) -> Iterator[Problem]:
+def check_control(control: Control, channels: int | None) -> Iterator[Problem]:
     """All that is wrong; `channels` is how many numbers drive a step of the simulator, None where it takes none."""
-    inside = list(_check_sines(control) if isinstance(control, Sines) else _check_knots(control))
+    inside = list(_check_inside(control))
     yield from inside
     found = Words(f"a section of kind {control.kind}")
     if channels is None:
         remedy = "Drop the section, or add what it is to drive, such as an actuator."
         yield Problem(key=_SECTION, constraint="needs a simulator that takes a control", found=found, remedy=remedy)
     elif not inside:
-        if isinstance(control, Sines):
-            name, wanted, count = "channels", f"must be {channels}", control.channels
-        else:
+        if isinstance(control, Knots):
             name, wanted, count = "value", f"must have rows of {channels} numbers", len(control.value[0])
+        else:
+            name, wanted, count = "channels", f"must be {channels}", control.channels
         if count != channels:
             constraint = f"{wanted}, which drive a step of this scene's simulator"
             remedy = f"Give {channels}, or change what is driven."
             yield Problem(key=(*_SECTION, name), constraint=constraint, found=count, remedy=remedy)
+
+
+def _check_inside(control: Control) -> Iterator[Problem]:
+    if isinstance(control, Sines):
+        return _check_sines(control)
+    return _check_knots(control) if isinstance(control, Knots) else _check_wavelet(control)
 
 
 def _check_sines(control: Sines) -> Iterator[Problem]:
@@ -45,6 +51,15 @@ def _check_sines(control: Sines) -> Iterator[Problem]:
 def _check_knots(control: Knots) -> Iterator[Problem]:
     for knot, row in enumerate(control.value):
         yield from _check_length("value", row, len(control.value[0]), "channel of the first knot", knot)
+
+
+def _check_wavelet(control: Wavelet) -> Iterator[Problem]:
+    if isinstance(control.amplitude, list):
+        rows = [row for row in control.amplitude if isinstance(row, list)]
+        for member, row in enumerate(rows):
+            yield from _check_length("amplitude", row, control.channels, "channel", member)
+        if not rows:
+            yield from _check_length("amplitude", control.amplitude, control.channels, "channel")
 
 
 def _check_length(name: str, value: Sequence[Any], count: int, what: str, *place: int) -> Iterator[Problem]:

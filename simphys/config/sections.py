@@ -119,7 +119,31 @@ class Knots(Section):
     unit: str = ""
 
 
-Control = Annotated[Sines | Knots, Field(discriminator="kind")]
+class Wavelet(Section):
+    """A pulse for all channels, amplitude * wavelet(t): see `simphys.wavelets`.
+
+    channels: how many numbers drive a step of the simulator, such as one for each source. frequency [Hz]: the dominant
+    one. delay [s]: when the middle of a ricker or gaussian is reached, 1.5 / frequency by default, or when a sine_burst
+    begins, at once by default. amplitude: one number, one for each channel, or a row of these for each member of a
+    batch; unknowns call it control_amplitude. unit: of the control, for pictures.
+    """
+
+    kind: Literal["wavelet"]
+    wavelet: Literal["ricker", "gaussian", "sine_burst"] = "ricker"
+    channels: Count = 1
+    frequency: Positive
+    delay: float | None = None
+    amplitude: float | list[float] | Annotated[list[list[float]], Field(min_length=1)] = 1.0
+    unit: str = ""
+
+    @property
+    def members(self) -> int | None:
+        """Of the batch that has an amplitude each; None where all have the same."""
+        rows = self.amplitude if isinstance(self.amplitude, list) else []
+        return len(rows) if rows and isinstance(rows[0], list) else None
+
+
+Control = Annotated[Sines | Knots | Wavelet, Field(discriminator="kind")]
 """What drives a simulator along time."""
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simphys import charges, mass_spring, mpm
+from simphys import charges, mass_spring, mpm, wave
 from simphys.bodies import Bodies
 from simphys.charges import scene as charges_scene
-from simphys.config.sections import Config
+from simphys.config.sections import Config, Wavelet
+from simphys.grids import Grid
 from simphys.mass_spring import scene as mass_spring_scene
 from simphys.mass_spring import scene_checks as mass_spring_checks
 from simphys.mass_spring import stability as mass_spring_stability
@@ -17,6 +18,9 @@ from simphys.mpm import scene_checks as mpm_checks
 from simphys.mpm import stability as mpm_stability
 from simphys.section import Fields, Problem
 from simphys.simulator import Model
+from simphys.wave import scene as wave_scene
+from simphys.wave import scene_checks as wave_checks
+from simphys.wave import stability as wave_stability
 
 
 class MassSpringConfig(Config):
@@ -120,9 +124,54 @@ class MPMConfig(Config):
         return mpm_scene.bodies(self.grid, self.bodies)
 
 
+class WaveConfig(Config):
+    """A scene of waves."""
+
+    simulator: wave_scene.WaveSimulator
+    grid: wave_scene.Grid
+    medium: wave_scene.Medium
+    state: wave_scene.State = wave_scene.State()
+    sources: list[wave_scene.Source] = []
+    receivers: wave_scene.Receivers = wave_scene.Receivers()
+
+    @classmethod
+    def simulator_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+        control = sections.get("control")
+        return wave_checks.problems(
+            simulator=sections.get("simulator"),
+            grid=sections.get("grid"),
+            medium=sections.get("medium"),
+            state=sections.get("state"),
+            sources=sections.get("sources"),
+            receivers=sections.get("receivers"),
+            members=control.members if isinstance(control, Wavelet) else None,
+            driven="control" not in sections or control is not None,
+        )
+
+    @classmethod
+    def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
+        return wave_scene.fields(
+            grid=sections["grid"],
+            medium=sections["medium"],
+            state=sections["state"],
+            sources=sections["sources"],
+            receivers=sections["receivers"],
+        )
+
+    def build(self) -> tuple[Model, wave.Params, wave.State]:
+        return wave.build(self)
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        wave_stability.require_stable(model, params)
+
+    def grid_of(self, model: Any) -> Grid:
+        return wave_scene.cells(model)
+
+
 SIMULATORS: dict[str, type[Config]] = {
     "mass_spring": MassSpringConfig,
     "charges": ChargesConfig,
     "mpm": MPMConfig,
+    "wave": WaveConfig,
 }
 """The sections of a scene by `simulator.name`."""

@@ -11,6 +11,7 @@ import pytest
 from simphys.config import ConfigError, from_dict, load, to_dict
 
 SINES: dict[str, Any] = {"kind": "sines", "channels": 2, "waves": 4, "frequency": 20.0}
+WAVELET: dict[str, Any] = {"kind": "wavelet", "channels": 2, "frequency": 20.0}
 ACTUATORS = [{"springs": [0]}, {"springs": [1]}]
 
 
@@ -33,6 +34,8 @@ def scene(control: dict[str, Any], actuators: Any = ACTUATORS, **sections: Any) 
         {**SINES, "amplitude": [1.0, 2.0]},
         {"kind": "knots", "value": [[0.0, 0.0]]},
         {"kind": "knots", "value": np.ones((5, 2)), "unit": "V"},
+        {**WAVELET, "amplitude": [1.0, -2.0], "unit": "Pa"},
+        {**WAVELET, "wavelet": "sine_burst", "delay": 0.1, "amplitude": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]},
     ],
 )
 def test_controls_that_fit_are_accepted_and_survive_storage(control: dict[str, Any]) -> None:
@@ -43,7 +46,7 @@ def test_controls_that_fit_are_accepted_and_survive_storage(control: dict[str, A
 @pytest.mark.parametrize(
     ("control", "told"),
     [
-        ({**SINES, "kind": "sine"}, "control: must be of one of the kinds 'sines', 'knots'; found {"),
+        ({**SINES, "kind": "sine"}, "control: must be of one of the kinds 'sines', 'knots', 'wavelet'; found {"),
         ({**SINES, "wave": 3}, "control.wave: unknown key; found 3. Did you mean 'waves'?"),
         ({**SINES, "channels": 0}, "control.channels: must be at least 1; found 0. "),
         ({**SINES, "waves": 0}, "control.waves: must be at least 1; found 0. "),
@@ -75,10 +78,28 @@ def test_controls_that_fit_are_accepted_and_survive_storage(control: dict[str, A
             {"kind": "knots", "value": [[1.0], [3.0]]},
             "control.value: must have rows of 2 numbers, which drive a step of this scene's simulator; found 1. ",
         ),
+        (
+            {**WAVELET, "wavelet": "rickr"},
+            "control.wavelet: must be one of 'ricker', 'gaussian' or 'sine_burst'; found",
+        ),
+        ({**WAVELET, "frequency": 0.0}, "control.frequency: must be greater than 0; found 0.0. "),
+        (
+            {**WAVELET, "channels": 3},
+            "control.channels: must be 2, which drive a step of this scene's simulator; found",
+        ),
+        (
+            {**WAVELET, "amplitude": [1.0]},
+            "control.amplitude: must have 2 elements, one for each channel; found [1.0].",
+        ),
+        (
+            {**WAVELET, "amplitude": [[1.0, 2.0], [3.0]]},
+            "control.amplitude.1: must have 2 elements, one for each channel; found [3.0]. It has 1: give 2.",
+        ),
     ],
 )
 def test_controls_that_do_not_fit_are_told(control: dict[str, Any], told: str) -> None:
-    unknown = {"weight": {"parameter": f"control_{'value' if control['kind'] == 'knots' else 'weight'}"}}
+    names = {"knots": "value", "wavelet": "amplitude"}
+    unknown = {"weight": {"parameter": f"control_{names.get(control['kind'], 'weight')}"}}
     with pytest.raises(ConfigError) as caught:
         from_dict(scene(control, unknowns=unknown))
     error = caught.value.errors[0]
