@@ -73,18 +73,18 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return found
 
     @ti.func
-    def adj_interpolate(f: corners, r: vec, g: real):
-        """Adjoints of the corners and of r."""
+    def adj_corners(r: vec, g: real) -> corners:
+        """g times the weight of each corner; the adjoint of r is g times the slopes."""
         adj_f = corners(0.0)
         adj_f[0] = g
         for back in ti.static(range(dim)):
             a = ti.static(dim - 1 - back)
-            for back_c in ti.static(range(count >> (a + 1))):
-                c = ti.static((count >> (a + 1)) - 1 - back_c)
+            for before in ti.static(range(count >> (a + 1))):
+                c = ti.static((count >> (a + 1)) - 1 - before)
                 whole = adj_f[c]
                 adj_f[2 * c + 1] = r[a] * whole
                 adj_f[2 * c] = whole - r[a] * whole
-        return adj_f, g * slopes(f, r)
+        return adj_f
 
     @ti.func
     def jvp_interpolate(f: corners, r: vec, df: corners, dr: vec) -> real:
@@ -92,5 +92,5 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     return SimpleNamespace(
         vec=vec, ivec=ivec, corners=corners, count=count, enter=enter,
-        interpolate=interpolate, adj=adj_interpolate, jvp=jvp_interpolate,
+        interpolate=interpolate, slopes=slopes, adj_corners=adj_corners, jvp=jvp_interpolate,
     )  # fmt: skip

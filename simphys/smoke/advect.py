@@ -29,10 +29,13 @@ POINT_US = 0.008
 def forward_velocity(
     model: Smoke, velocity: Array, boundary_velocity: Array, *, out: Array | None = None, work: Work | None = None
 ) -> Array:
-    """The velocity [dim, *faces] [m/s] that arrives at the place of each, with boundary_velocity [2 dim, dim]."""
+    """The velocity [dim, *faces] [m/s] that arrives at the place of each, with boundary_velocity [2 dim, dim].
+
+    `out` may be the velocity.
+    """
     work = work or Work()
-    out = np.zeros_like(velocity) if out is None else out
     u = _extended_velocity(model, "u", velocity, boundary_velocity, work)
+    out = _cleared(model, velocity, out)
     for lattice in velocity_lattices(model):
         moved = _moved(model, lattice, u[lattice.members], u, boundary_velocity.T[lattice.members], work)
         out[lattice.members][lattice.own] = moved[lattice.inside]
@@ -235,11 +238,20 @@ def _extended_velocity(model: Smoke, name: str, velocity: Array, boundary: Array
 
 def _adj_extended_velocity(model: Smoke, adj_u: Array, adj_boundary: Array | None, out: Array | None) -> Array:
     """The reverse, which writes to `out` and adds to adj_boundary."""
-    out = np.zeros((model.dim, *model.faces), adj_u.dtype) if out is None else out
+    out = _cleared(model, adj_u, out)
     given = np.zeros((2 * model.dim, model.dim), adj_u.dtype) if adj_boundary is None else adj_boundary
     for lattice in velocity_lattices(model):
         lattice.adj_extend(adj_u[lattice.members], given.T[lattice.members])
         out[lattice.members][lattice.own] = adj_u[lattice.members][lattice.inside]
+    return out
+
+
+def _cleared(model: Smoke, like: Array, out: Array | None) -> Array:
+    """A velocity [dim, *faces] to be written, 0 beyond the faces of its components."""
+    if out is None:
+        return np.zeros((model.dim, *model.faces), like.dtype)
+    if model.faces != model.cells:
+        out.fill(0)
     return out
 
 

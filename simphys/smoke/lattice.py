@@ -26,6 +26,7 @@ from ..autograd import runtime
 from ..math.linear_interpolation import UNBOUNDED, Axis
 from ..simulator import Array, Shape
 from .model import Smoke
+from .sampling import BLOCK
 
 Index = tuple[Any, ...]
 
@@ -93,8 +94,9 @@ class Lattice:
 
 
 def extended_shape(model: Smoke) -> Shape:
-    """Of the extended array of one field."""
-    return tuple([n + 2 for n in model.faces])
+    """Of the extended array of one field; lines along the last axis have room for whole blocks."""
+    *others, last = model.faces
+    return (*[n + 2 for n in others], -(-last // BLOCK) * BLOCK + 2)
 
 
 @functools.cache

@@ -26,6 +26,9 @@ from ..autograd import kernel
 from ..autograd.runtime import ti
 from ..math import linear_interpolation
 
+BLOCK = 16
+"""Values along a line that are computed together."""
+
 SPREAD = 16
 """Iterations of a parallel loop for each line of cells, one of which does the work: a CPU's threads take 512 each."""
 
@@ -93,11 +96,12 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
                 adj_u[j] = adj_u[j] + g[d]
 
     @ti.func
-    def depart(index: ivec, v: vec, h: real, s: steps, a: frame):
-        """Place of the first corner, the point behind it along each axis, and the derivative of that by v."""
+    def depart(line: ivec, x: ti.i32, v: vec, h: real, s: steps, a: frame):
+        """From point x of a line: the place of the first corner, how far behind it, and the derivative of that by v."""
         first, r, slope = 0, vec(0.0), vec(0.0)
         for d in ti.static(range(dim)):
-            below, behind, inside = linear.enter(index[d] - h * v[d], a[0, d], a[1, d], a[2, d], a[3, d], a[4, d])
+            i = x if ti.static(d == dim - 1) else line[d]
+            below, behind, inside = linear.enter(i - h * v[d], a[0, d], a[1, d], a[2, d], a[3, d], a[4, d])
             first += (below + 1) * s[1, d]
             r[d] = behind
             slope[d] = -h * inside
@@ -125,6 +129,15 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
             adj_f[j] = adj_f[j] + g[c]
 
     @ti.func
+    def correct(f: real, moved: real, back: real) -> real:
+        return moved + 0.5 * (f - back)
+
+    @ti.func
+    def adj_correct(g: real):
+        """Adjoints of f, moved and back."""
+        return 0.5 * g, g, -0.5 * g
+
+    @ti.func
     def limit(value: real, f: corners) -> real:
         return ti.max(ti.min(value, f.max()), f.min())
 
@@ -150,7 +163,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
     return SimpleNamespace(
         linear=linear, read_steps=read_steps, read_frame=read_frame, line_start=line_start,
         at_point=at_point, adj_at_point=adj_at_point, depart=depart, around=around, adj_around=adj_around,
-        limit=limit, adj_limit=adj_limit, jvp_limit=jvp_limit,
+        correct=correct, adj_correct=adj_correct,         limit=limit, adj_limit=adj_limit, jvp_limit=jvp_limit,
     )  # fmt: skip
 
 
@@ -158,10 +171,16 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> SimpleNamespace:
-    """The loops over points, for so many fields that lie at the same ones; scatters are serial and accumulate."""
+    """The loops over points, for so many fields that lie at the same ones; scatters are serial and accumulate.
+
+    A loop that stores to an array is not vectorized: blocks of a line are computed into local vectors first. Lines of
+    extended arrays are long enough for whole blocks.
+    """
     fn = functions(real, dim, staggered)
-    linear, vec, ivec = fn.linear, fn.linear.vec, fn.linear.ivec
+    linear, vec = fn.linear, fn.linear.vec
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    of_fields, of_axes = ti.types.matrix(fields, BLOCK, real), ti.types.matrix(dim, BLOCK, real)
+    of_points = ti.types.vector(BLOCK, ti.i32)
     spread = SPREAD if parallel else 1
 
     @kernel
@@ -173,12 +192,16 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
             if r % spread == 0:
                 s, a = fn.read_steps(places), fn.read_frame(axes)
                 start, k0 = fn.line_start(r // spread, s)
-                for x in range(s[0, dim - 1]):
-                    index, k = start, k0 + x
-                    index[dim - 1] = x
-                    first, behind, _ = fn.depart(index, fn.at_point(u, size, k, s), h, s, a)
-                    for n in ti.static(range(fields)):
-                        moved[n * size + k] = linear.interpolate(fn.around(f, n * size + first, s), behind)
+                for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
+                    x0, found = block * BLOCK, of_fields(0.0)
+                    for l in range(BLOCK):
+                        v = fn.at_point(u, size, k0 + x0 + l, s)
+                        first, behind, _ = fn.depart(start, x0 + l, v, h, s, a)
+                        for n in ti.static(range(fields)):
+                            found[n, l] = linear.interpolate(fn.around(f, n * size + first, s), behind)
+                    for l in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
+                        for n in ti.static(range(fields)):
+                            moved[n * size + k0 + x0 + l] = found[n, l]
 
     @kernel
     def adj_sample(
@@ -189,16 +212,27 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
         for line in range(lines):
             s, a = fn.read_steps(places), fn.read_frame(axes)
             start, k0 = fn.line_start(line, s)
-            for x in range(s[0, dim - 1]):
-                index, k = start, k0 + x
-                index[dim - 1] = x
-                first, behind, slope = fn.depart(index, fn.at_point(u, size, k, s), h, s, a)
-                total = vec(0.0)
-                for n in ti.static(range(fields)):
-                    adj_corners, adj_behind = linear.adj(fn.around(f, n * size + first, s), behind, g[n * size + k])
-                    fn.adj_around(adj_f, n * size + first, s, adj_corners)
-                    total += adj_behind
-                fn.adj_at_point(adj_u, size, k, s, slope * total)
+            for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
+                x0, firsts, behinds, adj_v = block * BLOCK, of_points(0), of_axes(0.0), of_axes(0.0)
+                for l in range(BLOCK):
+                    k = k0 + x0 + l
+                    first, behind, slope = fn.depart(start, x0 + l, fn.at_point(u, size, k, s), h, s, a)
+                    total = vec(0.0)
+                    for n in ti.static(range(fields)):
+                        total += g[n * size + k] * linear.slopes(fn.around(f, n * size + first, s), behind)
+                    firsts[l] = first
+                    for d in ti.static(range(dim)):
+                        behinds[d, l] = behind[d]
+                        adj_v[d, l] = slope[d] * total[d]
+                for l in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
+                    k = k0 + x0 + l
+                    behind, gv = vec(0.0), vec(0.0)
+                    for d in ti.static(range(dim)):
+                        behind[d] = behinds[d, l]
+                        gv[d] = adj_v[d, l]
+                    for n in ti.static(range(fields)):
+                        fn.adj_around(adj_f, n * size + firsts[l], s, linear.adj_corners(behind, g[n * size + k]))
+                    fn.adj_at_point(adj_u, size, k, s, gv)
 
     @kernel
     def jvp_sample(
@@ -211,9 +245,8 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 s, a = fn.read_steps(places), fn.read_frame(axes)
                 start, k0 = fn.line_start(r // spread, s)
                 for x in range(s[0, dim - 1]):
-                    index, k = start, k0 + x
-                    index[dim - 1] = x
-                    first, behind, slope = fn.depart(index, fn.at_point(u, size, k, s), h, s, a)
+                    k = k0 + x
+                    first, behind, slope = fn.depart(start, x, fn.at_point(u, size, k, s), h, s, a)
                     dbehind = slope * fn.at_point(du, size, k, s)
                     for n in ti.static(range(fields)):
                         j = n * size + first
@@ -229,16 +262,20 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
             if r % spread == 0:
                 s, a = fn.read_steps(places), fn.read_frame(axes)
                 start, k0 = fn.line_start(r // spread, s)
-                for x in range(s[0, dim - 1]):
-                    index, k = start, k0 + x
-                    index[dim - 1] = x
-                    v = fn.at_point(u, size, k, s)
-                    there, _, _ = fn.depart(index, v, h, s, a)
-                    first, behind, _ = fn.depart(index, v, -h, s, a)
-                    for n in ti.static(range(fields)):
-                        back = linear.interpolate(fn.around(moved, n * size + first, s), behind)
-                        value = moved[n * size + k] + 0.5 * (f[n * size + k] - back)
-                        corrected[n * size + k] = fn.limit(value, fn.around(f, n * size + there, s))
+                for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
+                    x0, found = block * BLOCK, of_fields(0.0)
+                    for l in range(BLOCK):
+                        v = fn.at_point(u, size, k0 + x0 + l, s)
+                        there, _, _ = fn.depart(start, x0 + l, v, h, s, a)
+                        first, behind, _ = fn.depart(start, x0 + l, v, -h, s, a)
+                        for n in ti.static(range(fields)):
+                            j = n * size + k0 + x0 + l
+                            back = linear.interpolate(fn.around(moved, n * size + first, s), behind)
+                            value = fn.correct(f[j], moved[j], back)
+                            found[n, l] = fn.limit(value, fn.around(f, n * size + there, s))
+                    for l in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
+                        for n in ti.static(range(fields)):
+                            corrected[n * size + k0 + x0 + l] = found[n, l]
 
     @kernel
     def adj_correct(
@@ -250,23 +287,22 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
             s, a = fn.read_steps(places), fn.read_frame(axes)
             start, k0 = fn.line_start(line, s)
             for x in range(s[0, dim - 1]):
-                index, k = start, k0 + x
-                index[dim - 1] = x
+                k = k0 + x
                 v = fn.at_point(u, size, k, s)
-                there, _, _ = fn.depart(index, v, h, s, a)
-                first, behind, slope = fn.depart(index, v, -h, s, a)
+                there, _, _ = fn.depart(start, x, v, h, s, a)
+                first, behind, slope = fn.depart(start, x, v, -h, s, a)
                 total = vec(0.0)
                 for n in ti.static(range(fields)):
                     j = n * size + k
-                    around = fn.around(moved, n * size + first, s)
-                    value = moved[j] + 0.5 * (f[j] - linear.interpolate(around, behind))
+                    near = fn.around(moved, n * size + first, s)
+                    value = fn.correct(f[j], moved[j], linear.interpolate(near, behind))
                     adj_value, adj_there = fn.adj_limit(value, fn.around(f, n * size + there, s), g[j])
                     fn.adj_around(adj_f, n * size + there, s, adj_there)
-                    adj_moved[j] = adj_moved[j] + adj_value
-                    adj_f[j] = adj_f[j] + 0.5 * adj_value
-                    adj_around, adj_behind = linear.adj(around, behind, -0.5 * adj_value)
-                    fn.adj_around(adj_moved, n * size + first, s, adj_around)
-                    total += adj_behind
+                    adj_f_j, adj_moved_j, adj_back = fn.adj_correct(adj_value)
+                    adj_f[j] = adj_f[j] + adj_f_j
+                    adj_moved[j] = adj_moved[j] + adj_moved_j
+                    fn.adj_around(adj_moved, n * size + first, s, linear.adj_corners(behind, adj_back))
+                    total += adj_back * linear.slopes(near, behind)
                 fn.adj_at_point(adj_u, size, k, s, slope * total)
 
     @kernel
@@ -280,19 +316,17 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 s, a = fn.read_steps(places), fn.read_frame(axes)
                 start, k0 = fn.line_start(r // spread, s)
                 for x in range(s[0, dim - 1]):
-                    index, k = start, k0 + x
-                    index[dim - 1] = x
+                    k = k0 + x
                     v = fn.at_point(u, size, k, s)
-                    there, _, _ = fn.depart(index, v, h, s, a)
-                    first, behind, slope = fn.depart(index, v, -h, s, a)
+                    there, _, _ = fn.depart(start, x, v, h, s, a)
+                    first, behind, slope = fn.depart(start, x, v, -h, s, a)
                     dbehind = slope * fn.at_point(du, size, k, s)
                     for n in ti.static(range(fields)):
-                        j, near = n * size + k, n * size + first
-                        around = fn.around(moved, near, s)
-                        value = moved[j] + 0.5 * (f[j] - linear.interpolate(around, behind))
-                        dback = linear.jvp(around, behind, fn.around(dmoved, near, s), dbehind)
-                        dvalue = dmoved[j] + 0.5 * (df[j] - dback)
-                        far = n * size + there
+                        j, back, far = n * size + k, n * size + first, n * size + there
+                        near = fn.around(moved, back, s)
+                        value = fn.correct(f[j], moved[j], linear.interpolate(near, behind))
+                        dnear = fn.around(dmoved, back, s)
+                        dvalue = fn.correct(df[j], dmoved[j], linear.jvp(near, behind, dnear, dbehind))
                         dcorrected[j] = fn.jvp_limit(value, fn.around(f, far, s), dvalue, fn.around(df, far, s))
 
     return SimpleNamespace(
