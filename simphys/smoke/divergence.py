@@ -1,0 +1,233 @@
+"""Divergence of a velocity, and what a pressure takes from it, undivided by the spacing; each the other's transpose.
+
+Staggered, with the weight m of each face (1, or 0 where it is left out):
+
+    b_i = sum_a m_(i+1) u_a,(i+1) - m_i u_a,i        u'_a,i = u_a,i - m_i (z_(i-1) - z_i)
+
+Collocated, by central differences, u mirrored in the walls with its sign changed, z mirrored as it is:
+
+    b_i = sum_a (u_a,(i+1) - u_a,(i-1)) / 2          u'_a,i = u_a,i - (z_(i-1) - z_(i+1)) / 2
+
+so that b = D u and u' = u - D^T z; the pressure is -spacing z. In 2-D the axes are rows and columns, in 3-D planes,
+rows and columns. Layout of b and z: see `math.poisson`.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from ..autograd import kernel, runtime
+from ..autograd.runtime import ti
+from ..math.poisson import BLOCK, Poisson
+from ..math.poisson import functions as passes
+from ..simulator import Array
+from .model import Smoke
+
+
+@functools.cache
+@no_type_check
+def staggered(real: Any, dim: int) -> SimpleNamespace:
+    """The loops on a staggered grid. `faces`: counts along planes, rows, columns; of a component; of a row of w."""
+    f = passes(real, dim)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @ti.func
+    def across(faces: ti.template(), w: ti.template(), u: ti.template(), plane: ti.i32, row: ti.i32, j: ti.i32) -> real:
+        """What leaves a cell through the faces between rows, and in 3-D between planes."""
+        here, after = (plane * faces[1] + row) * faces[2] + j, (row + 1) % faces[1]
+        of_rows = (dim - 2) * faces[3]
+        to = of_rows + (plane * faces[1] + after) * faces[2] + j
+        total = w[faces[4] + row + 1] * u[to] - w[faces[4] + row] * u[of_rows + here]
+        if ti.static(dim == 3):
+            beyond = ((plane + 1) % faces[0] * faces[1] + row) * faces[2] + j
+            total += w[plane + 1] * u[beyond] - w[plane] * u[here]
+        return total
+
+    @kernel
+    def divergence(grid: integers, faces: integers, w: reals, u: reals, b: reals):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            v = f.block(0)
+            for plane, row in ti.ndrange(grid[0], grid[1]):
+                to = f.start(grid, plane, row)
+                at = (dim - 1) * faces[3] + (plane * faces[1] + row) * faces[2]  # along the row
+                one = 2 * faces[4]
+                columns = faces[2] - 1  # all, but for the last one of a periodic row
+                for part in range((columns + BLOCK - 1) // BLOCK):
+                    first = part * BLOCK
+                    for k in range(ti.min(BLOCK, columns - first)):
+                        j = first + k
+                        along = w[one + j + 1] * u[at + j + 1] - w[one + j] * u[at + j]
+                        v[k] = across(faces, w, u, plane, row, j) + along
+                    for k in range(ti.min(BLOCK, columns - first)):
+                        b[to + first + k] = v[k]
+                if columns < grid[2]:
+                    along = w[one + columns + 1] * u[at] - w[one + columns] * u[at + columns]
+                    b[to + columns] = across(faces, w, u, plane, row, columns) + along
+
+    @kernel
+    def correct(grid: integers, faces: integers, w: reals, u: reals, z: reals, out: reals):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            f.wrap(grid, z, 0)
+            v = f.block(0)
+            for a in ti.static(range(3 - dim, 3)):
+                planes, rows, columns = grid[0], grid[1], grid[2]
+                stride = 1
+                if ti.static(a == 0):
+                    planes, stride = faces[0], grid[3]
+                if ti.static(a == 1):
+                    rows, stride = faces[1], grid[4]
+                if ti.static(a == 2):
+                    columns = faces[2]
+                for plane, row in ti.ndrange(planes, rows):
+                    at = f.start(grid, plane, row)
+                    to = (a + dim - 3) * faces[3] + (plane * faces[1] + row) * faces[2]
+                    for part in range((columns + BLOCK - 1) // BLOCK):
+                        first = part * BLOCK
+                        for k in range(ti.min(BLOCK, columns - first)):
+                            j = first + k
+                            weight = w[2 * faces[4] + j]
+                            if ti.static(a == 1):
+                                weight = w[faces[4] + row]
+                            if ti.static(a == 0):
+                                weight = w[plane]
+                            v[k] = u[to + j] - weight * (z[at + j - stride] - z[at + j])
+                        for k in range(ti.min(BLOCK, columns - first)):
+                            out[to + first + k] = v[k]
+
+    return SimpleNamespace(divergence=divergence, correct=correct)
+
+
+@functools.cache
+@no_type_check
+def collocated(real: Any, dim: int) -> SimpleNamespace:
+    """The loops on a collocated grid: of `faces` only the fourth is read, entries of a component."""
+    f = passes(real, dim)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @ti.func
+    def neighbours(i: ti.i32, n: ti.i32, periodic: ti.i32):
+        """The cells before and after i, i itself at a wall."""
+        before, after = i - 1, i + 1
+        if i == 0:
+            before = ti.select(periodic, n - 1, 0)
+        if i == n - 1:
+            after = ti.select(periodic, 0, n - 1)
+        return before, after
+
+    @ti.func
+    def sign(i: ti.i32, neighbour: ti.i32, periodic: ti.i32) -> real:
+        """-1 for a mirror image."""
+        return ti.select(i == neighbour and periodic == 0, -1.0, 1.0)
+
+    @kernel
+    def divergence(grid: integers, faces: integers, w: reals, u: reals, b: reals):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            planes, rows, columns, of_rows, of_columns = (
+                grid[0],
+                grid[1],
+                grid[2],
+                (dim - 2) * faces[3],
+                (dim - 1) * faces[3],
+            )
+            v = f.block(0)
+            for plane, row in ti.ndrange(planes, rows):
+                to, here = f.start(grid, plane, row), plane * rows
+                up, down = neighbours(row, rows, grid[7])
+                above, below = sign(row, down, grid[7]), sign(row, up, grid[7])
+                at_down, at_up = of_rows + (here + up) * columns, of_rows + (here + down) * columns
+                at = of_columns + (here + row) * columns
+                before, after = neighbours(plane, planes, grid[6])
+                far, near = sign(plane, after, grid[6]), sign(plane, before, grid[6])
+                at_near, at_far = (before * rows + row) * columns, (after * rows + row) * columns
+                for part in range((columns + BLOCK - 1) // BLOCK):
+                    first = part * BLOCK
+                    count = ti.min(BLOCK, columns - first)
+                    for k in range(count):
+                        j = first + k
+                        v[k] = above * u[at_up + j] - below * u[at_down + j]
+                        if ti.static(dim == 3):
+                            v[k] += far * u[at_far + j] - near * u[at_near + j]
+                    for k in range(count):
+                        b[to + first + k] = v[k]
+                for part in range((columns + BLOCK - 3) // BLOCK):
+                    first = 1 + part * BLOCK
+                    count = ti.min(BLOCK, columns - 1 - first)
+                    for k in range(count):
+                        j = first + k
+                        v[k] = 0.5 * (b[to + j] + u[at + j + 1] - u[at + j - 1])
+                    for k in range(count):
+                        b[to + first + k] = v[k]
+                for side in range(ti.min(2, columns)):
+                    j = side * (columns - 1)
+                    left, right = neighbours(j, columns, grid[8])
+                    along = sign(j, right, grid[8]) * u[at + right] - sign(j, left, grid[8]) * u[at + left]
+                    b[to + j] = 0.5 * (b[to + j] + along)
+
+    @kernel
+    def correct(grid: integers, faces: integers, w: reals, u: reals, z: reals, out: reals):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            f.wrap(grid, z, 0)
+            planes, rows, columns = grid[0], grid[1], grid[2]
+            v = f.block(0)
+            for a in ti.static(range(3 - dim, 3)):
+                for plane, row in ti.ndrange(planes, rows):
+                    at = f.start(grid, plane, row)
+                    to = (a + dim - 3) * faces[3] + (plane * rows + row) * columns
+                    before, after = at - 1, at + 1
+                    if ti.static(a == 1):
+                        before = ti.select(row == 0 and grid[7] == 0, at, at - grid[4])
+                        after = ti.select(row == rows - 1 and grid[7] == 0, at, at + grid[4])
+                    if ti.static(a == 0):
+                        before = ti.select(plane == 0 and grid[6] == 0, at, at - grid[3])
+                        after = ti.select(plane == planes - 1 and grid[6] == 0, at, at + grid[3])
+                    for part in range((columns + BLOCK - 1) // BLOCK):
+                        first = part * BLOCK
+                        count = ti.min(BLOCK, columns - first)
+                        for k in range(count):
+                            j = first + k
+                            v[k] = u[to + j] - 0.5 * (z[before + j] - z[after + j])
+                        for k in range(count):
+                            out[to + first + k] = v[k]
+                    if ti.static(a == 2) and grid[8] == 0:  # the ghosts there are 0, not mirror images
+                        last = columns - 1
+                        out[to] = out[to] - 0.5 * z[at]
+                        out[to + last] = out[to + last] + 0.5 * z[at + last]
+
+    return SimpleNamespace(divergence=divergence, correct=correct)
+
+
+class Differences:
+    """Divergence into b, and its transpose from z, of velocities [dim, *faces] of a model."""
+
+    def __init__(self, model: Smoke, system: Poisson) -> None:
+        self._grid = system.grid
+        faces = (1, *model.faces)[-3:]
+        row = max(system.cells) + 1
+        self._faces = np.array([*faces, np.prod(faces), row], np.int32)
+        self.all = np.ones((3, row), runtime.real_dtype())
+        self.free = self.all.copy()
+        self._beyond: list[tuple[slice | int, ...]] = []
+        for axis, (n, pair) in enumerate(zip(system.cells, system.ends, strict=True)):
+            for face, end in zip((0, n), pair, strict=True):
+                self.free[axis + 3 - system.dim, face] = end != "closed"
+            if model.faces[axis] > n:
+                cut = [slice(None)] * axis
+                self._beyond += [(a, *cut, n) for a in range(system.dim) if a != axis]
+        loops = staggered if model.grid == "staggered" else collocated
+        self._loops = loops(runtime.real(), system.dim)
+
+    def divergence(self, weights: Array, velocity: Array, b: Array) -> None:
+        """b = D u, of the faces with a weight."""
+        self._loops.divergence(self._grid, self._faces, weights.reshape(-1), velocity.reshape(-1), b)
+
+    def correct(self, weights: Array, velocity: Array, z: Array, out: Array) -> None:
+        """out = u - D^T z at the faces with a weight, u at the others, 0 beyond a component's own. out may be u."""
+        self._loops.correct(self._grid, self._faces, weights.reshape(-1), velocity.reshape(-1), z, out.reshape(-1))
+        for entries in self._beyond:
+            out[entries] = 0

@@ -1,0 +1,147 @@
+"""Projection of a velocity to one without divergence (Chorin 1968; Stam 1999):
+
+    u' = u - grad p,  laplace p = div u,
+
+the time step and the density being part of p. With D the divergence (see `divergence`), D_f that of the free faces
+alone (all but those at closed and inflow sides, whose velocity is given) and A = D_f D_f^T (see `math.poisson`),
+
+    A z = D u,  u' = u - D_f^T z,
+
+which leaves no divergence. At an open side p is 0 in the centre of the ghost cell, its faces are free, so that among
+free faces this is the orthogonal projection, 1 - D_f^T A^+ D_f. Without an open side, constants are left out of z; what
+given faces let in, in the mean, stays as divergence. On a collocated grid A is the compact Laplacian, not D D^T: an
+approximate projection (Almgren, Bell and Szymczak 1996), which leaves divergence, most at wavelengths of a few cells;
+with fft A is D D^T, and the projection exact.
+
+The map is linear: it is its own tangent, and nothing is saved. For g = adj_u', with A^+ symmetric,
+
+    A w = D_f g,  adj_u = g - D^T w:
+
+the same solve, with the two divergences exchanged. Fixed sweeps of Jacobi from 0 are symmetric as well, a polynomial of
+K^-1 A times K^-1 with K the diagonal of A, so that this is the exact adjoint of them as it is of converged solves. That
+of a solve which ends early is off by about the residual's share; `solve_report` tells how much.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Literal
+
+import numpy as np
+
+from ..autograd import Context, Function, Tensor, runtime
+from ..math.conjugate_gradients import ConjugateGradients
+from ..math.fourier import Fourier
+from ..math.poisson import Poisson, Sweeps
+from ..simulator import Array
+from .divergence import Differences
+from .model import Smoke
+from .solve_report import LARGEST_ERROR, Solve, SolveReport, warn
+
+
+def forward(model: Smoke, velocity: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
+    """The projection of a velocity [dim, *faces], into `out`, which may be the velocity itself."""
+    return _projected(model, velocity, out, report, "forward")
+
+
+def pull(model: Smoke, adj: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
+    """The adjoint of the velocity by that of its projection, into `out`, which may be `adj` itself."""
+    return _projected(model, adj, out, report, "backward")
+
+
+def push(model: Smoke, tangent: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
+    """The tangent of the projection by that of the velocity, into `out`, which may be `tangent` itself."""
+    return _projected(model, tangent, out, report, "tangent")
+
+
+class Project(Function):
+    """The projection of a velocity [dim, *faces] [m/s] of a model. Saved: nothing, it is linear."""
+
+    @staticmethod
+    def forward(ctx: Context, model: Smoke, velocity: Tensor) -> Array:
+        ctx.model = model
+        return forward(model, velocity.data)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
+        return None, pull(ctx.model, adj.data)
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, tangent: Any) -> Array:
+        return push(ctx.model, np.asarray(tangent))
+
+
+class _Workspace:
+    """The solver of a model, and what it works with."""
+
+    def __init__(self, model: Smoke) -> None:
+        ends = [_ends(*model.boundaries[2 * axis : 2 * axis + 2]) for axis in range(model.dim)]
+        system = Poisson(model.cells, ends)
+        self.differences = Differences(model, system)
+        self.after = system.array()
+        self.solver: Sweeps | Fourier | ConjugateGradients
+        if model.projection == "jacobi":
+            self.solver = Sweeps(system, model.sweeps)
+        elif model.projection == "fft":
+            self.solver = Fourier(system, central=model.grid == "collocated")
+        else:
+            self.solver = ConjugateGradients(
+                system,
+                tolerance=model.tolerance,
+                most_iterations=model.most_iterations,
+                preconditioned=model.projection == "multigrid",
+            )
+
+
+def _ends(low: str, high: str) -> tuple[str, str]:
+    kinds = {"inflow": "closed"}
+    return kinds.get(low, low), kinds.get(high, high)
+
+
+@functools.lru_cache(maxsize=4)
+def _workspace(model: Smoke) -> _Workspace:
+    return _Workspace(model)
+
+
+def _projected(
+    model: Smoke,
+    velocity: Array,
+    out: Array | None,
+    report: SolveReport | None,
+    direction: Literal["forward", "backward", "tangent"],
+) -> Array:
+    work = _workspace(model)
+    differences, solver = work.differences, work.solver
+    seen, corrected = differences.all, differences.free
+    if direction == "backward":
+        seen, corrected = corrected, seen
+    if out is None:
+        out = np.empty(velocity.shape, runtime.real_dtype())
+    differences.divergence(seen, velocity, solver.b)
+    before = 0.0 if report is None else _norm(solver.b)
+    solver.solve()
+    differences.correct(corrected, velocity, solver.z, out)
+    if report is not None:
+        differences.divergence(seen, out, work.after)
+        left = _norm(work.after) / before if before else 0.0
+        report.add(_solve(model, solver, left, _norm(out.reshape(-1))))
+    elif (
+        isinstance(solver, ConjugateGradients)
+        and solver.residual > model.tolerance
+        and _solve(model, solver, 0.0, _norm(out.reshape(-1))).error > LARGEST_ERROR
+    ):
+        warn(model, f"{direction}, a larger one, estimated")  # the same text each time, to be shown once
+    return out
+
+
+def _solve(model: Smoke, solver: Sweeps | Fourier | ConjugateGradients, divergence: float, size: float) -> Solve:
+    if not isinstance(solver, ConjugateGradients):
+        iterations = model.sweeps if model.projection == "jacobi" else 0
+        return Solve(iterations=iterations, residual=0.0, divergence=divergence, error=0.0)
+    error = solver.error() / size if size else 0.0
+    return Solve(iterations=solver.iterations, residual=solver.residual, divergence=divergence, error=error)
+
+
+def _norm(array: Array) -> float:
+    """Of a flat array. Not by BLAS, which would wake other threads."""
+    return float(np.sqrt(np.einsum("i,i", array, array)))
