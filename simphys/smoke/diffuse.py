@@ -38,14 +38,14 @@ def functions(real: Any) -> SimpleNamespace:
     pair = ti.types.vector(2, real)
 
     @ti.func
-    def beyond(e, n, kind, at, step):
-        """The neighbour of entry `at`, that is `e` entries from a side: where it is, and the weights of it and of w."""
-        found = at - step
+    def beyond(e, n, kind, step):
+        """The neighbour of an entry, `e` entries from a side: how far off it lies, and the weights of it and of w."""
+        off = -step
         weights = pair([1.0, 0.0])
         if e == 0:
-            found = ti.select(kind == WRAP, at + (n - 1) * step, at)
+            off = ti.select(kind == WRAP, (n - 1) * step, 0)
             weights = pair([ti.select(kind == WRAP, 1.0, 0.0), ti.select(kind == WALL, 2.0, 0.0)])
-        return found, weights[0], weights[1]
+        return off, weights[0], weights[1]
 
     return SimpleNamespace(beyond=beyond)
 
@@ -73,25 +73,27 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 (i == 0 and table[t + 3] == GIVEN) or (i == n0 - 1 and table[t + 4] == GIVEN)
                 or (j == 0 and table[t + 5] == GIVEN) or (j == n1 - 1 and table[t + 6] == GIVEN)
             )  # fmt: skip
+            d0, p0, q0 = f.beyond(i, n0, table[t + 3], f1 * f2)
+            d1, p1, q1 = f.beyond(n0 - 1 - i, n0, table[t + 4], -f1 * f2)
+            d2, p2, q2 = f.beyond(j, n1, table[t + 5], f2)
+            d3, p3, q3 = f.beyond(n1 - 1 - j, n1, table[t + 6], -f2)
+            q = q0 + q1 + q2 + q3
+            ghosts = q0 * walls[w] + q1 * walls[w + 1] + q2 * walls[w + 2] + q3 * walls[w + 3]
             for l in range(f2):  # noqa: E741
                 at = row * f2 + l
                 value = base[at]
                 if own and l < n2:
                     ends = (l == 0 and table[t + 7] == GIVEN) or (l == n2 - 1 and table[t + 8] == GIVEN)
                     if not (holds and (held or ends)):
-                        x0, p0, q0 = f.beyond(i, n0, table[t + 3], at, f1 * f2)
-                        x1, p1, q1 = f.beyond(n0 - 1 - i, n0, table[t + 4], at, -f1 * f2)
-                        x2, p2, q2 = f.beyond(j, n1, table[t + 5], at, f2)
-                        x3, p3, q3 = f.beyond(n1 - 1 - j, n1, table[t + 6], at, -f2)
-                        x4, p4, q4 = f.beyond(l, n2, table[t + 7], at, 1)
-                        x5, p5, q5 = f.beyond(n2 - 1 - l, n2, table[t + 8], at, -1)
+                        d4, p4, q4 = f.beyond(l, n2, table[t + 7], 1)
+                        d5, p5, q5 = f.beyond(n2 - 1 - l, n2, table[t + 8], -1)
+                        centre = x[at]
                         value += k * (
-                            p0 * (x[x0] - x[at]) + q0 * (walls[w] - x[at])
-                            + p1 * (x[x1] - x[at]) + q1 * (walls[w + 1] - x[at])
-                            + p2 * (x[x2] - x[at]) + q2 * (walls[w + 2] - x[at])
-                            + p3 * (x[x3] - x[at]) + q3 * (walls[w + 3] - x[at])
-                            + p4 * (x[x4] - x[at]) + q4 * (walls[w + 4] - x[at])
-                            + p5 * (x[x5] - x[at]) + q5 * (walls[w + 5] - x[at])
+                            p0 * (x[at + d0] - centre) + p1 * (x[at + d1] - centre)
+                            + p2 * (x[at + d2] - centre) + p3 * (x[at + d3] - centre)
+                            + p4 * (x[at + d4] - centre) + p5 * (x[at + d5] - centre)
+                            + (ghosts - q * centre)
+                            + q4 * (walls[w + 4] - centre) + q5 * (walls[w + 5] - centre)
                         )  # fmt: skip
                 out[at] = value
 

@@ -9,8 +9,9 @@ from simphys.autograd import runtime
 from simphys.smoke import diffuse
 from simphys.smoke.diffuse import Diffuse
 from simphys.smoke.model import Smoke
+from simphys.smoke.shapes import coordinates
 
-from .flows import check, coordinates, leaf, small, some, variants, velocity
+from .flows import check, leaf, small, some, variants, velocity
 
 
 @pytest.mark.parametrize("name", variants())

@@ -9,8 +9,9 @@ from simphys.autograd import runtime
 from simphys.smoke import obstacle
 from simphys.smoke.model import Smoke
 from simphys.smoke.obstacle import ETA, LAYER, Obstruct
+from simphys.smoke.shapes import coordinates
 
-from .flows import check, coordinates, leaf, some, variants, velocity
+from .flows import check, leaf, some, variants, velocity
 
 
 @pytest.mark.parametrize("name", variants())
