@@ -7,6 +7,7 @@ a horizon forward whose states do not fit into memory.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -15,7 +16,7 @@ from ..autograd.errors import InputError
 from ..simulator import Model
 from . import budget
 from .fused import Request, fused
-from .inputs import Keep, kept_steps, read_inputs
+from .inputs import Keep, kept_fields, kept_steps, read_inputs
 from .nested import nested
 from .plan import Plan
 from .run import Progress
@@ -37,6 +38,7 @@ def rollout(
     mode: Mode = "fused",
     memory: str | float = "all",
     keep: Keep = "all",
+    fields: Collection[str] | None = None,
     running: Running | None = None,
     keep_adjoint: bool = False,
     deterministic: bool = False,
@@ -47,9 +49,10 @@ def rollout(
 
     Every field of `params` and `state` may have a leading batch axis B; `control` is [T, *shape] or [B, T, *shape],
     T = steps. All members run in one launch, and gradients of what they share are summed.
-    `keep` says which states the trajectory holds: "all", "final", or step numbers. `running(states, steps)` gives a
-    scalar from the State of some rows along time; the trajectory's `running` is its sum over all steps but the start,
-    for which nothing has to be kept.
+    `keep` says which states the trajectory holds: "all", "final", or step numbers, and `fields` which fields of these,
+    all by default; the others have no rows there (in mode "fused"), which saves memory where little is looked at.
+    `running(states, steps)` gives a scalar from the State of some rows along time; the trajectory's `running` is its
+    sum over all steps but the start, for which nothing has to be kept.
     `memory` is what backward's storage may take: "all" (no limit), "2GB", a fraction of what is free (0.5), or bytes.
     What does not fit is computed again: see `plan`. (In the other modes the graph holds everything.)
     `keep_adjoint` stores the adjoint of the state at every step at backward. `deterministic`: results do not depend on
@@ -63,7 +66,9 @@ def rollout(
     if mode == "fused":
         adjoint = StateAdjoint() if keep_adjoint else None
         memory_bytes = budget.parse(memory)
-        return fused(Request(inputs, kept, memory_bytes, running, adjoint, deterministic, limit, on_progress))
+        request = Request(inputs, kept, memory_bytes, running, adjoint, deterministic, limit, on_progress)
+        request.fields = kept_fields(fields, inputs)
+        return fused(request)
     if keep_adjoint or budget.parse(memory) is not None:
         remedy = "Use mode='fused'."
         raise InputError("rollout", "memory budgets and kept adjoints are the fused rollout's", mode, remedy)
@@ -87,6 +92,7 @@ def plan(
     control: Tensor | None = None,
     memory: str | float = "all",
     keep: Keep = "all",
+    fields: Collection[str] | None = None,
     running: Running | None = None,
     keep_adjoint: bool = False,
     deterministic: bool = False,
@@ -101,5 +107,6 @@ def plan(
     request = Request(
         inputs, kept_steps(keep, steps), budget.parse(memory), running, adjoint, deterministic, LIMIT, None
     )
+    request.fields = kept_fields(fields, inputs)
     needs = [x.requires_grad for x in inputs.tensors()]
     return request.planned(needs if any(needs) else [True] * len(needs))[1]

@@ -19,7 +19,7 @@ from .running import RunningSum
 from .seeds import Seeds
 from .trajectory import Running, StateAdjoint, Trajectory
 
-PASSING = 2**24
+PASSING = 2**22
 """Bytes: of states that nobody reverses so many are in memory at once, or eight."""
 
 
@@ -38,6 +38,8 @@ class Request:
     """None where nobody looks."""
     on_progress: Progress | None
     plan: Plan | None = field(default=None)
+    fields: frozenset[str] | None = field(default=None)
+    """Which fields kept states have; None for all."""
 
     @cached_property
     def sum(self) -> RunningSum | None:
@@ -64,7 +66,7 @@ class Request:
         inputs = self.inputs
         engine = self.engine(needs)
         state = inputs.bytes_of(1)
-        fixed = 2 * inputs.bytes_of(len(self.keep))  # kept states and their adjoints
+        fixed = 2 * inputs.bytes_of(len(self.keep), self.fields)  # kept states and their adjoints
         fixed += 2 * state  # the final state, the adjoint on its way
         fixed += max(2 * state, 4 * inputs.bytes_of(inputs.piece) if self.running is not None else 0)  # other copies
         behind = inputs.tensors()[len(inputs.state_shapes) :]
@@ -128,7 +130,7 @@ class Rollout(Function):
         else:
             engine, plan = request.engine(), passing(inputs)
         sweep = Sweep(engine, plan, Watch(inputs, request.limit, request.on_progress), inputs.start())
-        kept = Kept(inputs, request.keep, request.sum)
+        kept = Kept(inputs, request.keep, request.sum, request.fields)
         kept.start(sweep.start)
         for first, count, segment in sweep.forward(keep=recorded):
             kept.take(engine, segment, first, count)
@@ -167,7 +169,7 @@ class Rollout(Function):
             tangent[name] = np.zeros(values.shape, inputs.dtype)
             if given[name] is not None:
                 tangent[name][:] = given[name]
-        kept = Kept(inputs, request.keep, request.sum)
+        kept = Kept(inputs, request.keep, request.sum, request.fields)
         kept.start(tangent)
         for first, count, segment in [whole] if again is None else again.forward(keep=False):
             along = engine.push(segment, first=first, steps=count, tangent=tangent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -52,9 +52,10 @@ class Inputs:
         """Of all inputs."""
         return self.state.tensors()[0].dtype
 
-    def bytes_of(self, rows: int) -> int:
-        """Memory [B] of so many states of all members."""
-        return self.members * rows * self.dtype.itemsize * sum(map(math.prod, self.state_shapes.values()))
+    def bytes_of(self, rows: int, fields: Collection[str] | None = None) -> int:
+        """Memory [B] of so many states of all members, or of some of their fields."""
+        sizes = [math.prod(shape) for name, shape in self.state_shapes.items() if fields is None or name in fields]
+        return self.members * rows * self.dtype.itemsize * sum(sizes)
 
     @cached_property
     def piece(self) -> int:
@@ -121,6 +122,15 @@ def kept_steps(keep: Keep, steps: int) -> Array:
         found = "none" if chosen.size == 0 else f"{chosen[0]} ... {chosen[-1]}"
         raise InputError("rollout, keep", f"steps lie in 0 ... {steps}", found, "Pass steps of the horizon.")
     return chosen.astype(np.int64)
+
+
+def kept_fields(fields: Collection[str] | None, inputs: Inputs) -> frozenset[str]:
+    """The fields that kept states have. Errors: InputError for what is no field of the state."""
+    names = list(inputs.state_shapes)
+    for name in fields or ():
+        if name not in names:
+            raise InputError("rollout, fields", f"each is one of {', '.join(names)}", name, "Name fields of the state.")
+    return frozenset(names if fields is None else fields)
 
 
 def _float(dtype: np.dtype[Any]) -> str:

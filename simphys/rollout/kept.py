@@ -15,12 +15,19 @@ from .running import RunningSum
 class Kept:
     """Of the states of a rollout, or of their tangents."""
 
-    def __init__(self, inputs: Inputs, keep: Array, running: RunningSum | None) -> None:
+    def __init__(
+        self, inputs: Inputs, keep: Array, running: RunningSum | None, fields: frozenset[str] | None = None
+    ) -> None:
         self.inputs, self.keep, self.running = inputs, keep, running
-        lead = (len(keep),) if inputs.batch is None else (inputs.batch, len(keep))
-        self.results = {name: np.empty((*lead, *shape), inputs.dtype) for name, shape in inputs.state_shapes.items()}
-        """[rows, *shape], or [B, rows, *shape] where something is batched."""
-        self._states = self.results if inputs.batch is not None else {n: a[None] for n, a in self.results.items()}
+        lead = () if inputs.batch is None else (inputs.batch,)
+        chosen = inputs.state_shapes.keys() if fields is None else fields
+        self.results = {
+            name: np.empty((*lead, len(keep) if name in chosen else 0, *shape), inputs.dtype)
+            for name, shape in inputs.state_shapes.items()
+        }
+        """[rows, *shape], or [B, rows, *shape] where something is batched; no rows of fields that are not kept."""
+        of_all = self.results if inputs.batch is not None else {n: a[None] for n, a in self.results.items()}
+        self._states = {name: values for name, values in of_all.items() if name in chosen}
         self._total = 0.0
         self._parts: list[Arrays] = []  # of the present piece of the running sum
 
@@ -31,16 +38,17 @@ class Kept:
     def start(self, states: Arrays) -> None:
         """Those of the first step, [B, *shape]."""
         if self.keep[0] == 0:
-            for name, values in states.items():
-                self._states[name][:, 0] = values
+            for name, values in self._states.items():
+                values[:, 0] = states[name]
 
     def take(self, engine: Engine, segment: Any, first: int, count: int) -> None:
         """The states first + 1 ... first + count, which are rows 1 ... count of a segment."""
         for begin, end in pieces(first, first + count, self.inputs.piece):
             if found := rows_in(self.keep, begin, end, zero=first):
                 places, rows = found
-                for name, values in engine.read(segment, rows).items():
-                    self._states[name][:, places] = values
+                read = engine.read(segment, rows)
+                for name, values in self._states.items():
+                    values[:, places] = read[name]
             if self.running is not None:
                 self._parts.append(engine.read(segment, slice(begin - first + 1, end - first + 1)))
                 self._add(self.running, end)
@@ -60,8 +68,8 @@ class Kept:
         """The same of tangents [B, count + 1, *shape]."""
         if found := rows_in(self.keep, first, first + count, zero=first):
             places, rows = found
-            for name, values in tangents.items():
-                self._states[name][:, places] = values[:, rows]
+            for name, values in self._states.items():
+                values[:, places] = tangents[name][:, rows]
         if self.running is not None:
             for begin, end in pieces(first, first + count, self.inputs.piece):
                 at = slice(begin - first + 1, end - first + 1)

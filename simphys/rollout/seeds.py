@@ -33,7 +33,7 @@ class Seeds:
         names = list(inputs.state_shapes)
         batched = inputs.batch is not None
         arrays = [None if a is None else (a.data if batched else a.data[None]) for a in adjoints[: 2 * len(names)]]
-        self.kept = {name: a for name, a in zip(names, arrays, strict=False) if a is not None}
+        self.kept = {name: a for name, a in zip(names, arrays, strict=False) if a is not None and a.shape[1]}
         self.final = dict(zip(names, arrays[len(names) :], strict=True))
         of_running = adjoints[-1] if running is not None else None
         self.of_running = 0.0 if of_running is None else of_running.item()
