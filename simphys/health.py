@@ -22,6 +22,7 @@ from .autograd import MissingJvp, Tensor, enable_grad, grad, linearize, no_grad
 from .autograd.errors import InputError
 from .faults import Fault, backward_fault, forward_fault, loss_fault
 from .growth import Rate, balance, combine, fit_rate, log_norms
+from .members import together
 from .rollout import BlowUp, Trajectory, rollout
 from .sensitivity import Sensitivity, sensitivities
 from .simulator import Array, Arrays, Model
@@ -170,7 +171,11 @@ def health(
 
 
 def scene_health(scene: Scene) -> Health:
-    """The health of a scene's loss over its horizon; of a random weighting of its last state where it has none."""
+    """The health of a scene's loss over its horizon; of a random weighting of its last state where it has none.
+
+    Several experiments at once are looked at as one motion, each field of which has an axis of members in front.
+    """
+    scene = together(scene)
 
     def loss(trajectory: Trajectory) -> Tensor:
         # Terms may refer to the start, so that it must be that of the trajectory.

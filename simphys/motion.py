@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from . import misfits
+from .observe_field import FieldObservations
 from .record import Recorder
 from .rollout import BlowUp
 from .rollout.run import Progress
 from .run_files import group_of, unit_of, write_fit, write_grid
-from .sampling import along, interpolate
+from .sampling import along, field_at_times, interpolate
 from .scene import Scene
 
 BLOCK_BYTES = 16 << 20
@@ -19,7 +22,8 @@ BLOCK_BYTES = 16 << 20
 
 def block_of(scene: Scene) -> int:
     """Steps in a block."""
-    state = sum(values.nbytes for values in scene.state.arrays().values())
+    number = scene.state.tensors()[0].dtype.itemsize
+    state = number * sum(math.prod(shape) for shape in scene.moving_shapes().values())
     return int(np.clip(BLOCK_BYTES // state, 1, scene.steps))
 
 
@@ -53,27 +57,35 @@ class _Motion:
         """The last step so far."""
         self._recorder, self._scene = recorder, scene
         arrays = scene.state.arrays()
-        self._groups = {name: group_of(scene, name) for name, start in arrays.items() if start.size}
+        chosen = scene.config.output.fields
+        self._groups = {
+            name: group_of(scene, name)
+            for name, start in arrays.items()
+            if start.size and (chosen is None or name in chosen)
+        }
         needed = scene.kept_steps()
         self._needed = np.zeros(0, np.int64) if isinstance(needed, str) else needed
-        channels = scene.observations.channels if scene.observations is not None else ()
-        self._series = [np.full(len(self._needed), np.nan) for _ in channels]
+        self._series = [np.full((len(self._needed), *shape), np.nan) for _, _, shape in self._seen()]
         for group in self._groups.values():
             recorder.discard(group)  # of a run that was resumed
         if scene.controls is not None:
             steps = np.arange(scene.steps)
             units = {"value": scene.controls.unit, "time": "s"}
             signal = scene.controls.signal(scene.steps).data
+            if signal.ndim > len(scene.model.control_shape() or ()) + 1:
+                signal = np.moveaxis(signal, 1, 0).reshape(scene.steps, -1)  # a channel for each member's
             recorder.write("control", units=units, step=steps, time=steps * scene.dt, value=signal)
         write_grid(recorder, scene)
-        if (bodies := scene.bodies) is not None:
+        if (bodies := scene.bodies) is not None and scene.members is None:
             dim = scene.state.position.shape[1]
             recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})
             pieces: dict[str, Any] = {} if bodies.group is None else {"group": bodies.group}
             recorder.write("particles/nodes", springs=bodies.links, pinned=bodies.pinned, **pieces)
 
     def add(self, steps: np.ndarray[Any, Any], states: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Consecutive steps [rows] and their states [rows, ...]."""
+        """Consecutive steps [rows] and their states [rows, ...], or [members, rows, ...]: recorded with rows first."""
+        if self._scene.members is not None:
+            states = {name: np.moveaxis(values, 1, 0) for name, values in states.items()}
         every, first = self._scene.config.output.every, int(steps[0])
         rows = slice(-first % every, None, every)
         moments = {"step": steps[rows], "time": steps[rows] * self._scene.dt}
@@ -82,12 +94,19 @@ class _Motion:
             units={group: {"value": unit_of(self._scene, name), "time": "s"} for name, group in self._groups.items()},
         )
         begin, end = np.searchsorted(self._needed, [first, int(steps[-1]) + 1])
-        if self._scene.observations is not None:
-            for channel, series in zip(self._scene.observations.channels, self._series, strict=True):
-                values = along(states[channel.field], channel.component)
-                series[begin:end] = values[self._needed[begin:end] - first]
+        for (field, component, _), series in zip(self._seen(), self._series, strict=True):
+            series[begin:end] = along(states[field], component)[self._needed[begin:end] - first]
         self.reached = int(steps[-1])
 
     def predicted(self) -> np.ndarray[Any, Any]:
-        """What the channels would have seen [N, C]; NaN after the last step."""
-        return interpolate(self._scene.sampling_plan(self._needed), self._series)
+        """What the channels would have seen [N, C], or a measured field [N, *shape]; NaN after the last step."""
+        if isinstance(self._scene.observations, FieldObservations):
+            return field_at_times(misfits.field_plan(self._scene, 0, self._needed), self._series[0])
+        return interpolate(misfits.channel_plan(self._scene, self._needed), self._series)
+
+    def _seen(self) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+        """What is measured of the state: field, index of the part of it, and shape of that part."""
+        seen = self._scene.observations
+        if isinstance(seen, FieldObservations):
+            return [(seen.field, (), self._scene.moving_shapes()[seen.field])]
+        return [] if seen is None else [(channel.field, channel.component, ()) for channel in seen.channels]

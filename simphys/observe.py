@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -57,6 +57,15 @@ class Observations:
     weights: np.ndarray
     channels: tuple[Channel, ...]
     file: Path
+
+    def until(self, end: float) -> Observations:
+        """The samples up to a time [s]."""
+        keep = self.times <= end
+        return replace(self, times=self.times[keep], values=self.values[keep], weights=self.weights[keep])
+
+    def rows_first(self) -> Observations:
+        """Themselves: time is the first axis."""
+        return self
 
 
 def read(

@@ -12,12 +12,15 @@ from . import __version__, optimize
 from .autograd import runtime
 from .autograd.errors import InputError
 from .config import from_dict, to_dict
-from .observe import Observations
+from .observe_field import FieldObservations
 from .record import Recorder, Recording
-from .scene import Scene
+from .scene import Measurement, Scene
 
 if TYPE_CHECKING:
     from .workflow import Unknown
+
+OBSERVED_FIELD = "field_observations"
+"""The group of a measured field."""
 
 
 def open_recorder(
@@ -61,10 +64,12 @@ def require_same_run(scene: Scene, folder: Path) -> None:
                 f"[{section}] {other}, recorded was {one}",
                 "Undo that change, or start anew with --overwrite or another output.folder.",
             )
-    seen = scene.observations
-    if seen is not None and "observations" in recording:
+    if (seen := scene.observations) is None:
+        return
+    seen, group = seen.rows_first(), OBSERVED_FIELD if isinstance(seen, FieldObservations) else "observations"
+    if group in recording:
         for name, values in (("time", seen.times), ("value", seen.values), ("weight", seen.weights)):
-            if not np.array_equal(recording[f"observations/{name}"], values):
+            if not np.array_equal(recording[f"{group}/{name}"], values):
                 raise InputError(
                     f"resume of {folder}",
                     "the measurement must be that of the interrupted run",
@@ -147,8 +152,11 @@ def unit_of(scene: Scene, field: str) -> str:
 
     Velocities of bodies go with their positions.
     """
-    seen = scene.observations.channels if scene.observations else ()
-    found = next((c.unit for c in seen if c.field == field and c.unit), None)
+    seen = scene.observations
+    if isinstance(seen, FieldObservations):
+        found = seen.unit or None if seen.field == field else None
+    else:
+        found = next((c.unit for c in (seen.channels if seen else ()) if c.field == field and c.unit), None)
     if found is None and scene.grid is not None:
         found = scene.grid.fields.get(field)
     if found is None and scene.bodies is not None and field in ("position", "velocity"):
@@ -157,8 +165,11 @@ def unit_of(scene: Scene, field: str) -> str:
 
 
 def group_of(scene: Scene, field: str) -> str:
-    """Where a state's field is recorded: bodies as the particles of H5MD, anything else among the fields."""
-    is_of_bodies = scene.bodies is not None and field in ("position", "velocity")
+    """Where a state's field is recorded: bodies as the particles of H5MD, anything else among the fields.
+
+    Several experiments at once have no such particles.
+    """
+    is_of_bodies = scene.bodies is not None and scene.members is None and field in ("position", "velocity")
     return f"particles/nodes/{field}" if is_of_bodies else f"fields/{field}"
 
 
@@ -180,8 +191,14 @@ def write_grid(recorder: Recorder, scene: Scene) -> None:
         recorder.write("parameters", units={name: grid.fields[name] for name in params}, **params)
 
 
-def write_observations(recorder: Recorder, seen: Observations) -> None:
-    """Record the measurement."""
+def write_observations(recorder: Recorder, seen: Measurement) -> None:
+    """Record the measurement; of a whole field in the order of recorded states: times first, members second."""
+    if isinstance(seen, FieldObservations):
+        moved = seen.rows_first()
+        units = {"time": "s", "value": seen.unit}
+        arrays = {"time": moved.times, "value": moved.values, "weight": moved.weights}
+        recorder.write(OBSERVED_FIELD, attrs={"field": seen.field, "unit": seen.unit}, units=units, **arrays)
+        return
     attrs = {
         "labels": [c.label for c in seen.channels],
         "units": [c.unit for c in seen.channels],
@@ -194,11 +211,16 @@ def write_observations(recorder: Recorder, seen: Observations) -> None:
 def write_fit(recorder: Recorder, scene: Scene, predicted: np.ndarray) -> dict[str, float]:
     """Record what the channels would have seen [N, C].
 
-    Returns the root mean square residual of each channel, and of all where they share a unit.
-    NaN for a motion that blew up.
+    Of a measured field [N, members, *shape]. Returns the root mean square residual of each channel, and of all where
+    they share a unit; or of the field. NaN for a motion that blew up.
     """
     seen = scene.observations
     assert seen is not None
+    if isinstance(seen, FieldObservations):
+        moved = seen.rows_first()
+        recorder.write("field_fit", time=seen.times, predicted=predicted)
+        there = moved.weights > 0
+        return {seen.field: float(np.sqrt(np.mean((moved.values - predicted) ** 2, where=there)))}
     counts = seen.weights > 0
     residual = np.where(counts, seen.values - predicted, np.nan)
     recorder.write("fit", time=seen.times, predicted=predicted, residual=residual)

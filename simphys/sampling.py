@@ -111,3 +111,88 @@ def interpolate(plan: SamplePlan, series: Sequence[Array]) -> Array:
     for column, each in enumerate(series):
         values[:, column] = (1 - plan.weight) * each[plan.before] + plan.weight * each[plan.after]
     return values
+
+
+@dataclass(frozen=True)
+class FieldPlan:
+    """Which rows of a trajectory lie around each time at which a whole field was seen."""
+
+    before: Array
+    """Row of the step before each time, [N], ascending."""
+    after: Array
+    """Row of the step after it, [N]; the same row where the time is that of a step."""
+    weight: Array
+    """Position of each time in its interval, 0 at the step before it, [N]."""
+    axis: int
+    """Which axis of the field along time is that of rows."""
+
+
+def field_plan(times: Array, axis: int, *, dt: float, steps: int, kept: Array | None = None) -> FieldPlan:
+    """How to see a whole field at `times` [s]; the arguments are those of `plan`. Errors: those of `plan`."""
+    before, after, weight = _around(times, dt=dt, steps=steps)
+    if kept is not None:
+        before, after = np.searchsorted(kept, before), np.searchsorted(kept, after)
+    return FieldPlan(before, after, weight, axis)
+
+
+def steps_of_field(times: Array, *, dt: float, steps: int) -> Array:
+    """The steps whose states a `field_plan` needs, ascending; of times at steps only these. Errors: those of `plan`."""
+    before, after, _ = _around(times, dt=dt, steps=steps)
+    return np.union1d(before, after)
+
+
+def _around(times: Array, *, dt: float, steps: int) -> tuple[Array, Array, Array]:
+    """The steps before and after each time, and where in between it is; what rounding puts beside a step is at it."""
+    before, weight = _intervals(times, dt=dt, steps=steps)
+    at_next = weight > 1 - 1e-9
+    before = before + at_next
+    weight = np.where(at_next | (weight < 1e-9), 0.0, weight)
+    return before, before + (weight > 0), weight
+
+
+class SampleField(Function):
+    """A field at the planned times, from the field along time: rows become samples, other axes stay."""
+
+    @staticmethod
+    def forward(ctx: Context, plan: FieldPlan, field: Tensor) -> Array:
+        ctx.plan, ctx.like = plan, (field.shape, field.dtype)
+        return field_at_times(plan, field.data)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
+        plan: FieldPlan = ctx.plan
+        adj_field = np.zeros(*ctx.like)
+        weight = _along_axis(plan.weight, plan.axis, adj.data)
+        _add_rows(adj_field, plan.before, (1 - weight) * adj.data, plan.axis)
+        if plan.weight.any():
+            _add_rows(adj_field, plan.after, weight * adj.data, plan.axis)
+        return None, adj_field
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, dfield: Array) -> Array:
+        return field_at_times(ctx.plan, dfield)
+
+
+def field_at_times(plan: FieldPlan, along: Array) -> Array:
+    """The field along time as it is at the planned times."""
+    values = np.take(along, plan.before, plan.axis)
+    if not plan.weight.any():
+        return values
+    weight = _along_axis(plan.weight, plan.axis, along)
+    return (1 - weight) * values + weight * np.take(along, plan.after, plan.axis)
+
+
+def _along_axis(values: Array, axis: int, like: Array) -> Array:
+    """Numbers [N] that go with an axis of an array, in its precision."""
+    shape = [1] * like.ndim
+    shape[axis] = len(values)
+    return values.astype(like.dtype).reshape(shape)
+
+
+def _add_rows(to: Array, rows: Array, values: Array, axis: int) -> None:
+    """Add to rows of an array along an axis; several values in succession may belong to one row."""
+    if not len(rows):
+        return
+    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    place: Any = (slice(None),) * axis + (rows[first],)
+    to[place] += np.add.reduceat(values, first, axis)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import config as scene_files
-from . import density, losses, observe, rollout, sampling, terms
-from .autograd import Tensor, ops, runtime
+from . import losses, misfits, observe, rollout
+from .autograd import Tensor, runtime
 from .autograd.errors import InputError
 from .bodies import Bodies
 from .control import Controls, build_controls
 from .grids import Grid
+from .lowpass import as_cutoff
+from .members import members_of
+from .observe_field import FieldObservations, read_field_observations
 from .rollout import Mode, Trajectory
 from .rollout.run import Progress
 from .rollout.trajectory import Running
@@ -23,10 +27,15 @@ from .rollout.trajectory import Running
 if TYPE_CHECKING:
     from .objective import SceneObjective
 
+Measurement = observe.Observations | FieldObservations
+
 
 @dataclass(frozen=True)
 class Scene:
-    """A simulator with its parameters, initial state, horizon and, where there is one, a measurement."""
+    """A simulator with its parameters, initial state, horizon and, where there is one, a measurement.
+
+    Parameters and state may have an axis of members in front, experiments that run at once in the same medium.
+    """
 
     config: Any
     """The validated scene file."""
@@ -36,20 +45,36 @@ class Scene:
     """Its Params."""
     state: Any
     """Its State at the start."""
-    observations: observe.Observations | None
+    observations: Measurement | None
     steps: int
     """Length of the horizon in time steps."""
     partial: bool = False
     """Whether the horizon was cut short, so that terms about its end do not count."""
     controls: Controls | None = None
     """What drives the simulator along time, where the scene says so."""
-    densities: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
-    """Targets of terms about the density at the end, [cells], by file."""
+    targets: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
+    """Targets of terms of the loss that come from files, by the term's place."""
+    lowpass: float | None = None
+    """Up to about such a frequency [Hz] misfits to a measured field count; None: all."""
 
     @property
     def dt(self) -> float:
         """Time step [s]."""
         return float(self.model.dt)
+
+    @cached_property
+    def members(self) -> int | None:
+        """How many experiments run at once; None where the scene is one."""
+        found = members_of(self.model, self.params, self.state)
+        if found is None and self.controls is not None:
+            signal = self.controls.signal(1)
+            found = signal.shape[0] if signal.ndim > len(self.model.control_shape() or ()) + 1 else None
+        return found
+
+    def moving_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each field of the state as it moves: with the members in front, if there are any."""
+        lead = () if self.members is None else (self.members,)
+        return {name: (*lead, *shape) for name, shape in self.model.state_shapes().items()}
 
     @property
     def bodies(self) -> Bodies | None:
@@ -84,7 +109,9 @@ class Scene:
         chosen = self.config.runtime
         budget: dict[str, Any] = {}
         if mode == "fused" and chosen.limited:
-            budget = {"memory": chosen.memory, "keep": self.kept_steps(), "running": self._running()}
+            seen = self.observations
+            fields = None if not isinstance(seen, FieldObservations) else {seen.field}
+            budget = {"memory": chosen.memory, "keep": self.kept_steps(), "running": self._running(), "fields": fields}
         return rollout.rollout(
             self.model,
             params or self.params,
@@ -113,34 +140,22 @@ class Scene:
 
     def kept_steps(self) -> Any:
         """The steps whose states a trajectory needs for predictions; "final" where it needs none."""
-        times = self.observations.times if self.observations is not None else np.zeros(0)
-        needed = sampling.steps_around(times, dt=self.dt, steps=self.steps)
-        return needed if len(needed) else "final"
-
-    def sampling_plan(self, kept: np.ndarray[Any, Any] | None = None) -> sampling.SamplePlan:
-        """How the channels see a motion of which these steps are kept; fields go by their place in the state."""
-        seen = self.observations
-        if seen is None:
-            raise InputError("Scene.predict", "the scene needs observations", "none", "Add the section [observations].")
-        names = self.state.names()
-        components = [(names.index(channel.field), channel.component) for channel in seen.channels]
-        return sampling.plan(seen.times, components, dt=self.dt, steps=self.steps, kept=kept)
+        return misfits.kept_steps(self)
 
     def require_stable(self) -> None:
         """Raise InputError where the time step is beyond the stability limit with the scene's present values."""
         self.config.require_stable(self.model, self.params, self.state)
 
     def predict(self, trajectory: Trajectory) -> Tensor:
-        """What the measurement's channels would have seen at its times, [N, C]."""
-        plan = self.sampling_plan(trajectory.steps)
-        return sampling.Sample.apply(plan, *trajectory.states.tensors())
+        """What the measurement would have seen at its times: of channels [N, C], of a field what `values` are."""
+        return misfits.predicted(self, trajectory)
 
     def residuals(self, trajectory: Trajectory) -> list[Tensor]:
         """The whitened residuals of observations and loss terms; the loss is half the sum of all their squares.
 
         Errors: InputError for sums along time of a trajectory within a limit on memory, which holds only their value.
         """
-        sums = self._terms("running_sum")
+        sums = misfits.terms_of(self, "running_sum")
         if sums and trajectory.running is not None:
             raise InputError(
                 "loss",
@@ -148,7 +163,8 @@ class Scene:
                 f"runtime.memory = {self.config.runtime.memory!r}",
                 'Use optimizer.method = "lbfgs" on the full horizon, or runtime.memory = "all".',
             )
-        return [*self._residuals(trajectory), *[self._sum_along(trajectory, term, slice(1, None)) for term in sums]]
+        along = [misfits.along(self, trajectory.states, term, slice(1, None)) for term in sums]
+        return [*misfits.of_observations_and_end(self, trajectory), *along]
 
     def loss(self, trajectory: Trajectory) -> Tensor:
         """The scalar that is minimized, without the terms about the unknowns themselves."""
@@ -157,44 +173,15 @@ class Scene:
             if not residuals:
                 raise _nothing_to_minimize()
             return losses.total(residuals)
-        residuals = self._residuals(trajectory)
+        residuals = misfits.of_observations_and_end(self, trajectory)
         return losses.total(residuals) + trajectory.running if residuals else trajectory.running
-
-    def _residuals(self, trajectory: Trajectory) -> list[Tensor]:
-        """Those of observations and of terms about the end."""
-        made = []
-        chosen = self.config.loss
-        if self.observations is not None:
-            misfit = losses.misfit(self.predict(trajectory), self.observations.values, self.observations.weights)
-            made.append(losses.huber(misfit, chosen.delta) if chosen.kind == "huber" else misfit)
-        for term in [] if self.partial else self._terms(*terms.AT_END):
-            if term.kind == "final_density":
-                made.append(self._density_misfit(trajectory.final, term))
-                continue
-            form = losses.square_of_mean if term.kind == "final_mean" else losses.mean_square
-            made.append(form(*self._seen(trajectory.final, term), term.weight))
-        return made
-
-    def _density_misfit(self, state: Any, term: Any) -> Tensor:
-        """Residuals of a term about the density, one for each cell."""
-        cells = density.Cells(tuple(term.cells), term.spacing, tuple(term.origin or [0.0] * len(term.cells)))
-        found = density.Density.apply(cells, state.position, self.params.mass)
-        return losses.mean_square(ops.reshape(found, (-1, 1)), self.densities[term.file].reshape(-1, 1), term.weight)
 
     def _running(self) -> Running | None:
         """The terms that are sums along time as a function of states along time."""
-        sums = self._terms("running_sum")
+        sums = misfits.terms_of(self, "running_sum")
         if not sums:
             return None
-        return lambda states, steps: losses.total([self._sum_along(states, term, slice(None)) for term in sums])
-
-    def _sum_along(self, states: Any, term: Any, rows: slice) -> Tensor:
-        """The residuals of a sum along time over some rows of states along time."""
-        seen, target = self._seen(states, term)
-        return losses.running_sum(seen[rows], target, term.weight, self.dt)
-
-    def _terms(self, *kinds: str) -> list[Any]:
-        return [term for term in self.config.loss.terms if term.kind in kinds]
+        return lambda states, steps: losses.total([misfits.along(self, states, term, slice(None)) for term in sums])
 
     def objective(self, unknowns: Mapping[str, Any] | None = None) -> SceneObjective:
         """The loss as a function of the scene's unknowns, for `optimize.minimize`. Errors: ConfigError, InputError."""
@@ -215,18 +202,6 @@ class Scene:
         records = [self.params, self.state, *([] if self.controls is None else [self.controls])]
         return {name: values for record in records for name, values in record.arrays().items()}
 
-    def _seen(self, states: Any, term: Any) -> tuple[Tensor, Tensor | np.ndarray[Any, Any]]:
-        """The part of a state, or of states along time, that a loss term looks at, and its target."""
-        start = getattr(self.state, term.field)
-        part = terms.part(term, start.shape, self.bodies)
-        seen = part.of(getattr(states, term.field))
-        if term.kind == "final_state" and term.target is None:
-            # The start may be unknown itself: the gradient flows through it on this way, too.
-            return seen, part.of(start) + part.target(term.target_offset)
-        if term.kind == "final_mean":
-            return seen, np.asarray(term.target, float)
-        return seen, part.target(term.target)
-
 
 def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> Scene:
     """Read a scene file with overrides such as `material.stiffness=5e3`, and start the runtime that it asks for.
@@ -242,24 +217,37 @@ def build_scene(config: Any) -> Scene:
     chosen = config.runtime
     runtime.init(arch=chosen.arch, precision=chosen.precision, threads=chosen.threads)
     model, params, state = config.build()
-    observations = None
-    if (given := config.observations) is not None:
-        observations = observe.read(
-            given.file,
-            time=given.time,
-            channels=given.channels,
-            missing=given.missing,
-            shapes=model.state_shapes(),
-        )
+    members = members_of(model, params, state)
+    observations = None if config.observations is None else _measurement(config.observations, model, members)
     last = None if observations is None else float(observations.times[-1])
     steps = config.time.step_count(last_observation=last)
     controls = None if config.control is None else build_controls(config.control, steps=steps, dt=config.time.dt)
-    targets = {
-        term.file: density.read(term.file, tuple(term.cells))
-        for term in config.loss.terms
-        if term.kind == "final_density"
-    }
-    return Scene(config, model, params, state, observations, steps, controls=controls, densities=targets)
+    scene = Scene(config, model, params, state, observations, steps, controls=controls)
+    filters = config.loss.lowpass or [0.0]
+    return replace(scene, targets=misfits.targets(scene), lowpass=as_cutoff(filters[-1]))
+
+
+def _measurement(given: Any, model: Any, members: int | None) -> Measurement:
+    """The measurement of a section. Errors: InputError for what cannot be read or does not fit."""
+    shapes = model.state_shapes()
+    if given.field is not None:
+        return read_field_observations(
+            given.file,
+            field=given.field,
+            shapes=shapes,
+            members=members,
+            sigma=given.sigma or 1.0,
+            unit=given.unit or "",
+            missing=given.missing,
+        )
+    lead = () if members is None else (members,)
+    return observe.read(
+        given.file,
+        time=0 if given.time is None else given.time,
+        channels=given.channels,
+        missing=given.missing,
+        shapes={name: (*lead, *shape) for name, shape in shapes.items()},
+    )
 
 
 def _nothing_to_minimize() -> InputError:

@@ -30,6 +30,12 @@ class Part:
     axis: int | None = None
     """The component of these vectors that counts alone."""
 
+    @property
+    def seen(self) -> tuple[int, ...]:
+        """The shape of the part, with neither rows nor components that do not count."""
+        chosen = np.broadcast_to(0.0, self.shape)[self.rows] if self.shape else np.zeros(())
+        return chosen.shape if self.axis is None else chosen.shape[:1]
+
     def of(self, values: Tensor) -> Tensor:
         """The part of the field, or of the field along time: [..., nodes, components]."""
         along = values.shape[: values.ndim - len(self.shape)]
@@ -43,9 +49,7 @@ class Part:
         target = np.asarray(given, float)
         if self.vectors and self.axis is None:
             return target
-        chosen = np.broadcast_to(0.0, self.shape)[self.rows] if self.shape else np.zeros(())
-        chosen = chosen if self.axis is None else chosen[:, self.axis]
-        return np.broadcast_to(target, chosen.shape).reshape(-1, 1)
+        return np.broadcast_to(target, self.seen).reshape(-1, 1)
 
 
 def part(term: Any, shape: tuple[int, ...], bodies: Bodies | None) -> Part:

@@ -1,27 +1,11 @@
 """Scene files: read, overridden, validated, described by a schema, and turned back into data."""
 
 from simphys.config.errors import ConfigError
+from simphys.config.fit_sections import Channel, Observations, Optimizer, Unknown
 from simphys.config.loader import from_dict, load, to_dict
+from simphys.config.loss_sections import FinalDensity, FinalMean, FinalState, Loss, Regularization, RunningSum
 from simphys.config.schema import schema, write_schema
-from simphys.config.sections import (
-    Channel,
-    Config,
-    FinalDensity,
-    FinalMean,
-    FinalState,
-    Knots,
-    Loss,
-    Observations,
-    Optimizer,
-    Output,
-    Regularization,
-    RunningSum,
-    Runtime,
-    Sines,
-    Time,
-    Unknown,
-    Wavelet,
-)
+from simphys.config.sections import Config, Knots, Output, Runtime, Sines, Time, Wavelet
 from simphys.config.unknowns import flat_entries, start_values, validate_unknowns
 
 __all__ = [

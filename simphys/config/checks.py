@@ -9,21 +9,12 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.config.control_checks import check_control
-from simphys.config.sections import (
-    FinalDensity,
-    FinalMean,
-    FinalState,
-    Loss,
-    Observations,
-    Regularization,
-    RunningSum,
-    Runtime,
-    Time,
-)
+from simphys.config.loss_sections import FinalDensity, FinalMean, FinalState, Loss, Regularization, RunningSum
+from simphys.config.observation_checks import check_index, check_lowpass, check_observations, check_seen, unknown_field
+from simphys.config.sections import Output, Runtime, Time
 from simphys.config.unknowns import unknown_problems
 from simphys.config.validate import did_you_mean
 from simphys.control import control_arrays
-from simphys.observe import component
 from simphys.rollout.budget import parse
 from simphys.section import NOTHING, Fields, Indices, Key, Problem, Range, Words, rows_of
 
@@ -34,8 +25,13 @@ def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _check_memory(sections["runtime"])
     if "time" in sections and "observations" in sections:
         yield from _check_time(sections["time"], has_observations=sections["observations"] is not None)
+    if sections.get("observations") is not None:
+        yield from check_observations(sections["observations"])
     if "loss" in sections:
         yield from _check_loss(sections["loss"], sections.get("unknowns"))
+        if "observations" in sections and "optimizer" in sections:
+            growing = sections["optimizer"].horizon == "growing"
+            yield from check_lowpass(sections["loss"], sections["observations"], growing=growing)
 
 
 def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterator[Problem]:
@@ -52,7 +48,15 @@ def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterato
         elif not isinstance(term, Regularization):
             yield from _check_term(("loss", "terms", position), term, fields)
     if sections.get("observations") is not None:
-        yield from _check_channels(sections["observations"], fields)
+        yield from check_seen(sections["observations"], fields)
+    if "output" in sections:
+        yield from _check_output(sections["output"], fields)
+
+
+def _check_output(output: Output, fields: Fields) -> Iterator[Problem]:
+    for position, name in enumerate(output.fields or []):
+        if name not in fields.state:
+            yield unknown_field(("output", "fields", position), name, fields)
 
 
 def _check_memory(runtime: Runtime) -> Iterator[Problem]:
@@ -92,10 +96,11 @@ def _check_loss(loss: Loss, unknowns: Mapping[str, Any] | None) -> Iterator[Prob
 
 def _check_term(key: Key, term: FinalState | FinalMean | RunningSum, fields: Fields) -> Iterator[Problem]:
     if term.field not in fields.state:
-        yield _unknown_field((*key, "field"), term.field, fields)
+        yield unknown_field((*key, "field"), term.field, fields)
         return
-    shape = fields.state[term.field].shape
-    vectors = fields.nodes is not None and len(shape) == 2
+    shape = fields.moving_shape(term.field)
+    nodes = fields.nodes if fields.members is None else None
+    vectors = nodes is not None and len(shape) == 2
     wrong = list(_check_nodes((*key, "nodes"), term.nodes, shape[0] if shape else 0))
     wrong += _check_axis((*key, "axis"), term.axis, shape if vectors else ())
     yield from wrong
@@ -103,14 +108,18 @@ def _check_term(key: Key, term: FinalState | FinalMean | RunningSum, fields: Fie
         return
     seen = shape
     if shape:
-        count = shape[0] if fields.nodes is None else fields.nodes
+        count = shape[0] if nodes is None else nodes
         seen = (count if term.nodes is None else len(np.arange(shape[0])[rows_of(term.nodes)]), *shape[1:])
     each = seen[1:] if vectors else ()
     if term.axis is not None:
         seen, each = seen[:1], ()
+    if not isinstance(term, FinalMean) and term.target_range is not None and not isinstance(term.target, str):
+        remedy = "Drop it, or name a picture as target."
+        constraint = "belongs to a target that is a picture"
+        yield Problem(key=(*key, "target_range"), constraint=constraint, found=term.target_range, remedy=remedy)
     if isinstance(term, FinalMean):
         yield from _check_target((*key, "target"), term.target, [each])
-    elif term.target is not None:
+    elif term.target is not None and not isinstance(term.target, str):  # a file is looked at when it is read
         yield from _check_target((*key, "target"), term.target, [each, seen])
     if isinstance(term, FinalState) and term.target_offset is not None:
         yield from _check_target((*key, "target_offset"), term.target_offset, [each])
@@ -133,13 +142,13 @@ def _check_density(key: Key, term: FinalDensity, fields: Fields) -> Iterator[Pro
 
 def _check_nodes(key: Key, nodes: Indices | None, count: int) -> Iterator[Problem]:
     if isinstance(nodes, Range):
-        yield from _check_index((*key, "last"), nodes.last, "node", count)
+        yield from check_index((*key, "last"), nodes.last, "node", count)
         if nodes.first > nodes.last:
             constraint, remedy = f"must not be beyond last = {nodes.last}", "Exchange them."
             yield Problem(key=(*key, "first"), constraint=constraint, found=nodes.first, remedy=remedy)
         return
     for position, node in enumerate(nodes or []):
-        yield from _check_index((*key, position), node, "node", count)
+        yield from check_index((*key, position), node, "node", count)
 
 
 def _check_axis(key: Key, axis: int | None, shape: tuple[int, ...]) -> Iterator[Problem]:
@@ -148,7 +157,7 @@ def _check_axis(key: Key, axis: int | None, shape: tuple[int, ...]) -> Iterator[
         constraint = "belongs to fields of vectors, one for each node"
         yield Problem(key=key, constraint=constraint, found=axis, remedy="Drop it, or name another field.")
     elif axis is not None:
-        yield from _check_index(key, axis, "axis", shape[1])
+        yield from check_index(key, axis, "axis", shape[1])
 
 
 def _check_target(key: Key, target: Any, wanted: list[tuple[int, ...]]) -> Iterator[Problem]:
@@ -166,33 +175,3 @@ def _check_target(key: Key, target: Any, wanted: list[tuple[int, ...]]) -> Itera
     if len(wanted) > 1:
         remedy += f"{', and a row' if each else ', or one'} for each node where they differ"
     yield Problem(key=key, constraint=constraint, found=target, remedy=f"{remedy}.")
-
-
-def _check_channels(observations: Observations, fields: Fields) -> Iterator[Problem]:
-    for position, channel in enumerate(observations.channels):
-        key: Key = ("observations", "channels", position)
-        if channel.field not in fields.state:
-            yield _unknown_field((*key, "field"), channel.field, fields)
-            continue
-        shape = fields.state[channel.field].shape
-        index = component(channel.node, channel.axis, shape)
-        if len(index) != len(shape):
-            constraint = f"must be the indices of a component of {channel.field}, which has the shape {list(shape)}"
-            remedy = "Give as many indices as it has axes."
-            yield Problem(key=(*key, "node"), constraint=constraint, found=channel.node, remedy=remedy)
-            continue
-        for place, (at, size) in enumerate(zip(index, shape, strict=True)):
-            is_axis = place == len(shape) - 1 and len(shape) > np.size(channel.node)
-            yield from _check_index((*key, "axis" if is_axis else "node"), at, "axis" if is_axis else "node", size)
-
-
-def _check_index(key: Key, index: int, what: str, count: int) -> Iterator[Problem]:
-    if index >= count:
-        constraint = f"must be the index of one of {count} {'axes' if what == 'axis' else what + 's'}, counted from 0"
-        remedy = f"Give an index from 0 to {count - 1}."
-        yield Problem(key=key, constraint=constraint, found=index, remedy=remedy)
-
-
-def _unknown_field(key: Key, field: str, fields: Fields) -> Problem:
-    remedy = did_you_mean(field, list(fields.state))
-    return Problem(key=key, constraint="must be a component of the state", found=field, remedy=remedy)

@@ -26,6 +26,9 @@ _EACH = "*"
 _PATHS: tuple[Key, ...] = (
     ("observations", "file"),
     ("loss", "terms", _EACH, "file"),
+    ("loss", "terms", _EACH, "target"),
+    ("unknowns", _EACH, "start"),
+    ("unknowns", _EACH, "truth"),
     ("obstacle", "file"),
     ("state", _EACH, "file"),
     ("medium", _EACH, "file"),

@@ -7,46 +7,15 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from simphys.bodies import Bodies
+from simphys.config.fit_sections import Observations, Optimizer, Unknown
+from simphys.config.loss_sections import Loss
 from simphys.grids import Grid
 from simphys.rollout.budget import parse
-from simphys.section import Count, Fields, Index, Indices, NonNegative, Positive, Problem, Range, Section, Simulator
+from simphys.section import Count, Fields, Index, Positive, Problem, Section, Simulator
 from simphys.simulator import Model
-
-Numbers = list[float | list[float]]
-"""A vector, or the rows of a matrix."""
-
-Column = Index | str
-"""A column of a measurement: its number from 0, or its name."""
-
-
-def _infinity(value: object) -> object:
-    """JSON has no infinities: a stored scene holds them as text."""
-    return float(value) if value in ("inf", "-inf") else value
-
-
-def _infinity_as_text(value: float) -> float | str:
-    return str(value) if math.isinf(value) else value
-
-
-Bound = Annotated[
-    float,
-    Field(allow_inf_nan=True),
-    BeforeValidator(_infinity),
-    PlainSerializer(_infinity_as_text, when_used="json"),
-]
-
-
-def _known_tie(value: object) -> object:
-    if isinstance(value, bool) or value == "rows":
-        return value
-    raise PydanticCustomError("tied", "true, false or 'rows'")
-
-
-Tied = Annotated[bool | Literal["rows"], BeforeValidator(_known_tie)]
 
 
 class Runtime(Section):
@@ -147,133 +116,6 @@ Control = Annotated[Sines | Knots | Wavelet, Field(discriminator="kind")]
 """What drives a simulator along time."""
 
 
-class Unknown(Section):
-    """A parameter field, initial state or control to identify, or a part of one.
-
-    `entries` are indices along the first axis, or full indices such as [node, axis], or a range of rows from first to
-    last; all entries by default.
-    tied: true makes all entries one unknown; "rows" makes all rows alike, such as one velocity for all bodies.
-    `start` is in the parameter's own unit and defaults to the scene's value; so are `bounds` and `scale`.
-    """
-
-    parameter: str
-    entries: list[Index | list[Index]] | Range | None = None
-    tied: Tied = False
-    start: float | Numbers | None = None
-    bounds: Annotated[list[Bound], Field(min_length=2, max_length=2)] = [-math.inf, math.inf]
-    scale: Positive | None = None
-    transform: Literal["linear", "log"] = "linear"
-    unit: str = ""
-
-
-class FinalState(Section):
-    """weight * mean over nodes of |state at the end - target|^2; target_offset counts from the start.
-
-    With `axis` only this component counts, and targets are numbers.
-    """
-
-    kind: Literal["final_state"]
-    field: str = "position"
-    nodes: Indices | None = None
-    axis: Index | None = None
-    target: float | Numbers | None = None
-    target_offset: float | list[float] | None = None
-    weight: NonNegative = 1.0
-
-
-class FinalMean(Section):
-    """weight * |mean over nodes of the state at the end - target|^2: where they are on the whole, whatever their shape.
-
-    With `axis` only this component counts, and the target is a number.
-    """
-
-    kind: Literal["final_mean"]
-    field: str = "position"
-    nodes: Indices | None = None
-    axis: Index | None = None
-    target: float | list[float]
-    weight: NonNegative = 1.0
-
-
-class FinalDensity(Section):
-    """weight * mean over cells of (density at the end - target)^2, [kg/m^2 or kg/m^3]: a shape, whoever fills it.
-
-    The bodies' mass is shared out to a grid of its own, by quadratic B-splines: `cells` along each axis with edges of
-    `spacing` [m], from `origin` on, 0 by default. file: the target of each cell, as text, the last axis in rows.
-    """
-
-    kind: Literal["final_density"]
-    cells: Annotated[list[Count], Field(min_length=1, max_length=3)]
-    spacing: Positive
-    origin: list[float] | None = None
-    file: str
-    weight: NonNegative = 1.0
-
-
-class RunningSum(Section):
-    """weight * sum over steps of dt * mean over nodes of |state - target|^2; with `axis` only this component counts."""
-
-    kind: Literal["running_sum"]
-    field: str = "position"
-    nodes: Indices | None = None
-    axis: Index | None = None
-    target: float | Numbers
-    weight: NonNegative = 1.0
-
-
-class Regularization(Section):
-    """weight * |(theta - towards) / scale|^2 for one unknown; towards its start by default."""
-
-    kind: Literal["regularization"]
-    unknown: str
-    towards: float | Numbers | None = None
-    weight: NonNegative = 1.0
-
-
-class Loss(Section):
-    """How misfits to the observations are summed (delta: where Huber turns linear, in sigmas), and further terms."""
-
-    kind: Literal["squares", "huber"] = "squares"
-    delta: Positive | None = None
-    terms: list[
-        Annotated[FinalState | FinalMean | FinalDensity | RunningSum | Regularization, Field(discriminator="kind")]
-    ] = []
-
-
-class Optimizer(Section):
-    """The method, its iterations (per stage) and whether the horizon grows from short to full."""
-
-    method: Literal["least_squares", "lbfgs", "adam", "gradient_descent"] = "least_squares"
-    iterations: Count = 50
-    learning_rate: Positive = 0.1
-    tolerance: NonNegative = 1e-10
-    horizon: Literal["full", "growing"] = "full"
-
-
-class Channel(Section):
-    """One measured column and the state component that it sees; sigma is its noise in `unit`.
-
-    `node` is a node's index, or the indices of a point of a grid; `axis` counts where a field has components there.
-    """
-
-    column: Column
-    field: str
-    node: Index | list[Index]
-    axis: Index = 0
-    unit: str = ""
-    sigma: Positive = 1.0
-    weights: Column | None = None
-
-
-class Observations(Section):
-    """A measurement: its file, its time column [s] and its channels."""
-
-    file: str
-    time: Column = 0
-    missing: Literal["error", "skip"] = "error"
-    channels: Annotated[list[Channel], Field(min_length=1)]
-
-
 class Check(Section):
     """Overrides with which `simphys check` takes this scene, such as "geometry.lattice.shape=[8, 8]": a smaller size
     for a large scene, but the horizon that it is about."""
@@ -282,10 +124,12 @@ class Check(Section):
 
 
 class Output(Section):
-    """The folder of the run, relative to the current folder, and which steps are recorded."""
+    """The folder of the run, relative to the current folder, and what is recorded: which steps, and of the state
+    which `fields`, all by default."""
 
     folder: str = "runs/scene"
     every: Count = 1
+    fields: list[str] | None = None
 
 
 class Config(Section):

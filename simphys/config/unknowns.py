@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from simphys.autograd.errors import InputError
 from simphys.config.errors import config_error
-from simphys.config.sections import Unknown
+from simphys.config.fit_sections import Box, Numbers, Unknown
 from simphys.config.validate import did_you_mean
+from simphys.field_file import read_field
 from simphys.section import Key, Problem, Range, Words, rows_of
 
 
@@ -22,6 +24,9 @@ def flat_entries(unknown: Unknown, shape: tuple[int, ...]) -> np.ndarray:
         return every.reshape(-1)
     if isinstance(unknown.entries, Range):
         return every[rows_of(unknown.entries)].reshape(-1)
+    if isinstance(unknown.entries, Box):
+        corners = zip(unknown.entries.first, unknown.entries.last, strict=True)
+        return every[tuple([slice(first, last + 1) for first, last in corners])].reshape(-1)
     picked = [every[tuple(entry) if isinstance(entry, list) else entry] for entry in unknown.entries]
     return np.concatenate([np.reshape(each, -1) for each in picked])
 
@@ -39,8 +44,22 @@ def start_values(unknown: Unknown, values: Mapping[str, np.ndarray]) -> np.ndarr
     count = value_count(unknown, field.shape)
     if unknown.start is None:
         return np.array(field.reshape(-1)[flat_entries(unknown, field.shape)][:count], dtype=float)
-    start = np.concatenate([np.ravel(each) for each in np.atleast_1d(np.asarray(unknown.start, dtype=object))])
-    return np.broadcast_to(start.astype(float), (count,)).copy()
+    return _given(unknown, unknown.start, field.shape)
+
+
+def truth_values(unknown: Unknown, values: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """The known value of every entry, as `start_values` gives those of the start; None where there is none."""
+    return None if unknown.truth is None else _given(unknown, unknown.truth, values[unknown.parameter].shape)
+
+
+def _given(unknown: Unknown, given: float | Numbers | str, shape: tuple[int, ...]) -> np.ndarray:
+    """A start or a truth as numbers, in a list or in a file, of the field or of what is sought. Errors: ValueError."""
+    count = value_count(unknown, shape)
+    if isinstance(given, str):
+        found = read_field(given, [(count,)] if unknown.tied else [shape, (count,)])
+        return found.reshape(-1)[flat_entries(unknown, shape)] if found.shape == shape else found
+    numbers = np.concatenate([np.ravel(each) for each in np.atleast_1d(np.asarray(given, dtype=object))])
+    return np.broadcast_to(numbers.astype(float), (count,)).copy()
 
 
 def validate_unknowns(unknowns: Mapping[str, Unknown], values: Mapping[str, np.ndarray]) -> None:
@@ -78,8 +97,18 @@ def _problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> l
             )
         ]
     shape = values[unknown.parameter].shape
-    problems = _entry_problems(key, unknown, shape)
-    return problems or _start_problems(key, unknown, values) or _bound_problems(key, unknown, values)
+    problems = _entry_problems(key, unknown, shape) or _smooth_problems(key, unknown, shape)
+    problems = problems or _start_problems(key, unknown, values) or _bound_problems(key, unknown, values)
+    if problems or unknown.truth is None:
+        return problems
+    return _given_problems((*key, "truth"), unknown, unknown.truth, shape)
+
+
+def _smooth_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[Problem]:
+    if unknown.smooth is None or (shape and not unknown.tied):
+        return []
+    constraint, remedy = "belongs to unknowns with a value for each cell of a field", "Drop it."
+    return [Problem(key=(*key, "smooth"), constraint=constraint, found=unknown.smooth, remedy=remedy)]
 
 
 def _entry_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[Problem]:
@@ -98,6 +127,8 @@ def _entry_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[
         return [Problem(key=(*key, "entries"), constraint=constraint, found=unknown.entries, remedy=remedy)]
     if isinstance(unknown.entries, Range):
         return _range_problems((*key, "entries"), unknown.entries, f"{name} has the shape {list(shape)}", shape[0])
+    if isinstance(unknown.entries, Box):
+        return _box_problems((*key, "entries"), unknown.entries, f"{name} has the shape {list(shape)}", shape)
     problems = []
     for position, entry in enumerate(unknown.entries):
         index = entry if isinstance(entry, list) else [entry]
@@ -122,6 +153,17 @@ def _range_problems(key: Key, rows: Range, whole: str, count: int) -> list[Probl
     return []
 
 
+def _box_problems(key: Key, box: Box, whole: str, shape: tuple[int, ...]) -> list[Problem]:
+    for name, corner in (("first", box.first), ("last", box.last)):
+        if len(corner) != len(shape) or any(at >= size for at, size in zip(corner, shape, strict=False)):
+            remedy = f"Give {len(shape)} indices below {list(shape)}."
+            return [Problem(key=(*key, name), constraint=f"{whole}, counted from 0", found=corner, remedy=remedy)]
+    if any(first > last for first, last in zip(box.first, box.last, strict=True)):
+        constraint = f"must not be beyond last = {box.last}"
+        return [Problem(key=(*key, "first"), constraint=constraint, found=box.first, remedy="Exchange the corners.")]
+    return []
+
+
 def _start_problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> list[Problem]:
     field = values[unknown.parameter]
     entries = flat_entries(unknown, field.shape)
@@ -134,13 +176,23 @@ def _start_problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]
             what = "rows" if unknown.tied == "rows" else "entries"
             return [Problem(key=key, constraint=f"tied {what} share one start", found=between, remedy=remedy)]
         return []
+    return _given_problems((*key, "start"), unknown, unknown.start, field.shape)
+
+
+def _given_problems(key: Key, unknown: Unknown, given: float | Numbers | str, shape: tuple[int, ...]) -> list[Problem]:
+    """What is wrong with a start or a truth."""
     try:
-        start_values(unknown, values)
+        _given(unknown, given, shape)
+    except InputError as error:  # of a file
+        found = error.found if isinstance(error.found, str) else str(error.found)
+        constraint = f"{error.constraint} ({error.who})"
+        return [Problem(key=key, constraint=constraint, found=Words(found), remedy=error.remedy)]
     except ValueError:
+        wanted = value_count(unknown, shape)
         each = "element of a row" if unknown.tied else "entry"
         constraint = f"must be one number{'' if wanted == 1 else f' or {wanted} numbers, one for each {each}'}"
         remedy = "Give one number, it serves for all entries."
-        return [Problem(key=(*key, "start"), constraint=constraint, found=unknown.start, remedy=remedy)]
+        return [Problem(key=key, constraint=constraint, found=given, remedy=remedy)]
     return []
 
 

@@ -107,7 +107,7 @@ class _Required:
 def _remedy(found: object, texts: list[str]) -> str:
     if isinstance(found, str) and any("number" in text for text in texts):
         return "Write numbers without quotes."
-    if isinstance(found, (int, float)) and "a string" in texts:
+    if isinstance(found, (int, float)) and "a string" in texts and "a number" not in texts:
         return "Write strings in quotes."
     return f"Give a value that is {' or '.join(texts)}."
 

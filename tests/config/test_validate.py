@@ -49,7 +49,7 @@ def problems(**sections: Any) -> list[str]:
         ({"time": {"dt": float("nan"), "steps": 1}}, "time.dt: must be a finite number; found NaN. "),
         ({"time": {"dt": "1", "steps": 1}}, 'time.dt: must be a number; found "1". Write numbers without quotes.'),
         ({"time": {"steps": 1}}, "time.dt: this key is required; found nothing. Add time.dt."),
-        ({"unknowns": {"k": {"parameter": "mass", "start": True}}}, "unknowns.k.start: must be a number or a list; "),
+        ({"unknowns": {"k": {"parameter": "mass", "start": True}}}, "unknowns.k.start: must be a number or a list or"),
         (
             {"unknowns": {"k": {"parameter": "mass", "start": [1, "x"]}}},
             "unknowns.k.start.1: must be a number or a list",
