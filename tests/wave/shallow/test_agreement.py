@@ -75,15 +75,15 @@ def test_checkpoints_change_no_bit(keep: list[int]) -> None:
     assert_same(evaluate(case, keep=keep, memory=memory), evaluate(case, keep=keep), 0.0)
 
 
-@GRIDS
-def test_the_derivative_over_the_horizon_is_right(cells: tuple[int, ...], boundaries: tuple[str, ...]) -> None:
-    model, params, state = basin(cells, boundaries)
+@pytest.mark.parametrize(("grid", "mode"), [(CHANNEL, "full"), (BASIN, "projected")], ids=["channel", "basin"])
+def test_the_derivative_over_the_horizon_is_right(grid: Any, mode: Any) -> None:
+    model, params, state = basin(*grid)
 
     def final(*inputs: Tensor) -> tuple[Tensor, ...]:
         result = rollout(model, *unpacked(*inputs), steps=4)
         return result.elevation, *result.final.tensors()
 
-    gradcheck(final, leaves(params, state), tolerance=1e-6)
+    gradcheck(final, leaves(params, state), mode=mode, tolerance=1e-6)
     dot_product_test(final, leaves(params, state), tolerance=1e-12)
 
 
