@@ -106,6 +106,39 @@ class Engine(Protocol):
         ...
 
 
+class Frugal(Protocol):
+    """What an engine may offer besides, so that rollouts take less memory: they look for these names."""
+
+    needs_states: bool
+    """Whether `pull` reads states. Where the physics is linear it need not: then none is stored."""
+
+    fields_apart: bool
+    """Each field of the adjoint that `pull` takes may have one row where others have steps + 1, and `read` takes the
+    names of fields to read, `read(segment, rows, names)`."""
+
+    def tape_bytes(self, steps: int) -> int | None:
+        """Memory [B] of a tape of so many steps, from which states are computed again backward in time.
+
+        None where that cannot be done.
+        """
+        ...
+
+    def tape(self, steps: int) -> Any:
+        """An empty tape."""
+        ...
+
+    def record(self, tape: Any, segment: Any, *, first: int, steps: int) -> None:
+        """Put onto the tape what `rebuild` needs of a segment of `steps` steps; segments come in order."""
+        ...
+
+    def rebuild(self, tape: Any, segment: Any, *, first: int, steps: int) -> None:
+        """Fill the segment with the states of its steps, from its first row, which holds the state behind them.
+
+        The last ones of the horizon come from the end of the tape.
+        """
+        ...
+
+
 class Model(Protocol):
     """A simulator with everything that no gradient flows to: topology, time step, integrator."""
 

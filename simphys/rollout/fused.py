@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ..autograd import Context, Function, Tensor
+from ..autograd.errors import InputError
 from ..simulator import Array, Arrays, Engine
 from .inputs import Inputs
 from .kept import Kept
@@ -76,17 +77,44 @@ class Request:
             fixed += inputs.bytes_of(inputs.steps + 1)
         dense = self.running is not None or self.adjoint is not None or bool(self.keep[0] != inputs.steps)
 
+        apart = getattr(engine, "fields_apart", False) and self.running is None and self.adjoint is None
+
         def segment_bytes(steps: int) -> int:
-            along = inputs.bytes_of(steps + 1) if dense else 0  # what `pull` is given
+            along = inputs.bytes_of(steps + 1, self.fields if apart else None) if dense else 0  # what `pull` is given
             return engine.segment_bytes(steps, dense=dense) + along
 
-        return engine, make_plan(
-            steps=inputs.steps,
-            memory=self.memory,
-            snapshot_bytes=state,
-            segment_bytes=segment_bytes,
-            fixed_bytes=fixed,
-        )
+        def stored() -> Plan:
+            return make_plan(
+                steps=inputs.steps,
+                memory=self.memory,
+                snapshot_bytes=state,
+                segment_bytes=segment_bytes,
+                fixed_bytes=fixed,
+            )
+
+        if self.running is None and not getattr(engine, "needs_states", True):
+            return engine, self._without_states("none", segment_bytes, fixed) or stored()
+        tape = getattr(engine, "tape_bytes", _no_tape)(inputs.steps) if self.running is None else None
+        rebuilt = None if tape is None else self._without_states("rebuilt", segment_bytes, fixed + tape)
+        if rebuilt is None:
+            return engine, stored()
+        try:
+            plan = stored()
+        except InputError:
+            return engine, rebuilt
+        return engine, min(plan, rebuilt, key=lambda each: each.recomputed_steps)
+
+    def _without_states(
+        self, way: Literal["none", "rebuilt"], segment_bytes: Callable[[int], int], fixed: int
+    ) -> Plan | None:
+        """The plan that stores no states, in blocks as long as memory allows; None where not even one step fits."""
+        block = passing(self.inputs).block
+        while block > 1 and self.memory is not None and fixed + segment_bytes(block) > self.memory:
+            block //= 2
+        predicted = fixed + segment_bytes(block)
+        if self.memory is not None and predicted > self.memory:
+            return None
+        return Plan(steps=self.inputs.steps, block=block, snapshots=0, predicted_bytes=predicted, way=way)
 
 
 def fused(request: Request) -> Trajectory:
@@ -144,7 +172,8 @@ class Rollout(Function):
     def backward(ctx: Context, *adjoints: Tensor | None) -> tuple[Any, ...]:
         *_, request, sweep = ctx.saved_tensors  # raises where an input was changed
         inputs: Inputs = request.inputs
-        seeds = Seeds(inputs, request.keep, request.sum, request.adjoint, adjoints)
+        apart = getattr(sweep.engine, "fields_apart", False)
+        seeds = Seeds(inputs, request.keep, request.sum, request.adjoint, adjoints, apart=apart)
         try:
             starts = _reverse(sweep, seeds)
         except BaseException:
@@ -176,6 +205,10 @@ class Rollout(Function):
             kept.take_tangents(along, engine, segment, first, count)
             tangent = {name: np.ascontiguousarray(values[:, -1]) for name, values in along.items()}
         return _results(kept, tangent)
+
+
+def _no_tape(steps: int) -> None:
+    """Of an engine that cannot go backward in time."""
 
 
 def _reverse(sweep: Sweep, seeds: Seeds) -> Arrays:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -46,12 +46,19 @@ class Kept:
         for begin, end in pieces(first, first + count, self.inputs.piece):
             if found := rows_in(self.keep, begin, end, zero=first):
                 places, rows = found
-                read = engine.read(segment, rows)
+                read = self._read(engine, segment, rows)
                 for name, values in self._states.items():
                     values[:, places] = read[name]
             if self.running is not None:
                 self._parts.append(engine.read(segment, slice(begin - first + 1, end - first + 1)))
                 self._add(self.running, end)
+
+    def _read(self, engine: Engine, segment: Any, rows: slice | list[int]) -> Arrays:
+        """States of a segment: the kept fields alone, if the engine reads fields apart."""
+        if getattr(engine, "fields_apart", False):
+            states: Arrays = cast(Any, engine).read(segment, rows, self._states.keys())
+            return states
+        return engine.read(segment, rows)
 
     def _add(self, running: RunningSum, end: int) -> None:
         """Add the piece of the running sum that ends with the step `end`, if one does."""

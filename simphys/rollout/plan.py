@@ -9,12 +9,13 @@ from typing import Literal
 from ..autograd.errors import InputError
 from . import budget, schedule
 
-Kind = Literal["all", "segments", "binomial"]
+Kind = Literal["all", "segments", "binomial", "none", "rebuilt"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Every state is stored ("all"), or those that start blocks of steps: of each block ("segments") or of some.
+    """Every state is stored ("all"), or those that start blocks of steps: of each block ("segments") or of some
+    ("binomial"). Or no state is, as backward needs none ("none") or computes them backward in time ("rebuilt").
 
     Its sweeps are actions of `schedule`, the same six for every kind.
     """
@@ -27,10 +28,14 @@ class Plan:
     """States that are stored at once, the initial one included; none where every state is."""
     predicted_bytes: int
     """Peak memory [B] of forward and backward."""
+    way: Literal["stored", "none", "rebuilt"] = "stored"
+    """How the reverse sweep comes by states."""
 
     @property
     def kind(self) -> Kind:
         """What is stored."""
+        if self.way != "stored":
+            return self.way
         if self.blocks == 1:
             return "all"
         return "segments" if self.snapshots == self.blocks - 1 else "binomial"
@@ -43,6 +48,8 @@ class Plan:
     @property
     def recomputed_steps(self) -> int:
         """Steps that the backward sweep computes again; exact, as only the last block, never among them, is shorter."""
+        if self.way != "stored":
+            return self.steps if self.way == "rebuilt" else 0
         return self.block * schedule.recomputed(self.blocks, self.snapshots)
 
     def span(self, block: int) -> tuple[int, int]:
@@ -52,15 +59,22 @@ class Plan:
 
     def forward(self) -> Iterator[schedule.Action]:
         """The forward sweep; at its end all snapshots are stored and the last block is recorded."""
+        if self.way != "stored":
+            return iter([schedule.Advance(0, self.blocks)])
         return schedule.forward(self.blocks, self.snapshots)
 
     def reverse(self) -> Iterator[schedule.Action]:
         """The reverse sweep, which follows the forward one and frees what that stored."""
+        if self.way != "stored":
+            return iter([schedule.Reverse(block) for block in reversed(range(self.blocks))])
         return schedule.reverse(self.blocks, self.snapshots)
 
     def describe(self) -> str:
         """One line for people."""
         predicted = f"{budget.text(self.predicted_bytes)} predicted"
+        if self.way != "stored":
+            stored = "no state stored" if self.way == "none" else "states computed backward in time"
+            return f"{self.way}: {stored}, blocks of {_count(self.block, 'step')}, {predicted}, {_cost(self)}"
         if self.kind == "all":
             return f"all: {_count(self.steps, 'step')} stored, {predicted}, nothing recomputed"
         stored = f"{_count(self.snapshots, 'snapshot')}, blocks of {_count(self.block, 'step')}"

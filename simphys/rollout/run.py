@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -105,6 +105,7 @@ class Sweep:
         self.current = start
         """The state where the sweep is, [B, *shape]."""
         self._segment = engine.segment(min(plan.block, plan.steps))
+        self._tape = cast(Any, engine).tape(plan.steps) if plan.way == "rebuilt" else None
         self._snapshots: dict[int, Arrays] = {}
         self._ready = False  # whether everything is as the forward sweep left it
 
@@ -118,6 +119,7 @@ class Sweep:
             if isinstance(action, schedule.Advance):
                 for block in range(action.first, action.last):
                     yield self._fill(block, self.watch.advance)
+                    self._record(block)
             elif isinstance(action, schedule.Record):
                 yield self._fill(action.block, self.watch.advance)
             else:
@@ -129,9 +131,10 @@ class Sweep:
         if not self._ready:  # a second backward through the same graph
             for _ in self.forward(keep=True):
                 pass
-        self._ready = self.plan.blocks == 1
+        self._ready = self.plan.blocks == 1 or self.plan.way != "stored"
         for action in self.plan.reverse():
             if isinstance(action, schedule.Reverse):
+                self._rebuild(action.block)
                 yield self._block(action.block)
             else:
                 self._execute(action)
@@ -153,6 +156,18 @@ class Sweep:
                     self._fill(block, self._advance)
             case schedule.Record(block):
                 self._fill(block, self._advance)
+
+    def _record(self, block: int) -> None:
+        """Put the block's states onto the tape, if there is one."""
+        if self._tape is not None:
+            first, count, segment = self._block(block)
+            cast(Any, self.engine).record(self._tape, segment, first=first, steps=count)
+
+    def _rebuild(self, block: int) -> None:
+        """Compute the block's states backward in time, if there is a tape."""
+        if self._tape is not None:
+            first, count, segment = self._block(block)
+            cast(Any, self.engine).rebuild(self._tape, segment, first=first, steps=count)
 
     def _block(self, block: int) -> tuple[int, int, Any]:
         return (*self.plan.span(block), self._segment)

@@ -28,6 +28,8 @@ class Seeds:
         running: RunningSum | None,
         adjoint: StateAdjoint | None,
         adjoints: tuple[Tensor | None, ...],
+        *,
+        apart: bool = False,
     ) -> None:
         self.inputs, self.keep, self.running, self.adjoint = inputs, keep, running, adjoint
         names = list(inputs.state_shapes)
@@ -40,6 +42,8 @@ class Seeds:
         sums = of_running is not None
         self.running = running if sums else None
         self.dense = sums or adjoint is not None or (bool(self.kept) and bool(keep[0] != inputs.steps))
+        self._rows = frozenset(self.kept if apart and not sums and adjoint is None else names)
+        """Fields with a row for each state of a block, where any has."""
         self._along: Arrays = {}  # what `adjoint` is to hold, with a batch axis
         if adjoint is not None:
             self._hand_out(adjoint)
@@ -66,7 +70,8 @@ class Seeds:
         found = rows_in(self.keep, first - 1, first + count - 1, zero=first)
         adjoint = {}
         for name, values in last.items():
-            adjoint[name] = np.zeros((len(values), count + 1, *values.shape[2:]), values.dtype)
+            many = count + 1 if name in self._rows else 1
+            adjoint[name] = np.zeros((len(values), many, *values.shape[2:]), values.dtype)
             adjoint[name][:, -1:] = values
             if name in self.kept and found:
                 places, rows = found
