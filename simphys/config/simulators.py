@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simphys import charges, mass_spring, mpm, wave
+from simphys import charges, mass_spring, mpm, smoke, wave
 from simphys.bodies import Bodies
 from simphys.charges import scene as charges_scene
 from simphys.config.sections import Config, Wavelet
@@ -18,9 +18,15 @@ from simphys.mpm import scene_checks as mpm_checks
 from simphys.mpm import stability as mpm_stability
 from simphys.section import Fields, Problem
 from simphys.simulator import Model
+from simphys.smoke import scene as smoke_scene
+from simphys.smoke import scene_checks as smoke_checks
+from simphys.smoke import stability as smoke_stability
 from simphys.wave import scene as wave_scene
 from simphys.wave import scene_checks as wave_checks
+from simphys.wave import shallow
 from simphys.wave import stability as wave_stability
+from simphys.wave.shallow import scene as shallow_scene
+from simphys.wave.shallow import stability as shallow_stability
 
 
 class MassSpringConfig(Config):
@@ -124,6 +130,79 @@ class MPMConfig(Config):
         return mpm_scene.bodies(self.grid, self.bodies)
 
 
+class SmokeConfig(Config):
+    """A scene of incompressible flow with smoke."""
+
+    simulator: smoke_scene.SmokeSimulator
+    grid: smoke_scene.Grid
+    fluid: smoke_scene.Fluid = smoke_scene.Fluid()
+    sides: dict[smoke_scene.Side, smoke_scene.SideFlow] = {}
+    emitters: list[smoke_scene.Emitter] = []
+    obstacle: smoke_scene.Obstacle | None = None
+    state: smoke_scene.State = smoke_scene.State()
+
+    @classmethod
+    def simulator_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+        return smoke_checks.problems(
+            simulator=sections.get("simulator"),
+            grid=sections.get("grid"),
+            fluid=sections.get("fluid"),
+            sides=sections.get("sides"),
+            emitters=sections.get("emitters"),
+            obstacle=sections.get("obstacle"),
+            state=sections.get("state"),
+        )
+
+    @classmethod
+    def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
+        return smoke_scene.fields(
+            simulator=sections["simulator"],
+            grid=sections["grid"],
+            fluid=sections["fluid"],
+            sides=sections["sides"],
+            emitters=sections["emitters"],
+            obstacle=sections["obstacle"],
+            state=sections["state"],
+        )
+
+    def build(self) -> tuple[Model, smoke.Params, smoke.State]:
+        return smoke.build(self)
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        smoke_stability.require_stable(model, params)
+
+    def grid_of(self, model: Any) -> Grid:
+        return smoke_scene.cells(model)
+
+
+class ShallowConfig(Config):
+    """A scene of shallow water."""
+
+    simulator: shallow_scene.ShallowSimulator
+    grid: shallow_scene.Grid
+    medium: shallow_scene.Medium
+    state: shallow_scene.State = shallow_scene.State()
+
+    @classmethod
+    def simulator_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+        return shallow_scene.problems(
+            grid=sections.get("grid"), medium=sections.get("medium"), state=sections.get("state")
+        )
+
+    @classmethod
+    def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
+        return shallow_scene.fields(grid=sections["grid"], medium=sections["medium"], state=sections["state"])
+
+    def build(self) -> tuple[Model, shallow.Params, shallow.State]:
+        return shallow.build(self)
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        shallow_stability.require_stable(model, params, state)
+
+    def grid_of(self, model: Any) -> Grid:
+        return shallow_scene.cells(model)
+
+
 class WaveConfig(Config):
     """A scene of waves."""
 
@@ -172,6 +251,8 @@ SIMULATORS: dict[str, type[Config]] = {
     "mass_spring": MassSpringConfig,
     "charges": ChargesConfig,
     "mpm": MPMConfig,
+    "smoke": SmokeConfig,
     "wave": WaveConfig,
+    "shallow_water": ShallowConfig,
 }
 """The sections of a scene by `simulator.name`."""
