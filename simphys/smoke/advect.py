@@ -10,108 +10,97 @@ Fedkiw, Kim, Liu and Rossignac 2008.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import functools
 from typing import Any
 
 import numpy as np
 
-from ..autograd import Context, Function, Tensor, runtime
+from ..autograd import Context, Function, Tensor
 from ..simulator import Array
-from .lattice import Lattice, extended_shape, smoke_lattice, velocity_lattices
+from .lattice import smoke_lattice, velocity_lattices
 from .model import Smoke
-from .sampling import kernels
-from .work import Work
-
-POINT_US = 0.008
-"""Serial cost [us] of one value."""
+from .transport import Space, Transport
 
 
 def forward_velocity(
-    model: Smoke, velocity: Array, boundary_velocity: Array, *, out: Array | None = None, work: Work | None = None
+    model: Smoke, velocity: Array, boundary_velocity: Array, *, out: Array | None = None
 ) -> Array:
     """The velocity [dim, *faces] [m/s] that arrives at the place of each, with boundary_velocity [2 dim, dim].
 
     `out` may be the velocity.
     """
-    work = work or Work()
-    u = _extended_velocity(model, "u", velocity, boundary_velocity, work)
+    work = _workspace(model)
+    work.put_velocity("", velocity, boundary_velocity)
     out = _cleared(model, velocity, out)
-    for lattice in velocity_lattices(model):
-        moved = _moved(model, lattice, u[lattice.members], u, boundary_velocity.T[lattice.members], work)
-        out[lattice.members][lattice.own] = moved[lattice.inside]
+    for each in work.velocity:
+        members = each.lattice.members
+        out[members][each.lattice.own] = each.forward(boundary_velocity.T[members])[each.lattice.inside]
     return out
 
 
 def pull_velocity(
-    model: Smoke, velocity: Array, boundary_velocity: Array, adj: Array,
-    *, out: Array | None = None, work: Work | None = None,
-) -> tuple[Array, Array]:  # fmt: skip
+    model: Smoke, velocity: Array, boundary_velocity: Array, adj: Array, *, out: Array | None = None
+) -> tuple[Array, Array]:
     """adj_velocity and adj_boundary_velocity; `out` may be `adj`."""
-    work = work or Work()
-    u = _extended_velocity(model, "u", velocity, boundary_velocity, work)
-    adj_u, adj_boundary = work.zeros("adj_u", u.shape), np.zeros_like(boundary_velocity)
-    for lattice in velocity_lattices(model):
-        members = lattice.members
-        _adj_moved(
-            model, lattice, u[members], u, boundary_velocity.T[members], adj[members],
-            adj_u[members], adj_u, adj_boundary.T[members], work,
-        )  # fmt: skip
-    return _adj_extended_velocity(model, adj_u, adj_boundary, out), adj_boundary
+    work, adj_boundary = _workspace(model), np.zeros_like(boundary_velocity)
+    work.put_velocity("", velocity, boundary_velocity)
+    work.space.velocity("adj_").fill(0)
+    for each in work.velocity:
+        members = each.lattice.members
+        each.pull(adj[members], boundary_velocity.T[members], adj_boundary.T[members])
+    return work.take_adj_velocity(adj_boundary, out), adj_boundary
 
 
 def push_velocity(
-    model: Smoke, velocity: Array, boundary_velocity: Array, dvelocity: Array, dboundary: Array,
-    *, work: Work | None = None,
-) -> Array:  # fmt: skip
+    model: Smoke, velocity: Array, boundary_velocity: Array, dvelocity: Array, dboundary: Array
+) -> Array:
     """The tangent of the velocity."""
-    work, out = work or Work(), np.zeros_like(dvelocity)
-    u = _extended_velocity(model, "u", velocity, boundary_velocity, work)
-    du = _extended_velocity(model, "du", dvelocity, dboundary, work)
-    for lattice in velocity_lattices(model):
-        members, given, dgiven = lattice.members, boundary_velocity.T, dboundary.T
-        dmoved = _jvp_moved(model, lattice, u[members], u, given[members], du[members], du, dgiven[members], work)
-        out[members][lattice.own] = dmoved[lattice.inside]
+    work, out = _workspace(model), np.zeros_like(dvelocity)
+    work.put_velocity("", velocity, boundary_velocity)
+    work.put_velocity("d", dvelocity, dboundary)
+    for each in work.velocity:
+        members = each.lattice.members
+        dmoved = each.push(boundary_velocity.T[members], dboundary.T[members])
+        out[members][each.lattice.own] = dmoved[each.lattice.inside]
     return out
 
 
 def forward_smoke(
-    model: Smoke, smoke: Array, velocity: Array, boundary_smoke: Array,
-    *, out: Array | None = None, work: Work | None = None,
-) -> Array:  # fmt: skip
+    model: Smoke, smoke: Array, velocity: Array, boundary_smoke: Array, *, out: Array | None = None
+) -> Array:
     """The smoke [*cells] that arrives in each cell by velocity [dim, *faces] [m/s], with boundary_smoke [2 dim]."""
-    work, lattice = work or Work(), smoke_lattice(model)
-    out = np.empty_like(smoke) if out is None else out
-    u = _extended_velocity(model, "u", velocity, None, work)
-    f = _extended(model, "f", lattice, smoke[None], boundary_smoke[None], work)
-    out[:] = _moved(model, lattice, f, u, boundary_smoke[None], work)[lattice.inside][0]
+    work, out = _workspace(model), np.empty_like(smoke) if out is None else out
+    work.put_velocity("", velocity)
+    work.put_smoke("", smoke, boundary_smoke)
+    out[...] = work.smoke.forward(boundary_smoke[None])[work.smoke.lattice.inside][0]
     return out
 
 
 def pull_smoke(
-    model: Smoke, smoke: Array, velocity: Array, boundary_smoke: Array, adj: Array, *, work: Work | None = None
+    model: Smoke, smoke: Array, velocity: Array, boundary_smoke: Array, adj: Array
 ) -> tuple[Array, Array, Array]:
     """adj_smoke, adj_velocity and adj_boundary_smoke."""
-    work, lattice = work or Work(), smoke_lattice(model)
-    u = _extended_velocity(model, "u", velocity, None, work)
-    f = _extended(model, "f", lattice, smoke[None], boundary_smoke[None], work)
-    adj_f, adj_u, adj_boundary = work.zeros("adj_f", f.shape), work.zeros("adj_u", u.shape), np.zeros_like(boundary_smoke)
-    _adj_moved(model, lattice, f, u, boundary_smoke[None], adj[None], adj_f, adj_u, adj_boundary[None], work)
+    work, adj_boundary = _workspace(model), np.zeros_like(boundary_smoke)
+    lattice, adj_f = work.smoke.lattice, work.smoke.field("adj_")
+    work.put_velocity("", velocity)
+    work.put_smoke("", smoke, boundary_smoke)
+    work.space.velocity("adj_").fill(0)
+    adj_f.fill(0)
+    work.smoke.pull(adj[None], boundary_smoke[None], adj_boundary[None])
     lattice.adj_extend(adj_f, adj_boundary[None])
-    return adj_f[lattice.inside][0].copy(), _adj_extended_velocity(model, adj_u, None, None), adj_boundary
+    return adj_f[lattice.inside][0].copy(), work.take_adj_velocity(), adj_boundary
 
 
 def push_smoke(
-    model: Smoke, smoke: Array, velocity: Array, boundary_smoke: Array, dsmoke: Array, dvelocity: Array,
-    dboundary: Array, *, work: Work | None = None,
-) -> Array:  # fmt: skip
+    model: Smoke, smoke: Array, velocity: Array, boundary_smoke: Array, dsmoke: Array, dvelocity: Array, dboundary: Array
+) -> Array:
     """The tangent of the smoke."""
-    work, lattice = work or Work(), smoke_lattice(model)
-    u = _extended_velocity(model, "u", velocity, None, work)
-    du = _extended_velocity(model, "du", dvelocity, None, work)
-    f = _extended(model, "f", lattice, smoke[None], boundary_smoke[None], work)
-    df = _extended(model, "df", lattice, dsmoke[None], dboundary[None], work)
-    dmoved = _jvp_moved(model, lattice, f, u, boundary_smoke[None], df, du, dboundary[None], work)
-    return dmoved[lattice.inside][0].copy()
+    work = _workspace(model)
+    work.put_velocity("", velocity)
+    work.put_velocity("d", dvelocity)
+    work.put_smoke("", smoke, boundary_smoke)
+    work.put_smoke("d", dsmoke, dboundary)
+    return work.smoke.push(boundary_smoke[None], dboundary[None])[work.smoke.lattice.inside][0].copy()
 
 
 class AdvectVelocity(Function):
@@ -150,100 +139,43 @@ class AdvectSmoke(Function):
         return push_smoke(ctx.model, *_saved(ctx), *_whole(ctx, tangents))
 
 
-def _saved(ctx: Context) -> list[Array]:
-    return [saved.data for saved in ctx.saved_tensors]
+class _Workspace:
+    """What moves the quantities of a model, and extended arrays for them."""
+
+    def __init__(self, model: Smoke) -> None:
+        self.model, self.space = model, Space(model)
+        self.velocity = [Transport(self.space, lattice, "u") for lattice in velocity_lattices(model)]
+        self.smoke = Transport(self.space, smoke_lattice(model), "smoke")
+        self._nothing = np.zeros((2 * model.dim, model.dim))
+
+    def put_velocity(self, kind: str, velocity: Array, boundary: Array | None = None) -> None:
+        """A velocity with ghosts; where smoke is moved, nobody looks at those beyond sides, nor is a boundary given."""
+        u, given = self.space.velocity(kind), (self._nothing if boundary is None else boundary).T
+        for each in self.velocity:
+            lattice = each.lattice
+            u[lattice.members][lattice.inside] = velocity[lattice.members][lattice.own]
+            lattice.extend(u[lattice.members], given[lattice.members])
+
+    def take_adj_velocity(self, adj_boundary: Array | None = None, out: Array | None = None) -> Array:
+        """The reverse, which writes to `out` and adds to adj_boundary."""
+        adj_u, given = self.space.velocity("adj_"), (np.zeros_like(self._nothing) if adj_boundary is None else adj_boundary).T
+        out = _cleared(self.model, adj_u, out)
+        for each in self.velocity:
+            lattice = each.lattice
+            lattice.adj_extend(adj_u[lattice.members], given[lattice.members])
+            out[lattice.members][lattice.own] = adj_u[lattice.members][lattice.inside]
+        return out
+
+    def put_smoke(self, kind: str, smoke: Array, boundary: Array) -> None:
+        """Smoke with ghosts."""
+        field, lattice = self.smoke.field(kind), self.smoke.lattice
+        field[lattice.inside] = smoke
+        lattice.extend(field, boundary[None])
 
 
-def _whole(ctx: Context, tangents: tuple[Any, ...]) -> list[Array]:
-    """Tangents, zero where there is none."""
-    return [np.zeros_like(s) if d is None else d for d, s in zip(tangents, _saved(ctx), strict=True)]
-
-
-# --- one lattice: f [fields, *extended] along u [dim, *extended]
-
-
-def _moved(model: Smoke, lattice: Lattice, f: Array, u: Array, given: Array, work: Work) -> Array:
-    """What arrives, without ghosts."""
-    loops, h = _kernels(model, lattice), model.dt / model.spacing
-    arguments = f.reshape(-1), u.reshape(-1), *_arguments(lattice, u)
-    moved = work.array("moved", f.shape)
-    loops.sample(*arguments, h, moved.reshape(-1))
-    if model.advection == "semi_lagrangian":
-        return moved
-    lattice.extend(moved, given)
-    corrected = work.array("corrected", f.shape)
-    loops.correct(arguments[0], moved.reshape(-1), *arguments[1:], h, corrected.reshape(-1))
-    return corrected
-
-
-def _adj_moved(
-    model: Smoke, lattice: Lattice, f: Array, u: Array, given: Array, adj: Array,
-    adj_f: Array, adj_u: Array, adj_given: Array, work: Work,
-) -> None:  # fmt: skip
-    """Adds to adj_f, adj_u, both extended, and to adj_given, from `adj` on the lattice's own array."""
-    loops, h = _kernels(model, lattice), model.dt / model.spacing
-    arguments = f.reshape(-1), u.reshape(-1), *_arguments(lattice, u)
-    g = work.array("g", f.shape)
-    g[lattice.inside] = adj[lattice.own]
-    if model.advection == "maccormack":
-        moved, adj_moved = work.array("moved", f.shape), work.zeros("adj_moved", f.shape)
-        loops.sample(*arguments, h, moved.reshape(-1))
-        lattice.extend(moved, given)
-        loops.adj_correct(
-            arguments[0], moved.reshape(-1), *arguments[1:], h, g.reshape(-1),
-            adj_f.reshape(-1), adj_moved.reshape(-1), adj_u.reshape(-1),
-        )  # fmt: skip
-        lattice.adj_extend(adj_moved, adj_given)
-        g = adj_moved
-    loops.adj_sample(*arguments, h, g.reshape(-1), adj_f.reshape(-1), adj_u.reshape(-1))
-
-
-def _jvp_moved(
-    model: Smoke, lattice: Lattice, f: Array, u: Array, given: Array, df: Array, du: Array, dgiven: Array, work: Work
-) -> Array:
-    loops, h = _kernels(model, lattice), model.dt / model.spacing
-    arguments = f.reshape(-1), u.reshape(-1), *_arguments(lattice, u)
-    dmoved = work.array("dmoved", f.shape)
-    loops.jvp_sample(*arguments, h, df.reshape(-1), du.reshape(-1), dmoved.reshape(-1))
-    if model.advection == "semi_lagrangian":
-        return dmoved
-    moved, dcorrected = work.array("moved", f.shape), work.array("dcorrected", f.shape)
-    loops.sample(*arguments, h, moved.reshape(-1))
-    lattice.extend(moved, given)
-    lattice.extend(dmoved, dgiven)
-    loops.jvp_correct(
-        arguments[0], moved.reshape(-1), *arguments[1:], h,
-        df.reshape(-1), dmoved.reshape(-1), du.reshape(-1), dcorrected.reshape(-1),
-    )  # fmt: skip
-    return dcorrected
-
-
-def _extended(model: Smoke, name: str, lattice: Lattice, values: Array, given: Array, work: Work) -> Array:
-    """Values [1, *cells] with ghosts."""
-    extended = work.array(name, (1, *extended_shape(model)))
-    extended[lattice.inside] = values
-    lattice.extend(extended, given)
-    return extended
-
-
-def _extended_velocity(model: Smoke, name: str, velocity: Array, boundary: Array | None, work: Work) -> Array:
-    """A velocity with ghosts; nobody looks at given ones where no boundary velocity is given."""
-    u = work.array(name, (model.dim, *extended_shape(model)))
-    given = np.zeros((2 * model.dim, model.dim), velocity.dtype) if boundary is None else boundary
-    for lattice in velocity_lattices(model):
-        u[lattice.members][lattice.inside] = velocity[lattice.members][lattice.own]
-        lattice.extend(u[lattice.members], given.T[lattice.members])
-    return u
-
-
-def _adj_extended_velocity(model: Smoke, adj_u: Array, adj_boundary: Array | None, out: Array | None) -> Array:
-    """The reverse, which writes to `out` and adds to adj_boundary."""
-    out = _cleared(model, adj_u, out)
-    given = np.zeros((2 * model.dim, model.dim), adj_u.dtype) if adj_boundary is None else adj_boundary
-    for lattice in velocity_lattices(model):
-        lattice.adj_extend(adj_u[lattice.members], given.T[lattice.members])
-        out[lattice.members][lattice.own] = adj_u[lattice.members][lattice.inside]
-    return out
+@functools.lru_cache(maxsize=4)
+def _workspace(model: Smoke) -> _Workspace:
+    return _Workspace(model)
 
 
 def _cleared(model: Smoke, like: Array, out: Array | None) -> Array:
@@ -255,11 +187,10 @@ def _cleared(model: Smoke, like: Array, out: Array | None) -> Array:
     return out
 
 
-def _arguments(lattice: Lattice, u: Array) -> tuple[Any, ...]:
-    return lattice.places, lattice.frame, lattice.lines, u[0].size
+def _saved(ctx: Context) -> list[Array]:
+    return [saved.data for saved in ctx.saved_tensors]
 
 
-def _kernels(model: Smoke, lattice: Lattice) -> SimpleNamespace:
-    points = lattice.fields * lattice.lines * lattice.shape[-1]
-    staggered = model.grid == "staggered"
-    return kernels(runtime.real(), model.dim, staggered, lattice.fields, runtime.parallel(POINT_US * points))
+def _whole(ctx: Context, tangents: tuple[Any, ...]) -> list[Array]:
+    """Tangents, zero where there is none."""
+    return [np.zeros_like(s) if d is None else d for d, s in zip(tangents, _saved(ctx), strict=True)]
