@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from simphys.wave.scene import (
     shots,
 )
 
+MOST_CELLS = 2**31 - 1
+"""Cells are counted in 32 bits."""
 BEYOND = {"zero": 1.0, "free": 0.5, "periodic": 0.0, "absorbing": 0.0}
 """How far from the last cell to where the field ends, in cells."""
 
@@ -87,6 +90,9 @@ def _check_grid(grid: Grid, simulator: WaveSimulator | None) -> Iterator[Problem
         if side not in SIDES[: 2 * dim]:
             remedy = f"Its sides are {', '.join(SIDES[: 2 * dim])}."
             yield _problem((*key, side), f"must be a side of a grid in {dim}-D", side, remedy)
+    if math.prod(grid.cells) > MOST_CELLS:
+        constraint = f"there can be {MOST_CELLS} cells at most"
+        yield _problem(("grid", "cells"), constraint, grid.cells, "Take larger cells, and fewer.")
     for axis, count in enumerate(grid.cells):
         pair = kinds[2 * axis : 2 * axis + 2]
         if pair.count("periodic") == 1:

@@ -16,7 +16,16 @@ from simphys.autograd import Tensor, ops, replay, tensor, torch_interop
 from simphys.autograd.gradcheck import gradcheck, gradgradcheck
 from simphys.autograd.mutation import ERRORS, Mutant
 
-from . import test_charges, test_mass_spring, test_mpm, test_mpm_boundary, test_ops, test_rollout, test_smoke_forces
+from . import (
+    test_charges,
+    test_mass_spring,
+    test_mpm,
+    test_mpm_boundary,
+    test_ops,
+    test_rollout,
+    test_smoke_forces,
+    test_wave_between_cells,
+)
 from .sweep import Sweep
 
 EACH = 6
@@ -127,7 +136,16 @@ def written_rules(scope: ast.AST, path: str = "") -> Iterator[str]:
 
 
 def test_every_rule_is_in_a_sweep() -> None:
-    others = test_charges, test_mass_spring, test_mpm, test_mpm_boundary, test_ops, test_rollout, test_smoke_forces
+    others = (
+        test_charges,
+        test_mass_spring,
+        test_mpm,
+        test_mpm_boundary,
+        test_ops,
+        test_rollout,
+        test_smoke_forces,
+        test_wave_between_cells,
+    )
     sweeps = [*SWEEPS, *[sweep for module in others for sweep in module.SWEEPS]]
     swept: dict[Path, list[str]] = {}
     for sweep in sweeps:
