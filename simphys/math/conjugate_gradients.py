@@ -71,8 +71,20 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
                 for k in range(BLOCK):
                     q[cell + k] = v[k]
 
+    @ti.func
+    def center(grid: ti.template(), x: ti.template()):
+        """Take the mean from x."""
+        total = 0.0
+        for i in range(grid[5]):
+            total += x[i]
+        mean = total / (grid[0] * grid[1] * grid[2])
+        for plane, row in ti.ndrange(grid[0], grid[1]):
+            first = f.start(grid, plane, row)
+            for j in range(grid[2]):
+                x[first + j] = x[first + j] - mean
+
     @kernel
-    def step(grid: integers, d: reals, r: reals, y: reals, p: reals, q: reals, z: reals, rho: reals):
+    def step(grid: integers, d: reals, r: reals, y: reals, p: reals, q: reals, z: reals, rho: reals, singular: ti.i32):
         """rho[0] is r.y of the step before, 0 at the first; rho[1] becomes r.r."""
         ti.loop_config(serialize=True)
         for _ in range(1):
@@ -88,6 +100,8 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
                 alpha = now / curvature
             add(z, alpha, p, size)
             add(r, -alpha, q, size)
+            if singular:  # rounding adds to the mean, which no step can take away
+                center(grid, r)
             rho[0] = now
             rho[1] = dot(r, r, size)
 
@@ -105,7 +119,9 @@ class ConjugateGradients:
         self._p, q, self._rho = system.array(), system.array(), np.zeros(2, runtime.real_dtype())
         y = self._cycle().z if preconditioned else self.b
         step = kernels(runtime.real(), system.dim).step
-        self._step = step.bind(system.grid, system.diagonal, self.b, y, self._p, q, self.z, self._rho)
+        self._step = step.bind(
+            system.grid, system.diagonal, self.b, y, self._p, q, self.z, self._rho, int(system.is_singular)
+        )
         self.iterations, self.residual = 0, 0.0
 
     def solve(self) -> None:
@@ -114,7 +130,7 @@ class ConjugateGradients:
         self._p.fill(0)
         self.z.fill(0)
         self._rho.fill(0)
-        start = math.sqrt(self.b @ self.b)
+        start = math.sqrt(np.einsum("i,i", self.b, self.b))  # not by BLAS, which would wake other threads
         self.iterations, left = 0, start
         while left > self._tolerance * start and self.iterations < self._most:
             if self._preconditioned:
@@ -131,7 +147,7 @@ class ConjugateGradients:
         if cycle.b is not self.b:
             cycle.b[...] = self.b
         cycle.solve()
-        return math.sqrt(max(float(cycle.b @ cycle.z), 0.0))
+        return math.sqrt(max(float(np.einsum("i,i", cycle.b, cycle.z)), 0.0))
 
     def _center(self, array: Any) -> None:
         """Leave out the mean, where A does not see it."""

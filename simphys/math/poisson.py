@@ -25,7 +25,7 @@ from ..autograd import kernel, runtime
 from ..autograd.runtime import ti
 from ..simulator import Array
 
-BLOCK = 16
+BLOCK = 32
 """Cells of a row that are computed together."""
 
 LEAD = 8

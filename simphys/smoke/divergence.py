@@ -45,6 +45,17 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
             total += w[plane + 1] * u[beyond] - w[plane] * u[here]
         return total
 
+    @ti.func
+    def weight(
+        w: ti.template(), faces: ti.template(), a: ti.template(), plane: ti.i32, row: ti.i32, column: ti.i32
+    ) -> real:
+        place = 2 * faces[4] + column
+        if ti.static(a == 1):
+            place = faces[4] + row
+        if ti.static(a == 0):
+            place = plane
+        return w[place]
+
     @kernel
     def divergence(grid: integers, faces: integers, w: reals, u: reals, b: reals):
         ti.loop_config(serialize=True)
@@ -54,18 +65,18 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
                 to = f.start(grid, plane, row)
                 at = (dim - 1) * faces[3] + (plane * faces[1] + row) * faces[2]  # along the row
                 one = 2 * faces[4]
-                columns = faces[2] - 1  # all, but for the last one of a periodic row
-                for part in range((columns + BLOCK - 1) // BLOCK):
+                blocks = (faces[2] - 1) // BLOCK
+                for part in range(blocks):
                     first = part * BLOCK
-                    for k in range(ti.min(BLOCK, columns - first)):
+                    for k in range(BLOCK):
                         j = first + k
                         along = w[one + j + 1] * u[at + j + 1] - w[one + j] * u[at + j]
                         v[k] = across(faces, w, u, plane, row, j) + along
-                    for k in range(ti.min(BLOCK, columns - first)):
+                    for k in range(BLOCK):
                         b[to + first + k] = v[k]
-                if columns < grid[2]:
-                    along = w[one + columns + 1] * u[at] - w[one + columns] * u[at + columns]
-                    b[to + columns] = across(faces, w, u, plane, row, columns) + along
+                for j in range(blocks * BLOCK, grid[2]):
+                    along = w[one + j + 1] * u[at + (j + 1) % faces[2]] - w[one + j] * u[at + j]
+                    b[to + j] = across(faces, w, u, plane, row, j) + along
 
     @kernel
     def correct(grid: integers, faces: integers, w: reals, u: reals, z: reals, out: reals):
@@ -85,18 +96,17 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
                 for plane, row in ti.ndrange(planes, rows):
                     at = f.start(grid, plane, row)
                     to = (a + dim - 3) * faces[3] + (plane * faces[1] + row) * faces[2]
-                    for part in range((columns + BLOCK - 1) // BLOCK):
+                    blocks = columns // BLOCK
+                    for part in range(blocks):
                         first = part * BLOCK
-                        for k in range(ti.min(BLOCK, columns - first)):
+                        for k in range(BLOCK):
                             j = first + k
-                            weight = w[2 * faces[4] + j]
-                            if ti.static(a == 1):
-                                weight = w[faces[4] + row]
-                            if ti.static(a == 0):
-                                weight = w[plane]
-                            v[k] = u[to + j] - weight * (z[at + j - stride] - z[at + j])
-                        for k in range(ti.min(BLOCK, columns - first)):
+                            v[k] = u[to + j] - weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
+                        for k in range(BLOCK):
                             out[to + first + k] = v[k]
+                    for j in range(blocks * BLOCK, columns):
+                        taken = weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
+                        out[to + j] = u[to + j] - taken
 
     return SimpleNamespace(divergence=divergence, correct=correct)
 
@@ -144,29 +154,25 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
                 before, after = neighbours(plane, planes, grid[6])
                 far, near = sign(plane, after, grid[6]), sign(plane, before, grid[6])
                 at_near, at_far = (before * rows + row) * columns, (after * rows + row) * columns
-                for part in range((columns + BLOCK - 1) // BLOCK):
-                    first = part * BLOCK
-                    count = ti.min(BLOCK, columns - first)
-                    for k in range(count):
-                        j = first + k
-                        v[k] = above * u[at_up + j] - below * u[at_down + j]
-                        if ti.static(dim == 3):
-                            v[k] += far * u[at_far + j] - near * u[at_near + j]
-                    for k in range(count):
-                        b[to + first + k] = v[k]
-                for part in range((columns + BLOCK - 3) // BLOCK):
+                blocks = ti.max(columns - 2, 0) // BLOCK
+                for part in range(blocks):
                     first = 1 + part * BLOCK
-                    count = ti.min(BLOCK, columns - 1 - first)
-                    for k in range(count):
+                    for k in range(BLOCK):
                         j = first + k
-                        v[k] = 0.5 * (b[to + j] + u[at + j + 1] - u[at + j - 1])
-                    for k in range(count):
+                        total = above * u[at_up + j] - below * u[at_down + j] + u[at + j + 1] - u[at + j - 1]
+                        if ti.static(dim == 3):
+                            total += far * u[at_far + j] - near * u[at_near + j]
+                        v[k] = 0.5 * total
+                    for k in range(BLOCK):
                         b[to + first + k] = v[k]
-                for side in range(ti.min(2, columns)):
-                    j = side * (columns - 1)
+                for k in range(columns - blocks * BLOCK):  # the first one, and what is left
+                    j = ti.select(k == 0, 0, blocks * BLOCK + k)
                     left, right = neighbours(j, columns, grid[8])
-                    along = sign(j, right, grid[8]) * u[at + right] - sign(j, left, grid[8]) * u[at + left]
-                    b[to + j] = 0.5 * (b[to + j] + along)
+                    total = above * u[at_up + j] - below * u[at_down + j]
+                    total += sign(j, right, grid[8]) * u[at + right] - sign(j, left, grid[8]) * u[at + left]
+                    if ti.static(dim == 3):
+                        total += far * u[at_far + j] - near * u[at_near + j]
+                    b[to + j] = 0.5 * total
 
     @kernel
     def correct(grid: integers, faces: integers, w: reals, u: reals, z: reals, out: reals):
@@ -186,14 +192,16 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
                     if ti.static(a == 0):
                         before = ti.select(plane == 0 and grid[6] == 0, at, at - grid[3])
                         after = ti.select(plane == planes - 1 and grid[6] == 0, at, at + grid[3])
-                    for part in range((columns + BLOCK - 1) // BLOCK):
+                    blocks = columns // BLOCK
+                    for part in range(blocks):
                         first = part * BLOCK
-                        count = ti.min(BLOCK, columns - first)
-                        for k in range(count):
+                        for k in range(BLOCK):
                             j = first + k
                             v[k] = u[to + j] - 0.5 * (z[before + j] - z[after + j])
-                        for k in range(count):
+                        for k in range(BLOCK):
                             out[to + first + k] = v[k]
+                    for j in range(blocks * BLOCK, columns):
+                        out[to + j] = u[to + j] - 0.5 * (z[before + j] - z[after + j])
                     if ti.static(a == 2) and grid[8] == 0:  # the ghosts there are 0, not mirror images
                         last = columns - 1
                         out[to] = out[to] - 0.5 * z[at]
