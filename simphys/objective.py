@@ -13,6 +13,7 @@ import numpy as np
 from . import losses, optimize, rollout
 from .autograd import Tensor, functional, no_grad, ops, tensor
 from .autograd.errors import InputError
+from .lowpass import as_cutoff
 from .unknowns import Unknowns, to_theta
 
 if TYPE_CHECKING:
@@ -48,10 +49,12 @@ class SceneObjective:
                 "optimizer.horizon", "a growing horizon needs observations along time", "none", 'Use horizon = "full".'
             )
         steps = max(1, math.ceil(fraction * self.scene.steps))
-        keep = self.scene.observations.times <= steps * self.scene.dt
-        given = self.scene.observations
-        observations = replace(given, times=given.times[keep], values=given.values[keep], weights=given.weights[keep])
+        observations = self.scene.observations.until(steps * self.scene.dt)
         return SceneObjective(replace(self.scene, observations=observations, steps=steps, partial=True), self.unknowns)
+
+    def filtered(self, frequency: float) -> SceneObjective:
+        """The same of misfits that are low-pass filtered up to a frequency [Hz]; 0 or inf: of all."""
+        return SceneObjective(replace(self.scene, lowpass=as_cutoff(frequency)), self.unknowns)
 
     def scene_at(self, theta: Tensor | Array) -> Scene:
         """The scene with the unknowns set from theta; its parameters, state and controls are functions of a Tensor."""

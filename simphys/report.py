@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -15,14 +16,19 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from .observe import Observations
+from .optimize.stages import Stage
+
 if TYPE_CHECKING:
     from .check import Certificate
     from .optimize import IterationRecord
-    from .workflow import Identification
+    from .workflow import Identification, Unknown
 
 
 LOG_SECONDS = 5.0
 """Where progress goes to a file it takes a line, at most so often."""
+MANY = 50
+"""Of an unknown with more entries the table tells their range."""
 
 
 class Progress:
@@ -77,7 +83,8 @@ class FitProgress(Progress):
         """Show an iteration."""
         done = record.stage * self._iterations + record.index
         left = duration(self.seconds_left(done, record.stages * self._iterations))
-        stage = f"stage {record.stage + 1}/{record.stages} ({record.horizon:.3g} of the horizon)  "
+        seen = Stage(record.horizon, record.lowpass).describe()
+        stage = f"stage {record.stage + 1}/{record.stages} ({seen})  "
         self.show(
             f"{stage if record.stages > 1 else ''}iteration {record.index}/{self._iterations}  "
             f"loss {record.loss:.6g}  |gradient| {record.gradient_norm:.2e}  step {record.step_length:.1e}"
@@ -118,28 +125,62 @@ def print_identification(fit: Identification) -> None:
     table.add_column("unit")
     for name in ("start", "value", "standard error"):
         table.add_column(name, justify="right")
-    for row in fit.unknowns:
-        error = row.note or "-" if math.isnan(row.standard_error) else f"{row.standard_error:.2g}"
-        table.add_row(row.label, row.unit, f"{row.start:.6g}", f"{row.value:.8g}", error)
+    for rows in _grouped(fit.unknowns):
+        table.add_row(*(_of_one(rows[0]) if len(rows) == 1 else _of_many(rows)))
     console = terminal()
     console.print(table)
     result = fit.result
     seen = fit.scene.observations
-    units = {channel.label: channel.unit for channel in seen.channels} if seen else {}
+    units = {}
+    if isinstance(seen, Observations):
+        units = {channel.label: channel.unit for channel in seen.channels}
+    elif seen is not None:
+        units = {seen.field: seen.unit}
     lines = [
         f"{label}: RMSE {rmse:.4g} {units.get(label) or next(iter(units.values()))}".rstrip()
         for label, rmse in fit.rmse.items()
     ]
+    for each in fit.comparisons:
+        lines.append(f"{each.label}: relative error against the truth {percent(each.start)} -> {percent(each.value)}")
     lines.append(result.status if result.message == result.status else f"{result.status}: {result.message}")
     if result.status == "iteration limit":
-        again = "; with --resume it goes on from here" if fit.scene.config.optimizer.horizon == "full" else ""
+        config = fit.scene.config
+        in_stages = config.optimizer.horizon != "full" or config.loss.lowpass
+        again = "" if in_stages else "; with --resume it goes on from here"
         lines.append(f"Raise optimizer.iterations{again}.")
     if not math.isnan(result.loss):
         part = "" if result.horizon == 1 else f" on the first {result.horizon:.3g} of the horizon"
+        if result.lowpass is not None:
+            part = f", {Stage(lowpass=result.lowpass).describe()},"
         effort = f"{result.iterations} iterations, {result.evaluations} evaluations"
         lines.append(f"loss {result.loss:.8g}{part} after {effort}")
     for line in lines:
         console.print(line, soft_wrap=True)
+
+
+def percent(part: float) -> str:
+    """'12 %', to two digits."""
+    return f"{100 * part:.{0 if part >= 0.0995 else 1 if part >= 0.00995 else 2}f} %"
+
+
+def _grouped(rows: Sequence[Unknown]) -> Iterator[Sequence[Unknown]]:
+    """The rows of the table one by one, but those of an unknown of many entries together."""
+    for _, group in groupby(rows, key=lambda row: row.label.partition("[")[0]):
+        together = list(group)
+        yield from [together] if len(together) > MANY else [[row] for row in together]
+
+
+def _of_one(row: Unknown) -> tuple[str, ...]:
+    error = row.note or "-" if math.isnan(row.standard_error) else f"{row.standard_error:.2g}"
+    return row.label, row.unit, f"{row.start:.6g}", f"{row.value:.8g}", error
+
+
+def _of_many(rows: Sequence[Unknown]) -> tuple[str, ...]:
+    """The range that the entries of an unknown are in."""
+    name = f"{rows[0].label.partition('[')[0]}, {len(rows)} values"
+    start, value = ([getattr(row, which) for row in rows] for which in ("start", "value"))
+    ranges = [f"{min(each):.4g} ... {max(each):.4g}" for each in (start, value)]
+    return name, rows[0].unit, *ranges, rows[0].note or "-"
 
 
 def prove(path: Path, overrides: Sequence[str], check_file: Callable[..., Certificate]) -> Certificate:

@@ -17,6 +17,7 @@ from .record import Recorder, Recording
 from .scene import Measurement, Scene
 
 if TYPE_CHECKING:
+    from .comparison import Comparison
     from .workflow import Unknown
 
 OBSERVED_FIELD = "field_observations"
@@ -113,6 +114,7 @@ def iteration_writer(
         nonlocal seen
         seen += 1
         if seen > present:
+            by_frequency: dict[str, Any] = {} if record.lowpass is None else {"lowpass": record.lowpass}
             recorder.append(
                 "iterations",
                 index=record.index,
@@ -122,6 +124,7 @@ def iteration_writer(
                 gradient_norm=record.gradient_norm,
                 step_length=record.step_length,
                 theta=record.theta,
+                **by_frequency,
             )
         if then is not None:
             then(record)
@@ -129,8 +132,10 @@ def iteration_writer(
     return write
 
 
-def write_unknowns(recorder: Recorder, table: Sequence[Unknown], result: optimize.Result) -> None:
-    """Record the identified values and how the search ended."""
+def write_unknowns(
+    recorder: Recorder, table: Sequence[Unknown], result: optimize.Result, compared: Sequence[Comparison]
+) -> None:
+    """Record the identified values, how far from known ones they are, and how the search ended."""
     recorder.write(
         "unknowns",
         attrs={
@@ -138,6 +143,8 @@ def write_unknowns(recorder: Recorder, table: Sequence[Unknown], result: optimiz
             "message": result.message,
             "loss": result.loss,
             "failed_trials": result.failed_trials,
+            **{f"{each.label}: relative error of the start": each.start for each in compared},
+            **{f"{each.label}: relative error": each.value for each in compared},
         },
         label=[row.label for row in table],
         unit=[row.unit for row in table],

@@ -1,19 +1,25 @@
 """The map from the optimizer's vector theta to parameters, initial state and controls.
 
 An unknown's natural value is y = scale * theta (linear) or y = scale * exp(theta) (log); with the default scale,
-|start|, theta starts at +-1 or at 0.
+|start|, theta starts at +-1 or at 0. Of a smooth unknown theta is replaced by
+
+    theta_start + G (theta - theta_start)        G a Gaussian over the field, reflected at its sides
+
+so that a search takes smooth steps, as in full waveform inversion (Tarantola 1984: G is a prior covariance).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .autograd import Tensor, ops
 from .config import Unknown, flat_entries, start_values, validate_unknowns
+from .config.unknowns import truth_values
+from .smoothing import Smooth, Smoothing
 
 Array = np.ndarray[Any, Any]
 
@@ -32,6 +38,7 @@ class Block:
     scale: Array
     log: bool
     unit: str
+    smooth: Smoothing | None = None
 
 
 class Unknowns:
@@ -51,6 +58,7 @@ class Unknowns:
                 np.full(natural.size, unknown.scale) if unknown.scale else np.where(natural == 0, 1.0, np.abs(natural))
             )
             log = unknown.transform == "log"
+            shape = values[unknown.parameter].shape
             block = Block(
                 label=label,
                 parameter=unknown.parameter,
@@ -61,6 +69,8 @@ class Unknowns:
                 log=log,
                 unit=unknown.unit,
             )
+            if unknown.smooth is not None:
+                block = replace(block, smooth=Smoothing(shape, entries, unknown.smooth, to_theta(block, natural)))
             end += natural.size
             self.blocks.append(block)
             self.labels += [label] if natural.size == 1 else [f"{label}[{i}]" for i in range(natural.size)]
@@ -69,6 +79,9 @@ class Unknowns:
             uppers.append(to_theta(block, np.full(natural.size, unknown.bounds[1])))
         join = np.concatenate if starts else lambda parts: np.zeros(0)
         self.start, self.lower, self.upper = join(starts), join(lowers), join(uppers)
+        truths = {label: truth_values(unknown, values) for label, unknown in unknowns.items()}
+        self.truths = {label: truth for label, truth in truths.items() if truth is not None}
+        """Known values by label, where a scene tells them."""
 
     @property
     def units(self) -> list[str]:
@@ -77,17 +90,20 @@ class Unknowns:
 
     def natural(self, theta: Array) -> Array:
         """The values in their own units, [p]."""
-        return np.concatenate([to_natural(block, theta[block.where]) for block in self.blocks])
+        return np.concatenate([to_natural(block, _smoothed(block, theta)) for block in self.blocks])
 
     def natural_derivative(self, theta: Array) -> Array:
-        """d(natural)/d(theta), [p]: what turns a standard error of theta into one of the value."""
-        return np.concatenate([to_natural(b, theta[b.where]) if b.log else b.scale for b in self.blocks])
+        """d(natural)/d(theta), [p]: what turns a standard error of theta into one of the value; NaN if smooth."""
+        made = [to_natural(b, theta[b.where]) if b.log else b.scale for b in self.blocks]
+        return np.concatenate([d * np.nan if b.smooth else d for b, d in zip(self.blocks, made, strict=True)])
 
     def fields(self, theta: Tensor) -> dict[str, Tensor]:
         """The fields that contain unknowns, of parameters, state or controls, in full shape, as functions of theta."""
         made: dict[str, Tensor] = {}
         for block in self.blocks:
             part = theta[block.where]
+            if block.smooth is not None:
+                part = Smooth.apply(block.smooth, part)
             scale = block.scale.astype(theta.dtype)
             value = ops.exp(part) * scale if block.log else part * scale
             if block.expand is not None:
@@ -97,6 +113,12 @@ class Unknowns:
             shape = self.values[block.parameter].shape
             made[block.parameter] = ops.reshape(ops.put(flat, block.entries, value), shape)
         return made
+
+
+def _smoothed(block: Block, theta: Array) -> Array:
+    """The block's part of theta, as its natural values are made from it."""
+    part = theta[block.where]
+    return part if block.smooth is None else block.smooth.around_start(part)
 
 
 def to_theta(block: Block, natural: Array) -> Array:

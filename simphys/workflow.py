@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from . import optimize
 from .autograd import Tensor, tensor
 from .autograd.errors import InputError
+from .comparison import Comparison, compare, write_truths
 from .motion import block_of, record_motion
 from .objective import SceneObjective
 from .record import Recorder
@@ -32,6 +34,10 @@ from .soundness import blow_up_told
 
 RANK_CHECK_UNKNOWNS = 200
 """Up to so many unknowns their Jacobian is made before the start, to see whether the data tell them apart."""
+LEAST_SQUARES_UNKNOWNS = 2000
+"""Up to so many unknowns least_squares may make Jacobians."""
+ADJOINT_BYTES = 1 << 30
+"""The gradient along time is recorded where it takes at most so much memory."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,10 @@ class Identification:
     unknowns: tuple[Unknown, ...]
     result: optimize.Result
     rmse: dict[str, float]
-    """Root mean square residual of each channel in its unit, and of all together where they share one."""
+    """Root mean square residual of each channel in its unit, and of all together where they share one; or of the
+    measured field."""
+    comparisons: tuple[Comparison, ...] = ()
+    """With known values, of the unknowns that have some."""
 
 
 class Interrupted(optimize.Interrupted):
@@ -109,6 +118,7 @@ def identify(
         remedy = "Drop one of them."
         raise InputError("identify", "a run is either resumed or overwritten", "resume and overwrite", remedy)
     objective = scene.objective()
+    _check_count(scene, objective)
     _check_start(objective)
     if scene.observations is not None and _can_judge(objective):
         precision: Any = scene.config.runtime.precision
@@ -128,14 +138,16 @@ def identify(
                 tolerance=chosen.tolerance,
                 learning_rate=rate,
                 horizon=chosen.horizon,
+                lowpass=scene.config.loss.lowpass or (),
                 log=RecorderLog(recorder),
                 on_iteration=iteration_writer(recorder, on_iteration),
             )
         except optimize.Interrupted as stop:
             table = _table(objective, stop.result)
-            write_unknowns(recorder, table, stop.result)
+            compared = compare(objective.unknowns, stop.result.theta)
+            write_unknowns(recorder, table, stop.result, compared)
             best = objective.scene_at(stop.result.theta)
-            raise Interrupted(Identification(recorder.folder, best, table, stop.result, {})) from None
+            raise Interrupted(Identification(recorder.folder, best, table, stop.result, {}, compared)) from None
         return _conclude(recorder, objective, result)
 
 
@@ -146,6 +158,13 @@ def _check_start(objective: SceneObjective) -> None:
     with blow_up_told("start of the unknowns", "Other start values may do, too."):
         for _ in begin.stream(block=block_of(begin)):
             pass
+
+
+def _check_count(scene: Scene, objective: SceneObjective) -> None:
+    count = len(objective.labels)
+    if scene.config.optimizer.method == "least_squares" and count > LEAST_SQUARES_UNKNOWNS:
+        constraint = f"least_squares makes Jacobians, of at most {LEAST_SQUARES_UNKNOWNS} unknowns"
+        raise InputError("optimizer.method", constraint, f"{count} unknowns", 'Use method = "lbfgs".')
 
 
 def _can_judge(objective: SceneObjective) -> bool:
@@ -162,17 +181,24 @@ def _conclude(recorder: Recorder, objective: SceneObjective, result: optimize.Re
         message = f"the fit leads to values with which the simulation is unstable. {error}"
         result = replace(result, status="failed", message=message)
     table = _table(objective, result)
-    write_unknowns(recorder, table, result)
+    compared = compare(objective.unknowns, result.theta)
+    write_unknowns(recorder, table, result, compared)
+    write_truths(recorder, objective.unknowns, result.theta)
     try:
         rmse = record_motion(recorder, fitted)
         _record_adjoint(recorder, fitted)
     except BlowUp:  # a fit that failed may; what was before is recorded
         rmse = {}
-    return Identification(recorder.folder, fitted, table, result, rmse)
+    return Identification(recorder.folder, fitted, table, result, rmse, compared)
 
 
 def _record_adjoint(recorder: Recorder, scene: Scene) -> None:
-    """Record the gradient of the loss by every `output.every`-th state, unless memory is limited to less."""
+    """Record the gradient of the loss by every `output.every`-th state, unless memory is limited to less or it is
+    very large."""
+    shapes = scene.moving_shapes()
+    number = scene.state.tensors()[0].dtype.itemsize
+    if (scene.steps + 1) * number * sum(math.prod(shape) for shape in shapes.values()) > ADJOINT_BYTES:
+        return
     # The state's gradient needs a recorded graph, so something must require one.
     start = {
         name: value.detach().requires_grad_()
@@ -188,23 +214,34 @@ def _record_adjoint(recorder: Recorder, scene: Scene) -> None:
         return
     scene.loss(trajectory).backward()
     steps = np.arange(0, scene.steps + 1, scene.config.output.every)
-    adjoint = {name: getattr(trajectory.adjoint, name)[steps] for name, value in start.items() if value.size}
+    chosen = scene.config.output.fields
+    along = {n: getattr(trajectory.adjoint, n) for n, v in start.items() if v.size and (chosen is None or n in chosen)}
+    if scene.members is not None:
+        along = {name: np.moveaxis(values, 1, 0) for name, values in along.items()}
+    adjoint = {name: values[steps] for name, values in along.items()}
     recorder.write("adjoint", step=steps, time=steps * scene.dt, **adjoint)
 
 
 def _table(objective: SceneObjective, result: optimize.Result) -> tuple[Unknown, ...]:
     unknowns = objective.unknowns
     errors, notes = np.full(result.theta.size, np.nan), [""] * result.theta.size
+    if objective.scene.observations is not None and len(objective.labels) > RANK_CHECK_UNKNOWNS:
+        notes = ["too many unknowns"] * result.theta.size
+    elif objective.scene.lowpass is not None:
+        notes = ["filtered misfits"] * result.theta.size  # whose noise is no longer independent
     if (
         objective.scene.observations is not None
         and _can_judge(objective)
+        and objective.scene.lowpass is None
         and result.status in ("converged", "iteration limit")
     ):
         active = optimize.active_bounds(result.theta, objective.lower, objective.upper)
         found = optimize.standard_errors(
             objective.jacobian(result.theta), objective.residuals(result.theta), active=active
         )
-        errors, notes = found.values * np.abs(unknowns.natural_derivative(result.theta)), list(found.notes)
+        derivative = unknowns.natural_derivative(result.theta)
+        errors = found.values * np.abs(derivative)
+        notes = ["smooth" if lost else note for lost, note in zip(np.isnan(derivative), found.notes, strict=True)]
     columns = (
         objective.labels,
         unknowns.units,

@@ -106,8 +106,14 @@ class Evaluations:
             raise InputError(
                 "resume",
                 f"the evaluations of the interrupted run must be those that this run asks for ({kind}, row {place})",
-                f"theta = {theta.tolist()} where {recorded.tolist()} was recorded",
+                f"theta = {shown(theta)} where {shown(recorded)} was recorded",
                 "The scene, the observations, the optimizer's settings or a version changed since: undo that, "
                 "or start a new run in another folder.",
             )
         return row
+
+
+def shown(theta: np.ndarray) -> str:
+    """theta in an error message: all of a few numbers, the first of many."""
+    values = str(theta[:8].tolist())
+    return values if theta.size <= 8 else f"{values[:-1]}, ...] ({theta.size} numbers)"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 
 from simphys.autograd.errors import InputError
-from simphys.optimize.evaluations import Evaluations, Log, Objective
+from simphys.optimize.evaluations import Evaluations, Log, Objective, shown
 from simphys.optimize.horizon import INTERMEDIATE_TOLERANCE, growing_fractions, hold
 from simphys.optimize.methods.adam import adam
 from simphys.optimize.methods.gradient_descent import gradient_descent
@@ -16,6 +16,7 @@ from simphys.optimize.methods.lbfgs import lbfgs
 from simphys.optimize.methods.least_squares import least_squares
 from simphys.optimize.problem import BadStart, Outcome, Problem
 from simphys.optimize.result import Interrupted, IterationRecord, Result
+from simphys.optimize.stages import Stage, by_frequency
 
 Method = Literal["least_squares", "lbfgs", "adam", "gradient_descent"]
 Horizon = Literal["full", "growing"]
@@ -37,6 +38,7 @@ def minimize(
     tolerance: float = 1e-10,
     learning_rate: float | None = None,
     horizon: Horizon = "full",
+    lowpass: Sequence[float] = (),
     log: Log | None = None,
     on_iteration: Callable[[IterationRecord], None] | None = None,
 ) -> Result:
@@ -48,6 +50,8 @@ def minimize(
     tolerance      what may be left to gain, relative to the loss; each method's docstring says how it judges that
     learning_rate  of adam (default 0.05) and gradient_descent (default: the first step moves theta by 0.01)
     horizon        "growing": fit the first part of the horizon, then twice as much, up to the whole (horizon.py)
+    lowpass        fit misfits that are filtered up to the first of these frequencies [Hz], then up to the next; 0 or
+                   inf as the last one is without a filter (stages.py)
     log            records every evaluation; where it already holds some, they are given instead of computing them,
                    so that an interrupted run, started again, ends bitwise as if it had not been interrupted
     on_iteration   called with each iterate, also with those of a resumed run that come from the log
@@ -57,21 +61,25 @@ def minimize(
     problem; Interrupted, with the result so far, on Ctrl-C.
     """
     start = _checked(objective, method, iterations, tolerance, learning_rate, horizon)
+    if lowpass and horizon == "growing":
+        remedy = "Leave one of them out."
+        raise InputError("optimizer", "a fit has one kind of stages", "lowpass and a growing horizon", remedy)
+    by_lowpass = by_frequency(objective, tuple(lowpass)) if lowpass else None
     evaluations = Evaluations(log)
     history: list[IterationRecord] = []
     reached: Problem | None = None
 
-    def problem_at(fraction: float, stage: int = 0, stages: int = 1) -> Problem:
+    def problem_at(stage: Stage, number: int = 0, count: int = 1) -> Problem:
         return Problem(
-            objective if fraction == 1 else objective.until(fraction),
+            stage.of(objective),
             evaluations,
             start=start,
             iterations=iterations,
-            tolerance=tolerance if fraction == 1 else max(tolerance, INTERMEDIATE_TOLERANCE),
+            tolerance=tolerance if number == count - 1 else max(tolerance, INTERMEDIATE_TOLERANCE),
             report=report,
-            horizon=fraction,
-            stage=stage,
-            stages=stages,
+            sees=stage,
+            stage=number,
+            stages=count,
         )
 
     def report(record: IterationRecord) -> None:
@@ -86,7 +94,8 @@ def minimize(
         return Result(
             theta=start.copy() if best is None else best.theta.copy(),
             loss=np.nan if best is None else best.loss,
-            horizon=1.0 if reached is None else reached.horizon,
+            horizon=1.0 if reached is None else reached.sees.horizon,
+            lowpass=None if reached is None else reached.sees.lowpass,
             status=outcome.status,
             message=outcome.message + survived,
             iterations=sum(record.index > 0 for record in history),
@@ -97,10 +106,12 @@ def minimize(
 
     problem: Problem | None = None
     try:
-        fractions = growing_fractions(problem_at) if horizon == "growing" else [1.0]
-        for stage, fraction in enumerate(fractions):
-            problem = problem_at(fraction, stage, len(fractions))
-            if fraction < 1:
+        stages = by_lowpass or [Stage()]
+        if horizon == "growing":
+            stages = [Stage(horizon=fraction) for fraction in growing_fractions(lambda f: problem_at(Stage(horizon=f)))]
+        for number, stage in enumerate(stages):
+            problem = problem_at(stage, number, len(stages))
+            if stage.horizon < 1:
                 hold(problem)
             outcome = METHODS[method](problem, learning_rate)
             assert problem.best is not None
@@ -110,10 +121,11 @@ def minimize(
             raise InputError(
                 "optimizer",
                 "the loss and its gradient must be finite at the start",
-                f"NaN or infinity at theta = {start.tolist()}",
+                f"NaN or infinity at theta = {shown(start)}",
                 "Choose start values with which the simulation does not blow up, or a smaller time step.",
             ) from None
-        outcome = Outcome("failed", f"the optimum on {reached.horizon:g} of the horizon blows up on more of it")
+        seen, more = reached.sees.describe(), "of it" if reached.sees.lowpass is None else "frequencies"
+        outcome = Outcome("failed", f"the optimum on {seen} blows up on more {more}")
     except KeyboardInterrupt:
         if problem is not None and problem.best is not None:
             reached = problem
@@ -146,7 +158,7 @@ def _checked(
     start = np.array(objective.start, dtype=np.float64)
     lower, upper = np.asarray(objective.lower, dtype=np.float64), np.asarray(objective.upper, dtype=np.float64)
     require(start.size > 0, "at least one unknown is needed", "none", "Name what is unknown.")
-    require(bool(np.isfinite(start).all()), "the start must be finite", start.tolist(), "Give finite start values.")
+    require(bool(np.isfinite(start).all()), "the start must be finite", shown(start), "Give finite start values.")
     for label, at, low, high in zip(objective.labels, start, lower, upper, strict=True):
         who, found = f"the bounds of {label}", f"{low:g} to {high:g} with the start {at:g} (optimizer coordinates)"
         require(low < high, f"{who} must be in order and apart", found, "Widen them, or leave the unknown out.")

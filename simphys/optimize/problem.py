@@ -9,7 +9,10 @@ import numpy as np
 
 from simphys.optimize.evaluations import Evaluations, Objective, Row
 from simphys.optimize.result import BlowUp, IterationRecord, Status
+from simphys.optimize.stages import Stage
 
+WHOLE = Stage()
+"""The only stage of a fit that has no stages."""
 FAILURES = (BlowUp, ArithmeticError, np.linalg.LinAlgError)
 """What an objective may raise in a trial that went wrong."""
 
@@ -32,7 +35,7 @@ class Iterate(NamedTuple):
 
 
 class Problem:
-    """An objective on one horizon, from one start, within bounds.
+    """An objective as one stage sees it, from one start, within bounds.
 
     With a pull w the loss has the term w/2 |theta - start|^2 more, the residuals the rows sqrt(w) (theta - start).
     Failed evaluations come back as NaN throughout, and are counted.
@@ -47,7 +50,7 @@ class Problem:
         iterations: int,
         tolerance: float,
         report: Callable[[IterationRecord], None],
-        horizon: float = 1.0,
+        sees: Stage = WHOLE,
         stage: int = 0,
         stages: int = 1,
     ) -> None:
@@ -56,7 +59,7 @@ class Problem:
         self.start = start
         self.lower = np.asarray(objective.lower, dtype=np.float64)
         self.upper = np.asarray(objective.upper, dtype=np.float64)
-        self.horizon = horizon
+        self.sees = sees
         self.stage = stage
         self.stages = stages
         self.iterations = iterations
@@ -143,16 +146,15 @@ class Problem:
             self.best = self.last
         self.index += 1
         norm = float(np.linalg.norm(self.project_gradient(theta, gradient)))
-        self._report(
-            IterationRecord(self.stage, self.stages, self.horizon, self.index, self.last.loss, norm, step, theta.copy())
-        )
+        at = (self.stage, self.stages, self.sees.horizon, self.index, self.last.loss, norm, step, theta.copy())
+        self._report(IterationRecord(*at, lowpass=self.sees.lowpass))
 
     def _ask(self, quantity: str, theta: np.ndarray, compute: Callable[[np.ndarray], dict[str, np.ndarray]]) -> Row:
         """An evaluation, or the last one of this quantity where theta is the same."""
         known = self._memory.get(quantity)
         if known is not None and np.asarray(known["theta"]).tobytes() == theta.tobytes():
             return known
-        row = self.evaluations.ask(f"evaluations/horizon_{self.horizon:g}/{quantity}", theta, compute)
+        row = self.evaluations.ask(f"evaluations/{self.sees.name}/{quantity}", theta, compute)
         if any(np.isnan(array).any() for array in row.values()):
             self.evaluations.failed += 1
         self._memory[quantity] = row

@@ -21,7 +21,7 @@ class IterationRecord:
     stage: int
     """Number of the stage, from 0."""
     stages: int
-    """How many stages there are: 1 unless the horizon grows."""
+    """How many stages there are: 1 unless the horizon grows, or the fit goes by frequency."""
     horizon: float
     """Fraction of the horizon that the stage sees."""
     index: int
@@ -32,6 +32,8 @@ class IterationRecord:
     step_length: float
     """Euclidean distance from the iterate before; 0 at a stage's start."""
     theta: np.ndarray
+    lowpass: float | None = None
+    """In a fit by frequency the one [Hz] up to which the stage sees misfits; inf: all of them."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Result:
     failed_trials: int
     """Evaluations that gave NaN, infinity or a BlowUp and were survived."""
     history: tuple[IterationRecord, ...]
+    lowpass: float | None = None
+    """The frequency [Hz] that the loss belongs to, in a fit by frequency; inf: all of them."""
 
     @property
     def success(self) -> bool:
