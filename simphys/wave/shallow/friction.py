@@ -85,7 +85,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> SimpleNamespace:
-    """The loops over all cells of all members."""
+    """The loops over all cells of all members; the adjoints of u, v and h are written, the others accumulate."""
     f = functions(real, dim, closed)
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
@@ -114,7 +114,7 @@ def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> Si
                 v, h = f.across(u, c, axis, n, m, N), height(eta, D, c, axis, n, m)
                 g = ti.select(f.is_open(c, axis, n, m), adj_u_new[k], 0.0)
                 gu, gv, gh, gc = f.adj_slowed(u[k], v, h, c_f[c // n], t, g)
-                adj_u[k] = adj_u[k] + gu
+                adj_u[k] = gu
                 adj_v[k] = gv
                 adj_h[k] = gh
                 adj_c[c] = adj_c[c] + gc
@@ -165,10 +165,8 @@ class Friction(Function):
     @staticmethod
     def backward(ctx: Context, adj_new: Tensor) -> tuple[Any, ...]:
         velocity, _, depth, _ = ctx.saved_tensors
-        work = np.empty_like(velocity.data), np.empty_like(velocity.data)
-        adj_velocity, adj_elevation, adj_depth, adj_friction = (
-            np.zeros_like(x.data) for x in (velocity, depth, depth, depth)
-        )
+        *work, adj_velocity = (np.empty_like(velocity.data) for _ in range(3))
+        adj_elevation, adj_depth, adj_friction = (np.zeros_like(depth.data) for _ in range(3))
         kernels_of(ctx.model).adjoint(
             *flat(*ctx.saved_tensors), *ctx.scalars, *flat(adj_new, *work),
             *flat(adj_velocity, adj_elevation, adj_depth, adj_friction),

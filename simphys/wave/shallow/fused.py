@@ -153,7 +153,6 @@ class Adjoint:
             first.u += self._stages[k + 1].u
             for launch in self._back[k]:
                 launch()
-        self.state.u.fill(0)
         self._slow_first()
         self.state.eta[:] = first.eta
 
