@@ -20,7 +20,7 @@ from .running import RunningSum
 from .seeds import Seeds
 from .trajectory import Running, StateAdjoint, Trajectory
 
-PASSING = 2**22
+PASSING = 2**24
 """Bytes: of states that nobody reverses so many are in memory at once, or eight."""
 
 
@@ -214,7 +214,7 @@ def _no_tape(steps: int) -> None:
 def _reverse(sweep: Sweep, seeds: Seeds) -> Arrays:
     """The adjoint of the first state, [B, *shape]; those of parameters and controls stay in the engine."""
     last: Arrays = {}
-    for first, count, segment in sweep.reverse():
+    for first, count, segment in sweep.reverse(dense=seeds.dense):
         last = last or seeds.last(sweep.engine, segment, count)
         adjoint = seeds.of_block(last, sweep.engine, segment, first, count)
         sweep.engine.pull(segment, first=first, steps=count, adjoint=adjoint)

@@ -126,12 +126,15 @@ class Sweep:
                 self._execute(action)
         self._ready = keep
 
-    def reverse(self) -> Iterator[tuple[int, int, Any]]:
-        """Each block in reverse, its states recorded."""
+    def reverse(self, *, dense: bool) -> Iterator[tuple[int, int, Any]]:
+        """Each block in reverse, its states recorded; the horizon as one where nothing is wanted of states between."""
         if not self._ready:  # a second backward through the same graph
             for _ in self.forward(keep=True):
                 pass
         self._ready = self.plan.blocks == 1 or self.plan.way != "stored"
+        if self.plan.way == "none" and not dense:
+            yield 0, self.plan.steps, self._segment
+            return
         for action in self.plan.reverse():
             if isinstance(action, schedule.Reverse):
                 self._rebuild(action.block)

@@ -14,7 +14,7 @@ from typing import Any, no_type_check
 from ..autograd import kernel
 from ..autograd.runtime import ti
 from . import differences, layer
-from .layout import BLOCK
+from .layout import BLOCK, INDEX, STRIDE
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     i = member * of_u + at_u + m0 + line // lines2 * M1 + line % lines2 * M2
                     j = member * of_psi + origin + line // lines2 * s1 + line % lines2 * s2
                     for k in range(blocks):
-                        t = table(0.0)
+                        t, here, there = table(0.0), (i + k * BLOCK) & INDEX, (at_psi + j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
                             at = place(which, width, line, k, n)
-                            Du = by.slope(u, i + k * BLOCK + n, stride)
-                            t[n] = f.slope_memory(psi[at_psi + j + k * BLOCK + n], a[at], b[at], Du)
+                            Du = by.slope(u, here + n, stride & STRIDE)
+                            t[n] = f.slope_memory(psi[there + n], a[at], b[at], Du)
                         new[(at_new + j) // BLOCK + k] = t
 
     @kernel
@@ -89,18 +89,21 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     i = m0 + line // lines2 * M1 + line % lines2 * M2
                     j = member * of_psi + origin + line // lines2 * s1 + line % lines2 * s2
                     for k in range(blocks):
-                        t, e = table(0.0), table(0.0)
+                        t, e, m = table(0.0), table(0.0), j + k * BLOCK
+                        here, there = (i + k * BLOCK) & INDEX, (member * of_extra + i + k * BLOCK) & INDEX
+                        p, z = (at_psi + m) & INDEX, (at_zeta + m) & INDEX
+                        seen = (member * of_u + at_u + here) & INDEX
                         for n in range(BLOCK):
                             at = place(which, width, line, k, n)
-                            here, there = i + k * BLOCK + n, j + k * BLOCK + n
-                            D2u = by.bend(u, member * of_u + at_u + here, stride)
-                            Dpsi = by.slope(psi, at_psi + there, own)
-                            t[n] = f.curvature_memory(zeta[at_zeta + there], a[at], b[at], D2u, Dpsi)
-                            e[n] = extra[member * of_extra + here] + (Dpsi + t[n])
+                            Dpsi = by.slope(psi, p + n, own & STRIDE)
+                            t[n] = f.curvature_memory(
+                                zeta[z + n], a[at], b[at], by.bend(u, seen + n, stride & STRIDE), Dpsi
+                            )
+                            e[n] = extra[there + n] + (Dpsi + t[n])
                         new[(at_new + j) // BLOCK + k] = t
                         for n in range(BLOCK):
                             if not ti.static(along) or k * BLOCK + n < width:
-                                extra[member * of_extra + i + k * BLOCK + n] = e[n]
+                                extra[there + n] = e[n]
 
     @kernel
     def adj_curve(
@@ -119,12 +122,13 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     j = member * of_psi + start + origin + line // lines2 * s1 + line % lines2 * s2
                     for k in range(blocks):
                         t, u, v = table(0.0), table(0.0), table(0.0)
+                        here, there = (i + k * BLOCK) & INDEX, (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
                             at = place(which, width, line, k, n)
-                            g = w[i + k * BLOCK + n]
+                            g = w[here + n]
                             if ti.static(along):
                                 g = g if k * BLOCK + n < width else 0.0
-                            t[n], u[n], v[n] = f.adj_curvature_memory(zeta[j + k * BLOCK + n], a[at], b[at], g)
+                            t[n], u[n], v[n] = f.adj_curvature_memory(zeta[there + n], a[at], b[at], g)
                         adj_zeta[j // BLOCK + k] = t
                         q[j // BLOCK + k] = u
                         s[j // BLOCK + k] = v
@@ -143,11 +147,10 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
                     j = member * of_psi + start + origin + line // lines2 * s1 + line % lines2 * s2
                     for k in range(blocks):
-                        t, u = table(0.0), table(0.0)
+                        t, u, there = table(0.0), table(0.0), (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            at = place(which, width, line, k, n)
-                            there = j + k * BLOCK + n
-                            t[n], u[n] = f.adj_slope_memory(psi[there], a[at], b[at], by.slope(s, there, own))
+                            at, Ds = place(which, width, line, k, n), by.slope(s, there + n, own & STRIDE)
+                            t[n], u[n] = f.adj_slope_memory(psi[there + n], a[at], b[at], Ds)
                         adj_psi[j // BLOCK + k] = t
                         r_[j // BLOCK + k] = u
 
@@ -170,13 +173,12 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     i = member * of_extra + m0 + line // lines2 * M1 + line % lines2 * M2
                     j = member * of_psi + start + origin + line // lines2 * s1 + line % lines2 * s2
                     for k in range((length + BLOCK - 1) // BLOCK):
-                        e = table(0.0)
+                        e, here, there = table(0.0), (i + k * BLOCK) & INDEX, (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            there = j + k * BLOCK + n
-                            of_u = f.adj_height(by.bend(q, there, own), by.slope(r_, there, own))
-                            e[n] = extra[i + k * BLOCK + n] + of_u
+                            D2q, Dr = by.bend(q, there + n, own & STRIDE), by.slope(r_, there + n, own & STRIDE)
+                            e[n] = extra[here + n] + f.adj_height(D2q, Dr)
                         for n in range(BLOCK):
                             if k * BLOCK + n < length:
-                                extra[i + k * BLOCK + n] = e[n]
+                                extra[here + n] = e[n]
 
     return SimpleNamespace(slope=slope, curve=curve, adj_curve=adj_curve, adj_slope=adj_slope, adj_height=adj_height)

@@ -18,6 +18,11 @@ from ..simulator import Array, Shape
 BLOCK = 16
 """Numbers that are computed into a local table and stored at once: loops that store to arrays are not vectorized."""
 
+INDEX = 2**30 - 1
+"""Loops are vectorized only where their indices cannot overflow: `& INDEX` tells the compiler that a base is small,"""
+STRIDE = 2**24 - 1
+"""and `& STRIDE` that a stride is. They change nothing."""
+
 
 @dataclass(frozen=True)
 class Layout:

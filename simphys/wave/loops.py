@@ -12,7 +12,7 @@ from typing import Any, no_type_check
 from ..autograd import kernel
 from ..autograd.runtime import ti
 from . import advance, differences
-from .layout import BLOCK
+from .layout import BLOCK, INDEX, STRIDE
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ def kernels(variant: Variant) -> SimpleNamespace:
         """dx^2 laplace u."""
         total = by.bend(u, i, 1)
         if ti.static(dim > 1):
-            total += by.bend(u, i, s2)
+            total += by.bend(u, i, s2 & STRIDE)
         if ti.static(dim > 2):
-            total += by.bend(u, i, s1)
+            total += by.bend(u, i, s1 & STRIDE)
         return total
 
     @ti.func
@@ -71,10 +71,10 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
                     i = origin + line // lines2 * s1 + line % lines2 * s2
                     for k in range(blocks):
-                        t = table(0.0)
+                        t, at = table(0.0), (i + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            t[n] = whole(u, extra, i + k * BLOCK + n, i + k * BLOCK + n, s1, s2)
-                        new[i // BLOCK + k] = t
+                            t[n] = whole(u, extra, at + n, at + n, s1, s2)
+                        new[at // BLOCK] = t
 
     @kernel
     def leap(
@@ -91,12 +91,12 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     i = origin + line // lines2 * s1 + line % lines2 * s2
                     j = member * of_u + i
                     for k in range(blocks):
-                        t = table(0.0)
+                        t, m = table(0.0), k * BLOCK
+                        here, there = (at_u + j + m) & INDEX, (at_before + j + m) & INDEX
+                        c, e = (member * of_kappa + i + m) & INDEX, (member * of_extra + i + m) & INDEX
                         for n in range(BLOCK):
-                            m = k * BLOCK + n
-                            c = whole(u, extra, at_u + j + m, member * of_extra + i + m, s1, s2)
-                            K = kappa[member * of_kappa + i + m]
-                            t[n] = f.leap(u[at_u + j + m], before[at_before + j + m], K, c)
+                            K = whole(u, extra, here + n, e + n, s1, s2)
+                            t[n] = f.leap(u[here + n], before[there + n], kappa[c + n], K)
                         new[(at_new + j) // BLOCK + k] = t
 
     @kernel
@@ -114,12 +114,13 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     i = origin + line // lines2 * s1 + line % lines2 * s2
                     j = member * of_extra + i
                     for k in range(blocks):
-                        t = table(0.0)
+                        t, m = table(0.0), i + k * BLOCK
+                        here, there = (member * of_u + at_u + m) & INDEX, (member * of_w + at_w + m) & INDEX
+                        e = (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            m = k * BLOCK + n
-                            K = whole(u, extra, member * of_u + at_u + i + m, j + m, s1, s2)
-                            t[n] = sums[j + m] + f.adj_log_courant(K, w[member * of_w + at_w + i + m])
-                        total[j // BLOCK + k] = t
+                            K = whole(u, extra, here + n, e + n, s1, s2)
+                            t[n] = sums[e + n] + f.adj_log_courant(K, w[there + n])
+                        total[e // BLOCK] = t
 
     @kernel
     def jvp_speed(
@@ -136,13 +137,13 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     i = origin + line // lines2 * s1 + line % lines2 * s2
                     j = member * of_new + at_new + i
                     for k in range(blocks):
-                        t = table(0.0)
+                        t, m = table(0.0), i + k * BLOCK
+                        here, e = (member * of_u + at_u + m) & INDEX, (member * of_extra + m) & INDEX
+                        at, there = (member * of_c + m) & INDEX, (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            m = k * BLOCK + n
-                            K = whole(u, extra, member * of_u + at_u + i + m, member * of_extra + i + m, s1, s2)
-                            at = member * of_c + i + m
-                            t[n] = dnew[j + m] + f.jvp_speed(c[at], rate, K, dc[at])
-                        new[j // BLOCK + k] = t
+                            K = whole(u, extra, here + n, e + n, s1, s2)
+                            t[n] = dnew[there + n] + f.jvp_speed(c[at + n], rate, K, dc[at + n])
+                        new[there // BLOCK] = t
 
     @kernel
     def continue_beyond(

@@ -11,9 +11,7 @@ from ..autograd import runtime
 from ..autograd.errors import InputError
 from ..simulator import Array, Arrays
 from .grid_loops import GridLoops
-
-LARGEST = 2**31 - 1
-"""Numbers that kernels can count in one array."""
+from .layout import INDEX
 
 
 class Segment:
@@ -23,10 +21,10 @@ class Segment:
         model, real = grid.model, runtime.real_dtype()
         self._grid = grid
         size, rows = grid.layout.size, steps + 1
-        if grid.batch * (rows + 1) * size > LARGEST:
+        if grid.batch * (rows + 1) * size > INDEX:
             found = f"{grid.batch} x {rows + 1} x {size}"
             remedy = "Give rollout a memory budget, so that states are kept in blocks."
-            raise InputError("wave", f"states kept together hold at most {LARGEST} numbers a field", found, remedy)
+            raise InputError("wave", f"states kept together hold at most {INDEX} numbers a field", found, remedy)
         self.height = arena.empty((grid.batch, rows + 1, size), real)
         self.height[...] = 0
         self.slope_memory = np.zeros((grid.batch, rows, grid.memory), real)
