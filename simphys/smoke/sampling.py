@@ -7,7 +7,8 @@ What arrives at point i left h u_i before it, with h = dt / dx and the velocity 
 
 s moved back again would be f if nothing were lost on the way; half of what was lost there and back is added, which also
 makes the straight way of second order in dt. `limit` moves the result to between the least and the largest of the
-entries that s_i was interpolated from, so that none appears that was not there. Adjoint of a sample, with the weights w
+entries that s_i was interpolated from, so that none appears that was not there. Where a point of departure, there or
+back, was moved to a side, what is lost on the way cannot be told, and s_i is left as it is. Adjoint of a sample, with the weights w
 and slopes f_p of interpolation at the place p of departure, g = adj_s:
 
     adj_f += sum_i w_i g_i  (a scatter)      adj_u_i -= h g_i f_p
@@ -97,15 +98,23 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
 
     @ti.func
     def depart(line: ivec, x: ti.i32, v: vec, h: real, s: steps, a: frame):
-        """From point x of a line: the place of the first corner, how far behind it, and the derivative of that by v."""
-        first, r, slope = 0, vec(0.0), vec(0.0)
+        """From point x of a line: the place of the first corner, how far behind it, and 1 where that depends on v."""
+        first, r, inside = 0, vec(0.0), vec(0.0)
         for d in ti.static(range(dim)):
             i = x if ti.static(d == dim - 1) else line[d]
-            below, behind, inside = linear.enter(i - h * v[d], a[0, d], a[1, d], a[2, d], a[3, d], a[4, d])
+            below, behind, is_inside = linear.enter(i - h * v[d], a[0, d], a[1, d], a[2, d], a[3, d], a[4, d])
             first += (below + 1) * s[1, d]
             r[d] = behind
-            slope[d] = -h * inside
-        return first, r, slope
+            inside[d] = is_inside
+        return first, r, inside
+
+    @ti.func
+    def whole(inside: vec, other: vec) -> real:
+        """1 where neither point was moved to a side."""
+        product = real(1.0)
+        for d in ti.static(range(dim)):
+            product *= inside[d] * other[d]
+        return product
 
     @ti.func
     def corner_step(c: ti.template(), s: steps):
@@ -129,13 +138,13 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
             adj_f[j] = adj_f[j] + g[c]
 
     @ti.func
-    def correct(f: real, moved: real, back: real) -> real:
-        return moved + 0.5 * (f - back)
+    def correct(f: real, moved: real, back: real, whole: real) -> real:
+        return moved + 0.5 * whole * (f - back)
 
     @ti.func
-    def adj_correct(g: real):
+    def adj_correct(g: real, whole: real):
         """Adjoints of f, moved and back."""
-        return 0.5 * g, g, -0.5 * g
+        return 0.5 * whole * g, g, -0.5 * whole * g
 
     @ti.func
     def limit(value: real, f: corners) -> real:
@@ -162,7 +171,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
 
     return SimpleNamespace(
         linear=linear, read_steps=read_steps, read_frame=read_frame, line_start=line_start,
-        at_point=at_point, adj_at_point=adj_at_point, depart=depart, around=around, adj_around=adj_around,
+        at_point=at_point, adj_at_point=adj_at_point, depart=depart, whole=whole, around=around, adj_around=adj_around,
         correct=correct, adj_correct=adj_correct,         limit=limit, adj_limit=adj_limit, jvp_limit=jvp_limit,
     )  # fmt: skip
 
@@ -216,14 +225,14 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 x0, firsts, behinds, adj_v = block * BLOCK, of_points(0), of_axes(0.0), of_axes(0.0)
                 for l in range(BLOCK):
                     k = k0 + x0 + l
-                    first, behind, slope = fn.depart(start, x0 + l, fn.at_point(u, size, k, s), h, s, a)
+                    first, behind, inside = fn.depart(start, x0 + l, fn.at_point(u, size, k, s), h, s, a)
                     total = vec(0.0)
                     for n in ti.static(range(fields)):
                         total += g[n * size + k] * linear.slopes(fn.around(f, n * size + first, s), behind)
                     firsts[l] = first
                     for d in ti.static(range(dim)):
                         behinds[d, l] = behind[d]
-                        adj_v[d, l] = slope[d] * total[d]
+                        adj_v[d, l] = -h * inside[d] * total[d]
                 for l in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                     k = k0 + x0 + l
                     behind, gv = vec(0.0), vec(0.0)
@@ -246,8 +255,8 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 start, k0 = fn.line_start(r // spread, s)
                 for x in range(s[0, dim - 1]):
                     k = k0 + x
-                    first, behind, slope = fn.depart(start, x, fn.at_point(u, size, k, s), h, s, a)
-                    dbehind = slope * fn.at_point(du, size, k, s)
+                    first, behind, inside = fn.depart(start, x, fn.at_point(u, size, k, s), h, s, a)
+                    dbehind = -h * inside * fn.at_point(du, size, k, s)
                     for n in ti.static(range(fields)):
                         j = n * size + first
                         dmoved[n * size + k] = linear.jvp(fn.around(f, j, s), behind, fn.around(df, j, s), dbehind)
@@ -266,12 +275,13 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                     x0, found = block * BLOCK, of_fields(0.0)
                     for l in range(BLOCK):
                         v = fn.at_point(u, size, k0 + x0 + l, s)
-                        there, _, _ = fn.depart(start, x0 + l, v, h, s, a)
-                        first, behind, _ = fn.depart(start, x0 + l, v, -h, s, a)
+                        there, _, inside = fn.depart(start, x0 + l, v, h, s, a)
+                        first, behind, inside_back = fn.depart(start, x0 + l, v, -h, s, a)
+                        whole = fn.whole(inside, inside_back)
                         for n in ti.static(range(fields)):
                             j = n * size + k0 + x0 + l
                             back = linear.interpolate(fn.around(moved, n * size + first, s), behind)
-                            value = fn.correct(f[j], moved[j], back)
+                            value = fn.correct(f[j], moved[j], back, whole)
                             found[n, l] = fn.limit(value, fn.around(f, n * size + there, s))
                     for l in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
@@ -289,21 +299,22 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
             for x in range(s[0, dim - 1]):
                 k = k0 + x
                 v = fn.at_point(u, size, k, s)
-                there, _, _ = fn.depart(start, x, v, h, s, a)
-                first, behind, slope = fn.depart(start, x, v, -h, s, a)
+                there, _, inside = fn.depart(start, x, v, h, s, a)
+                first, behind, inside_back = fn.depart(start, x, v, -h, s, a)
+                whole = fn.whole(inside, inside_back)
                 total = vec(0.0)
                 for n in ti.static(range(fields)):
                     j = n * size + k
                     near = fn.around(moved, n * size + first, s)
-                    value = fn.correct(f[j], moved[j], linear.interpolate(near, behind))
+                    value = fn.correct(f[j], moved[j], linear.interpolate(near, behind), whole)
                     adj_value, adj_there = fn.adj_limit(value, fn.around(f, n * size + there, s), g[j])
                     fn.adj_around(adj_f, n * size + there, s, adj_there)
-                    adj_f_j, adj_moved_j, adj_back = fn.adj_correct(adj_value)
+                    adj_f_j, adj_moved_j, adj_back = fn.adj_correct(adj_value, whole)
                     adj_f[j] = adj_f[j] + adj_f_j
                     adj_moved[j] = adj_moved[j] + adj_moved_j
                     fn.adj_around(adj_moved, n * size + first, s, linear.adj_corners(behind, adj_back))
                     total += adj_back * linear.slopes(near, behind)
-                fn.adj_at_point(adj_u, size, k, s, slope * total)
+                fn.adj_at_point(adj_u, size, k, s, h * inside_back * total)
 
     @kernel
     def jvp_correct(
@@ -318,15 +329,16 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 for x in range(s[0, dim - 1]):
                     k = k0 + x
                     v = fn.at_point(u, size, k, s)
-                    there, _, _ = fn.depart(start, x, v, h, s, a)
-                    first, behind, slope = fn.depart(start, x, v, -h, s, a)
-                    dbehind = slope * fn.at_point(du, size, k, s)
+                    there, _, inside = fn.depart(start, x, v, h, s, a)
+                    first, behind, inside_back = fn.depart(start, x, v, -h, s, a)
+                    whole = fn.whole(inside, inside_back)
+                    dbehind = h * inside_back * fn.at_point(du, size, k, s)
                     for n in ti.static(range(fields)):
                         j, back, far = n * size + k, n * size + first, n * size + there
                         near = fn.around(moved, back, s)
-                        value = fn.correct(f[j], moved[j], linear.interpolate(near, behind))
+                        value = fn.correct(f[j], moved[j], linear.interpolate(near, behind), whole)
                         dnear = fn.around(dmoved, back, s)
-                        dvalue = fn.correct(df[j], dmoved[j], linear.jvp(near, behind, dnear, dbehind))
+                        dvalue = fn.correct(df[j], dmoved[j], linear.jvp(near, behind, dnear, dbehind), whole)
                         dcorrected[j] = fn.jvp_limit(value, fn.around(f, far, s), dvalue, fn.around(df, far, s))
 
     return SimpleNamespace(
