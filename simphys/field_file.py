@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def read_named(path: Path, names: Sequence[str], *, who: str) -> dict[str, Array
         if start.startswith(ZIP_SIGNATURE):
             with np.load(path, allow_pickle=False) as archive:
                 return _picked(archive, names, who)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, BadZipFile) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(who, "must be readable", str(error), "Restore it from a copy.") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from . import density, losses, sampling, terms
 from .autograd import Tensor, ops
 from .autograd.errors import InputError
 from .field_file import read_field
-from .lowpass import Lowpass, gaussian
+from .lowpass import Lowpass, as_cutoff, gaussian
 from .observe_field import FieldObservations
 from .rollout import Trajectory
 
@@ -77,6 +78,12 @@ def of_observations_and_end(scene: Scene, trajectory: Trajectory) -> list[Tensor
         form = losses.square_of_mean if term.kind == "final_mean" else losses.mean_square
         made.append(form(*_seen(scene, trajectory.final, place, term), term.weight))
     return made
+
+
+def require_filters(seen: Any, frequencies: Sequence[float]) -> None:
+    """Raise InputError where misfits to this measurement cannot be low-pass filtered; 0 and inf are no filter."""
+    for cutoff in filter(None, map(as_cutoff, frequencies)):
+        gaussian(cutoff, seen.sampling_interval(), len(seen.times))
 
 
 def along(scene: Scene, states: Any, term: Any, rows: slice) -> Tensor:

@@ -224,6 +224,7 @@ def build_scene(config: Any) -> Scene:
     controls = None if config.control is None else build_controls(config.control, steps=steps, dt=config.time.dt)
     scene = Scene(config, model, params, state, observations, steps, controls=controls)
     filters = config.loss.lowpass or [0.0]
+    misfits.require_filters(observations, filters)
     return replace(scene, targets=misfits.targets(scene), lowpass=as_cutoff(filters[-1]))
 
 
