@@ -21,18 +21,20 @@ class Adjoint:
         self._engine, self._segment, self._first, self._adjoint = engine, segment, first, adjoint
         self._grid, self._ends = grid, engine.ends
         batch, size, dtype = grid.batch, grid.layout.size, engine.kappa.dtype
-        self._seeds = np.zeros((batch, size), dtype)
-        """What is added to the adjoint of the height."""
+        self._extra_w = np.zeros((batch, size), dtype) if grid.slabs else None
+        """What layers give back."""
         self._w = np.zeros((batch, 3, size), dtype)
         """w of the new height, of the one before with the sign turned, and room for the next, in turns."""
-        self._now = 0
+        self._now, self._steps = 0, steps
         self._psi, self._zeta = (grid.into_slabs(adjoint[name][:, -1]) for name in ("slope_memory", "curvature_memory"))
         self._position = adjoint["source_position"][:, -1].copy()
         self._kappa = grid.layout.cells(engine.kappa)
         of_w = self._w[0].size
-        self._leap = grid.leap(self._w, engine.kappa, self._seeds, of_u=of_w)
+        self._leap = grid.leap(self._w, engine.kappa, self._extra_w, of_u=of_w)
         self._beyond = grid.continue_beyond(self._w, of_u=of_w)
-        self._layers = grid.adj_layers(self._w, self._psi, self._zeta, self._seeds, of_w=of_w)
+        self._layers = []
+        if self._extra_w is not None:
+            self._layers = grid.adj_layers(self._w, self._psi, self._zeta, self._extra_w, of_w=of_w)
         self._of_speed = "speed" in engine.needs
         if self._of_speed:
             height, extra = segment.height, np.zeros((batch, size), dtype)
@@ -40,12 +42,15 @@ class Adjoint:
             self._extra = extra
             self._again = engine.layers(segment, extra)
             self._log = grid.adj_log_courant(height, self._w, engine.of_log_kappa, extra, of_u=of_u, of_w=of_w)
-        self._begin(steps)
+        self._begin()
 
     def step(self, row: int) -> None:
         """From the adjoint of state `row` + 1 to that of state `row`."""
         engine, size = self._engine, self._grid.layout.size
         now, before, new = self._now, (self._now + 2) % 3, (self._now + 1) % 3
+        self._receive(row + 1)
+        for launch in self._beyond:
+            launch(now * size)
         of_log = engine.of_log_kappa if self._of_speed else None
         if engine.model.sources:
             time = self._first + row
@@ -53,27 +58,23 @@ class Adjoint:
         if self._of_speed:
             engine.absorb(self._again, self._extra, row)  # memories come out as they are already
             self._log((row + 1) * size, now * size)
-        self._seeds[...] = 0
+        if self._extra_w is not None:
+            self._extra_w[...] = 0
         for layer in self._layers:
             layer(now * size)
-        if row > 0 and not self._is_dense("height"):
-            self._receive(row, row)
         self._leap(before * size, now * size, new * size)
         self._now = new
         self._keep(row)
-        if row > 0 and self._is_dense("height"):  # what is kept is the height's own, without what is read of it
-            self._seeds[...] = 0
-            self._receive(row, row)
-            self._w[:, new] += engine.kappa * self._seeds
-        for launch in self._beyond:
-            launch(new * size)
 
     def finish(self) -> None:
         """Hand out the adjoint of the first state, of fields with one row."""
         cells, kappa = self._grid.layout.cells, self._kappa
+        w, before = self._w[:, self._now].copy(), self._w[:, self._now - 1].copy()
+        height, previous = cells(w) / kappa, -cells(before) / kappa
+        self._engine.carried = height, previous, w, before
         found = {
-            "height": cells(self._w[:, self._now]) / kappa,
-            "previous": -cells(self._w[:, self._now - 1]) / kappa,
+            "height": height,
+            "previous": previous,
             "slope_memory": self._grid.from_slabs(self._psi),
             "curvature_memory": self._grid.from_slabs(self._zeta),
             "source_position": self._position,
@@ -83,22 +84,26 @@ class Adjoint:
             if not self._is_dense(name):
                 self._adjoint[name][:, 0] = values
 
-    def _begin(self, steps: int) -> None:
-        """Take the adjoint of the last state."""
-        grid, adjoint, kappa = self._grid, self._adjoint, self._engine.kappa
-        grid.layout.cells(self._seeds)[...] = adjoint["height"][:, -1]
-        self._receive(steps, adjoint["received"].shape[1] - 1)
-        self._w[:, 0] = kappa * self._seeds
-        self._w[:, -1] = -kappa * grid.layout.padded(adjoint["previous"][:, -1])
-        for launch in self._beyond:
-            launch(0)
+    def _begin(self) -> None:
+        """Take the adjoint of the last state: w as it was handed out, to the bit, where that is what comes back."""
+        height, previous = (self._adjoint[name][:, -1] for name in ("height", "previous"))
+        carried = self._engine.carried
+        if carried is not None and np.array_equal(carried[0], height) and np.array_equal(carried[1], previous):
+            self._w[:, 0], self._w[:, -1] = carried[2:]
+            return
+        cells = self._grid.layout.cells
+        cells(self._w[:, 0])[...] = self._kappa * height
+        cells(self._w[:, -1])[...] = -self._kappa * previous
 
-    def _receive(self, row: int, place: int) -> None:
-        """Add to seeds what reaches the height of state `row` from receivers, whose adjoint is in row `place`."""
+    def _receive(self, row: int) -> None:
+        """Add what reaches the height of state `row` from receivers, which are no part of the state's own height."""
         received, engine = self._adjoint["received"], self._engine
-        if place < received.shape[1]:
-            height, at = (self._segment.height, row + 1) if engine.needs_states else (self._w, 0)
-            self._ends.adj_receive(height, at, received, place, self._seeds, engine.sums["receiver_position"])
+        place = row if self._is_dense("received") else 0
+        if row < self._steps and place == 0:
+            return
+        height, at = (self._segment.height, row + 1) if engine.needs_states else (self._w, 0)
+        adj_position = engine.sums["receiver_position"]
+        self._ends.adj_receive(height, at, received, place, self._w, self._now, adj_position)
 
     def _keep(self, row: int) -> None:
         """Add the loss's own derivatives by state `row`, and keep the whole adjoint, where there are rows for it."""

@@ -30,13 +30,15 @@ class Ends:
     def inject(self, segment: Segment, row: int, time: int) -> None:
         """Add kappa dx^2 f of step `time` to the height after state `row`, and move the sources."""
         self._move(segment, row, self._params["source_velocity"])
-        if not self._drives:
-            return
+        self.add(segment, row, time, row + 2)
+
+    def add(self, segment: Segment, row: int, time: int, to: int) -> None:
+        """Add kappa dx^2 f of step `time`, with sources where they are at state `row`, to row `to` of heights."""
         x, u = segment.source_position, segment.height
-        for b in range(self._grid.batch):
+        for b in range(self._grid.batch if self._drives else 0):
             self._source.inject(
                 flat(u), flat(self._kappa), flat(self._control), flat(x), self._planes, self._grid.model.spacing,
-                self._row(b, u, row + 2), self._of_kappa(b), self._strength(b, time), self._row(b, x, row),
+                self._row(b, u, to), self._of_kappa(b), self._strength(b, time), self._row(b, x, row),
             )  # fmt: skip
 
     def adj_inject(
@@ -90,15 +92,15 @@ class Ends:
             )  # fmt: skip
 
     def adj_receive(
-        self, height: Array, height_row: int, adj_received: Array, row: int, adj_u: Array, adj_position: Array
+        self, height: Array, height_row: int, adj_received: Array, row: int, w: Array, w_row: int, adj_position: Array
     ) -> None:
-        """Reverse `receive`: `adj_received` [B, rows, R] adds to adj_u [B, size] and adj_position [B, R, dim]."""
+        """Reverse `receive`: `adj_received` [B, rows, R] adds to w = kappa adj_u and adj_position [B, R, dim]."""
         for b in range(self._grid.batch if self._reads else 0):
             self._receive.adj_receive(
-                flat(height), flat(self._params["receiver_position"]), flat(adj_received), flat(adj_u),
+                flat(height), flat(self._params["receiver_position"]), flat(adj_received), flat(self._kappa), flat(w),
                 flat(adj_position), self._grid.model.receivers, self._grid.model.spacing,
                 self._row(b, height, height_row), self._receivers(b), self._row(b, adj_received, row),
-                b * adj_u[0].size, self._receivers(b),
+                self._of_kappa(b), self._row(b, w, w_row), self._receivers(b),
             )  # fmt: skip
 
     def jvp_receive(self, segment: Segment, moved: Segment, row: int, changes: Arrays) -> None:

@@ -17,6 +17,7 @@ from .ends import Ends
 from .grid_loops import GridLoops, Launch
 from .model import Wave
 from .segment import Segment
+from .tape import Tape
 
 
 class WaveEngine(ArrayEngine):
@@ -28,6 +29,8 @@ class WaveEngine(ArrayEngine):
         super().__init__(model, params, control, **options)
         self.grid = GridLoops(model, self.batch)
         self._shared = params["speed"].ndim == model.dim
+        self.carried: tuple[Array, Array, Array, Array] | None = None
+        """What the last `pull` handed out as the adjoints of height and previous, and w as it was then."""
 
     @property
     def needs_states(self) -> bool:
@@ -76,6 +79,32 @@ class WaveEngine(ArrayEngine):
             for launch in beyond:
                 launch((row + 2) * size)
             self.ends.receive(segment, row + 1)
+
+    def tape_bytes(self, steps: int) -> int:
+        """See `Frugal`."""
+        return Tape.bytes_of(self.grid, steps)
+
+    def tape(self, steps: int) -> Tape:
+        """See `Frugal`."""
+        return Tape(self.grid, steps)
+
+    def record(self, tape: Tape, segment: Segment, *, first: int, steps: int) -> None:
+        """See `Frugal`."""
+        tape.record(segment, first=first, steps=steps)
+
+    def rebuild(self, tape: Tape, segment: Segment, *, first: int, steps: int) -> None:
+        """See `Frugal`."""
+        tape.replay(segment, first=first, steps=steps)
+        grid, size, u = self.grid, self.grid.layout.size, segment.height
+        leap = grid.leap(u, self.kappa, None, of_u=u[0].size)
+        beyond = grid.continue_beyond(u, of_u=u[0].size)
+        for row in reversed(range(steps)):
+            leap((row + 2) * size, (row + 1) * size, row * size)
+            self.ends.add(segment, row, first + row, row)
+            if first + row > 0:
+                tape.correct(u[:, row], first + row - 1)
+            for launch in beyond:
+                launch(row * size)
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         """See `Engine`; a field's adjoint may also have one row where others have all."""

@@ -83,9 +83,11 @@ def kernels(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], fiel
 
     @kernel
     def adj_receive(
-        u: reals, position: reals, adj_out: reals, adj_u: reals, adj_position: reals, n: ti.i32, dx: real,
-        u_at: ti.i32, position_at: ti.i32, adj_out_at: ti.i32, adj_u_at: ti.i32, adj_position_at: ti.i32,
+        u: reals, position: reals, adj_out: reals, scale: reals, adj_u: reals, adj_position: reals, n: ti.i32, dx: real,
+        u_at: ti.i32, position_at: ti.i32, adj_out_at: ti.i32, scale_at: ti.i32, adj_u_at: ti.i32,
+        adj_position_at: ti.i32,
     ):  # fmt: skip
+        """adj_u gets each cell's adjoint times its number of `scale`: fused loops carry kappa adj_u."""
         ti.loop_config(serialize=True)
         for r in range(n):
             seen, w, s = spline.stencil(vector(position, position_at, r), 1.0 / dx)
@@ -94,7 +96,7 @@ def kernels(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], fiel
                 o = spline.offset(number)
                 at, weight, slope = placed(seen, o), spline.weight(w, o), spline.slope(w, s, o)
                 of_field, of_position = f.adj_received(u[u_at + at], weight, slope, adj_out[adj_out_at + r])
-                adj_u[adj_u_at + at] = adj_u[adj_u_at + at] + of_field
+                adj_u[adj_u_at + at] = adj_u[adj_u_at + at] + scale[scale_at + at] * of_field
                 gx += of_position
             for d in ti.static(range(dim)):
                 at = adj_position_at + dim * r + d
@@ -135,8 +137,8 @@ class Receive(Function):
         height, position = ctx.saved_tensors
         adj_height, adj_position = np.zeros_like(height.data), np.zeros_like(position.data)
         _kernels(model).adj_receive(
-            *_flat(height, position), adj_out, adj_height.reshape(-1), adj_position.reshape(-1),
-            model.receivers, model.spacing, 0, 0, 0, 0, 0,
+            *_flat(height, position), adj_out, np.ones_like(height.data).reshape(-1), adj_height.reshape(-1),
+            adj_position.reshape(-1), model.receivers, model.spacing, 0, 0, 0, 0, 0, 0,
         )  # fmt: skip
         return None, adj_height, adj_position
 
