@@ -79,11 +79,14 @@ class Fields:
     batched: frozenset[str] = frozenset()
     """The fields that have an axis of members in front: experiments in one medium that run at once."""
 
+    driven: int | None = None
+    """How many members the scene's control drives each in its own way; None where all are driven alike."""
+
     @property
     def members(self) -> int | None:
         """How many experiments run at once; None where the scene is one."""
         every = {**self.params, **self.state}
-        return next((len(every[name]) for name in sorted(self.batched)), None)
+        return next((len(every[name]) for name in sorted(self.batched)), self.driven)
 
     def moving_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a field of the state as it moves: with the members in front, if there are any."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
 def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterator[Problem]:
     """Problems of controls, and of unknowns, loss terms and channels that name fields, nodes, entries or axes."""
     control = sections.get("control")
+    fields = replace(fields, driven=getattr(control, "members", None))
     of_control = list(check_control(control, fields.channels)) if control is not None else []
     yield from of_control
     if "unknowns" in sections and "control" in sections and not of_control:

@@ -131,7 +131,10 @@ def fields(*, grid: Grid, medium: Medium, state: State, sources: Sequence[Source
         "source_position": position,
         "received": np.zeros(len(at)),
     }
-    return Fields(params=params, state=start, channels=position.shape[-2] or None)
+    batched = [
+        name for name, values in (*params.items(), *start.items()) if name.startswith("source") and values.ndim > 2
+    ]
+    return Fields(params=params, state=start, channels=position.shape[-2] or None, batched=frozenset(batched))
 
 
 def model(
