@@ -32,6 +32,14 @@ def kept_steps(scene: Scene) -> Any:
     return needed if len(needed) else "final"
 
 
+def seen_fields(scene: Scene) -> set[str] | None:
+    """The fields of the kept states that predictions need; None for all."""
+    seen = scene.observations
+    if seen is None:
+        return None
+    return {seen.field} if isinstance(seen, FieldObservations) else {channel.field for channel in seen.channels}
+
+
 def channel_plan(scene: Scene, kept: Array | None = None) -> sampling.SamplePlan:
     """How channels see a motion of which these steps are kept; fields go by their place in the state."""
     seen = scene.observations

@@ -79,14 +79,14 @@ class SceneObjective:
     def loss_tensor(self, theta: Tensor) -> Tensor:
         """The loss, recorded."""
         scene = self.scene_at(theta)
-        loss = scene.loss(scene.rollout())
+        loss = scene.loss(scene.rollout(only_seen=True))
         pulls = self._pull_residuals(theta)
         return loss + losses.total(pulls) if pulls else loss
 
     def residual_tensor(self, theta: Tensor) -> Tensor:
         """All residuals [m], recorded. Errors: InputError where they are not known, see `has_residuals`."""
         scene = self.scene_at(theta)
-        residuals = [*scene.residuals(scene.rollout()), *self._pull_residuals(theta)]
+        residuals = [*scene.residuals(scene.rollout(only_seen=True)), *self._pull_residuals(theta)]
         flat = [ops.reshape(residual, (-1,)) for residual in residuals]
         return flat[0] if len(flat) == 1 else ops.concatenate(flat)
 

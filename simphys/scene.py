@@ -99,19 +99,24 @@ class Scene:
         *,
         mode: Mode = "fused",
         keep_adjoint: bool = False,
+        only_seen: bool = False,
         on_progress: Progress | None = None,
     ) -> Trajectory:
         """Simulate the horizon, from the scene's own parameters and state or from others.
 
         With a limit on memory (runtime.memory) a fused trajectory holds the states that observations look at, and its
-        `running` is what loss terms sum along time; otherwise it holds every state. Errors: BlowUp.
+        `running` is what loss terms sum along time; otherwise it holds every state, or, with `only_seen`, those that
+        the loss looks at. Errors: BlowUp.
         """
         chosen = self.config.runtime
         budget: dict[str, Any] = {}
-        if mode == "fused" and chosen.limited:
-            seen = self.observations
-            fields = None if not isinstance(seen, FieldObservations) else {seen.field}
-            budget = {"memory": chosen.memory, "keep": self.kept_steps(), "running": self._running(), "fields": fields}
+        if mode == "fused" and (chosen.limited or (only_seen and not misfits.terms_of(self, "running_sum"))):
+            budget = {
+                "memory": chosen.memory,
+                "keep": self.kept_steps(),
+                "fields": misfits.seen_fields(self),
+                "running": self._running(),
+            }
         return rollout.rollout(
             self.model,
             params or self.params,

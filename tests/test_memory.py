@@ -81,7 +81,7 @@ def test_a_fit_within_a_budget_is_the_fit_without(tmp_path: Path) -> None:
 def test_the_gradient_along_time_is_recorded_where_memory_allows_it(tmp_path: Path) -> None:
     scene = oscillator(tmp_path / "seen.txt")
     whole = Recording(simphys.identify(scene).folder)
-    tight = Recording(simphys.identify(limited(scene, "20kB"), folder=tmp_path / "tight").folder)
+    tight = Recording(simphys.identify(limited(scene, "18kB"), folder=tmp_path / "tight").folder)
     roomy = Recording(simphys.identify(limited(scene, "60kB"), folder=tmp_path / "roomy").folder)
     np.testing.assert_array_equal(roomy["adjoint/position"], whole["adjoint/position"])
     assert "adjoint/position" not in tight

@@ -109,7 +109,10 @@ def test_a_fit_by_frequency_goes_through_its_stages_and_is_resumed_to_the_same_b
     run = Recording(fit.folder)
     assert sorted(set(run["iterations/lowpass"])) == [0.5, 1.0, np.inf]
     assert np.isfinite([unknown.standard_error for unknown in fit.unknowns]).all()
-    plot.all_figures(run, tmp_path / "pictures")
+    above, beneath = plot.convergence(run).axes
+    assert above.get_title(loc="left").startswith("all frequencies: loss")
+    assert [text.get_text() for text in above.texts] == ["0.5 Hz", "1 Hz", "all"]
+    assert beneath.get_xlabel() == "iteration, in stages named by their highest frequency"
 
     def interrupt(record: optimize.IterationRecord) -> None:
         if record.stage == 1 and record.index == 1:

@@ -19,13 +19,19 @@ REMEDY = "Only `simphys optimize` records iterations."
 def convergence(recording: Recording, path: str | Path | None = None) -> Figure:
     """Draw loss and gradient norm by iteration, on logarithmic axes.
 
-    Each stage of a growing horizon is a curve of its own, named by its part of the horizon: losses of different
-    stages sum over different samples and do not compare. Saved at `path` if given. NotRecorded: no iterations.
+    Each stage is a curve of its own, named by its part of the horizon, or by the frequency up to which it saw misfits:
+    losses of different stages do not compare. Saved at `path` if given. NotRecorded: no iterations.
     """
     style.require(recording, "convergence", NEEDS, REMEDY)
     stage, horizon, loss, gradient_norm = (recording[name] for name in NEEDS)
     starts = np.flatnonzero(np.diff(stage, prepend=stage[0] - 1))
     stages = [slice(start, end) for start, end in zip(starts, [*starts[1:], stage.size], strict=True)]
+    what, names = "their part of the horizon", [style.fraction(horizon[piece.start]) for piece in stages]
+    summary = _summary(loss, f"{names[-1]} horizon", stages)
+    if "iterations/lowpass" in recording:
+        cutoffs = recording["iterations/lowpass"][starts]
+        what, names = "their highest frequency", ["all" if np.isinf(f) else f"{f:g} Hz" for f in cutoffs]
+        summary = _summary(loss, "all frequencies" if names[-1] == "all" else f"up to {names[-1]}", stages)
     with style.style():
         figure = style.new_figure(recording, 5.2)
         above, beneath = figure.subplots(2, 1, sharex=True)
@@ -35,24 +41,22 @@ def convergence(recording: Recording, path: str | Path | None = None) -> Figure:
         ):
             _draw(axes, values, stages)
             axes.set_ylabel(name)
-        above.set_title(_summary(loss, horizon, stages), pad=20 if len(stages) > 1 else None)
+        above.set_title(summary, pad=20 if len(stages) > 1 else None)
         if len(stages) > 1:
-            for piece in stages:
-                _name_stage(above, piece, style.fraction(horizon[piece.start]))
-        beneath.set_xlabel(
-            "iteration, in stages named by their part of the horizon" if len(stages) > 1 else "iteration"
-        )
+            for piece, name in zip(stages, names, strict=True):
+                _name_stage(above, piece, name)
+        beneath.set_xlabel(f"iteration, in stages named by {what}" if len(stages) > 1 else "iteration")
         figure.align_ylabels([above, beneath])
         style.save(figure, path)
     return figure
 
 
-def _summary(loss: np.ndarray, horizon: np.ndarray, stages: list[slice]) -> str:
+def _summary(loss: np.ndarray, last_stage: str, stages: list[slice]) -> str:
     first, last = style.number(loss[0]), style.number(loss[-1])
     iterations = loss.size - len(stages)  # a stage's first row is its start
     if len(stages) == 1:
         return f"loss from {first} to {last} in {iterations} iterations"
-    return f"{style.fraction(horizon[-1])} horizon: loss {last}, after {iterations} iterations in {len(stages)} stages"
+    return f"{last_stage}: loss {last}, after {iterations} iterations in {len(stages)} stages"
 
 
 def _draw(axes: Axes, values: np.ndarray, stages: list[slice]) -> None:
