@@ -2,10 +2,10 @@
 
     u'(x) = u(x - dt u(x)),    s'(x) = s(x - dt u'(x))
 
-semi-Lagrangian or by MacCormack's scheme, see sampling.py for both and for their adjoints. Points of departure outside
-are moved to the side, where the value is that of the side (see lattice.py): of what enters, of a wall without slip. The
-adjoint of self-advection is the sum of those of u as what is moved, and as what moves it. Source: Stam 1999; Selle,
-Fedkiw, Kim, Liu and Rossignac 2008.
+semi-Lagrangian or by MacCormack's scheme, see sampling.py and maccormack.py, also for adjoints. Points of departure
+outside are moved to the side, where the value is that of the side (see lattice.py): of what enters, of a wall without
+slip. The adjoint of self-advection is the sum of those of u as what is moved, and as what moves it. Source: Stam 1999;
+Selle, Fedkiw, Kim, Liu and Rossignac 2008.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from .model import Smoke
 from .transport import Space, Transport
 
 
-def forward_velocity(
-    model: Smoke, velocity: Array, boundary_velocity: Array, *, out: Array | None = None
-) -> Array:
+def forward_velocity(model: Smoke, velocity: Array, boundary_velocity: Array, *, out: Array | None = None) -> Array:
     """The velocity [dim, *faces] [m/s] that arrives at the place of each, with boundary_velocity [2 dim, dim].
 
     `out` may be the velocity.
@@ -51,9 +49,7 @@ def pull_velocity(
     return work.take_adj_velocity(adj_boundary, out), adj_boundary
 
 
-def push_velocity(
-    model: Smoke, velocity: Array, boundary_velocity: Array, dvelocity: Array, dboundary: Array
-) -> Array:
+def push_velocity(model: Smoke, velocity: Array, boundary_velocity: Array, dvelocity: Array, dboundary: Array) -> Array:
     """The tangent of the velocity."""
     work, out = _workspace(model), np.zeros_like(dvelocity)
     work.put_velocity("", velocity, boundary_velocity)
@@ -92,7 +88,13 @@ def pull_smoke(
 
 
 def push_smoke(
-    model: Smoke, smoke: Array, velocity: Array, boundary_smoke: Array, dsmoke: Array, dvelocity: Array, dboundary: Array
+    model: Smoke,
+    smoke: Array,
+    velocity: Array,
+    boundary_smoke: Array,
+    dsmoke: Array,
+    dvelocity: Array,
+    dboundary: Array,
 ) -> Array:
     """The tangent of the smoke."""
     work = _workspace(model)
@@ -114,7 +116,8 @@ class AdvectVelocity(Function):
 
     @staticmethod
     def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        return None, *pull_velocity(ctx.model, *_saved(ctx), adj.data)
+        velocity, boundary_velocity = _saved(ctx)
+        return None, *pull_velocity(ctx.model, velocity, boundary_velocity, adj.data)
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
@@ -132,7 +135,8 @@ class AdvectSmoke(Function):
 
     @staticmethod
     def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        return None, *pull_smoke(ctx.model, *_saved(ctx), adj.data)
+        smoke, velocity, boundary_smoke = _saved(ctx)
+        return None, *pull_smoke(ctx.model, smoke, velocity, boundary_smoke, adj.data)
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
@@ -158,7 +162,10 @@ class _Workspace:
 
     def take_adj_velocity(self, adj_boundary: Array | None = None, out: Array | None = None) -> Array:
         """The reverse, which writes to `out` and adds to adj_boundary."""
-        adj_u, given = self.space.velocity("adj_"), (np.zeros_like(self._nothing) if adj_boundary is None else adj_boundary).T
+        adj_u, given = (
+            self.space.velocity("adj_"),
+            (np.zeros_like(self._nothing) if adj_boundary is None else adj_boundary).T,
+        )
         out = _cleared(self.model, adj_u, out)
         for each in self.velocity:
             lattice = each.lattice

@@ -20,8 +20,8 @@ from .lattice import extended_shape
 from .model import Smoke
 from .solve_reports import SolveReports
 
-WORK = 12
-"""How many velocities a step and its adjoint work with, about."""
+WORK = 32
+"""How many velocities a step and its adjoint work with at most, about."""
 
 
 class SmokeEngine(ArrayEngine):
@@ -92,9 +92,7 @@ class SmokeEngine(ArrayEngine):
         if "smoke_rate" in self._acts:
             new["smoke"] += model.dt * p["smoke_rate"]
 
-    def _pull_step(
-        self, p: Arrays, now: Arrays, new: Arrays, adj: Arrays, sums: Arrays, at: tuple[int, int]
-    ) -> Arrays:
+    def _pull_step(self, p: Arrays, now: Arrays, new: Arrays, adj: Arrays, sums: Arrays, at: tuple[int, int]) -> Arrays:
         """The adjoint of state `now` from that of state `new`."""
         model = self.model
         sums["smoke_rate"] += model.dt * adj["smoke"]
@@ -170,4 +168,5 @@ class SmokeEngine(ArrayEngine):
 
 def _at(arrays: Arrays, *index: int) -> Arrays:
     """A member, or a state of one, over the same memory; also where it is a number."""
-    return {name: values[(*index, ...)] for name, values in arrays.items()}
+    place: Any = (*index, ...)
+    return {name: values[place] for name, values in arrays.items()}

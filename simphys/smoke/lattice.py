@@ -4,7 +4,7 @@ Kernels that look at neighbours take extended arrays: an array of `model.faces` 
 each axis, the ghosts. A value at a side, halfway between the last entry and its ghost, is given by
 
     periodic                                               ghost = entry at the other end
-    closed, along the wall, without slip; inflow           ghost = 2 given - last        (boundary_velocity, boundary_smoke)
+    closed, along the wall, without slip; inflow           ghost = 2 given - last      (boundary_velocity or _smoke)
     closed, across the wall, on a collocated grid          ghost = -last
     else (smoke at walls, slip, open)                      ghost = last                  (no slope)
 
@@ -58,8 +58,8 @@ class Lattice:
     frame: Array
     """`Axis` of each axis, flat."""
     places: Array
-    """Of each axis: values, stride in an extended array, and the steps `up` and `back` to the places of which components
-    of a staggered velocity are averaged (see sampling); flat."""
+    """Of each axis: values, stride in an extended array, and the steps `up` and `back` to the places from which
+    components of a staggered velocity are averaged (see sampling); flat."""
 
     @property
     def fields(self) -> int:

@@ -1,22 +1,17 @@
-"""Fields moved along a velocity: kernels over extended arrays (see lattice), linear between their entries.
+"""Fields moved along a velocity, semi-Lagrangian: kernels over extended arrays (see lattice), linear between entries.
 
 What arrives at point i left h u_i before it, with h = dt / dx and the velocity u_i there, in cells:
 
-    sample:    s_i = f(i - h u_i)                                      semi-Lagrangian (Stam 1999), of first order
-    correct:   b_i = s(i + h u_i),   f'_i = limit(s_i + (f_i - b_i) / 2)     MacCormack (Selle et al. 2008, eq. 7-9)
+    s_i = f(i - h u_i)
 
-s moved back again would be f if nothing were lost on the way; half of what was lost there and back is added, which also
-makes the straight way of second order in dt. `limit` moves the result to between the least and the largest of the
-entries that s_i was interpolated from, so that none appears that was not there. Where a point of departure, there or
-back, was moved to a side, what is lost on the way cannot be told, and s_i is left as it is. Adjoint of a sample, with the weights w
-and slopes f_p of interpolation at the place p of departure, g = adj_s:
+of first order, and stable for any h. Adjoint, with the weights w and the slopes f_p of interpolation at the place p of
+departure, g = adj_s:
 
     adj_f += sum_i w_i g_i  (a scatter)      adj_u_i -= h g_i f_p
 
-and the reverse for b. A limited result comes from the entry that limits it, the first of equal ones; a result that is
-at the limit itself is not limited. See linear_interpolation for the kinks of floor and of sides.
-On a staggered grid u_i is averaged from the places where each of its components lies: `up` and `back` are the steps
-in memory to the others of 4 (2 pairs of the same where there are 2), so that one kernel serves all quantities.
+See linear_interpolation for the kinks of floor and of sides. On a staggered grid u_i is averaged from the places where
+each of its components lies: `up` and `back` are the steps in memory to the others of 4 (of 2 pairs of the same where
+there are 2, or of 4 times itself), so that one kernel serves all quantities. Source: Stam 1999.
 """
 
 import functools
@@ -109,14 +104,6 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
         return first, r, inside
 
     @ti.func
-    def whole(inside: vec, other: vec) -> real:
-        """1 where neither point was moved to a side."""
-        product = real(1.0)
-        for d in ti.static(range(dim)):
-            product *= inside[d] * other[d]
-        return product
-
-    @ti.func
     def corner_step(c: ti.template(), s: steps):
         step = 0
         for d in ti.static(range(dim)):
@@ -137,42 +124,9 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
             j = first + corner_step(c, s)
             adj_f[j] = adj_f[j] + g[c]
 
-    @ti.func
-    def correct(f: real, moved: real, back: real, whole: real) -> real:
-        return moved + 0.5 * whole * (f - back)
-
-    @ti.func
-    def adj_correct(g: real, whole: real):
-        """Adjoints of f, moved and back."""
-        return 0.5 * whole * g, g, -0.5 * whole * g
-
-    @ti.func
-    def limit(value: real, f: corners) -> real:
-        return ti.max(ti.min(value, f.max()), f.min())
-
-    @ti.func
-    def adj_limit(value: real, f: corners, g: real):
-        """Adjoints of the value and of the corners."""
-        adj_value, adj_f = g, corners(0.0)
-        low, high = f.min(), f.max()
-        if value < low or value > high:
-            adj_value, left = real(0.0), g
-            bound = low if value < low else high
-            for c in ti.static(range(count)):
-                if f[c] == bound:
-                    adj_f[c] = left
-                    left = real(0.0)
-        return adj_value, adj_f
-
-    @ti.func
-    def jvp_limit(value: real, f: corners, dvalue: real, df: corners) -> real:
-        by_value, by_corners = adj_limit(value, f, real(1.0))
-        return by_value * dvalue + by_corners.dot(df)
-
     return SimpleNamespace(
         linear=linear, read_steps=read_steps, read_frame=read_frame, line_start=line_start,
-        at_point=at_point, adj_at_point=adj_at_point, depart=depart, whole=whole, around=around, adj_around=adj_around,
-        correct=correct, adj_correct=adj_correct,         limit=limit, adj_limit=adj_limit, jvp_limit=jvp_limit,
+        at_point=at_point, adj_at_point=adj_at_point, depart=depart, around=around, adj_around=adj_around,
     )  # fmt: skip
 
 
@@ -203,14 +157,14 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 start, k0 = fn.line_start(r // spread, s)
                 for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
                     x0, found = block * BLOCK, of_fields(0.0)
-                    for l in range(BLOCK):
-                        v = fn.at_point(u, size, k0 + x0 + l, s)
-                        first, behind, _ = fn.depart(start, x0 + l, v, h, s, a)
+                    for lane in range(BLOCK):
+                        v = fn.at_point(u, size, k0 + x0 + lane, s)
+                        first, behind, _ = fn.depart(start, x0 + lane, v, h, s, a)
                         for n in ti.static(range(fields)):
-                            found[n, l] = linear.interpolate(fn.around(f, n * size + first, s), behind)
-                    for l in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
+                            found[n, lane] = linear.interpolate(fn.around(f, n * size + first, s), behind)
+                    for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
-                            moved[n * size + k0 + x0 + l] = found[n, l]
+                            moved[n * size + k0 + x0 + lane] = found[n, lane]
 
     @kernel
     def adj_sample(
@@ -223,24 +177,24 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
             start, k0 = fn.line_start(line, s)
             for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
                 x0, firsts, behinds, adj_v = block * BLOCK, of_points(0), of_axes(0.0), of_axes(0.0)
-                for l in range(BLOCK):
-                    k = k0 + x0 + l
-                    first, behind, inside = fn.depart(start, x0 + l, fn.at_point(u, size, k, s), h, s, a)
+                for lane in range(BLOCK):
+                    k = k0 + x0 + lane
+                    first, behind, inside = fn.depart(start, x0 + lane, fn.at_point(u, size, k, s), h, s, a)
                     total = vec(0.0)
                     for n in ti.static(range(fields)):
                         total += g[n * size + k] * linear.slopes(fn.around(f, n * size + first, s), behind)
-                    firsts[l] = first
+                    firsts[lane] = first
                     for d in ti.static(range(dim)):
-                        behinds[d, l] = behind[d]
-                        adj_v[d, l] = -h * inside[d] * total[d]
-                for l in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
-                    k = k0 + x0 + l
+                        behinds[d, lane] = behind[d]
+                        adj_v[d, lane] = -h * inside[d] * total[d]
+                for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
+                    k = k0 + x0 + lane
                     behind, gv = vec(0.0), vec(0.0)
                     for d in ti.static(range(dim)):
-                        behind[d] = behinds[d, l]
-                        gv[d] = adj_v[d, l]
+                        behind[d] = behinds[d, lane]
+                        gv[d] = adj_v[d, lane]
                     for n in ti.static(range(fields)):
-                        fn.adj_around(adj_f, n * size + firsts[l], s, linear.adj_corners(behind, g[n * size + k]))
+                        fn.adj_around(adj_f, n * size + firsts[lane], s, linear.adj_corners(behind, g[n * size + k]))
                     fn.adj_at_point(adj_u, size, k, s, gv)
 
     @kernel
@@ -261,88 +215,5 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                         j = n * size + first
                         dmoved[n * size + k] = linear.jvp(fn.around(f, j, s), behind, fn.around(df, j, s), dbehind)
 
-    @kernel
-    def correct(
-        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real,
-        corrected: reals,
-    ):
-        ti.loop_config(serialize=not parallel)
-        for r in range(lines * spread):
-            if r % spread == 0:
-                s, a = fn.read_steps(places), fn.read_frame(axes)
-                start, k0 = fn.line_start(r // spread, s)
-                for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
-                    x0, found = block * BLOCK, of_fields(0.0)
-                    for l in range(BLOCK):
-                        v = fn.at_point(u, size, k0 + x0 + l, s)
-                        there, _, inside = fn.depart(start, x0 + l, v, h, s, a)
-                        first, behind, inside_back = fn.depart(start, x0 + l, v, -h, s, a)
-                        whole = fn.whole(inside, inside_back)
-                        for n in ti.static(range(fields)):
-                            j = n * size + k0 + x0 + l
-                            back = linear.interpolate(fn.around(moved, n * size + first, s), behind)
-                            value = fn.correct(f[j], moved[j], back, whole)
-                            found[n, l] = fn.limit(value, fn.around(f, n * size + there, s))
-                    for l in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
-                        for n in ti.static(range(fields)):
-                            corrected[n * size + k0 + x0 + l] = found[n, l]
-
-    @kernel
-    def adj_correct(
-        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, g: reals,
-        adj_f: reals, adj_moved: reals, adj_u: reals,
-    ):
-        ti.loop_config(serialize=True)
-        for line in range(lines):
-            s, a = fn.read_steps(places), fn.read_frame(axes)
-            start, k0 = fn.line_start(line, s)
-            for x in range(s[0, dim - 1]):
-                k = k0 + x
-                v = fn.at_point(u, size, k, s)
-                there, _, inside = fn.depart(start, x, v, h, s, a)
-                first, behind, inside_back = fn.depart(start, x, v, -h, s, a)
-                whole = fn.whole(inside, inside_back)
-                total = vec(0.0)
-                for n in ti.static(range(fields)):
-                    j = n * size + k
-                    near = fn.around(moved, n * size + first, s)
-                    value = fn.correct(f[j], moved[j], linear.interpolate(near, behind), whole)
-                    adj_value, adj_there = fn.adj_limit(value, fn.around(f, n * size + there, s), g[j])
-                    fn.adj_around(adj_f, n * size + there, s, adj_there)
-                    adj_f_j, adj_moved_j, adj_back = fn.adj_correct(adj_value, whole)
-                    adj_f[j] = adj_f[j] + adj_f_j
-                    adj_moved[j] = adj_moved[j] + adj_moved_j
-                    fn.adj_around(adj_moved, n * size + first, s, linear.adj_corners(behind, adj_back))
-                    total += adj_back * linear.slopes(near, behind)
-                fn.adj_at_point(adj_u, size, k, s, h * inside_back * total)
-
-    @kernel
-    def jvp_correct(
-        f: reals, moved: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, df: reals,
-        dmoved: reals, du: reals, dcorrected: reals,
-    ):
-        ti.loop_config(serialize=not parallel)
-        for r in range(lines * spread):
-            if r % spread == 0:
-                s, a = fn.read_steps(places), fn.read_frame(axes)
-                start, k0 = fn.line_start(r // spread, s)
-                for x in range(s[0, dim - 1]):
-                    k = k0 + x
-                    v = fn.at_point(u, size, k, s)
-                    there, _, inside = fn.depart(start, x, v, h, s, a)
-                    first, behind, inside_back = fn.depart(start, x, v, -h, s, a)
-                    whole = fn.whole(inside, inside_back)
-                    dbehind = h * inside_back * fn.at_point(du, size, k, s)
-                    for n in ti.static(range(fields)):
-                        j, back, far = n * size + k, n * size + first, n * size + there
-                        near = fn.around(moved, back, s)
-                        value = fn.correct(f[j], moved[j], linear.interpolate(near, behind), whole)
-                        dnear = fn.around(dmoved, back, s)
-                        dvalue = fn.correct(df[j], dmoved[j], linear.jvp(near, behind, dnear, dbehind), whole)
-                        dcorrected[j] = fn.jvp_limit(value, fn.around(f, far, s), dvalue, fn.around(df, far, s))
-
-    return SimpleNamespace(
-        sample=sample, adj_sample=adj_sample, jvp_sample=jvp_sample,
-        correct=correct, adj_correct=adj_correct, jvp_correct=jvp_correct,
-    )
+    return SimpleNamespace(sample=sample, adj_sample=adj_sample, jvp_sample=jvp_sample)
 # fmt: on

@@ -15,7 +15,7 @@ from .sides import ApplySides
 
 
 def step(model: Smoke, params: Params, state: State) -> State:
-    """Advance `state` by one time step: the fluid moves itself, is pushed, becomes incompressible, carries the smoke."""
+    """Advance `state` by one time step: the fluid moves itself, is pushed, loses its divergence, and carries smoke."""
     velocity = AdvectVelocity.apply(model, state.velocity, params.boundary_velocity)
     velocity = Diffuse.apply(model, velocity, params.viscosity, params.boundary_velocity)
     velocity = Buoyancy.apply(model, velocity, state.smoke, params.buoyancy)

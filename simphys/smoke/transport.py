@@ -10,9 +10,9 @@ import numpy as np
 from ..autograd import runtime
 from ..autograd.launch import Kernel
 from ..simulator import Array
+from . import maccormack, sampling
 from .lattice import Lattice, extended_shape
 from .model import Smoke
-from .sampling import kernels
 
 POINT_US = 0.006
 """Serial cost [us] of one value."""
@@ -46,7 +46,8 @@ class Transport:
         self._corrects = model.advection == "maccormack"
         self._h = model.dt / model.spacing
         parallel = runtime.parallel(POINT_US * lattice.fields * lattice.lines * lattice.shape[-1])
-        self._loops = kernels(runtime.real(), model.dim, model.grid == "staggered", lattice.fields, parallel)
+        kind = runtime.real(), model.dim, model.grid == "staggered", lattice.fields, parallel
+        self._there, self._back = sampling.kernels(*kind), maccormack.kernels(*kind)
 
     def field(self, kind: str = "") -> Array:
         """f, its adjoint or its tangent; a part of the velocity's for a transport of that name."""
@@ -87,28 +88,28 @@ class Transport:
 
     @cached_property
     def _sample(self) -> Callable[..., None]:
-        return self._bound(self._loops.sample, ["f", "u"], ["moved"])
+        return self._bound(self._there.sample, ["f", "u"], ["moved"])
 
     @cached_property
     def _adj_sample(self) -> Callable[..., None]:
         arrived = "adj_moved" if self._corrects else "g"
-        return self._bound(self._loops.adj_sample, ["f", "u"], [arrived, "adj_f", "adj_u"])
+        return self._bound(self._there.adj_sample, ["f", "u"], [arrived, "adj_f", "adj_u"])
 
     @cached_property
     def _jvp_sample(self) -> Callable[..., None]:
-        return self._bound(self._loops.jvp_sample, ["f", "u"], ["df", "du", "dmoved"])
+        return self._bound(self._there.jvp_sample, ["f", "u"], ["df", "du", "dmoved"])
 
     @cached_property
     def _correct(self) -> Callable[..., None]:
-        return self._bound(self._loops.correct, ["f", "moved", "u"], ["corrected"])
+        return self._bound(self._back.correct, ["f", "moved", "u"], ["corrected"])
 
     @cached_property
     def _adj_correct(self) -> Callable[..., None]:
-        return self._bound(self._loops.adj_correct, ["f", "moved", "u"], ["g", "adj_f", "adj_moved", "adj_u"])
+        return self._bound(self._back.adj_correct, ["f", "moved", "u"], ["g", "adj_f", "adj_moved", "adj_u"])
 
     @cached_property
     def _jvp_correct(self) -> Callable[..., None]:
-        return self._bound(self._loops.jvp_correct, ["f", "moved", "u"], ["df", "dmoved", "du", "dcorrected"])
+        return self._bound(self._back.jvp_correct, ["f", "moved", "u"], ["df", "dmoved", "du", "dcorrected"])
 
     def _bound(self, loop: Kernel, read: list[str], rest: list[str]) -> Callable[..., None]:
         """A launch with these arrays, in front of and behind where points lie."""

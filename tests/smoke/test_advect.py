@@ -24,7 +24,7 @@ def model_of(*cells: int, dt: float = 0.6, **options: Any) -> Smoke:
     return Smoke(cells, spacing=0.5, dt=dt, **options)
 
 
-GRIDS = {
+GRIDS: dict[str, dict[str, Any]] = {
     "periodic": {"grid": "collocated"},
     "walls": {"grid": "collocated", "boundaries": ("closed", "closed", "periodic", "periodic")},
     "channel": {"boundaries": CHANNEL},
@@ -128,7 +128,7 @@ def test_nothing_appears_that_was_not_there(advection: str) -> None:
     model = model_of(9, 8, boundaries=CHANNEL, advection=advection)
     smoke, enters = np.random.default_rng(0).uniform(0, 1, model.cells), np.array([0.4, 9.0, 9.0, 9.0])
     found = advect.forward_smoke(model, smoke, velocity(model).data, enters)
-    assert 0 <= found.min() and found.max() <= 1
+    assert found.min() >= 0 and found.max() <= 1
     assert not np.array_equal(found, smoke)
 
 
@@ -145,7 +145,9 @@ def test_what_comes_from_outside_has_the_value_of_the_side(advection: str) -> No
 
 def test_between_a_wall_and_the_next_values_the_fluid_has_what_lies_between() -> None:
     """Along the wall it moves with it, at half a cell from the nearest value."""
-    model = Smoke((4, 6), 1.0, 1.0, boundaries=("periodic", "periodic", "closed", "closed"), advection="semi_lagrangian")
+    model = Smoke(
+        (4, 6), 1.0, 1.0, boundaries=("periodic", "periodic", "closed", "closed"), advection="semi_lagrangian"
+    )
     u, walls = numbers(2, *model.faces), numbers(4, 2)
     u[0, :, :6] = 3.0
     u[1, :, 1:6] = 0.25  # from the wall at y-; 1/8 at the centre of the cells next to it
