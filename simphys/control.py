@@ -12,6 +12,7 @@ Hu et al. 2020 (DiffTaichi) for soft robots, with 4 waves of 20 rad/s.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Controls(Record):
+class Controls(Record, ABC):
     """What a signal is made from: Tensors, all named control_..., and what no gradient flows to."""
 
     dt: float
@@ -41,9 +42,9 @@ class Controls(Record):
         """The fields that are Tensors."""
         return tuple([name for name in super().names() if name.startswith("control_")])
 
+    @abstractmethod
     def signal(self, steps: int) -> Tensor:
         """The control of the first `steps` steps, [steps, A]."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
