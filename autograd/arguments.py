@@ -66,6 +66,10 @@ class Parameter(ABC):
     def check(self, value: Any) -> Any:
         """The value that the compiler gets. Errors: InputError."""
 
+    def stand_in(self, value: Any) -> Any:
+        """What to compile with in place of a checked value: the compiler keeps it in cycles of references."""
+        return value
+
     @abstractmethod
     def put_into(self, context: Any, position: int, like: Any) -> Put:
         """`like`: a checked value; where the annotation leaves dtype or ndim open, others must have its."""
@@ -113,6 +117,10 @@ class ArrayParameter(Parameter):
         if not array.flags.c_contiguous:
             raise self.error("arrays are C-contiguous", f"strides {array.strides}", "Use np.ascontiguousarray.")
         return array
+
+    def stand_in(self, value: Array) -> Array:
+        """A small array of that dtype and as many axes."""
+        return np.empty((1,) * (value.ndim - len(self.element)) + self.element, value.dtype)
 
     def put_into(self, context: Any, position: int, like: Array) -> Put:
         index = _index(position)

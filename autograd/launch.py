@@ -172,7 +172,8 @@ class _Variant:
         program = self._session.prog
         primal.raise_on_templated_floats = False  # quadrants reads it, the public call sets it
         with _in_this_thread() if runtime.settings().threads == 1 else nullcontext():
-            key = primal.ensure_compiled(*values, *[0] * (len(arguments) - len(values)))
+            given = [argument.stand_in(value) for argument, value in zip(arguments, values, strict=False)]
+            key = primal.ensure_compiled(*given, *[0] * (len(arguments) - len(given)))
         self._launchable = (primal.materialized_kernels if _QUADRANTS else primal.compiled_kernels)[key]
         compiled = program.compile_kernel(program.config(), program.get_device_caps(), self._launchable)
         self._compiled = compiled.compiled_kernel_data if _QUADRANTS else compiled

@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 import textwrap
+import weakref
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -127,6 +128,28 @@ def test_arrays_that_are_freed_and_allocated_between_launches_are_safe() -> None
 
 
 @pytest.mark.gpu
+def test_arrays_of_the_first_launch_go_with_their_last_reference() -> None:
+    """And not when cycles are collected, which the compiler leaves behind: they may be the states of a whole motion."""
+
+    @no_type_check
+    @kernel
+    def measure(v: ti.types.ndarray(dtype=ti.types.vector(2, real), ndim=1), length: ti.types.ndarray(ndim=1)):
+        for i in range(v.shape[0]):
+            length[i] = v[i].norm()
+
+    gc.collect()
+    gc.disable()
+    try:
+        v, length = np.array([[3.0, 4.0]], dtype), zeros(1)
+        measure(v, length)
+        assert length.tolist() == [5.0]
+        given = [weakref.ref(v), weakref.ref(length)]
+        del v, length
+        assert all(array() is None for array in given)
+    finally:
+        gc.enable()
+
+
 def test_arrays_of_any_length_may_follow_each_other_and_none_is_too_short() -> None:
     for count in (5, 1, 0, 3):
         y = zeros(count)
