@@ -8,10 +8,10 @@ in which half angles need a root, no trigonometric function. In space by one-sid
 Demmel and Veselic 1992): V turns pairs of columns of F until all are orthogonal; their lengths are s, their directions
 U. Angles that F does not determine (equal or zero singular values) are free, and chosen somehow.
 
-The compiler's own ti.svd does not serve. Of F near the identity, in f64, it leaves a residual of 9e-6 in the plane and
-2e-10 in space (a fixed number of sweeps), of F about 1e-6 in size one of half that (absolute thresholds), and in
-the plane it gives det U = -1. Here residual and orthogonality are within 2e-15 in f64 and 1e-6 in f32 for F of any
-kind, if squares of its entries do not underflow.
+The compiler's own ti.svd does not serve: its fixed number of sweeps and its absolute thresholds leave residuals far
+above rounding, of F near the identity and of small F, and in the plane it gives det U = -1. Here residual and
+orthogonality are of the order of rounding for F of any kind (tests/math/test_svd.py), if squares of its entries do not
+underflow.
 """
 
 import functools
