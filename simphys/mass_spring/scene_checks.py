@@ -31,7 +31,7 @@ def problems(
     count, dim = position.shape
     found += _check_nodes(geometry, count)
     found += _check_springs(geometry, count)
-    found += _check_actuators(geometry, len(geometry_springs(geometry)))
+    found += _check_actuators(geometry, _spring_count(geometry))
     for place, anchor in enumerate(geometry.anchors):
         found += _check_length(("geometry", "anchors", place, "point"), anchor.point, dim, "axis")
     if environment is not None and environment.gravity is not None:
@@ -39,7 +39,7 @@ def problems(
     if state is not None and state.velocity is not None:
         found += _check_velocity(state.velocity, count, dim)
     if material is not None:
-        found += _check_material(material, nodes=count, springs=len(geometry_springs(geometry)))
+        found += _check_material(material, nodes=count, springs=_spring_count(geometry))
         found += _check_amplitude(geometry, material)
         if not found:
             found += _check_rest_lengths(geometry, material, position)
@@ -78,6 +78,11 @@ def _check_nodes(geometry: Geometry, count: int) -> Iterator[Problem]:
         yield from _check_node(("geometry", "pinned", place), node, count)
     for place, anchor in enumerate(geometry.anchors):
         yield from _check_node(("geometry", "anchors", place, "node"), anchor.node, count)
+
+
+def _spring_count(geometry: Geometry) -> int:
+    """Of the scene's own springs, whose indices may be wrong."""
+    return len(geometry.springs or []) if geometry.lattice is None else len(geometry_springs(geometry))
 
 
 def _check_springs(geometry: Geometry, count: int) -> Iterator[Problem]:
