@@ -23,6 +23,7 @@ class Fourier:
 
     def __init__(self, system: Poisson, *, central: bool) -> None:
         self.b, self.z = system.array(), system.array()
+        self.iterations, self.residual = 0, 0.0
         self._from, self._to = system.inside(self.b), system.inside(self.z)
         counts = [np.arange(n) for n in (*system.cells[:-1], system.cells[-1] // 2 + 1)]
         waves = [2 * np.pi * k / n for k, n in zip(counts, system.cells, strict=True)]

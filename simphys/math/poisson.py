@@ -200,6 +200,7 @@ class Sweeps:
     def __init__(self, system: Poisson, count: int, omega: float = 1.0) -> None:
         self.b, pair = system.array(), system.array(2)
         self.z = pair[system.size :] if count % 2 == 0 else pair[: system.size]
+        self.iterations, self.residual = count, 0.0  # by definition: these sweeps are what is asked for
         weights = np.full(count, omega, runtime.real_dtype())
         launch = kernels(runtime.real(), system.dim).relax
         self._launch = launch.bind(system.grid, self.b, system.inverse, weights, pair, 0, 1)

@@ -79,7 +79,7 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
                     b[to + j] = across(faces, w, u, plane, row, j) + along
 
     @kernel
-    def correct(grid: integers, faces: integers, w: reals, u: reals, z: reals, out: reals):
+    def correct(grid: integers, faces: integers, w: reals, z: reals, u: reals):
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.wrap(grid, z, 0)
@@ -103,10 +103,10 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
                             j = first + k
                             v[k] = u[to + j] - weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
                         for k in range(BLOCK):
-                            out[to + first + k] = v[k]
+                            u[to + first + k] = v[k]
                     for j in range(blocks * BLOCK, columns):
                         taken = weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
-                        out[to + j] = u[to + j] - taken
+                        u[to + j] = u[to + j] - taken
 
     return SimpleNamespace(divergence=divergence, correct=correct)
 
@@ -175,7 +175,7 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
                     b[to + j] = 0.5 * total
 
     @kernel
-    def correct(grid: integers, faces: integers, w: reals, u: reals, z: reals, out: reals):
+    def correct(grid: integers, faces: integers, w: reals, z: reals, u: reals):
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.wrap(grid, z, 0)
@@ -199,43 +199,50 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
                             j = first + k
                             v[k] = u[to + j] - 0.5 * (z[before + j] - z[after + j])
                         for k in range(BLOCK):
-                            out[to + first + k] = v[k]
+                            u[to + first + k] = v[k]
                     for j in range(blocks * BLOCK, columns):
-                        out[to + j] = u[to + j] - 0.5 * (z[before + j] - z[after + j])
+                        u[to + j] = u[to + j] - 0.5 * (z[before + j] - z[after + j])
                     if ti.static(a == 2) and grid[8] == 0:  # the ghosts there are 0, not mirror images
                         last = columns - 1
-                        out[to] = out[to] - 0.5 * z[at]
-                        out[to + last] = out[to + last] + 0.5 * z[at + last]
+                        u[to] = u[to] - 0.5 * z[at]
+                        u[to + last] = u[to + last] + 0.5 * z[at + last]
 
     return SimpleNamespace(divergence=divergence, correct=correct)
 
 
 class Differences:
-    """Divergence into b, and its transpose from z, of velocities [dim, *faces] of a model."""
+    """Divergence into b, and its transpose from z, of a velocity [dim, *faces] that is kept in `velocity`.
 
-    def __init__(self, model: Smoke, system: Poisson) -> None:
-        self._grid = system.grid
-        faces = (1, *model.faces)[-3:]
-        row = max(system.cells) + 1
-        self._faces = np.array([*faces, np.prod(faces), row], np.int32)
-        self.all = np.ones((3, row), runtime.real_dtype())
-        self.free = self.all.copy()
+    "all" faces, or those that are "free": not at closed or inflow sides. Launches with the same arrays cost least.
+    """
+
+    def __init__(self, model: Smoke, system: Poisson, b: Array, z: Array) -> None:
+        real = runtime.real_dtype()
+        self.velocity = np.zeros((model.dim, *model.faces), real)
+        faces, length = (1, *model.faces)[-3:], max(system.cells) + 1
+        sizes = np.array([*faces, np.prod(faces), length], np.int32)
+        weights = {"all": np.ones((3, length), real), "free": np.ones((3, length), real)}
         self._beyond: list[tuple[slice | int, ...]] = []
         for axis, (n, pair) in enumerate(zip(system.cells, system.ends, strict=True)):
             for face, end in zip((0, n), pair, strict=True):
-                self.free[axis + 3 - system.dim, face] = end != "closed"
+                weights["free"][axis + 3 - system.dim, face] = end != "closed"
             if model.faces[axis] > n:
                 cut = [slice(None)] * axis
                 self._beyond += [(a, *cut, n) for a in range(system.dim) if a != axis]
-        loops = staggered if model.grid == "staggered" else collocated
-        self._loops = loops(runtime.real(), system.dim)
+        loops = (staggered if model.grid == "staggered" else collocated)(runtime.real(), system.dim)
+        u = self.velocity.reshape(-1)
+        self._divergence, self._correct = {}, {}
+        for name, values in weights.items():
+            arguments = system.grid, sizes, values.reshape(-1)
+            self._divergence[name] = loops.divergence.bind(*arguments, u, b)
+            self._correct[name] = loops.correct.bind(*arguments, z, u)
 
-    def divergence(self, weights: Array, velocity: Array, b: Array) -> None:
-        """b = D u, of the faces with a weight."""
-        self._loops.divergence(self._grid, self._faces, weights.reshape(-1), velocity.reshape(-1), b)
+    def divergence(self, faces: str) -> None:
+        """b = D u, with these faces' share."""
+        self._divergence[faces]()
 
-    def correct(self, weights: Array, velocity: Array, z: Array, out: Array) -> None:
-        """out = u - D^T z at the faces with a weight, u at the others, 0 beyond a component's own. out may be u."""
-        self._loops.correct(self._grid, self._faces, weights.reshape(-1), velocity.reshape(-1), z, out.reshape(-1))
+    def correct(self, faces: str) -> None:
+        """u <- u - D^T z at these faces; 0 beyond a component's own."""
+        self._correct[faces]()
         for entries in self._beyond:
-            out[entries] = 0
+            self.velocity[entries] = 0

@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..autograd import Context, Function, Tensor, runtime
+from ..autograd import Context, Function, Tensor
 from ..math.conjugate_gradients import ConjugateGradients
 from ..math.fourier import Fourier
 from ..math.poisson import Poisson, Sweeps
@@ -77,8 +77,6 @@ class _Workspace:
     def __init__(self, model: Smoke) -> None:
         ends = [_ends(*model.boundaries[2 * axis : 2 * axis + 2]) for axis in range(model.dim)]
         system = Poisson(model.cells, ends)
-        self.differences = Differences(model, system)
-        self.after = system.array()
         self.solver: Sweeps | Fourier | ConjugateGradients
         if model.projection == "jacobi":
             self.solver = Sweeps(system, model.sweeps)
@@ -91,6 +89,12 @@ class _Workspace:
                 most_iterations=model.most_iterations,
                 preconditioned=model.projection == "multigrid",
             )
+        self.differences = Differences(model, system, self.solver.b, self.solver.z)
+
+    def error(self) -> float:
+        """Estimated error of the velocity that was just projected by an unfinished solve, relative to it."""
+        size = _norm(self.differences.velocity.reshape(-1))
+        return self.solver.error() / size if isinstance(self.solver, ConjugateGradients) and size else 0.0
 
 
 def _ends(low: str, high: str) -> tuple[str, str]:
@@ -112,34 +116,23 @@ def _projected(
 ) -> Array:
     work = _workspace(model)
     differences, solver = work.differences, work.solver
-    seen, corrected = differences.all, differences.free
-    if direction == "backward":
-        seen, corrected = corrected, seen
-    if out is None:
-        out = np.empty(velocity.shape, runtime.real_dtype())
-    differences.divergence(seen, velocity, solver.b)
+    seen, corrected = ("free", "all") if direction == "backward" else ("all", "free")
+    np.copyto(differences.velocity, velocity)
+    differences.divergence(seen)
     before = 0.0 if report is None else _norm(solver.b)
     solver.solve()
-    differences.correct(corrected, velocity, solver.z, out)
+    differences.correct(corrected)
+    if out is None:
+        out = np.empty_like(differences.velocity)
+    np.copyto(out, differences.velocity)
     if report is not None:
-        differences.divergence(seen, out, work.after)
-        left = _norm(work.after) / before if before else 0.0
-        report.add(_solve(model, solver, left, _norm(out.reshape(-1))))
-    elif (
-        isinstance(solver, ConjugateGradients)
-        and solver.residual > model.tolerance
-        and _solve(model, solver, 0.0, _norm(out.reshape(-1))).error > LARGEST_ERROR
-    ):
+        error = work.error()
+        differences.divergence(seen)
+        left = _norm(solver.b) / before if before else 0.0
+        report.add(Solve(iterations=solver.iterations, residual=solver.residual, divergence=left, error=error))
+    elif solver.residual > model.tolerance and work.error() > LARGEST_ERROR:
         warn(model, f"{direction}, a larger one, estimated")  # the same text each time, to be shown once
     return out
-
-
-def _solve(model: Smoke, solver: Sweeps | Fourier | ConjugateGradients, divergence: float, size: float) -> Solve:
-    if not isinstance(solver, ConjugateGradients):
-        iterations = model.sweeps if model.projection == "jacobi" else 0
-        return Solve(iterations=iterations, residual=0.0, divergence=divergence, error=0.0)
-    error = solver.error() / size if size else 0.0
-    return Solve(iterations=solver.iterations, residual=solver.residual, divergence=divergence, error=error)
 
 
 def _norm(array: Array) -> float:

@@ -1,0 +1,78 @@
+"""Every term of the projection of a fluid is needed: its adjoint and tangent are the same loops, exchanged."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.mutation import ERRORS, Mutant
+from simphys.smoke import divergence, project
+
+from ..smoke import test_project
+from .sweep import Sweep
+
+EACH = 1
+"""Mutants of a rule in a sample."""
+
+ALSO = (*ERRORS, TypeError, AttributeError, RuntimeError)
+"""RuntimeError is what the compiler answers to a variable that nothing reads."""
+
+P, C, O, I = test_project.P, test_project.C, test_project.O, test_project.I  # noqa: E741
+BOXES = {
+    "staggered": [
+        ((3, 35), (I, O, P, P)),
+        ((3, 32), (C, C, C, C)),
+        ((4, 3), (O, I, I, C)),
+        ((3, 2, 35), (C, C, P, P, I, O)),
+    ],
+    "collocated": [((3, 35), (C, C, P, P)), ((4, 35), (P, P, C, C)), ((4, 3, 35), (C, C, P, P, P, P))],
+}
+"""With rows of a block of cells, of less and of more, and each kind of side along and across them."""
+
+
+def projections(module: Any) -> None:
+    for grid, boxes in BOXES.items():
+        projected(module, grid, boxes[:1])
+
+
+def projected(module: Any, grid: str, boxes: list[Any]) -> None:
+    """The derivatives, and that no divergence is left, or energy gained."""
+    for cells, sides in boxes:
+        model = test_project.model_of(cells, sides, grid=grid, projection="conjugate_gradients", tolerance=1e-13)
+        velocity = test_project.leaf(model)
+        gradcheck(lambda u, m=model: module.Project.apply(m, u), velocity, mode="projected", repeats=1)
+        with patch.object(test_project, "project", module):
+            if grid == "staggered":
+                test_project.test_on_a_staggered_grid_no_divergence_is_left(cells, sides, "conjugate_gradients")
+            else:
+                test_project.test_a_collocated_projection_is_approximate(cells, sides)
+
+
+def differences(grid: str) -> Any:
+    def checked(module: Any) -> None:
+        project._workspace.cache_clear()
+        try:
+            with patch.object(project, "Differences", module.Differences):
+                projected(project, grid, BOXES[grid])
+        finally:
+            project._workspace.cache_clear()
+
+    return checked
+
+
+SWEEPS = [
+    Sweep(project, ("pull", "push", "Project.backward", "Project.jvp"), projections, errors=ALSO),
+    *[
+        Sweep(divergence, (f"{grid}.divergence", f"{grid}.correct", other), differences(grid), errors=ALSO)
+        for grid, other in (("staggered", "staggered.across"), ("collocated", "collocated.sign"))
+    ],
+]
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
