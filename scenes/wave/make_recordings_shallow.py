@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from simphys import config
-from simphys.autograd import no_grad
+from simphys.autograd import no_grad, tensor
 from simphys.scene import build_scene
 
 HERE = Path(__file__).parent
@@ -33,7 +33,7 @@ def depth() -> np.ndarray:
     """Of the bottom as surveyed [m]: a channel leads over a sill to the inner basin, given as it was built."""
     x, y = 0.1 * (np.indices((40, 24)) + 0.5)
     outer = 0.09 + 0.05 * np.exp(-(((y - 0.9 - 0.2 * x) / 0.4) ** 2)) - 0.03 * np.exp(-(((x - 2.0) / 0.3) ** 2))
-    return np.where(x < 2.4, outer, 0.06)
+    return np.where(x < 2.4, outer, 0.055)
 
 
 def readings(random: np.random.Generator) -> np.ndarray:
@@ -43,7 +43,7 @@ def readings(random: np.random.Generator) -> np.ndarray:
     bottom = made.params.depth.data.copy()
     bottom[24:] = DEPTH
     with no_grad():
-        motion = made.rollout(made.params.replace(depth=made.params.depth.detach() * 0 + bottom))
+        motion = made.rollout(made.params.replace(depth=tensor(bottom)))
     seen = np.stack([motion.elevation.data[:, i, j] for i, j in GAUGES], axis=1)
     time = made.dt * np.arange(made.steps + 1)
     return np.column_stack([time, seen + NOISE * random.standard_normal(seen.shape)])[1:]

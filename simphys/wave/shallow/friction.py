@@ -9,8 +9,8 @@ velocity. Adjoint, for g = adj_u_a', with r = 1 / (1 + k s) and e = g k u_a r^2:
     adj_u_a = g r - e u_a/s     adj_v = -e v/s     adj_h = e s / mean_a(h)     adj_c = -e s / c_f = -g u_a s r^2 t/h
 
 and back from faces to the cells and faces around by the same means. Where the water rests, s = 0, u/s and v/s count as
-0: there e is 0, too, and the derivative of u' by u is 1, which is the true one. Source: du/dt of Chow 1959 (quadratic
-friction); its exact solution is elementary.
+0: there e is 0, too, and the derivative of u' by u is 1, which is the true one. Source: the quadratic law as in Chow
+1959; its solution is elementary.
 """
 
 import functools

@@ -67,8 +67,8 @@ class ShallowWater:
 
     def __post_init__(self) -> None:
         if len(self.cells) not in (1, 2) or min(self.cells) < 1:
-            remedy = "Give 1 or 2 counts."
-            raise InputError("ShallowWater.cells", "a plane has 1 or 2 dimensions", list(self.cells), remedy)
+            constraint = "there are cells along 1 or 2 axes"
+            raise InputError("ShallowWater.cells", constraint, list(self.cells), "Give 1 or 2 positive counts.")
         if not self.boundaries:
             object.__setattr__(self, "boundaries", ("closed",) * self.dim)
         if len(self.boundaries) != self.dim or not set(self.boundaries) <= set(BOUNDARIES):
@@ -77,7 +77,7 @@ class ShallowWater:
 
     @property
     def dim(self) -> int:
-        """Dimensions of the plane."""
+        """Dimensions: 1 of a channel, 2 of the plane."""
         return len(self.cells)
 
     @property
