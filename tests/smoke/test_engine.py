@@ -6,6 +6,7 @@ import tracemalloc
 import warnings
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -70,6 +71,24 @@ def test_steps_that_are_computed_again_do_not_count_again() -> None:
     engine.pull(segment, first=7, steps=4, adjoint=adjoint)
     (report,) = engine.reports.all("backward")
     assert report.solves == 4 and report.error < 1e-10
+
+
+def test_each_solve_is_reported_with_its_member_and_step() -> None:
+    model, params, state = fluid("channel", batch=2)
+    engine = model.engine(params.arrays(), None, batch=2, needs=frozenset(), deterministic=False)
+    segment = engine.segment(2)
+    engine.load(segment, state.arrays())
+    told: list[tuple[str, int, int]] = []
+    with patch.object(engine.reports, "at", lambda *of: told.append(of)):
+        engine.advance(segment, first=3, start=0, steps=2)
+        engine.pull(segment, first=3, steps=2, adjoint={name: a[:, :1].copy() for name, a in segment.items()})
+        engine.push(segment, first=3, steps=2, tangent=state.arrays())
+    assert told == [(way, b, t) for way in ("forward", "backward", "tangent") for b in (0, 1) for t in steps(way)]
+
+
+def steps(way: str) -> list[int]:
+    """3 and 4, in the order in which they are taken."""
+    return [4, 3] if way == "backward" else [3, 4]
 
 
 @pytest.mark.parametrize("projection", ["jacobi", "fft"])

@@ -1,0 +1,171 @@
+"""Every term of the adjoints and tangents of advection, and of the engine's steps of a fluid, is needed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from simphys import arena
+from simphys.autograd.gradcheck import dot_product_test, gradcheck
+from simphys.autograd.mutation import ERRORS, Mutant
+from simphys.math import linear_interpolation
+from simphys.rollout import rollout
+from simphys.smoke import advect, engine, lattice, maccormack, model, sampling, transport
+
+from ..smoke import test_advect, test_engine
+from ..smoke.flows import CHANNEL, some, velocity
+from ..smoke.fluids import fluid, leaves, unpacked
+from .sweep import Sweep, stale
+
+EACH = 1
+"""Mutants of a rule in a sample: most compile a kernel."""
+
+EQUIVALENT: dict[str, str] = {}
+
+ALSO = (*ERRORS, TypeError, AttributeError, RuntimeError, KeyError)
+"""RuntimeError is what the compiler answers to a variable that nothing reads."""
+
+
+def moved(advection: str, module: Any = advect) -> None:
+    """Velocities and smoke on a staggered grid with sides, velocities on a collocated one, with a wall and without."""
+    channel = test_advect.model_of(5, 4, boundaries=CHANNEL, advection=advection)
+    check(module.AdvectVelocity, channel, velocity(channel), some(4, 2, seed=3))
+    check(module.AdvectSmoke, channel, some(5, 4), velocity(channel), some(4, seed=3))
+    walls = ("closed", "closed", "periodic", "periodic")
+    beside = test_advect.model_of(5, 4, grid="collocated", boundaries=walls, advection=advection)
+    check(module.AdvectVelocity, beside, velocity(beside), some(4, 2, seed=3))
+
+
+def check(function: Any, of: model.Smoke, *inputs: Any) -> None:
+    gradcheck(lambda *x: function.apply(of, *x), inputs, mode="projected", repeats=1)
+
+
+@contextmanager
+def workspaces(**parts: Any) -> Iterator[None]:
+    """Where transports are made of other modules."""
+    advect._workspace.cache_clear()
+    with ExitStack() as stack:
+        for name, part in parts.items():
+            stack.enter_context(patch.object(transport, name, part))
+        yield
+    advect._workspace.cache_clear()
+
+
+def reusing(original: Any, module: Any, *new: str) -> SimpleNamespace:
+    """The loops of the original, but for the `new` ones of another module, so that nothing else is compiled."""
+
+    @functools.cache
+    def kernels(*variant: Any) -> SimpleNamespace:
+        found = module.kernels(*variant)
+        return SimpleNamespace(**{**vars(original.kernels(*variant)), **{name: getattr(found, name) for name in new}})
+
+    return SimpleNamespace(kernels=kernels)
+
+
+def samples(*loops: str) -> Callable[[Any], None]:
+    def checked(module: Any) -> None:
+        with workspaces(sampling=reusing(sampling, module, *loops)):
+            moved("semi_lagrangian")
+
+    return checked
+
+
+def corrections(*loops: str) -> Callable[[Any], None]:
+    def checked(module: Any) -> None:
+        with workspaces(maccormack=reusing(maccormack, module, *loops)):
+            moved("maccormack")
+            if "adj_correct" in loops:
+                test_advect.test_limited_smoke_is_that_of_the_cell_which_limits_it()
+                test_advect.test_smoke_at_the_limit_itself_is_not_limited()
+
+    return checked
+
+
+def interpolation(module: Any) -> None:
+    with (
+        patch.object(sampling, "linear_interpolation", module),
+        patch.object(sampling, "functions", functools.cache(sampling.functions.__wrapped__)),
+    ):
+        # Neither may keep what is made of the module.
+        loops = {each.__name__.rsplit(".")[-1]: each.kernels.__wrapped__ for each in (sampling, maccormack)}
+        with workspaces(**{name: SimpleNamespace(kernels=functools.cache(made)) for name, made in loops.items()}):
+            moved("semi_lagrangian")
+
+
+def ghosts(module: Any) -> None:
+    lattices = {name: getattr(module, name) for name in ("velocity_lattices", "smoke_lattice")}
+    with workspaces(), patch.multiple(advect, **lattices):
+        moved("maccormack")
+
+
+def transports(module: Any) -> None:
+    advect._workspace.cache_clear()
+    with patch.object(advect, "Transport", module.Transport):
+        for advection in ("semi_lagrangian", "maccormack"):
+            moved(advection)
+    advect._workspace.cache_clear()
+
+
+def functions(module: Any) -> None:
+    for advection in ("semi_lagrangian", "maccormack"):
+        moved(advection, module)
+    channel = test_advect.model_of(5, 4, boundaries=CHANNEL)
+    given = velocity(channel), some(4, seed=3).detach()
+    check(module.AdvectSmoke, channel, some(5, 4).detach(), *given)
+
+
+def rollouts(module: Any) -> None:
+    """Of two members, for the final state and for all states, with every sub-step."""
+
+    def unwritten(shape: Any, dtype: Any) -> Any:
+        return np.full(shape, np.nan, dtype)
+
+    with patch.object(engine, "SmokeEngine", module.SmokeEngine), patch.object(arena, "empty", unwritten):
+        test_engine.test_each_solve_is_reported_with_its_member_and_step()
+        for kind, batched in (("channel", ("velocity", "obstacle")), ("torus", ())):
+            of, params, state = fluid(kind, batch=2 if batched else None, batched=batched)
+
+            def states(*inputs: Any, of: Any = of) -> Any:
+                result = rollout(of, *unpacked(*inputs), steps=2)
+                return (*result.states.tensors(), *result.final.tensors())
+
+            gradcheck(states, leaves(params, state), mode="projected", repeats=1)
+            dot_product_test(states, leaves(params, state))
+
+            def final(*inputs: Any, of: Any = of) -> Any:
+                return rollout(of, *unpacked(*inputs), steps=2, keep="final").final.tensors()
+
+            gradcheck(final, leaves(params, state), mode="projected", repeats=1)
+
+
+sweep_of = functools.partial(Sweep, errors=ALSO, equivalent=EQUIVALENT)
+
+SWEEPS = [
+    sweep_of(linear_interpolation, ("functions.slopes", "functions.adj_corners", "functions.jvp_*"), interpolation),
+    sweep_of(sampling, ("functions.adj_*", "kernels.adj_sample"), samples("adj_sample")),
+    sweep_of(sampling, ("kernels.jvp_sample",), samples("jvp_sample")),
+    sweep_of(maccormack, ("functions.adj_*", "kernels.adj_correct"), corrections("adj_correct")),
+    sweep_of(maccormack, ("functions.jvp_*", "kernels.jvp_correct"), corrections("jvp_correct")),
+    sweep_of(lattice, ("Lattice.adj_extend",), ghosts),
+    sweep_of(transport, ("Transport.pull", "Transport.push"), transports),
+    sweep_of(advect, ("pull_*", "push_*", "Advect*.backward", "Advect*.jvp", "*.take_adj_velocity"), functions),
+    sweep_of(engine, ("SmokeEngine.pull", "SmokeEngine.push", "*._pull_step", "*._push_step"), rollouts),
+]
+
+
+def test_what_is_listed_as_equivalent_exists() -> None:
+    assert not stale(SWEEPS)
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
