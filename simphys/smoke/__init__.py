@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .model import Params, Smoke, State
+from .step import step
 
-__all__ = ["Params", "Smoke", "State", "build"]
+__all__ = ["Params", "Smoke", "State", "build", "step"]
 
 
 def build(config: Any) -> tuple[Smoke, Params, State]:

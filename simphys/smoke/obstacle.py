@@ -14,6 +14,9 @@ g = adj_u', f = adj_F and h_a = g_a - V/dt f_a, to which a change of u' counts:
 
     adj_u = r h + V/dt f                adj_phi = sum_a m_a^T (u_a h_a dr/dphi),    dr/dphi = -r^2 (dt/eta) chi'(phi)
 
+The projection that follows does not know of the obstacle and moves the fluid inside by dt times the pressure's slope
+again, so that what is left there goes with dt.
+
 Source: Angot, Bruneau and Fabrie 1999, equation 1.3; the time step is implicit Euler's.
 """
 

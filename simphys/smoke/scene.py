@@ -97,12 +97,14 @@ class Obstacle(Section):
 class NamedFlow(Section):
     """A flow that has a name.
 
-    taylor_green: vortices of the largest velocity `speed` [m/s] along x, `waves` of them along each axis.
+    taylor_green: vortices of the largest velocity `speed` [m/s] along x, `waves` pairs of them along each axis; one of
+    the places where four meet is `origin` [m], by default the corner of the grid.
     """
 
     flow: Literal["taylor_green"]
     speed: float = 1.0
     waves: Count = 1
+    origin: Vector | None = None
 
 
 class ArrayFile(Section):
@@ -216,11 +218,12 @@ def velocity(model: Smoke, state: State) -> Array:
 def taylor_green(model: Smoke, flow: NamedFlow, component: int) -> Array:
     """Vortices at the faces of a component: u = U sin kx cos ly, v = -(k/l) U cos kx sin ly; in space times cos mz.
 
-    k = 2 pi waves / length of the grid along x, and so on. In the plane each decays as exp(-nu (k^2 + l^2) t), its
-    advection being a gradient of pressure (Taylor and Green 1937).
+    x counts from the origin; k = 2 pi waves / length of the grid along x, and so on. In the plane each decays as
+    exp(-nu (k^2 + l^2) t), its advection being a gradient of pressure (Taylor and Green 1937).
     """
     k = [2 * np.pi * flow.waves / (n * model.spacing) for n in model.cells]
-    phases = [each * x for each, x in zip(k, coordinates(model, component), strict=True)]
+    places = zip(k, coordinates(model, component), flow.origin or [0.0] * model.dim, strict=True)
+    phases = [each * (x - x0) for each, x, x0 in places]
     if component == 2:
         return np.zeros(model.faces)
     parts = [np.sin(p) if axis == component else np.cos(p) for axis, p in enumerate(phases)]

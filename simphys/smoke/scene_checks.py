@@ -17,6 +17,7 @@ from simphys.smoke.scene import (
     Emitter,
     Fluid,
     Grid,
+    NamedFlow,
     Obstacle,
     Side,
     SideFlow,
@@ -118,6 +119,8 @@ def _check_sides(grid: Grid, sides: Mapping[Side, SideFlow]) -> Iterator[Problem
 def _check_state(state: State, dim: int) -> Iterator[Problem]:
     if isinstance(state.velocity, list):
         yield from _check_axes(("state", "velocity"), state.velocity, dim)
+    if isinstance(state.velocity, NamedFlow):
+        yield from _check_axes(("state", "velocity", "origin"), state.velocity.origin, dim)
     for place, puff in enumerate(state.smoke if isinstance(state.smoke, list) else []):
         yield from _check_axes(("state", "smoke", place, "centre"), puff.centre, dim)
 

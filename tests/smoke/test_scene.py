@@ -1,8 +1,12 @@
-"""The sections of a scene of a flow become arrays, and what does not fit is told."""
+"""The sections of a scene of a flow become arrays, and what does not fit is told; the scene that ships is solved."""
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,6 +19,7 @@ from simphys.scene import build_scene
 from simphys.smoke.model import Smoke
 from simphys.smoke.scene_checks import connected
 
+FOLDER = Path(__file__).parents[2] / "scenes" / "smoke"
 CHANNEL = {"x-": "inflow", "x+": "open"}
 ENTERS = {"x-": {"velocity": [1.0, 0.0]}}
 
@@ -136,6 +141,7 @@ BLOCKED = {"shapes": [{"centre": [2.0, 1.5], "radii": [0.6, 30.0]}]}
         ({"obstacle": {"shapes": [{"centre": [1.0, 1.0]}]}}, "obstacle.shapes.0", "one of radius and radii"),
         ({"obstacle": {"file": "nowhere.npy"}}, "obstacle.file", "can be read"),
         ({"state": {"velocity": [1.0, 2.0, 3.0]}}, "state.velocity", "2 elements"),
+        ({"state": {"velocity": {"flow": "taylor_green", "origin": [0.0] * 3}}}, "state.velocity.origin", "2 elements"),
         ({"state": {"smoke": [{"centre": [1.0], "radius": 1.0}]}}, "state.smoke", ""),
         (
             {"grid": grid(boundaries={"x-": "inflow"}), "sides": ENTERS},
@@ -185,3 +191,30 @@ def test_cells_are_connected_through_faces_and_through_periodic_sides() -> None:
     closed, periodic = ("closed",) * 4, ("periodic",) * 4
     np.testing.assert_array_equal(connected(free, closed), [[1, 0, 2], [1, 0, 0], [0, 3, 3]])
     np.testing.assert_array_equal(connected(free, periodic), [[1, 0, 1], [1, 0, 0], [0, 1, 1]])
+
+
+def recording() -> ModuleType:
+    """The script that made the recording, with the true value."""
+    spec = importlib.util.spec_from_file_location("make_recordings_of_flows", FOLDER / "make_recordings.py")
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_the_shipped_recording_is_the_one_that_the_script_makes(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, str(FOLDER / "make_recordings.py"), str(tmp_path)], check=True)
+    (made,) = tmp_path.iterdir()
+    assert made.read_text() == (FOLDER / made.name).read_text()
+
+
+def test_viscosity_is_found_from_vortices_that_die_away(tmp_path: Path) -> None:
+    true = recording()
+    scene = simphys.load_scene(FOLDER / "taylor_green.toml", ['runtime.precision="f64"'])
+    assert scene.params.viscosity.item() == 0.5 * true.VISCOSITY
+    fit = simphys.identify(scene, folder=tmp_path / "run")
+    (found,) = fit.unknowns
+    assert fit.result.success
+    assert found.value == pytest.approx(true.VISCOSITY, rel=0.01)
+    assert abs(found.value - true.VISCOSITY) < 3 * found.standard_error < 0.01 * true.VISCOSITY
+    assert list(fit.rmse.values())[-1] == pytest.approx(true.NOISE, rel=0.05)
