@@ -67,7 +67,8 @@ class SceneObjective:
 
         scene = self.scene
         records = {"params": scene.params, "state": scene.state, "controls": scene.controls}
-        return replace(scene, **{part: at_theta(record) for part, record in records.items()})
+        found = {part: at_theta(record) for part, record in records.items()}
+        return replace(scene, **found | {"state": scene.config.completed(found["state"])})
 
     @property
     def has_residuals(self) -> bool:

@@ -167,6 +167,10 @@ class Config(Section):
         A simulator that knows no such limit leaves this as it is.
         """
 
+    def completed(self, state: Any) -> Any:
+        """The start with what follows from other fields of it, some of which are unknown: by default nothing does."""
+        return state
+
     def bodies_of(self, model: Any) -> Bodies | None:
         """The bodies of a simulator whose state has some."""
         return None

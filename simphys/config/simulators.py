@@ -240,6 +240,11 @@ class WaveConfig(Config):
     def build(self) -> tuple[Model, wave.Params, wave.State]:
         return wave.build(self)
 
+    def completed(self, state: Any) -> Any:
+        """A field that starts at rest was the same one step before."""
+        sought = {unknown.parameter for unknown in self.unknowns.values()}
+        return state if self.state.previous is not None or "previous" in sought else state.replace(previous=state.height)
+
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         wave_stability.require_stable(model, params)
 
