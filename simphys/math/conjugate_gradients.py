@@ -18,7 +18,7 @@ import numpy as np
 from ..autograd import kernel, runtime
 from ..autograd.runtime import ti
 from .multigrid import Multigrid
-from .poisson import BLOCK, Poisson
+from .poisson import BLOCK, COLUMNS, PLANE_STRIDE, PLANES, ROW_STRIDE, ROWS, SIZE, Poisson
 from .poisson import functions as passes
 
 
@@ -59,11 +59,11 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def apply(grid: ti.template(), d: ti.template(), p: ti.template(), q: ti.template()):
         """q = A p."""
-        row_stride, plane_stride = grid[4], grid[3]
+        row_stride, plane_stride = grid[ROW_STRIDE], grid[PLANE_STRIDE]
         v = f.block(0)
-        for plane, row in ti.ndrange(grid[0], grid[1]):
+        for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
             first = f.start(grid, plane, row)
-            for part in range((grid[2] + BLOCK - 1) // BLOCK):
+            for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
                 cell = first + part * BLOCK
                 for k in range(BLOCK):
                     total = f.around(p, cell + k, row_stride, plane_stride)
@@ -75,12 +75,12 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
     def center(grid: ti.template(), x: ti.template()):
         """Take the mean from x."""
         total = 0.0
-        for i in range(grid[5]):
+        for i in range(grid[SIZE]):
             total += x[i]
-        mean = total / (grid[0] * grid[1] * grid[2])
-        for plane, row in ti.ndrange(grid[0], grid[1]):
+        mean = total / (grid[PLANES] * grid[ROWS] * grid[COLUMNS])
+        for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
             first = f.start(grid, plane, row)
-            for j in range(grid[2]):
+            for j in range(grid[COLUMNS]):
                 x[first + j] = x[first + j] - mean
 
     @kernel
@@ -88,7 +88,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         """rho[0] is r.y of the step before, 0 at the first; rho[1] becomes r.r."""
         ti.loop_config(serialize=True)
         for _ in range(1):
-            size, before, now = grid[5], rho[0], dot(r, y, grid[5])
+            size, before, now = grid[SIZE], rho[0], dot(r, y, grid[SIZE])
             beta = 0.0
             if before > 0:
                 beta = now / before

@@ -21,7 +21,7 @@ import numpy as np
 from ..autograd import kernel, runtime
 from ..autograd.runtime import ti
 from ..simulator import Array
-from .poisson import BLOCK, Poisson
+from .poisson import BLOCK, COLUMNS, PLANE_STRIDE, PLANES, ROW_STRIDE, ROWS, SIZE, Poisson
 from .poisson import functions as passes
 from .separable import Direct
 
@@ -75,11 +75,11 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         grid: ti.template(), b: ti.template(), d: ti.template(), x: ti.template(), at: ti.i32, r: ti.template()
     ):
         """r = b - A x."""
-        row_stride, plane_stride = grid[4], grid[3]
+        row_stride, plane_stride = grid[ROW_STRIDE], grid[PLANE_STRIDE]
         v = f.block(0)
-        for plane, row in ti.ndrange(grid[0], grid[1]):
+        for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
             first = f.start(grid, plane, row)
-            for part in range((grid[2] + BLOCK - 1) // BLOCK):
+            for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
                 cell = first + part * BLOCK
                 for k in range(BLOCK):
                     total = f.around(x, at + cell + k, row_stride, plane_stride)
@@ -104,11 +104,11 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         row: ti.i32,
     ) -> real:
         """The weighted sum over four rows, in space of each of four planes."""
-        total = four(r, at, grid[4], w1, row)
+        total = four(r, at, grid[ROW_STRIDE], w1, row)
         if ti.static(dim == 3):
-            total = NEXT * total + w0[2 * plane] * four(r, at + grid[3], grid[4], w1, row)
-            total += w0[2 * plane + 1] * four(r, at + 2 * grid[3], grid[4], w1, row)
-            total += NEXT * four(r, at + 3 * grid[3], grid[4], w1, row)
+            total = NEXT * total + w0[2 * plane] * four(r, at + grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row)
+            total += w0[2 * plane + 1] * four(r, at + 2 * grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row)
+            total += NEXT * four(r, at + 3 * grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row)
         return total
 
     @ti.func
@@ -123,11 +123,11 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
     ):
         """b = R r."""
         scale = 4.0 / 2.0**dim
-        for plane, row in ti.ndrange(coarse[0], coarse[1]):
+        for plane, row in ti.ndrange(coarse[PLANES], coarse[ROWS]):
             to = f.start(coarse, plane, row)
             at = f.start(grid, (2 * plane - 1) * (dim - 2), 2 * row - 1)  # the first of the planes and rows
             before, left = column(grid, r, at - 1, w0, w1, plane, row), column(grid, r, at, w0, w1, plane, row)
-            for j in range(coarse[2]):
+            for j in range(coarse[COLUMNS]):
                 right = column(grid, r, at + 2 * j + 1, w0, w1, plane, row)
                 after = column(grid, r, at + 2 * j + 2, w0, w1, plane, row)
                 b[to + j] = scale * (NEXT * (before + after) + w2[2 * j] * left + w2[2 * j + 1] * right)
@@ -145,10 +145,10 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         row: ti.i32,
     ) -> real:
         """The value between two rows, in space of two planes each, in a column of coarse cells."""
-        down = (2 * (row % 2) - 1) * grid[4]
+        down = (2 * (row % 2) - 1) * grid[ROW_STRIDE]
         value = w1[row] * y[at] + NEXT * y[at + down]
         if ti.static(dim == 3):
-            far = at + (2 * (plane % 2) - 1) * grid[3]
+            far = at + (2 * (plane % 2) - 1) * grid[PLANE_STRIDE]
             value = w0[plane] * value + NEXT * (w1[row] * y[far] + NEXT * y[far + down])
         return value
 
@@ -165,12 +165,12 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         y_offset: ti.i32,
     ):
         """x = x + P y."""
-        for plane, row in ti.ndrange(grid[0], grid[1]):
+        for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
             to = offset + f.start(grid, plane, row)
             at = y_offset + f.start(coarse, plane // 2, row // 2)
             before = between(y, at - 1, w0, w1, coarse, plane, row)
             here = between(y, at, w0, w1, coarse, plane, row)
-            for j in range(coarse[2]):
+            for j in range(coarse[COLUMNS]):
                 after = between(y, at + j + 1, w0, w1, coarse, plane, row)
                 x[to + 2 * j] = x[to + 2 * j] + w2[2 * j] * here + NEXT * before
                 x[to + 2 * j + 1] = x[to + 2 * j + 1] + w2[2 * j + 1] * here + NEXT * after
@@ -195,7 +195,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.relax(grid, b, e, omega, x, 0, 1)
-            at = ((omega.shape[0] + 1) % 2) * grid[5]
+            at = ((omega.shape[0] + 1) % 2) * grid[SIZE]
             f.wrap(grid, x, at)
             residual(grid, b, d, x, at, r)
             f.wrap(grid, r, 0)
@@ -218,7 +218,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.wrap(coarse, y, 0)
-            prolong(grid, x, half * grid[5], w0, w1, w2, coarse, y, 0)
+            prolong(grid, x, half * grid[SIZE], w0, w1, w2, coarse, y, 0)
             f.relax(grid, b, e, omega, x, half, 0)
 
     return SimpleNamespace(down=down, up=up)

@@ -31,8 +31,8 @@ BLOCK = 32
 LEAD = 8
 """Numbers before the first cell of a row; the last of them is its ghost."""
 
-GRID = ("planes", "rows", "columns", "plane", "row", "size", "periodic_planes", "periodic_rows", "periodic_columns")
-"""What kernels know of the layout, in this order: counts of cells, strides, length of an array, flags."""
+PLANES, ROWS, COLUMNS, PLANE_STRIDE, ROW_STRIDE, SIZE, PERIODIC_PLANES, PERIODIC_ROWS, PERIODIC_COLUMNS = range(9)
+"""Where `Poisson.grid` has counts of cells, strides, the length of an array, flags. In 2-D there is one plane."""
 
 
 class Poisson:
@@ -93,7 +93,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def start(grid: ti.template(), plane: ti.i32, row: ti.i32) -> ti.i32:
         """Where the first cell of a row is."""
-        return (plane + dim - 2) * grid[3] + (row + 1) * grid[4] + LEAD
+        return (plane + dim - 2) * grid[PLANE_STRIDE] + (row + 1) * grid[ROW_STRIDE] + LEAD
 
     @ti.func
     def around(x: ti.template(), at: ti.i32, row: ti.i32, plane: ti.i32) -> real:
@@ -106,32 +106,32 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def wrap(grid: ti.template(), x: ti.template(), offset: ti.i32):
         """The ghosts at periodic sides of x, which begins at `offset`."""
-        planes, rows, columns = grid[0], grid[1], grid[2]
-        if grid[8]:
+        planes, rows, columns = grid[PLANES], grid[ROWS], grid[COLUMNS]
+        if grid[PERIODIC_COLUMNS]:
             for plane in range(planes):
                 for row in range(rows):
                     first = offset + start(grid, plane, row)
                     x[first - 1] = x[first + columns - 1]
                     x[first + columns] = x[first]
-        if grid[7]:
+        if grid[PERIODIC_ROWS]:
             for plane in range(planes):
                 first, last = offset + start(grid, plane, 0) - 1, offset + start(grid, plane, rows - 1) - 1
                 for j in range(columns + 2):
-                    x[first - grid[4] + j] = x[last + j]
-                    x[last + grid[4] + j] = x[first + j]
-        if ti.static(dim == 3) and grid[6]:
-            first, last = offset + grid[3], offset + planes * grid[3]
-            for j in range(grid[3]):
-                x[first - grid[3] + j] = x[last + j]
-                x[last + grid[3] + j] = x[first + j]
+                    x[first - grid[ROW_STRIDE] + j] = x[last + j]
+                    x[last + grid[ROW_STRIDE] + j] = x[first + j]
+        if ti.static(dim == 3) and grid[PERIODIC_PLANES]:
+            first, last = offset + grid[PLANE_STRIDE], offset + planes * grid[PLANE_STRIDE]
+            for j in range(grid[PLANE_STRIDE]):
+                x[first - grid[PLANE_STRIDE] + j] = x[last + j]
+                x[last + grid[PLANE_STRIDE] + j] = x[first + j]
 
     @ti.func
     def scale(grid: ti.template(), b: ti.template(), e: ti.template(), omega: real, x: ti.template(), offset: ti.i32):
         """x = omega e b: a sweep from 0."""
         v = block(0)
-        for plane, row in ti.ndrange(grid[0], grid[1]):
+        for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
             first = start(grid, plane, row)
-            for part in range((grid[2] + BLOCK - 1) // BLOCK):
+            for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
                 for k in range(BLOCK):
                     v[k] = omega * (e[first + part * BLOCK + k] * b[first + part * BLOCK + k])
                 for k in range(BLOCK):
@@ -142,11 +142,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         grid: ti.template(), b: ti.template(), e: ti.template(), omega: real, x: ti.template(), old: ti.i32, new: ti.i32
     ):
         """Damped Jacobi, x_new = x_old + omega (e (b + sum of neighbours) - x_old); e is 1 / diagonal."""
-        row_stride, plane_stride = grid[4], grid[3]
+        row_stride, plane_stride = grid[ROW_STRIDE], grid[PLANE_STRIDE]
         v = block(0)
-        for plane, row in ti.ndrange(grid[0], grid[1]):
+        for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
             first = start(grid, plane, row)
-            for part in range((grid[2] + BLOCK - 1) // BLOCK):
+            for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
                 cell = first + part * BLOCK
                 for k in range(BLOCK):
                     total = around(x, old + cell + k, row_stride, plane_stride)
@@ -165,12 +165,12 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         zero: ti.i32,
     ):
         """A sweep for each omega, between the two halves of x, from this one, or from 0 into it."""
-        old = half * grid[5]
+        old = half * grid[SIZE]
         for s in range(omega.shape[0]):
             if s == 0 and zero:
                 scale(grid, b, e, omega[0], x, old)
             else:
-                new = grid[5] - old
+                new = grid[SIZE] - old
                 wrap(grid, x, old)
                 sweep(grid, b, e, omega[s], x, old, new)
                 old = new
@@ -181,29 +181,29 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """Sweeps of damped Jacobi (see `relax`)."""
+    """Sweeps from 0 (see `functions`)."""
     f = functions(real, dim)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @kernel
-    def relax(grid: integers, b: reals, e: reals, omega: reals, x: reals, half: ti.i32, zero: ti.i32):
+    def relax(grid: integers, b: reals, e: reals, omega: reals, x: reals):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            f.relax(grid, b, e, omega, x, half, zero)
+            f.relax(grid, b, e, omega, x, 0, 1)
 
     return SimpleNamespace(relax=relax)
 
 
 class Sweeps:
-    """Damped Jacobi from 0: `count` sweeps with weight `omega`, as a linear and symmetric map of `b` to `z`."""
+    """`count` sweeps of Jacobi from 0, as a linear and symmetric map of b to z."""
 
-    def __init__(self, system: Poisson, count: int, omega: float = 1.0) -> None:
+    def __init__(self, system: Poisson, count: int) -> None:
         self.b, pair = system.array(), system.array(2)
         self.z = pair[system.size :] if count % 2 == 0 else pair[: system.size]
         self.iterations, self.residual = count, 0.0  # by definition: these sweeps are what is asked for
-        weights = np.full(count, omega, runtime.real_dtype())
+        omega = np.ones(count, runtime.real_dtype())
         launch = kernels(runtime.real(), system.dim).relax
-        self._launch = launch.bind(system.grid, self.b, system.inverse, weights, pair, 0, 1)
+        self._launch = launch.bind(system.grid, self.b, system.inverse, omega, pair)
 
     def solve(self) -> None:
         """z from b."""

@@ -20,28 +20,42 @@ import numpy as np
 
 from ..autograd import kernel, runtime
 from ..autograd.runtime import ti
-from ..math.poisson import BLOCK, Poisson
+from ..math.poisson import (
+    BLOCK,
+    COLUMNS,
+    PERIODIC_COLUMNS,
+    PERIODIC_PLANES,
+    PERIODIC_ROWS,
+    PLANE_STRIDE,
+    PLANES,
+    ROW_STRIDE,
+    ROWS,
+    Poisson,
+)
 from ..math.poisson import functions as passes
 from ..simulator import Array
 from .model import Smoke
+
+COMPONENT, WEIGHTS = 3, 4
+"""Where `faces` has entries of a component, and of a row of weights, after counts along planes, rows and columns."""
 
 
 @functools.cache
 @no_type_check
 def staggered(real: Any, dim: int) -> SimpleNamespace:
-    """The loops on a staggered grid. `faces`: counts along planes, rows, columns; of a component; of a row of w."""
+    """The loops on a staggered grid, with the weights w of faces along each axis."""
     f = passes(real, dim)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @ti.func
     def across(faces: ti.template(), w: ti.template(), u: ti.template(), plane: ti.i32, row: ti.i32, j: ti.i32) -> real:
         """What leaves a cell through the faces between rows, and in 3-D between planes."""
-        here, after = (plane * faces[1] + row) * faces[2] + j, (row + 1) % faces[1]
-        of_rows = (dim - 2) * faces[3]
-        to = of_rows + (plane * faces[1] + after) * faces[2] + j
-        total = w[faces[4] + row + 1] * u[to] - w[faces[4] + row] * u[of_rows + here]
+        here, after = (plane * faces[ROWS] + row) * faces[COLUMNS] + j, (row + 1) % faces[ROWS]
+        of_rows = (dim - 2) * faces[COMPONENT]
+        to = of_rows + (plane * faces[ROWS] + after) * faces[COLUMNS] + j
+        total = w[faces[WEIGHTS] + row + 1] * u[to] - w[faces[WEIGHTS] + row] * u[of_rows + here]
         if ti.static(dim == 3):
-            beyond = ((plane + 1) % faces[0] * faces[1] + row) * faces[2] + j
+            beyond = ((plane + 1) % faces[PLANES] * faces[ROWS] + row) * faces[COLUMNS] + j
             total += w[plane + 1] * u[beyond] - w[plane] * u[here]
         return total
 
@@ -49,9 +63,9 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
     def weight(
         w: ti.template(), faces: ti.template(), a: ti.template(), plane: ti.i32, row: ti.i32, column: ti.i32
     ) -> real:
-        place = 2 * faces[4] + column
+        place = 2 * faces[WEIGHTS] + column
         if ti.static(a == 1):
-            place = faces[4] + row
+            place = faces[WEIGHTS] + row
         if ti.static(a == 0):
             place = plane
         return w[place]
@@ -61,11 +75,11 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
         ti.loop_config(serialize=True)
         for _ in range(1):
             v = f.block(0)
-            for plane, row in ti.ndrange(grid[0], grid[1]):
+            for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
                 to = f.start(grid, plane, row)
-                at = (dim - 1) * faces[3] + (plane * faces[1] + row) * faces[2]  # along the row
-                one = 2 * faces[4]
-                blocks = (faces[2] - 1) // BLOCK
+                at = (dim - 1) * faces[COMPONENT] + (plane * faces[ROWS] + row) * faces[COLUMNS]  # along the row
+                one = 2 * faces[WEIGHTS]
+                blocks = (faces[COLUMNS] - 1) // BLOCK
                 for part in range(blocks):
                     first = part * BLOCK
                     for k in range(BLOCK):
@@ -74,8 +88,8 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
                         v[k] = across(faces, w, u, plane, row, j) + along
                     for k in range(BLOCK):
                         b[to + first + k] = v[k]
-                for j in range(blocks * BLOCK, grid[2]):
-                    along = w[one + j + 1] * u[at + (j + 1) % faces[2]] - w[one + j] * u[at + j]
+                for j in range(blocks * BLOCK, grid[COLUMNS]):
+                    along = w[one + j + 1] * u[at + (j + 1) % faces[COLUMNS]] - w[one + j] * u[at + j]
                     b[to + j] = across(faces, w, u, plane, row, j) + along
 
     @kernel
@@ -85,17 +99,17 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
             f.wrap(grid, z, 0)
             v = f.block(0)
             for a in ti.static(range(3 - dim, 3)):
-                planes, rows, columns = grid[0], grid[1], grid[2]
+                planes, rows, columns = grid[PLANES], grid[ROWS], grid[COLUMNS]
                 stride = 1
                 if ti.static(a == 0):
-                    planes, stride = faces[0], grid[3]
+                    planes, stride = faces[PLANES], grid[PLANE_STRIDE]
                 if ti.static(a == 1):
-                    rows, stride = faces[1], grid[4]
+                    rows, stride = faces[ROWS], grid[ROW_STRIDE]
                 if ti.static(a == 2):
-                    columns = faces[2]
+                    columns = faces[COLUMNS]
                 for plane, row in ti.ndrange(planes, rows):
                     at = f.start(grid, plane, row)
-                    to = (a + dim - 3) * faces[3] + (plane * faces[1] + row) * faces[2]
+                    to = (a + dim - 3) * faces[COMPONENT] + (plane * faces[ROWS] + row) * faces[COLUMNS]
                     blocks = columns // BLOCK
                     for part in range(blocks):
                         first = part * BLOCK
@@ -114,7 +128,7 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def collocated(real: Any, dim: int) -> SimpleNamespace:
-    """The loops on a collocated grid: of `faces` only the fourth is read, entries of a component."""
+    """The loops on a collocated grid, which has no weights."""
     f = passes(real, dim)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -137,29 +151,25 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
     def divergence(grid: integers, faces: integers, w: reals, u: reals, b: reals):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            planes, rows, columns, of_rows, of_columns = (
-                grid[0],
-                grid[1],
-                grid[2],
-                (dim - 2) * faces[3],
-                (dim - 1) * faces[3],
-            )
+            planes, rows, columns, periodic = grid[PLANES], grid[ROWS], grid[COLUMNS], grid[PERIODIC_COLUMNS]
             v = f.block(0)
             for plane, row in ti.ndrange(planes, rows):
-                to, here = f.start(grid, plane, row), plane * rows
-                up, down = neighbours(row, rows, grid[7])
-                above, below = sign(row, down, grid[7]), sign(row, up, grid[7])
-                at_down, at_up = of_rows + (here + up) * columns, of_rows + (here + down) * columns
-                at = of_columns + (here + row) * columns
-                before, after = neighbours(plane, planes, grid[6])
-                far, near = sign(plane, after, grid[6]), sign(plane, before, grid[6])
-                at_near, at_far = (before * rows + row) * columns, (after * rows + row) * columns
+                to = f.start(grid, plane, row)
+                at = (dim - 1) * faces[COMPONENT] + (plane * rows + row) * columns  # of the component along the row
+                row_before, row_after = neighbours(row, rows, grid[PERIODIC_ROWS])
+                below, above = sign(row, row_before, grid[PERIODIC_ROWS]), sign(row, row_after, grid[PERIODIC_ROWS])
+                at_below = (dim - 2) * faces[COMPONENT] + (plane * rows + row_before) * columns
+                at_above = (dim - 2) * faces[COMPONENT] + (plane * rows + row_after) * columns
+                plane_before, plane_after = neighbours(plane, planes, grid[PERIODIC_PLANES])
+                near = sign(plane, plane_before, grid[PERIODIC_PLANES])
+                far = sign(plane, plane_after, grid[PERIODIC_PLANES])
+                at_near, at_far = (plane_before * rows + row) * columns, (plane_after * rows + row) * columns
                 blocks = ti.max(columns - 2, 0) // BLOCK
                 for part in range(blocks):
                     first = 1 + part * BLOCK
                     for k in range(BLOCK):
                         j = first + k
-                        total = above * u[at_up + j] - below * u[at_down + j] + u[at + j + 1] - u[at + j - 1]
+                        total = above * u[at_above + j] - below * u[at_below + j] + u[at + j + 1] - u[at + j - 1]
                         if ti.static(dim == 3):
                             total += far * u[at_far + j] - near * u[at_near + j]
                         v[k] = 0.5 * total
@@ -167,9 +177,9 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
                         b[to + first + k] = v[k]
                 for k in range(columns - blocks * BLOCK):  # the first one, and what is left
                     j = ti.select(k == 0, 0, blocks * BLOCK + k)
-                    left, right = neighbours(j, columns, grid[8])
-                    total = above * u[at_up + j] - below * u[at_down + j]
-                    total += sign(j, right, grid[8]) * u[at + right] - sign(j, left, grid[8]) * u[at + left]
+                    before, after = neighbours(j, columns, periodic)
+                    total = above * u[at_above + j] - below * u[at_below + j]
+                    total += sign(j, after, periodic) * u[at + after] - sign(j, before, periodic) * u[at + before]
                     if ti.static(dim == 3):
                         total += far * u[at_far + j] - near * u[at_near + j]
                     b[to + j] = 0.5 * total
@@ -179,19 +189,21 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.wrap(grid, z, 0)
-            planes, rows, columns = grid[0], grid[1], grid[2]
+            planes, rows, columns = grid[PLANES], grid[ROWS], grid[COLUMNS]
             v = f.block(0)
             for a in ti.static(range(3 - dim, 3)):
                 for plane, row in ti.ndrange(planes, rows):
                     at = f.start(grid, plane, row)
-                    to = (a + dim - 3) * faces[3] + (plane * rows + row) * columns
+                    to = (a + dim - 3) * faces[COMPONENT] + (plane * rows + row) * columns
                     before, after = at - 1, at + 1
                     if ti.static(a == 1):
-                        before = ti.select(row == 0 and grid[7] == 0, at, at - grid[4])
-                        after = ti.select(row == rows - 1 and grid[7] == 0, at, at + grid[4])
+                        before = ti.select(row == 0 and grid[PERIODIC_ROWS] == 0, at, at - grid[ROW_STRIDE])
+                        after = ti.select(row == rows - 1 and grid[PERIODIC_ROWS] == 0, at, at + grid[ROW_STRIDE])
                     if ti.static(a == 0):
-                        before = ti.select(plane == 0 and grid[6] == 0, at, at - grid[3])
-                        after = ti.select(plane == planes - 1 and grid[6] == 0, at, at + grid[3])
+                        before = ti.select(plane == 0 and grid[PERIODIC_PLANES] == 0, at, at - grid[PLANE_STRIDE])
+                        after = ti.select(
+                            plane == planes - 1 and grid[PERIODIC_PLANES] == 0, at, at + grid[PLANE_STRIDE]
+                        )
                     blocks = columns // BLOCK
                     for part in range(blocks):
                         first = part * BLOCK
@@ -202,7 +214,7 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
                             u[to + first + k] = v[k]
                     for j in range(blocks * BLOCK, columns):
                         u[to + j] = u[to + j] - 0.5 * (z[before + j] - z[after + j])
-                    if ti.static(a == 2) and grid[8] == 0:  # the ghosts there are 0, not mirror images
+                    if ti.static(a == 2) and grid[PERIODIC_COLUMNS] == 0:  # the ghosts there are 0, not mirror images
                         last = columns - 1
                         u[to] = u[to] - 0.5 * z[at]
                         u[to + last] = u[to + last] + 0.5 * z[at + last]
