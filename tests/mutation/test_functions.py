@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from simphys import density, sampling
+from simphys import density, lowpass, sampling, smoothing
 from simphys.autograd import Tensor, ops, replay, tensor, torch_interop
 from simphys.autograd.gradcheck import gradcheck, gradgradcheck
 from simphys.autograd.mutation import ERRORS, Mutant
@@ -42,6 +42,25 @@ def samples(module: Any) -> None:
     plan = module.plan(np.array([0.1, 0.2, 0.3, 2.7, 4.0]), components, dt=0.5, steps=8)
     fields = [leaf(9, 3, 2, seed=seed) for seed in range(3)]
     gradcheck(lambda *x: module.Sample.apply(plan, *x), fields, mode="projected", repeats=1)
+
+
+def whole_fields(module: Any) -> None:
+    """Samples of a batch at steps, and several between two steps."""
+    for times in ([0.5, 1.0, 4.0], [0.1, 0.2, 0.3, 1.5, 2.7]):
+        plan = module.field_plan(np.array(times), 1, dt=0.5, steps=8)
+        gradcheck(lambda x, plan=plan: module.SampleField.apply(plan, x), (leaf(2, 9, 3),), mode="projected", repeats=1)
+
+
+def low_frequencies(module: Any) -> None:
+    """A filter along the second of three axes."""
+    kernel = module.gaussian(4.0, 0.01, 30)
+    gradcheck(lambda x: module.Lowpass.apply(x, 1, kernel), (leaf(2, 30, 2),), mode="projected", repeats=1)
+
+
+def smooth_changes(module: Any) -> None:
+    """Of a part of a field."""
+    made = module.Smoothing((5, 4), np.arange(3, 17), 0.8, leaf(14, seed=1).numpy())
+    gradcheck(lambda x: module.Smooth.apply(made, x), (leaf(14),), mode="projected", repeats=1)
 
 
 def shapes(module: Any) -> None:
@@ -91,6 +110,9 @@ def torch_sweeps() -> Iterator[Sweep]:
 
 SWEEPS = [
     Sweep(sampling, ("Sample.backward", "Sample.jvp", "interpolate"), samples),
+    Sweep(sampling, ("SampleField.backward", "SampleField.jvp"), whole_fields),
+    Sweep(lowpass, ("Lowpass.backward", "Lowpass.jvp"), low_frequencies),
+    Sweep(smoothing, ("Smooth.backward", "Smooth.jvp"), smooth_changes),
     Sweep(density, ("Density.backward", "Density.jvp", "_product"), shapes),
     Sweep(replay, ("Checkpoint.backward", "Checkpoint.jvp", "Keep.backward", "Keep.jvp"), nodes),
     Sweep(replay, ("pull_back", "_push_forward"), nodes),
