@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import simphys
-from simphys import optimize, plot
+from simphys import optimize, plot, report
 from simphys.autograd import gradcheck, tensor
 from simphys.autograd.errors import InputError
 from simphys.autograd.gradcheck import dot_product_test
@@ -245,3 +245,31 @@ def test_one_experiment_has_no_axis_of_members(tmp_path: Path) -> None:
     fit = simphys.identify(measured(tmp_path, start={"angle": RELEASES[0]}))
     assert fit.comparisons[0].value < 1e-5
     assert Recording(fit.folder)["field_observations/value"].shape == (40, 3)
+
+
+def test_the_report_compares_with_known_values_and_tells_ranges_of_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(report, "MANY", 2)
+    report.print_identification(simphys.identify(measured(tmp_path)))
+    shown = capsys.readouterr().out
+    assert "stiffness, 3 values" in shown and "1.1 ... 2.8" in shown
+    assert "stiffness: relative error against the truth 8.0 % -> 0.00 %" in shown
+    assert [report.percent(part) for part in (0.12, 0.034, 0.0012, 1.5)] == ["12 %", "3.4 %", "0.12 %", "150 %"]
+
+
+def test_least_squares_is_refused_where_jacobians_would_be_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simphys.workflow.LEAST_SQUARES_UNKNOWNS", 2)
+    with pytest.raises(InputError, match="least_squares makes Jacobians, of at most 2 unknowns; found 3 unknowns"):
+        simphys.identify(measured(tmp_path))
+
+
+def test_of_too_many_unknowns_nothing_is_said_about_their_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simphys.workflow.RANK_CHECK_UNKNOWNS", 2)
+    fit = simphys.identify(measured(tmp_path, optimizer={"method": "lbfgs"}))
+    assert {unknown.note for unknown in fit.unknowns} == {"too many unknowns"}
+    assert np.isnan([unknown.standard_error for unknown in fit.unknowns]).all()
