@@ -36,7 +36,7 @@ from ..math.poisson import Poisson, Sweeps
 from ..simulator import Array
 from .divergence import Differences
 from .model import Smoke
-from .solve_report import LARGEST_ERROR, Solve, SolveReport, warn
+from .solve_report import LARGEST_ERROR, MEASURED, Solve, SolveReport, warn
 
 
 def forward(model: Smoke, velocity: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
@@ -119,16 +119,18 @@ def _projected(
     seen, corrected = ("free", "all") if direction == "backward" else ("all", "free")
     np.copyto(differences.velocity, velocity)
     differences.divergence(seen)
-    before = 0.0 if report is None else _norm(solver.b)
+    measured = report is not None and report.solves % MEASURED == 0
+    before = _norm(solver.b) if measured else 0.0
     solver.solve()
     differences.correct(corrected)
     if out is None:
         out = np.empty_like(differences.velocity)
     np.copyto(out, differences.velocity)
     if report is not None:
-        error = work.error()
-        differences.divergence(seen)
-        left = _norm(solver.b) / before if before else 0.0
+        error, left = work.error(), 0.0 if measured else None
+        if before:
+            differences.divergence(seen)
+            left = _norm(solver.b) / before
         report.add(Solve(iterations=solver.iterations, residual=solver.residual, divergence=left, error=error))
     elif solver.residual > model.tolerance and work.error() > LARGEST_ERROR:
         warn(model, f"{direction}, a larger one, estimated")  # the same text each time, to be shown once

@@ -12,6 +12,11 @@ LARGEST_ERROR = 1e-3
 """Estimated relative error of the velocities, or of the gradient, of a rollout, beyond which it is warned of."""
 
 
+MEASURED = 16
+"""The divergence that is left is measured in one of so many solves, the first among them: it costs as much as two of
+Jacobi's sweeps."""
+
+
 class UnconvergedSolve(UserWarning):
     """Solves for the pressure ended too early for the motion or the gradient to be trusted."""
 
@@ -24,8 +29,9 @@ class Solve:
     """Of the solver; 0 for one that takes none."""
     residual: float
     """Of the equation for the pressure, relative to its right side; 0 for jacobi and fft, which do what they say."""
-    divergence: float
-    """Divergence afterwards, relative to before. On a collocated grid, and after jacobi, it is not meant to be 0."""
+    divergence: float | None
+    """Divergence afterwards, relative to before; None where it was not measured. On a staggered grid it is the
+    residual, where there is one; on a collocated one, and after jacobi, it is not meant to be 0."""
     error: float
     """Estimated error of the result by the residual, relative to the result."""
 
@@ -43,7 +49,7 @@ class SolveReport:
     worst_step: int | None = None
     """Its step."""
     divergence: float = 0.0
-    """The largest of all."""
+    """The largest that was measured."""
     error: float = 0.0
     """Estimated relative error of the velocity at the end (forward), or of the gradient by backward's own solves.
 
@@ -63,7 +69,7 @@ class SolveReport:
             self.worst, self.worst_step = solve, self._step
         self.solves += 1
         self.iterations += solve.iterations
-        self.divergence = max(self.divergence, solve.divergence)
+        self.divergence = max(self.divergence, solve.divergence or 0.0)
         self.error += solve.error
 
     def warn(self, model: Smoke) -> None:

@@ -54,7 +54,7 @@ def test_the_error_of_the_gradient_is_estimated(projection: str, iterations: int
         assert report.solves == STEPS
         assert report.iterations == STEPS * iterations
         assert report.worst is not None
-        assert report.worst.residual == pytest.approx(report.worst.divergence, rel=1e-6)  # of a staggered grid
+        assert report.worst.residual >= report.divergence * (1 - 1e-6)
 
 
 def test_of_a_single_solve_the_estimate_is_close() -> None:
@@ -65,6 +65,8 @@ def test_of_a_single_solve_the_estimate_is_close() -> None:
             found = run(model, some(model), report=report)
             exact = run(replace(model, most_iterations=200), some(model))
             assert report.error == pytest.approx(relative(found, exact), rel=0.2)
+            assert report.worst is not None
+            assert report.worst.residual == pytest.approx(report.divergence, rel=1e-6)  # of a staggered grid
 
 
 def test_a_rollout_warns_once_and_says_what_to_do() -> None:
