@@ -55,20 +55,22 @@ def push(model: Smoke, tangent: Array, *, out: Array | None = None, report: Solv
 
 
 class Project(Function):
-    """The projection of a velocity [dim, *faces] [m/s] of a model. Saved: nothing, it is linear."""
+    """The projection of a velocity [dim, *faces] [m/s] of a model. Saved: nothing, it is linear.
+
+    Warns (UnconvergedSolve) of a solve that ended too early."""
 
     @staticmethod
     def forward(ctx: Context, model: Smoke, velocity: Tensor) -> Array:
         ctx.model = model
-        return forward(model, velocity.data)
+        return _told(model, forward(model, velocity.data), "forward")
 
     @staticmethod
     def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        return None, pull(ctx.model, adj.data)
+        return None, _told(ctx.model, pull(ctx.model, adj.data), "backward")
 
     @staticmethod
     def jvp(ctx: Context, _: None, tangent: Any) -> Array:
-        return push(ctx.model, np.asarray(tangent))
+        return _told(ctx.model, push(ctx.model, np.asarray(tangent)), "tangent")
 
 
 class _Workspace:
@@ -132,9 +134,15 @@ def _projected(
             differences.divergence(seen)
             left = _norm(solver.b) / before
         report.add(Solve(iterations=solver.iterations, residual=solver.residual, divergence=left, error=error))
-    elif solver.residual > model.tolerance and work.error() > LARGEST_ERROR:
-        warn(model, f"{direction}, a larger one, estimated")  # the same text each time, to be shown once
     return out
+
+
+def _told(model: Smoke, result: Array, direction: str) -> Array:
+    """The result of the last solve, which is warned of if it ended too early; without a report nobody else does."""
+    work = _workspace(model)
+    if work.solver.residual > model.tolerance and work.error() > LARGEST_ERROR:
+        warn(model, f"{direction}, a larger one, estimated")  # the same text each time, to be shown once
+    return result
 
 
 def _norm(array: Array) -> float:

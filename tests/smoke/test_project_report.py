@@ -105,6 +105,13 @@ def test_the_nested_projection_warns_with_the_same_words_each_time() -> None:
     assert "backward" in str(found[-1].message)
 
 
+def test_without_a_report_functions_of_arrays_are_silent() -> None:
+    model = model_of((36, 20), ("periodic",) * 4, projection="multigrid", most_iterations=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        project.forward(model, some(model))
+
+
 def test_reports_add_up() -> None:
     report = SolveReport("forward")
     for step, residual in enumerate((1e-9, 3e-9, 2e-9)):
