@@ -101,7 +101,7 @@ class Adjoint:
         place = row if self._is_dense("received") else 0
         if row < self._steps and place == 0:
             return
-        height, at = (self._segment.height, row + 1) if engine.needs_states else (self._w, 0)
+        height, at = self._segment.height, row + 1 if engine.needs_states else 0  # read for positions alone
         adj_position = engine.sums["receiver_position"]
         self._ends.adj_receive(height, at, received, place, self._w, self._now, adj_position)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..autograd import runtime
 from ..simulator import Array, Arrays
 from . import receive, source
-from .grid_loops import GridLoops, flat
+from .grid_loops import GridLoops, Launch, flat
+from .launch import bound
 from .segment import Segment
 
 
@@ -22,6 +25,7 @@ class Ends:
         self._planes = source.planes(model)
         self._drives = control is not None
         self._reads = model.receivers > 0
+        self._launches: dict[str, tuple[tuple[Any, ...], Launch]] = {}
         if self._drives:
             self._source = source.kernels(runtime.real(), model.cells, model.boundaries, place, place)
         if self._reads:
@@ -34,12 +38,13 @@ class Ends:
 
     def add(self, segment: Segment, row: int, time: int, to: int) -> None:
         """Add kappa dx^2 f of step `time`, with sources where they are at state `row`, to row `to` of heights."""
+        if not self._drives:
+            return
         x, u = segment.source_position, segment.height
-        for b in range(self._grid.batch if self._drives else 0):
-            self._source.inject(
-                flat(u), flat(self._kappa), flat(self._control), flat(x), self._planes, self._grid.model.spacing,
-                self._row(b, u, to), self._of_kappa(b), self._strength(b, time), self._row(b, x, row),
-            )  # fmt: skip
+        arrays = u, self._kappa, self._control, x, self._planes
+        inject = self._bound(self._source.inject, *arrays, self._grid.model.spacing)
+        for b in range(self._grid.batch):
+            inject(self._row(b, u, to), self._of_kappa(b), self._strength(b, time), self._row(b, x, row))
 
     def adj_inject(
         self,
@@ -57,16 +62,14 @@ class Ends:
         if not self._drives:
             return
         x, dx = segment.source_position, self._grid.model.spacing
+        arrays = w, self._control, x, self._planes
+        of_source = self._bound(self._source.adj_inject, *arrays, sums["control"], adj_x, dx)
+        of_kappa = None if of_log is None else self._bound(self._source.adj_inject_kappa, *arrays, of_log, dx)
         for b in range(self._grid.batch):
             strength, position, here = self._strength(b, time), self._row(b, x, row), self._row(b, w, w_row)
-            arrays = flat(self._control), flat(x), self._planes
-            self._source.adj_inject(
-                flat(w), *arrays, flat(sums["control"]), flat(adj_x), dx,
-                here, strength, position, strength, self._row(b, adj_x, 0),
-            )  # fmt: skip
-            if of_log is not None:
-                total = b * of_log[0].size
-                self._source.adj_inject_kappa(flat(w), *arrays, flat(of_log), dx, here, strength, position, total)
+            of_source(here, strength, position, strength, self._row(b, adj_x, 0))
+            if of_kappa is not None and of_log is not None:
+                of_kappa(here, strength, position, b * of_log[0].size)
 
     def jvp_inject(self, segment: Segment, moved: Segment, row: int, time: int, dkappa: Array, changes: Arrays) -> None:
         """Add the change of what `inject` adds to that of the height."""
@@ -74,44 +77,63 @@ class Ends:
         if not self._drives:
             return
         x, dx = segment.source_position, moved.source_position
+        arrays = moved.height, self._kappa, self._control, x, self._planes, dkappa, changes["control"], dx
+        inject = self._bound(self._source.jvp_inject, *arrays, self._grid.model.spacing)
         for b in range(self._grid.batch):
             strength, position = self._strength(b, time), self._row(b, x, row)
-            self._source.jvp_inject(
-                flat(moved.height), flat(self._kappa), flat(self._control), flat(x), self._planes, flat(dkappa),
-                flat(changes["control"]), flat(dx), self._grid.model.spacing, self._row(b, moved.height, row + 2),
-                self._of_kappa(b), strength, position, b * dkappa[0].size, strength, position,
+            inject(
+                self._row(b, moved.height, row + 2), self._of_kappa(b), strength, position, b * dkappa[0].size,
+                strength, position,
             )  # fmt: skip
 
     def receive(self, segment: Segment, row: int) -> None:
         """What receivers read of state `row`."""
+        if not self._reads:
+            return
         u, out = segment.height, segment.received
-        for b in range(self._grid.batch if self._reads else 0):
-            self._receive.receive(
-                flat(u), flat(self._params["receiver_position"]), flat(out), self._grid.model.receivers,
-                self._grid.model.spacing, self._row(b, u, row + 1), self._receivers(b), self._row(b, out, row),
-            )  # fmt: skip
+        receive = self._bound(self._receive.receive, u, self._params["receiver_position"], out, *self._ears)
+        for b in range(self._grid.batch):
+            receive(self._row(b, u, row + 1), self._receivers(b), self._row(b, out, row))
 
     def adj_receive(
         self, height: Array, height_row: int, adj_received: Array, row: int, w: Array, w_row: int, adj_position: Array
     ) -> None:
         """Reverse `receive`: `adj_received` [B, rows, R] adds to w = kappa adj_u and adj_position [B, R, dim]."""
-        for b in range(self._grid.batch if self._reads else 0):
-            self._receive.adj_receive(
-                flat(height), flat(self._params["receiver_position"]), flat(adj_received), flat(self._kappa), flat(w),
-                flat(adj_position), self._grid.model.receivers, self._grid.model.spacing,
+        if not self._reads:
+            return
+        arrays = height, self._params["receiver_position"], adj_received, self._kappa, w, adj_position
+        receive = self._bound(self._receive.adj_receive, *arrays, *self._ears)
+        for b in range(self._grid.batch):
+            receive(
                 self._row(b, height, height_row), self._receivers(b), self._row(b, adj_received, row),
                 self._of_kappa(b), self._row(b, w, w_row), self._receivers(b),
             )  # fmt: skip
 
     def jvp_receive(self, segment: Segment, moved: Segment, row: int, changes: Arrays) -> None:
         """The change of what receivers read of state `row`."""
+        if not self._reads:
+            return
         u, du, out = segment.height, moved.height, moved.received
-        for b in range(self._grid.batch if self._reads else 0):
-            self._receive.jvp_receive(
-                flat(u), flat(self._params["receiver_position"]), flat(du), flat(changes["receiver_position"]),
-                flat(out), self._grid.model.receivers, self._grid.model.spacing, self._row(b, u, row + 1),
-                self._receivers(b), self._row(b, du, row + 1), self._receivers(b), self._row(b, out, row),
+        arrays = u, self._params["receiver_position"], du, changes["receiver_position"], out
+        receive = self._bound(self._receive.jvp_receive, *arrays, *self._ears)
+        for b in range(self._grid.batch):
+            receive(
+                self._row(b, u, row + 1), self._receivers(b), self._row(b, du, row + 1), self._receivers(b),
+                self._row(b, out, row),
             )  # fmt: skip
+
+    @property
+    def _ears(self) -> tuple[int, float]:
+        """How many receivers, and the spacing."""
+        return self._grid.model.receivers, self._grid.model.spacing
+
+    def _bound(self, kernel: Any, *arguments: Any) -> Launch:
+        """`launch.bound`, done once while a kernel's arrays stay the same ones."""
+        known = self._launches.get(kernel.name)
+        if known is None or any([old is not new for old, new in zip(known[0], arguments, strict=True)]):
+            taken = [flat(each) if isinstance(each, np.ndarray) else each for each in arguments]
+            known = self._launches[kernel.name] = arguments, bound(kernel, *taken)
+        return known[1]
 
     def _move(self, segment: Segment, row: int, velocity: Array) -> None:
         x = segment.source_position

@@ -42,12 +42,21 @@ def kernels(variant: Variant) -> SimpleNamespace:
     f, by = layer.functions(real, variant.order), differences.functions(real, variant.order)
 
     @ti.func
-    def place(which, width, line, k, n):
-        """Where number n of block k of a line lies along the layer's axis."""
-        found = line // which % width
+    def at(profile: ti.template(), line, which, width, k, n) -> real:
+        """The profile at number n of block k of a line."""
         if ti.static(along):
-            found = k * BLOCK + n
-        return found
+            return profile[((k * BLOCK) & INDEX) + n]
+        else:
+            return profile[(line // which % width) & INDEX]
+
+    @ti.func
+    def add(extra: ti.template(), as_blocks: ti.template(), e: ti.template(), begin, count):
+        """Store a block of `extra`: at once where it lies as blocks do."""
+        if ti.static(along):
+            for n in range(ti.min(count, BLOCK)):
+                extra[begin + n] = e[n]
+        else:
+            as_blocks[begin // BLOCK] = e
 
     @kernel
     def slope(
@@ -67,14 +76,14 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     for k in range(blocks):
                         t, here, there = table(0.0), (i + k * BLOCK) & INDEX, (at_psi + j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            at = place(which, width, line, k, n)
+                            a_n, b_n = at(a, line, which, width, k, n), at(b, line, which, width, k, n)
                             Du = by.slope(u, here + n, stride & STRIDE)
-                            t[n] = f.slope_memory(psi[there + n], a[at], b[at], Du)
+                            t[n] = f.slope_memory(psi[there + n], a_n, b_n, Du)
                         new[(at_new + j) // BLOCK + k] = t
 
     @kernel
     def curve(
-        u: reals, psi: reals, zeta: reals, new: blocks_of, extra: reals, a: reals, b: reals,
+        u: reals, psi: reals, zeta: reals, new: blocks_of, extra: reals, extra_blocks: blocks_of, a: reals, b: reals,
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
         blocks: ti.i32, m0: ti.i32, M1: ti.i32, M2: ti.i32, stride: ti.i32, which: ti.i32, width: ti.i32,
         own: ti.i32, of_u: ti.i32, of_psi: ti.i32, of_extra: ti.i32,
@@ -94,16 +103,13 @@ def kernels(variant: Variant) -> SimpleNamespace:
                         p, z = (at_psi + m) & INDEX, (at_zeta + m) & INDEX
                         seen = (member * of_u + at_u + here) & INDEX
                         for n in range(BLOCK):
-                            at = place(which, width, line, k, n)
+                            a_n, b_n = at(a, line, which, width, k, n), at(b, line, which, width, k, n)
                             Dpsi = by.slope(psi, p + n, own & STRIDE)
-                            t[n] = f.curvature_memory(
-                                zeta[z + n], a[at], b[at], by.bend(u, seen + n, stride & STRIDE), Dpsi
-                            )
+                            D2u = by.bend(u, seen + n, stride & STRIDE)
+                            t[n] = f.curvature_memory(zeta[z + n], a_n, b_n, D2u, Dpsi)
                             e[n] = extra[there + n] + (Dpsi + t[n])
                         new[(at_new + j) // BLOCK + k] = t
-                        for n in range(BLOCK):
-                            if not ti.static(along) or k * BLOCK + n < width:
-                                extra[there + n] = e[n]
+                        add(extra, extra_blocks, e, there, width - k * BLOCK)
 
     @kernel
     def adj_curve(
@@ -124,11 +130,11 @@ def kernels(variant: Variant) -> SimpleNamespace:
                         t, u, v = table(0.0), table(0.0), table(0.0)
                         here, there = (i + k * BLOCK) & INDEX, (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            at = place(which, width, line, k, n)
+                            a_n, b_n = at(a, line, which, width, k, n), at(b, line, which, width, k, n)
                             g = w[here + n]
                             if ti.static(along):
                                 g = g if k * BLOCK + n < width else 0.0
-                            t[n], u[n], v[n] = f.adj_curvature_memory(zeta[there + n], a[at], b[at], g)
+                            t[n], u[n], v[n] = f.adj_curvature_memory(zeta[there + n], a_n, b_n, g)
                         adj_zeta[j // BLOCK + k] = t
                         q[j // BLOCK + k] = u
                         s[j // BLOCK + k] = v
@@ -149,14 +155,16 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     for k in range(blocks):
                         t, u, there = table(0.0), table(0.0), (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            at, Ds = place(which, width, line, k, n), by.slope(s, there + n, own & STRIDE)
-                            t[n], u[n] = f.adj_slope_memory(psi[there + n], a[at], b[at], Ds)
+                            a_n, b_n = at(a, line, which, width, k, n), at(b, line, which, width, k, n)
+                            t[n], u[n] = f.adj_slope_memory(
+                                psi[there + n], a_n, b_n, by.slope(s, there + n, own & STRIDE)
+                            )
                         adj_psi[j // BLOCK + k] = t
                         r_[j // BLOCK + k] = u
 
     @kernel
     def adj_height(
-        q: reals, r_: reals, extra: reals,
+        q: reals, r_: reals, extra: reals, extra_blocks: blocks_of,
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
         m0: ti.i32, M1: ti.i32, M2: ti.i32, length: ti.i32, own: ti.i32,
         of_psi: ti.i32, of_extra: ti.i32, start: ti.i32,
@@ -177,8 +185,6 @@ def kernels(variant: Variant) -> SimpleNamespace:
                         for n in range(BLOCK):
                             D2q, Dr = by.bend(q, there + n, own & STRIDE), by.slope(r_, there + n, own & STRIDE)
                             e[n] = extra[here + n] + f.adj_height(D2q, Dr)
-                        for n in range(BLOCK):
-                            if k * BLOCK + n < length:
-                                extra[here + n] = e[n]
+                        add(extra, extra_blocks, e, here, length - k * BLOCK)
 
     return SimpleNamespace(slope=slope, curve=curve, adj_curve=adj_curve, adj_slope=adj_slope, adj_height=adj_height)
