@@ -105,9 +105,9 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                         whole = own.whole(inside, inside_back)
                         for n in ti.static(range(fields)):
                             j = n * size + k0 + x0 + lane
-                            back = linear.interpolate(fn.around(moved, n * size + first, s), behind)
+                            back = linear.interpolate(fn.around(moved, fn.of_field(n, size, first), s), behind)
                             value = own.correct(f[j], moved[j], back, whole)
-                            found[n, lane] = own.limit(value, fn.around(f, n * size + there, s))
+                            found[n, lane] = own.limit(value, fn.around(f, fn.of_field(n, size, there), s))
                     for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
                             corrected[n * size + k0 + x0 + lane] = found[n, lane]
@@ -130,14 +130,14 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 total = vec(0.0)
                 for n in ti.static(range(fields)):
                     j = n * size + k
-                    near = fn.around(moved, n * size + first, s)
+                    near = fn.around(moved, fn.of_field(n, size, first), s)
                     value = own.correct(f[j], moved[j], linear.interpolate(near, behind), whole)
-                    adj_value, adj_there = own.adj_limit(value, fn.around(f, n * size + there, s), g[j])
-                    fn.adj_around(adj_f, n * size + there, s, adj_there)
+                    adj_value, adj_there = own.adj_limit(value, fn.around(f, fn.of_field(n, size, there), s), g[j])
+                    fn.adj_around(adj_f, fn.of_field(n, size, there), s, adj_there)
                     adj_f_j, adj_moved_j, adj_back = own.adj_correct(adj_value, whole)
                     adj_f[j] = adj_f[j] + adj_f_j
                     adj_moved[j] = adj_moved[j] + adj_moved_j
-                    fn.adj_around(adj_moved, n * size + first, s, linear.adj_corners(behind, adj_back))
+                    fn.adj_around(adj_moved, fn.of_field(n, size, first), s, linear.adj_corners(behind, adj_back))
                     total += adj_back * linear.slopes(near, behind)
                 fn.adj_at_point(adj_u, size, k, s, h * inside_back * total)
 
@@ -159,7 +159,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                     whole = own.whole(inside, inside_back)
                     dbehind = h * inside_back * fn.at_point(du, size, k, s)
                     for n in ti.static(range(fields)):
-                        j, back, far = n * size + k, n * size + first, n * size + there
+                        j, back, far = n * size + k, fn.of_field(n, size, first), fn.of_field(n, size, there)
                         near = fn.around(moved, back, s)
                         value = own.correct(f[j], moved[j], linear.interpolate(near, behind), whole)
                         dnear = fn.around(dmoved, back, s)

@@ -104,6 +104,11 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
         return first, r, inside
 
     @ti.func
+    def of_field(n: ti.template(), size, place):
+        """The place of a field's entry among those of all."""
+        return n * size + place
+
+    @ti.func
     def corner_step(c: ti.template(), s: steps):
         step = 0
         for d in ti.static(range(dim)):
@@ -126,7 +131,8 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
 
     return SimpleNamespace(
         linear=linear, read_steps=read_steps, read_frame=read_frame, line_start=line_start,
-        at_point=at_point, adj_at_point=adj_at_point, depart=depart, around=around, adj_around=adj_around,
+        at_point=at_point, adj_at_point=adj_at_point, depart=depart,
+        of_field=of_field, around=around, adj_around=adj_around,
     )  # fmt: skip
 
 
@@ -161,7 +167,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                         v = fn.at_point(u, size, k0 + x0 + lane, s)
                         first, behind, _ = fn.depart(start, x0 + lane, v, h, s, a)
                         for n in ti.static(range(fields)):
-                            found[n, lane] = linear.interpolate(fn.around(f, n * size + first, s), behind)
+                            found[n, lane] = linear.interpolate(fn.around(f, fn.of_field(n, size, first), s), behind)
                     for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
                             moved[n * size + k0 + x0 + lane] = found[n, lane]
@@ -182,7 +188,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                     first, behind, inside = fn.depart(start, x0 + lane, fn.at_point(u, size, k, s), h, s, a)
                     total = vec(0.0)
                     for n in ti.static(range(fields)):
-                        total += g[n * size + k] * linear.slopes(fn.around(f, n * size + first, s), behind)
+                        total += g[n * size + k] * linear.slopes(fn.around(f, fn.of_field(n, size, first), s), behind)
                     firsts[lane] = first
                     for d in ti.static(range(dim)):
                         behinds[d, lane] = behind[d]
@@ -194,7 +200,8 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                         behind[d] = behinds[d, lane]
                         gv[d] = adj_v[d, lane]
                     for n in ti.static(range(fields)):
-                        fn.adj_around(adj_f, n * size + firsts[lane], s, linear.adj_corners(behind, g[n * size + k]))
+                        adj_corners = linear.adj_corners(behind, g[n * size + k])
+                        fn.adj_around(adj_f, fn.of_field(n, size, firsts[lane]), s, adj_corners)
                     fn.adj_at_point(adj_u, size, k, s, gv)
 
     @kernel
@@ -212,7 +219,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                     first, behind, inside = fn.depart(start, x, fn.at_point(u, size, k, s), h, s, a)
                     dbehind = -h * inside * fn.at_point(du, size, k, s)
                     for n in ti.static(range(fields)):
-                        j = n * size + first
+                        j = fn.of_field(n, size, first)
                         dmoved[n * size + k] = linear.jvp(fn.around(f, j, s), behind, fn.around(df, j, s), dbehind)
 
     return SimpleNamespace(sample=sample, adj_sample=adj_sample, jvp_sample=jvp_sample)
