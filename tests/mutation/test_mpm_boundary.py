@@ -22,7 +22,7 @@ from ..mpm.grids import grid as small_grid
 from ..mpm.grids import surroundings
 from .sweep import Sweep, stale
 
-EACH = 2
+EACH = 1
 """Mutants of a rule in a sample: all compile kernels."""
 
 EQUIVALENT: dict[str, str] = {}
