@@ -44,8 +44,10 @@ class SlabPlace:
     """which, width."""
     own: int
     """The stride of its axis in its own layout."""
-    beside: tuple[int, int, int, tuple[int, ...]]
-    """Of the cells that it reaches: origin in its layout, m0, length of a line, and (lines, s1, s2, lines2)."""
+    lead: int
+    """Cells of its layout before its own ones, where lines go along its axis."""
+    beside: tuple[int, int, tuple[int, ...]]
+    """Of the cells that it reaches: origin in its layout, m0, and (lines, s1, s2, lines2)."""
 
 
 class GridLoops:
@@ -76,13 +78,15 @@ class GridLoops:
         return sum([place.layout.size for place in self.slabs]) + BLOCK
 
     @cached_property
-    def profiles(self) -> list[tuple[Array, Array]]:
-        """a and b of each slab, with zeros behind."""
+    def profiles(self) -> list[tuple[Array, Array, Array]]:
+        """a, b and 1 along the axis of each slab, 0 beside it."""
         made = []
-        for slab in self.model.slabs:
-            pad = (0, -slab.width % BLOCK)
-            a, b = (np.pad(values, pad).astype(runtime.real_dtype()) for values in layer.profile(self.model, slab))
-            made.append((a, b))
+        for place in self.slabs:
+            slab, length = place.slab, place.layout.shape[place.slab.axis]
+            pad = (place.lead, length - place.lead - slab.width)
+            a, b = layer.profile(self.model, slab)
+            a, b, mask = (np.pad(x, pad).astype(runtime.real_dtype()) for x in (a, b, np.ones(slab.width)))
+            made.append((a, b, mask))
         return made
 
     def into_slabs(self, memory: Array) -> Array:
@@ -101,7 +105,8 @@ class GridLoops:
 
     @staticmethod
     def _cells(place: SlabPlace, values: Array) -> Array:
-        return place.layout.cells(values[..., place.offset : place.offset + place.layout.size])
+        cells = place.layout.cells(values[..., place.offset : place.offset + place.layout.size])
+        return cells[..., place.lead : place.lead + place.slab.width] if place.along else cells
 
     @staticmethod
     def _own(place: SlabPlace, memory: Array) -> Array:
@@ -152,13 +157,13 @@ class GridLoops:
     def layers(self, u: Array, psi: Array, zeta: Array, extra: Array, *, of_u: int, of_psi: int) -> list[Launch]:
         """For each slab `layer(at_u, at, at_new)`: from memories at `at` those at `at_new`, and its part in `extra`."""
         made = []
-        for place, (a, b) in zip(self.slabs, self.profiles, strict=True):
+        for place, (a, b, mask) in zip(self.slabs, self.profiles, strict=True):
             kernels = self._layer_kernels(place)
             stride = self.layout.strides[place.slab.axis]
             head = (self.batch, self._pieces, *place.indices, *place.grid, stride, *place.which)
             slope = bound(kernels.slope, flat(u), flat(psi), blocks(psi), a, b, *head, of_u, of_psi)
             curve = bound(
-                kernels.curve, flat(u), flat(psi), flat(zeta), blocks(zeta), flat(extra), blocks(extra), a, b,
+                kernels.curve, flat(u), flat(psi), flat(zeta), blocks(zeta), flat(extra), blocks(extra), a, b, mask,
                 *head, place.own, of_u, of_psi, self.layout.size,
             )  # fmt: skip
 
@@ -181,22 +186,22 @@ class GridLoops:
         """For each slab `adj_layer(at_w)`: adjoints of memories go a step back, and `extra` gets what reaches u."""
         made = []
         q, s, r = (np.zeros((self.batch, self.memory), runtime.real_dtype()) for _ in range(3))
-        for place, (a, b) in zip(self.slabs, self.profiles, strict=True):
+        for place, (a, b, mask) in zip(self.slabs, self.profiles, strict=True):
             kernels = self._layer_kernels(place)
             head, of = (self.batch, self._pieces, *place.indices), (self.memory, place.offset)
             curve = bound(
-                kernels.adj_curve, flat(w), blocks(adj_zeta), flat(adj_zeta), blocks(q), blocks(s), a, b,
+                kernels.adj_curve, flat(w), blocks(adj_zeta), flat(adj_zeta), blocks(q), blocks(s), a, b, mask,
                 *head, *place.grid, *place.which, of_w, self.memory,
             )  # fmt: skip
             slope = bound(
                 kernels.adj_slope, flat(s), blocks(adj_psi), flat(adj_psi), blocks(r), a, b,
                 *head, *place.which, place.own, *of,
             )  # fmt: skip
-            origin, m0, length, (lines, s1, s2, lines2) = place.beside
+            origin, m0, (lines, s1, s2, lines2) = place.beside
             height = bound(
                 kernels.adj_height, flat(q), flat(r), flat(extra), blocks(extra),
-                self.batch, self._pieces, lines, s1, s2, lines2, origin, m0, *place.grid[1:], length, place.own,
-                self.memory, self.layout.size, place.offset,
+                self.batch, self._pieces, lines, s1, s2, lines2, origin, place.layout.blocks, m0, *place.grid[1:],
+                place.own, self.memory, self.layout.size, place.offset,
             )  # fmt: skip
 
             def launch(
@@ -235,27 +240,30 @@ def blocks(values: Array) -> Array:
 
 
 def _place(model: Wave, grid: Layout, slab: Slab, offset: int) -> SlabPlace:
-    layout, axis, last = Layout(slab.shape, 2 * model.halo), slab.axis, model.dim - 1
-    m0 = grid.origin + slab.first * grid.strides[axis]
-    M1, M2 = grid.indices[:2]
-    low = max(slab.first - model.halo, 0) - slab.first  # first cell that it reaches, from its own first one
-    high = min(slab.first + slab.width + model.halo, model.cells[axis]) - slab.first
-    shape = (*slab.shape[:axis], high - low, *slab.shape[axis + 1 :])
-    lines2 = shape[-2] if len(shape) > 1 else 1
-    which = layout.indices[2] if axis == last - 2 else 1
+    axis, along = slab.axis, slab.axis == model.dim - 1
+    low = max(slab.first - model.halo, 0)  # the first cell that it reaches
+    high = min(slab.first + slab.width + model.halo, model.cells[axis])
+    first, shape, lead = slab.first, slab.shape, 0
+    if along:
+        first = low // BLOCK * BLOCK
+        lead, shape = slab.first - first, (*slab.shape[:-1], -(-high // BLOCK) * BLOCK - first)
+    layout = Layout(shape, 2 * model.halo)
+    m0 = grid.origin + first * grid.strides[axis]
+    reached = shape if along else (*shape[:axis], high - low, *shape[axis + 1 :])
+    before = 0 if along else low - slab.first
     return SlabPlace(
         slab=slab,
         layout=layout,
         offset=offset,
-        along=axis == last,
+        along=along,
         indices=(layout.lines, *layout.indices),
-        grid=(m0, M1, M2),
-        which=(which, slab.width),
+        grid=(m0, *grid.indices[:2]),
+        which=(layout.indices[2] if axis == model.dim - 3 else 1, slab.width),
         own=layout.strides[axis],
+        lead=lead,
         beside=(
-            layout.origin + low * layout.strides[axis],
-            m0 + low * grid.strides[axis],
-            shape[-1],
-            (math.prod(shape[:-1]), *layout.indices[:2], lines2),
+            layout.origin + before * layout.strides[axis],
+            m0 + before * grid.strides[axis],
+            (math.prod(reached[:-1]), *layout.indices[:2], reached[-2] if len(reached) > 1 else 1),
         ),
     )

@@ -2,8 +2,10 @@
 
 A slab has a layout of its own, with room for two reaches of the differences on either side, which holds 0. Its first
 cell is number `m0` of a grid's layout; M1, M2 are the strides there of the lines that s1, s2 part in the slab. `which`
-says where a line lies along the layer's axis: at l // which % width, unless the layer's axis is the line itself.
-Everything begins at an offset, which is a multiple of BLOCK, and each member at a multiple of another number.
+says where a line lies along the layer's axis: at l // which % width, unless the layer's axis is the line itself. Then
+the slab's layout begins and ends with blocks of the grid's, and in cells that are none of the layer a and b are 0, and
+so is `mask`, which is 1 in the layer. Everything begins at an offset, which is a multiple of BLOCK, and each member at a
+multiple of another number.
 """
 
 import functools
@@ -42,21 +44,19 @@ def kernels(variant: Variant) -> SimpleNamespace:
     f, by = layer.functions(real, variant.order), differences.functions(real, variant.order)
 
     @ti.func
-    def at(profile: ti.template(), line, which, width, k, n) -> real:
-        """The profile at number n of block k of a line."""
-        if ti.static(along):
-            return profile[((k * BLOCK) & INDEX) + n]
-        else:
-            return profile[(line // which % width) & INDEX]
+    def place(which, width, line) -> ti.i32:
+        """Where a line lies along the layer's axis, unless it goes along it."""
+        return 0 if ti.static(along) else (line // which % width) & INDEX
 
     @ti.func
-    def add(extra: ti.template(), as_blocks: ti.template(), e: ti.template(), begin, count):
-        """Store a block of `extra`: at once where it lies as blocks do."""
-        if ti.static(along):
-            for n in range(ti.min(count, BLOCK)):
-                extra[begin + n] = e[n]
-        else:
-            as_blocks[begin // BLOCK] = e
+    def at(profile: ti.template(), first, k, n) -> real:
+        """A profile at number n of block k of a line."""
+        return profile[((k * BLOCK) & INDEX) + n] if ti.static(along) else profile[first]
+
+    @ti.func
+    def inside(mask: ti.template(), k, n, value: real) -> real:
+        """0 where a line goes beyond the slab."""
+        return mask[((k * BLOCK) & INDEX) + n] * value if ti.static(along) else value
 
     @kernel
     def slope(
@@ -73,17 +73,19 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
                     i = member * of_u + at_u + m0 + line // lines2 * M1 + line % lines2 * M2
                     j = member * of_psi + origin + line // lines2 * s1 + line % lines2 * s2
+                    first = place(which, width, line)
                     for k in range(blocks):
                         t, here, there = table(0.0), (i + k * BLOCK) & INDEX, (at_psi + j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            a_n, b_n = at(a, line, which, width, k, n), at(b, line, which, width, k, n)
+                            a_n, b_n = at(a, first, k, n), at(b, first, k, n)
                             Du = by.slope(u, here + n, stride & STRIDE)
                             t[n] = f.slope_memory(psi[there + n], a_n, b_n, Du)
                         new[(at_new + j) // BLOCK + k] = t
 
     @kernel
     def curve(
-        u: reals, psi: reals, zeta: reals, new: blocks_of, extra: reals, extra_blocks: blocks_of, a: reals, b: reals,
+        u: reals, psi: reals, zeta: reals, new: blocks_of, extra: reals, extra_blocks: blocks_of,
+        a: reals, b: reals, mask: reals,
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
         blocks: ti.i32, m0: ti.i32, M1: ti.i32, M2: ti.i32, stride: ti.i32, which: ti.i32, width: ti.i32,
         own: ti.i32, of_u: ti.i32, of_psi: ti.i32, of_extra: ti.i32,
@@ -97,23 +99,24 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
                     i = m0 + line // lines2 * M1 + line % lines2 * M2
                     j = member * of_psi + origin + line // lines2 * s1 + line % lines2 * s2
+                    first = place(which, width, line)
                     for k in range(blocks):
                         t, e, m = table(0.0), table(0.0), j + k * BLOCK
                         here, there = (i + k * BLOCK) & INDEX, (member * of_extra + i + k * BLOCK) & INDEX
                         p, z = (at_psi + m) & INDEX, (at_zeta + m) & INDEX
                         seen = (member * of_u + at_u + here) & INDEX
                         for n in range(BLOCK):
-                            a_n, b_n = at(a, line, which, width, k, n), at(b, line, which, width, k, n)
-                            Dpsi = by.slope(psi, p + n, own & STRIDE)
+                            a_n, b_n = at(a, first, k, n), at(b, first, k, n)
+                            Dpsi = inside(mask, k, n, by.slope(psi, p + n, own & STRIDE))
                             D2u = by.bend(u, seen + n, stride & STRIDE)
                             t[n] = f.curvature_memory(zeta[z + n], a_n, b_n, D2u, Dpsi)
                             e[n] = extra[there + n] + (Dpsi + t[n])
                         new[(at_new + j) // BLOCK + k] = t
-                        add(extra, extra_blocks, e, there, width - k * BLOCK)
+                        extra_blocks[there // BLOCK] = e
 
     @kernel
     def adj_curve(
-        w: reals, adj_zeta: blocks_of, zeta: reals, q: blocks_of, s: blocks_of, a: reals, b: reals,
+        w: reals, adj_zeta: blocks_of, zeta: reals, q: blocks_of, s: blocks_of, a: reals, b: reals, mask: reals,
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
         blocks: ti.i32, m0: ti.i32, M1: ti.i32, M2: ti.i32, which: ti.i32, width: ti.i32,
         of_w: ti.i32, of_psi: ti.i32, at_w: ti.i32, start: ti.i32,
@@ -126,14 +129,13 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
                     i = member * of_w + at_w + m0 + line // lines2 * M1 + line % lines2 * M2
                     j = member * of_psi + start + origin + line // lines2 * s1 + line % lines2 * s2
+                    first = place(which, width, line)
                     for k in range(blocks):
                         t, u, v = table(0.0), table(0.0), table(0.0)
                         here, there = (i + k * BLOCK) & INDEX, (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            a_n, b_n = at(a, line, which, width, k, n), at(b, line, which, width, k, n)
-                            g = w[here + n]
-                            if ti.static(along):
-                                g = g if k * BLOCK + n < width else 0.0
+                            a_n, b_n = at(a, first, k, n), at(b, first, k, n)
+                            g = inside(mask, k, n, w[here + n])
                             t[n], u[n], v[n] = f.adj_curvature_memory(zeta[there + n], a_n, b_n, g)
                         adj_zeta[j // BLOCK + k] = t
                         q[j // BLOCK + k] = u
@@ -152,10 +154,11 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 member, piece = r // spread // pieces, r // spread % pieces
                 for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
                     j = member * of_psi + start + origin + line // lines2 * s1 + line % lines2 * s2
+                    first = place(which, width, line)
                     for k in range(blocks):
                         t, u, there = table(0.0), table(0.0), (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            a_n, b_n = at(a, line, which, width, k, n), at(b, line, which, width, k, n)
+                            a_n, b_n = at(a, first, k, n), at(b, first, k, n)
                             t[n], u[n] = f.adj_slope_memory(
                                 psi[there + n], a_n, b_n, by.slope(s, there + n, own & STRIDE)
                             )
@@ -166,12 +169,12 @@ def kernels(variant: Variant) -> SimpleNamespace:
     def adj_height(
         q: reals, r_: reals, extra: reals, extra_blocks: blocks_of,
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
-        m0: ti.i32, M1: ti.i32, M2: ti.i32, length: ti.i32, own: ti.i32,
+        blocks: ti.i32, m0: ti.i32, M1: ti.i32, M2: ti.i32, own: ti.i32,
         of_psi: ti.i32, of_extra: ti.i32, start: ti.i32,
     ):
         """adj_u, added to `extra`, in the slab's cells and those beside it inside of the grid.
 
-        `origin` and m0 are of the first one of these, whose lines have `length` cells.
+        `origin` and m0 are of the first one of these.
         """
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * pieces * spread):
@@ -180,11 +183,11 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
                     i = member * of_extra + m0 + line // lines2 * M1 + line % lines2 * M2
                     j = member * of_psi + start + origin + line // lines2 * s1 + line % lines2 * s2
-                    for k in range((length + BLOCK - 1) // BLOCK):
+                    for k in range(blocks):
                         e, here, there = table(0.0), (i + k * BLOCK) & INDEX, (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
                             D2q, Dr = by.bend(q, there + n, own & STRIDE), by.slope(r_, there + n, own & STRIDE)
                             e[n] = extra[here + n] + f.adj_height(D2q, Dr)
-                        add(extra, extra_blocks, e, here, length - k * BLOCK)
+                        extra_blocks[here // BLOCK] = e
 
     return SimpleNamespace(slope=slope, curve=curve, adj_curve=adj_curve, adj_slope=adj_slope, adj_height=adj_height)
