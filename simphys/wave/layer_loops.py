@@ -4,7 +4,7 @@ A slab has a layout of its own, with room for two reaches of the differences on 
 cell is number `m0` of a grid's layout; M1, M2 are the strides there of the lines that s1, s2 part in the slab. `which`
 says where a line lies along the layer's axis: at l // which % width, unless the layer's axis is the line itself. Then
 the slab's layout begins and ends with blocks of the grid's, and in cells that are none of the layer a and b are 0, and
-so is `mask`, which is 1 in the layer. Everything begins at an offset, which is a multiple of BLOCK, and each member at a
+so is `mask`, which is 1 in the layer. Everything begins at an offset, a multiple of BLOCK, and each member at a
 multiple of another number.
 """
 
