@@ -129,12 +129,12 @@ def shared(variant: Variant) -> SimpleNamespace:
         C: mat, F: ti.template(), q: ti.template(), c: ti.template(), law: ti.template(), act: ti.template(),
         fibre: ti.template(), control: ti.template(), h: real, i: ti.i32, k: ti.i32, control_at: ti.i32,
     ):
-        """F', q', tau of particle k, whose state is entry i of its arrays."""
+        """What the law is tried on, F', q' and tau of particle k, whose state is entry i of its arrays."""
         trial = t.deformation.deform(C, at.matrix(F, i), h)
         F_new, q_new, tau = t.law.respond(law_of(law, k), trial, hidden(q, i), coefficients(c, k))
         if ti.static(variant.actuated):
             tau += t.actuate.stress(F_new, at.vector(fibre, k), control[control_at + act[k]])
-        return F_new, q_new, tau
+        return trial, F_new, q_new, tau
 
     @ti.func
     def node_velocity(
@@ -204,9 +204,10 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     for lane in range(count):
                         k, i = low + lane, now * n + low + lane
                         C_i, m = at.matrix(C, i), mass[k]
-                        F_new, q_new, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, k, control_at)
-                        A = t.p2g.affine(C_i, tau, m, volume[k], 4.0 * h / (dx * dx))
-                        node, share = t.p2g.spread(at.vector(x, i), at.vector(v, i), A, m, dx)
+                        _, F_new, q_new, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, k, control_at)
+                        node, share = t.p2g.hand_over(
+                            at.vector(x, i), at.vector(v, i), C_i, tau, m, volume[k], h, dx
+                        )
                         nodes[lane] = node
                         for e in range(t.transfer.width):
                             shares[e * L + lane] = share[e]
@@ -265,9 +266,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     count = ti.min(L, now * n + end - low)
                     moved = results(0.0)
                     for lane in range(count):
-                        x_i = at.vector(x, low + lane)
-                        v_new, C_new = t.g2p.gather(U, x_i, dx)
-                        x_new = t.g2p.move(x_i, v_new, h, dx, nan)
+                        x_new, v_new, C_new = t.g2p.gather(U, at.vector(x, low + lane), h, dx, nan)
                         for d in ti.static(range(dim)):
                             moved[d * L + lane], moved[(dim + d) * L + lane] = x_new[d], v_new[d]
                         for d in ti.static(range(dim * dim)):

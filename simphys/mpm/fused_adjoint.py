@@ -77,15 +77,14 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     shares, nodes, new_x = table(0.0), places(0), vectors(0.0)
                     for lane in range(count):
                         k = low + lane
-                        gx = at.vector(ax, k)
-                        g = at.vector(av, k) + h * gx
-                        x_k = at.vector(x, now * n + k)
-                        gx_weights, node, share = t.g2p.adj_gather(U, x_k, g, at.matrix(aC, k), dx)
+                        gx, node, share = t.g2p.adj(
+                            U, at.vector(x, now * n + k), at.vector(ax, k), at.vector(av, k), at.matrix(aC, k), h, dx
+                        )
                         nodes[lane] = node
                         for e in range(t.transfer.width):
                             shares[e * L + lane] = share[e]
                         for d in ti.static(range(dim)):
-                            new_x[d * L + lane] = gx[d] + gx_weights[d]
+                            new_x[d * L + lane] = gx[d]
                     for lane in range(count):
                         share = t.transfer.table(0.0)
                         for e in range(t.transfer.width):
@@ -149,24 +148,20 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     for lane in range(count):
                         k = low + lane
                         i = now * n + k
-                        C_i, F_i, m, V, factor = (
-                            at.matrix(C, i), at.matrix(F, i), mass[k], volume[k], 4.0 * h / (dx * dx)
+                        C_i, q_i, c_k, law_k = (
+                            at.matrix(C, i), s.hidden(q, i), s.coefficients(c, k), s.law_of(law, k)
                         )
-                        trial = t.deformation.deform(C_i, F_i, h)
-                        q_i, c_j, law_k = s.hidden(q, i), s.coefficients(c, k), s.law_of(law, k)
-                        F_new, _, tau = t.law.respond(law_k, trial, q_i, c_j)
-                        if ti.static(variant.actuated):
-                            tau += t.actuate.stress(F_new, at.vector(fibre, k), control[control_at + act[k]])
-                        A = t.p2g.affine(C_i, tau, m, V, factor)
-                        gx, gv, gA, gm = t.p2g.adj_scatter(total, at.vector(x, i), at.vector(v, i), A, m, dx)
-                        gC, gtau, gm_affine, gV = t.p2g.adj_affine(C_i, tau, m, V, factor, gA)
+                        trial, F_new, _, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, k, control_at)
+                        gx, gv, gC, gtau, gm, gV = t.p2g.adj(
+                            total, at.vector(x, i), at.vector(v, i), C_i, tau, mass[k], volume[k], h, dx
+                        )
                         gF_new = at.matrix(aF, k)
                         if ti.static(variant.actuated):
                             gF, gu = t.actuate.adj(F_new, at.vector(fibre, k), control[control_at + act[k]], gtau)
                             gF_new += gF
                             new[u_at * L + lane] = gu
-                        gtrial, gq, gc = t.law.adj(law_k, trial, q_i, c_j, gF_new, s.hidden(aq, k), gtau)
-                        gC_trial, gF_old = t.deformation.adj(C_i, F_i, h, gtrial)
+                        gtrial, gq, gc = t.law.adj(law_k, trial, q_i, c_k, gF_new, s.hidden(aq, k), gtau)
+                        gC_trial, gF_old = t.deformation.adj(C_i, at.matrix(F, i), h, gtrial)
                         for d in ti.static(range(dim)):
                             new[d * L + lane] = gx[d]
                             new[(dim + d) * L + lane] = gv[d]
@@ -174,7 +169,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
                             new[(2 * dim + d) * L + lane] = gC[d // dim, d % dim] + gC_trial[d // dim, d % dim]
                             new[(2 * dim + dim * dim + d) * L + lane] = gF_old[d // dim, d % dim]
                         new[q_at * L + lane] = gq
-                        new[m_at * L + lane] = gm + gm_affine
+                        new[m_at * L + lane] = gm
                         new[V_at * L + lane] = gV
                         for e in ti.static(range(variant.width)):
                             new[(c_at + e) * L + lane] = gc[e]

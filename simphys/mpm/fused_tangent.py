@@ -31,26 +31,25 @@ def kernels(variant: Variant) -> SimpleNamespace:
         tcontrol: ti.template(), tG: ti.template(), h: real, dx: real, n, now, control_at, k,
     ):
         """What particle k hands to the grid, and its tangent; those of its new F and q stay."""
-        i, new, factor = now * n + k, (now + 1) * n + k, 4.0 * h / (dx * dx)
-        C_i, F_i, tC_i, tF_i = at.matrix(C, i), at.matrix(F, i), at.matrix(tC, i), at.matrix(tF, i)
-        m, V = mass[k], volume[k]
-        c_k, tc_k, q_i, law_k = s.coefficients(c, k), s.coefficients(tc, k), s.hidden(q, i), s.law_of(law, k)
-        trial, ttrial = t.deformation.deform(C_i, F_i, h), t.deformation.jvp(C_i, F_i, h, tC_i, tF_i)
-        F_new, _, tau = t.law.respond(law_k, trial, q_i, c_k)
+        i, new, m, V = now * n + k, (now + 1) * n + k, mass[k], volume[k]
+        C_i, tC_i, q_i, law_k = at.matrix(C, i), at.matrix(tC, i), s.hidden(q, i), s.law_of(law, k)
+        c_k, tc_k = s.coefficients(c, k), s.coefficients(tc, k)
+        trial, F_new, _, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, k, control_at)
+        ttrial = t.deformation.jvp(C_i, at.matrix(F, i), h, tC_i, at.matrix(tF, i))
         tF_new, tq_new, ttau = t.law.jvp(law_k, trial, q_i, c_k, ttrial, s.hidden(tq, i), tc_k)
         if ti.static(variant.actuated):
             f, u, tu = at.vector(fibre, k), control[control_at + act[k]], tcontrol[control_at + act[k]]
-            tau += t.actuate.stress(F_new, f, u)
             ttau += t.actuate.jvp(F_new, f, u, tF_new, tu)
         at.put_matrix(tF, new, tF_new)
         if ti.static(variant.hidden):
             tq[new] = tq_new
-        A = t.p2g.affine(C_i, tau, m, V, factor)
-        tA = t.p2g.jvp_affine(C_i, tau, m, V, factor, tC_i, ttau, tmass[k], tvolume[k])
         x_i, v_i = at.vector(x, i), at.vector(v, i)
-        node, shares = t.p2g.spread(x_i, v_i, A, m, dx)
+        node, shares = t.p2g.hand_over(x_i, v_i, C_i, tau, m, V, h, dx)
         t.p2g.scatter(G, 0, node, shares, m, variant.atomic)
-        t.p2g.jvp_scatter(tG, x_i, v_i, A, m, dx, at.vector(tx, i), at.vector(tv, i), tA, tmass[k], variant.atomic)
+        t.p2g.jvp(
+            tG, x_i, v_i, C_i, tau, m, V, h, dx, at.vector(tx, i), at.vector(tv, i), tC_i, ttau, tmass[k], tvolume[k],
+            variant.atomic,
+        )
 
     @ti.func
     def velocities(
@@ -116,9 +115,8 @@ def kernels(variant: Variant) -> SimpleNamespace:
         ti.loop_config(serialize=not variant.parallel_particles)
         for k in range(n):
             i, new = now * n + k, (now + 1) * n + k
-            tx_i = at.vector(tx, i)
-            tv_new, tC_new = t.g2p.jvp_gather(U, tU, at.vector(x, i), tx_i, dx)
-            at.put_vector(tx, new, tx_i + h * tv_new)
+            tx_new, tv_new, tC_new = t.g2p.jvp(U, tU, at.vector(x, i), at.vector(tx, i), h, dx)
+            at.put_vector(tx, new, tx_new)
             at.put_vector(tv, new, tv_new)
             at.put_matrix(tC, new, tC_new)
 

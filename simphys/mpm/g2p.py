@@ -39,34 +39,30 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     sums = transfer.functions(real, dim, cells)
 
     @ti.func
-    def gather(U: ti.template(), x: vec, dx: real):
-        """v' and C'."""
+    def gather(U: ti.template(), x: vec, h: real, dx: real, nan: real):
+        """x', v' and C'."""
         v, V = sums.gather(U, dim, x, 1.0 / dx)
-        return v, (4.0 / dx) * V
-
-    @ti.func
-    def move(x: vec, v: vec, h: real, dx: real, nan: real) -> vec:
         moved = x + h * v
         for d in ti.static(range(dim)):
             if moved[d] < 0.5 * dx or moved[d] > (cells[d] - 1.5) * dx:
                 moved[d] = nan
-        return moved
+        return moved, v, (4.0 / dx) * V
 
     @ti.func
-    def adj_gather(U: ti.template(), x: vec, g: vec, adj_C: mat, dx: real):
-        """Of x; and for that of U the first node and the table of shares for `scatter`. g = adj_v' + h adj_x'."""
-        B = (4.0 / dx) * adj_C
+    def adj_gather(U: ti.template(), x: vec, adj_x_new: vec, adj_v_new: vec, adj_C_new: mat, h: real, dx: real):
+        """Of x; and for that of U the first node and the table of shares for `scatter`."""
+        g, B = adj_v_new + h * adj_x_new, (4.0 / dx) * adj_C_new
         v, _, adj_f, _ = sums.weigh(U, dim, x, 1.0 / dx, g, B, 0.0)
         first, shares = sums.spread(x, 1.0 / dx, g, B)
-        return (adj_f - B.transpose() @ v) / dx, first, shares
+        return adj_x_new + (adj_f - B.transpose() @ v) / dx, first, shares
 
     @ti.func
     def scatter(adj_U: ti.template(), at: ti.i32, first: ti.i32, shares: ti.template(), atomic: ti.template()):
         sums.scatter(adj_U, at, dim, first, shares, 0.0, atomic)
 
     @ti.func
-    def jvp_gather(U: ti.template(), dU: ti.template(), x: vec, tx: vec, dx: real):
-        """Tangents of v' and C'."""
+    def jvp_gather(U: ti.template(), dU: ti.template(), x: vec, tx: vec, h: real, dx: real):
+        """Tangents of x', v' and C'."""
         inv_dx = 1.0 / dx
         base = spline.base(x, inv_dx)
         f = x * inv_dx - base
@@ -87,9 +83,9 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
                     tB[e, dim - 1] += (k - f[dim - 1]) * tu
                     for d in ti.static(range(dim - 1)):
                         tB[e, d] += (o[d] - f[d]) * tu
-        return tv, 4.0 * inv_dx * (tB - inv_dx * v.outer_product(tx))
+        return tx + h * tv, tv, 4.0 * inv_dx * (tB - inv_dx * v.outer_product(tx))
 
-    return SimpleNamespace(gather=gather, move=move, adj_gather=adj_gather, scatter=scatter, jvp_gather=jvp_gather)
+    return SimpleNamespace(gather=gather, scatter=scatter, adj=adj_gather, jvp=jvp_gather)
 
 
 @functools.cache
@@ -105,9 +101,8 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
     ):
         ti.loop_config(serialize=not on_gpu)
         for i in range(n):
-            x_i = at.vector(x, i)
-            v, C = f.gather(U, x_i, dx)
-            at.put_vector(x_new, i, f.move(x_i, v, h, dx, nan))
+            moved, v, C = f.gather(U, at.vector(x, i), h, dx, nan)
+            at.put_vector(x_new, i, moved)
             at.put_vector(v_new, i, v)
             at.put_matrix(C_new, i, C)
 
@@ -118,11 +113,11 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
     ):
         ti.loop_config(serialize=not on_gpu)
         for i in range(n):
-            gx = at.vector(adj_x_new, i)
-            g = at.vector(adj_v_new, i) + h * gx
-            gx_weights, first, shares = f.adj_gather(U, at.vector(x, i), g, at.matrix(adj_C_new, i), dx)
+            gx, first, shares = f.adj(
+                U, at.vector(x, i), at.vector(adj_x_new, i), at.vector(adj_v_new, i), at.matrix(adj_C_new, i), h, dx
+            )
             f.scatter(adj_U, 0, first, shares, on_gpu)
-            at.put_vector(adj_x, i, gx + gx_weights)
+            at.put_vector(adj_x, i, gx)
 
     @kernel
     def tangent(
@@ -131,9 +126,8 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
     ):
         ti.loop_config(serialize=not on_gpu)
         for i in range(n):
-            tx_i = at.vector(tx, i)
-            tv, tC = f.jvp_gather(U, tU, at.vector(x, i), tx_i, dx)
-            at.put_vector(tx_new, i, tx_i + h * tv)
+            tmoved, tv, tC = f.jvp(U, tU, at.vector(x, i), at.vector(tx, i), h, dx)
+            at.put_vector(tx_new, i, tmoved)
             at.put_vector(tv_new, i, tv)
             at.put_matrix(tC_new, i, tC)
 

@@ -41,39 +41,42 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     sums = transfer.functions(real, dim, cells)
 
     @ti.func
-    def affine(C: mat, tau: mat, m: real, V: real, k: real) -> mat:
-        """A; k = 4 h / dx^2."""
-        return m * C - (k * V) * tau
+    def factor(h: real, dx: real) -> real:
+        """Of stress times volume in A."""
+        return 4.0 * h / (dx * dx)
 
     @ti.func
-    def adj_affine(C: mat, tau: mat, m: real, V: real, k: real, adj_A: mat):
-        return m * adj_A, (-k * V) * adj_A, (C * adj_A).sum(), -k * (tau * adj_A).sum()  # of C, tau, m, V
+    def affine(C: mat, tau: mat, m: real, V: real, h: real, dx: real) -> mat:
+        """A."""
+        return m * C - (factor(h, dx) * V) * tau
 
     @ti.func
-    def jvp_affine(C: mat, tau: mat, m: real, V: real, k: real, dC: mat, dtau: mat, dm: real, dV: real) -> mat:
-        return dm * C + m * dC - k * (dV * tau + V * dtau)
-
-    @ti.func
-    def spread(x: vec, v: vec, A: mat, m: real, dx: real):
+    def hand_over(x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real):
         """The first node that sees the particle, and the table of shares for `scatter`."""
-        return sums.spread(x, 1.0 / dx, m * v, dx * A)
+        return sums.spread(x, 1.0 / dx, m * v, dx * affine(C, tau, m, V, h, dx))
 
     @ti.func
     def scatter(G: ti.template(), at: ti.i32, first: ti.i32, shares: ti.template(), m: real, atomic: ti.template()):
         sums.scatter(G, at, dim + 1, first, shares, m, atomic)
 
     @ti.func
-    def adj_scatter(adj_G: ti.template(), x: vec, v: vec, A: mat, m: real, dx: real):
-        """What comes back from the nodes, for x, v, A and m."""
-        g, gr, adj_f, k = sums.weigh(adj_G, dim + 1, x, 1.0 / dx, m * v, dx * A, m)
-        return adj_f / dx - A.transpose() @ g, m * g, dx * gr, v.dot(g) + k
+    def adj_hand_over(
+        adj_G: ti.template(), x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real,
+    ):
+        """What comes back from the nodes, for x, v, C, tau, m and V."""
+        k, A = factor(h, dx), affine(C, tau, m, V, h, dx)
+        g, gr, adj_f, back = sums.weigh(adj_G, dim + 1, x, 1.0 / dx, m * v, dx * A, m)
+        adj_A = dx * gr
+        adj_x, adj_m = adj_f / dx - A.transpose() @ g, v.dot(g) + back + (C * adj_A).sum()
+        return adj_x, m * g, m * adj_A, (-k * V) * adj_A, adj_m, -k * (tau * adj_A).sum()
 
     @ti.func
-    def jvp_scatter(
-        dG: ti.template(), x: vec, v: vec, A: mat, m: real, dx: real, tx: vec, tv: vec, tA: mat, tm: real,
-        atomic: ti.template(),
+    def jvp_hand_over(
+        dG: ti.template(), x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real,
+        tx: vec, tv: vec, tC: mat, ttau: mat, tm: real, tV: real, atomic: ti.template(),
     ):
         """The tangent of what is scattered, from those (t) of its inputs."""
+        A, tA = affine(C, tau, m, V, h, dx), tm * C + m * tC - factor(h, dx) * (tV * tau + V * ttau)
         inv_dx = 1.0 / dx
         base = spline.base(x, inv_dx)
         f = x * inv_dx - base
@@ -101,10 +104,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         else:
             dG[i] = dG[i] + value
 
-    return SimpleNamespace(
-        affine=affine, adj_affine=adj_affine, jvp_affine=jvp_affine,
-        spread=spread, scatter=scatter, adj_scatter=adj_scatter, jvp_scatter=jvp_scatter,
-    )
+    return SimpleNamespace(hand_over=hand_over, scatter=scatter, adj=adj_hand_over, jvp=jvp_hand_over)
 
 
 @functools.cache
@@ -115,44 +115,41 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
     @kernel
-    def forward(x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, k: real, dx: real, n: ti.i32, G: reals):
+    def forward(x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, h: real, dx: real, n: ti.i32, G: reals):
         ti.loop_config(serialize=not on_gpu)
         for i in range(n):
-            A = f.affine(at.matrix(C, i), at.matrix(tau, i), m[i], V[i], k)
-            first, shares = f.spread(at.vector(x, i), at.vector(v, i), A, m[i], dx)
+            first, shares = f.hand_over(
+                at.vector(x, i), at.vector(v, i), at.matrix(C, i), at.matrix(tau, i), m[i], V[i], h, dx
+            )
             f.scatter(G, 0, first, shares, m[i], on_gpu)
 
     @kernel
     def adjoint(
-        x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, k: real, dx: real, n: ti.i32, adj_G: reals,
+        x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, h: real, dx: real, n: ti.i32, adj_G: reals,
         adj_x: reals, adj_v: reals, adj_C: reals, adj_tau: reals, adj_m: reals, adj_V: reals,
     ):
         ti.loop_config(serialize=not on_gpu)
         for i in range(n):
-            C_i, tau_i = at.matrix(C, i), at.matrix(tau, i)
-            A = f.affine(C_i, tau_i, m[i], V[i], k)
-            gx, gv, gA, gm = f.adj_scatter(adj_G, at.vector(x, i), at.vector(v, i), A, m[i], dx)
-            gC, gtau, gm_affine, gV = f.adj_affine(C_i, tau_i, m[i], V[i], k, gA)
+            gx, gv, gC, gtau, gm, gV = f.adj(
+                adj_G, at.vector(x, i), at.vector(v, i), at.matrix(C, i), at.matrix(tau, i), m[i], V[i], h, dx
+            )
             at.put_vector(adj_x, i, gx)
             at.put_vector(adj_v, i, gv)
             at.put_matrix(adj_C, i, gC)
             at.put_matrix(adj_tau, i, gtau)
-            adj_m[i] = gm + gm_affine
+            adj_m[i] = gm
             adj_V[i] = gV
 
     @kernel
     def tangent(
-        x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, k: real, dx: real, n: ti.i32,
+        x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, h: real, dx: real, n: ti.i32,
         tx: reals, tv: reals, tC: reals, ttau: reals, tm: reals, tV: reals, dG: reals,
     ):
         ti.loop_config(serialize=not on_gpu)
         for i in range(n):
-            C_i, tau_i = at.matrix(C, i), at.matrix(tau, i)
-            A = f.affine(C_i, tau_i, m[i], V[i], k)
-            tA = f.jvp_affine(C_i, tau_i, m[i], V[i], k, at.matrix(tC, i), at.matrix(ttau, i), tm[i], tV[i])
-            f.jvp_scatter(
-                dG, at.vector(x, i), at.vector(v, i), A, m[i], dx, at.vector(tx, i), at.vector(tv, i), tA, tm[i],
-                on_gpu,
+            f.jvp(
+                dG, at.vector(x, i), at.vector(v, i), at.matrix(C, i), at.matrix(tau, i), m[i], V[i], h, dx,
+                at.vector(tx, i), at.vector(tv, i), at.matrix(tC, i), at.matrix(ttau, i), tm[i], tV[i], on_gpu,
             )
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
@@ -186,13 +183,8 @@ class ParticleToGrid(Function):
         return dgrid[:, -1].copy(), dgrid[:, :-1].copy()
 
 
-def stress_factor(model: "MPM") -> float:
-    """4 h / dx^2: what turns stress times volume into A [s/m^2]."""
-    return 4 * model.dt / model.spacing**2
-
-
 def _arguments(model: "MPM", inputs: Any) -> tuple[Any, ...]:
-    return *map(flat, inputs), stress_factor(model), model.spacing, model.particles
+    return *map(flat, inputs), model.dt, model.spacing, model.particles
 
 
 def _kernels(model: "MPM") -> SimpleNamespace:
