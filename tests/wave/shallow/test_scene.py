@@ -16,7 +16,7 @@ from simphys.config import ConfigError, from_dict
 from simphys.scene import Scene, build_scene
 from simphys.wave.shallow import ShallowWater
 
-FOLDER = Path(__file__).parents[3] / "scenes" / "wave"
+FOLDER = Path(__file__).parents[3] / "scenes" / "shallow_water"
 
 
 def sections(**changed: Any) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def test_a_time_step_beyond_the_largest_one_is_told() -> None:
 
 def recording() -> ModuleType:
     """The script that made its recording, with the true values."""
-    spec = importlib.util.spec_from_file_location("make_shallow_recordings", FOLDER / "make_recordings_shallow.py")
+    spec = importlib.util.spec_from_file_location("make_shallow_recordings", FOLDER / "make_recordings.py")
     assert spec is not None and spec.loader is not None
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
@@ -110,12 +110,12 @@ def recording() -> ModuleType:
 
 def load(*overrides: str) -> Scene:
     """The scene that ships, in the precision of this process."""
-    return simphys.load_scene(FOLDER / "shallow_water.toml", ['runtime.precision="f64"', *overrides])
+    return simphys.load_scene(FOLDER / "harbour.toml", ['runtime.precision="f64"', *overrides])
 
 
 def test_the_shipped_files_are_those_that_the_script_makes(tmp_path: Path) -> None:
     recording().main(tmp_path)
-    for name in ("shallow_depth.txt", "shallow_water.txt"):
+    for name in ("harbour_depth.txt", "harbour.txt"):
         made, shipped = (np.loadtxt(folder / name, comments="%") for folder in (tmp_path, FOLDER))
         np.testing.assert_allclose(made, shipped, rtol=0, atol=1e-5)  # a last digit
 

@@ -3,7 +3,7 @@
 The motion is the simulator's own, of the scene with the values below: none is known otherwise. Each of the gauges reads
 25 times a second, at its own cell, to 0.2 mm.
 
-    python scenes/wave/make_recordings_shallow.py [FOLDER]
+    python scenes/shallow_water/make_recordings.py [FOLDER]
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def depth() -> np.ndarray:
 
 def readings(random: np.random.Generator) -> np.ndarray:
     """Rows of time and what all gauges read."""
-    loaded = config.load(HERE / "shallow_water.toml", [f"medium.friction={FRICTION}"])
+    loaded = config.load(HERE / "harbour.toml", [f"medium.friction={FRICTION}"])
     made = build_scene(loaded.model_copy(update={"observations": None}))
     bottom = made.params.depth.data.copy()
     bottom[24:] = DEPTH
@@ -50,11 +50,11 @@ def readings(random: np.random.Generator) -> np.ndarray:
 
 
 def main(folder: Path) -> None:
-    np.savetxt(folder / "shallow_depth.txt", depth(), fmt="%6.4f", header="m: a row along y for each x", comments="% ")
+    np.savetxt(folder / "harbour_depth.txt", depth(), fmt="%6.4f", header="m: a row along y for each x", comments="% ")
     rows = readings(np.random.default_rng(1834))
     names = " ".join(f"gauge{i}" for i in range(len(GAUGES)))
     formats = ["%5.2f"] + ["%8.5f"] * len(GAUGES)
-    np.savetxt(folder / "shallow_water.txt", rows, fmt=formats, header=f"time {names}", comments="% ")
+    np.savetxt(folder / "harbour.txt", rows, fmt=formats, header=f"time {names}", comments="% ")
 
 
 if __name__ == "__main__":
