@@ -12,13 +12,14 @@ with g continued as u is. Sources: Fornberg 1988; Pasalic and McGarry 2010.
 
 from __future__ import annotations
 
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..autograd import Context, Function, Tensor
+from ..autograd import Context, Function, Tensor, runtime
 from ..simulator import Array
-from .grid_loops import GridLoops
+from .grid_loops import GridLoops, Launch
 from .model import Wave
 
 
@@ -30,43 +31,73 @@ class Curvature(Function):
         ctx: Context, model: Wave, height: Tensor, slope_memory: Tensor, curvature_memory: Tensor
     ) -> tuple[Array, Array, Array]:
         ctx.model = model
-        return _curvature(model, height.data, slope_memory.data, curvature_memory.data)
+        return _workspace(model).forward(height.data, slope_memory.data, curvature_memory.data)
 
     @staticmethod
     def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
-        model: Wave = ctx.model
-        g, adj_psi, adj_zeta = (adjoint.data for adjoint in adjoints)
-        grid = GridLoops(model, 1)
-        w, extra = _continued(grid, g), np.zeros(grid.layout.size, g.dtype)
-        adj_psi, adj_zeta = grid.into_slabs(adj_psi), grid.into_slabs(adj_zeta)
-        for back in grid.adj_layers(w, adj_psi, adj_zeta, extra, of_w=0):
-            back(0)
-        adj_u = grid.layout.cells(grid.curvature(w, extra)).copy()
-        return None, adj_u, grid.from_slabs(adj_psi), grid.from_slabs(adj_zeta)
+        return None, *_workspace(ctx.model).backward(*[adjoint.data for adjoint in adjoints])
 
     @staticmethod
     def jvp(ctx: Context, _model: None, *tangents: Any) -> tuple[Array, Array, Array]:
         model: Wave = ctx.model
         shapes = model.state_shapes()
         names = ("height", "slope_memory", "curvature_memory")
-        dtype = next(d.dtype for d in tangents if d is not None)
-        given = [np.zeros(shapes[name], dtype) if d is None else d for name, d in zip(names, tangents, strict=True)]
-        return _curvature(model, *given)
+        given = [
+            np.zeros(shapes[name], runtime.real_dtype()) if d is None else d
+            for name, d in zip(names, tangents, strict=True)
+        ]
+        return _workspace(model).forward(*given)
 
 
-def _curvature(model: Wave, u: Array, psi: Array, zeta: Array) -> tuple[Array, Array, Array]:
-    grid = GridLoops(model, 1)
-    padded, extra = _continued(grid, u), np.zeros(grid.layout.size, u.dtype)
-    psi, zeta = grid.into_slabs(psi), grid.into_slabs(zeta)
-    for layer in grid.layers(padded, psi, zeta, extra, of_u=0, of_psi=0):
-        layer(0, 0, 0)
-    k = grid.layout.cells(grid.curvature(padded, extra)).copy()
-    return k, grid.from_slabs(psi), grid.from_slabs(zeta)
+class _Workspace:
+    """Arrays in the layout of a model's grid, and the launches bound to them, which all its nodes use in turn."""
+
+    def __init__(self, model: Wave) -> None:
+        self._grid = GridLoops(model, 1)
+        real = runtime.real_dtype()
+        self._field, self._extra, self._found = (np.zeros(self._grid.layout.size, real) for _ in range(3))
+        self._psi, self._zeta = (np.zeros(self._grid.memory, real) for _ in range(2))
+        self._beyond = self._grid.continue_beyond(self._field, of_u=0)
+        self._curvature = self._grid.curvature(self._field, self._extra, self._found)
+
+    @cached_property
+    def _layers(self) -> list[Launch]:
+        return self._grid.layers(self._field, self._psi, self._zeta, self._extra, of_u=0, of_psi=0)
+
+    @cached_property
+    def _adj_layers(self) -> list[Launch]:
+        return self._grid.adj_layers(self._field, self._psi, self._zeta, self._extra, of_w=0)
+
+    def forward(self, height: Array, psi: Array, zeta: Array) -> tuple[Array, Array, Array]:
+        """Curvature and memories of layers from those of the step before."""
+        self._load(height, psi, zeta)
+        for layer in self._layers:
+            layer(0, 0, 0)
+        return self._results()
+
+    def backward(self, adj_curvature: Array, adj_psi: Array, adj_zeta: Array) -> tuple[Array, Array, Array]:
+        """The transpose of `forward`."""
+        self._load(adj_curvature, adj_psi, adj_zeta)
+        for layer in self._adj_layers:
+            layer(0)
+        return self._results()
+
+    def _load(self, field: Array, psi: Array, zeta: Array) -> None:
+        self._grid.layout.cells(self._field)[...] = field
+        self._psi[...], self._zeta[...] = (self._grid.into_slabs(memory) for memory in (psi, zeta))
+        self._extra[...] = 0
+        for launch in self._beyond:
+            launch(0)
+
+    def _results(self) -> tuple[Array, Array, Array]:
+        self._curvature()
+        return (
+            self._grid.layout.cells(self._found).copy(),
+            self._grid.from_slabs(self._psi),
+            self._grid.from_slabs(self._zeta),
+        )
 
 
-def _continued(grid: GridLoops, values: Array) -> Array:
-    """Cells in the grid's layout, continued beyond the sides."""
-    padded = grid.layout.padded(values)
-    for launch in grid.continue_beyond(padded, of_u=0):
-        launch(0)
-    return padded
+@lru_cache(4)
+def _workspace(model: Wave) -> _Workspace:
+    return _Workspace(model)

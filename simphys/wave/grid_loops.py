@@ -13,7 +13,7 @@ import numpy as np
 from ..autograd import runtime
 from ..simulator import Array
 from . import layer, layer_loops, loops
-from .launch import bound, launch
+from .launch import bound
 from .layout import BLOCK, Layout
 from .model import Slab, Wave
 
@@ -114,11 +114,9 @@ class GridLoops:
         part = memory[..., slab.offset : slab.offset + math.prod(slab.shape)]
         return part.reshape(*memory.shape[:-1], *slab.shape)
 
-    def curvature(self, u: Array, extra: Array) -> Array:
-        """dx^2 laplace u, of one member whose `u` is continued beyond its sides, and `extra`: [size]."""
-        new = np.zeros_like(u)
-        launch(self._kernels(True).curve, flat(u), blocks(new), flat(extra), *self._head)
-        return new
+    def curvature(self, u: Array, extra: Array, new: Array) -> Launch:
+        """`curvature()`: dx^2 laplace u and `extra`, [size] all, of one member, u being continued beyond its sides."""
+        return bound(self._kernels(True).curve, flat(u), blocks(new), flat(extra), *self._head)
 
     def leap(self, u: Array, kappa: Array, extra: Array | None, *, of_u: int) -> Launch:
         """`leap(at_before, at_u, at_new)`, all three in u; `kappa` [1 or B, size]."""
