@@ -55,9 +55,10 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         """Adjoints of the value and of the corners."""
         adj_value, adj_f = g, corners(0.0)
         low, high = f.min(), f.max()
-        if value < low or value > high:
+        below, above = value < low, value > high
+        if below or above:
             adj_value, left = real(0.0), g
-            bound = low if value < low else high
+            bound = ti.select(below, low, high)
             for c in ti.static(range(count)):
                 if f[c] == bound:
                     adj_f[c] = left
@@ -139,7 +140,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                     adj_moved[j] = adj_moved[j] + adj_moved_j
                     fn.adj_around(adj_moved, fn.of_field(n, size, first), s, linear.adj_corners(behind, adj_back))
                     total += adj_back * linear.slopes(near, behind)
-                fn.adj_at_point(adj_u, size, k, s, h * inside_back * total)
+                fn.adj_at_point(adj_u, size, k, s, h * total)
 
     @kernel
     def jvp_correct(
@@ -157,7 +158,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                     there, _, inside = fn.depart(start, x, v, h, s, a)
                     first, behind, inside_back = fn.depart(start, x, v, -h, s, a)
                     whole = own.whole(inside, inside_back)
-                    dbehind = h * inside_back * fn.at_point(du, size, k, s)
+                    dbehind = h * fn.at_point(du, size, k, s)  # where that was moved, nothing is corrected
                     for n in ti.static(range(fields)):
                         j, back, far = n * size + k, fn.of_field(n, size, first), fn.of_field(n, size, there)
                         near = fn.around(moved, back, s)
