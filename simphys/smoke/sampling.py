@@ -109,6 +109,10 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
         return n * size + place
 
     @ti.func
+    def keep(places: ti.template(), lane, place):
+        places[lane] = place
+
+    @ti.func
     def corner_step(c: ti.template(), s: steps):
         step = 0
         for d in ti.static(range(dim)):
@@ -132,7 +136,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
     return SimpleNamespace(
         linear=linear, read_steps=read_steps, read_frame=read_frame, line_start=line_start,
         at_point=at_point, adj_at_point=adj_at_point, depart=depart,
-        of_field=of_field, around=around, adj_around=adj_around,
+        of_field=of_field, keep=keep, around=around, adj_around=adj_around,
     )  # fmt: skip
 
 
@@ -189,7 +193,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                     total = vec(0.0)
                     for n in ti.static(range(fields)):
                         total += g[n * size + k] * linear.slopes(fn.around(f, fn.of_field(n, size, first), s), behind)
-                    firsts[lane] = first
+                    fn.keep(firsts, lane, first)
                     for d in ti.static(range(dim)):
                         behinds[d, lane] = behind[d]
                         adj_v[d, lane] = -h * inside[d] * total[d]

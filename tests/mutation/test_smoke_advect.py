@@ -33,10 +33,10 @@ ALSO = (*ERRORS, TypeError, AttributeError, RuntimeError, KeyError)
 
 
 def moved(advection: str, module: Any = advect) -> None:
-    """Velocities and smoke on a staggered grid with sides, velocities on a collocated one, with a wall and without."""
-    channel = test_advect.model_of(5, 4, boundaries=CHANNEL, advection=advection)
+    """On a staggered grid with sides and lines of two blocks; velocities also on a collocated one with walls."""
+    channel = test_advect.model_of(3, 18, boundaries=CHANNEL, advection=advection)
     check(module.AdvectVelocity, channel, velocity(channel), some(4, 2, seed=3))
-    check(module.AdvectSmoke, channel, some(5, 4), velocity(channel), some(4, seed=3))
+    check(module.AdvectSmoke, channel, some(3, 18), velocity(channel), some(4, seed=3))
     walls = ("closed", "closed", "periodic", "periodic")
     beside = test_advect.model_of(5, 4, grid="collocated", boundaries=walls, advection=advection)
     check(module.AdvectVelocity, beside, velocity(beside), some(4, 2, seed=3))
