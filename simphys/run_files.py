@@ -185,14 +185,15 @@ def write_grid(recorder: Recorder, scene: Scene) -> None:
     if (grid := scene.grid) is None:
         return
     names = list(grid.fields)
-    attrs = {
+    attrs: dict[str, Any] = {
         "cells": list(grid.cells),
         "spacing": grid.spacing,
         "offset": grid.offset,
         "fields": names,
         "units": [grid.fields[name] for name in names],
     }
-    recorder.write("grid", attrs=attrs)
+    members = {} if scene.members is None else {"members": scene.members}
+    recorder.write("grid", attrs=attrs | members)
     params = {name: values for name, values in scene.params.arrays().items() if name in grid.fields and values.size}
     if params:
         recorder.write("parameters", units={name: grid.fields[name] for name in params}, **params)

@@ -9,12 +9,19 @@ from pathlib import Path
 
 from simphys.autograd.errors import InputError
 from simphys.plot.adjoint import adjoint
+from simphys.plot.adjoint_fields import adjoint_fields
 from simphys.plot.animation import animation
 from simphys.plot.control import control
 from simphys.plot.convergence import convergence
+from simphys.plot.field_animation import field_animation
 from simphys.plot.fields import fields
 from simphys.plot.fit import fit
+from simphys.plot.gather import gather
+from simphys.plot.grids import read_grid, state_fields
+from simphys.plot.medium import medium
 from simphys.plot.particles import particles
+from simphys.plot.snapshots import snapshots
+from simphys.plot.sought import sought_labels
 from simphys.plot.style import NotRecorded
 from simphys.plot.trajectory import trajectory
 from simphys.record import Recording
@@ -22,18 +29,24 @@ from simphys.record import Recording
 __all__ = [
     "NotRecorded",
     "adjoint",
+    "adjoint_fields",
     "all_figures",
     "animation",
     "control",
     "convergence",
+    "field_animation",
     "fields",
     "fit",
+    "gather",
+    "medium",
     "particles",
+    "snapshots",
     "trajectory",
 ]
 
 _PICTURES = {
     "fit": fit,
+    "gather": gather,
     "convergence": convergence,
     "adjoint": adjoint,
     "particles": particles,
@@ -43,12 +56,15 @@ _PICTURES = {
 }
 _OF_FEW = {"trajectory", "fields"}
 """What the picture of particles shows in a way that thousands of them can be seen."""
+_OF_FIELDS = ("snapshots", "adjoint", "medium")
 
 
 def all_figures(recording: Recording, folder: str | Path) -> list[Path]:
     """Write every picture that the run holds the data of as FOLDER/<name>.png; returns the paths.
 
-    Thousands of particles also move, in animation.gif and, where ffmpeg is installed, animation.mp4.
+    Thousands of particles also move, in animation.gif and, where ffmpeg is installed, animation.mp4. Each field on a
+    grid has pictures with its name: snapshots_<field>.png, animation_<field>.gif, adjoint_<field>.png of the gradient
+    by it along time, and medium_<unknown>.png of what was sought.
 
     Pictures of an earlier run there that this one does not hold the data of are removed.
     InputError: the run holds nothing to draw, or the folder cannot be made. StorageError: a picture cannot be written.
@@ -74,6 +90,33 @@ def all_figures(recording: Recording, folder: str | Path) -> list[Path]:
         path.unlink(missing_ok=True)
     if folder / "particles.png" in paths:
         paths += animation(recording, folder / "animation.gif")
+    paths += _figures_of_fields(recording, folder)
     if not paths:
         raise NotRecorded(f"run {recording.folder}", "must hold what a picture shows", "nothing of it", "Run it again.")
     return paths
+
+
+def _figures_of_fields(recording: Recording, folder: Path) -> list[Path]:
+    """The pictures of each field on a grid and of each unknown one; those of others of the run's fields are removed."""
+    if "grid" not in recording:
+        return []
+    paths = []
+    along, felt, sought = state_fields(recording), state_fields(recording, "adjoint"), sought_labels(recording)
+    for name in {*read_grid(recording, "").fields, *sought}:
+        for path in (*(folder / f"{kind}_{name}.png" for kind in _OF_FIELDS), *_films(folder, name)):
+            path.unlink(missing_ok=True)  # of an earlier run in this folder
+    for label in sought:
+        paths.append(folder / f"medium_{label}.png")
+        medium(recording, paths[-1], unknown=label)
+    for name in along:
+        paths.append(folder / f"snapshots_{name}.png")
+        snapshots(recording, paths[-1], field=name)
+        if name in felt:
+            paths.append(folder / f"adjoint_{name}.png")
+            adjoint_fields(recording, paths[-1], field=name)
+        paths += field_animation(recording, _films(folder, name)[0], field=name)
+    return paths
+
+
+def _films(folder: Path, name: str) -> tuple[Path, Path]:
+    return folder / f"animation_{name}.gif", folder / f"animation_{name}.mp4"

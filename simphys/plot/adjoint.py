@@ -17,6 +17,7 @@ from simphys.plot.components import (
     name_components,
     name_elements,
 )
+from simphys.plot.grids import is_bulk
 from simphys.record import Recording
 
 NEEDS = ("adjoint/time",)
@@ -31,7 +32,10 @@ def adjoint(recording: Recording, path: str | Path | None = None) -> Figure:
     NotRecorded: no adjoint.
     """
     style.require(recording, "adjoint", NEEDS, REMEDY)
-    names = [name for name in recording.keys("adjoint") if name not in ("step", "time")]
+    held = [name for name in recording.keys("adjoint") if name not in ("step", "time")]
+    names = [name for name in held if not is_bulk(recording, f"adjoint/{name}")]
+    if not names:
+        raise style.NotRecorded("picture 'adjoint'", "draws small fields", "only large ones", "See their snapshots.")
     time, *gradients = style.sound_frames(
         *style.frames(recording, "adjoint/time", *(f"adjoint/{name}" for name in names))
     )
@@ -42,7 +46,7 @@ def adjoint(recording: Recording, path: str | Path | None = None) -> Figure:
             unit = style.unit_of_field(recording, name)
             _draw(axes, recording, name, time, gradient)
             axes.axhline(0, color=style.INK, linewidth=0.6)
-            axes.set_ylabel(f"∂loss/∂{name}\n[loss / {f'({unit})' if '/' in unit else unit or 'unit'}]")
+            axes.set_ylabel(f"∂loss/∂{name}\n[{style.per_unit(unit)}]")
         panels[-1].set_xlabel("time [s]")
         figure.align_ylabels(panels)
         style.save(figure, path)

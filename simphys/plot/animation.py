@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Iterator, Sequence
-from io import BytesIO
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from PIL import Image
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
-from simphys.autograd.errors import StorageError
 from simphys.plot import style
+from simphys.plot.film import FRAMES, film, write_film
 from simphys.plot.particles import View, draw_key, draw_particles, draw_walls, read_view
 from simphys.record import Recording
 
-FRAMES = 60
-SECONDS = 4.0
-"""How long it takes to see all of the motion, whatever its own time."""
-LARGEST = 2_000_000  # bytes of a GIF
-COLORS = 255
-WIDTH, DPI = 5.4, 100  # inch, pixels an inch
+WIDTH = 5.4  # inch
 
 
 def animation(recording: Recording, path: str | Path) -> list[Path]:
@@ -31,99 +23,22 @@ def animation(recording: Recording, path: str | Path) -> list[Path]:
 
     `path` is that of the GIF. NotRecorded: no motion of many bodies.
     """
-    path = Path(path)
-    frames = list(_frames(recording, read_view(recording)))
-    _write(path, _gif(frames))
-    return [path, *_mp4(frames, path.with_suffix(".mp4"))]
+    return write_film(_frames(recording, read_view(recording)), Path(path))
 
 
 def _frames(recording: Recording, view: View) -> Iterator[np.ndarray]:
-    """Pictures [height, width, 3] at equal times. What stands still is drawn once."""
+    """Pictures at equal times."""
     shown = np.unique(np.linspace(0, len(view.motion.time) - 1, FRAMES).round().astype(int))
     across, up = np.ptp(view.limits, axis=1)
     with style.style():
         figure = style.new_figure(recording, float(np.clip(WIDTH * up / across, 1.5, 6.0)) + 0.6, view.motion.ended)
-        figure.set(figwidth=WIDTH + 1.0, dpi=DPI)
-        canvas: Any = FigureCanvasAgg(figure)
+        figure.set_figwidth(WIDTH + 1.0)
         axes = figure.subplots()
         draw_walls(axes, view)
         draw_key(figure, [axes], view)
-        title = axes.set_title("t", animated=True)
-        canvas.draw()
-        figure.set_layout_engine("none")  # the layout is made
-        still = canvas.copy_from_bbox(figure.bbox)
-        scale = axes.bbox.width / across
-        for frame in shown:
-            canvas.restore_region(still)
-            title.set_text(f"t = {style.number(view.motion.time[frame])} s")
-            moving = draw_particles(axes, view, int(frame), scale)
-            for artist in (*moving, title):
-                axes.draw_artist(artist)
-            picture = np.asarray(canvas.buffer_rgba())[..., :3]
-            yield picture[: picture.shape[0] // 2 * 2, : picture.shape[1] // 2 * 2].copy()  # MP4 wants even sizes
-            for artist in moving:
-                artist.remove()
+        draw = partial(_draw, axes, view)
+        yield from film(figure, axes, [(view.motion.time[frame], partial(draw, int(frame))) for frame in shown])
 
 
-def _gif(frames: Sequence[np.ndarray]) -> bytes:
-    """All frames, or every second, third ... of them, as many as are not too large."""
-    drawn = _with_palette(frames)
-    for every in range(1, len(drawn) + 1):
-        file, some = BytesIO(), drawn[::every]
-        duration = int(1000 * SECONDS / len(some))
-        some[0].save(file, "GIF", save_all=True, append_images=some[1:], duration=duration, loop=0, optimize=False)
-        if file.tell() <= LARGEST:
-            break
-    return file.getvalue()
-
-
-def _with_palette(frames: Sequence[np.ndarray]) -> list[Image.Image]:
-    """The frames in the same few colours: those of the commonest of 32^3 cells of the colour cube, so that white stays
-    white and a colour map has no steps."""
-    from scipy.spatial import KDTree
-
-    sample = np.concatenate([frame.reshape(-1, 3) for frame in frames[:: max(1, len(frames) // 6)]])
-    cell = _cells(sample)
-    counts = np.bincount(cell, minlength=1 << 15)
-    common = np.argsort(-counts, kind="stable")[: min(COLORS, np.count_nonzero(counts))]
-    sums = np.stack([np.bincount(cell, weights=sample[:, channel], minlength=1 << 15) for channel in range(3)], axis=1)
-    palette = np.round(sums[common] / counts[common, None]).astype(np.uint8)
-    cube = np.stack(np.unravel_index(np.arange(1 << 15), (32, 32, 32)), axis=1)
-    nearest = KDTree(cube[common]).query(cube)[1].astype(np.uint8)
-    made = [Image.fromarray(nearest[_cells(frame)]) for frame in frames]
-    for image in made:
-        image.putpalette(palette.tobytes())
-    return made
-
-
-def _cells(colors: np.ndarray) -> np.ndarray:
-    return (colors >> 3).astype(np.int64) @ np.array([1 << 10, 1 << 5, 1])
-
-
-def _mp4(frames: Sequence[np.ndarray], path: Path) -> list[Path]:
-    """The film, where there is ffmpeg to make it."""
-    program = shutil.which("ffmpeg")
-    if program is None:
-        return []
-    height, width, _ = frames[0].shape
-    source = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(len(frames) / SECONDS)]
-    made = subprocess.run(
-        [program, "-y", *source, "-i", "-", "-pix_fmt", "yuv420p", str(path)],
-        input=b"".join(frame.tobytes() for frame in frames),
-        capture_output=True,
-        check=False,
-    )
-    if made.returncode:  # one without the codec: the GIF shows the same
-        path.unlink(missing_ok=True)
-        return []
-    return [path]
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        reason = error.strerror or error
-        raise StorageError(
-            f"picture {path} cannot be written: {reason}. Name another folder, or free space."
-        ) from error
+def _draw(axes: Axes, view: View, frame: int) -> list[Artist]:
+    return draw_particles(axes, view, frame, axes.bbox.width / float(np.ptp(view.limits[0])))

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from simphys.plot import style
 from simphys.plot.components import draw_elements, name_elements
+from simphys.plot.grids import is_bulk
 from simphys.record import Recording
 
 REMEDY = "A run records what its simulator's state holds besides bodies."
@@ -17,9 +18,12 @@ REMEDY = "A run records what its simulator's state holds besides bodies."
 def fields(recording: Recording, path: str | Path | None = None) -> Figure:
     """Draw every recorded field along time: a curve a number for a few, else the median and the middle 90 %.
 
+    Those that fill a grid are left out: snapshots show them.
     Saved at `path` if given. NotRecorded: the state is one of bodies, or no motion was recorded.
     """
-    names = recording.keys("fields")
+    names = [name for name in recording.keys("fields") if not is_bulk(recording, f"{style.FIELDS}/{name}/value")]
+    if not names and recording.keys("fields"):
+        raise style.NotRecorded("picture 'fields'", "draws small fields", "only large ones", "See their snapshots.")
     if not names:
         style.require(recording, "fields", ("fields",), REMEDY)
     groups = [f"{style.FIELDS}/{name}" for name in names]

@@ -108,6 +108,11 @@ def with_unit(name: str, unit: str) -> str:
     return f"{name} [{unit}]" if unit else name
 
 
+def per_unit(unit: str) -> str:
+    """The unit of a gradient of the loss."""
+    return f"loss / {f'({unit})' if '/' in unit else unit or 'unit'}"
+
+
 def unit_of(recording: Recording, path: str) -> str:
     """The unit of a dataset; '' where none is recorded."""
     return str(recording.attrs(path).get("unit", ""))

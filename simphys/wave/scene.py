@@ -164,8 +164,8 @@ def model_of(config: WaveConfig) -> Wave:
 
 
 def cells(model: Wave) -> Cells:
-    """Where the cells are, and what is recorded of them."""
-    fields = {"height": "", "previous": "", "speed": "m/s"}
+    """Where the cells are, and which fields show something: the height before is no news."""
+    fields = {"height": "", "speed": "m/s"}
     return Cells(cells=model.cells, spacing=model.spacing, offset=0.0, fields=fields)
 
 

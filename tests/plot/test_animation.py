@@ -14,7 +14,7 @@ from simphys.autograd.errors import StorageError
 
 from .particle_runs import particle_run
 
-MODULE = sys.modules["simphys.plot.animation"]
+MODULE = sys.modules["simphys.plot.film"]
 
 
 @pytest.fixture(autouse=True)
