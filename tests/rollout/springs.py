@@ -66,6 +66,8 @@ class SpringEngine(ArrayEngine):
     """and backward, for tests to count."""
     fields_apart = True
 
+    model: Springs
+
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self.k = self.params["stiffness"]

@@ -104,9 +104,9 @@ def receivers_agree(module: Any, model: Wave) -> None:
     g = random.normal(size=R)
     received.backward(tensor(g))
     assert inputs[0].grad is not None and inputs[1].grad is not None
-    adj_u, adj_position, expected = np.ones(size), np.ones(R * dim + 7), np.ones(size)
-    loops.adj_receive(u, pad(position, 4), pad(g, 5), adj_u, adj_position, R, DX, 2, 4, 5, 6, 7)
-    expected[at + 6] += inputs[0].grad.data
+    adj_u, adj_position, expected, scale = np.ones(size), np.ones(R * dim + 7), np.ones(size), random.normal(size=size)
+    loops.adj_receive(u, pad(position, 4), pad(g, 5), scale, adj_u, adj_position, R, DX, 2, 4, 5, 3, 6, 7)
+    expected[at + 6] += scale[at + 3] * inputs[0].grad.data
     np.testing.assert_allclose(adj_u, expected, rtol=1e-13)
     np.testing.assert_allclose(adj_position, 1 + np.concatenate([np.zeros(7), inputs[1].grad.data.ravel()]), rtol=1e-13)
 
