@@ -1,23 +1,28 @@
 """An obstacle at rest in the fluid: volume penalization, implicit.
 
-    u' = r u,    r = 1 / (1 + (dt/eta) chi(phi))                F_a = V/dt sum_i (u - u')_a,i
+    u' = r u,    r = 1 - chi(phi) / (1 + ETA)                F_a = V/dt sum_i (u - u')_a,i
 
 phi signed distance at a face, the mean of its cells' (faces.py) [m]; V volume of a cell; F what the obstacle takes from
 the fluid, by density [m^(dim+1)/s^2]. chi is how much of the obstacle is at a place, 1 inside and 0 outside, and falls
-over LAYER = 1 cell about the surface; eta = ETA dt is how fast the fluid comes to rest inside, so that a step leaves
-1 / (1 + 1/ETA) = 1 % of its velocity there:
+over LAYER cells about the surface:
 
     chi = t^2 (3 - 2 t),    t = clamp(1/2 - phi/(LAYER dx), 0, 1)
+
+r is an implicit step of du/dt = -a u, r = 1 / (1 + a dt), where a = chi / ((1 + ETA - chi) dt) holds the fluid: inside
+1 / (ETA dt), so that a step leaves ETA / (1 + ETA) = 1 % of its velocity there. That a rises the faster the nearer chi
+is to 1 (Borrvall and Petersson 2003, with q = ETA) matters for shapes that are sought: a = chi / (ETA dt) would stop
+the fluid at any face that the layer touches, and its force would be a staircase, with a step wherever a surface comes
+to further faces.
 
 chi has a continuous derivative, 0 at both ends of the layer, and shapes get their gradient through it. Adjoint, with
 g = adj_u', f = adj_F and h_a = g_a - V/dt f_a, to which a change of u' counts:
 
-    adj_u = r h + V/dt f                adj_phi = sum_a m_a^T (u_a h_a dr/dphi),    dr/dphi = -r^2 (dt/eta) chi'(phi)
+    adj_u = r h + V/dt f                adj_phi = sum_a m_a^T (u_a h_a dr/dphi),    dr/dphi = -chi'(phi) / (1 + ETA)
 
 The projection that follows does not know of the obstacle and moves the fluid inside by dt times the pressure's slope
 again, so that what is left there goes with dt.
 
-Source: Angot, Bruneau and Fabrie 1999, equation 1.3; the time step is implicit Euler's.
+Source: Angot, Bruneau and Fabrie 1999, equation 1.3; Borrvall and Petersson 2003.
 """
 
 import functools
@@ -33,7 +38,7 @@ from .faces import add_mean, adj_mean, layout, work_us
 from .model import Smoke
 
 ETA = 0.01
-"""Time in which the fluid inside comes to rest, in time steps."""
+"""Time in which the fluid well inside comes to rest, in time steps."""
 LAYER = 1.0
 """Width of the layer about the surface over which chi falls from 1 to 0, in cells."""
 
@@ -47,14 +52,13 @@ def functions(real: Any) -> SimpleNamespace:
     def kept(phi: real, width: real) -> real:
         """r."""
         t = ti.min(ti.max(real(0.5) - phi / width, real(0.0)), real(1.0))
-        return 1 / (1 + t * t * (3 - 2 * t) / real(ETA))
+        return 1 - t * t * (3 - 2 * t) / real(1 + ETA)
 
     @ti.func
     def jvp_kept(phi: real, width: real) -> real:
         """dr/dphi."""
         t = ti.min(ti.max(real(0.5) - phi / width, real(0.0)), real(1.0))
-        r = 1 / (1 + t * t * (3 - 2 * t) / real(ETA))
-        return r * r * 6 * t * (1 - t) / (width * real(ETA))
+        return 6 * t * (1 - t) / (width * real(1 + ETA))
 
     return SimpleNamespace(kept=kept, jvp_kept=jvp_kept)
 

@@ -45,6 +45,17 @@ def test_it_stops_the_fluid_inside_and_leaves_that_outside_alone(grid: str) -> N
         np.testing.assert_array_equal(after[component][outside], 1.0)
 
 
+def test_what_a_face_keeps_falls_evenly_with_how_much_of_the_obstacle_is_there() -> None:
+    """So that the force of a shape that grows does not jump at each face that it reaches."""
+    model = Smoke((5, 2), spacing=0.1, dt=0.01, grid="collocated")
+    inside = np.array([0.0, 0.1, 0.5, 0.9, 1.0])
+    t = [np.roots([-2, 3, 0, -chi]) for chi in inside]  # of chi = t^2 (3 - 2 t)
+    t = np.array([min(each.real, key=lambda x: abs(x - 0.5)) for each in t])
+    phi = np.tile(LAYER * model.spacing * (0.5 - t)[:, None], (1, 2))
+    after, _ = obstacle.forward(model, np.ones((2, 5, 2)), phi)
+    np.testing.assert_allclose(after[0, :, 0], 1 - inside / (1 + ETA), atol=1e-12)
+
+
 @pytest.mark.parametrize("name", variants())
 def test_the_force_is_the_momentum_that_the_fluid_loses(name: str) -> None:
     model = variants()[name]
@@ -58,7 +69,7 @@ def test_the_force_is_the_momentum_that_the_fluid_loses(name: str) -> None:
 def test_the_gradient_by_the_distance_is_continuous_at_both_edges_of_the_layer() -> None:
     model = Smoke((4, 4), spacing=0.1, dt=0.01, grid="collocated")
     u, width = np.ones((2, 4, 4)), LAYER * model.spacing
-    steepest = 1.5 / (width * ETA)
+    steepest = 1.5 / (width * (1 + ETA))
     for edge in (-0.5 * width, 0.5 * width):
         for beyond in (1e-7, -1e-7):
             phi = np.full((4, 4), edge + beyond)
