@@ -30,19 +30,22 @@ def grid_run(
     offset: float = 0.5,
     scene: Mapping[str, Any] | None = None,
     status: str = "completed",
+    members: int | None = None,
     groups: Mapping[str, Mapping[str, Any]] | None = None,
     tables: Mapping[str, Mapping[str, np.ndarray]] | None = None,
 ) -> Recording:
     """A run of fields [T, ...] along one second on a grid whose first edge is 1 m long."""
-    about = {"cells": list(cells), "spacing": 1 / cells[0], "offset": offset}
+    about: dict[str, Any] = {"cells": list(cells), "spacing": 1 / cells[0], "offset": offset}
+    if members is not None:
+        about["members"] = members
     with Recorder(folder, kind="run", provenance={"seed": 0}, scene={"title": "ripple"} | dict(scene or {})) as run:
         run.write("grid", attrs={**about, "fields": list(units), "units": list(units.values())})
         for name, values in fields.items():
             rows = {"step": np.arange(len(values)), "time": np.linspace(0, 1, len(values)), "value": values}
             run.extend({f"fields/{name}": rows}, units={f"fields/{name}": {"value": units.get(name, ""), "time": "s"}})
         run.write("motion", attrs={"status": status})
-        for name, rows in (tables or {}).items():
-            run.extend({name: rows})
+        for name, columns in (tables or {}).items():
+            run.extend({name: columns})
         for name, group in (groups or {}).items():
             run.write(name, **group)
     return Recording(folder)
