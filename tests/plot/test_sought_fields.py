@@ -148,12 +148,15 @@ def heard(folder: Path, *, shots: int | None, predicted: bool = True) -> Recordi
     return grid_run(folder, field, cells=(4, 4), units=UNITS, groups=groups, members=shots)
 
 
+def coloured(axes: Axes) -> np.ndarray:
+    """[time, receiver]."""
+    return np.array(np.ma.asarray(axes.collections[0].get_array()).filled(np.nan))
+
+
 def test_a_gather_shows_measured_predicted_and_difference(tmp_path: Path) -> None:
     figure = plot.gather(heard(tmp_path, shots=None))
     measured, predicted, difference = figure.axes[:3]
-    seen, away = (
-        np.ma.filled(np.ma.asarray(axes.collections[0].get_array()), np.nan) for axes in (measured, difference)
-    )
+    seen, away = coloured(measured), coloured(difference)
     value = Recording(tmp_path)["field_observations/value"]
     np.testing.assert_allclose(seen[:, :2], value[:, :2])
     assert np.isnan(seen[:, 2]).all()  # missing
@@ -168,7 +171,7 @@ def test_of_several_experiments_the_first_the_middle_and_the_last_are_shown(tmp_
     figure = plot.gather(heard(tmp_path, shots=7))
     titles = [axes.get_title(loc="left") for axes in figure.axes[:9:3]]
     assert titles == [f"measured, experiment {shot}" for shot in (0, 3, 6)]
-    last = np.ma.filled(np.ma.asarray(figure.axes[6].collections[0].get_array()), np.nan)
+    last = coloured(figure.axes[6])
     np.testing.assert_allclose(last[:, 0], Recording(tmp_path)["field_observations/value"][:, 6, 0])
 
 
