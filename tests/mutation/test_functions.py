@@ -24,6 +24,7 @@ from . import (
     test_ops,
     test_rollout,
     test_smoke_forces,
+    test_wave,
     test_wave_between_cells,
 )
 from .sweep import Sweep
@@ -136,6 +137,8 @@ NAMES = ("adj_*", "jvp_*", "adjoint", "tangent")
 ELSEWHERE = {
     "adjoint_kernel.adjoint": "only calls the stages, in reverse",
     "mpm/collider_motion.py: kernels.*": "arithmetic on indices alone; held by the horizon in two launches",
+    "wave/layer_loops.py: kernels.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
+    "wave/loops.py: kernels.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "mpm/fused_adjoint.py: kernels.adj_node": "arithmetic on indices alone; held by nested = fused",
 }
 """Rules without a term to drop, by name or by file and name."""
@@ -166,6 +169,7 @@ def test_every_rule_is_in_a_sweep() -> None:
         test_ops,
         test_rollout,
         test_smoke_forces,
+        test_wave,
         test_wave_between_cells,
     )
     sweeps = [*SWEEPS, *[sweep for module in others for sweep in module.SWEEPS]]

@@ -1,0 +1,118 @@
+"""Every term of the adjoints and tangents of leapfrog and its layers is needed: sub-steps, fused loops, the engine."""
+
+from __future__ import annotations
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.gradcheck import dot_product_test, gradcheck
+from simphys.autograd.mutation import ERRORS, Mutant
+from simphys.wave import adjoint, advance, curvature, engine, grid_loops, layer, layer_loops, loops
+from simphys.wave.model import Wave
+
+from ..wave.systems import DX, SMALL_PLANE, Case, case, of_all
+from .sweep import Sweep, stale
+
+EACH = 2
+"""Mutants of a rule in a sample: most compile kernels."""
+ALSO = (*ERRORS, TypeError, RuntimeError, AttributeError, IndexError)
+"""What the compiler answers to vectors and numbers exchanged, and Python to names and rows that are not there."""
+
+EQUIVALENT: dict[str, str] = {}
+
+
+def leapfrog(module: Any) -> None:
+    random, model = np.random.default_rng(0), Wave((4, 3), DX, 0.05)
+    values = [random.normal(size=model.cells) for _ in range(3)] + [random.uniform(1, 2, model.cells)]
+    inputs = [tensor(x, requires_grad=True) for x in values]
+    gradcheck(lambda *x: module.Advance.apply(model, *x), inputs, mode="projected", repeats=1)
+
+
+def of_curvature(module: Any) -> None:
+    state = case(SMALL_PLANE, 1).state
+    inputs = state.height, state.slope_memory, state.curvature_memory
+    gradcheck(lambda *x: module.Curvature.apply(SMALL_PLANE, *x), inputs, mode="projected", repeats=1)
+    for i in range(3):  # each alone: others have no tangent
+        alone = [tensor(x.data, requires_grad=i == n) for n, x in enumerate(inputs)]
+        dot_product_test(lambda *x: module.Curvature.apply(SMALL_PLANE, *x), alone, tolerance=1e-12)
+
+
+def right(given: Case) -> None:
+    """The derivative of a rollout by all leaves, and its tangents."""
+
+    def loss(*leaves: Tensor) -> Tensor:
+        return of_all(given.at(*leaves).rollout())
+
+    gradcheck(loss, given.leaves, mode="projected", repeats=1)
+
+
+def rollouts() -> None:
+    """Of members with layers that cross, sources and receivers; with a shared speed, and with their own."""
+    right(case(SMALL_PLANE, 4, batch=2, batched=("height", "speed", "control")))
+    right(case(SMALL_PLANE, 4, batch=2, batched=("source_position",)))
+
+
+def with_layer(module: Any) -> None:
+    """Layers' loops with the element functions of `module`."""
+    kernels = functools.cache(layer_loops.kernels.__wrapped__)
+    with (
+        patch.object(layer_loops, "layer", module),
+        patch.object(layer_loops, "kernels", kernels),
+        patch.object(curvature, "_workspace", functools.cache(curvature._Workspace)),
+    ):
+        of_curvature(curvature)
+
+
+def with_advance(module: Any) -> None:
+    """Fused loops with the element functions of `module`."""
+    own = functools.cache(loops.kernels.__wrapped__)
+
+    def mixed(variant: loops.Variant) -> SimpleNamespace:
+        with patch.object(loops, "advance", module):
+            mine = own(variant)
+        changed = {name: getattr(mine, name) for name in ("adj_log_courant", "jvp_speed")}
+        return SimpleNamespace(**{**vars(loops.kernels(variant)), **changed})
+
+    leapfrog(module)
+    stand_in = SimpleNamespace(**{**vars(loops), "kernels": mixed})
+    with patch.object(grid_loops, "loops", stand_in), patch.object(engine, "advance", module):
+        rollouts()
+
+
+def with_adjoint(module: Any) -> None:
+    """Fused steps in reverse as `module` has them."""
+    with patch.object(engine, "Adjoint", module.Adjoint):
+        rollouts()
+
+
+def with_engine(module: Any) -> None:
+    with patch("simphys.wave.engine.WaveEngine", module.WaveEngine):
+        rollouts()
+
+
+sweep_of = functools.partial(Sweep, errors=ALSO, equivalent=EQUIVALENT)
+SWEEPS = [
+    sweep_of(advance, ("functions.adj_*", "functions.jvp_*", "adj_speed", "jvp_courant"), with_advance),
+    sweep_of(advance, ("kernels.adjoint", "kernels.tangent", "Advance.backward", "Advance.jvp"), leapfrog),
+    sweep_of(layer, ("functions.adj_*",), with_layer),
+    sweep_of(curvature, ("Curvature.backward", "Curvature.jvp"), of_curvature),
+    sweep_of(adjoint, ("Adjoint._begin", "Adjoint._keep"), with_adjoint),
+    sweep_of(engine, ("WaveEngine.gradients",), with_engine),
+]
+
+
+def test_what_is_listed_as_equivalent_exists() -> None:
+    assert not stale(SWEEPS)
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
