@@ -57,7 +57,7 @@ class SceneObjective:
         return SceneObjective(replace(self.scene, lowpass=as_cutoff(frequency)), self.unknowns)
 
     def scene_at(self, theta: Tensor | Array) -> Scene:
-        """The scene with the unknowns set from theta; its parameters, state and controls are functions of a Tensor."""
+        """The scene with the unknowns set from theta; its parameters, state, design and controls follow a Tensor."""
         theta = theta if isinstance(theta, Tensor) else tensor(theta)
         fields = self.unknowns.fields(theta)
 
@@ -66,9 +66,10 @@ class SceneObjective:
             return record.replace(**known) if known else record
 
         scene = self.scene
-        records = {"params": scene.params, "state": scene.state, "controls": scene.controls}
-        found = {part: at_theta(record) for part, record in records.items()}
-        return replace(scene, **found | {"state": scene.config.completed(found["state"])})
+        found = {part: at_theta(getattr(scene, part)) for part in ("params", "state", "design", "controls")}
+        found["params"] = scene.config.designed(scene.model, found["params"], found["design"])
+        found["state"] = scene.config.completed(found["state"])
+        return replace(scene, **found)
 
     @property
     def has_residuals(self) -> bool:

@@ -23,6 +23,7 @@ from .observe_field import FieldObservations, read_field_observations
 from .rollout import Mode, Trajectory
 from .rollout.run import Progress
 from .rollout.trajectory import Running
+from .simulator import Record
 
 if TYPE_CHECKING:
     from .objective import SceneObjective
@@ -52,6 +53,8 @@ class Scene:
     """Whether the horizon was cut short, so that terms about its end do not count."""
     controls: Controls | None = None
     """What drives the simulator along time, where the scene says so."""
+    design: Record | None = None
+    """Numbers that some of the parameters follow from, where the scene says so."""
     targets: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
     """Targets of terms of the loss that come from files, by the term's place."""
     lowpass: float | None = None
@@ -203,9 +206,9 @@ class Scene:
         return SceneObjective(self, Unknowns(chosen, self.values()))
 
     def values(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Every parameter field, state component and part of the controls by name."""
-        records = [self.params, self.state, *([] if self.controls is None else [self.controls])]
-        return {name: values for record in records for name, values in record.arrays().items()}
+        """Every parameter field, state component, and part of a design and of the controls by name."""
+        records = [self.params, self.state, self.design, self.controls]
+        return {n: values for record in records if record is not None for n, values in record.arrays().items()}
 
 
 def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> Scene:
@@ -227,7 +230,7 @@ def build_scene(config: Any) -> Scene:
     last = None if observations is None else float(observations.times[-1])
     steps = config.time.step_count(last_observation=last)
     controls = None if config.control is None else build_controls(config.control, steps=steps, dt=config.time.dt)
-    scene = Scene(config, model, params, state, observations, steps, controls=controls)
+    scene = Scene(config, model, params, state, observations, steps, controls=controls, design=config.design())
     filters = config.loss.lowpass or [0.0]
     misfits.require_filters(observations, filters)
     return replace(scene, targets=misfits.targets(scene), lowpass=as_cutoff(filters[-1]))

@@ -6,7 +6,7 @@ It stands apart from `simphys.config` because each simulator declares sections o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -72,6 +72,10 @@ class Fields:
 
     params: dict[str, np.ndarray]
     state: dict[str, np.ndarray]
+    design: dict[str, np.ndarray] = field(default_factory=dict)
+    """Numbers that some parameters follow from."""
+    designed: frozenset[str] = frozenset()
+    """These parameters: they are not unknown themselves."""
     nodes: int | None = None
     """Where the state is that of bodies, [n, dim]: how many are the scene's own; any others follow them."""
     channels: int | None = None

@@ -43,7 +43,8 @@ def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterato
     yield from of_control
     if "unknowns" in sections and "control" in sections and not of_control:
         controls = {} if control is None else control_arrays(control)
-        yield from unknown_problems(sections["unknowns"], {**fields.params, **fields.state, **controls})
+        params = {name: values for name, values in fields.params.items() if name not in fields.designed}
+        yield from unknown_problems(sections["unknowns"], {**params, **fields.design, **fields.state, **controls})
     for position, term in enumerate(sections["loss"].terms if "loss" in sections else []):
         if isinstance(term, FinalDensity):
             yield from _check_density(("loss", "terms", position), term, fields)

@@ -15,7 +15,7 @@ from simphys.config.loss_sections import Loss
 from simphys.grids import Grid
 from simphys.rollout.budget import parse
 from simphys.section import Count, Fields, Index, Positive, Problem, Section, Simulator
-from simphys.simulator import Model
+from simphys.simulator import Model, Record
 
 
 class Runtime(Section):
@@ -118,9 +118,10 @@ Control = Annotated[Sines | Knots | Wavelet, Field(discriminator="kind")]
 
 class Check(Section):
     """Overrides with which `simphys check` takes this scene, such as "geometry.lattice.shape=[8, 8]": a smaller size
-    for a large scene, but the horizon that it is about."""
+    for a large scene, but the horizon that it is about. members: of several experiments it takes so many, the first."""
 
     overrides: list[str] = []
+    members: Count | None = None
 
 
 class Output(Section):
@@ -170,6 +171,14 @@ class Config(Section):
     def completed(self, state: Any) -> Any:
         """The start with what follows from other fields of it, some of which are unknown: by default nothing does."""
         return state
+
+    def design(self) -> Record | None:
+        """Numbers that some parameters follow from, see `designed`, and that may be unknown in their place."""
+        return None
+
+    def designed(self, model: Any, params: Any, design: Any) -> Any:
+        """The parameters with those that follow from a design."""
+        return params
 
     def bodies_of(self, model: Any) -> Bodies | None:
         """The bodies of a simulator whose state has some."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simphys import charges, mass_spring, mpm, smoke, wave
+from simphys.autograd import tensor
 from simphys.bodies import Bodies
 from simphys.charges import scene as charges_scene
 from simphys.config.sections import Config, Wavelet
@@ -18,6 +19,7 @@ from simphys.mpm import scene_checks as mpm_checks
 from simphys.mpm import stability as mpm_stability
 from simphys.section import Fields, Problem
 from simphys.simulator import Model
+from simphys.smoke import outline as smoke_outline
 from simphys.smoke import scene as smoke_scene
 from simphys.smoke import scene_checks as smoke_checks
 from simphys.smoke import stability as smoke_stability
@@ -168,6 +170,18 @@ class SmokeConfig(Config):
     def build(self) -> tuple[Model, smoke.Params, smoke.State]:
         return smoke.build(self)
 
+    def design(self) -> smoke_outline.Design | None:
+        """The modes of an obstacle's outline."""
+        modes = None if self.obstacle is None else smoke_scene.outline_modes(self.obstacle)
+        return None if modes is None else smoke_outline.Design(tensor(modes))
+
+    def designed(self, model: Any, params: Any, design: Any) -> Any:
+        """The parameters with the obstacle that has this outline."""
+        given = None if self.obstacle is None else self.obstacle.outline
+        if given is None:
+            return params
+        return params.replace(obstacle=smoke_outline.distance(model, given.centre, given.radius, design.outline))
+
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         smoke_stability.require_stable(model, params)
 
@@ -243,7 +257,9 @@ class WaveConfig(Config):
     def completed(self, state: Any) -> Any:
         """A field that starts at rest was the same one step before."""
         sought = {unknown.parameter for unknown in self.unknowns.values()}
-        return state if self.state.previous is not None or "previous" in sought else state.replace(previous=state.height)
+        if self.state.previous is not None or "previous" in sought:
+            return state
+        return state.replace(previous=state.height)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         wave_stability.require_stable(model, params)

@@ -84,13 +84,25 @@ class Shape(Section):
     radii: Annotated[list[Positive], Field(min_length=2, max_length=3)] | None = None
 
 
+class OutlineSection(Section):
+    """A disc of `radius` about `centre` [m] in the plane, whose outline has so many `modes`, 0 at first.
+
+    Unknowns call them outline, [modes, 2]; whatever they are, the area stays the disc's: see outline.py.
+    """
+
+    centre: Annotated[list[float], Field(min_length=2, max_length=2)]
+    radius: Positive
+    modes: Count
+
+
 class Obstacle(Section):
-    """What stands in the way of the fluid: shapes, of which all count together; or a file, .npy or text.
+    """What stands in the way of the fluid: shapes, of which all count together; an outline; or a file, .npy or text.
 
     It holds the signed distance of the centre of each cell to the surface, negative inside [m], [*cells].
     """
 
     shapes: Annotated[list[Shape], Field(min_length=1)] | None = None
+    outline: OutlineSection | None = None
     file: str | None = None
 
 
@@ -156,7 +168,10 @@ def fields(
         "obstacle": np.zeros(0) if obstacle is None else signed_distance(of, obstacle),
     }
     start = {"velocity": velocity(of, state), "smoke": smoke(of, state), "force": np.zeros(dim)}
-    return Fields(params=params, state=start)
+    modes = None if obstacle is None else outline_modes(obstacle)
+    if modes is None:
+        return Fields(params=params, state=start)
+    return Fields(params=params, state=start, design={"outline": modes}, designed=frozenset({"obstacle"}))
 
 
 def model(simulator: SmokeSimulator, grid: Grid, *, dt: float, has_obstacle: bool) -> Smoke:
@@ -197,8 +212,15 @@ def signed_distance(model: Smoke, obstacle: Obstacle) -> Array:
     """Of the centres of cells to an obstacle, [*cells]."""
     if obstacle.file is not None:
         return read_field(obstacle.file, [model.cells])
+    if obstacle.outline is not None:
+        return distance(model, obstacle.outline.centre, obstacle.outline.radius)
     assert obstacle.shapes is not None, "checked when the scene was loaded"
     return np.minimum.reduce([distance(model, each.centre, each.radius or each.radii) for each in obstacle.shapes])
+
+
+def outline_modes(obstacle: Obstacle) -> Array | None:
+    """The modes of its outline at first, [modes, 2]."""
+    return None if obstacle.outline is None else np.zeros((obstacle.outline.modes, 2))
 
 
 def velocity(model: Smoke, state: State) -> Array:

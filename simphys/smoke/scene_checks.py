@@ -126,9 +126,13 @@ def _check_state(state: State, dim: int) -> Iterator[Problem]:
 
 
 def _check_obstacle(obstacle: Obstacle, dim: int) -> Iterator[Problem]:
-    if (obstacle.shapes is None) == (obstacle.file is None):
-        found = Words("neither" if obstacle.file is None else "both")
-        yield _problem(("obstacle",), "needs one of shapes and file", found, "Give exactly one.")
+    given = [name for name in ("shapes", "outline", "file") if getattr(obstacle, name) is not None]
+    if len(given) != 1:
+        found = Words(" and ".join(given) or "none of them")
+        yield _problem(("obstacle",), "needs one of shapes, outline and file", found, "Give exactly one.")
+    if obstacle.outline is not None and dim != 2:
+        remedy = "Use shapes, or a file."
+        yield _problem(("obstacle", "outline"), "an outline is in the plane", Words(f"a grid in {dim}-D"), remedy)
     for place, shape in enumerate(obstacle.shapes or []):
         key: Key = ("obstacle", "shapes", place)
         if (shape.radius is None) == (shape.radii is None):
