@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .autograd import Tensor, ops
+from .autograd.errors import InputError
+from .observe_field import FieldObservations
 from .simulator import Array, Arrays, Engine, Shape
 
 if TYPE_CHECKING:
@@ -22,6 +24,30 @@ def members_of(model: Any, params: Any, state: Any) -> int | None:
             if getattr(record, name).ndim > len(shape):
                 return int(getattr(record, name).shape[0])
     return None
+
+
+def first_members(scene: Scene, count: int | None) -> Scene:
+    """The scene with the first so many of its members, and their measurement; all where that is None.
+
+    Errors: InputError for members that are driven each in its own way.
+    """
+    if count is None or scene.members is None or count >= scene.members:
+        return scene
+    signal, own = scene.control(), scene.model.control_shape()
+    if signal is not None and own is not None and signal.ndim > len(own) + 1:
+        remedy = "Drop it, or drive all members alike."
+        raise InputError("check.members", "members share their control", f"{scene.members} controls", remedy)
+
+    def few(record: Any, shapes: Mapping[str, Shape]) -> Any:
+        of_members = [name for name, shape in shapes.items() if getattr(record, name).ndim > len(shape)]
+        return record.replace(**{name: getattr(record, name)[:count] for name in of_members})
+
+    seen = scene.observations
+    if isinstance(seen, FieldObservations):
+        place = (slice(None),) * (1 - seen.axis) + (slice(count),)
+        seen = replace(seen, values=seen.values[place], weights=seen.weights[place])
+    state, params = few(scene.state, scene.model.state_shapes()), few(scene.params, scene.model.param_shapes())
+    return replace(scene, state=state, params=params, observations=seen)
 
 
 def together(scene: Scene) -> Scene:

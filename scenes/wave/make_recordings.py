@@ -30,10 +30,15 @@ EVERY = 4
 """A sample is taken at every so many steps of the scene: 8 ms, of waves up to about 25 Hz."""
 NOISE = 0.01
 """Standard deviation of the noise, as part of the standard deviation of all samples."""
+NEAR = 80.0
+"""Receivers nearer to a shot than this [m] are left out: there the grid itself is heard."""
+TOP = 830.0
+"""y of the surface [m]."""
 
 
-def ground(x: np.ndarray, z: np.ndarray) -> np.ndarray:
+def ground(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Speed [m/s] at a place [m]."""
+    z = TOP - y
     bend = 30 * np.sin(2 * np.pi * x / 1440)
     speed = np.full(np.broadcast_shapes(x.shape, z.shape), 1500.0)
     for depth, value in ((250, 1750.0), (390, 2050.0), (550, 2400.0)):
@@ -42,13 +47,14 @@ def ground(x: np.ndarray, z: np.ndarray) -> np.ndarray:
     return np.where(lens, 1650.0, speed)
 
 
-def start(x: np.ndarray, z: np.ndarray) -> np.ndarray:
+def start(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The speed that a survey begins with [m/s]."""
+    z = TOP - y
     return np.broadcast_to(1500 + 950 * np.clip((z - 190) / 460, 0, 1), np.broadcast_shapes(x.shape, z.shape))
 
 
 def places(cells: Sequence[int], spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """x [n, 1] and z [1, m] of all cells."""
+    """x [n, 1] and y [1, m] of all cells."""
     return spacing * np.arange(cells[0])[:, None], spacing * np.arange(cells[1])[None, :]
 
 
@@ -78,7 +84,10 @@ def shots(folder: Path) -> None:
             made.model, made.params, made.state, steps=made.steps, control=made.control(), fields=["received"]
         )
         received = motion.states.received.data[:, ::every]
-    noise = NOISE * received.std()
+    sources, ears = made.state.source_position.data[:, 0, 0], made.params.receiver_position.data[:, 0]
+    heard = np.abs(sources[:, None, None] - ears) >= NEAR
+    received = np.where(heard, received, np.nan)
+    noise = NOISE * np.nanstd(received)
     seen = received + noise * np.random.default_rng(1).standard_normal(received.shape)
     with h5py.File(folder / "inversion_shots.h5", "w") as file:
         file["time"] = interval * np.arange(seen.shape[1])

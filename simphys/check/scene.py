@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import config as scene_files
 from ..autograd import Tensor, runtime
-from ..members import together
+from ..members import first_members, together
 from ..rollout import Trajectory
 from ..scene import Scene, build_scene
 from ..soundness import blow_up_told
@@ -45,14 +45,15 @@ def check_file(
 def check_scene(scene: Scene, *, seed: int = 0, on_line: OnLine = nothing) -> Certificate:
     """`check` of this very scene with its loss; without one, of a random combination of its states.
 
-    Several experiments at once are checked as one motion, of the loss of all.
+    Several experiments at once are checked as one motion, of the loss of all, or of the first so many of them that
+    the section [check] asks for.
     In a process that computes in f32 it runs in another one, in f64 (`on_line` then hears nothing).
     Errors: InputError for a motion that blows up.
     """
     if runtime.settings().precision != "f64":
         as_it_is = {"steps": scene.steps, "partial": scene.partial, "observations": scene.observations}
         return in_f64(Job(_exact(scene), seed, scene.values(), as_it_is))
-    scene = together(scene)
+    scene = together(first_members(scene, scene.config.check.members))
     with blow_up_told("check"):
         return check(
             scene.model,
