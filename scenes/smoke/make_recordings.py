@@ -1,7 +1,7 @@
-"""Make the recording beside this script: decaying Taylor-Green vortices, whose velocity is measured at some points.
+"""Make what scenes beside this script are about: a recording of vortices that die away, and two pictures.
 
-The motion is not that of the simulator: it is the exact solution of the Navier-Stokes equations (Taylor and Green
-1937), to which noise is added.
+The vortices' motion is not that of the simulator: it is the exact solution of the Navier-Stokes equations (Taylor and
+Green 1937), to which noise is added; the velocity is measured at some points. The pictures are drawn by matplotlib.
 
     python scenes/smoke/make_recordings.py [FOLDER]
 """
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 NOISE = 1e-4
 """Standard deviation of a measured velocity [m/s]."""
@@ -40,7 +41,8 @@ def motion(time: np.ndarray) -> np.ndarray:
     return SPEED * decay[:, None, None] * np.stack([u, v], axis=-1)
 
 
-def main(folder: Path) -> None:
+def vortices(folder: Path) -> None:
+    """taylor_green.txt."""
     random = np.random.default_rng(1937)
     seen = motion(TIMES)
     seen = seen + NOISE * random.standard_normal(seen.shape)
@@ -48,6 +50,23 @@ def main(folder: Path) -> None:
     names = " ".join(f"{axis}{place}" for place in range(len(PLACES)) for axis in "uv")
     formats = ["%6.4f"] + ["%9.5f"] * (rows.shape[1] - 1)
     np.savetxt(folder / "taylor_green.txt", rows, fmt=formats, header=f"time {names}", comments="% ")
+
+
+def pictures(folder: Path) -> None:
+    """picture_start.png, a layer of smoke on the ground, and picture.png, a sign; white on black, 110 x 110 cells."""
+    start, end = (Figure(figsize=(1.1, 1.1), dpi=100, facecolor="black") for _ in range(2))
+    layer = start.add_axes((0, 0, 1, 0.4), facecolor="white")
+    layer.set(xticks=[], yticks=[])
+    layer.spines[:].set_visible(False)
+    end.text(0.5, 0.46, "\u2202", color="white", fontsize=100, weight="bold", ha="center", va="center")
+    start.savefig(folder / "picture_start.png", facecolor="black")
+    end.savefig(folder / "picture.png", facecolor="black")
+
+
+def main(folder: Path) -> None:
+    """Write all."""
+    vortices(folder)
+    pictures(folder)
 
 
 if __name__ == "__main__":
