@@ -39,5 +39,5 @@ class _Lease:
         self._buffer = buffer
         self.__array_interface__ = buffer.__array_interface__
 
-    def __del__(self) -> None:
-        _kept.setdefault(self._buffer.nbytes, []).append(self._buffer)
+    def __del__(self, kept: dict[int, list[Array]] = _kept) -> None:  # the name is gone when the interpreter ends
+        kept.setdefault(self._buffer.nbytes, []).append(self._buffer)
