@@ -12,6 +12,7 @@ Without deepwave (https://github.com/ar4/deepwave) and torch installed, only our
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import time
 from collections.abc import Callable
@@ -175,7 +176,7 @@ def main(arguments: list[str] | None = None) -> None:
     if importlib.util.find_spec("deepwave") is not None:
         ways["deepwave"] = deepwaves(survey, measured, options.threads)
     start = survey.start().reshape(-1)
-    seconds = turns({name: lambda way=way: way(start) for name, way in ways.items()}, options.repetitions)
+    seconds = turns({name: functools.partial(way, start) for name, way in ways.items()}, options.repetitions)
     truth = survey.ground().reshape(-1)
 
     def error(speed: Array) -> float:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from simphys.autograd import Tensor, no_grad, tensor
+from simphys.autograd import Tensor, tensor
 from simphys.mpm.model import MPM, Params, State
 from simphys.rollout import Mode, rollout
 
 from .initial_data import hash01
-from .workload import Case, Gradients, Settings, Workload
+from .workload import Case, Settings, Workload, case_of
 
 SETTINGS: Settings = {
     "size.nx": 128,
@@ -74,19 +74,7 @@ def build(settings: Settings, mode: str) -> Case:
         error = end.position - np.array(TARGET)
         return (error * error).sum() * (0.5 / n)
 
-    def forward() -> float:
-        with no_grad():
-            return loss_of().item()
-
-    def gradient() -> tuple[float, Gradients]:
-        leaves = {"v0": v0, "E": E}
-        for leaf in leaves.values():
-            leaf.grad = None
-        loss = loss_of()
-        loss.backward()
-        return loss.item(), {name: leaf.grad.numpy() for name, leaf in leaves.items() if leaf.grad is not None}
-
-    return Case(forward, gradient)
+    return case_of(loss_of, {"v0": v0, "E": E})
 
 
 def elements(settings: Settings) -> int:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from simphys.autograd import Tensor, no_grad, tensor
+from simphys.autograd import Tensor, tensor
 from simphys.rollout import Mode, rollout
 from simphys.wave.model import Params, State, Wave
 
 from .initial_data import hash01
-from .workload import Case, Gradients, Settings, Workload
+from .workload import Case, Settings, Workload, case_of
 
 SETTINGS: Settings = {"size.n": 256, "time.steps": 256, "medium.courant_squared": 1 / 3}
 
@@ -41,17 +41,7 @@ def build(settings: Settings, mode: str) -> Case:
         error = end.height - target.astype(u0.dtype)
         return (error * error).sum() * (1 / n**2)
 
-    def forward() -> float:
-        with no_grad():
-            return loss_of().item()
-
-    def gradient() -> tuple[float, Gradients]:
-        u0.grad = None
-        loss = loss_of()
-        loss.backward()
-        return loss.item(), {} if u0.grad is None else {"u0": u0.grad.numpy()}
-
-    return Case(forward, gradient)
+    return case_of(loss_of, {"u0": u0})
 
 
 def elements(settings: Settings) -> int:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from simphys.autograd import Tensor, no_grad, ops, tensor
+from simphys.autograd import Tensor, ops, tensor
 from simphys.rollout import Mode, rollout
 from simphys.smoke import Params, Smoke, State
 
 from .initial_data import hash01
-from .workload import Case, Gradients, Settings, Workload
+from .workload import Case, Settings, Workload, case_of
 
 SETTINGS: Settings = {
     "size.n": 110,
@@ -51,19 +51,7 @@ def build(settings: Settings, mode: str) -> Case:
         error = end.smoke - target
         return (error * error).mean()
 
-    def forward() -> float:
-        with no_grad():
-            return loss_of().item()
-
-    def gradient() -> tuple[float, Gradients]:
-        leaves = {"vx": vx, "vy": vy}
-        for leaf in leaves.values():
-            leaf.grad = None
-        loss = loss_of()
-        loss.backward()
-        return loss.item(), {name: leaf.grad.numpy() for name, leaf in leaves.items() if leaf.grad is not None}
-
-    return Case(forward, gradient)
+    return case_of(loss_of, {"vx": vx, "vy": vy})
 
 
 def elements(settings: Settings) -> int:

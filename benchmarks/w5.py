@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from simphys.autograd import Tensor, no_grad, tensor
+from simphys.autograd import Tensor, tensor
 from simphys.charges import Charges, Params, State
 from simphys.rollout import Mode, rollout
 
 from .initial_data import hash01
-from .workload import Case, Gradients, Settings, Workload
+from .workload import Case, Settings, Workload, case_of
 
 SETTINGS: Settings = {
     "size.n": 1024,
@@ -44,19 +44,7 @@ def build(settings: Settings, mode: str) -> Case:
         error = end.position - 0.5
         return (error * error).sum() * (0.5 / n)
 
-    def forward() -> float:
-        with no_grad():
-            return loss_of().item()
-
-    def gradient() -> tuple[float, Gradients]:
-        leaves = {"x0": x0, "v0": v0, "q": q}
-        for leaf in leaves.values():
-            leaf.grad = None
-        loss = loss_of()
-        loss.backward()
-        return loss.item(), {name: leaf.grad.numpy() for name, leaf in leaves.items() if leaf.grad is not None}
-
-    return Case(forward, gradient)
+    return case_of(loss_of, {"x0": x0, "v0": v0, "q": q})
 
 
 def elements(settings: Settings) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from simphys.autograd import Tensor, no_grad
 from simphys.autograd.errors import InputError
 
 from .initial_data import hash01
@@ -29,6 +30,23 @@ class Case:
     """The loss, without recording."""
     gradient: Callable[[], tuple[float, Gradients]]
     """The loss and its gradient with respect to every parameter of the workload."""
+
+
+def case_of(loss_of: Callable[[], Tensor], leaves: Mapping[str, Tensor]) -> Case:
+    """The case of a loss on the graph, with respect to these leaves."""
+
+    def forward() -> float:
+        with no_grad():
+            return loss_of().item()
+
+    def gradient() -> tuple[float, Gradients]:
+        for leaf in leaves.values():
+            leaf.grad = None
+        loss = loss_of()
+        loss.backward()
+        return loss.item(), {name: leaf.grad.numpy() for name, leaf in leaves.items() if leaf.grad is not None}
+
+    return Case(forward, gradient)
 
 
 @dataclass(frozen=True)
