@@ -171,16 +171,16 @@ class SmokeConfig(Config):
         return smoke.build(self)
 
     def design(self) -> smoke_outline.Design | None:
-        """The modes of an obstacle's outline."""
-        modes = None if self.obstacle is None else smoke_scene.outline_modes(self.obstacle)
-        return None if modes is None else smoke_outline.Design(tensor(modes))
+        """The outline of an obstacle."""
+        design = smoke_scene.design(self.obstacle)
+        return smoke_outline.Design(**{name: tensor(values) for name, values in design.items()}) if design else None
 
     def designed(self, model: Any, params: Any, design: Any) -> Any:
         """The parameters with the obstacle that has this outline."""
         given = None if self.obstacle is None else self.obstacle.outline
         if given is None:
             return params
-        return params.replace(obstacle=smoke_outline.distance(model, given.centre, given.radius, design.outline))
+        return params.replace(obstacle=smoke_outline.distance(model, given.centre, given.radius, design))
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
         smoke_stability.require_stable(model, params)

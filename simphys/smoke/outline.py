@@ -1,12 +1,15 @@
 """An outline in the plane that is sought: it changes by a few numbers, and keeps its area whatever they are.
 
-    R(theta)^2 = r^2 exp(g) / <exp(g)>,    g(theta) = sum_k a_k cos(k theta) + b_k sin(k theta),    k = 1 ... K
+A disc of radius r is stretched by exp(s) along x and by exp(-s) along y, and its radius changes with the direction. In
+coordinates X = x exp(-s), Y = y exp(s) from the centre, which undo the stretch, the outline is at the distance R from
+the centre in the direction theta:
 
-R how far the outline is from the centre in the direction theta [m], r the radius of the disc that it is while all modes
-are 0, <.> the mean over all directions. As the area inside is pi <R^2>, it is always that of the disc. The signed
-distance of a place at the distance d from the centre is, as in shapes.py,
+    R^2 = r^2 exp(g) / <exp(g)>,    g = sum_k a_k cos(k theta) + b_k sin(k theta),    k = 1 ... K
 
-    phi = (d - R) / |grad (d - R)|,    |grad (d - R)|^2 = 1 + (R'/R)^2 at the outline,    R'/R = g'/2
+<.> the mean over all directions. As the area inside is pi <R^2>, and a stretch keeps it, it is always that of the disc.
+The signed distance, as in shapes.py, with D = |(X, Y)| and the slope of D - R at the outline:
+
+    phi = (D - R) / |(exp(-s) (cos theta + m sin theta), exp(s) (sin theta - m cos theta))|,    m = R'/R = g'/2
 """
 
 from __future__ import annotations
@@ -17,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import Tensor, ops
-from ..simulator import Array, Record
+from ..autograd import Tensor
+from ..simulator import Record
 from .model import Smoke
 from .shapes import coordinates
 
@@ -30,29 +33,40 @@ DIRECTIONS = 256
 class Design(Record):
     """What an obstacle follows from."""
 
+    stretch: Tensor
+    """s, []."""
     outline: Tensor
-    """The modes of its outline, a_k and b_k, [K, 2]."""
+    """The modes a_k and b_k, [K, 2]."""
 
 
-def distance(model: Smoke, centre: Sequence[float], radius: float, modes: Tensor) -> Tensor:
-    """Of the centres of cells to an outline, [*cells] [m], negative inside: a differentiable function of modes [K, 2].
+def distance(model: Smoke, centre: Sequence[float], radius: float, design: Design) -> Tensor:
+    """Of the centres of cells to an outline, [*cells] [m], negative inside: a differentiable function of the design.
 
-    centre and radius [m]: of the disc that it is where all modes are 0.
+    centre and radius [m]: of the disc that it is while all of the design is 0.
     """
-    x, y = (each - c for each, c in zip(coordinates(model), centre, strict=True))
-    g, slope = _waves(modes, np.arctan2(y, x))
-    around, _ = _waves(modes, 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS)
-    reach = radius * ops.exp(0.5 * g) / np.sqrt(np.mean(np.exp(around)))
-    found: Tensor = (np.hypot(x, y).astype(modes.dtype) - reach) / np.sqrt(1 + 0.25 * slope**2)
+    dtype = design.outline.dtype
+    x, y = ((each - c).astype(dtype) for each, c in zip(coordinates(model), centre, strict=True))
+    wider = np.exp(design.stretch)
+    x, y = x / wider, y * wider
+    tiny = (1e-6 * model.spacing) ** 2  # at the centre every direction is the same
+    far = np.sqrt(x * x + y * y + tiny)
+    cos, sin = x / far, y / far
+    g, slope = _waves(design.outline, cos, sin)
+    around = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
+    mean = np.mean(np.exp(_waves(design.outline, np.cos(around).astype(dtype), np.sin(around).astype(dtype))[0]))
+    m = 0.5 * slope
+    steepness = np.sqrt(((cos + m * sin) / wider) ** 2 + ((sin - m * cos) * wider) ** 2)
+    found: Tensor = (far - radius * np.exp(0.5 * g) / np.sqrt(mean)) / steepness
     return found
 
 
-def _waves(modes: Tensor, towards: Array) -> tuple[Any, Any]:
-    """g and g' in some directions."""
-    k = 1.0 + np.arange(modes.shape[0])[:, None]
-    phase = k * towards.reshape(-1)
-    flat = ops.reshape(modes, (1, -1))
-    waves = np.stack([np.cos(phase), np.sin(phase)], axis=1).reshape(-1, towards.size)
-    slopes = np.stack([-k * np.sin(phase), k * np.cos(phase)], axis=1).reshape(-1, towards.size)
-    made = [ops.matmul(flat, each.astype(modes.dtype)) for each in (waves, slopes)]
-    return ops.reshape(made[0], towards.shape), ops.reshape(made[1], towards.shape)
+def _waves(modes: Tensor, cos: Any, sin: Any) -> tuple[Any, Any]:
+    """g and g' in the directions of these cosines and sines."""
+    g: Any = 0.0
+    slope: Any = 0.0
+    cos_k, sin_k = cos, sin
+    for k in range(1, len(modes.data) + 1):
+        a, b = modes[k - 1, 0], modes[k - 1, 1]
+        g, slope = g + a * cos_k + b * sin_k, slope + k * (b * cos_k - a * sin_k)
+        cos_k, sin_k = cos_k * cos - sin_k * sin, sin_k * cos + cos_k * sin
+    return g, slope

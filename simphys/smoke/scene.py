@@ -85,9 +85,10 @@ class Shape(Section):
 
 
 class OutlineSection(Section):
-    """A disc of `radius` about `centre` [m] in the plane, whose outline has so many `modes`, 0 at first.
+    """A disc of `radius` about `centre` [m] in the plane, to be stretched and to change by so many `modes`.
 
-    Unknowns call them outline, [modes, 2]; whatever they are, the area stays the disc's: see outline.py.
+    Both are 0 at first; unknowns call them stretch and outline, [modes, 2]. Whatever they are, the area stays the
+    disc's: see outline.py.
     """
 
     centre: Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -168,10 +169,9 @@ def fields(
         "obstacle": np.zeros(0) if obstacle is None else signed_distance(of, obstacle),
     }
     start = {"velocity": velocity(of, state), "smoke": smoke(of, state), "force": np.zeros(dim)}
-    modes = None if obstacle is None else outline_modes(obstacle)
-    if modes is None:
-        return Fields(params=params, state=start)
-    return Fields(params=params, state=start, design={"outline": modes}, designed=frozenset({"obstacle"}))
+    follows = design(obstacle)
+    designed = frozenset({"obstacle"} if follows else ())
+    return Fields(params=params, state=start, design=follows, designed=designed)
 
 
 def model(simulator: SmokeSimulator, grid: Grid, *, dt: float, has_obstacle: bool) -> Smoke:
@@ -218,9 +218,10 @@ def signed_distance(model: Smoke, obstacle: Obstacle) -> Array:
     return np.minimum.reduce([distance(model, each.centre, each.radius or each.radii) for each in obstacle.shapes])
 
 
-def outline_modes(obstacle: Obstacle) -> Array | None:
-    """The modes of its outline at first, [modes, 2]."""
-    return None if obstacle.outline is None else np.zeros((obstacle.outline.modes, 2))
+def design(obstacle: Obstacle | None) -> dict[str, Array]:
+    """What an obstacle's outline follows from at first; nothing where it has none."""
+    given = None if obstacle is None else obstacle.outline
+    return {} if given is None else {"stretch": np.zeros(()), "outline": np.zeros((given.modes, 2))}
 
 
 def velocity(model: Smoke, state: State) -> Array:

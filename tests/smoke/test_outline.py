@@ -9,36 +9,47 @@ import numpy as np
 import pytest
 
 import simphys
-from simphys.autograd import tensor
+from simphys.autograd import Tensor, tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.config import ConfigError, from_dict
 from simphys.scene import build_scene
 from simphys.smoke import shapes
 from simphys.smoke.model import Smoke
-from simphys.smoke.outline import distance
+from simphys.smoke.outline import Design, distance
 
 FINE = Smoke((200, 200), spacing=0.01, dt=0.1)
 CENTRE = [1.0, 0.97]
 MODES = np.random.default_rng(1).normal(scale=0.3, size=(3, 2))
+STRETCH = 0.2
 
 
-def test_without_modes_it_is_a_disc() -> None:
-    found = distance(FINE, CENTRE, 0.4, tensor(np.zeros((3, 2)))).data
+def design(stretch: float = STRETCH, modes: np.ndarray = MODES) -> Design:
+    return Design(tensor(stretch, requires_grad=True), tensor(modes, requires_grad=True))
+
+
+def test_without_modes_it_is_a_disc_or_an_ellipse() -> None:
+    found = distance(FINE, CENTRE, 0.4, design(0.3, np.zeros((3, 2)))).data
+    np.testing.assert_allclose(found, shapes.distance(FINE, CENTRE, [0.4 * np.exp(0.3), 0.4 * np.exp(-0.3)]), atol=1e-7)
+    found = distance(FINE, CENTRE, 0.4, design(0.0, np.zeros((3, 2)))).data
     np.testing.assert_allclose(found, shapes.distance(FINE, CENTRE, 0.4), atol=1e-7)
 
 
 def test_its_area_stays_and_its_distance_has_slope_one() -> None:
-    phi = distance(FINE, CENTRE, 0.5, tensor(MODES)).data
+    phi = distance(FINE, CENTRE, 0.5, design()).data
     reach = np.hypot(*[x[phi < 0] - c for x, c in zip(shapes.coordinates(FINE), CENTRE, strict=True)])
     assert reach.max() > 0.6  # no disc
     assert np.sum(phi < 0) * FINE.spacing**2 == pytest.approx(np.pi * 0.5**2, rel=2e-3)
     slope = np.hypot(*np.gradient(phi, FINE.spacing))
-    np.testing.assert_allclose(slope[abs(phi) < FINE.spacing], 1.0, atol=0.02)
+    np.testing.assert_allclose(slope[abs(phi) < FINE.spacing], 1.0, atol=0.03)  # seen across two cells
 
 
-def test_it_can_be_differentiated_by_its_modes() -> None:
+def test_it_can_be_differentiated_by_its_stretch_and_modes() -> None:
     model = Smoke((7, 6), 0.2, 0.1)
-    gradcheck(lambda m: distance(model, [0.71, 0.63], 0.4, m), (tensor(MODES, requires_grad=True),), tolerance=1e-7)
+
+    def found(*of: Tensor) -> Tensor:
+        return distance(model, [0.71, 0.63], 0.4, Design(*of))
+
+    gradcheck(found, design().tensors(), tolerance=1e-7)
 
 
 def sections(**changed: Any) -> dict[str, Any]:
@@ -51,15 +62,15 @@ def sections(**changed: Any) -> dict[str, Any]:
         "sides": {"x-": {"velocity": [1.0, 0.0]}},
         "obstacle": {"outline": {"centre": [0.6, 0.62], "radius": 0.25, "modes": 2}},
         "state": {"velocity": [1.0, 0.0]},
-        "unknowns": {"outline": {"parameter": "outline"}},
+        "unknowns": {"stretch": {"parameter": "stretch"}, "outline": {"parameter": "outline"}},
         "loss": {"terms": [{"kind": "final_state", "field": "force", "nodes": [0], "target": 0.0}]},
         **changed,
     }
 
 
-def test_the_gradient_of_drag_by_the_modes_is_right() -> None:
+def test_the_gradient_of_drag_by_the_design_is_right() -> None:
     objective = build_scene(from_dict(sections())).objective()
-    theta = MODES[:2].reshape(-1)
+    theta = np.array([STRETCH, *MODES[:2].reshape(-1)])
     _, gradient = objective.value_and_gradient(theta)
     step = 1e-5
     for place in range(theta.size):
