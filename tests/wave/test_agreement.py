@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,8 @@ def test_a_batch_is_its_members(batched: tuple[str, ...]) -> None:
 
 @pytest.mark.gpu
 def test_fused_and_nested_agree_on_any_device() -> None:
-    given = case(PLANE, 4, batch=2, batched=("source_position", "height"))
+    small = replace(PLANE, order=2, boundaries=("zero", "absorbing", "free", "free"))  # quick to compile
+    given = case(small, 2, batch=2, batched=("source_position", "height"))
     assert_same(evaluate(given), evaluate(given, mode="nested"), tolerance(1e-12, 2e-5))
 
 
