@@ -96,10 +96,10 @@ def shots(folder: Path) -> None:
 
 
 def picture(folder: Path) -> None:
-    """picture.png: a nabla, white on black, of 256 x 256 cells."""
+    """drop.png: a nabla, white on black, of 256 x 256 cells."""
     figure = Figure(figsize=(2.56, 2.56), dpi=100, facecolor="black")
     figure.text(0.5, 0.47, r"$\nabla$", color="white", fontsize=150, ha="center", va="center")
-    figure.savefig(folder / "picture.png", facecolor="black")
+    figure.savefig(folder / "drop.png", facecolor="black")
 
 
 def main(folder: Path) -> None:
