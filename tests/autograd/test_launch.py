@@ -127,7 +127,6 @@ def test_arrays_that_are_freed_and_allocated_between_launches_are_safe() -> None
     assert y[0] == y[-1] == 2.0
 
 
-@pytest.mark.gpu
 def test_arrays_of_the_first_launch_go_with_their_last_reference() -> None:
     """And not when cycles are collected, which the compiler leaves behind: they may be the states of a whole motion."""
 

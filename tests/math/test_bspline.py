@@ -50,9 +50,16 @@ def weigh(x: Array) -> tuple[Array, Array]:
     """Weights [n, *cells] and their gradients by x, [n, *cells, dim]."""
     real = runtime.real_dtype()
     n, dim = x.shape
-    weight, slope = np.zeros((n, *CELLS[dim]), real), np.zeros((n, *CELLS[dim], dim), real)
-    kernels(dim)(np.ascontiguousarray(x, real).reshape(-1), n, 1 / DX, weight.reshape(-1), slope.reshape(-1))
+    shapes = (n, *CELLS[dim]), (n, *CELLS[dim], dim)
+    points, *found = (runtime.to_device(flat) for flat in (x.astype(real).reshape(-1), *[zeros(s) for s in shapes]))
+    kernels(dim)(points, n, 1 / DX, *found)
+    weight, slope = (runtime.to_host(flat, shape) for flat, shape in zip(found, shapes, strict=True))
     return weight, slope / DX
+
+
+def zeros(shape: tuple[int, ...]) -> Array:
+    """Flat. On a GPU they have to be there before: a host array comes back whole, though a kernel wrote a part of it."""
+    return np.zeros(int(np.prod(shape)), runtime.real_dtype())
 
 
 def points(dim: int, n: int = 40) -> Array:
