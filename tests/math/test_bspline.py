@@ -58,7 +58,7 @@ def weigh(x: Array) -> tuple[Array, Array]:
 
 
 def zeros(shape: tuple[int, ...]) -> Array:
-    """Flat. On a GPU they have to be there before: a host array comes back whole, though a kernel wrote a part of it."""
+    """Flat. On a GPU they have to be there: a host array comes back whole, though a kernel wrote a part of it."""
     return np.zeros(int(np.prod(shape)), runtime.real_dtype())
 
 
