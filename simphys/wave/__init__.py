@@ -11,10 +11,14 @@ __all__ = ["Params", "State", "Wave", "build", "step"]
 
 
 def build(config: Any) -> tuple[Wave, Params, State]:
-    """Model, parameters and initial state of a validated scene; receivers have read the start."""
+    """Model, parameters and initial state of a validated scene; receivers have read the start.
+
+    Errors: InputError when the time step is beyond the stability limit.
+    """
     from ..autograd import tensor
     from . import scene
     from .receive import Receive
+    from .stability import require_stable
 
     made = scene.fields(
         grid=config.grid,
@@ -26,4 +30,5 @@ def build(config: Any) -> tuple[Wave, Params, State]:
     model = scene.model_of(config)
     params = Params(**{name: tensor(values) for name, values in made.params.items()})
     state = State(**{name: tensor(values) for name, values in made.state.items()})
+    require_stable(model, params)
     return model, params, state.replace(received=Receive.apply(model, state.height, params.receiver_position))

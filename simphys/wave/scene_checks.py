@@ -139,7 +139,7 @@ def _check_place(
         return
     for axis, count in enumerate(grid.cells):
         low, high = kinds[2 * axis], kinds[2 * axis + 1]
-        lower = -BEYOND[low] * grid.spacing
+        lower = 0.0 - BEYOND[low] * grid.spacing
         upper = (count if high == "periodic" else count - 1 + BEYOND[high]) * grid.spacing
         if only in (None, axis) and not lower <= position[axis] <= upper * (1 + 1e-12):
             constraint = f"{what} must be inside of the grid, along {'xyz'[axis]} from {lower:.6g} to {upper:.6g} m"
