@@ -96,7 +96,6 @@ def test_two_bound_launches_of_one_kernel_do_not_interfere() -> None:
     assert (a.tolist(), b.tolist()) == ([2.0, 2.0], [10.0, 0.0])
 
 
-@pytest.mark.gpu
 def test_trailing_scalars_may_be_left_open() -> None:
     @no_type_check
     @kernel
