@@ -56,3 +56,9 @@ def events_of(model: Model, params: Arrays, states: Arrays, control: Array | Non
 def one_sided(events: tuple[Event, ...]) -> tuple[Event, ...]:
     """Those at which a gradient is one-sided."""
     return tuple([event for event in events if event.one_sided])
+
+
+def by_kind(events: tuple[Event, ...]) -> dict[str, tuple[Event, ...]]:
+    """The events of each kind, in the order in which kinds first appear."""
+    kinds = dict.fromkeys([event.kind for event in events])
+    return {kind: tuple([event for event in events if event.kind == kind]) for kind in kinds}

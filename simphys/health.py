@@ -20,6 +20,7 @@ import numpy as np
 
 from .autograd import MissingJvp, Tensor, enable_grad, grad, linearize, no_grad
 from .autograd.errors import InputError
+from .events import Event, events_of
 from .faults import Fault, backward_fault, forward_fault, loss_fault
 from .growth import Rate, balance, combine, fit_rate, log_norms
 from .members import together
@@ -62,6 +63,8 @@ class Health:
     sensitivities: tuple[Sensitivity, ...]
     fault: Fault | None
     """The first NaN or inf."""
+    events: tuple[Event, ...] = ()
+    """What the motion went through that is not smooth, in the order of time; none where the model tells of none."""
 
     @property
     def times(self) -> Array:
@@ -167,6 +170,7 @@ def health(
         tangent_rate=None if log_tangent is None else fit_rate(times, log_tangent),
         sensitivities=sensitivities(trajectory, _named(state), _named(params, control), gradients, value.item()),
         fault=fault,
+        events=events_of(model, params.arrays(), trajectory.states.arrays(), None if control is None else control.data),
     )
 
 

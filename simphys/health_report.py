@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,20 @@ import numpy as np
 from rich.table import Table
 
 from .autograd.errors import StorageError
+from .events import Event, by_kind, one_sided
 from .growth import Rate
 from .health import Health
 from .report import terminal
 from .run_files import group_of, output_folder, unit_of
 from .scene import Scene
+
+FEW = 6
+"""So many events are told one by one."""
+EITHER_SIDE = "A gradient averaged over random changes of the unknowns sees all sides: optimizer.smoothing."
+SHORTER = (
+    'What works: a shorter horizon; one that grows, no further than is usable (optimizer.horizon = "growing"); or '
+    "windows of that length, each with an unknown start (multiple shooting)."
+)
 
 
 def print_health(found: Health, *, title: str = "") -> None:
@@ -42,6 +52,10 @@ def print_health(found: Health, *, title: str = "") -> None:
         table.add_row(f"{each.name} (start)" if each.of_start else each.name, str(each.entries), lost, size)
     if found.sensitivities:
         out.print(table)
+    if found.events:
+        out.print(_counts(found.events))
+    if doubtful := one_sided(found.events):
+        out.print(_reasons(doubtful))
     for line in _conclusion(found):
         out.print(line, soft_wrap=True)
 
@@ -65,6 +79,33 @@ def _fault(found: Health) -> str:
     return f"{fault.direction}: {where} = {fault.value:g}{step}{by}"
 
 
+def _counts(events: tuple[Event, ...]) -> Table:
+    """How many events of each kind there are, and the steps that they happened in."""
+    table = Table(title="Events of the motion", title_justify="left")
+    for name in ("kind", "number", "one-sided", "in steps"):
+        table.add_column(name, justify="right" if name in ("number", "one-sided") else "left")
+    for kind, alike in by_kind(events).items():
+        steps = list(dict.fromkeys([event.step for event in alike]))
+        told = ", ".join([str(step) for step in steps[:FEW]])
+        told += f" and {len(steps) - FEW} more, the last {steps[-1]}" if len(steps) > FEW else ""
+        table.add_row(kind, str(len(alike)), str(len(one_sided(alike)) or "-"), told)
+    return table
+
+
+def _reasons(events: tuple[Event, ...]) -> Table:
+    """Where the gradient is one-sided and why: the first few."""
+    left = len(events) - FEW
+    caption = f"and {left} more, the last in step {events[-1].step}" if left > 0 else None
+    table = Table(
+        title="Where the gradient is one-sided", title_justify="left", caption=caption, caption_justify="left"
+    )
+    for name in ("step", "time [s]", "kind", "what", "why"):
+        table.add_column(name, justify="right" if name in ("step", "time [s]") else "left")
+    for event in events[:FEW]:
+        table.add_row(str(event.step), f"{event.time:.4g}", event.kind, event.what, event.one_sided)
+    return table
+
+
 def _conclusion(found: Health) -> list[str]:
     lines = []
     if found.fault is not None:
@@ -77,12 +118,17 @@ def _conclusion(found: Health) -> list[str]:
         lines.append(
             f"Nothing can be learnt about {', '.join(found.vanishing)}: no effect beyond the rounding of the loss."
         )
+    if count := len(one_sided(found.events)):
+        events = "an event" if count == 1 else f"{count} events"
+        lines.append(f"At {events} the gradient is one of several that differ. {EITHER_SIDE}")
     if found.usable_steps == 0:
         return [*lines, "No horizon has a usable gradient."]
     whole = " (all that was looked at)" if found.usable_steps == found.steps else ""
     lines.append(f"Longest horizon with a usable gradient: {_span(found, found.usable_steps)}{whole}.")
     if found.usable_steps < found.steps:
         lines.append("The gradient of all of it is noise, or not finite, and with it the sensitivities above.")
+        if found.fault is None:
+            lines.append(SHORTER)
     if found.expected_steps is not None:
         lines.append(f"At this rate it would end after about {_span(found, found.expected_steps)}.")
     return lines
@@ -121,14 +167,21 @@ def save(found: Health, path: str | Path, *, units: Mapping[str, str], every: in
         "adjoint/time": found.times[rows],
         **{f"adjoint/{name}": values[rows] for name, values in found.adjoint.items()},
         **{f"rate/{name}": [rate.value, rate.spread, rate.begin, rate.end] for name, rate in rates.items() if rate},
+        **_columns(found.events),
         "usable_steps": found.usable_steps,
         "eps": found.eps,
     }
     if found.log_tangent_growth is not None:
         arrays["growth/log_tangent"] = found.log_tangent_growth
-    attrs = {"growth/time": {"unit": "s"}, "adjoint/time": {"unit": "s"}}
+    attrs = {name: {"unit": "s"} for name in arrays if name.endswith("/time")}
     attrs |= {f"adjoint/{name}": {"unit": f"loss/({units.get(name) or 'unit'})"} for name in found.adjoint}
     try:
         replace_file(Path(path), build_segment({name: storable(value) for name, value in arrays.items()}, attrs))
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror or error}. Free some space.") from error
+
+
+def _columns(events: tuple[Event, ...]) -> dict[str, Any]:
+    """A dataset for each field of the events, of equal length; none where there are no events."""
+    names = [field.name for field in fields(Event)] if events else []
+    return {f"events/{name}": [getattr(event, name) for event in events] for name in names}

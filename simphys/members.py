@@ -10,6 +10,7 @@ import numpy as np
 
 from .autograd import Tensor, ops
 from .autograd.errors import InputError
+from .events import Event, events_of
 from .observe_field import FieldObservations
 from .simulator import Array, Arrays, Engine, Shape
 
@@ -139,6 +140,17 @@ class Together:
         worst = int(np.argmax(sizes))
         own = {name: values[worst] if name in self.batched else values for name, values in params.items()}
         return str(self.model.advice(own, {name: values[worst] for name, values in state.items()}))
+
+    def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
+        """Those of all members, in the order of time; the member is named first."""
+        found = []
+        for member in range(self.count):
+            own = {name: values[member] if name in self.batched else values for name, values in params.items()}
+            motion = {name: values[:, member] for name, values in states.items()}
+            force = control[:, member] if control is not None and "control" in self.batched else control
+            told = events_of(self.model, own, motion, force)
+            found += [replace(event, what=f"member {member}: {event.what}") for event in told]
+        return tuple(sorted(found, key=lambda event: event.time))
 
 
 class _Engine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -12,6 +13,7 @@ import pytest
 
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError, StorageError
+from simphys.events import Event
 from simphys.health import Health, health, scene_health
 from simphys.health_report import print_health, save, write_health
 from simphys.scene import load_scene
@@ -117,6 +119,70 @@ def test_what_nothing_can_be_learnt_about_is_named(capsys: pytest.CaptureFixture
     print_health(found)
     shown = capsys.readouterr().out
     assert "Nothing can be learnt about stiffness, damping: no effect beyond the rounding of the loss." in shown
+
+
+def impacts(steps: list[int], *, one_sided: str = "") -> tuple[Event, ...]:
+    return tuple([Event(step, step * 0.01 + 0.004, "impact", f"ball {step}", one_sided) for step in steps])
+
+
+def test_events_are_counted_with_their_steps_and_those_that_make_a_gradient_one_sided_are_told_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stick = Event(7, 0.07, "stick", "block 0", "its speed is exactly 0")
+    print_health(replace(on_top(20), events=(*impacts([2, 5, 5]), stick)))
+    shown = capsys.readouterr().out
+    assert "│ impact │      3 │         - │ 2, 5     │" in shown
+    assert "│ stick  │      1 │         1 │ 7        │" in shown
+    assert "│    7 │     0.07 │ stick │ block 0 │ its speed is exactly 0 │" in shown
+    assert "At an event the gradient is one of several that differ." in shown
+    assert "optimizer.smoothing" in shown
+
+
+def test_of_many_events_the_first_and_the_last_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    print_health(replace(on_top(20), events=impacts(list(range(0, 600, 2)), one_sided="two at once")))
+    shown = capsys.readouterr().out
+    assert "0, 2, 4, 6, 8, 10 and 294 more, the last 598" in shown
+    assert "and 294 more, the last in step 598" in shown
+    assert shown.count("two at once") == 6
+    assert "At 300 events" in shown
+
+
+def test_without_events_nothing_is_told_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    print_health(on_top(20))
+    assert "vent" not in capsys.readouterr().out
+
+
+def test_where_a_horizon_is_too_long_something_that_works_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
+    print_health(on_top(2500))
+    assert "What works: a shorter horizon" in capsys.readouterr().out
+    print_health(on_top(500))
+    assert "What works" not in capsys.readouterr().out
+
+
+def test_events_are_stored_a_dataset_each_field(tmp_path: Path) -> None:
+    save(replace(on_top(20), events=impacts([3, 14], one_sided="µ")), tmp_path / "health.h5", units={})
+    with h5py.File(tmp_path / "health.h5") as file:
+        np.testing.assert_array_equal(file["events/step"], [3, 14])
+        np.testing.assert_allclose(file["events/time"], [0.034, 0.144])
+        assert file["events/time"].attrs["unit"] == b"s"
+        assert [text.decode() for text in file["events/kind"]] == ["impact", "impact"]
+        assert [text.decode() for text in file["events/what"]] == ["ball 3", "ball 14"]
+        assert [text.decode() for text in file["events/one_sided"]] == ["µ", "µ"]
+    save(on_top(20), tmp_path / "health.h5", units={})
+    with h5py.File(tmp_path / "health.h5") as file:
+        assert "events" not in file
+
+
+def test_the_command_tells_of_a_body_that_comes_down(tmp_path: Path) -> None:
+    """A mass on a spring, standing on the ground at the start: exactly there, and pressed into it after."""
+    scene = oscillator.write(tmp_path)
+    scene.write_text(
+        oscillator.SIMULATION.replace("[[0.2]]", "[[0.2]]\n\n[environment]\nground = { height = 0.2, stiffness = 9.0 }")
+    )
+    result = simphys("health", scene, f"output.folder={tmp_path / 'run'}")
+    assert result.exit_code == 0
+    assert "│ contact │      1 │         1 │ 0        │" in result.stdout
+    assert "│    0 │        0 │ contact │ node 0 │ exactly at the ground's height" in result.stdout
 
 
 def test_a_fault_is_exit_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

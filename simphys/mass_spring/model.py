@@ -15,6 +15,7 @@ from ..autograd.errors import InputError
 from ..simulator import Array, Arrays, Record, Shape
 
 if TYPE_CHECKING:
+    from ..events import Event
     from .engine import MassSpringEngine
 
 INTEGRATORS = ("semi_implicit_euler", "velocity_verlet")
@@ -216,6 +217,12 @@ class Topology:
         return MassSpringEngine(
             self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
         )
+
+    def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
+        """When nodes touch the ground and leave it. See `ground_events.ground_events`."""
+        from .ground_events import ground_events
+
+        return ground_events(self, params, states["position"])
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Which time step would have been stable where a motion that blew up had got to."""

@@ -1,4 +1,5 @@
-"""How the adjoint grows or fades along time, the rate that was fitted, and where its growth makes gradients noise."""
+"""How the adjoint grows or fades along time, the rate that was fitted, where its growth makes gradients noise, and what
+happened to the motion."""
 
 from __future__ import annotations
 
@@ -10,10 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from simphys.autograd.errors import InputError
+from simphys.events import by_kind
 from simphys.growth import log_norms
 from simphys.health import Health
 from simphys.plot import style
 from simphys.plot.components import FEW, draw_components, draw_elements, name_components, name_elements
+from simphys.plot.events import ROW, draw_events
 
 TANGENT, ADJOINT, NOISE = style.COLORS[2], style.COLORS[0], style.COLORS[1]
 LARGEST = 600.0
@@ -28,7 +31,7 @@ def health(
     units: Mapping[str, str],
     bodies: Collection[str] = (),
 ) -> Figure:
-    """Draw |adjoint| of each field along time, then its growth, with that of a tangent, against 1/eps.
+    """Draw |adjoint| of each field along time, then its growth, with that of a tangent, against 1/eps, then events.
 
     The part of the horizon from which no usable gradient comes back is shaded. `units` of the fields, by name;
     `bodies` names those that are of bodies, [n, dim]. Pinned components are left out. Saved at `path` if given.
@@ -37,23 +40,26 @@ def health(
     if not found.steps:
         raise InputError("picture of a gradient's health", "needs a sound step", "none", "Mend the start.")
     with style.style():
-        figure = Figure(figsize=(style.WIDTH, 0.6 + 2.3 * len(found.adjoint) + 3.2), layout="constrained")
+        kinds = len(by_kind(found.events))
+        heights = [*[2.3] * len(found.adjoint), 3.2, *[0.5 + ROW * kinds] * (kinds > 0)]
+        figure = Figure(figsize=(style.WIDTH, 0.6 + sum(heights)), layout="constrained")
         remark = "" if found.fault is None else f"{found.fault.where} is not finite"
         if title or remark:
             figure.suptitle(": ".join([part for part in (title, remark) if part]), x=0.01, ha="left")
-        heights = [*[2.3] * len(found.adjoint), 3.2]
-        *above, beneath = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-        for axes, name in zip(above, found.adjoint, strict=True):
+        panels = list(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights))
+        for axes, name in zip(panels, found.adjoint, strict=False):
             axes.set_title(f"by {name}")
             unit = units.get(name) or "unit"
             axes.set_ylabel(f"|∂loss/∂{name}|\n[loss / {f'({unit})' if '/' in unit else unit}]")
             _draw_field(axes, found, name, of_bodies=name in bodies)
-        _draw_growth(beneath, found)
-        for axes in (*above, beneath):
+        _draw_growth(panels[len(found.adjoint)], found)
+        if found.events:
+            draw_events(panels[-1], found.events)
+        for axes in panels:
             _shade_unusable(axes, found)
-        beneath.set_xlabel("time [s]")
-        beneath.set_xlim(0, found.times[-1])
-        figure.align_ylabels([*above, beneath])
+        panels[-1].set_xlabel("time [s]")
+        panels[-1].set_xlim(0, found.times[-1])
+        figure.align_ylabels(panels[: len(found.adjoint) + 1])
         style.save(figure, path)
     return figure
 
