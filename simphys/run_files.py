@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +126,7 @@ def iteration_writer(
                 step_length=record.step_length,
                 theta=record.theta,
                 **by_frequency,
+                **({} if record.mixture is None else asdict(record.mixture)),
             )
         if then is not None:
             then(record)
@@ -142,6 +144,7 @@ def write_unknowns(
             "status": result.status,
             "message": result.message,
             "loss": result.loss,
+            **({} if result.mixture is None else {"plain_loss": result.mixture.plain_loss}),
             "failed_trials": result.failed_trials,
             **{f"{each.label}: relative error of the start": each.start for each in compared},
             **{f"{each.label}: relative error": each.value for each in compared},

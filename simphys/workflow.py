@@ -120,7 +120,8 @@ def identify(
     objective = scene.objective()
     _check_count(scene, objective)
     _check_start(objective)
-    if scene.observations is not None and _can_judge(objective):
+    smoothing = _smoothing(scene)
+    if scene.observations is not None and _can_judge(objective) and smoothing is None:
         precision: Any = scene.config.runtime.precision
         optimize.rank_report(objective.jacobian(objective.start), objective.labels, precision=precision).require_full()
     if resume:
@@ -137,6 +138,7 @@ def identify(
                 iterations=chosen.iterations,
                 tolerance=chosen.tolerance,
                 learning_rate=rate,
+                smoothing=smoothing,
                 horizon=chosen.horizon,
                 lowpass=scene.config.loss.lowpass or (),
                 log=RecorderLog(recorder),
@@ -149,6 +151,16 @@ def identify(
             best = objective.scene_at(stop.result.theta)
             raise Interrupted(Identification(recorder.folder, best, table, stop.result, {}, compared)) from None
         return _conclude(recorder, objective, result)
+
+
+def _smoothing(scene: Scene) -> optimize.RandomizedSmoothing | None:
+    """As the scene asks for it: what a linearization at one point tells is then no judge of the unknowns."""
+    chosen = scene.config.optimizer.smoothing
+    if chosen is None:
+        return None
+    return optimize.RandomizedSmoothing(
+        radius=chosen.radius, samples=chosen.samples, accuracy=chosen.accuracy, seed=scene.config.runtime.seed
+    )
 
 
 def _check_start(objective: SceneObjective) -> None:
@@ -229,10 +241,13 @@ def _table(objective: SceneObjective, result: optimize.Result) -> tuple[Unknown,
         notes = ["too many unknowns"] * result.theta.size
     elif objective.scene.lowpass is not None:
         notes = ["filtered misfits"] * result.theta.size  # whose noise is no longer independent
+    elif objective.scene.config.optimizer.smoothing is not None:
+        notes = ["smoothed loss"] * result.theta.size  # whose minimum is not that of the squares
     if (
         objective.scene.observations is not None
         and _can_judge(objective)
         and objective.scene.lowpass is None
+        and objective.scene.config.optimizer.smoothing is None
         and result.status in ("converged", "iteration limit")
     ):
         active = optimize.active_bounds(result.theta, objective.lower, objective.upper)

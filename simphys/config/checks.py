@@ -10,6 +10,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.config.control_checks import check_control
+from simphys.config.fit_sections import Optimizer
 from simphys.config.loss_sections import FinalDensity, FinalMean, FinalState, Loss, Regularization, RunningSum
 from simphys.config.observation_checks import check_index, check_lowpass, check_observations, check_seen, unknown_field
 from simphys.config.sections import Output, Runtime, Time
@@ -28,6 +29,8 @@ def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _check_time(sections["time"], has_observations=sections["observations"] is not None)
     if sections.get("observations") is not None:
         yield from check_observations(sections["observations"])
+    if "optimizer" in sections:
+        yield from _check_smoothing(sections["optimizer"])
     if "loss" in sections:
         yield from _check_loss(sections["loss"], sections.get("unknowns"))
         if "observations" in sections and "optimizer" in sections:
@@ -76,6 +79,13 @@ def _check_time(time: Time, *, has_observations: bool) -> Iterator[Problem]:
     if time.steps is None and time.duration is None and not has_observations:
         constraint = "needs steps or duration where there are no observations"
         yield Problem(key=("time",), constraint=constraint, found=NOTHING, remedy="Add steps = 1000, for example.")
+
+
+def _check_smoothing(optimizer: Optimizer) -> Iterator[Problem]:
+    if optimizer.smoothing is not None and optimizer.method not in ("adam", "gradient_descent"):
+        constraint = 'belongs to the methods "adam" and "gradient_descent"'
+        found, remedy = Words(f'method = "{optimizer.method}"'), 'Use method = "adam", or drop smoothing.'
+        yield Problem(key=("optimizer", "smoothing"), constraint=constraint, found=found, remedy=remedy)
 
 
 def _check_loss(loss: Loss, unknowns: Mapping[str, Any] | None) -> Iterator[Problem]:

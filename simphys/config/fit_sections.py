@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
 from simphys.section import Count, Index, NonNegative, Positive, Range, Section
@@ -74,14 +74,34 @@ class Unknown(Section):
     unit: str = ""
 
 
+def _in_pairs(samples: int) -> int:
+    if samples < 4 or samples % 2:
+        raise PydanticCustomError("samples", "an even number of 4 or more: samples come in pairs")
+    return samples
+
+
+class Smoothing(Section):
+    """The loss averaged over Gaussian perturbations of the unknowns, for one that jumps or is chaotic.
+
+    radius: their standard deviation in units of each unknown's scale. `samples` evaluations make an estimate.
+    accuracy: of the gradient, in multiples of the confidence bound of its zeroth-order estimate; 1 takes that alone.
+    """
+
+    kind: Literal["randomized"] = "randomized"
+    radius: Positive
+    samples: Annotated[int, AfterValidator(_in_pairs)] = 32
+    accuracy: Annotated[float, Field(ge=1)] = 2.0
+
+
 class Optimizer(Section):
-    """The method, its iterations (per stage) and whether the horizon grows from short to full."""
+    """The method, its iterations (per stage), the loss's smoothing, if any, and whether the horizon grows."""
 
     method: Literal["least_squares", "lbfgs", "adam", "gradient_descent"] = "least_squares"
     iterations: Count = 50
     learning_rate: Positive = 0.1
     tolerance: NonNegative = 1e-10
     horizon: Literal["full", "growing"] = "full"
+    smoothing: Smoothing | None = None
 
 
 class Channel(Section):

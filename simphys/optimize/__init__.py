@@ -3,7 +3,8 @@
 from simphys.optimize.evaluations import Log, MemoryLog, Objective
 from simphys.optimize.identifiability import RankReport, StandardErrors, active_bounds, rank_report, standard_errors
 from simphys.optimize.minimization import METHODS, minimize
-from simphys.optimize.result import BlowUp, Interrupted, IterationRecord, Result
+from simphys.optimize.randomized import RandomizedSmoothing
+from simphys.optimize.result import BlowUp, Interrupted, IterationRecord, Mixture, Result
 
 __all__ = [
     "METHODS",
@@ -12,7 +13,9 @@ __all__ = [
     "IterationRecord",
     "Log",
     "MemoryLog",
+    "Mixture",
     "Objective",
+    "RandomizedSmoothing",
     "RankReport",
     "Result",
     "StandardErrors",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from simphys.optimize.methods.gradient_descent import gradient_descent
 from simphys.optimize.methods.lbfgs import lbfgs
 from simphys.optimize.methods.least_squares import least_squares
 from simphys.optimize.problem import BadStart, Outcome, Problem
+from simphys.optimize.randomized import RandomizedSmoothing, estimate
 from simphys.optimize.result import Interrupted, IterationRecord, Result
 from simphys.optimize.stages import Stage, by_frequency
 
@@ -28,6 +30,7 @@ METHODS: dict[str, Callable[[Problem, float | None], Outcome]] = {
     "gradient_descent": gradient_descent,
 }
 WITH_LEARNING_RATE = ("adam", "gradient_descent")
+"""These follow gradients alone, which may be those of a smoothed loss."""
 
 
 def minimize(
@@ -37,6 +40,7 @@ def minimize(
     iterations: int = 50,
     tolerance: float = 1e-10,
     learning_rate: float | None = None,
+    smoothing: RandomizedSmoothing | None = None,
     horizon: Horizon = "full",
     lowpass: Sequence[float] = (),
     log: Log | None = None,
@@ -49,6 +53,9 @@ def minimize(
     iterations     at most so many, per stage
     tolerance      what may be left to gain, relative to the loss; each method's docstring says how it judges that
     learning_rate  of adam (default 0.05) and gradient_descent (default: the first step moves theta by 0.01)
+    smoothing      of adam and gradient_descent: minimize the loss averaged over perturbations of theta, for a loss that
+                   jumps or is chaotic (randomized.py). adam draws new ones at each theta, as it averages over
+                   iterations; gradient_descent, which compares losses, has the same ones throughout
     horizon        "growing": fit the first part of the horizon, then twice as much, up to the whole (horizon.py)
     lowpass        fit misfits that are filtered up to the first of these frequencies [Hz], then up to the next; 0 or
                    inf as the last one is without a filter (stages.py)
@@ -60,11 +67,12 @@ def minimize(
     Raises InputError for a wrong argument, a start outside the bounds or that cannot be evaluated, or a log of another
     problem; Interrupted, with the result so far, on Ctrl-C.
     """
-    start = _checked(objective, method, iterations, tolerance, learning_rate, horizon)
+    start = _checked(objective, method, iterations, tolerance, learning_rate, horizon, smoothing)
     if lowpass and horizon == "growing":
         remedy = "Leave one of them out."
         raise InputError("optimizer", "a fit has one kind of stages", "lowpass and a growing horizon", remedy)
     by_lowpass = by_frequency(objective, tuple(lowpass)) if lowpass else None
+    smooth = None if smoothing is None else partial(estimate, smoothing=smoothing, fresh=method == "adam")
     evaluations = Evaluations(log)
     history: list[IterationRecord] = []
     reached: Problem | None = None
@@ -77,6 +85,7 @@ def minimize(
             iterations=iterations,
             tolerance=tolerance if number == count - 1 else max(tolerance, INTERMEDIATE_TOLERANCE),
             report=report,
+            smooth=smooth,
             sees=stage,
             stage=number,
             stages=count,
@@ -102,6 +111,7 @@ def minimize(
             evaluations=evaluations.count,
             failed_trials=failed,
             history=tuple(history),
+            mixture=None if best is None else best.mixture,
         )
 
     problem: Problem | None = None
@@ -118,11 +128,12 @@ def minimize(
             start, reached = problem.best.theta, problem
     except BadStart:
         if reached is None:
+            wider = "" if smoothing is None else ", or a smaller radius of the smoothing, whose samples count too"
             raise InputError(
                 "optimizer",
                 "the loss and its gradient must be finite at the start",
                 f"NaN or infinity at theta = {shown(start)}",
-                "Choose start values with which the simulation does not blow up, or a smaller time step.",
+                f"Choose start values with which the simulation does not blow up, or a smaller time step{wider}.",
             ) from None
         seen, more = reached.sees.describe(), "of it" if reached.sees.lowpass is None else "frequencies"
         outcome = Outcome("failed", f"the optimum on {seen} blows up on more {more}")
@@ -140,6 +151,7 @@ def _checked(
     tolerance: float,
     learning_rate: float | None,
     horizon: str,
+    smoothing: RandomizedSmoothing | None,
 ) -> np.ndarray:
     """The start [p], after everything was checked that can be checked without an evaluation."""
 
@@ -155,6 +167,10 @@ def _checked(
         remedy = "Leave learning_rate out."
         require(method in WITH_LEARNING_RATE, f"{method} has no learning rate", learning_rate, remedy)
         require(0 < learning_rate < np.inf, "learning_rate must be positive", learning_rate, "Try 0.05.")
+    if smoothing is not None:
+        constraint = f"smoothing belongs to the methods {' and '.join(WITH_LEARNING_RATE)}"
+        remedy = 'Use method = "adam", or leave smoothing out.'
+        require(method in WITH_LEARNING_RATE, constraint, method, remedy)
     start = np.array(objective.start, dtype=np.float64)
     lower, upper = np.asarray(objective.lower, dtype=np.float64), np.asarray(objective.upper, dtype=np.float64)
     require(start.size > 0, "at least one unknown is needed", "none", "Name what is unknown.")

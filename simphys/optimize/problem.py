@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
 
 from simphys.optimize.evaluations import Evaluations, Objective, Row
-from simphys.optimize.result import BlowUp, IterationRecord, Status
+from simphys.optimize.randomized import Estimate, failed
+from simphys.optimize.result import BlowUp, IterationRecord, Mixture, Status
 from simphys.optimize.stages import Stage
 
 WHOLE = Stage()
@@ -32,11 +34,13 @@ class Iterate(NamedTuple):
     theta: np.ndarray
     loss: float
     gradient: np.ndarray
+    mixture: Mixture | None = None
 
 
 class Problem:
     """An objective as one stage sees it, from one start, within bounds.
 
+    With `smooth`, its loss and gradient are estimates of those of the smoothed one.
     With a pull w the loss has the term w/2 |theta - start|^2 more, the residuals the rows sqrt(w) (theta - start).
     Failed evaluations come back as NaN throughout, and are counted.
     """
@@ -50,6 +54,7 @@ class Problem:
         iterations: int,
         tolerance: float,
         report: Callable[[IterationRecord], None],
+        smooth: Callable[[Objective, np.ndarray], Estimate] | None = None,
         sees: Stage = WHOLE,
         stage: int = 0,
         stages: int = 1,
@@ -69,6 +74,7 @@ class Problem:
         self.last: Iterate | None = None
         self.index = -1
         self._report = report
+        self._smooth = smooth
         self._failed_before = evaluations.failed
         self._memory: dict[str, Row] = {}
 
@@ -97,8 +103,12 @@ class Problem:
         def compute(at: np.ndarray) -> dict[str, np.ndarray]:
             try:
                 with np.errstate(all="ignore"):
+                    if self._smooth is not None:
+                        return self._smooth(self.objective, at).columns()
                     loss, gradient = self.objective.value_and_gradient(at)
             except FAILURES:
+                if self._smooth is not None:
+                    return failed(at.size).columns()
                 loss, gradient = np.nan, np.full_like(at, np.nan)
             return _finite_or_nan(loss=loss, gradient=gradient)
 
@@ -141,13 +151,20 @@ class Problem:
     def accept(self, theta: np.ndarray, loss: float, gradient: np.ndarray) -> None:
         """Report an iterate, and keep it if it is the best."""
         step = 0.0 if self.last is None else float(np.linalg.norm(theta - self.last.theta))
-        self.last = Iterate(theta.copy(), float(loss), np.array(gradient))
+        self.last = Iterate(theta.copy(), float(loss), np.array(gradient), self._mixture())
         if self.best is None or self.last.loss < self.best.loss:
             self.best = self.last
         self.index += 1
         norm = float(np.linalg.norm(self.project_gradient(theta, gradient)))
         at = (self.stage, self.stages, self.sees.horizon, self.index, self.last.loss, norm, step, theta.copy())
-        self._report(IterationRecord(*at, lowpass=self.sees.lowpass))
+        self._report(IterationRecord(*at, lowpass=self.sees.lowpass, mixture=self.last.mixture))
+
+    def _mixture(self) -> Mixture | None:
+        """That of the last evaluation, which is the one accepted: methods that follow gradients make no other."""
+        if self._smooth is None:
+            return None
+        row = self._memory["value_and_gradient"]
+        return Mixture(**{each.name: float(row[each.name]) for each in fields(Mixture)})
 
     def _ask(self, quantity: str, theta: np.ndarray, compute: Callable[[np.ndarray], dict[str, np.ndarray]]) -> Row:
         """An evaluation, or the last one of this quantity where theta is the same."""

@@ -15,6 +15,27 @@ class BlowUp(RuntimeError):
 
 
 @dataclass(frozen=True)
+class Mixture:
+    """How the gradient of a smoothed loss was mixed from two estimates (randomized.py)."""
+
+    plain_loss: float
+    """The loss without smoothing, at the same theta."""
+    alpha: float
+    """Share of the first-order estimate; the zeroth-order one has the rest."""
+    alpha_by_variance: float
+    """The share of least variance. alpha is below it where the two estimates contradict each other: the loss jumps."""
+    variance_first: float
+    """Of the first-order estimate, the mean over all samples, summed over components; in (loss / unit of theta)^2."""
+    variance_zeroth: float
+    """Of the zeroth-order estimate, likewise."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether the accuracy kept alpha below the share of least variance."""
+        return self.alpha < self.alpha_by_variance
+
+
+@dataclass(frozen=True)
 class IterationRecord:
     """An accepted iterate. Numbers are in optimizer coordinates (theta), losses those that the stage minimizes."""
 
@@ -34,6 +55,8 @@ class IterationRecord:
     theta: np.ndarray
     lowpass: float | None = None
     """In a fit by frequency the one [Hz] up to which the stage sees misfits; inf: all of them."""
+    mixture: Mixture | None = None
+    """With smoothing: where the gradient came from, and the loss without."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +81,8 @@ class Result:
     history: tuple[IterationRecord, ...]
     lowpass: float | None = None
     """The frequency [Hz] that the loss belongs to, in a fit by frequency; inf: all of them."""
+    mixture: Mixture | None = None
+    """With smoothing, at theta: where the gradient came from, and the loss without."""
 
     @property
     def success(self) -> bool:

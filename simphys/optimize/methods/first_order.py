@@ -44,7 +44,7 @@ def descend(problem: Problem, rule: Rule, rate: float) -> Outcome:
     assert problem.last is not None and problem.best is not None
     enough = problem.tolerance * _norm(problem, problem.last)
     if enough == 0:
-        return Outcome("converged", "the gradient at the start is zero")
+        return _without_gradient(problem.last)
     point, halvings = problem.last, 0
     while not problem.exhausted and halvings <= _RETREAT_LIMIT:
         trial = problem.project(point.theta + rate * rule.step(point.gradient))
@@ -65,6 +65,15 @@ def descend(problem: Problem, rule: Rule, rate: float) -> Outcome:
     if problem.exhausted:
         return Outcome("iteration limit", f"stopped after {problem.index} iterations before it converged")
     return Outcome("failed", f"no way down was found: the learning rate was halved {halvings} times")
+
+
+def _without_gradient(start: Iterate) -> Outcome:
+    if start.mixture is not None and np.isclose(start.loss, start.mixture.plain_loss, rtol=1e-12, atol=0):
+        return Outcome(
+            "failed", "no sample around the start saw the loss change: raise the smoothing's radius or samples"
+        )
+    hint = "" if start.mixture is not None else " (where the loss is flat there but not further off, smoothing sees it)"
+    return Outcome("converged", f"the gradient at the start is zero{hint}")
 
 
 def _norm(problem: Problem, at: Iterate) -> float:

@@ -48,7 +48,7 @@ def lbfgs(problem: Problem) -> Outcome:
         origin = trials[theta.tobytes()]
         trials.clear()
         trials[theta.tobytes()] = origin
-        problem.accept(*origin)
+        problem.accept(origin.theta, origin.loss, origin.gradient)
         if levelled(origin):
             raise StopIteration
 

@@ -1,0 +1,147 @@
+"""Randomized smoothing: the loss averaged over perturbations of theta, for a loss whose own gradient is no guide.
+
+    F(theta) = E f(theta + w),    w ~ N(0, s^2 I),    s the radius
+
+F is smooth also where f jumps or is chaotic. Of n pairs theta + w, theta - w with losses f+, f- and gradients h+, h-
+
+    F ~ mean (f+ + f-) / 2
+    first order    g1 = mean (h+ + h-) / 2             of little noise for a smooth f; wrong where f jumps: no h sees it
+    zeroth order   g0 = mean (f+ - f-) w / (2 s^2)     right for every f, and noisy
+
+A pair makes the baseline f(theta) of the single estimate (f+ - f(theta)) w / s^2 drop out, and all even terms of f with
+it. What is followed is the mixture
+
+    g = alpha g1 + (1 - alpha) g0,    alpha = v0 / (v0 + v1) where that keeps alpha |g1 - g0| <= gamma - epsilon,
+                                              (gamma - epsilon) / |g1 - g0| elsewhere
+
+v1, v0 the variances of g1 and g0, summed over their components and estimated from the pairs: the first alpha is that of
+least variance, the second keeps the mixture within gamma of the gradient of F as long as g0 is within epsilon of it.
+epsilon is two standard errors of g0, 2 sqrt(v0); gamma is `accuracy` times epsilon. (Suh, Simchowitz, Zhang and
+Tedrake, Do Differentiable Simulators Give Better Policy Gradients?, ICML 2022, arXiv:2202.00817, section 5: the
+alpha-order batched gradient; there gamma is an absolute number, and the samples are single.)
+
+Two cases that statistics do not decide: where every h is zero and g0 is not, f is flat between jumps, and alpha is 0;
+where an h is not finite (a chaotic motion of finite loss), v1 is infinite, and alpha is 0 too.
+
+Beyond bounds f is continued by its value at the nearest point within: f(P(theta + w)), P the projection. g0 is
+unchanged, and h loses the components that were projected; so both remain estimates of one gradient, that of F.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import asdict, dataclass, fields
+
+import numpy as np
+
+from simphys.autograd.errors import InputError
+from simphys.optimize.evaluations import Objective
+from simphys.optimize.result import BlowUp, Mixture
+
+STANDARD_ERRORS = 2.0
+"""epsilon in standard errors: 95 % for one unknown, more for several; 75 % at least, whatever the distribution."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizedSmoothing:
+    """How a loss is smoothed, and by how many evaluations of it. Errors: InputError."""
+
+    radius: float
+    """Standard deviation of the perturbations, in units of theta."""
+    samples: int = 32
+    """Evaluations of the loss and its gradient for an estimate, in pairs; one more tells the loss without smoothing."""
+    accuracy: float = 2.0
+    """gamma / epsilon. 1: the zeroth order alone; the larger, the more the first order is trusted."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        def require(holds: bool, constraint: str, found: object, remedy: str) -> None:
+            if not holds:
+                raise InputError("smoothing", constraint, found, remedy)
+
+        require(0 < self.radius < math.inf, "radius must be positive", self.radius, "Try 0.05, in units of theta.")
+        remedy = "Samples come in pairs, and a variance needs two of them; 32 is the default."
+        require(
+            self.samples >= 4 and self.samples % 2 == 0,
+            "samples must be an even number, 4 or more",
+            self.samples,
+            remedy,
+        )
+        remedy = "1 takes the zeroth order alone, 2 is the default."
+        require(1 <= self.accuracy < math.inf, "accuracy must be 1 or more", self.accuracy, remedy)
+        require(self.seed >= 0, "seed must not be negative", self.seed, "0 is the default.")
+
+    def perturbations(self, theta: np.ndarray, *, fresh: bool) -> np.ndarray:
+        """[samples / 2, p] the w of the pairs: others at every theta (fresh), or the same at all.
+
+        They follow from the seed and theta alone, so that an interrupted run goes on with the same.
+        """
+        digest = hashlib.sha256(theta.tobytes()).digest() if fresh else b""
+        source = np.random.default_rng([self.seed, *np.frombuffer(digest, np.uint32).tolist()])
+        return self.radius * source.standard_normal((self.samples // 2, theta.size))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The smoothed loss and its gradient [p] at some theta."""
+
+    loss: float
+    gradient: np.ndarray
+    mixture: Mixture
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """As they are logged."""
+        numbers = {"loss": self.loss, "gradient": self.gradient, **asdict(self.mixture)}
+        return {name: np.asarray(value, dtype=np.float64) for name, value in numbers.items()}
+
+
+def failed(unknowns: int) -> Estimate:
+    """The estimate where a sample failed: NaN throughout."""
+    return Estimate(math.nan, np.full(unknowns, math.nan), Mixture(*[math.nan] * len(fields(Mixture))))
+
+
+def estimate(objective: Objective, theta: np.ndarray, smoothing: RandomizedSmoothing, *, fresh: bool) -> Estimate:
+    """The objective smoothed around theta [p].
+
+    Raises BlowUp where the loss of a sample is not finite, and whatever the objective raises: the average is as little
+    finite as its samples, and a theta that does not stand the perturbations is none to go to.
+    """
+
+    def sampled(at: np.ndarray) -> tuple[float, np.ndarray]:
+        within = np.clip(at, objective.lower, objective.upper)
+        free = within == at
+        loss, gradient = objective.value_and_gradient(within)
+        if not math.isfinite(loss):
+            raise BlowUp(f"the loss of a sample is {loss}")
+        return float(loss), np.where(free, gradient, 0.0)
+
+    plain_loss, _ = sampled(theta)
+    shifts = smoothing.perturbations(theta, fresh=fresh)
+    samples = [(*sampled(theta + shift), *sampled(theta - shift)) for shift in shifts]
+    above, gradient_above, below, gradient_below = (np.array(column) for column in zip(*samples, strict=True))
+    first = 0.5 * (gradient_above + gradient_below)
+    zeroth = (0.5 * (above - below) / smoothing.radius**2)[:, None] * shifts
+    gradient, mixture = mix(first, zeroth, smoothing.accuracy, plain_loss)
+    return Estimate(float(np.mean(0.5 * (above + below))), gradient, mixture)
+
+
+def mix(first: np.ndarray, zeroth: np.ndarray, accuracy: float, plain_loss: float) -> tuple[np.ndarray, Mixture]:
+    """The mixed gradient [p] of the two estimates by each pair, [n, p] both."""
+    g1, g0 = first.mean(axis=0), zeroth.mean(axis=0)
+    v1, v0 = _variance_of_mean(first), _variance_of_mean(zeroth)
+    if not math.isfinite(v1):
+        return g0, Mixture(plain_loss, 0.0, 0.0, math.inf, v0)
+    by_variance = v0 / (v0 + v1) if v0 + v1 > 0 else 1.0
+    apart = float(np.linalg.norm(g1 - g0))
+    allowed = (accuracy - 1) * STANDARD_ERRORS * math.sqrt(v0)
+    alpha = by_variance if by_variance * apart <= allowed else allowed / apart
+    if g0.any() and not first.any():
+        alpha = 0.0
+    return alpha * g1 + (1 - alpha) * g0, Mixture(plain_loss, alpha, by_variance, v1, v0)
+
+
+def _variance_of_mean(samples: np.ndarray) -> float:
+    """Of the mean of the samples [n, p], summed over components; infinity where it is not finite."""
+    variance = float(np.sum(np.var(samples, axis=0, ddof=1))) / len(samples)
+    return variance if math.isfinite(variance) else math.inf
