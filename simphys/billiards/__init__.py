@@ -1,0 +1,20 @@
+"""Billiards: start reading at step.py, the nested step; engine.py is the fast way through the same physics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .model import Billiards, Params, State
+from .step import step
+
+__all__ = ["Billiards", "Params", "State", "build", "step"]
+
+
+def build(config: Any) -> tuple[Billiards, Params, State]:
+    """Model, parameters and initial state of a validated scene."""
+    from ..autograd import tensor
+    from . import scene
+
+    made = scene.fields(geometry=config.geometry, material=config.material, table=config.table, state=config.state)
+    params = Params(**{name: tensor(values) for name, values in made.params.items()})
+    return scene.model(config), params, State(**{name: tensor(values) for name, values in made.state.items()})

@@ -1,0 +1,77 @@
+"""`BilliardsEngine`: the fused loops of one rollout over arrays, see `simphys.simulator.Engine`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..array_engine import ArrayEngine
+from ..autograd import runtime
+from ..simulator import Arrays
+from . import fused, fused_adjoint, search
+from .model import BALL_US, PAIR_US, Billiards
+
+SPREAD = 512
+"""A parallel loop of so many iterations or fewer stays on one thread of a CPU: loops take as many for each member."""
+
+
+class BilliardsEngine(ArrayEngine):
+    """The rollout of a batch of tables. A member in which impacts have no end is not a number from there on."""
+
+    model: Billiards
+
+    def segment_bytes(self, steps: int, *, dense: bool) -> int:
+        """See `Engine`: besides, what `pull` notes of a step's flights, and running adjoints."""
+        slots, real = self.batch * (self.model.impacts + 1), runtime.real_dtype().itemsize
+        noted = slots * ((4 * self.model.balls + 1) * real + 8) + self.batch * (4 * self.model.balls + 4) * real
+        return super().segment_bytes(steps, dense=dense) + noted
+
+    def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
+        """See `Engine`."""
+        stuck = np.zeros(self.batch, np.int32)
+        stuck[~np.isfinite(segment["position"][:, start]).all(axis=(1, 2))] = 1
+        flat = {name: values.reshape(-1, 2) for name, values in segment.items()}
+        parallel, spread = self._threads(steps)
+        fused.forward_kernel(runtime.real(), parallel, spread)(
+            *flat.values(), *self._arguments(segment), start, steps, stuck
+        )
+        for member in np.flatnonzero(stuck):
+            for values in segment.values():
+                values[member, stuck[member] : start + steps + 1] = np.nan
+
+    def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
+        """See `Engine`."""
+        model, real = self.model, runtime.real_dtype()
+        slots, dense = self.batch * (model.impacts + 1), adjoint["position"].shape[1] > 1
+        states = [np.zeros((slots * model.balls, 2), real) for _ in range(2)]
+        running = [np.zeros((self.batch * model.balls, 2), real) for _ in range(2)]
+        parallel, spread = self._threads(steps)
+        sums = self.sums
+        walls = search.walls_of(sums["lower"], sums["upper"])
+        fused_adjoint.adjoint_kernel(runtime.real(), parallel, spread)(
+            *[values.reshape(-1, 2) for values in segment.values()], *self._arguments(segment), steps, dense,
+            *states, np.zeros(slots, real), np.zeros((slots, 2), np.int32), *running,
+            *[adjoint[name].reshape(-1, 2) for name in model.State.names()],
+            *[sums[name].reshape(-1) for name in ("radius", "mass")],
+            *[sums[name] for name in ("restitution", "cushion_restitution", "deceleration")], walls.reshape(-1),
+        )  # fmt: skip
+        if model.cushions:
+            sums["lower"][...], sums["upper"][...] = walls[:, 0::2], walls[:, 1::2]
+
+    def _arguments(self, segment: Arrays) -> tuple[Any, ...]:
+        """What both kernels take behind the states."""
+        model, p = self.model, self.params
+        walls = search.walls_of(p["lower"], p["upper"]).reshape(-1)
+        counts = (model.balls, model.partners, model.impacts, self.batch, segment["position"].shape[1])
+        return (
+            p["radius"].reshape(-1), p["mass"].reshape(-1), p["restitution"], p["cushion_restitution"],
+            p["deceleration"], walls, model.dt, search.least(model), *counts,
+        )  # fmt: skip
+
+    def _threads(self, steps: int) -> tuple[bool, int]:
+        """Whether members go to several threads, and how many iterations of the loop each has."""
+        n = self.model.balls
+        work = (BALL_US * n + PAIR_US * n * n) * self.batch * steps
+        parallel = self.batch > 1 and runtime.parallel(work)
+        return parallel, SPREAD if parallel and not runtime.settings().on_gpu else 1

@@ -1,0 +1,124 @@
+"""Time of an impact: how it moves with the state before, by the implicit function theorem (saltation).
+
+At the time t the gap of the partners closes, gap(t) = 0, at the rate w < 0 at which they approach:
+
+    two balls        gap = |d| - r_i - r_j,       n = d / |d|,    w = n.(v_i - v_j),     d = x_i - x_j    [m]
+    and a cushion    gap = s (x_k - wall) - r_i,  n = s e_k,      w = n.v_i,             s = +-1          [m]
+
+x, v those at the impact. So dt = -d(gap) / w, where d(gap) is taken at the fixed time t. Adjoint, for g = adj_t and
+l = -g / w:
+
+    adj_x_i = l n     adj_x_j = -l n     adj_r_i = adj_r_j = -l     adj_wall = -s l
+
+from where the adjoint of their flight takes it to the state before. A graze has w = 0, and no derivative. Together
+with the flights before and after, and the impact between, this is the saltation matrix (Bernardo et al. 2008,
+Piecewise-smooth Dynamical Systems, section 2.5); without it each derivative of a position after the impact is wrong.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from ..autograd import Context, Function, Tensor, kernel, runtime
+from ..autograd.runtime import ti
+from . import flight, search
+from .model import Billiards
+
+AHEAD = 2.0
+"""How far the impact is sought, in time steps: beyond the one in which it is known to be."""
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any) -> SimpleNamespace:
+    """The element functions of one pair of partners."""
+    vec = ti.types.vector(2, real)
+
+    @ti.func
+    def approach(x_i: vec, v_i: vec, x_j: vec, v_j: vec, side):
+        """Normal, towards ball i, and rate; `side` is the number of a cushion, or negative for another ball."""
+        n, u = vec(0.0), v_i
+        if side < 0:
+            n = (x_i - x_j) / (x_i - x_j).norm()
+            u = v_i - v_j
+        else:
+            n[side // 2] = 1 - 2 * (side % 2)
+        return n, n.dot(u)
+
+    @ti.func
+    def adj_impact_time(n: vec, w: real, g: real):
+        """Adjoints of x_i and of r_i; those of a partner are -l n and -l, that of a cushion is -n l along its axis."""
+        l = -g / w
+        return l * n, -l
+
+    return SimpleNamespace(approach=approach, adj_impact_time=adj_impact_time)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any) -> SimpleNamespace:
+    """The nested sub-step for one pair of partners."""
+    vec = ti.types.vector(2, real)
+    f, fly = functions(real), flight.functions(real)
+    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
+
+    @kernel
+    def adjoint(
+        x: vectors, v: vectors, a: real, n: ti.i32, i: ti.i32, j: ti.i32, t: real, adj_t: real,
+        adj_x: vectors, adj_v: vectors, adj_r: reals, adj_a: reals, adj_walls: reals,
+    ):  # fmt: skip
+        o = i
+        if j < n:
+            o = j
+        x_i, v_i = fly.flight(x[i], v[i], a, t)
+        x_o, v_o = fly.flight(x[o], v[o], a, t)
+        normal, w = f.approach(x_i, v_i, x_o, v_o, j - n)
+        g, gr = f.adj_impact_time(normal, w, adj_t)
+        if j >= n:
+            adj_walls[j - n] = -g.sum()
+        for part in range(2):
+            if part == 0 or j < n:
+                at, sign = i, real(1.0)
+                if part == 1:
+                    at, sign = j, real(-1.0)
+                gv, ga, _ = fly.adj_flight(v[at], a, t, sign * g, vec(0.0))
+                adj_x[at] = sign * g
+                adj_v[at] = gv
+                adj_r[at] = gr
+                adj_a[at] = ga
+
+    return SimpleNamespace(adjoint=adjoint)
+
+
+class ImpactTime(Function):
+    """The time [] from now at which ball i meets partner j, of balls at position and velocity [n, 2], radius [n]."""
+
+    @staticmethod
+    def forward(
+        ctx: Context, model: Billiards, i: int, j: int, position: Tensor, velocity: Tensor, radius: Tensor,
+        deceleration: Tensor, lower: Tensor, upper: Tensor,
+    ) -> np.ndarray[Any, Any]:  # fmt: skip
+        time = np.empty(1, position.dtype)
+        walls, end = search.walls_of(lower.data, upper.data), AHEAD * model.dt
+        search.kernels(runtime.real()).one(
+            position, velocity, radius, walls, model.balls, i, j, float(deceleration), end, search.least(model), time
+        )
+        ctx.model, ctx.partners, ctx.time = model, (i, j), float(time[0])
+        ctx.save_for_backward(position, velocity, deceleration)
+        return time[0]
+
+    @staticmethod
+    def backward(ctx: Context, adj_time: Tensor) -> tuple[Any, ...]:
+        position, velocity, deceleration = ctx.saved_tensors
+        model: Billiards = ctx.model
+        adj_x, adj_v = np.zeros_like(position.data), np.zeros_like(velocity.data)
+        adj_r, adj_a = np.zeros(model.balls, position.dtype), np.zeros(model.balls, position.dtype)
+        adj_walls = np.zeros(4, position.dtype)
+        kernels(runtime.real()).adjoint(
+            position, velocity, float(deceleration), model.balls, *ctx.partners, ctx.time, float(adj_time),
+            adj_x, adj_v, adj_r, adj_a, adj_walls,
+        )  # fmt: skip
+        corners = (adj_walls[0::2], adj_walls[1::2]) if model.cushions else (adj_walls[:0], adj_walls[:0])
+        return None, None, None, adj_x, adj_v, adj_r, adj_a.sum(), *corners

@@ -1,0 +1,227 @@
+"""When and where the next impact is: the first time at which a gap closes while its partners approach.
+
+Between rests the way between two balls is d(t) = d + w t + b t^2 / 2, w and b the differences of their velocities and
+of their accelerations -a e. With the sum of radii R they touch at a root of the quartic
+
+    f(t) = |d(t)|^2 - R^2 = c0 + c1 t + c2 t^2 + c3 t^3 + c4 t^4            [m^2]
+    c0 = |d|^2 - R^2   c1 = 2 d.w   c2 = |w|^2 + d.b   c3 = w.b   c4 = |b|^2 / 4
+
+and a ball and a cushion at a root of their gap, which has c0, c1, c2 alone [m]. With -k the least second derivative,
+or 0, f(t + s) >= f + f' s - k s^2 / 2. The root s of that parabola is a step which never passes the first root and
+converges to it as Newton's does; it is tangent there. Where f is convex and rises, there is none.
+
+What rounding cannot tell apart counts as one: partners touch within CLOSE roundings of their place, and approach by
+more than CLOSE roundings of their speed: less is none. Impacts whose times agree within what rounding makes of them
+take place one after the other, in the order of ball numbers: those of ball 0 first, with balls before cushions. Balls
+that touch and are pushed together without approaching (one that slows less behind another) meet anew at intervals
+of a 1024th of the time step, until there are more impacts than a step may have.
+Source: conservative advancement (Mirtich 1996, Impulse-based dynamic simulation, section 2.3), with a bound on the
+second derivative in place of one on the speed.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, NamedTuple, no_type_check
+
+import numpy as np
+
+from ..autograd import kernel, runtime
+from ..autograd.runtime import ti
+from ..simulator import Array
+from . import flight
+from .model import Billiards
+
+CLOSE = 64
+"""So many roundings are no difference."""
+LIMIT = 4096
+"""Of steps to a root: beyond what any takes."""
+
+
+def rounding() -> float:
+    """What counts as none, as a part, in the precision of this process."""
+    return CLOSE * float(np.finfo(runtime.real_dtype()).eps)
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any) -> SimpleNamespace:
+    """The search for one pair of partners, and for the first of all; balls lie one after the other from index `at`.
+
+    `walls` holds the coordinates of the four cushions, from index 4 * b in member b.
+    """
+    vec = ti.types.vector(2, real)
+    f = flight.functions(real)
+    tiny = rounding()
+
+    @ti.func
+    def first_root(c0, c1, c2, c3, c4, end, near, slow, least):
+        """Its time in [0, end], or -1 without one; and how far rounding moves it."""
+        low = ti.min(c2, c2 + (3 * c3 + 6 * c4 * end) * end)  # half the least second derivative
+        if c4 > 0:
+            turn = -c3 / (4 * c4)
+            if turn > 0 and turn < end:
+                low = c2 + (3 * c3 + 6 * c4 * turn) * turn
+        k = ti.max(-2 * low, 0.0)
+        t, found, moved = real(0.0), real(-1.0), real(0.0)
+        going, count = True, 0
+        while going:
+            value = c0 + t * (c1 + t * (c2 + t * (c3 + t * c4)))
+            slope = c1 + t * (2 * c2 + t * (3 * c3 + t * 4 * c4))
+            count += 1
+            if value <= near and slope < -slow:
+                found = ti.min(ti.max(t - value / slope, 0.0), end)
+                moved = -near / slope
+                going = False
+            elif k == 0 and slope >= 0:
+                going = False
+            else:
+                above = ti.max(value, 0.0)
+                root = ti.sqrt(slope * slope + 2 * k * above)
+                step = least
+                if slope < 0:
+                    step = 2 * above / (root - slope)
+                elif k > 0:
+                    step = (slope + root) / k
+                if value <= near:
+                    step = ti.max(step, least)
+                t += step
+                going = t <= end and count < LIMIT
+        return found, moved
+
+    @ti.func
+    def along(w: vec, axis) -> real:
+        return ti.select(axis == 0, w[0], w[1])
+
+    @ti.func
+    def meeting(
+        x: ti.template(), v: ti.template(), at, r: ti.template(), of, walls: ti.template(), wall, n, a, i, j, end, least
+    ):
+        """When ball i meets partner j, NEVER unless until `end`; and how far rounding moves that."""
+        o = i
+        if j < n:
+            o = j
+        v_i, v_j = v[at + i], v[at + o]
+        d = x[at + i] - x[at + o]
+        reach, speed = r[of + i], v_i.norm()
+        place = ti.abs(x[at + i]).max()
+        side = ti.max(j - n, 0)
+        axis, sign = side // 2, 1 - 2 * (side % 2)
+        gap = real(0.0)
+        if j < n:
+            reach += r[of + j]
+            speed += v_j.norm()
+            place += ti.abs(x[at + o]).max()
+            gap = d.norm() - reach
+        else:
+            gap = sign * (along(x[at + i], axis) - walls[wall + side]) - reach
+        near, slow = tiny * (place + reach), tiny * speed
+        time, moved = real(flight.NEVER), real(0.0)
+        if speed > 0 and gap <= speed * end + near:
+            rest_i, rest_j = f.rest_time(v_i, a), f.rest_time(v_j, a)
+            begin = real(0.0)
+            for part in range(2):  # both move, one moves
+                until = ti.min(rest_i, rest_j)
+                if part == 1:
+                    until = ti.max(rest_i, rest_j)
+                until = ti.min(until, end)
+                if time == flight.NEVER and until > begin:
+                    y_i, u_i = f.flight(x[at + i], v_i, a, begin)
+                    y_j, u_j = f.flight(x[at + o], v_j, a, begin)
+                    b_i, b_j = vec(0.0), vec(0.0)
+                    if begin < rest_i and a > 0:
+                        b_i = (-1 / rest_i) * v_i
+                    if begin < rest_j and a > 0:
+                        b_j = (-1 / rest_j) * v_j
+                    y, w, b = y_i - y_j, u_i - u_j, b_i - b_j
+                    c0, c1, c2, c3, c4 = y.dot(y) - reach * reach, 2 * y.dot(w), w.dot(w) + y.dot(b), w.dot(b), b.dot(b)
+                    scale = 2 * reach
+                    if j >= n:
+                        c0 = sign * (along(y_i, axis) - walls[wall + side]) - reach
+                        c1, c2 = sign * along(u_i, axis), 0.5 * sign * along(b_i, axis)
+                        c3, c4, scale = real(0.0), real(0.0), real(1.0)
+                    root, slack = first_root(
+                        c0, c1, c2, c3, 0.25 * c4, until - begin, scale * near, scale * slow, least
+                    )
+                    if root >= 0:
+                        time, moved = begin + root, slack
+                begin = ti.max(begin, until)
+        return time, moved
+
+    @ti.func
+    def first_meeting(
+        x: ti.template(), v: ti.template(), at, r: ti.template(), of, walls: ti.template(), wall, n, partners, a, end,
+        least,
+    ):  # fmt: skip
+        """The time of the first impact until `end`, NEVER without one, and who meets."""
+        first, slack, ball, partner = real(flight.NEVER), real(0.0), -1, -1
+        for i in range(n):
+            for j in range(i + 1, partners):
+                time, moved = meeting(x, v, at, r, of, walls, wall, n, a, i, j, end, least)
+                if time + moved + slack < first:
+                    first, slack, ball, partner = time, moved, i, j
+        return first, ball, partner
+
+    return SimpleNamespace(meeting=meeting, first_meeting=first_meeting)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any) -> SimpleNamespace:
+    """The search from the host."""
+    vec = ti.types.vector(2, real)
+    f = functions(real)
+    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
+    whole = ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @kernel
+    def first(
+        x: vectors, v: vectors, r: reals, walls: reals, n: ti.i32, partners: ti.i32, a: real, end: real, least: real,
+        time: reals, who: whole,
+    ):  # fmt: skip
+        t, i, j = f.first_meeting(x, v, 0, r, 0, walls, 0, n, partners, a, end, least)
+        time[0] = t
+        who[0] = i
+        who[1] = j
+
+    @kernel
+    def one(
+        x: vectors, v: vectors, r: reals, walls: reals, n: ti.i32, i: ti.i32, j: ti.i32, a: real, end: real,
+        least: real, time: reals,
+    ):  # fmt: skip
+        t, _ = f.meeting(x, v, 0, r, 0, walls, 0, n, a, i, j, end, least)
+        time[0] = t
+
+    return SimpleNamespace(first=first, one=one)
+
+
+class Meeting(NamedTuple):
+    """The next impact."""
+
+    time: float
+    """From now [s]."""
+    ball: int
+    partner: int
+    """A ball of a higher number; or the number of balls and the number of a cushion."""
+
+
+def first_meeting(
+    model: Billiards, position: Array, velocity: Array, radius: Array, walls: Array, deceleration: float, end: float
+) -> Meeting | None:
+    """The first impact of balls at position and velocity [n, 2] until `end` [s]; walls [4] as `walls_of` makes them."""
+    time, who = np.empty(1, position.dtype), np.empty(2, np.int32)
+    kernels(runtime.real()).first(
+        position, velocity, radius, walls, model.balls, model.partners, deceleration, end, least(model), time, who
+    )
+    return Meeting(float(time[0]), int(who[0]), int(who[1])) if time[0] < flight.NEVER else None
+
+
+def least(model: Billiards) -> float:
+    """The interval at which balls that are pushed together meet anew [s]."""
+    return model.dt / 1024
+
+
+def walls_of(lower: Array, upper: Array) -> Array:
+    """The coordinates of the four cushions [..., 4] of tables from `lower` to `upper` [..., 2]; 0 without cushions."""
+    if lower.shape[-1] == 0:
+        return np.zeros((*lower.shape[:-1], 4), lower.dtype)
+    return np.stack([lower[..., 0], upper[..., 0], lower[..., 1], upper[..., 1]], axis=-1)

@@ -1,0 +1,55 @@
+"""The nested step: one node of the graph for each flight, time of an impact, and impact. Read this first."""
+
+from __future__ import annotations
+
+from ..autograd import Tensor, tensor
+from ..autograd.errors import InputError
+from . import search
+from .bounce import Bounce
+from .flight import Flight
+from .impact import Impact
+from .impact_time import ImpactTime
+from .model import Billiards, Params, State
+
+
+def step(model: Billiards, params: Params, state: State) -> State:
+    """Advance `state` by one time step, from impact to impact. Errors: InputError for more than the model allows."""
+    x, v = state.position, state.velocity
+    left: Tensor = tensor(model.dt)
+    for _ in range(model.impacts + 1):
+        met = _first_meeting(model, params, x, v, float(left))
+        if met is None:
+            return State(*Flight.apply(x, v, params.deceleration, left))
+        time = ImpactTime.apply(
+            model, *met, x, v, params.radius, params.deceleration, params.lower, params.upper
+        )
+        x, v = Flight.apply(x, v, params.deceleration, time)
+        v = _impact(model, params, *met, x, v)
+        left = left - time
+    raise InputError("billiards", *too_many(model, *met))
+
+
+def _first_meeting(model: Billiards, params: Params, x: Tensor, v: Tensor, left: float) -> tuple[int, int] | None:
+    walls = search.walls_of(params.lower.data, params.upper.data)
+    met = search.first_meeting(model, x.data, v.data, params.radius.data, walls, float(params.deceleration), left)
+    return None if met is None else (met.ball, met.partner)
+
+
+def _impact(model: Billiards, params: Params, i: int, j: int, x: Tensor, v: Tensor) -> Tensor:
+    """The velocities after ball i has met partner j."""
+    after: Tensor
+    if j < model.balls:
+        after = Impact.apply(i, j, x, v, params.mass, params.restitution)
+    else:
+        after = Bounce.apply(i, (j - model.balls) // 2, v, params.cushion_restitution)
+    return after
+
+
+def too_many(model: Billiards, ball: int, partner: int) -> tuple[str, str, str]:
+    """Constraint, what was found and remedy where impacts have no end."""
+    return (
+        f"at most {model.impacts} impacts within a time step",
+        f"more, the last of them of ball {ball} and {model.name_of(partner)}",
+        "Balls that lose all speed between others, or are pushed by others, meet without end: give more restitution "
+        "or more distance, a shorter time step where many balls are fast, or another start.",
+    )
