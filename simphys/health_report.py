@@ -20,10 +20,14 @@ from .scene import Scene
 
 FEW = 6
 """So many events are told one by one."""
-EITHER_SIDE = "A gradient averaged over random changes of the unknowns sees all sides: optimizer.smoothing."
+EITHER_SIDE = (
+    "What works: a loss averaged over random changes of the unknowns, which sees all sides "
+    '(optimizer.smoothing, with method = "adam").'
+)
 SHORTER = (
-    'What works: a shorter horizon; one that grows, no further than is usable (optimizer.horizon = "growing"); or '
-    "windows of that length, each with an unknown start (multiple shooting)."
+    'What works: a horizon no longer than that, reached from shorter ones (optimizer.horizon = "growing"); windows of '
+    "that length, each with an unknown start (multiple shooting); or, of all of it, a loss averaged over random changes "
+    "of the unknowns (optimizer.smoothing)."
 )
 
 

@@ -154,7 +154,7 @@ def test_without_events_nothing_is_told_of_them(capsys: pytest.CaptureFixture[st
 
 def test_where_a_horizon_is_too_long_something_that_works_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
     print_health(on_top(2500))
-    assert "What works: a shorter horizon" in capsys.readouterr().out
+    assert "What works: a horizon no longer than that" in capsys.readouterr().out
     print_health(on_top(500))
     assert "What works" not in capsys.readouterr().out
 
