@@ -38,6 +38,7 @@ def gradcheck(
 ) -> GradcheckReport:
     """Compare the adjoint of fn(*inputs) with central differences for every input that requires a gradient.
 
+    Of an input without entries, of size 0, there is nothing to compare.
     `full` compares each element of the Jacobian: 2 len(eps) evaluations of fn an input element and a reverse pass an
     output element. `projected` compares <u, J v> for `repeats` random u for each output and v for each input, however
     large they are. `eps` are falling steps, relative to the input's root mean square. Where all Functions of the graph
@@ -128,9 +129,13 @@ class _Problem:
     def __init__(self, fn: Callable[..., Outputs], inputs: Tensor | Sequence[Tensor]) -> None:
         self.fn = fn
         self.inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-        self.checked = [position for position, x in enumerate(self.inputs) if x.requires_grad]
-        if not self.checked:
+        wanted = [position for position, x in enumerate(self.inputs) if x.requires_grad]
+        if not wanted:
             raise InputError("gradcheck", "an input requires a gradient", "none", "Set requires_grad=True on it.")
+        self.checked = [position for position in wanted if self.inputs[position].size]
+        if not self.checked:
+            constraint = "an input that requires a gradient has entries"
+            raise InputError("gradcheck", constraint, "only inputs of size 0", "Check a case that has some.")
         for position in self.checked:
             if self.inputs[position].dtype != np.float64:
                 found = f"input {position} of {self.inputs[position].dtype}"
@@ -139,6 +144,9 @@ class _Problem:
         self.leaves = [leaves[position] for position in self.checked]
         with enable_grad():
             self.outputs = _floats(fn(*leaves))
+        if not any(y.size for y in self.outputs):
+            remedy = "Return what depends on the inputs."
+            raise InputError("gradcheck", "fn returns an output of floats that has entries", "none", remedy)
 
     def evaluate(self, position: int, array: Array) -> list[Array]:
         """The outputs with another value of one input."""

@@ -9,7 +9,7 @@ import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, tensor
 from simphys.autograd.finite_difference import derivative
-from simphys.autograd.gradcheck import EPS, GradcheckError, GradcheckReport, dot_product_test, gradcheck
+from simphys.autograd.gradcheck import EPS, GradcheckError, GradcheckReport, dot_product_test, gradcheck, gradgradcheck
 
 MODES = ["full", "projected"]
 
@@ -175,6 +175,18 @@ def test_integers_beside_the_checked_inputs_and_outputs_are_left_alone() -> None
         return x * x, index
 
     assert gradcheck(pick, (leaf([1.0, 2.0]), tensor([3, 4]))).outcome == "passed"
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+def test_inputs_and_outputs_without_entries_are_passed_over(mode: Any, check: Any) -> None:
+    empty = tensor(np.zeros((0, 2)), requires_grad=True)
+    report = check(lambda none, x: (none * 2.0, x * x * x), (empty, leaf([1.0, 2.0])), mode=mode)
+    assert report.outcome == "passed"
+    with pytest.raises(InputError, match="has entries; found only inputs of size 0"):
+        check(lambda none: none * 2.0, empty, mode=mode)
+    with pytest.raises(InputError, match="an output of floats that has entries; found none"):
+        gradcheck(lambda x: x[:0], leaf([1.0]), mode=mode)
 
 
 # --- finite differences that prove nothing
