@@ -26,8 +26,8 @@ EITHER_SIDE = (
 )
 SHORTER = (
     'What works: a horizon no longer than that, reached from shorter ones (optimizer.horizon = "growing"); windows of '
-    "that length, each with an unknown start (multiple shooting); or, of all of it, a loss averaged over random changes "
-    "of the unknowns (optimizer.smoothing)."
+    "that length, each with an unknown start (multiple shooting); or, of all of it, a loss averaged over random "
+    "changes of the unknowns (optimizer.smoothing)."
 )
 
 
