@@ -1,0 +1,90 @@
+"""The sections of a scene file that describe a table of balls, and the arrays that they stand for."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from simphys.billiards.model import Billiards
+from simphys.bodies import Bodies
+from simphys.section import Fields, NonNegative, Positive, Section, Simulator
+
+Point = Annotated[list[float], Field(min_length=2, max_length=2)]
+Restitution = Annotated[float, Field(ge=0, le=1)]
+
+
+class BilliardsSimulator(Simulator):
+    """Balls that roll and meet; it has no options: motion and impacts are exact in time."""
+
+    name: Literal["billiards"]
+
+
+class Geometry(Section):
+    """Where the centres of the balls start [m]."""
+
+    position: Annotated[list[Point], Field(min_length=1)]
+
+
+class Material(Section):
+    """radius [m] and mass [kg]: one number for all balls, or a list with one for each.
+
+    restitution: speed at which two balls part over that at which they met, 0 to 1; 1 loses no energy.
+    """
+
+    radius: Positive | list[Positive]
+    mass: Positive | list[Positive] = 1.0
+    restitution: Restitution = 1.0
+
+
+class Table(Section):
+    """A rectangle of cushions from the corner `lower` to the corner `upper` [m]; without them the table is open.
+
+    restitution: of a ball and a cushion, 0 to 1. deceleration [m/s^2]: by which the cloth slows a rolling ball until it
+    rests, friction coefficient times gravity; 0 by default.
+    """
+
+    lower: Point | None = None
+    upper: Point | None = None
+    restitution: Restitution = 1.0
+    deceleration: NonNegative = 0.0
+
+
+class State(Section):
+    """The start velocity [m/s] of each ball, at rest by default."""
+
+    velocity: list[Point] | None = None
+
+
+def fields(*, geometry: Geometry, material: Material, table: Table, state: State) -> Fields:
+    """Every parameter field and state component in full length."""
+    position = np.array(geometry.position, dtype=float)
+    n = len(position)
+    velocity = np.zeros_like(position) if state.velocity is None else np.array(state.velocity, dtype=float)
+    params = {
+        "radius": of_balls(material.radius, n),
+        "mass": of_balls(material.mass, n),
+        "restitution": np.array(material.restitution),
+        "cushion_restitution": np.array(table.restitution),
+        "deceleration": np.array(table.deceleration),
+        "lower": np.array(table.lower or [], dtype=float),
+        "upper": np.array(table.upper or [], dtype=float),
+    }
+    return Fields(params=params, state={"position": position, "velocity": velocity}, nodes=n)
+
+
+def of_balls(value: float | list[float], n: int) -> np.ndarray[Any, Any]:
+    """A number for each ball."""
+    return np.broadcast_to(np.asarray(value, dtype=float), (n,)).copy()
+
+
+def model(config: Any) -> Billiards:
+    """The model of a scene that was loaded, and so is known to be free of problems."""
+    return Billiards(len(config.geometry.position), config.time.dt, cushions=config.table.lower is not None)
+
+
+def bodies(config: Any) -> Bodies:
+    """Discs; all are free, and nothing joins them."""
+    n = len(config.geometry.position)
+    return Bodies(pinned=np.zeros(n, dtype=bool), own=n, radius=of_balls(config.material.radius, n))
