@@ -23,5 +23,7 @@ class Bodies:
     """Pairs of bodies that pictures join by a line, [m, 2]."""
     group: npt.NDArray[np.int32] | None = None
     """Which piece of material each is of, [n]: pictures tell them apart by colour. None: all are of one."""
+    radius: npt.NDArray[Any] | None = None
+    """Of discs [n]: pictures draw them in their size."""
     own: int
     """How many of the first are the scene's own, which losses look at; any others follow them."""

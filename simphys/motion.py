@@ -79,7 +79,8 @@ class _Motion:
         if (bodies := scene.bodies) is not None and scene.members is None:
             dim = scene.state.position.shape[1]
             recorder.write("particles/nodes/box", attrs={"dimension": dim, "boundary": ["none"] * dim})
-            pieces: dict[str, Any] = {} if bodies.group is None else {"group": bodies.group}
+            optional = {"group": bodies.group, "radius": bodies.radius}
+            pieces: dict[str, Any] = {name: values for name, values in optional.items() if values is not None}
             recorder.write("particles/nodes", springs=bodies.links, pinned=bodies.pinned, **pieces)
 
     def add(self, steps: np.ndarray[Any, Any], states: dict[str, np.ndarray[Any, Any]]) -> None:

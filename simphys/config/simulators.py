@@ -9,6 +9,7 @@ from simphys import charges, mass_spring, mpm, smoke, wave
 from simphys.autograd import tensor
 from simphys.bodies import Bodies
 from simphys.charges import scene as charges_scene
+from simphys.config.billiards import BilliardsConfig
 from simphys.config.sections import Config, Wavelet
 from simphys.grids import Grid
 from simphys.mass_spring import scene as mass_spring_scene
@@ -271,6 +272,7 @@ class WaveConfig(Config):
 SIMULATORS: dict[str, type[Config]] = {
     "mass_spring": MassSpringConfig,
     "charges": ChargesConfig,
+    "billiards": BilliardsConfig,
     "mpm": MPMConfig,
     "smoke": SmokeConfig,
     "wave": WaveConfig,
