@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from simphys.plot import style
 from simphys.plot.grids import Plane, Quantity, planes
@@ -63,9 +64,17 @@ def _others(sought: Sought) -> list[tuple[str, Quantity, np.ndarray]]:
     return made
 
 
-def _label(quantity: Quantity) -> str:
-    """In two lines, as scales are narrow and some have a power of ten beside."""
-    return f"{quantity.name}\n[{quantity.unit}]" if quantity.unit else quantity.name
+def _label(quantity: Quantity, power: int = 0) -> str:
+    """In two lines, as scales are narrow; numbers are those told times a power of ten."""
+    unit = " ".join([part for part in (f"$10^{{{power}}}$" if power else "", quantity.unit) if part])
+    return f"{quantity.name}\n[{unit}]" if unit else quantity.name
+
+
+def _power(scale: Scale) -> int:
+    """The power of ten that the numbers of a scale are told in; 0 for those that are short as they are."""
+    largest = np.abs(scale.limits).max()
+    power = int(np.floor(np.log10(largest))) if largest > 0 else 0
+    return 0 if -2 <= power < 4 else power
 
 
 def _draw_lines(figure: Figure, sought: Sought) -> None:
@@ -111,11 +120,17 @@ def _draw_planes(figure: Figure, sought: Sought) -> None:
     for place, (title, quantity, numbers) in enumerate(others):
         its_own = scale_of([plane.cut(numbers) for plane in seen], signed=quantity.kind != "length")
         _draw_column(list(beneath[:, place]), seen, numbers, its_own, title, first=place == 0)
-        key = draw_key(figure, list(beneath[:, place]), its_own, _label(quantity), aspect=0.9 * PANEL / BAR, **bar)
-        key.ax.ticklabel_format(scilimits=(-2, 4))
+        label = _label(quantity, power := _power(its_own))
+        key = draw_key(figure, list(beneath[:, place]), its_own, label, aspect=0.9 * PANEL / BAR, **bar)
         key.locator = MaxNLocator(3)
+        key.formatter = FuncFormatter(partial(_told, power=power))
     for axes in (*above[:, len(fields) :].flat, *beneath[:, len(others) :].flat):
         axes.remove()
+
+
+def _told(value: float, _: int | None, *, power: int) -> str:
+    """A number in units of a power of ten. (Matplotlib would write the power into the label.)"""
+    return f"{value / 10.0**power:.6g}".replace("-", "\N{MINUS SIGN}")
 
 
 def _draw_column(

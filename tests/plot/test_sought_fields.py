@@ -23,9 +23,14 @@ BOX = {"parameter": "speed", "entries": {"first": 3, "last": 11}, "unit": "m/s"}
 
 
 def fitted(
-    folder: Path, unknown: dict[str, Any] = BOX, *, truth: bool = True, least_squares: bool = False
+    folder: Path,
+    unknown: dict[str, Any] = BOX,
+    *,
+    truth: bool = True,
+    least_squares: bool = False,
+    gradient: float = 3.0,
 ) -> Recording:
-    """A fit in two stages by frequency, whose gradient in theta is 3 at the start and 5 at the end."""
+    """A fit in two stages by frequency, whose gradient in theta is `gradient` at the start and 5 at the end."""
     speed = np.full(96, 2.0)
     speed[SOUGHT] = VALUE
     theta = np.stack([START, VALUE, START])
@@ -47,14 +52,14 @@ def fitted(
         }
     }
     tables["iterations"]["lowpass"] = np.array([high, low, low])
-    for name, rows, gradient in (("lowpass_6", [1, 0], 3.0), ("lowpass_inf", [2, 1], 5.0)):
+    for name, rows, slope in (("lowpass_6", [1, 0], gradient), ("lowpass_inf", [2, 1], 5.0)):
         if least_squares:
             jacobian = np.zeros((2, 2, 73))
-            jacobian[1, 0] = gradient / 2
+            jacobian[1, 0] = slope / 2
             tables[f"evaluations/{name}/jacobian"] = {"theta": theta[rows], "jacobian": jacobian}
             tables[f"evaluations/{name}/residuals"] = {"theta": theta[rows], "residual": np.array([[0.0, 0], [2, 7]])}
         else:
-            given = np.array([np.zeros(73), np.full(73, gradient)])
+            given = np.array([np.zeros(73), np.full(73, slope)])
             tables[f"evaluations/{name}/value_and_gradient"] = {"theta": theta[rows], "gradient": given}
     return grid_run(
         folder / "run",
@@ -85,6 +90,15 @@ def test_start_found_and_truth_share_a_scale(tmp_path: Path) -> None:
         np.testing.assert_allclose(numbers(shown[title])[:24], 2.0)  # which nobody sought
     assert shown[start].images[0].get_clim() == shown["truth"].images[0].get_clim()
     np.testing.assert_allclose(numbers(shown["found \N{MINUS SIGN} truth"])[SOUGHT], VALUE - TRUTH, atol=1e-6)
+
+
+def test_small_numbers_are_told_in_a_power_of_ten_that_stands_with_the_unit(tmp_path: Path) -> None:
+    figure = plot.medium(fitted(tmp_path, gradient=3e-6))
+    (key,) = [axes for axes in figure.axes if axes.get_xlabel() == "∂loss/∂speed\n[$10^{-6}$ loss / (m/s)]"]
+    figure.draw_without_rendering()
+    shown = [text.get_text() for text in key.get_xticklabels() if text.get_text()]
+    assert shown == ["\N{MINUS SIGN}1.2", "\N{MINUS SIGN}0.6", "0", "0.6", "1.2"]
+    assert key.xaxis.get_offset_text().get_text() == ""
 
 
 @pytest.mark.parametrize("least_squares", [False, True])
