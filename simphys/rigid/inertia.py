@@ -1,0 +1,74 @@
+"""The inertia of a body as the world sees it: A = R diag(J) R^T, which takes its angular velocity to its momentum,
+
+    L = A w                                                                 [kg m^2/s]
+
+J principal moments [kg m^2] in the body's frame, R = R(q) from there to the world's; in the plane A = J, a number. The
+inverse is the same with d = 1/J for J: `apply` takes either. Adjoint of y = R diag(d) R^T w, for g = adj_y, by d, by w
+and by the small turn dtheta of the body in the world's frame (see math/rotation.py):
+
+    adj_d = (R^T w) (R^T g)     adj_w = A g     adj_theta = y x g - w x (A g)
+
+as dR = [dtheta]x R, and products of vectors in the body's frame are by component; in the plane adj_theta = 0.
+`gyration` is the derivative of w x (J w) by w, in the body's frame and in space: [w]x diag(J) - [J w]x.
+Source: Goldstein, Poole and Safko 2002, Classical Mechanics, section 5.3.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from ..autograd.runtime import ti
+from ..math import rotation
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """The element functions in `dim` dimensions; R is `rotation.matrix(q)`, which the plane's do not read."""
+    spins = rotation.functions(real, dim).spins
+    spin, mat = ti.types.vector(spins, real), ti.types.matrix(dim, dim, real)
+
+    @ti.func
+    def to_world(R: mat, s: spin) -> spin:
+        r = s
+        if ti.static(dim == 3):
+            r = R @ s
+        return r
+
+    @ti.func
+    def to_body(R: mat, s: spin) -> spin:
+        r = s
+        if ti.static(dim == 3):
+            r = R.transpose() @ s
+        return r
+
+    @ti.func
+    def turned(s: spin, f: spin) -> spin:
+        """What a small turn of s counts for f: s x f, which in the plane is nothing."""
+        r = spin(0.0)
+        if ti.static(dim == 3):
+            r = s.cross(f)
+        return r
+
+    @ti.func
+    def apply(R: mat, d: spin, w: spin) -> spin:
+        return to_world(R, d * to_body(R, w))
+
+    @ti.func
+    def adj_apply(R: mat, d: spin, w: spin, g: spin):
+        """By d, w and theta."""
+        adj_w = apply(R, d, g)
+        return to_body(R, w) * to_body(R, g), adj_w, turned(apply(R, d, w), g) - turned(w, adj_w)
+
+    @ti.func
+    def gyration(w: spin, J: spin) -> mat:
+        p = J * w
+        return mat([
+            [0, p[2] - w[2] * J[1], w[1] * J[2] - p[1]],
+            [w[2] * J[0] - p[2], 0, p[0] - w[0] * J[2]],
+            [p[1] - w[1] * J[0], w[0] * J[1] - p[0], 0],
+        ])  # fmt: skip
+
+    return SimpleNamespace(
+        spin=spin, to_world=to_world, to_body=to_body, turned=turned, apply=apply, adj=adj_apply, gyration=gyration
+    )
