@@ -179,6 +179,14 @@ class RigidBodies:
         return candidates(self)
 
     @cached_property
+    def row_bodies(self) -> Array:
+        """Bodies a and b of each row of the joints, then of each candidate, one after the other, [2 (NJ + M)]."""
+        of_joints = [(joint.a, joint.b) for joint in self.joints for _ in range(joint.rows(self.dim))]
+        contacts = self.candidates if self.law == IMPULSE else None
+        of_contacts = zip(contacts.body_a, contacts.body_b, strict=True) if contacts else ()
+        return np.array([*of_joints, *of_contacts], np.int32).reshape(-1)
+
+    @cached_property
     def free(self) -> Array:
         """Whether forces move a body, 1 or 0, [n]."""
         free = np.ones(self.bodies, np.int32)

@@ -7,7 +7,7 @@ candidates (pairs of features that may touch) with dim rows each, N = NJ + dim M
 | --- | --- | --- | --- |
 | gap | [M] | distance of two features along the normal, negative where they overlap [m] | geometry Contacts |
 | frame | [M, 3 dim] | unit normal from b to a; arms r_a, r_b of the contact point from both centres [m] | the same |
-| wrench | [n, D] | force [N] and torque [N m] about the centre, gravity apart; a sum | SpringDamper, JointForce, CompliantContact |
+| wrench | [n, D] | force [N] and torque [N m] about the centre; a sum | SpringDamper, JointForce, CompliantContact |
 | twist | [n, D] | velocity and angular velocity v*, w* after the forces, before the impulses | Kick |
 | inverse_mass | [n] | 1 / mass; 0 of a fixed body [1/kg] | Mobility |
 | inverse_inertia | [n, S S] | in the world's frame, row by row; 0 of a fixed body | Mobility |
@@ -26,8 +26,8 @@ A row is a scalar constraint on velocities,
     u = l.(v_a - v_b) + m_a.w_a - m_b.w_b,
 
 with an impulse lambda that adds lambda l to the momentum of a and lambda m_a to its angular momentum, and takes
-lambda l and lambda m_b from those of b. A point in direction l has m = moment(r, l); a row of turns has l = 0. First come the
-rows of all joints in order, then those of the candidates in order.
+lambda l and lambda m_b from those of b. A point in direction l has m = moment(r, l); a row of turns has l = 0. First
+come the rows of all joints in order, then those of the candidates in order.
 
 Body WORLD = -1 stands still at the origin: its position, spin and velocity read as 0, its orientation as the identity.
 
@@ -42,6 +42,9 @@ import functools
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
+import numpy as np
+
+from ..autograd import Tensor
 from ..autograd.runtime import ti
 
 
@@ -166,3 +169,9 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         vec_of=vec_of, spin_of=spin_of, rotation_of=rotation_of, add_vec_of=add_vec_of, add_spin_of=add_spin_of,
         linear=linear, angular=angular, add_twist=add_twist,
     )  # fmt: skip
+
+
+def flat(*arrays: Any) -> list[Any]:
+    """What loops take: each array in one dimension, at least one number long, as kernels need some memory."""
+    given = [each.data if isinstance(each, Tensor) else each for each in arrays]
+    return [each.reshape(-1) if each.size else np.zeros(1, each.dtype) for each in given]
