@@ -180,8 +180,8 @@ def _of_smoothing(fit: Identification) -> Iterator[str]:
     )
     if limited := sum(each.limited for each in along):
         yield (
-            f"in {limited} of {len(along)} iterates the two orders disagree (one in 20 by chance, more where the loss "
-            "jumps within the radius), and alpha is less for it"
+            f"in {limited} of {len(along)} iterates alpha was cut: gradients did not explain how the loss changes "
+            "within the radius"
         )
 
 

@@ -54,8 +54,8 @@ def minimize(
     tolerance      what may be left to gain, relative to the loss; each method's docstring says how it judges that
     learning_rate  of adam (default 0.05) and gradient_descent (default: the first step moves theta by 0.01)
     smoothing      of adam and gradient_descent: minimize the loss averaged over perturbations of theta, for a loss that
-                   jumps or is chaotic (randomized.py). adam draws new ones at each theta, as it averages over
-                   iterations; gradient_descent, which compares losses, has the same ones throughout
+                   jumps or is chaotic (randomized.py). Noisy as it is, the search goes on to its last iteration, and
+                   gradient_descent takes no step back
     horizon        "growing": fit the first part of the horizon, then twice as much, up to the whole (horizon.py)
     lowpass        fit misfits that are filtered up to the first of these frequencies [Hz], then up to the next; 0 or
                    inf as the last one is without a filter (stages.py)
@@ -72,7 +72,7 @@ def minimize(
         remedy = "Leave one of them out."
         raise InputError("optimizer", "a fit has one kind of stages", "lowpass and a growing horizon", remedy)
     by_lowpass = by_frequency(objective, tuple(lowpass)) if lowpass else None
-    smooth = None if smoothing is None else partial(estimate, smoothing=smoothing, fresh=method == "adam")
+    smooth = None if smoothing is None else partial(estimate, smoothing=smoothing)
     evaluations = Evaluations(log)
     history: list[IterationRecord] = []
     reached: Problem | None = None

@@ -84,6 +84,11 @@ class Problem:
         return self.index >= self.iterations
 
     @property
+    def noisy(self) -> bool:
+        """Whether losses are estimates, which compare up to noise only."""
+        return self._smooth is not None
+
+    @property
     def failed(self) -> int:
         """Failed trials in this stage."""
         return self.evaluations.failed - self._failed_before

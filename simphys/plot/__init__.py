@@ -24,6 +24,7 @@ from simphys.plot.snapshots import snapshots
 from simphys.plot.sought import sought_labels
 from simphys.plot.style import NotRecorded
 from simphys.plot.trajectory import trajectory
+from simphys.plot.variance import variance
 from simphys.record import Recording
 
 __all__ = [
@@ -42,12 +43,14 @@ __all__ = [
     "particles",
     "snapshots",
     "trajectory",
+    "variance",
 ]
 
 _PICTURES = {
     "fit": fit,
     "gather": gather,
     "convergence": convergence,
+    "variance": variance,
     "adjoint": adjoint,
     "particles": particles,
     "trajectory": trajectory,

@@ -20,7 +20,8 @@ def convergence(recording: Recording, path: str | Path | None = None) -> Figure:
     """Draw loss and gradient norm by iteration, on logarithmic axes.
 
     Each stage is a curve of its own, named by its part of the horizon, or by the frequency up to which it saw misfits:
-    losses of different stages do not compare. Saved at `path` if given. NotRecorded: no iterations.
+    losses of different stages do not compare. With a smoothed loss comes the one without smoothing. Saved at `path` if
+    given. NotRecorded: no iterations.
     """
     style.require(recording, "convergence", NEEDS, REMEDY)
     stage, horizon, loss, gradient_norm = (recording[name] for name in NEEDS)
@@ -41,6 +42,10 @@ def convergence(recording: Recording, path: str | Path | None = None) -> Figure:
         ):
             _draw(axes, values, stages)
             axes.set_ylabel(name)
+        if "iterations/plain_loss" in recording:
+            plain = recording["iterations/plain_loss"]
+            above.plot(np.arange(plain.size), plain, color=style.COLORS[1], linewidth=1, label="without smoothing")
+            style.legend_above(above)
         above.set_title(summary, pad=20 if len(stages) > 1 else None)
         if len(stages) > 1:
             for piece, name in zip(stages, names, strict=True):

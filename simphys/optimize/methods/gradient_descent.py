@@ -11,7 +11,8 @@ _FIRST_STEP = 0.01
 
 
 class _SteepestDescent:
-    monotone = True
+    def __init__(self, monotone: bool) -> None:
+        self.monotone = monotone
 
     def step(self, gradient: np.ndarray) -> np.ndarray:
         return -gradient
@@ -21,9 +22,12 @@ class _SteepestDescent:
 
 
 def gradient_descent(problem: Problem, learning_rate: float | None) -> Outcome:
-    """Descent. The default learning rate is that with which the largest component first moves by 0.01."""
+    """Descent. The default learning rate is that with which the largest component first moves by 0.01.
+
+    Of a smoothed loss, which is an estimate, every finite step is taken, whatever the rate.
+    """
     if learning_rate is None:
         _, gradient = problem.value_and_gradient(problem.start)
         largest = float(np.max(np.abs(gradient)))
         learning_rate = _FIRST_STEP / largest if largest > 0 else 1.0
-    return descend(problem, _SteepestDescent(), learning_rate)
+    return descend(problem, _SteepestDescent(monotone=not problem.noisy), learning_rate)
