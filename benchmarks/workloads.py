@@ -16,7 +16,7 @@ from . import machine
 if TYPE_CHECKING:
     from .workload import Settings, Workload
 
-NAMES = ("w1c", "w2", "w3", "w4", "w5")
+NAMES = ("w1r", "w1c", "w2", "w3", "w4", "w5")
 LONGEST_S = 40.0
 """Repetitions end after so long [s], if there were three."""
 

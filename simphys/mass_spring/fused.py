@@ -116,15 +116,9 @@ def places(variant: Variant) -> SimpleNamespace:
 
 @functools.cache
 @no_type_check
-def forward_kernel(variant: Variant) -> Any:
-    """From the state at stage `first` to that at stage `last` of a segment which begins at the step `time`.
-
-    Serial: both begin a step. Else it is the one stage between them.
-    """
-    real, serial, width, actuated = variant.real, variant.serial, variant.width, variant.actuated
-    period = max(variant.spread, 1)
-    t = types(real, variant.dim)
-    vectors, reals, floors, pairs, ints = t.vectors, t.reals, t.floors, t.pairs, t.ints
+def forward_stage(variant: Variant) -> Any:
+    """The stage q of step t of a segment that begins at the step `time`, of one member or of all `members`."""
+    serial, width, actuated = variant.serial, variant.width, variant.actuated
     spring_, external_, integrate_, _ = elements(variant)
     places_ = places(variant)
 
@@ -179,6 +173,21 @@ def forward_kernel(variant: Variant) -> Any:
             x[now + n] = x_new
             if ti.static(serial):  # for the next stage
                 held[o * n + i] = external_.force(x_new, v_new, m[p + i], g[z], floor[z])
+
+    return stage
+
+
+@functools.cache
+@no_type_check
+def forward_kernel(variant: Variant) -> Any:
+    """From the state at stage `first` to that at stage `last` of a segment which begins at the step `time`.
+
+    Serial: both begin a step. Else it is the one stage between them.
+    """
+    real, serial, period = variant.real, variant.serial, max(variant.spread, 1)
+    t = types(real, variant.dim)
+    vectors, reals, floors, pairs, ints = t.vectors, t.reals, t.floors, t.pairs, t.ints
+    stage = forward_stage(variant)
 
     @kernel
     def forward(

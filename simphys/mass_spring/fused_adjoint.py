@@ -11,22 +11,11 @@ from .fused import Variant, elements, places, types
 # fmt: off
 @functools.cache
 @no_type_check
-def adjoint_kernel(variant: Variant) -> Any:
-    """From the adjoint of the state at stage `last`, in adj_x and adj_v, to that at stage `first`.
-
-    Dense: `along_x` and `along_v`, a row a step, hold the loss's derivative by the state of each step; the adjoint of
-    the state is added there before it is pulled on.
-
-    Adjoints of parameters accumulate: `adj_springs` [B, 4, S] are those of stiffness, damping, rest length, amplitude,
-    `adj_nodes` [B, 2 stages + 1, n] those of a and b of each stage and of the mass. They lie in one array each since
-    drivers of Vulkan may bind 32 arrays to a kernel and no more.
-    """
-    real, serial, dense, width = variant.real, variant.serial, variant.dense, variant.width
+def adjoint_stage(variant: Variant) -> Any:
+    """The stage q of step t in reverse, of one member or of all `members`."""
+    serial, dense, width = variant.serial, variant.dense, variant.width
     actuated, damped, impulse = variant.actuated, variant.damped, variant.impulse
     of_length = variant.rest_length or (actuated and (variant.amplitude or variant.control))
-    period = max(variant.spread, 1)
-    t = types(real, variant.dim)
-    vectors, reals, floors, pairs, ints = t.vectors, t.reals, t.floors, t.pairs, t.ints
     spring_, external_, integrate_, actuate_ = elements(variant)
     places_ = places(variant)
 
@@ -158,6 +147,26 @@ def adjoint_kernel(variant: Variant) -> Any:
                 for r in range(act_start[i], act_start[i + 1]):
                     gu += held_u[o * S + act_springs[r]]
                 adj_u[to] = gu
+
+    return stage
+
+
+@functools.cache
+@no_type_check
+def adjoint_kernel(variant: Variant) -> Any:
+    """From the adjoint of the state at stage `last`, in adj_x and adj_v, to that at stage `first`.
+
+    Dense: `along_x` and `along_v`, a row a step, hold the loss's derivative by the state of each step; the adjoint of
+    the state is added there before it is pulled on.
+
+    Adjoints of parameters accumulate: `adj_springs` [B, 4, S] are those of stiffness, damping, rest length, amplitude,
+    `adj_nodes` [B, 2 stages + 1, n] those of a and b of each stage and of the mass. They lie in one array each since
+    drivers of Vulkan may bind 32 arrays to a kernel and no more.
+    """
+    real, serial, period = variant.real, variant.serial, max(variant.spread, 1)
+    t = types(real, variant.dim)
+    vectors, reals, floors, pairs, ints = t.vectors, t.reals, t.floors, t.pairs, t.ints
+    stage = adjoint_stage(variant)
 
     @kernel
     def adjoint(

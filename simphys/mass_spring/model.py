@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from ..autograd import Tensor, runtime, tensor
 from ..autograd.errors import InputError
+from ..nn import Controller, Network
+from ..nn.network import NONE
 from ..simulator import Array, Arrays, Record, Shape
 
 if TYPE_CHECKING:
@@ -56,6 +58,14 @@ class Params(Record):
     """Friction force per normal force and tangential velocity [s/m], []."""
     amplitude: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
     """How much a control of 1 lengthens a spring, as a part of its rest length, [S]; [0] without actuators."""
+    hidden_weight: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Of the controller's network [1], [hidden, inputs]; [0] without a controller, like the next three."""
+    hidden_bias: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """[1], [hidden]."""
+    output_weight: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """[1], [actuators, hidden]."""
+    output_bias: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """[1], [actuators]."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +99,8 @@ class Topology:
     """How many of the last nodes are fixed points that springs are anchored to, and not nodes of the user's."""
     actuator: npt.NDArray[np.int32] | None = None
     """The actuator that drives each spring, counted from 0; -1: none. [S]"""
+    controller: Controller | None = None
+    """What turns a pattern and the state into the control of the actuators; None: that is given from outside."""
 
     Params = Params
     State = State
@@ -110,6 +122,13 @@ class Topology:
                 f"shape {np.shape(self.actuator)}, from {np.min(self.actuator)} on",
                 "Give one number for each spring.",
             )
+        if self.controller is not None:
+            if not self.actuators:
+                remedy = "Say which springs it drives."
+                raise InputError("Topology.controller", "there are actuators that it drives", "none", remedy)
+            if len(self.controller.goal) != self.dim:
+                found, remedy = self.controller.goal, f"Give {self.dim} numbers."
+                raise InputError("Topology.controller", f"a goal in {self.dim} dimensions", found, remedy)
 
     @property
     def nodes(self) -> int:
@@ -155,6 +174,12 @@ class Topology:
         return 0 if self.actuator is None else int(self.actuator.max()) + 1
 
     @cached_property
+    def network(self) -> Network | None:
+        """The controller's."""
+        senses = (2 * self.nodes + 1) * self.dim
+        return None if self.controller is None else self.controller.network(senses=senses, outputs=self.actuators)
+
+    @cached_property
     def columns(self) -> npt.NDArray[np.int32]:
         """The entry of an extended control, which ends with a 0, that drives each spring, [S]."""
         actuator = np.full(self.springs, -1) if self.actuator is None else self.actuator
@@ -185,6 +210,7 @@ class Topology:
             "gravity": (self.dim,),
             **dict.fromkeys(("ground_height", "ground_stiffness", "ground_friction"), ()),
             "amplitude": (S if self.actuators else 0,),
+            **(NONE if self.network is None else self.network.shapes()),
         }
 
     def state_shapes(self) -> Mapping[str, Shape]:
@@ -192,7 +218,9 @@ class Topology:
         return dict.fromkeys(("position", "velocity"), (self.nodes, self.dim))
 
     def control_shape(self) -> Shape | None:
-        """One number an actuator, where there are any."""
+        """One number an actuator, where there are any; with a controller, one a wave of its pattern."""
+        if self.controller is not None:
+            return (self.controller.waves,)
         return (self.actuators,) if self.actuators else None
 
     def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
@@ -212,11 +240,11 @@ class Topology:
         tangents: Arrays | None = None,
     ) -> MassSpringEngine:
         """The fused loops. See `engine.MassSpringEngine`."""
+        from .controlled_engine import ControlledEngine
         from .engine import MassSpringEngine
 
-        return MassSpringEngine(
-            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
-        )
+        kind = MassSpringEngine if self.controller is None else ControlledEngine
+        return kind(self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents)
 
     def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
         """When nodes touch the ground and leave it. See `ground_events.ground_events`."""

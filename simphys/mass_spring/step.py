@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from ..autograd import Tensor
+from ..autograd import Tensor, ops
 from .actuate import Actuate
 from .external import ExternalForce
 from .integrate import Integrate
 from .model import Params, State, Topology
+from .sense import Sense
 from .spring import SpringForce
 
 
 def step(topology: Topology, params: Params, state: State, control: Tensor | None = None) -> State:
-    """Advance `state` by one time step of the topology's integrator, under the control [A] of its actuators."""
+    """Advance `state` by one time step of the topology's integrator, under the control [A] of its actuators.
+
+    With a controller the control is its pattern [waves], and the network makes that of the actuators.
+    """
     position, velocity, rest_length = state.position, state.velocity, params.rest_length
+    if topology.network is not None and control is not None:
+        sensed = Sense.apply(topology, position, velocity)
+        control = topology.network(params, ops.concatenate([control, sensed]))
     if control is not None:
         rest_length = Actuate.apply(topology, rest_length, params.amplitude, control)
     for stage in topology.stages:

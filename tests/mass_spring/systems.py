@@ -9,6 +9,7 @@ import numpy as np
 
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.mass_spring.model import Params, State, Topology
+from simphys.nn import Controller
 
 NAMES = ("position", "velocity", *(field.name for field in fields(Params)))
 """The inputs of a step, in the order of `leaves`."""
@@ -25,11 +26,12 @@ def system(
     ground: float = 40.0,
     free: bool = False,
     actuators: int = 0,
+    controlled: bool = False,
     seed: int = 0,
 ) -> tuple[Topology, Params, State]:
     """A random system; all its tensors require a gradient. The last node is isolated; unless `free`, node 1 is pinned.
 
-    With actuators each drives several springs, and others have none.
+    With actuators each drives several springs, and others have none. A controller has 3 waves and 5 hidden units.
     Half of the nodes lie below the ground's height 0.1, all by at least 0.05 m above or below it.
     """
     random = np.random.default_rng(seed)
@@ -55,14 +57,20 @@ def system(
     velocity = random.uniform(-1, 1, (nodes, dim))
     values["amplitude"] = random.uniform(0.1, 0.3, springs if actuators else 0)
     actuator = (np.arange(springs, dtype=np.int32) % (actuators + 1) - 1) if actuators else None
+    controller = (
+        Controller(waves=3, hidden=5, goal=tuple(random.uniform(0.5, 1, dim)), scale=0.7) if controlled else None
+    )
+    topology = Topology(ends, pinned, dim, dt, integrator, actuator=actuator, controller=controller)
+    if topology.network is not None:
+        values |= {name: random.normal(size=shape) for name, shape in topology.network.shapes().items()}
     params = Params(**{name: tensor(value, requires_grad=True) for name, value in values.items()})
     state = State(tensor(position, requires_grad=True), tensor(velocity, requires_grad=True))
-    return Topology(ends, pinned, dim, dt, integrator, actuator=actuator), params, state
+    return topology, params, state
 
 
 def controls(topology: Topology, steps: int, *batch: int, seed: int = 3) -> Tensor:
-    """Random controls of all actuators, which require a gradient."""
-    shape = (*batch, steps, topology.actuators)
+    """Random controls of all actuators, or a random pattern of the controller, which require a gradient."""
+    shape = (*batch, steps, *(topology.control_shape() or (0,)))
     return tensor(np.random.default_rng(seed).uniform(-1, 1, shape), requires_grad=True)
 
 

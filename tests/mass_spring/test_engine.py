@@ -75,7 +75,7 @@ def test_a_horizon_cut_into_segments_is_the_same_bit_by_bit(integrator: str) -> 
         for name, values in cut_states[first].items():
             np.testing.assert_array_equal(values, states[name][:, first : first + steps + 1])
     expected, found = whole.gradients(), cut.gradients()
-    assert set(expected) == {*NAMES[2:], "control"} and all(expected[name].any() for name in expected)
+    assert set(expected) == {*NAMES[2:], "control"} and all(x.any() for x in expected.values() if x.size)
     for name, values in expected.items():
         np.testing.assert_array_equal(found[name], values, err_msg=name)
 
@@ -99,7 +99,7 @@ def test_the_adjoint_of_the_last_state_alone_is_pulled_in_place() -> None:
     for name, values in last.items():
         np.testing.assert_allclose(values, along[name][:, :1], rtol=1e-5 if values.dtype == np.float32 else 1e-12)
     for name, total in of_all.items():
-        atol = (1e-5 if total.dtype == np.float32 else 1e-13) * abs(total).max()
+        atol = (1e-5 if total.dtype == np.float32 else 1e-13) * abs(total).max(initial=0)
         np.testing.assert_allclose(of_last[name], total, rtol=0, atol=atol)
 
 

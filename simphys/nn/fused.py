@@ -1,0 +1,188 @@
+"""A network inside a fused kernel: the layers of `Network` as loops over arrays, for one input at a time.
+
+    h = tanh(W1 x + b1)      y = tanh(W2 h + b2)
+
+Adjoint, for g = adj_y, which becomes the adjoint before tanh in place:
+
+    g_y = (1 - y^2) g      g_h = (1 - h^2) W2^T g_y      adj_x = W1^T g_h
+
+and over all steps t at once, after the loop over time, adj_W2 = sum g_y h^T, adj_W1 = sum g_h x^T, sums of which are
+products of matrices. Rows and columns are padded with zeros, to whole vectors; what is padded stays zero. Products take
+`ROWS` rows at a time, which share the vector: loops that only read are vectorized.
+"""
+
+import functools
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from ..autograd import runtime
+from ..autograd.runtime import ti
+from ..simulator import Array, Arrays
+from .network import Network
+
+ROWS = 8
+LANES = 16
+INDEX = 2**30 - 1
+"""Mask of an index: what it leaves cannot overflow, which the compiler has to know before it vectorizes."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the parts of a network lie, padded: rows of x, h and y, and all weights of a member in one array."""
+
+    network: Network
+
+    @property
+    def inputs(self) -> int:
+        return _padded(self.network.inputs)
+
+    @property
+    def hidden(self) -> int:
+        return _padded(self.network.hidden)
+
+    @property
+    def outputs(self) -> int:
+        """One more at least, which is zero."""
+        return _padded(self.network.outputs + 1)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Where each part of the weights begins; matrices are there as they are, and transposed."""
+        found, at = {}, 0
+        for name, rows, columns in (
+            ("W1", self.hidden, self.inputs),
+            ("W1T", self.inputs, self.hidden),
+            ("W2", self.outputs, self.hidden),
+            ("W2T", self.hidden, self.outputs),
+            ("b1", self.hidden, 1),
+            ("b2", self.outputs, 1),
+        ):
+            found[name] = at
+            at += rows * columns
+        return {**found, "end": at}
+
+    @property
+    def size(self) -> int:
+        """Of all weights of a member."""
+        return self.places["end"]
+
+    def pack(self, weights: Arrays) -> Array:
+        """Weights [members, *shape] as one array [members, size]."""
+        W1, W2 = weights["hidden_weight"], weights["output_weight"]
+        members, (hidden, inputs), outputs = len(W1), W1.shape[1:], W2.shape[1]
+        w1 = np.zeros((members, self.hidden, self.inputs), W1.dtype)
+        w2 = np.zeros((members, self.outputs, self.hidden), W1.dtype)
+        b1, b2 = np.zeros((members, self.hidden), W1.dtype), np.zeros((members, self.outputs), W1.dtype)
+        w1[:, :hidden, :inputs], w2[:, :outputs, :hidden] = W1, W2
+        b1[:, :hidden], b2[:, :outputs] = weights["hidden_bias"], weights["output_bias"]
+        parts = (w1, w1.swapaxes(1, 2), w2, w2.swapaxes(1, 2), b1, b2)
+        return np.concatenate([part.reshape(members, -1) for part in parts], axis=1)
+
+    def gradients(self, x: Array, h: Array, g_h: Array, g_y: Array) -> Arrays:
+        """Adjoints of the weights, from rows of all steps [members, T, padded]: inputs, hidden, and g_h, g_y."""
+        inputs, hidden, outputs = self.network.inputs, self.network.hidden, self.network.outputs
+        return {
+            "hidden_weight": (g_h.swapaxes(1, 2) @ x)[:, :hidden, :inputs],
+            "hidden_bias": g_h.sum(axis=1)[:, :hidden],
+            "output_weight": (g_y.swapaxes(1, 2) @ h)[:, :outputs, :hidden],
+            "output_bias": g_y.sum(axis=1)[:, :outputs],
+        }
+
+
+def _padded(size: int) -> int:
+    return -(-size // LANES) * LANES
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any) -> SimpleNamespace:
+    """tanh of a number, in a form that is vectorized in single precision: within 3e-7 of it, relatively.
+
+    Of |x| <= 9, beyond which it is 1 to rounding, a quarter goes into Lambert's continued fraction, cut at its seventh
+    level, and tanh 2t = 2 tanh t / (1 + tanh^2 t) leads back in two steps (Abramowitz and Stegun 4.5.70, 4.5.33).
+    """
+    single = runtime.real_dtype() == np.float32
+
+    @ti.func
+    def tanh(x: real) -> real:
+        t = x
+        if ti.static(single):
+            u = 0.25 * ti.min(ti.max(x, -9.0), 9.0)
+            s = u * u
+            t1 = u * (135135 + s * (17325 + s * (378 + s))) / (135135 + s * (62370 + s * (3150 + s * 28)))
+            t2 = 2 * t1 / (1 + t1 * t1)
+            t = 2 * t2 / (1 + t2 * t2)
+        else:
+            t = ti.tanh(x)
+        return t
+
+    return SimpleNamespace(tanh=tanh)
+
+
+@functools.cache
+@no_type_check
+def loops(real: Any, layout: Layout) -> SimpleNamespace:
+    """forward and adjoint of a network whose weights begin at `w` of an array, and its rows at x, h, y of theirs."""
+    lanes = ti.types.vector(LANES, real)
+    at, X, H, Y = layout.places, layout.inputs, layout.hidden, layout.outputs
+    tanh = functions(real).tanh
+
+    # fmt: off
+    @ti.func
+    def multiply(matrix: ti.template(), m, rows: ti.template(), columns: ti.template(),
+                 given: ti.template(), g, made: ti.template(), o):
+        """made[o + i] = sum over j of matrix[m + columns i + j] given[g + j]."""
+        for block in range(rows // ROWS):
+            from_, total = g & INDEX, [0.0 for _ in ti.static(range(ROWS))]
+            row = [(m + (block * ROWS + r) * columns) & INDEX for r in ti.static(range(ROWS))]
+            for j in range(columns):
+                value = given[from_ + j]
+                for r in ti.static(range(ROWS)):
+                    total[r] += matrix[row[r] + j] * value
+            for r in ti.static(range(ROWS)):
+                made[o + block * ROWS + r] = total[r]
+
+    @ti.func
+    def activate(weights: ti.template(), bias, size: ti.template(), values: ti.template(), o):
+        """tanh(values + bias), in place."""
+        block = lanes(0.0)
+        for k in range(size // LANES):
+            to, b = (o + k * LANES) & INDEX, (bias + k * LANES) & INDEX
+            for r in range(LANES):
+                block[r] = tanh(values[to + r] + weights[b + r])
+            for r in range(LANES):
+                values[to + r] = block[r]
+
+    @ti.func
+    def adj_activate(size: ti.template(), values: ti.template(), o, adj: ti.template(), g):
+        """adj (1 - values^2), in place."""
+        block = lanes(0.0)
+        for k in range(size // LANES):
+            from_, to = (o + k * LANES) & INDEX, (g + k * LANES) & INDEX
+            for r in range(LANES):
+                block[r] = adj[to + r] * (1 - values[from_ + r] * values[from_ + r])
+            for r in range(LANES):
+                adj[to + r] = block[r]
+
+    @ti.func
+    def forward(weights: ti.template(), w, x: ti.template(), at_x, h: ti.template(), at_h, y: ti.template(), at_y):
+        multiply(weights, w + at["W1"], H, X, x, at_x, h, at_h)
+        activate(weights, w + at["b1"], H, h, at_h)
+        multiply(weights, w + at["W2"], Y, H, h, at_h, y, at_y)
+        activate(weights, w + at["b2"], Y, y, at_y)
+
+    @ti.func
+    def adjoint(
+        weights: ti.template(), w, h: ti.template(), at_h, y: ti.template(), at_y,
+        g_y: ti.template(), at_gy, g_h: ti.template(), at_gh, adj_x: ti.template(), at_gx,
+    ):
+        """g_y is adj_y before, and what is given back in place; g_h and adj_x are overwritten."""
+        adj_activate(Y, y, at_y, g_y, at_gy)
+        multiply(weights, w + at["W2T"], H, Y, g_y, at_gy, g_h, at_gh)
+        adj_activate(H, h, at_h, g_h, at_gh)
+        multiply(weights, w + at["W1T"], X, H, g_h, at_gh, adj_x, at_gx)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint)

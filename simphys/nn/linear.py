@@ -1,0 +1,64 @@
+"""A linear layer, for each of N rows x:
+
+    y = W x + b        W [outputs, inputs], b [outputs]
+
+Adjoint, for g = adj_y:    adj_W = sum over rows of g x^T      adj_b = sum of g      adj_x = W^T g
+
+Rows are multiplied at once: these are products of matrices, which NumPy does best.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..autograd import Context, Function, Tensor
+from ..autograd.errors import InputError
+from ..simulator import Array
+
+
+class Linear(Function):
+    """(weight [outputs, inputs], bias [outputs], x [..., inputs]) -> [..., outputs].
+
+    Saved: weight and x. Errors: InputError for shapes that do not fit.
+    """
+
+    @staticmethod
+    def forward(ctx: Context, weight: Tensor, bias: Tensor, x: Tensor) -> Array:
+        _require_fit(weight, bias, x)
+        ctx.save_for_backward(weight, x)
+        y: Array = x.data @ weight.data.T + bias.data
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, adj_y: Tensor) -> tuple[Array, Array, Array]:
+        weight, x = ctx.saved_tensors
+        g = adj_y.data.reshape(-1, weight.shape[0])
+        adj_weight = g.T @ x.data.reshape(-1, weight.shape[1])
+        return adj_weight, g.sum(axis=0), (adj_y.data @ weight.data)
+
+    @staticmethod
+    def jvp(ctx: Context, dweight: Any, dbias: Any, dx: Any) -> Array:
+        weight, x = ctx.saved_tensors
+        dy = np.zeros((*x.shape[:-1], weight.shape[0]), x.dtype)
+        if dweight is not None:
+            dy = dy + x.data @ _values(dweight).T
+        if dbias is not None:
+            dy = dy + _values(dbias)
+        return dy if dx is None else dy + _values(dx) @ weight.data.T
+
+
+def _values(given: Any) -> Array:
+    return given.data if isinstance(given, Tensor) else np.asarray(given)
+
+
+def _require_fit(weight: Tensor, bias: Tensor, x: Tensor) -> None:
+    if weight.ndim != 2:
+        raise InputError("Linear, weight", "shape [outputs, inputs]", list(weight.shape), "Give a matrix.")
+    outputs, inputs = weight.shape
+    if bias.shape != (outputs,):
+        raise InputError("Linear, bias", f"shape [{outputs}], as weight has so many rows", list(bias.shape), "Fit it.")
+    if x.ndim == 0 or x.shape[-1] != inputs:
+        remedy = "Give rows of that length."
+        raise InputError("Linear, x", f"rows of {inputs}, as weight has so many columns", list(x.shape), remedy)

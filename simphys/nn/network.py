@@ -1,0 +1,76 @@
+"""A network with one hidden layer, as controllers have it: y = tanh(W2 tanh(W1 x + b1) + b2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..autograd import Tensor, tensor
+from ..autograd.errors import InputError
+from ..autograd.ops import tanh
+from ..simulator import Array, Record, Shape
+from .linear import Linear
+
+
+@dataclass(frozen=True)
+class Weights(Record):
+    """The parameter tree of a network. A simulator with a controller has fields of these names among its Params."""
+
+    hidden_weight: Tensor
+    """W1, [hidden, inputs]."""
+    hidden_bias: Tensor
+    """b1, [hidden]."""
+    output_weight: Tensor
+    """W2, [outputs, hidden]."""
+    output_bias: Tensor
+    """b2, [outputs]."""
+
+
+NAMES = Weights.names()
+NONE: Mapping[str, Shape] = {name: (0,) for name in NAMES}
+"""The shapes of these fields in a simulator without a controller."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """The sizes of the layers; calling it applies it."""
+
+    inputs: int
+    hidden: int
+    outputs: int
+
+    def __post_init__(self) -> None:
+        for name in ("inputs", "hidden", "outputs"):
+            if getattr(self, name) < 1:
+                raise InputError(f"Network.{name}", "at least 1", getattr(self, name), "Give each layer some units.")
+
+    def shapes(self) -> dict[str, Shape]:
+        """Of each of the weights."""
+        return {
+            "hidden_weight": (self.hidden, self.inputs),
+            "hidden_bias": (self.hidden,),
+            "output_weight": (self.outputs, self.hidden),
+            "output_bias": (self.outputs,),
+        }
+
+    def initial_arrays(self, seed: int) -> dict[str, Array]:
+        """Random weights, uniform within sqrt(6 / (rows + columns)), and no biases (Glorot and Bengio 2010, eq. 16)."""
+        random = np.random.default_rng(seed)
+
+        def drawn(shape: Shape) -> Array:
+            within = np.sqrt(6 / sum(shape))
+            return random.uniform(-within, within, shape)
+
+        return {name: drawn(shape) if len(shape) == 2 else np.zeros(shape) for name, shape in self.shapes().items()}
+
+    def initial(self, seed: int) -> Weights:
+        """The same as Tensors."""
+        return Weights(**{name: tensor(values) for name, values in self.initial_arrays(seed).items()})
+
+    def __call__(self, weights: Any, x: Tensor) -> Tensor:
+        """The outputs [..., outputs] within (-1, 1), for x [..., inputs]; `weights` has the fields of Weights."""
+        hidden = tanh(Linear.apply(weights.hidden_weight, weights.hidden_bias, x))
+        return tanh(Linear.apply(weights.output_weight, weights.output_bias, hidden))
