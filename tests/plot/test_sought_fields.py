@@ -93,11 +93,11 @@ def test_start_found_and_truth_share_a_scale(tmp_path: Path) -> None:
 
 
 def test_small_numbers_are_told_in_a_power_of_ten_that_stands_with_the_unit(tmp_path: Path) -> None:
-    figure = plot.medium(fitted(tmp_path, gradient=3e-6))
+    figure = plot.medium(fitted(tmp_path, gradient=6e-6))
     (key,) = [axes for axes in figure.axes if axes.get_xlabel() == "∂loss/∂speed\n[$10^{-6}$ loss / (m/s)]"]
     figure.draw_without_rendering()
     shown = [text.get_text() for text in key.get_xticklabels() if text.get_text()]
-    assert shown == ["\N{MINUS SIGN}1.2", "\N{MINUS SIGN}0.6", "0", "0.6", "1.2"]
+    assert {"\N{MINUS SIGN}1.5", "0", "1.5"} <= set(shown)
     assert key.xaxis.get_offset_text().get_text() == ""
 
 
