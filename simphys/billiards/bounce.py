@@ -47,9 +47,7 @@ def kernels(real: Any) -> SimpleNamespace:
         v_new[i, axis] = f.bounce(v[i, axis], c)
 
     @kernel
-    def adjoint(
-        v: matrices, c: real, i: ti.i32, axis: ti.i32, adj_v_new: matrices, adj_v: matrices, adj_c: reals
-    ):
+    def adjoint(v: matrices, c: real, i: ti.i32, axis: ti.i32, adj_v_new: matrices, adj_v: matrices, adj_c: reals):
         gv, gc = f.adj_bounce(v[i, axis], c, adj_v_new[i, axis])
         adj_v[i, axis] = gv
         adj_c[0] = gc

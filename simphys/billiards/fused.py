@@ -30,7 +30,17 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def strike(
-        x: ti.template(), v: ti.template(), at, m: ti.template(), of, c: ti.template(), side_c: ti.template(), b, n, i, j
+        x: ti.template(),
+        v: ti.template(),
+        at,
+        m: ti.template(),
+        of,
+        c: ti.template(),
+        side_c: ti.template(),
+        b,
+        n,
+        i,
+        j,
     ):
         """Ball i has met partner j."""
         if j < n:
@@ -71,9 +81,7 @@ def forward_kernel(real: Any, parallel: bool, spread: int) -> Any:
                         v[to + i] = v[to - n + i]
                     left, count, going = h, 0, stuck[b] == 0
                     while going:
-                        t, i, j = find.first_meeting(
-                            x, v, to, r, b * n, walls, b * 4, n, partners, a[b], left, least
-                        )
+                        t, i, j = find.first_meeting(x, v, to, r, b * n, walls, b * 4, n, partners, a[b], left, least)
                         f.flights(x, v, to, x, v, to, n, a[b], ti.min(t, left))
                         left -= t
                         count += 1

@@ -74,9 +74,7 @@ def kernels(real: Any) -> SimpleNamespace:
         x: vectors, v: vectors, m: reals, c: real, i: ti.i32, j: ti.i32, adj_v_new: vectors,
         adj_x: vectors, adj_v: vectors, adj_m: reals, adj_c: reals,
     ):  # fmt: skip
-        gd, g, h, gm_i, gm_j, gc = f.adj_impact(
-            x[i] - x[j], v[i], v[j], m[i], m[j], c, adj_v_new[i], adj_v_new[j]
-        )
+        gd, g, h, gm_i, gm_j, gc = f.adj_impact(x[i] - x[j], v[i], v[j], m[i], m[j], c, adj_v_new[i], adj_v_new[j])
         adj_x[i] = gd
         adj_x[j] = -gd
         adj_v[i] = g

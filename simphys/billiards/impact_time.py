@@ -6,9 +6,9 @@ At the time t the gap of the partners closes, gap(t) = 0, at the rate w < 0 at w
     and a cushion    gap = s (x_k - wall) - r_i,  n = s e_k,      w = n.v_i,             s = +-1          [m]
 
 x, v those at the impact. So dt = -d(gap) / w, where d(gap) is taken at the fixed time t. Adjoint, for g = adj_t and
-l = -g / w:
+q = -g / w:
 
-    adj_x_i = l n     adj_x_j = -l n     adj_r_i = adj_r_j = -l     adj_wall = -s l
+    adj_x_i = q n     adj_x_j = -q n     adj_r_i = adj_r_j = -q     adj_wall = -s q
 
 from where the adjoint of their flight takes it to the state before. A graze has w = 0, and no derivative. Together
 with the flights before and after, and the impact between, this is the saltation matrix (Bernardo et al. 2008,
@@ -49,9 +49,9 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_impact_time(n: vec, w: real, g: real):
-        """Adjoints of x_i and of r_i; those of a partner are -l n and -l, that of a cushion is -n l along its axis."""
-        l = -g / w
-        return l * n, -l
+        """Adjoints of x_i and of r_i; those of a partner are -q n and -q, that of a cushion is -q n along its axis."""
+        q = -g / w
+        return q * n, -q
 
     return SimpleNamespace(approach=approach, adj_impact_time=adj_impact_time)
 

@@ -66,7 +66,9 @@ def _overlaps(position: Array, radius: Array) -> Iterator[tuple[int, str, str]]:
         for j in range(i + 1, len(position)):
             distance, reach = float(np.linalg.norm(position[j] - position[i])), float(radius[i] + radius[j])
             if distance < reach * (1 - ROUNDING):
-                what = f"balls {i} and {j}, which overlap by {reach - distance:.3g} m: their centres are {distance:.6g} m"
+                what = (
+                    f"balls {i} and {j}, which overlap by {reach - distance:.3g} m: their centres are {distance:.6g} m"
+                )
                 yield j, f"{what} apart, their radii sum up to {reach:.6g} m", "Move them apart, or make them smaller."
 
 
@@ -107,7 +109,10 @@ def _check_reach(key: Key, term: Any, radius: Array, lower: Array, upper: Array)
     if getattr(term, "field", None) != "position" or isinstance(term.target, str | None):
         return
     try:
-        target, size = np.asarray(term.target, dtype=float), radius[slice(None) if term.nodes is None else rows_of(term.nodes)]
+        target, size = (
+            np.asarray(term.target, dtype=float),
+            radius[slice(None) if term.nodes is None else rows_of(term.nodes)],
+        )
         axes = slice(None) if term.axis is None else slice(term.axis, term.axis + 1)
         low, high = lower[axes] + size[:, None], upper[axes] - size[:, None]
         if term.kind == "final_mean":
@@ -118,9 +123,14 @@ def _check_reach(key: Key, term: Any, radius: Array, lower: Array, upper: Array)
     slack = ROUNDING * (upper[axes] - lower[axes])
     for row in range(len(low)):
         if (target[row] < low[row] - slack).any() or (target[row] > high[row] + slack).any():
-            constraint = f"unreachable target: the centre of such a ball stays from {_point(low[row])} to {_point(high[row])} m"
+            constraint = (
+                f"unreachable target: the centre of such a ball stays from {_point(low[row])} to {_point(high[row])} m"
+            )
             yield Problem(
-                key=key, constraint=constraint, found=term.target, remedy="Name a place on the table less the ball's radius."
+                key=key,
+                constraint=constraint,
+                found=term.target,
+                remedy="Name a place on the table less the ball's radius.",
             )
             return
 

@@ -17,25 +17,24 @@ def step(model: Billiards, params: Params, state: State) -> State:
     x, v = state.position, state.velocity
     left: Tensor = tensor(model.dt)
     for _ in range(model.impacts + 1):
-        met = _first_meeting(model, params, x, v, float(left))
-        if met is None:
+        i, j = _next(model, params, x, v, float(left))
+        if i < 0:
             return State(*Flight.apply(x, v, params.deceleration, left))
-        time = ImpactTime.apply(
-            model, *met, x, v, params.radius, params.deceleration, params.lower, params.upper
-        )
+        time = ImpactTime.apply(model, i, j, x, v, params.radius, params.deceleration, params.lower, params.upper)
         x, v = Flight.apply(x, v, params.deceleration, time)
-        v = _impact(model, params, *met, x, v)
+        v = strike(model, params, i, j, x, v)
         left = left - time
-    raise InputError("billiards", *too_many(model, *met))
+    raise InputError("billiards", *too_many(model, i, j))
 
 
-def _first_meeting(model: Billiards, params: Params, x: Tensor, v: Tensor, left: float) -> tuple[int, int] | None:
+def _next(model: Billiards, params: Params, x: Tensor, v: Tensor, left: float) -> tuple[int, int]:
+    """Who meets next in the time that is left; (-1, -1): nobody."""
     walls = search.walls_of(params.lower.data, params.upper.data)
     met = search.first_meeting(model, x.data, v.data, params.radius.data, walls, float(params.deceleration), left)
-    return None if met is None else (met.ball, met.partner)
+    return (-1, -1) if met is None else (met.ball, met.partner)
 
 
-def _impact(model: Billiards, params: Params, i: int, j: int, x: Tensor, v: Tensor) -> Tensor:
+def strike(model: Billiards, params: Params, i: int, j: int, x: Tensor, v: Tensor) -> Tensor:
     """The velocities after ball i has met partner j."""
     after: Tensor
     if j < model.balls:

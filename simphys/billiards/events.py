@@ -1,0 +1,222 @@
+"""What happens in a motion: impacts, balls that come to rest, near misses; and where a gradient is one-sided.
+
+An impact alone is smooth in the state before. It is not
+
+- at a graze, where the partners approach by next to nothing: a little to the side they would miss each other, and the
+  velocity after has a derivative that grows without bound. A near miss is one from the other side;
+- where another impact of one of the balls takes place at the same time: which is first decides what comes out. The
+  course taken is that in the order of ball numbers (see search.py), and the derivative is of that order;
+- where one of the balls comes to rest in that very moment, since the derivative of its velocity has a jump there;
+- at the very start, nearer than which the balls would overlap, and at the very end: the last state is that after it.
+
+A ball that comes to rest has a smooth place, and a velocity with a kink, which the last state shows if it is then.
+Nearness counts where rounding could not tell two courses apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..autograd import no_grad, runtime, tensor
+from ..events import Event
+from ..simulator import Array, Arrays
+from . import search
+from .flight import Flight
+from .model import Billiards, Params
+from .step import strike, too_many
+
+GRAZE = "a graze: they approach by next to nothing, and beside that they miss each other"
+NEAR_MISS = "a near miss: beside that they touch"
+SAME_TIME = "another impact of {} at the same time: they are taken in the order of ball numbers"
+RESTING = "{} comes to rest in this moment, where its velocity has a kink"
+AT_START = "at the very start, nearer than which they would overlap"
+AT_END = "at the very end: the last state is that after it, and just before it is another"
+
+HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Leg:
+    """Balls between two impacts."""
+
+    position: Array
+    """At its start, [n, 2]."""
+    velocity: Array
+    time: float
+    """How long it lasts [s]."""
+    met: tuple[int, int] | None
+    """Who meets at its end."""
+
+    def at(self, deceleration: float, time: float) -> tuple[Array, Array]:
+        """Position and velocity after a time from its start."""
+        speed = np.linalg.norm(self.velocity, axis=1)
+        rest = speed / deceleration if deceleration > 0 else np.full(len(speed), np.inf)
+        span = np.minimum(time, rest)
+        lost = np.divide(span, rest, out=np.zeros(len(speed)), where=rest > 0)
+        return self.position + (span * (1 - lost / 2))[:, None] * self.velocity, (1 - lost)[:, None] * self.velocity
+
+
+def events(model: Billiards, params: Arrays, states: Arrays) -> tuple[Event, ...]:
+    """The events of a motion with these states [rows, n, 2], in the order of time."""
+    watch = _Watch(model, params, len(states["position"]) - 1)
+    for step in range(watch.steps):
+        for leg in _legs(model, watch.params, states["position"][step], states["velocity"][step]):
+            watch.add(step, leg)
+    return tuple(sorted(watch.found, key=lambda event: event.time))
+
+
+def endless(model: Billiards, params: Arrays, state: Arrays) -> str:
+    """Who has no end of impacts in the step from this state, and what to do."""
+    legs = list(_legs(model, _as_params(params), state["position"], state["velocity"]))
+    if len(legs) <= model.impacts or legs[-1].met is None:
+        return "Impacts have an end here: look at the start, the masses and the velocities."
+    constraint, found, remedy = too_many(model, *legs[-1].met)
+    return f"There may be {constraint}; found were {found}. {remedy}"
+
+
+def _as_params(params: Arrays) -> Params:
+    return Params(**{name: tensor(values.astype(runtime.real_dtype())) for name, values in params.items()})
+
+
+def _legs(model: Billiards, params: Params, position: Array, velocity: Array) -> Iterator[Leg]:
+    """The legs of a step from this state; at most as many as it may have impacts, and one."""
+    real, left = runtime.real_dtype(), model.dt
+    x, v = tensor(position.astype(real)), tensor(velocity.astype(real))
+    walls, a = search.walls_of(params.lower.data, params.upper.data), float(params.deceleration)
+    for _ in range(model.impacts + 1):
+        met = search.first_meeting(model, x.data, v.data, params.radius.data, walls, a, left)
+        time = left if met is None else met.time
+        start = x.data.astype(np.float64), v.data.astype(np.float64)
+        if met is None:
+            yield Leg(*start, time, None)
+            return
+        yield Leg(*start, time, (met.ball, met.partner))
+        with no_grad():
+            x, v = Flight.apply(x, v, params.deceleration, tensor(np.asarray(time, real)))
+            v = strike(model, params, met.ball, met.partner, x, v)
+        left -= time
+
+
+class _Watch:
+    """The events found so far."""
+
+    def __init__(self, model: Billiards, params: Arrays, steps: int) -> None:
+        self.model, self.params, self.steps = model, _as_params(params), steps
+        self.found: list[Event] = []
+        self._a, self._radius = float(params["deceleration"]), np.asarray(params["radius"], np.float64)
+        self._walls = search.walls_of(params["lower"], params["upper"]).astype(np.float64)
+        pairs = [(i, j) for i in range(model.balls) for j in range(i + 1, model.partners)]
+        self._pairs = np.array(pairs, np.int64).reshape(-1, 2).T
+        self._other = np.where(self._pairs[1] < model.balls, self._pairs[1], self._pairs[0])
+        self._now, self._step = 0.0, -1
+        self._last: dict[int, tuple[int, float]] = {}
+        """Of each ball the place of its last impact in `found`, and how far rounding moves its time."""
+        self._parting: tuple[int, int] | None = None
+
+    def add(self, step: int, leg: Leg) -> None:
+        """What happens in the next leg, and at its end."""
+        if step != self._step:
+            self._step, self._now = step, step * self.model.dt
+        self._misses(leg)
+        resting = self._rests(leg)
+        if leg.met is not None:
+            self._impact(leg, *leg.met, resting)
+        self._parting = leg.met
+        self._now += leg.time
+
+    def _impact(self, leg: Leg, i: int, j: int, resting: dict[int, float]) -> None:
+        x, v = leg.at(self._a, leg.time)
+        n, end = self.model.balls, self.steps * self.model.dt
+        which = int(np.flatnonzero((self._pairs[0] == i) & (self._pairs[1] == j))[0])
+        rate = float(self._gaps(x, v)[1][which])
+        way = float(np.linalg.norm(v[i] - v[j] if j < n else v[i]))
+        time = self._now + leg.time
+        moved = float(self._near(x)[which]) / abs(rate) + search.rounding() * time
+        here, reason = len(self.found), ""
+        if abs(rate) <= np.sqrt(2 * search.rounding()) * way:
+            reason = GRAZE
+        elif time <= moved:
+            reason = AT_START
+        elif end - time <= moved:
+            reason = AT_END
+        for ball in (i, j) if j < n else (i,):
+            name = self.model.name_of(ball)
+            if ball in resting and abs(resting[ball] - leg.time) <= moved:
+                reason = reason or RESTING.format(name)
+            if ball in self._last:
+                other, slack = self._last[ball]
+                if time - self.found[other].time <= moved + slack:
+                    reason = reason or SAME_TIME.format(name)
+                    same = self.found[other].one_sided or reason
+                    self.found[other] = replace(self.found[other], one_sided=same)
+            self._last[ball] = here, moved
+        self._tell("impact" if j < n else "cushion", time, i, j, reason)
+
+    def _rests(self, leg: Leg) -> dict[int, float]:
+        """When each ball comes to rest that does so in this leg or just behind it, from its start."""
+        if self._a <= 0:
+            return {}
+        when = np.linalg.norm(leg.velocity, axis=1) / self._a
+        slack = search.rounding() * (1 + self.steps) * self.model.dt
+        found = {}
+        for ball in np.flatnonzero((when > 0) & (when <= leg.time + slack)):
+            found[int(ball)] = float(when[ball])
+            if when[ball] > leg.time and not (leg.met is None and self._step + 1 == self.steps):
+                continue  # told by the next leg, or hit before
+            time = self._now + float(when[ball])
+            at_end = abs(time - self.steps * self.model.dt) <= slack
+            what = self.model.name_of(int(ball))
+            reason = "at the very end, where its velocity has a kink" if at_end else ""
+            self.found.append(Event(self._step, time, "rest", what, reason))
+        return found
+
+    def _misses(self, leg: Leg) -> None:
+        """Partners that come next to touching and part again, or come to rest there."""
+        i, j = self._pairs
+        speed = np.linalg.norm(leg.velocity, axis=1)
+        both = speed[i] + np.where(j < self.model.balls, speed[self._other], 0.0)
+        (gap, rate), (_, later) = self._gaps(leg.position, leg.velocity), self._gaps(*leg.at(self._a, leg.time))
+        near, slow = self._near(leg.position), search.rounding() * both
+        for which in np.flatnonzero((both > 0) & (gap <= both * leg.time + near) & (rate <= slow) & (later >= -slow)):
+            if (i[which], j[which]) not in (leg.met, self._parting):
+                at = self._nearest(leg, int(which))
+                x, v = leg.at(self._a, at)
+                if abs(self._gaps(x, v)[0][which]) <= near[which]:
+                    self._tell("graze", self._now + at, i[which], j[which], NEAR_MISS)
+
+    def _nearest(self, leg: Leg, which: int) -> float:
+        """When partners no longer approach."""
+        before, after = 0.0, leg.time
+        for _ in range(HALVINGS):
+            middle = (before + after) / 2
+            if self._gaps(*leg.at(self._a, middle))[1][which] < 0:
+                before = middle
+            else:
+                after = middle
+        return after
+
+    def _gaps(self, x: Array, v: Array) -> tuple[Array, Array]:
+        """The gap between all partners, and the rate at which it opens."""
+        (i, j), o, n = self._pairs, self._other, self.model.balls
+        d = x[i] - x[o]
+        distance = np.linalg.norm(d, axis=1)
+        distance[j >= n] = 1.0
+        gap, rate = distance - self._radius[i] - self._radius[o], (d * (v[i] - v[o])).sum(axis=1) / distance
+        side = j[j >= n] - n
+        ball, axis, sign = i[j >= n], side // 2, 1 - 2 * (side % 2)
+        gap[j >= n] = sign * (x[ball, axis] - self._walls[side]) - self._radius[ball]
+        rate[j >= n] = sign * v[ball, axis]
+        return gap, rate
+
+    def _near(self, x: Array) -> Array:
+        """Within such a gap rounding does not tell whether partners touch."""
+        size = np.abs(x).max(axis=1) + self._radius
+        i, j = self._pairs
+        return search.rounding() * (size[i] + np.where(j < self.model.balls, size[self._other], 0.0))
+
+    def _tell(self, kind: str, time: float, i: int, j: int, reason: str) -> None:
+        what = f"{self.model.name_of(i)} and {self.model.name_of(j)}"
+        self.found.append(Event(self._step, float(time), kind, what, reason))
