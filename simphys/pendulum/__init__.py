@@ -1,0 +1,1 @@
+"""Pendulums: chains of links in the plane, and the spherical pendulum."""
