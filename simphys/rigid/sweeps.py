@@ -1,8 +1,8 @@
 """Impulses of all rows (rows.py) by projected Gauss-Seidel: a fixed number of sweeps over the rows in their order.
 
 With J = (l, m_a), (-l, -m_b), an impulse lambda of a row changes the velocities V of its two bodies by lambda P,
-P = M^-1 J^T, M their masses and inertias, and its own u = J V by lambda d, d = J P. All lambda begin at 0. A row, or both
-rows of friction of a contact, are updated by what makes u the target t, then projected:
+P = M^-1 J^T, M their masses and inertias, and its own u = J V by lambda d, d = J P. All lambda begin at 0. A row, or
+both rows of friction of a contact, are updated by what makes u the target t, then projected:
 
     lambda^ = lambda - rho (u - t)                                          rho = 1 / d, friction (dim - 1) / sum d
     joint      lambda' = lambda^
