@@ -241,7 +241,7 @@ def _table(objective: SceneObjective, result: optimize.Result) -> tuple[Unknown,
         notes = ["too many unknowns"] * result.theta.size
     elif objective.scene.lowpass is not None:
         notes = ["filtered misfits"] * result.theta.size  # whose noise is no longer independent
-    elif objective.scene.config.optimizer.smoothing is not None:
+    elif objective.scene.observations is not None and objective.scene.config.optimizer.smoothing is not None:
         notes = ["smoothed loss"] * result.theta.size  # whose minimum is not that of the squares
     if (
         objective.scene.observations is not None

@@ -76,7 +76,7 @@ class Unknown(Section):
 
 def _in_pairs(samples: int) -> int:
     if samples < 4 or samples % 2:
-        raise PydanticCustomError("samples", "an even number of 4 or more: samples come in pairs")
+        raise PydanticCustomError("samples", "an even number, 4 or more")
     return samples
 
 

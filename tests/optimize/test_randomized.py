@@ -15,7 +15,6 @@ from simphys.optimize import (
     BlowUp,
     Interrupted,
     MemoryLog,
-    Objective,
     RandomizedSmoothing,
     Result,
     minimize,
@@ -27,7 +26,7 @@ NORMAL = NormalDist()
 MANY = 4000
 
 
-class Toy(Objective):
+class Toy:
     """A loss with the gradient that a simulator would give: of the branch that was taken. Evaluation `interrupt_at`
     is a Ctrl-C."""
 
@@ -48,11 +47,16 @@ class Toy(Objective):
         return loss, np.broadcast_to(np.asarray(gradient, float), theta.shape).copy()
 
 
+def toy(*arguments: Any) -> Any:
+    """A Toy, for searches that ask for value and gradient only."""
+    return Toy(*arguments)
+
+
 def smoothed(loss: Loss, at: Any, radius: float = 0.3, lower: float = -np.inf, **settings: Any) -> Estimate:
     settings = {"samples": MANY, **settings}
     with np.errstate(all="ignore"):
-        toy = Toy(loss, at, lower)
-        return estimate(toy, toy.start, RandomizedSmoothing(radius=radius, **settings))
+        objective = toy(loss, at, lower)
+        return estimate(objective, objective.start, RandomizedSmoothing(radius=radius, **settings))
 
 
 def zeroth_order(loss: Loss, at: Any, **settings: Any) -> Estimate:
@@ -206,7 +210,7 @@ SMOOTHING = RandomizedSmoothing(radius=0.3, samples=16)
 
 def over_the_wall(method: Any = "adam", smoothing: RandomizedSmoothing | None = SMOOTHING, **settings: Any) -> Result:
     settings = {"iterations": 100, "learning_rate": 0.05, **settings}
-    return minimize(settings.pop("objective", Toy(wall, [0.5])), method=method, smoothing=smoothing, **settings)
+    return minimize(settings.pop("objective", toy(wall, [0.5])), method=method, smoothing=smoothing, **settings)
 
 
 @pytest.mark.parametrize("method", ["adam", "gradient_descent"])
@@ -223,7 +227,7 @@ def test_the_history_tells_of_every_mixture_and_the_best_is_by_the_smoothed_loss
     assert len(found.history) == 101
     best = min(found.history, key=lambda record: record.loss)
     assert found.mixture == best.mixture and found.loss == best.loss
-    again = estimate(Toy(wall, [0.5]), best.theta, SMOOTHING)
+    again = estimate(toy(wall, [0.5]), best.theta, SMOOTHING)
     assert again.loss == best.loss and again.mixture == best.mixture
     shares = [record.mixture.alpha for record in found.history if record.mixture is not None]
     assert min(shares) == 0 and max(shares) > 0.9
@@ -232,11 +236,11 @@ def test_the_history_tells_of_every_mixture_and_the_best_is_by_the_smoothed_loss
 @pytest.mark.parametrize("evaluation", [1, 5, 18, 400])
 def test_an_interrupted_search_ends_as_if_it_had_not_been(evaluation: int) -> None:
     whole, log = over_the_wall(), MemoryLog()
-    interrupted = Toy(wall, [0.5])
+    interrupted = toy(wall, [0.5])
     interrupted.interrupt_at = evaluation
     with pytest.raises(Interrupted):
         over_the_wall(objective=interrupted, log=log)
-    rest = Toy(wall, [0.5])
+    rest = toy(wall, [0.5])
     resumed = over_the_wall(objective=rest, log=log)
     np.testing.assert_array_equal(resumed.theta, whole.theta)
     assert [record.mixture for record in resumed.history] == [record.mixture for record in whole.history]
@@ -255,23 +259,23 @@ def test_a_trial_with_a_failed_sample_is_survived() -> None:
             raise BlowUp("beyond the stability limit")
         return float(-theta[0]), -np.ones(1)
 
-    found = over_the_wall(objective=Toy(steep, [0.0]))
+    found = over_the_wall(objective=toy(steep, [0.0]))
     assert found.failed_trials > 0 and "failed trial" in found.message
     assert 0.5 < found.theta[0] < 2 and math.isfinite(found.loss)
 
 
 def test_a_start_whose_samples_fail_is_told_with_the_radius() -> None:
     with pytest.raises(InputError, match=r"finite at the start.*or a smaller radius of the smoothing"):
-        over_the_wall(objective=Toy(lambda theta: (np.nan if theta[0] > 0.6 else 0.0, 0.0), [0.5]))
+        over_the_wall(objective=toy(lambda theta: (np.nan if theta[0] > 0.6 else 0.0, 0.0), [0.5]))
 
 
 def test_a_start_around_which_nothing_changes_is_no_success() -> None:
-    found = over_the_wall(objective=Toy(step, [-9.0]))
+    found = over_the_wall(objective=toy(step, [-9.0]))
     assert found.status == "failed" and "raise the smoothing's radius or samples" in found.message
 
 
 def test_a_plain_search_that_finds_no_gradient_says_what_may_help() -> None:
-    found = over_the_wall(objective=Toy(step, [-0.1]), smoothing=None)
+    found = over_the_wall(objective=toy(step, [-0.1]), smoothing=None)
     assert "the gradient at the start is zero" in found.message and "smoothing sees it" in found.message
 
 
