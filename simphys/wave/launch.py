@@ -30,11 +30,3 @@ def bound(kernel: Any, *arguments: Any) -> Callable[..., None]:
             np.copyto(arrays[name], new, where=new != old)
 
     return copied
-
-
-def launch(kernel: Any, *arguments: Any) -> None:
-    """`kernel(*arguments)`, likewise."""
-    if runtime.settings().on_gpu:
-        bound(kernel, *arguments)()
-    else:
-        kernel(*arguments)
