@@ -29,40 +29,30 @@ def functions(real: Any) -> SimpleNamespace:
     """The element functions of a cell."""
 
     @ti.func
-    def courant(c: real, rate: real) -> real:
-        """kappa; rate = dt / dx."""
-        return (c * rate) * (c * rate)
-
-    @ti.func
     def leap(u: real, before: real, kappa: real, k: real) -> real:
         return 2 * u - before + kappa * k
 
     @ti.func
-    def adj_leap(c: real, rate: real, k: real, g: real):
-        """adj_u, adj_u_prev, adj_k and adj_c."""
-        w = courant(c, rate) * g
-        return 2 * g, -g, w, adj_speed(c, adj_log_courant(k, w))
+    def adj_leap(kappa: real, k: real, g: real):
+        """adj_u, adj_u_prev, adj_k and the adjoint of log kappa."""
+        w = kappa * g
+        return 2 * g, -g, w, adj_log_courant(k, w)
 
     @ti.func
     def adj_log_courant(k: real, w: real) -> real:
         return w * k
 
     @ti.func
-    def adj_speed(c: real, of_log: real) -> real:
-        return 2 * of_log / c
+    def jvp_leap(kappa: real, k: real, du: real, dbefore: real, dkappa: real, dk: real) -> real:
+        return leap(du, dbefore, kappa, dk) + jvp_kappa(k, dkappa)
 
     @ti.func
-    def jvp_leap(c: real, rate: real, k: real, du: real, dbefore: real, dk: real, dc: real) -> real:
-        return leap(du, dbefore, courant(c, rate), dk) + jvp_speed(c, rate, k, dc)
-
-    @ti.func
-    def jvp_speed(c: real, rate: real, k: real, dc: real) -> real:
-        return 2 * c * rate * rate * dc * k
+    def jvp_kappa(k: real, dkappa: real) -> real:
+        return dkappa * k
 
     return SimpleNamespace(
-        courant=courant, leap=leap, adj_leap=adj_leap, adj_log_courant=adj_log_courant, adj_speed=adj_speed,
-        jvp_leap=jvp_leap, jvp_speed=jvp_speed,
-    )  # fmt: skip
+        leap=leap, adj_leap=adj_leap, adj_log_courant=adj_log_courant, jvp_leap=jvp_leap, jvp_kappa=jvp_kappa
+    )
 
 
 @functools.cache
@@ -72,30 +62,28 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
     f, reals = functions(real), ti.types.ndarray(dtype=real, ndim=1)
 
     @kernel
-    def forward(u: reals, before: reals, k: reals, c: reals, rate: real, n: ti.i32, new: reals):
+    def forward(u: reals, before: reals, kappa: reals, k: reals, n: ti.i32, new: reals):
         ti.loop_config(serialize=not parallel)
         for i in range(n):
-            new[i] = f.leap(u[i], before[i], f.courant(c[i], rate), k[i])
+            new[i] = f.leap(u[i], before[i], kappa[i], k[i])
 
     @kernel
     def adjoint(
-        k: reals, c: reals, rate: real, n: ti.i32, g: reals, adj_u: reals, adj_before: reals, adj_k: reals, adj_c: reals
+        kappa: reals, k: reals, n: ti.i32, g: reals, adj_u: reals, adj_before: reals, adj_k: reals, of_log: reals
     ):
         ti.loop_config(serialize=not parallel)
         for i in range(n):
-            of_u, of_before, of_k, of_c = f.adj_leap(c[i], rate, k[i], g[i])
+            of_u, of_before, of_k, of_log_kappa = f.adj_leap(kappa[i], k[i], g[i])
             adj_u[i] = of_u
             adj_before[i] = of_before
             adj_k[i] = of_k
-            adj_c[i] = of_c
+            of_log[i] = of_log_kappa
 
     @kernel
-    def tangent(
-        k: reals, c: reals, rate: real, n: ti.i32, du: reals, dbefore: reals, dk: reals, dc: reals, dnew: reals
-    ):
+    def tangent(kappa: reals, k: reals, n: ti.i32, du: reals, dbefore: reals, dkappa: reals, dk: reals, dnew: reals):
         ti.loop_config(serialize=not parallel)
         for i in range(n):
-            dnew[i] = f.jvp_leap(c[i], rate, k[i], du[i], dbefore[i], dk[i], dc[i])
+            dnew[i] = f.jvp_leap(kappa[i], k[i], du[i], dbefore[i], dkappa[i], dk[i])
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
@@ -127,26 +115,29 @@ class Advance(Function):
         ctx: Context, model: Wave, height: Tensor, previous: Tensor, curvature: Tensor, speed: Tensor
     ) -> np.ndarray[Any, Any]:
         ctx.save_for_backward(curvature, speed, model)
-        u, before, k, c = (x.data.reshape(-1) for x in (height, previous, curvature, speed))
+        kappa = courant(model, speed.data)
+        u, before, kappa, k = (x.reshape(-1) for x in (height.data, previous.data, kappa, curvature.data))
         new = np.empty_like(u)
-        _kernels(u.size).forward(u, before, k, c, model.dt / model.spacing, u.size, new)
+        _kernels(u.size).forward(u, before, kappa, k, u.size, new)
         return new.reshape(model.cells)
 
     @staticmethod
     def backward(ctx: Context, adj_new: Tensor) -> tuple[Any, ...]:
         curvature, speed, model = ctx.saved_tensors
-        k, c, g = (x.data.reshape(-1) for x in (curvature, speed, adj_new))
+        kappa, k, g = (x.reshape(-1) for x in (courant(model, speed.data), curvature.data, adj_new.data))
         found = [np.empty_like(k) for _ in range(4)]
-        _kernels(k.size).adjoint(k, c, model.dt / model.spacing, k.size, g, *found)
-        return None, *[x.reshape(model.cells) for x in found]
+        _kernels(k.size).adjoint(kappa, k, k.size, g, *found)
+        *adj_states, of_log = [x.reshape(model.cells) for x in found]
+        return None, *adj_states, adj_speed(speed.data, of_log)
 
     @staticmethod
     def jvp(ctx: Context, _model: None, *tangents: Any) -> np.ndarray[Any, Any]:
         curvature, speed, model = ctx.saved_tensors
-        k, c = curvature.data.reshape(-1), speed.data.reshape(-1)
-        given = [np.zeros_like(k) if d is None else np.ascontiguousarray(d).reshape(-1) for d in tangents]
+        du, dbefore, dk, dc = [np.zeros_like(speed.data) if d is None else d for d in tangents]
+        kappa, dkappa = courant(model, speed.data), jvp_courant(model, speed.data, dc)
+        kappa, k, *given = (np.ravel(x) for x in (kappa, curvature.data, du, dbefore, dkappa, dk))
         dnew = np.empty_like(k)
-        _kernels(k.size).tangent(k, c, model.dt / model.spacing, k.size, *given, dnew)
+        _kernels(k.size).tangent(kappa, k, k.size, *given, dnew)
         return dnew.reshape(model.cells)
 
 

@@ -124,15 +124,14 @@ class WaveEngine(ArrayEngine):
         dlayers = [] if extra is None else self.layers(moved, extra)
         leap = grid.leap(du, self.kappa, extra, of_u=du[0].size)
         beyond = grid.continue_beyond(du, of_u=du[0].size)
-        c, dc = (grid.layout.padded(values["speed"]) for values in (self.params, changes))
-        speed = grid.jvp_speed(u, du, c, dc, base, of_u=u[0].size, of_new=du[0].size)
         dkappa = grid.layout.padded(advance.jvp_courant(self.model, self.params["speed"], changes["speed"]))
+        of_kappa = grid.jvp_kappa(u, du, dkappa, base, of_u=u[0].size, of_new=du[0].size)
         for row in range(steps):
             if extra is not None:
                 self.absorb(dlayers, extra, row)
                 self.absorb(layers, base, row)
             leap(row * size, (row + 1) * size, (row + 2) * size)
-            speed((row + 1) * size, (row + 2) * size)
+            of_kappa((row + 1) * size, (row + 2) * size)
             self.ends.jvp_inject(segment, moved, row, first + row, dkappa, changes)
             for launch in beyond:
                 launch((row + 2) * size)

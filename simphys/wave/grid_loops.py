@@ -130,12 +130,11 @@ class GridLoops:
         log = self._kernels(bool(self.slabs)).adj_log_courant
         return bound(log, *arrays, *self._head, of_u, of_w, self.layout.size)
 
-    def jvp_speed(self, u: Array, du: Array, c: Array, dc: Array, extra: Array, *, of_u: int, of_new: int) -> Launch:
-        """`jvp_speed(at_u, at_new)`."""
-        arrays = flat(u), blocks(du), flat(du), flat(c), flat(dc), flat(extra)
-        rate, size = self.model.dt / self.model.spacing, self.layout.size
-        of_speed = self._kernels(bool(self.slabs)).jvp_speed
-        return bound(of_speed, *arrays, rate, *self._head, of_u, size, size, of_new)
+    def jvp_kappa(self, u: Array, du: Array, dkappa: Array, extra: Array, *, of_u: int, of_new: int) -> Launch:
+        """`jvp_kappa(at_u, at_new)`."""
+        arrays = flat(u), blocks(du), flat(du), flat(dkappa), flat(extra)
+        of_kappa = self._kernels(bool(self.slabs)).jvp_kappa
+        return bound(of_kappa, *arrays, *self._head, of_u, self.layout.size, self.layout.size, of_new)
 
     def continue_beyond(self, u: Array, *, of_u: int) -> list[Launch]:
         """For each axis on which it does anything, `continue_beyond(at)`."""

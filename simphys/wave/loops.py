@@ -123,12 +123,12 @@ def kernels(variant: Variant) -> SimpleNamespace:
                         total[e // BLOCK] = t
 
     @kernel
-    def jvp_speed(
-        u: reals, new: blocks_of, dnew: reals, c: reals, dc: reals, extra: reals, rate: real,
+    def jvp_kappa(
+        u: reals, new: blocks_of, dnew: reals, dkappa: reals, extra: reals,
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
-        blocks: ti.i32, of_u: ti.i32, of_c: ti.i32, of_extra: ti.i32, of_new: ti.i32, at_u: ti.i32, at_new: ti.i32,
+        blocks: ti.i32, of_u: ti.i32, of_kappa: ti.i32, of_extra: ti.i32, of_new: ti.i32, at_u: ti.i32, at_new: ti.i32,
     ):
-        """Add what a change of speed makes to the tangent of the new height; `dnew` is `new` again."""
+        """Add what a change of kappa makes to the tangent of the new height; `dnew` is `new` again."""
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * pieces * spread):
             if r % spread == 0:
@@ -139,10 +139,10 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     for k in range(blocks):
                         t, m = table(0.0), i + k * BLOCK
                         here, e = (member * of_u + at_u + m) & INDEX, (member * of_extra + m) & INDEX
-                        at, there = (member * of_c + m) & INDEX, (j + k * BLOCK) & INDEX
+                        at, there = (member * of_kappa + m) & INDEX, (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
                             K = whole(u, extra, here + n, e + n, s1, s2)
-                            t[n] = dnew[there + n] + f.jvp_speed(c[at + n], rate, K, dc[at + n])
+                            t[n] = dnew[there + n] + f.jvp_kappa(K, dkappa[at + n])
                         new[there // BLOCK] = t
 
     @kernel
@@ -178,7 +178,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 u[last + (k + 1) * stride] = above
 
     return SimpleNamespace(
-        curve=curve, leap=leap, adj_log_courant=adj_log_courant, jvp_speed=jvp_speed, continue_beyond=continue_beyond
+        curve=curve, leap=leap, adj_log_courant=adj_log_courant, jvp_kappa=jvp_kappa, continue_beyond=continue_beyond
     )
 
 

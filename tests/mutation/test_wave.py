@@ -75,7 +75,7 @@ def with_advance(module: Any) -> None:
     def mixed(variant: loops.Variant) -> SimpleNamespace:
         with patch.object(loops, "advance", module):
             mine = own(variant)
-        changed = {name: getattr(mine, name) for name in ("adj_log_courant", "jvp_speed")}
+        changed = {name: getattr(mine, name) for name in ("adj_log_courant", "jvp_kappa")}
         return SimpleNamespace(**{**vars(loops.kernels(variant)), **changed})
 
     leapfrog(module)
