@@ -60,3 +60,8 @@ def drift_inputs(model: RigidBodies) -> dict[str, Tensor]:
         "shift": leaf(n, dim + spins, seed=11),
         "inertia": inertia(model),
     }
+
+
+def state(model: RigidBodies) -> tuple[Tensor, ...]:
+    """The fields of a random state, in order."""
+    return tuple([leaf(*shape, seed=20 + i) for i, shape in enumerate(model.state_shapes().values())])

@@ -1,0 +1,184 @@
+"""One row of a joint: a direction in which body b must not move, or does, or is driven, as seen from body a.
+
+Each joint has a basis of a's frame, whose first vector is its axis, if it has one. A vector c of it, l = R_a c, makes a
+row u = l.(v_a - v_b) + m_a.w_a - m_b.w_b (see rows.py) of each kind:
+
+    LINE    m_a = r_a x l, m_b = r_b x l, with the arms r_a, r_b to the anchor of b from either centre;
+            its error is l.(y_a - y_b), of the two anchors y, whose rate u is: l turns with a
+    TURN    l = 0, m_a = m_b = R_a c, in the plane 1; its error is R_a c.E, in the plane the difference of angles
+            theta_a + relative - theta_b, where E = 2 vec(q_a relative q_b*) for that of the two signs of the quaternion
+            whose scalar part is positive
+    ALIGN   the same with E = n_b x n_a, the joint's axis as either body has it: it is left free to turn about it
+
+A revolute joint has all rows LINE and ALIGN but that about its axis, in the plane no turns; a prismatic one all but the
+LINE along its axis, and TURN; a fixed one all. What these rows leave out is a joint's free row, which motors drive.
+The impulses of a LINE act on both bodies at the one point y_b, so that they conserve angular momentum exactly.
+
+Adjoint of a LINE, for g of its results and e = y_a - y_b, with adj_c f = f x g the adjoint of cross products:
+
+    adj_l = g_l + g_ma x r_a + g_mb x r_b + g_err e      adj_ra = l x g_ma - g_err l      adj_rb = l x g_mb + adj_ra
+    adj_xb = -adj_xa = adj_ra      adj_theta_a = l x adj_l + (R_a anchor_a) x (g_err l)      adj_theta_b = r_b x adj_rb
+
+of a turn, with g_m = g_ma + g_mb, V and s the vector and scalar part of that quaternion and adj_E = g_err l:
+
+    adj_theta_a = l x (g_m + g_err E) +     TURN   s adj_E + V x adj_E        ALIGN   n_a x (adj_E x n_b)
+    adj_theta_b =                           TURN  -s adj_E + V x adj_E        ALIGN   n_b x (n_a x adj_E)
+
+At the kink s = 0, bodies turned by half a turn from where the joint holds them, the sign is positive.
+Source: Catto 2009, Modeling and Solving Constraints (GDC); the adjoint is the transpose of the Jacobian.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from ..autograd.runtime import ti
+from ..math import quaternion, rotation
+
+LINE, TURN, ALIGN = range(3)
+
+
+def numbers(dim: int) -> int:
+    """How many describe a row, in the order c, anchor_a, anchor_b, axis_a, axis_b, relative."""
+    return 5 * dim + (1 if dim == 2 else 4)
+
+
+@functools.cache
+@no_type_check
+def turns_in_plane(real: Any) -> SimpleNamespace:
+    """The results m and error of the row of a turn, and their adjoints by theta_a and theta_b."""
+    one, Part, Pose = ti.types.vector(1, real), _part(real, 2), _pose(real, 2)
+
+    @ti.func
+    def turn(kind, part: Part, a: Pose, b: Pose):
+        return one(1.0), a.q[0] + part.relative[0] - b.q[0]
+
+    @ti.func
+    def adj_turn(kind, part: Part, a: Pose, b: Pose, g_m: one, g_error: real):
+        return one(g_error), one(-g_error)
+
+    return SimpleNamespace(turn=turn, adj=adj_turn)
+
+
+@functools.cache
+@no_type_check
+def turns_in_space(real: Any) -> SimpleNamespace:
+    """The results m and error of the row of a turn, and their adjoints by theta_a and theta_b."""
+    vec, quat, f = ti.types.vector(3, real), ti.types.vector(4, real), quaternion.functions(real)
+    Part, Pose = _part(real, 3), _pose(real, 3)
+
+    @ti.func
+    def between(part: Part, a: Pose, b: Pose) -> quat:
+        """What turns b's frame from where the joint would have it to where it is, backwards; of positive scalar part."""
+        Q = f.product(f.product(a.q / a.q.norm(), part.relative), f.conjugate(b.q / b.q.norm()))
+        return ti.select(Q[0] >= 0, 1.0, -1.0) * Q
+
+    @ti.func
+    def turned_from(kind, part: Part, a: Pose, b: Pose) -> vec:
+        """E"""
+        E = 2 * f.vector_part(between(part, a, b))
+        if kind == ALIGN:
+            E = (b.R @ part.axis_b).cross(a.R @ part.axis_a)
+        return E
+
+    @ti.func
+    def turn(kind, part: Part, a: Pose, b: Pose):
+        m = a.R @ part.c
+        return m, m.dot(turned_from(kind, part, a, b))
+
+    @ti.func
+    def adj_turn(kind, part: Part, a: Pose, b: Pose, g_m: vec, g_error: real):
+        m = a.R @ part.c
+        adj_E = g_error * m
+        Q = between(part, a, b)
+        across = f.vector_part(Q).cross(adj_E)
+        by_a, by_b = across + Q[0] * adj_E, across - Q[0] * adj_E
+        if kind == ALIGN:
+            n_a, n_b = a.R @ part.axis_a, b.R @ part.axis_b
+            by_a = n_a.cross(adj_E.cross(n_b))
+            by_b = n_b.cross(n_a.cross(adj_E))
+        return m.cross(g_m + g_error * turned_from(kind, part, a, b)) + by_a, by_b
+
+    return SimpleNamespace(turn=turn, adj=adj_turn)
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """The element functions in `dim` dimensions: to l, m_a, m_b and the error."""
+    rotate = rotation.functions(real, dim)
+    turns = turns_in_plane(real) if dim == 2 else turns_in_space(real)
+    vec, spin, quat = (ti.types.vector(size, real) for size in (dim, rotate.spins, rotate.rotations))
+    Part, Pose = _part(real, dim), _pose(real, dim)
+
+    @ti.func
+    def read(table: ti.template(), row) -> Part:
+        """A row's numbers."""
+        at = row * ti.static(numbers(dim))
+        return Part(
+            c=vec([table[at + j] for j in ti.static(range(dim))]),
+            anchor_a=vec([table[at + dim + j] for j in ti.static(range(dim))]),
+            anchor_b=vec([table[at + 2 * dim + j] for j in ti.static(range(dim))]),
+            axis_a=vec([table[at + 3 * dim + j] for j in ti.static(range(dim))]),
+            axis_b=vec([table[at + 4 * dim + j] for j in ti.static(range(dim))]),
+            relative=quat([table[at + 5 * dim + j] for j in ti.static(range(rotate.rotations))]),
+        )
+
+    @ti.func
+    def pose(x: vec, q: quat) -> Pose:
+        return Pose(x=x, q=q, R=rotate.matrix(q))
+
+    @ti.func
+    def row(kind, part: Part, a: Pose, b: Pose):
+        along, m_a, m_b, error = vec(0.0), spin(0.0), spin(0.0), 0.0
+        if kind == LINE:
+            r_b = b.R @ part.anchor_b
+            r_a = b.x + r_b - a.x
+            along = a.R @ part.c
+            m_a = rotate.moment(r_a, along)
+            m_b = rotate.moment(r_b, along)
+            error = along.dot(a.R @ part.anchor_a - r_a)
+        else:
+            m, angle = turns.turn(kind, part, a, b)
+            m_a = m
+            m_b = m
+            error = angle
+        return along, m_a, m_b, error
+
+    @ti.func
+    def adj_row(kind, part: Part, a: Pose, b: Pose, g_l: vec, g_ma: spin, g_mb: spin, g_error: real):
+        """By x_b (that by x_a is the opposite), theta_a and theta_b."""
+        adj_x, adj_theta_a, adj_theta_b = vec(0.0), spin(0.0), spin(0.0)
+        if kind == LINE:
+            anchor, r_b = a.R @ part.anchor_a, b.R @ part.anchor_b
+            r_a = b.x + r_b - a.x
+            along = a.R @ part.c
+            adj_l = g_l + rotate.cross(g_ma, r_a) + rotate.cross(g_mb, r_b) + g_error * (anchor - r_a)
+            adj_ra = rotate.adj_cross(g_ma, along) - g_error * along
+            adj_rb = rotate.adj_cross(g_mb, along) + adj_ra
+            adj_x = adj_ra
+            adj_theta_a = rotate.moment(along, adj_l) + rotate.moment(anchor, g_error * along)
+            adj_theta_b = rotate.moment(r_b, adj_rb)
+        else:
+            by_a, by_b = turns.adj(kind, part, a, b, g_ma + g_mb, g_error)
+            adj_theta_a = by_a
+            adj_theta_b = by_b
+        return adj_x, adj_theta_a, adj_theta_b
+
+    return SimpleNamespace(read=read, pose=pose, row=row, adj=adj_row)
+
+
+@functools.cache
+@no_type_check
+def _part(real: Any, dim: int) -> Any:
+    """What describes a row: constants in the frames of the bodies."""
+    vec, quat = ti.types.vector(dim, real), ti.types.vector(1 if dim == 2 else 4, real)
+    return ti.types.struct(c=vec, anchor_a=vec, anchor_b=vec, axis_a=vec, axis_b=vec, relative=quat)
+
+
+@functools.cache
+@no_type_check
+def _pose(real: Any, dim: int) -> Any:
+    """Where a body is."""
+    vec, quat = ti.types.vector(dim, real), ti.types.vector(1 if dim == 2 else 4, real)
+    return ti.types.struct(x=vec, q=quat, R=ti.types.matrix(dim, dim, real))
