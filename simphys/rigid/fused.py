@@ -1,0 +1,180 @@
+"""The fused loop over time: the loops of all sub-steps, one after the other, on the memory of a member (memory.py).
+
+A step is what step.py reads, in its order; members are serial in themselves, and share nothing. The adjoint, in
+fused_adjoint.py, computes each step again from its stored state.
+"""
+
+import functools
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from ..autograd import kernel
+from ..autograd.runtime import ti
+from . import contact_rows, drift, joint_rows, kick, mobility, motor, spring_damper, sweeps
+from .geometry import contacts
+from .memory import AT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """What a compiled rollout does."""
+
+    real: Any
+    dim: int
+    kinds: frozenset[int]
+    """Of candidates for contacts, see geometry/pair.py; none: nothing touches."""
+    is_compliant: bool
+    """The law of contacts; else impulses."""
+    joints: bool
+    springs: bool
+    driven: bool
+    """Joints leave something free: it has damping, and may have motors."""
+    is_variational: bool
+    parallel: bool
+    """Members on several threads."""
+
+    @property
+    def impulses(self) -> bool:
+        """Of contacts."""
+        return bool(self.kinds) and not self.is_compliant
+
+    @property
+    def rows(self) -> bool:
+        """There is something to solve for."""
+        return self.impulses or self.joints
+
+
+def loops(variant: Variant) -> SimpleNamespace:
+    """Those of all sub-steps."""
+    real, dim = variant.real, variant.dim
+    return SimpleNamespace(
+        contacts=contacts.loops(real, dim, variant.kinds),
+        springs=spring_damper.loops(real, dim),
+        motor=motor.loops(real, dim),
+        kick=kick.loops(real, dim, not variant.is_variational),
+        mobility=mobility.loops(real, dim),
+        joint_rows=joint_rows.loops(real, dim),
+        contact_rows=contact_rows.loops(real, dim),
+        sweeps=sweeps.loops(real, dim),
+        drift=drift.loops(real, dim, variant.is_variational),
+    )
+
+
+@functools.cache
+@no_type_check
+def impulses(variant: Variant) -> Any:
+    """A step up to the drift, which leaves in memory all that the adjoint needs.
+
+    The memory m of a member begins at m0, its parameters p at p0, the state x, q, v, w at x0, q0, v0, w0, the control u
+    at u0. counts are n, NJ, M, sweeps, K, rows that joints leave free, and the numbers of a control.
+    """
+    f, real, dim = loops(variant), variant.real, variant.dim
+    D, W = (3, 4) if dim == 2 else (6, 9)
+
+    @ti.func
+    def step(
+        x: ti.template(), x0, q: ti.template(), q0, v: ti.template(), v0, w: ti.template(), w0,
+        p: ti.template(), p0, u: ti.template(), u0, m: ti.template(), m0, order: ti.template(), order0,
+        layout: ti.template(), counts: ti.template(), free: ti.template(), bodies: ti.template(),
+        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(),
+        held: ti.template(), held_parts: ti.template(), loose: ti.template(), loose_parts: ti.template(),
+        ends: ti.template(), anchors: ti.template(), h, v_rest, gain,
+    ):  # fmt: skip
+        n, NJ, M, count = counts[0], counts[1], counts[2], counts[3]
+        gap, frame, wrench = m0 + layout[AT.gap], m0 + layout[AT.frame], m0 + layout[AT.wrench]
+        twist, new, shift = m0 + layout[AT.twist], m0 + layout[AT.new_twist], m0 + layout[AT.shift]
+        for e in range(n * D):
+            m[wrench + e] = 0.0
+            m[shift + e] = 0.0
+
+        if ti.static(len(variant.kinds) > 0):
+            f.contacts.contacts(kind, body_a, body_b, constants, M, x, x0, q, q0, m, gap, m, frame)
+        if ti.static(variant.is_compliant and len(variant.kinds) > 0):
+            f.compliant.compliant(
+                body_a, body_b, M, m, gap, m, frame, v, v0, w, w0, p, p0 + layout[AT.contact_stiffness],
+                p, p0 + layout[AT.contact_damping], p, p0 + layout[AT.friction], m, wrench,
+            )  # fmt: skip
+        if ti.static(variant.springs):
+            f.springs.spring_damper(
+                ends, anchors, counts[4], x, x0, q, q0, v, v0, w, w0, p, p0 + layout[AT.spring_stiffness],
+                p, p0 + layout[AT.spring_damping], p, p0 + layout[AT.spring_length], m, wrench,
+            )  # fmt: skip
+        if ti.static(variant.driven):
+            for e in range(counts[6]):
+                m[m0 + layout[AT.action] + e] = u[u0 + e]
+            f.motor.joint_force(
+                loose, loose_parts, counts[5], x, x0, q, q0, v, v0, w, w0, m, m0 + layout[AT.action],
+                p, p0 + layout[AT.motor_strength], p, p0 + layout[AT.joint_damping], m, wrench,
+            )  # fmt: skip
+        f.kick.kick(
+            free, n, h, v, v0, w, w0, q, q0, m, wrench, p, p0 + layout[AT.mass], p, p0 + layout[AT.inertia],
+            p, p0 + layout[AT.gravity], m, twist,
+        )  # fmt: skip
+
+        if ti.static(variant.rows):
+            row, target = m0 + layout[AT.row], m0 + layout[AT.target]
+            limit, time, active = m0 + layout[AT.limit], m0 + layout[AT.time], m0 + layout[AT.active]
+            inverse_mass, inverse_inertia = m0 + layout[AT.inverse_mass], m0 + layout[AT.inverse_inertia]
+            f.mobility.mobility(
+                free, n, q, q0, p, p0 + layout[AT.mass], p, p0 + layout[AT.inertia], m, inverse_mass,
+                m, inverse_inertia,
+            )  # fmt: skip
+            if ti.static(variant.joints):
+                f.joint_rows.joint_rows(held, held_parts, NJ, gain, x, x0, q, q0, m, row, m, target)
+            contacts_count = 0
+            if ti.static(variant.impulses):
+                contacts_count = M
+                f.contact_rows.contact_rows(
+                    bodies, NJ, M, h, v_rest, m, gap, m, frame, m, twist, p, p0 + layout[AT.friction],
+                    p, p0 + layout[AT.restitution], m, row + NJ * W, m, target + NJ, m, limit, m, time, m, active,
+                )  # fmt: skip
+            f.sweeps.solve(
+                m, row, m, target, m, limit, m, inverse_mass, m, inverse_inertia, m, twist, m, active, m, time,
+                bodies, NJ, contacts_count, n, count, order, order0, m, m0 + layout[AT.record],
+                m, m0 + layout[AT.speed], m, m0 + layout[AT.trace], m, m0 + layout[AT.impulse], m, new, m, shift,
+            )  # fmt: skip
+        else:
+            for e in range(n * D):
+                m[new + e] = m[twist + e]
+
+    return step
+
+
+@functools.cache
+@no_type_check
+def forward_kernel(variant: Variant) -> Any:
+    """States from that at row `start` to that at row `last` of a segment, whose first is number `first` in time.
+
+    x, q, v, w [B, rows, ...], p [B, P], u [B, T, A], m [B, size], order [B, M + 1].
+    """
+    real, dim = variant.real, variant.dim
+    spins, rotations = (1, 1) if dim == 2 else (3, 4)
+    step, move = impulses(variant), loops(variant).drift
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @kernel
+    def forward(
+        x: reals, q: reals, v: reals, w: reals, p: reals, u: reals, m: reals, order: ints, layout: ints, counts: ints,
+        free: ints, bodies: ints, kind: ints, body_a: ints, body_b: ints, constants: reals, held: ints,
+        held_parts: reals, loose: ints, loose_parts: reals, ends: ints, anchors: reals, h: real, v_rest: real,
+        gain: real, B: ti.i32, rows: ti.i32, T: ti.i32, P: ti.i32, size: ti.i32, first: ti.i32, start: ti.i32,
+        last: ti.i32,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not variant.parallel)
+        for b in range(B):
+            n, M, A = counts[0], counts[2], counts[6]
+            for j in range(start, last):
+                at, m0 = (b * rows + j) * n, b * size
+                step(
+                    x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, u, (b * T + first + j) * A,
+                    m, m0, order, b * (M + 1), layout, counts, free, bodies, kind, body_a, body_b, constants,
+                    held, held_parts, loose, loose_parts, ends, anchors, h, v_rest, gain,
+                )  # fmt: skip
+                new = at + n
+                move.drift(
+                    n, h, x, at * dim, q, at * rotations, m, m0 + layout[AT.new_twist], m, m0 + layout[AT.shift],
+                    p, b * P + layout[AT.inertia], x, new * dim, q, new * rotations, v, new * dim, w, new * spins,
+                )  # fmt: skip
+
+    return forward

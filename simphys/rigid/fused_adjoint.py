@@ -1,0 +1,196 @@
+"""The adjoint of the fused loop over time: the sub-steps of a step in reverse order, after the step computed again."""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from ..autograd import kernel
+from ..autograd.runtime import ti
+from .fused import Variant, impulses, loops
+from .memory import ADJOINT, AT, FORWARD, REGIONS
+from .nested import turns
+
+CLEAR = len(AT.__dict__)
+"""Where the layout tells where what begins at 0 begins, and ends."""
+
+
+@functools.cache
+@no_type_check
+def reverse(variant: Variant) -> Any:
+    """From the adjoint of the new state, in adj_x_new ... of the memory, to that of the old one, in adj_x ...
+
+    What reaches parameters is added to s, a member's at p0, what reaches the control to adj_u.
+    """
+    f, real, dim = loops(variant), variant.real, variant.dim
+    add_turns = turns(real, dim)
+    D, W = (3, 4) if dim == 2 else (6, 9)
+
+    @ti.func
+    def back(
+        x: ti.template(), x0, q: ti.template(), q0, v: ti.template(), v0, w: ti.template(), w0,
+        p: ti.template(), p0, m: ti.template(), m0, order: ti.template(), order0,
+        layout: ti.template(), counts: ti.template(), free: ti.template(), bodies: ti.template(),
+        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(),
+        held: ti.template(), held_parts: ti.template(), loose: ti.template(), loose_parts: ti.template(),
+        ends: ti.template(), anchors: ti.template(), h, v_rest, gain, s: ti.template(), adj_u: ti.template(), u0,
+    ):  # fmt: skip
+        n, NJ, M, count = counts[0], counts[1], counts[2], counts[3]
+        gap, frame = m0 + layout[AT.gap], m0 + layout[AT.frame]
+        twist, new, shift = m0 + layout[AT.twist], m0 + layout[AT.new_twist], m0 + layout[AT.shift]
+        mass, inertia, friction = p0 + layout[AT.mass], p0 + layout[AT.inertia], p0 + layout[AT.friction]
+        adj_x, adj_q, adj_theta = m0 + layout[AT.adj_x], m0 + layout[AT.adj_q], m0 + layout[AT.adj_theta]
+        adj_v, adj_w = m0 + layout[AT.adj_v], m0 + layout[AT.adj_w]
+        adj_gap, adj_frame = m0 + layout[AT.adj_gap], m0 + layout[AT.adj_frame]
+        adj_twist, adj_new, adj_shift = (
+            m0 + layout[AT.adj_twist], m0 + layout[AT.adj_new_twist], m0 + layout[AT.adj_shift]
+        )  # fmt: skip
+        adj_wrench = m0 + layout[AT.adj_wrench]
+
+        f.drift.adj(
+            n, h, q, q0, m, new, m, shift, p, inertia, m, m0 + layout[AT.adj_x_new], m, m0 + layout[AT.adj_q_new],
+            m, m0 + layout[AT.adj_v_new], m, m0 + layout[AT.adj_w_new], m, adj_x, m, adj_q, m, adj_new, m, adj_shift,
+            s, inertia,
+        )  # fmt: skip
+
+        if ti.static(variant.rows):
+            row, target = m0 + layout[AT.row], m0 + layout[AT.target]
+            limit, time, active = m0 + layout[AT.limit], m0 + layout[AT.time], m0 + layout[AT.active]
+            inverse_mass, inverse_inertia = m0 + layout[AT.inverse_mass], m0 + layout[AT.inverse_inertia]
+            adj_row, adj_target = m0 + layout[AT.adj_row], m0 + layout[AT.adj_target]
+            adj_limit, adj_time = m0 + layout[AT.adj_limit], m0 + layout[AT.adj_time]
+            adj_mobility = m0 + layout[AT.adj_inverse_mass], m0 + layout[AT.adj_inverse_inertia]
+            contacts_count = 0
+            if ti.static(variant.impulses):
+                contacts_count = M
+            f.sweeps.adj_solve(
+                m, row, m, target, m, limit, m, inverse_mass, m, inverse_inertia, m, time,
+                bodies, NJ, contacts_count, n, count, order, order0, m, m0 + layout[AT.record],
+                m, m0 + layout[AT.speed], m, m0 + layout[AT.trace], m, m0 + layout[AT.adj_record],
+                m, m0 + layout[AT.adj_speed], m, m0 + layout[AT.adj_impulse], m, adj_new, m, adj_shift,
+                m, adj_row, m, adj_target, m, adj_limit, m, adj_mobility[0], m, adj_mobility[1], m, adj_twist,
+                m, adj_time,
+            )  # fmt: skip
+            if ti.static(variant.impulses):
+                restitution = p0 + layout[AT.restitution]
+                f.contact_rows.adj_contact_rows(
+                    bodies, NJ, M, h, v_rest, m, gap, m, frame, m, twist, p, restitution, m, row + NJ * W, m, active,
+                    m, adj_row + NJ * W, m, adj_target + NJ, m, adj_limit, m, adj_time, m, adj_gap, m, adj_frame,
+                    m, adj_twist, s, friction, s, restitution,
+                )  # fmt: skip
+            if ti.static(variant.joints):
+                f.joint_rows.adj(
+                    held, held_parts, NJ, gain, x, x0, q, q0, m, adj_row, m, adj_target, m, adj_x, m, adj_theta
+                )
+            f.mobility.adj(
+                free, n, q, q0, p, mass, p, inertia, m, adj_mobility[0], m, adj_mobility[1], m, adj_theta,
+                s, mass, s, inertia,
+            )  # fmt: skip
+        else:
+            for e in range(n * D):
+                m[adj_twist + e] = m[adj_new + e]
+
+        f.kick.adj(
+            free, n, h, w, w0, q, q0, m, m0 + layout[AT.wrench], p, mass, p, inertia, m, adj_twist,
+            m, adj_v, m, adj_w, m, adj_theta, m, adj_wrench, s, mass, s, inertia, s, p0 + layout[AT.gravity],
+        )  # fmt: skip
+
+        if ti.static(variant.driven):
+            strength, damping = p0 + layout[AT.motor_strength], p0 + layout[AT.joint_damping]
+            adj_action = m0 + layout[AT.adj_action]
+            f.motor.adj(
+                loose, loose_parts, counts[5], x, x0, q, q0, v, v0, w, w0, m, m0 + layout[AT.action], p, strength,
+                p, damping, m, adj_wrench, m, adj_x, m, adj_theta, m, adj_v, m, adj_w, m, adj_action,
+                s, strength, s, damping,
+            )  # fmt: skip
+            for e in range(counts[6]):
+                adj_u[u0 + e] = adj_u[u0 + e] + m[adj_action + e]
+        if ti.static(variant.springs):
+            stiffness, damping = p0 + layout[AT.spring_stiffness], p0 + layout[AT.spring_damping]
+            length = p0 + layout[AT.spring_length]
+            f.springs.adj(
+                ends, anchors, counts[4], x, x0, q, q0, v, v0, w, w0, p, stiffness, p, damping, p, length,
+                m, adj_wrench, m, adj_x, m, adj_theta, m, adj_v, m, adj_w, s, stiffness, s, damping, s, length,
+            )  # fmt: skip
+        if ti.static(len(variant.kinds) > 0):
+            f.contacts.adj(
+                kind, body_a, body_b, constants, M, x, x0, q, q0, m, gap, m, frame, m, adj_gap, m, adj_frame,
+                m, adj_x, m, adj_theta,
+            )  # fmt: skip
+        add_turns(q, q0, n, m, adj_theta, m, adj_q)
+
+    return back
+
+
+@functools.cache
+@no_type_check
+def adjoint_kernel(variant: Variant) -> Any:
+    """Reverse `steps` steps of a segment; adj_x ... are [B, given, ...], of the last state or (given > 1) of each one.
+
+    s [B, P] and adj_u [B, T, A] are added to; for the others see fused.forward_kernel.
+    """
+    real, dim = variant.real, variant.dim
+    spins, rotations = (1, 1) if dim == 2 else (3, 4)
+    step, back = impulses(variant), reverse(variant)
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @ti.func
+    def move(size, given: ti.template(), given0, m: ti.template(), now, to, kept):
+        """The adjoint of a state goes on to the step before; where every state's is given, it is added and kept."""
+        for e in range(size):
+            value = m[now + e]
+            if kept:
+                value += given[given0 + e]
+                given[given0 + e] = value
+            m[to + e] = value
+
+    @kernel
+    def adjoint(
+        x: reals, q: reals, v: reals, w: reals, p: reals, u: reals, m: reals, order: ints, layout: ints, counts: ints,
+        free: ints, bodies: ints, kind: ints, body_a: ints, body_b: ints, constants: reals, held: ints,
+        held_parts: reals, loose: ints, loose_parts: reals, ends: ints, anchors: reals, h: real, v_rest: real,
+        gain: real, B: ti.i32, rows: ti.i32, T: ti.i32, P: ti.i32, size: ti.i32, first: ti.i32, steps: ti.i32,
+        given: ti.i32, adj_x: reals, adj_q: reals, adj_v: reals, adj_w: reals, s: reals, adj_u: reals,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not variant.parallel)
+        for b in range(B):
+            n, M, A, m0 = counts[0], counts[2], counts[6], b * size
+            x1, q1 = m0 + layout[AT.adj_x_new], m0 + layout[AT.adj_q_new]
+            v1, w1 = m0 + layout[AT.adj_v_new], m0 + layout[AT.adj_w_new]
+            last = (b * given + given - 1) * n
+            for e in range(n * dim):
+                m[x1 + e] = adj_x[last * dim + e]
+                m[v1 + e] = adj_v[last * dim + e]
+            for e in range(n * rotations):
+                m[q1 + e] = adj_q[last * rotations + e]
+            for e in range(n * spins):
+                m[w1 + e] = adj_w[last * spins + e]
+            for before in range(steps):
+                j = steps - 1 - before
+                at, u0, dense = (b * rows + j) * n, (b * T + first + j) * A, given > 1
+                for e in range(layout[CLEAR], layout[CLEAR + 1]):
+                    m[m0 + e] = 0.0
+                step(
+                    x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, u, u0,
+                    m, m0, order, b * (M + 1), layout, counts, free, bodies, kind, body_a, body_b, constants,
+                    held, held_parts, loose, loose_parts, ends, anchors, h, v_rest, gain,
+                )  # fmt: skip
+                back(
+                    x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P,
+                    m, m0, order, b * (M + 1), layout, counts, free, bodies, kind, body_a, body_b, constants,
+                    held, held_parts, loose, loose_parts, ends, anchors, h, v_rest, gain, s, adj_u, u0,
+                )  # fmt: skip
+                to = (b * given + ti.select(dense, j, 0)) * n
+                move(n * dim, adj_x, to * dim, m, m0 + layout[AT.adj_x], x1, dense)
+                move(n * rotations, adj_q, to * rotations, m, m0 + layout[AT.adj_q], q1, dense)
+                move(n * dim, adj_v, to * dim, m, m0 + layout[AT.adj_v], v1, dense)
+                move(n * spins, adj_w, to * spins, m, m0 + layout[AT.adj_w], w1, dense)
+            if given == 1:
+                for e in range(n * dim):
+                    adj_x[b * n * dim + e] = m[x1 + e]
+                    adj_v[b * n * dim + e] = m[v1 + e]
+                for e in range(n * rotations):
+                    adj_q[b * n * rotations + e] = m[q1 + e]
+                for e in range(n * spins):
+                    adj_w[b * n * spins + e] = m[w1 + e]
+
+    return adjoint

@@ -1,0 +1,103 @@
+"""Where fused loops keep what a step passes on: regions of one flat array a member, see rows.py for what they hold."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from types import SimpleNamespace
+
+import numpy as np
+
+from ..simulator import Array, Shape
+from .model import IMPULSE, RigidBodies
+from .sweeps import record_length
+
+PARAMS = (
+    "mass", "inertia", "gravity", "friction", "restitution", "contact_stiffness", "contact_damping",
+    "spring_stiffness", "spring_damping", "spring_length", "joint_damping", "motor_strength",
+    "hidden_weight", "hidden_bias", "output_weight", "output_bias",
+)  # fmt: skip
+"""In the order in which a member's parameters lie."""
+
+FORWARD = (
+    "gap", "frame", "action", "wrench", "twist", "inverse_mass", "inverse_inertia", "row", "target", "limit", "time",
+    "active", "impulse", "new_twist", "shift", "record", "speed", "trace",
+)  # fmt: skip
+"""Of a step."""
+
+ADJOINT = (
+    "adj_gap", "adj_frame", "adj_action", "adj_wrench", "adj_twist", "adj_inverse_mass", "adj_inverse_inertia",
+    "adj_row", "adj_target", "adj_limit", "adj_time", "adj_impulse", "adj_new_twist", "adj_shift", "adj_theta",
+    "adj_x", "adj_q", "adj_v", "adj_w",
+)  # fmt: skip
+"""What is added to in a step's adjoint, and begins at 0."""
+
+REVERSE = ("adj_record", "adj_speed", "adj_x_new", "adj_q_new", "adj_v_new", "adj_w_new")
+"""What else an adjoint works with."""
+
+REGIONS = FORWARD + ADJOINT + REVERSE
+
+AT = SimpleNamespace(**{name: number for number, name in enumerate((*PARAMS, *REGIONS))})
+"""The number of each region; `layout` of a `Memory` has its place."""
+
+
+class Memory:
+    """The places of all regions for a model."""
+
+    def __init__(self, model: RigidBodies) -> None:
+        self.model = model
+
+    @cached_property
+    def shapes(self) -> dict[str, Shape]:
+        """Of the regions."""
+        model, state = self.model, self.model.state_shapes()
+        n, spins, D, sweeps = model.bodies, model.spins, model.dim + model.spins, model.sweeps
+        M, of_rows = model.candidates.count, model.candidates.count if model.law == IMPULSE else 0
+        N, W = model.joint_rows + of_rows * model.dim, model.dim + 2 * spins
+        shapes: dict[str, Shape] = {
+            "gap": (M,),
+            "frame": (M, 3 * model.dim),
+            "action": (len(model.motors),),
+            "wrench": (n, D),
+            "twist": (n, D),
+            "inverse_mass": (n,),
+            "inverse_inertia": (n, spins * spins),
+            "row": (N, W),
+            "target": (N,),
+            "limit": (of_rows,),
+            "time": (of_rows,),
+            "active": (of_rows,),
+            "impulse": (N,),
+            "new_twist": (n, D),
+            "shift": (n, D),
+            "record": (N, record_length(model.dim)),
+            "speed": (n + 1, D),
+            "trace": (sweeps, N),
+            "theta": (n, spins),
+            "x": state["position"],
+            "q": state["orientation"],
+            "v": state["velocity"],
+            "w": state["angular_velocity"],
+        }
+        return {name: shapes[name.removeprefix("adj_").removesuffix("_new")] for name in REGIONS}
+
+    @cached_property
+    def layout(self) -> Array:
+        """The place of each region, of the parameters in theirs, the others in the memory of a step, by number.
+
+        Behind them: where ADJOINT begins and ends.
+        """
+        given = self.model.param_shapes()
+        of_params = np.cumsum([0, *(int(np.prod(given[name])) for name in PARAMS)])
+        places = np.cumsum([0, *(int(np.prod(self.shapes[name])) for name in REGIONS)])
+        ends = places[[len(FORWARD), len(FORWARD + ADJOINT)]]
+        return np.array([*of_params[:-1], *places[:-1], *ends], np.int32)
+
+    @cached_property
+    def params(self) -> int:
+        """Numbers of a member's parameters."""
+        return sum([int(np.prod(shape)) for shape in self.model.param_shapes().values()])
+
+    @cached_property
+    def size(self) -> int:
+        """Numbers of a member's memory of a step."""
+        return sum([int(np.prod(shape)) for shape in self.shapes.values()])
