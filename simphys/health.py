@@ -141,6 +141,8 @@ def health(
                 return _hopeless(model.dt, _eps(dtype), moving, fault)
             control = None if control is None else control.detach()[:steps].detach().requires_grad_()
             trajectory = rollout(model, params, state, steps=steps, control=control, keep_adjoint=True, limit=limit)
+        for name, along in trajectory.states.arrays().items():
+            moving[name] |= (along[2:] != along[1:2]).any(axis=0)  # a velocity that only an impact changes
         log_tangent = _log_tangent(trajectory, state, moving, random)
         chosen = loss or _random_weighting(trajectory, random)
         value = chosen(trajectory)

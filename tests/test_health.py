@@ -170,6 +170,14 @@ def test_a_sensitivity_is_a_part_of_the_loss() -> None:
     assert sensitivity.largest == pytest.approx(2 / rate * model.dt * 3.0 * np.sin(0.4), rel=1e-12)
 
 
+def test_what_changes_anywhere_on_the_way_counts_as_moving() -> None:
+    """Of two nodes that fly one meets the ground, on which its velocity turns; that of the other one never changes."""
+    model, params, state = springs_only([], [[0.155], [1.0]], velocity=[[-1.0], [-1.0]], ground_stiffness=400.0)
+    found = health(model, params, state, steps=40)
+    assert found.moving["position"].tolist() == [[True], [True]]
+    assert found.moving["velocity"].tolist() == [[True], [False]]
+
+
 # --- the first NaN
 
 
