@@ -98,7 +98,9 @@ class RecorderLog:
         return [{name: column[row] for name, column in columns.items()} for row in range(count)]
 
     def append(self, kind: str, **arrays: np.ndarray) -> None:
-        """Keep one evaluation."""
+        """Keep one evaluation. Of a horizon that ends before the first observation there is nothing to keep."""
+        if any([np.size(array) == 0 for array in arrays.values()]):
+            return
         columns: dict[str, Any] = dict(arrays)
         self._recorder.append(kind, **columns)
 
@@ -169,6 +171,8 @@ def unit_of(scene: Scene, field: str) -> str:
         found = next((c.unit for c in (seen.channels if seen else ()) if c.field == field and c.unit), None)
     if found is None and scene.grid is not None:
         found = scene.grid.fields.get(field)
+    if found is None:
+        found = getattr(scene.model, "units", {}).get(field)
     if found is None and scene.bodies is not None and field in ("position", "velocity"):
         return "m" if field == "position" else f"{unit_of(scene, 'position')}/s"
     return found or ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Chain:
 
     Params = Params
     State = State
+    units: ClassVar[Mapping[str, str]] = {"angle": "rad", "rate": "rad/s"}
+    """Of the state, for recordings and pictures."""
 
     def __post_init__(self) -> None:
         if self.links < 1:

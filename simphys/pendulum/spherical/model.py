@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class Spherical:
 
     Params = Params
     State = State
+    units: ClassVar[Mapping[str, str]] = {"direction": "", "rate": "rad/s"}
+    """Of the state, for recordings and pictures."""
 
     def __post_init__(self) -> None:
         require_integrator("Spherical.integrator", self.integrator)
