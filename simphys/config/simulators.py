@@ -10,6 +10,7 @@ from simphys.autograd import tensor
 from simphys.bodies import Bodies
 from simphys.charges import scene as charges_scene
 from simphys.config.billiards import BilliardsConfig
+from simphys.config.pendulum import PendulumConfig
 from simphys.config.sections import Config, Wavelet
 from simphys.grids import Grid
 from simphys.mass_spring import scene as mass_spring_scene
@@ -277,5 +278,6 @@ SIMULATORS: dict[str, type[Config]] = {
     "smoke": SmokeConfig,
     "wave": WaveConfig,
     "shallow_water": ShallowConfig,
+    "pendulum": PendulumConfig,
 }
 """The sections of a scene by `simulator.name`."""
