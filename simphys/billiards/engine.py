@@ -30,7 +30,7 @@ class BilliardsEngine(ArrayEngine):
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
         """See `Engine`."""
         stuck = np.zeros(self.batch, np.int32)
-        stuck[~np.isfinite(segment["position"][:, start]).all(axis=(1, 2))] = 1
+        stuck[~np.isfinite(segment["position"][:, start]).all(axis=(1, 2))] = start + 1
         flat = {name: values.reshape(-1, 2) for name, values in segment.items()}
         parallel, spread = self._threads(steps)
         fused.forward_kernel(runtime.real(), parallel, spread)(

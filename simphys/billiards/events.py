@@ -3,11 +3,13 @@
 An impact alone is smooth in the state before. It is not
 
 - at a graze, where the partners approach by next to nothing: a little to the side they would miss each other, and the
-  velocity after has a derivative that grows without bound. A near miss is one from the other side;
+  velocity after has a derivative that grows without bound. A near miss is one from the other side, and has a finite
+  one; what rounding cannot tell from it is one, too (see search.py);
 - where another impact of one of the balls takes place at the same time: which is first decides what comes out. The
   course taken is that in the order of ball numbers (see search.py), and the derivative is of that order;
 - where one of the balls comes to rest in that very moment, since the derivative of its velocity has a jump there;
-- at the very start, nearer than which the balls would overlap, and at the very end: the last state is that after it.
+- at the very start, nearer than which the balls would overlap, and at the very end, where it is before or behind the
+  last state.
 
 A ball that comes to rest has a smooth place, and a velocity with a kink, which the last state shows if it is then.
 Nearness counts where rounding could not tell two courses apart.
@@ -33,9 +35,11 @@ NEAR_MISS = "a near miss: beside that they touch"
 SAME_TIME = "another impact of {} at the same time: they are taken in the order of ball numbers"
 RESTING = "{} comes to rest in this moment, where its velocity has a kink"
 AT_START = "at the very start, nearer than which they would overlap"
-AT_END = "at the very end: the last state is that after it, and just before it is another"
+AT_END = "at the very end, where the last state may be that before it or that after it"
 
 HALVINGS = 60
+NEAR = 4.0
+"""So many times what the search takes for none, a graze may be deep and a near miss far."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,8 @@ class _Watch:
         self._last: dict[int, tuple[int, float]] = {}
         """Of each ball the place of its last impact in `found`, and how far rounding moves its time."""
         self._parting: tuple[int, int] | None = None
+        self._missed: set[int] = set()
+        """Partners whose near miss was told, while they are there."""
 
     def add(self, step: int, leg: Leg) -> None:
         """What happens in the next leg, and at its end."""
@@ -131,12 +137,11 @@ class _Watch:
         x, v = leg.at(self._a, leg.time)
         n, end = self.model.balls, self.steps * self.model.dt
         which = int(np.flatnonzero((self._pairs[0] == i) & (self._pairs[1] == j))[0])
-        rate = float(self._gaps(x, v)[1][which])
-        way = float(np.linalg.norm(v[i] - v[j] if j < n else v[i]))
+        rate, near = float(self._gaps(x, v)[1][which]), float(self._near(x)[which])
         time = self._now + leg.time
-        moved = float(self._near(x)[which]) / abs(rate) + search.rounding() * time
+        moved = near / abs(rate) + search.rounding() * time
         here, reason = len(self.found), ""
-        if abs(rate) <= np.sqrt(2 * search.rounding()) * way:
+        if rate**2 <= 2 * NEAR * near * self._bend(x, v, i, j):
             reason = GRAZE
         elif time <= moved:
             reason = AT_START
@@ -154,6 +159,18 @@ class _Watch:
                     self.found[other] = replace(self.found[other], one_sided=same)
             self._last[ball] = here, moved
         self._tell("impact" if j < n else "cushion", time, i, j, reason)
+
+    def _bend(self, x: Array, v: Array, i: int, j: int) -> float:
+        """The second derivative of the gap of partners that touch: the cloth slows them, and they pass each other."""
+        speed = np.linalg.norm(v, axis=1, keepdims=True)
+        slowed = -self._a * np.divide(v, speed, out=np.zeros_like(v), where=speed > 0)
+        side = j - self.model.balls
+        if side >= 0:
+            return float((1 - 2 * (side % 2)) * slowed[i, side // 2])
+        d, w = x[i] - x[j], v[i] - v[j]
+        distance = float(np.linalg.norm(d))
+        across = float(d[0] * w[1] - d[1] * w[0]) / distance
+        return (across**2 + float(d @ (slowed[i] - slowed[j]))) / distance
 
     def _rests(self, leg: Leg) -> dict[int, float]:
         """When each ball comes to rest that does so in this leg or just behind it, from its start."""
@@ -174,18 +191,29 @@ class _Watch:
         return found
 
     def _misses(self, leg: Leg) -> None:
-        """Partners that come next to touching and part again, or come to rest there."""
+        """Partners that come next to touching and part again, or rest there; and those about to meet at the end."""
         i, j = self._pairs
         speed = np.linalg.norm(leg.velocity, axis=1)
         both = speed[i] + np.where(j < self.model.balls, speed[self._other], 0.0)
-        (gap, rate), (_, later) = self._gaps(leg.position, leg.velocity), self._gaps(*leg.at(self._a, leg.time))
+        (gap, rate), (then, later) = self._gaps(leg.position, leg.velocity), self._gaps(*leg.at(self._a, leg.time))
         near, slow = self._near(leg.position), search.rounding() * both
-        for which in np.flatnonzero((both > 0) & (gap <= both * leg.time + near) & (rate <= slow) & (later >= -slow)):
-            if (i[which], j[which]) not in (leg.met, self._parting):
-                at = self._nearest(leg, int(which))
-                x, v = leg.at(self._a, at)
-                if abs(self._gaps(x, v)[0][which]) <= near[which]:
-                    self._tell("graze", self._now + at, i[which], j[which], NEAR_MISS)
+        told, self._missed = self._missed, set()
+        for which in np.flatnonzero((both > 0) & (gap <= both * leg.time + near) & (rate <= slow)).tolist():
+            pair = int(i[which]), int(j[which])
+            if pair in (leg.met, self._parting):
+                continue
+            if later[which] < -slow[which]:
+                last = leg.met is None and self._step + 1 == self.steps
+                if last and then[which] <= NEAR * near[which]:
+                    self._tell(
+                        "impact" if pair[1] < self.model.balls else "cushion", self._now + leg.time, *pair, AT_END
+                    )
+                continue
+            at = self._nearest(leg, which)
+            if abs(self._gaps(*leg.at(self._a, at))[0][which]) <= NEAR * near[which]:
+                self._missed.add(which)
+                if which not in told:
+                    self._tell("graze", self._now + at, *pair, NEAR_MISS)
 
     def _nearest(self, leg: Leg, which: int) -> float:
         """When partners no longer approach."""

@@ -11,7 +11,8 @@ or 0, f(t + s) >= f + f' s - k s^2 / 2. The root s of that parabola is a step wh
 converges to it as Newton's does; it is tangent there. Where f is convex and rises, there is none.
 
 What rounding cannot tell apart counts as one: partners touch within CLOSE roundings of their place, and approach by
-more than CLOSE roundings of their speed: less is none. Impacts whose times agree within what rounding makes of them
+more than CLOSE roundings of their speed. A graze in which a straight way would lead less deep than that into the
+partner is none: the ball passes. Impacts whose times agree within what rounding makes of them
 take place one after the other, in the order of ball numbers: those of ball 0 first, with balls before cushions. Balls
 that touch and are pushed together without approaching (one that slows less behind another) meet anew at intervals
 of a 1024th of the time step, until there are more impacts than a step may have.
@@ -67,8 +68,9 @@ def functions(real: Any) -> SimpleNamespace:
         while going:
             value = c0 + t * (c1 + t * (c2 + t * (c3 + t * c4)))
             slope = c1 + t * (2 * c2 + t * (3 * c3 + t * 4 * c4))
+            bend = 2 * (c2 + t * (3 * c3 + t * 6 * c4))
             count += 1
-            if value <= near and slope < -slow:
+            if value <= near and slope < -slow and slope * slope > 2 * near * bend:
                 found = ti.min(ti.max(t - value / slope, 0.0), end)
                 moved = -near / slope
                 going = False

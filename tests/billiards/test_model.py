@@ -1,0 +1,82 @@
+"""What a table of balls is, and what it says where impacts have no end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simphys.autograd import InputError, no_grad
+from simphys.billiards import Billiards, Params, State
+from simphys.rollout import rollout
+from simphys.rollout.trajectory import BlowUp
+
+from .tables import busy, moved, table
+
+
+def test_shapes_are_those_of_the_fields() -> None:
+    for cushions in (True, False):
+        model, params, state = busy(cushions=cushions)
+        assert {name: value.shape for name, value in params.arrays().items()} == model.param_shapes()
+        assert {name: value.shape for name, value in state.arrays().items()} == model.state_shapes()
+
+
+@pytest.mark.parametrize(("balls", "impacts"), [(0, 10), (3, 0)])
+def test_counts_are_positive(balls: int, impacts: int) -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        Billiards(balls, 0.1, impacts=impacts)
+
+
+def trapped() -> tuple[Billiards, Params, State]:
+    """A light ball between two heavy ones that close in on it, and lose nearly all they meet with: without end."""
+    return table(
+        [[0.2, 0.5], [0.5, 0.5], [0.8, 0.5]],
+        [[0.5, 0.0], [0.0, 0.0], [-0.5, 0.0]],
+        dt=1.0,
+        mass=[9.0, 1.0, 9.0],
+        restitution=0.01,
+    )
+
+
+def test_impacts_without_end_stop_the_motion_and_say_who() -> None:
+    """Inelastic collapse (McNamara and Young 1992): three balls in a row lose all relative speed in finite time."""
+    model, params, state = trapped()
+    with pytest.raises(BlowUp, match=r"at most 100 impacts.*of ball . and ball .*more restitution"), no_grad():
+        rollout(model, params, state, steps=2)
+    with pytest.raises(InputError, match=r"at most 100 impacts.*of ball . and ball .*more restitution"), no_grad():
+        model.step(params, state)
+
+
+def test_balls_that_push_each_other_have_no_end_of_impacts() -> None:
+    """Without restitution two balls stay together where one behind is slowed less along their line."""
+    pushed = table([[0.5, 0.5], [0.5, 0.6]], [[0.03, 0.1], [0.0, 0.1]], dt=0.05, restitution=0.0, deceleration=1.0)
+    with pytest.raises(BlowUp, match="pushed by others"), no_grad():
+        rollout(*pushed, steps=1)
+
+
+def test_balls_that_lose_all_speed_along_their_line_stay_together_without_a_cloth() -> None:
+    case = table([[0.3, 0.5], [0.5, 0.5]], [[1.0, 0.0], [0.0, 0.0]], restitution=0.0)
+    x, v = moved(case, 2.0)
+    np.testing.assert_allclose(v, [[0.5, 0.0], [0.5, 0.0]], atol=1e-15)
+    assert x[1, 0] - x[0, 0] == pytest.approx(0.1, abs=1e-14)
+
+
+def test_as_many_impacts_as_allowed_are_fine() -> None:
+    """A ball to and fro between cushions: seven impacts in a step, and no more."""
+    case = table(
+        [[0.5, 0.5]], [[1.0, 0.0]], dt=6.0, cushion_restitution=1.0, corners=([0.0, 0.0], [1.0, 1.0]), impacts=7
+    )
+    x, _ = moved(case, 6.0)
+    assert x[0, 0] == pytest.approx(_zigzag(6.5))
+    with pytest.raises(BlowUp, match=r"ball 0 and the left cushion"), no_grad():
+        rollout(Billiards(1, 9.0, impacts=7), *case[1:], steps=1)
+
+
+def _zigzag(way: float) -> float:
+    """Where a ball is between 0.05 and 0.95 that would be at `way` on an open table."""
+    around = (way - 0.05) % 1.8
+    return 0.05 + min(around, 1.8 - around)
+
+
+def test_advice_for_another_blow_up() -> None:
+    model, params, state = busy()
+    assert "have an end" in model.advice(params.arrays(), state.arrays())
