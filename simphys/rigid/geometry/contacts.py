@@ -18,6 +18,8 @@ from ...autograd.runtime import ti
 from ...math import rotation
 from .. import rows
 from ..model import RigidBodies
+from ..nested import turns, zeros_like
+from ..rows import flat
 from . import feature, pair
 
 
@@ -27,10 +29,10 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     """Over all candidates of these kinds; for the arguments see rows.py and `Candidates`."""
     at, part, rotate = rows.functions(real, dim), feature.functions(real, dim), rotation.functions(real, dim)
     f = pair.functions(real, dim, kinds)
-    numbers = feature.numbers(dim)
+    numbers, Feature = feature.numbers(dim), part.Feature
 
     @ti.func
-    def feature_of(c, second, body, constants: ti.template(), q: ti.template(), q0) -> part.Feature:
+    def feature_of(c, second, body, constants: ti.template(), q: ti.template(), q0) -> Feature:
         """The first or the second feature of candidate c."""
         return part.read(constants, (2 * c + second) * numbers, rotate.matrix(at.rotation_of(q, q0, body)))
 
@@ -82,7 +84,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     """The nested sub-step, over flat arrays."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, at, rotate = loops(real, dim, kinds), rows.functions(real, dim), rotation.functions(real, dim)
+    f, add_turns = loops(real, dim, kinds), turns(real, dim)
 
     @kernel
     def forward(
@@ -110,10 +112,8 @@ def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                 kind, body_a, body_b, constants, M, x, 0, q, 0, gap, 0, frame, 0,
                 adj_gap, 0, adj_frame, 0, adj_x, 0, adj_theta, 0,
             )  # fmt: skip
-        for i in range(n):
-            turned = rotate.adj_turn(at.rotation_of(q, 0, i), at.spin_of(adj_theta, 0, i))
-            for k in ti.static(range(rotate.rotations)):
-                adj_q[i * rotate.rotations + k] = turned[k]
+        for _ in range(1):
+            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -128,7 +128,7 @@ class Contacts(Function):
         M = model.candidates.count
         gap, frame = np.empty(M, position.dtype), np.empty((M, 3 * model.dim), position.dtype)
         if M:
-            _kernels(model).forward(*_arguments(model, position, orientation), gap, frame.reshape(-1))
+            _kernels(model).forward(*_arguments(model), *flat(position, orientation, gap, frame))
         ctx.model = model
         ctx.save_for_backward(position, orientation, gap, frame)
         return gap, frame
@@ -137,19 +137,18 @@ class Contacts(Function):
     def backward(ctx: Context, adj_gap: Tensor, adj_frame: Tensor) -> tuple[Any, ...]:
         model: RigidBodies = ctx.model
         position, orientation, gap, frame = ctx.saved_tensors
-        adj_x, adj_q = np.zeros(position.shape, position.dtype), np.zeros(orientation.shape, position.dtype)
+        adj_x, adj_q = zeros_like(position, orientation)
         if model.candidates.count:
+            adj_theta = np.zeros((model.bodies, model.spins), position.dtype)
             _kernels(model).adjoint(
-                *_arguments(model, position, orientation), gap, frame.data.reshape(-1), model.bodies,
-                adj_gap, adj_frame.data.reshape(-1),
-                adj_x.reshape(-1), np.zeros(model.bodies * model.spins, position.dtype), adj_q.reshape(-1),
+                *_arguments(model), *flat(position, orientation, gap, frame), model.bodies,
+                *flat(adj_gap, adj_frame, adj_x, adj_theta, adj_q),
             )  # fmt: skip
         return None, adj_x, adj_q
 
 
-def _arguments(model: RigidBodies, position: Tensor, orientation: Tensor) -> tuple[Any, ...]:
-    found = model.candidates
-    return *found.arrays(), found.count, position.data.reshape(-1), orientation.data.reshape(-1)
+def _arguments(model: RigidBodies) -> tuple[Any, ...]:
+    return *model.candidates.arrays(), model.candidates.count
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simphys.autograd import Tensor, tensor
+from simphys.autograd import Tensor, grad, tensor
 from simphys.rigid import Box, Capsule, Plane, RigidBodies, Sphere
 from simphys.rigid.geometry import Contacts
 from simphys.rigid.geometry.pair import FAR
@@ -44,17 +44,15 @@ def model_of(*shapes: Shape, dim: int, planes: tuple[Plane, ...] = ()) -> RigidB
 def found(model: RigidBodies, x: Any, q: Any) -> Found:
     gap, frame = [each.data for each in Contacts.apply(model, leaf(x), leaf(q))]
     counts, vectors = gap < FAR, frame.reshape(len(gap), 3, model.dim)
-    own = model.candidates
-    return Found(
-        own.kind[counts], gap[counts], *[vectors[counts, k] for k in range(3)], own.body_a[counts], own.body_b[counts]
-    )
+    own, (n, r_a, r_b) = model.candidates, [vectors[counts, k] for k in range(3)]
+    return Found(own.kind[counts], gap[counts], n, r_a, r_b, own.body_a[counts], own.body_b[counts])
 
 
 def slopes(model: RigidBodies, x: Any, q: Any, candidate: int = 0) -> tuple[Array, Array]:
     """The derivatives of a candidate's gap by all positions, and by all orientations."""
-    x, q = leaf(x), leaf(q)
-    Contacts.apply(model, x, q)[0][candidate].backward()
-    return x.grad.data, q.grad.data
+    inputs = leaf(x), leaf(q)
+    by_x, by_q = grad(Contacts.apply(model, *inputs)[0][candidate], inputs)
+    return by_x.data, by_q.data
 
 
 def leaf(values: Any) -> Tensor:
