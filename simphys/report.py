@@ -155,6 +155,8 @@ def print_identification(fit: Identification) -> None:
         if result.lowpass is not None:
             part = f", {Stage(lowpass=result.lowpass).describe()},"
         effort = f"{result.iterations} iterations, {result.evaluations} evaluations"
+        if fit.scene.config.optimizer.smoothing is not None:
+            effort += f" of {fit.scene.config.optimizer.smoothing.samples + 1} losses each"
         lines.append(f"loss {result.loss:.8g}{part} after {effort}")
     lines += _of_smoothing(fit)
     for line in lines:
