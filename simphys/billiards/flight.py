@@ -15,6 +15,7 @@ and of one that rests, x' = x + v u / (2 a), v' = 0:
 
 Both agree in x' at q = 1. There v' has a kink, and the ball counts as resting: then the derivative is that of less
 speed. A ball at rest stays, with the derivatives of x' by v that a small speed has: 0, or t without a deceleration.
+Below a = 0 the first form goes on, so that derivatives by a are two-sided at a = 0.
 Source: Coulomb's law for a deceleration that does not depend on speed, integrated.
 """
 
@@ -46,13 +47,11 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def flight(x: vec, v: vec, a: real, t: real):
-        s, q = t, real(0.0)
-        if a > 0:
-            u = v.norm()
-            if a * t >= u:
-                s, q = u / a, real(1.0)
-            else:
-                q = a * t / u
+        u, s, q = v.norm(), t, real(0.0)
+        if a > 0 and a * t >= u:
+            s, q = u / a, real(1.0)
+        elif u > 0:
+            q = a * t / u
         return x + (s * (1 - 0.5 * q)) * v, (1 - q) * v
 
     @ti.func

@@ -118,7 +118,7 @@ def functions(real: Any) -> SimpleNamespace:
             gap = sign * (along(x[at + i], axis) - walls[wall + side]) - reach
         near, slow = tiny * (place + reach), tiny * speed
         time, moved = real(flight.NEVER), real(0.0)
-        if speed > 0 and gap <= speed * end + near:
+        if speed > 0 and gap <= (speed + ti.max(-a, 0.0) * end) * end + near:
             rest_i, rest_j = f.rest_time(v_i, a), f.rest_time(v_j, a)
             begin = real(0.0)
             for part in range(2):  # both move, one moves
@@ -130,10 +130,10 @@ def functions(real: Any) -> SimpleNamespace:
                     y_i, u_i = f.flight(x[at + i], v_i, a, begin)
                     y_j, u_j = f.flight(x[at + o], v_j, a, begin)
                     b_i, b_j = vec(0.0), vec(0.0)
-                    if begin < rest_i and a > 0:
-                        b_i = (-1 / rest_i) * v_i
-                    if begin < rest_j and a > 0:
-                        b_j = (-1 / rest_j) * v_j
+                    if begin < rest_i and v_i.norm() > 0:
+                        b_i = (-a / v_i.norm()) * v_i
+                    if begin < rest_j and v_j.norm() > 0:
+                        b_j = (-a / v_j.norm()) * v_j
                     y, w, b = y_i - y_j, u_i - u_j, b_i - b_j
                     c0, c1, c2, c3, c4 = y.dot(y) - reach * reach, 2 * y.dot(w), w.dot(w) + y.dot(b), w.dot(b), b.dot(b)
                     scale = 2 * reach
