@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any, no_type_check
 
 from ..autograd.runtime import ti
-from ..math import rotation
+from ..math import cofactor, rotation
 
 
 @functools.cache
@@ -27,6 +27,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     """The element functions in `dim` dimensions; R is `rotation.matrix(q)`, which the plane's do not read."""
     spins = rotation.functions(real, dim).spins
     spin, mat = ti.types.vector(spins, real), ti.types.matrix(dim, dim, real)
+    cofactor_ = cofactor.functions(real, dim)
 
     @ti.func
     def to_world(R: mat, s: spin) -> spin:
@@ -57,8 +58,9 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def adj_apply(R: mat, d: spin, w: spin, g: spin):
         """By d, w and theta."""
-        adj_w = apply(R, d, g)
-        return to_body(R, w) * to_body(R, g), adj_w, turned(apply(R, d, w), g) - turned(w, adj_w)
+        w_b, g_b = to_body(R, w), to_body(R, g)
+        adj_w = to_world(R, d * g_b)
+        return w_b * g_b, adj_w, turned(to_world(R, d * w_b), g) - turned(w, adj_w)
 
     @ti.func
     def gyration(w: spin, J: spin) -> mat:
@@ -69,6 +71,19 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             [p[1] - w[1] * J[0], w[0] * J[1] - p[0], 0],
         ])  # fmt: skip
 
+    @ti.func
+    def inverse_transposed(N: mat) -> mat:
+        """By cofactors: it compiles in half the time of the compiler's own inverse."""
+        C = cofactor_.cofactor(N)
+        return C / (C[0, 0] * N[0, 0] + C[0, 1] * N[0, 1] + C[0, 2] * N[0, 2])
+
     return SimpleNamespace(
-        spin=spin, to_world=to_world, to_body=to_body, turned=turned, apply=apply, adj=adj_apply, gyration=gyration
+        spin=spin,
+        to_world=to_world,
+        to_body=to_body,
+        turned=turned,
+        apply=apply,
+        adj=adj_apply,
+        gyration=gyration,
+        inverse_transposed=inverse_transposed,
     )

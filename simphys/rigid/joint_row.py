@@ -69,7 +69,7 @@ def turns_in_space(real: Any) -> SimpleNamespace:
 
     @ti.func
     def between(part: Part, a: Pose, b: Pose) -> quat:
-        """What turns b's frame from where the joint would have it to where it is, backwards; of positive scalar part."""
+        """Between the frame of b as the joint would have it and as it is, of positive scalar part."""
         Q = f.product(f.product(a.q / a.q.norm(), part.relative), f.conjugate(b.q / b.q.norm()))
         return ti.select(Q[0] >= 0, 1.0, -1.0) * Q
 

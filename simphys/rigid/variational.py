@@ -10,19 +10,19 @@ and keeps its momentum:
     q' = advance((c, R phi) q, -turn)     w' = A(q')^-1 L
 
 with products of J by component, and turn what impulses within the step correct (see drift.py). (*) makes the action of
-a discrete motion stationary, so the step is symplectic, of order 2, and its own reverse: the momentum is exact to
-rounding, the energy of a free body errs by O(h^2) without end. Between two kicks of h/2 it is Verlet's step, as it is
-in the plane, where L = J w and (*) is left out: q' = q + h w - turn.
+a discrete motion stationary, so the step is symplectic, of order 2, and its own reverse; a free body keeps momentum and
+energy to rounding (the latter McLachlan and Zanna 2005), and with forces the energy errs by O(h^2) without end. Between
+two kicks of h/2 it is Verlet's step, as it is in the plane, where L = J w and (*) is left out: q' = q + h w - turn.
 
-(*) has a solution while h |L| / J does not exceed 1, which a quarter turn a step is; beyond, the result is no number.
+(*) has a solution up to h |w| = 1, nearly, where a ball turns by a quarter turn a step; beyond, the result is NaN.
 Newton's method finds it in STEPS steps from phi = h/2 w_b. Adjoint: for the adjoint p of phi, the implicit function
 theorem gives lambda = (dG/dphi)^-T p, with which
 
     adj_(R^T L) = h/2 lambda     adj_J = -phi (c lambda + lambda x phi)
 
 and everything else is a product of rotations, whose adjoints are in inertia.py and math/rotation.py.
-Source: Moser and Veselov 1991; Lee, Leok and McClamroch 2007, Computer Methods in Applied Mechanics and Engineering;
-in quaternions Manchester and Peck 2016, Journal of Guidance, Control, and Dynamics.
+Source: Moser and Veselov 1991, Discrete versions of some classical integrable systems; Lee, Leok and McClamroch 2007,
+Lie group variational integrators for the full body problem; in quaternions Manchester and Peck 2016.
 """
 
 import functools
@@ -34,7 +34,7 @@ from ..math import quaternion, rotation
 from . import inertia
 
 STEPS = 6
-"""Of Newton's method, which bring the error of phi from 0.1 to rounding with two to spare."""
+"""Of Newton's method: enough for (*) to hold to rounding up to h |w| = 0.95."""
 
 
 def functions(real: Any, dim: int) -> SimpleNamespace:
@@ -76,19 +76,20 @@ def in_space(real: Any) -> SimpleNamespace:
         return N
 
     @ti.func
-    def solve(w_b: vec, J: vec, h: real) -> vec:
-        """phi."""
-        phi = h / 2 * w_b
-        for _ in range(STEPS):
+    def solve(w_b: vec, J: vec, h: real):
+        """phi, and there (dG/dphi)^-T."""
+        phi, inverse_T = h / 2 * w_b, mat(0.0)
+        for k in range(STEPS + 1):
             c = ti.sqrt(1 - phi.dot(phi))
-            error = c * J * phi + phi.cross(J * phi) - h / 2 * J * w_b
-            phi -= slope(phi, c, J).inverse() @ error
-        return phi
+            inverse_T = body.inverse_transposed(slope(phi, c, J))
+            if k < STEPS:
+                phi -= inverse_T.transpose() @ (c * J * phi + phi.cross(J * phi) - h / 2 * J * w_b)
+        return phi, inverse_T
 
     @ti.func
     def rotate(q: quat, w: vec, J: vec, h: real, turn: vec):
         R = rotation_.matrix(q)
-        phi = solve(R.transpose() @ w, J, h)
+        phi, _ = solve(R.transpose() @ w, J, h)
         turned = quaternion_.product(quaternion_.with_scalar(ti.sqrt(1 - phi.dot(phi)), R @ phi), q)
         q_new = rotation_.advance(turned, -turn)
         return q_new, body.apply(rotation_.matrix(q_new), 1 / J, body.apply(R, J, w))
@@ -98,7 +99,7 @@ def in_space(real: Any) -> SimpleNamespace:
         """By q, w, J and turn."""
         R = rotation_.matrix(q)
         L = body.apply(R, J, w)
-        phi = solve(R.transpose() @ w, J, h)
+        phi, inverse_T = solve(R.transpose() @ w, J, h)
         c, axis = ti.sqrt(1 - phi.dot(phi)), R @ phi
         by = quaternion_.with_scalar(c, axis)
         turned = quaternion_.product(by, q)
@@ -109,7 +110,7 @@ def in_space(real: Any) -> SimpleNamespace:
         adj_by, adj_q = quaternion_.adj_product(by, q, adj_turned)
         adj_axis = quaternion_.vector_part(adj_by) - adj_by[0] / c * axis
 
-        lam = slope(phi, c, J).inverse().transpose() @ (R.transpose() @ adj_axis)
+        lam = inverse_T @ (R.transpose() @ adj_axis)
         adj_L += h / 2 * (R @ lam)
         adj_J, adj_w, adj_theta = body.adj(R, J, w, adj_L)
         adj_theta += axis.cross(adj_axis) - h / 2 * L.cross(R @ lam)
