@@ -88,7 +88,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return height - ti.abs(n).dot(b.h), b.R @ n, m, under
 
     @ti.func
-    def adj(kind: ti.i32, d: vec, a: Feature, b: Feature, gap: real, n: vec, g_gap: real, g_n: vec, g_r: vec):
+    def adj_flat(kind: ti.i32, d: vec, a: Feature, b: Feature, gap: real, n: vec, g_gap: real, g_n: vec, g_r: vec):
         """By d, theta_a and theta_b."""
         m = a.middle
         y, z = d + m, g_n - a.rho * g_r
@@ -101,4 +101,4 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             adj_y += b.R @ adj_q / distance
         return adj_y, moment(m, adj_y + g_r), moment(n, z) - moment(y, adj_y)
 
-    return SimpleNamespace(plane=plane, box=box, corner=corner, adj=adj)
+    return SimpleNamespace(plane=plane, box=box, corner=corner, adj=adj_flat)

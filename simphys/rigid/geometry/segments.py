@@ -93,7 +93,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return ti.min(ti.max(by_a.max(), by_b.max()), 0.0)
 
     @ti.func
-    def adj(kind: ti.i32, d: vec, a: Feature, b: Feature, _: real, n: vec, g_gap: real, g_n: vec, g_r: vec):
+    def adj_segments(kind: ti.i32, d: vec, a: Feature, b: Feature, _: real, n: vec, g_gap: real, g_n: vec, g_r: vec):
         """By d, theta_a and theta_b."""
         m_a, m_b, u, v = a.middle, b.middle, a.half, b.half
         m = d + m_a - m_b
@@ -114,4 +114,4 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         adj_v += mu * w - t * f
         return f, moment(m_a, f + g_r) + moment(u, adj_u), moment(v, adj_v) - moment(m_b, f)
 
-    return SimpleNamespace(round=round, edges=edges, adj=adj)
+    return SimpleNamespace(round=round, edges=edges, adj=adj_segments)

@@ -1,0 +1,111 @@
+"""Every term of the adjoints of contacts between rigid bodies is needed: their geometry, and the compliant law."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.mutation import ERRORS, Mutant
+from simphys.rigid import Plane, RigidBodies, Sphere, compliant, geometry
+from simphys.rigid.geometry import Candidates, closest, contacts, flat, pair, segments
+from simphys.rigid.geometry.feature import BOX, CORNER, EDGES, PLANE, ROUND
+
+from ..rigid.geometry.poses import all_kinds, random_turns
+from .sweep import Sweep, stale
+
+EACH = 2
+"""Mutants of a rule in a sample: most compile a kernel."""
+
+EQUIVALENT: dict[str, str] = {}
+
+check = functools.partial(gradcheck, mode="projected", repeats=1)
+
+
+def of_kinds(dim: int, *kinds: int) -> RigidBodies:
+    """A model whose candidates are those of these kinds alone."""
+    model = all_kinds(dim)
+    found, chosen = model.candidates, np.isin(model.candidates.kind, kinds)
+    fields = [values[chosen] for values in (found.kind, found.body_a, found.body_b, found.constants)]
+    vars(model)["candidates"] = Candidates(*fields)
+    return model
+
+
+def leaf(values: Any) -> Tensor:
+    return tensor(np.array(values, float), requires_grad=True)
+
+
+def of_geometry(model: RigidBodies, *seeds: int) -> Callable[[Any], None]:
+    """A check of contacts of this model; the forward kernel is the one that there is."""
+
+    def check_of(package: Any) -> None:
+        def reused(_: RigidBodies) -> SimpleNamespace:
+            return SimpleNamespace(forward=vars(contacts)["_kernels"](model).forward, adjoint=mine.adjoint)
+
+        mine = package.contacts._kernels(model)
+        with patch.object(package.contacts, "_kernels", reused):
+            for seed in seeds:
+                random = np.random.default_rng(seed)
+                x, q = random.uniform(-0.5, 0.5, (4, model.dim)), random_turns(model.dim, 4, random)
+                counts = geometry.Contacts.apply(model, leaf(x), leaf(q))[0].data < pair.FAR
+
+                def of_what_counts(*inputs: Tensor, counts: Any = counts) -> list[Tensor]:
+                    return [result[counts] for result in package.contacts.Contacts.apply(model, *inputs)]
+
+                check(of_what_counts, (leaf(x), leaf(q)))
+
+    return check_of
+
+
+def of_compliant(module: Any) -> None:
+    """Two contacts with the floor and one of two bodies, for frames that need not fit; and one that pulls."""
+    model, random = (
+        RigidBodies(2, 0.01, ((Sphere(0.3),), (Sphere(0.2),)), (Plane((0.0, 1.0)),)),
+        np.random.default_rng(2),
+    )
+    motion = random.standard_normal((3, 6)), random.standard_normal((2, 2)), random.standard_normal((2, 1))
+    kernels = vars(compliant)["_kernels"](model)
+    mine = module._kernels(model)
+    with patch.object(module, "_kernels", lambda _: SimpleNamespace(forward=kernels.forward, adjoint=mine.adjoint)):
+        for damping in (0.1, 3.0):
+            inputs = [leaf(values) for values in ((-0.3, -0.1, -0.2), *motion, 2.0, damping, (0.4, 0.7))]
+            check(lambda *x: module.CompliantContact.apply(model, *x), inputs)
+
+
+sweep_of = functools.partial(Sweep, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
+
+
+def in_geometry(module: ModuleType, rules: tuple[str, ...], checked: Callable[[Any], None]) -> Sweep:
+    return sweep_of(module, rules, checked, package=geometry)
+
+
+of_flat, of_segments = of_geometry(of_kinds(2, PLANE, BOX, CORNER), 1), of_geometry(of_kinds(3, ROUND, EDGES), 1, 3)
+
+SWEEPS = [
+    in_geometry(flat, ("functions.adj_*",), of_flat),
+    in_geometry(segments, ("functions.adj_*",), of_segments),
+    in_geometry(closest, ("functions.adj_*",), of_segments),
+    in_geometry(pair, ("functions.adj_*",), of_flat),
+    in_geometry(contacts, ("loops.adj_*", "kernels.adjoint", "Contacts.backward"), of_flat),
+    sweep_of(
+        compliant, ("functions.adj_*", "loops.adj_*", "kernels.adjoint", "CompliantContact.backward"), of_compliant
+    ),
+]
+
+
+def test_what_is_listed_as_equivalent_exists() -> None:
+    assert not stale(SWEEPS)
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
