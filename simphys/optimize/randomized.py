@@ -111,7 +111,7 @@ def failed(unknowns: int) -> Estimate:
 def estimate(objective: Objective, theta: np.ndarray, smoothing: RandomizedSmoothing) -> Estimate:
     """The objective smoothed around theta [p].
 
-    Raises BlowUp where the loss of a sample is not finite, and whatever the objective raises: the average is as little
+    Raises BlowUp where the loss of a sample is not finite, or huge, and whatever the objective raises: the average is as little
     finite as its samples, and a theta that does not stand the perturbations is none to go to.
     """
 
@@ -129,6 +129,8 @@ def estimate(objective: Objective, theta: np.ndarray, smoothing: RandomizedSmoot
     above, gradient_above, below, gradient_below = (np.array(column) for column in zip(*samples, strict=True))
     first = 0.5 * (gradient_above + gradient_below)
     gradient, mixture = _mix(smoothing, shifts, first, 0.5 * (above - below), plain_loss)
+    if not np.isfinite(gradient).all():
+        raise BlowUp("the losses of samples differ by more than numbers hold")
     return Estimate(float(np.mean(0.5 * (above + below))), gradient, mixture)
 
 
@@ -152,6 +154,5 @@ def _mix(
 
 
 def _variance_of_mean(samples: np.ndarray) -> float:
-    """Of the mean of the samples [n, p], summed over components; infinity where it is not finite."""
-    variance = float(np.sum(np.var(samples, axis=0, ddof=1))) / len(samples)
-    return variance if math.isfinite(variance) else math.inf
+    """Of the mean of the samples [n, p], summed over components."""
+    return float(np.sum(np.var(samples, axis=0, ddof=1))) / len(samples)

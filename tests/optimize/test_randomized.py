@@ -200,6 +200,8 @@ def test_samples_follow_from_the_seed_and_theta() -> None:
 def test_a_sample_that_fails_fails_the_estimate() -> None:
     with pytest.raises(BlowUp, match="the loss of a sample is nan"):
         smoothed(lambda theta: (np.nan if theta[0] > 0.2 else 0.0, 0.0), [0.0])
+    with pytest.raises(BlowUp, match="differ by more than numbers hold"):
+        smoothed(lambda theta: (1e200 * theta[0], 1e200), [0.0])
 
 
 # --- searches
