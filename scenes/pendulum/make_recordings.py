@@ -28,7 +28,7 @@ DOUBLE: dict[str, Any] = {
     "mass": [1.0, 0.62],
     "damping": [0.006, 0.004],
     "gravity": 9.81,
-    "angle": [2.1, 1.6],
+    "angle": [1.0, 2.4],
     "rate": [0.4, -0.6],
 }
 """[m], [kg], [N m s/rad], [m/s^2], and the start [rad], [rad/s]."""
@@ -78,7 +78,7 @@ def main(folder: Path) -> None:
     seen = angles(swing, [SWING["angle"], SWING["rate"]], time)
     write(folder / "swing.txt", time, seen + NOISE * random.standard_normal(seen.shape))
 
-    time = np.arange(1, 361) / 30  # 12 s
+    time = np.arange(1, 331) / 30  # 11 s
     seen = angles(double, [*DOUBLE["angle"], *DOUBLE["rate"]], time)
     write(folder / "double.txt", time, seen + DOUBLE_NOISE * random.standard_normal(seen.shape))
 

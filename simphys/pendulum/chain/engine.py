@@ -36,7 +36,7 @@ class ChainEngine(ArrayEngine):
         """See `Engine`."""
         kernels = fused_adjoint.kernels(runtime.real(), self._parallel(steps))
         work = [np.zeros_like(self._mu) for _ in range(8 if self._is_rk4 else 7)]
-        adj_u = self.sums.get("control", self._no_torque)
+        adj_u = self.sums.get("control", np.zeros_like(self._no_torque))
         self._of(kernels)(
             *self._arguments(segment, first), *self._work,
             *_flat(adjoint, "angle", "rate"), adjoint["angle"].shape[1],
@@ -72,7 +72,7 @@ class ChainEngine(ArrayEngine):
 
     @cached_property
     def _no_torque(self) -> Array:
-        """In place of torques, of their adjoints and tangents, where there are none."""
+        """In place of torques and their tangents, where there are none."""
         return np.zeros(self._links, runtime.real_dtype())
 
     @cached_property

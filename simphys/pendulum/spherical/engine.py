@@ -33,7 +33,7 @@ class SphericalEngine(ArrayEngine):
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
         """See `Engine`."""
         held = [self._vectors(adjoint["direction"]), self._vectors(adjoint["rate"])]
-        adj_t = self._vectors(self.sums.get("control", self._no_torque))
+        adj_t = self._vectors(self.sums.get("control", np.zeros_like(self._no_torque)))
         sums = [self.sums[name] for name in PARAMETERS]
         self._of(fused_adjoint.kernels(runtime.real(), self._parallel(steps)))(
             *self._arguments(segment, first), *held, adjoint["rate"].shape[1], adj_t, *sums, steps
@@ -57,7 +57,7 @@ class SphericalEngine(ArrayEngine):
 
     @cached_property
     def _no_torque(self) -> Array:
-        """In place of torques, of their adjoints and tangents, where there are none."""
+        """In place of torques and their tangents, where there are none."""
         return np.zeros((1, 3), runtime.real_dtype())
 
     @cached_property
