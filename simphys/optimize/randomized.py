@@ -111,8 +111,8 @@ def failed(unknowns: int) -> Estimate:
 def estimate(objective: Objective, theta: np.ndarray, smoothing: RandomizedSmoothing) -> Estimate:
     """The objective smoothed around theta [p].
 
-    Raises BlowUp where the loss of a sample is not finite, or huge, and whatever the objective raises: the average is as
-    little finite as its samples, and a theta that does not stand the perturbations is none to go to.
+    Raises BlowUp where the loss of a sample is not finite, or huge, and whatever the objective raises: the average is
+    as little finite as its samples, and a theta that does not stand the perturbations is none to go to.
     """
 
     def sampled(at: np.ndarray) -> tuple[float, np.ndarray]:
