@@ -4,6 +4,7 @@
     knots    u[t, a] runs linearly from value to value [m, a], which are those of equally spaced steps: the horizon's
              first step, ..., its last one
     wavelet  u[t, a] = amplitude[a] w(t dt), a pulse of `wavelets` with a frequency [Hz] and a delay [s]
+    pattern  u[t, a] = sin(frequency t dt + 2 pi a / A), the waves of `nn.pattern` that a neural controller is given
 
 u [T, A] in the simulator's unit, t the step 0 ... T - 1 that it acts in, a one of A channels, frequency [rad/s].
 Of two waves one is the other's negative: three or more hold every phase. Source: sines are the open-loop controller of
@@ -19,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .autograd import Tensor, ops, tensor
+from .nn import pattern
 from .simulator import Array, Arrays, Record
 from .wavelets import WAVELETS
 
 if TYPE_CHECKING:
     from .config.sections import Knots as KnotsSection
+    from .config.sections import Pattern as PatternSection
     from .config.sections import Sines as SinesSection
     from .config.sections import Wavelet as WaveletSection
 
@@ -109,8 +112,23 @@ class Wavelet(Controls):
         return ops.reshape(amplitude, (*amplitude.shape[:-1], 1, amplitude.shape[-1])) * pulse[:, None]
 
 
-def control_arrays(section: SinesSection | KnotsSection | WaveletSection) -> Arrays:
+@dataclass(frozen=True)
+class Pattern(Controls):
+    """The waves of a neural controller: nothing of them is unknown."""
+
+    waves: int
+    frequency: float
+    """[rad/s]"""
+
+    def signal(self, steps: int) -> Tensor:
+        """See the equation above."""
+        return tensor(pattern(steps, dt=self.dt, frequency=self.frequency, waves=self.waves))
+
+
+def control_arrays(section: SinesSection | KnotsSection | WaveletSection | PatternSection) -> Arrays:
     """The scene's value of each of the Tensors, by name. The section must be free of problems."""
+    if section.kind == "pattern":
+        return {}
     if section.kind == "wavelet":
         amplitude = np.array(section.amplitude, dtype=float)
         return {"control_amplitude": np.full(section.channels, amplitude) if amplitude.ndim == 0 else amplitude}
@@ -122,10 +140,14 @@ def control_arrays(section: SinesSection | KnotsSection | WaveletSection) -> Arr
     return {"control_weight": weight, "control_bias": bias}
 
 
-def build_controls(section: SinesSection | KnotsSection | WaveletSection, *, steps: int, dt: float) -> Controls:
+def build_controls(
+    section: SinesSection | KnotsSection | WaveletSection | PatternSection, *, steps: int, dt: float
+) -> Controls:
     """The controls that a section describes, for a horizon of so many steps."""
     made: dict[str, Any] = {name: tensor(values) for name, values in control_arrays(section).items()}
     made |= {"dt": dt, "unit": section.unit}
+    if section.kind == "pattern":
+        return Pattern(waves=section.waves, frequency=section.frequency, **made)
     if section.kind == "wavelet":
         return Wavelet(wavelet=section.wavelet, frequency=section.frequency, delay=section.delay, **made)
     if section.kind == "knots":

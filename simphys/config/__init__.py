@@ -5,7 +5,7 @@ from simphys.config.fit_sections import Channel, Observations, Optimizer, Unknow
 from simphys.config.loader import from_dict, load, to_dict
 from simphys.config.loss_sections import FinalDensity, FinalMean, FinalState, Loss, Regularization, RunningSum
 from simphys.config.schema import schema, write_schema
-from simphys.config.sections import Config, Knots, Output, Runtime, Sines, Time, Wavelet
+from simphys.config.sections import Config, Knots, Output, Pattern, Runtime, Sines, Time, Wavelet
 from simphys.config.unknowns import flat_entries, start_values, validate_unknowns
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Observations",
     "Optimizer",
     "Output",
+    "Pattern",
     "Regularization",
     "RunningSum",
     "Runtime",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from simphys.config.sections import Control, Knots, Sines, Wavelet
+from simphys.config.sections import Control, Knots, Pattern, Sines, Wavelet
 from simphys.section import Key, Problem, Words
 
 _SECTION: Key = ("control",)
@@ -23,7 +23,8 @@ def check_control(control: Control, channels: int | None) -> Iterator[Problem]:
         if isinstance(control, Knots):
             name, wanted, count = "value", f"must have rows of {channels} numbers", len(control.value[0])
         else:
-            name, wanted, count = "channels", f"must be {channels}", control.channels
+            name = "waves" if isinstance(control, Pattern) else "channels"
+            wanted, count = f"must be {channels}", control.channels
         if count != channels:
             constraint = f"{wanted}, which drive a step of this scene's simulator"
             remedy = f"Give {channels}, or change what is driven."
@@ -31,6 +32,8 @@ def check_control(control: Control, channels: int | None) -> Iterator[Problem]:
 
 
 def _check_inside(control: Control) -> Iterator[Problem]:
+    if isinstance(control, Pattern):
+        return iter(())
     if isinstance(control, Sines):
         return _check_sines(control)
     return _check_knots(control) if isinstance(control, Knots) else _check_wavelet(control)

@@ -112,7 +112,24 @@ class Wavelet(Section):
         return len(rows) if rows and isinstance(rows[0], list) else None
 
 
-Control = Annotated[Sines | Knots | Wavelet, Field(discriminator="kind")]
+class Pattern(Section):
+    """Waves sin(frequency t + 2 pi j / waves), j = 0 ... waves - 1: the rhythm that a neural controller is given.
+
+    frequency [rad/s]. Nothing of it is unknown: what is, are the weights of the network.
+    """
+
+    kind: Literal["pattern"]
+    waves: Count
+    frequency: Positive
+    unit: str = ""
+
+    @property
+    def channels(self) -> int:
+        """As other controls have them: one a wave."""
+        return self.waves
+
+
+Control = Annotated[Sines | Knots | Wavelet | Pattern, Field(discriminator="kind")]
 """What drives a simulator along time."""
 
 

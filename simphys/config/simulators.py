@@ -11,7 +11,7 @@ from simphys.bodies import Bodies
 from simphys.charges import scene as charges_scene
 from simphys.config.billiards import BilliardsConfig
 from simphys.config.pendulum import PendulumConfig
-from simphys.config.sections import Config, Wavelet
+from simphys.config.sections import Config, Pattern, Wavelet
 from simphys.grids import Grid
 from simphys.mass_spring import scene as mass_spring_scene
 from simphys.mass_spring import scene_checks as mass_spring_checks
@@ -41,14 +41,18 @@ class MassSpringConfig(Config):
     material: mass_spring_scene.Material = mass_spring_scene.Material()
     environment: mass_spring_scene.Environment = mass_spring_scene.Environment()
     state: mass_spring_scene.State = mass_spring_scene.State()
+    controller: mass_spring_scene.ControllerSection | None = None
 
     @classmethod
     def simulator_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+        control = sections.get("control")
         return mass_spring_checks.problems(
             geometry=sections.get("geometry"),
             material=sections.get("material"),
             environment=sections.get("environment"),
             state=sections.get("state"),
+            controller=sections.get("controller"),
+            waves=control.waves if isinstance(control, Pattern) else None,
         )
 
     @classmethod
@@ -58,6 +62,8 @@ class MassSpringConfig(Config):
             material=sections["material"],
             environment=sections["environment"],
             state=sections["state"],
+            controller=sections["controller"],
+            waves=getattr(sections.get("control"), "waves", 0),
         )
 
     def build(self) -> tuple[Model, mass_spring.Params, mass_spring.State]:

@@ -31,6 +31,7 @@ def build(config: Any) -> tuple[Topology, Params, State]:
             arrays.integrator,
             anchors=len(arrays.pinned) - arrays.nodes,
             actuator=arrays.actuator,
+            controller=arrays.controller,
         ),
         Params(**{name: tensor(values) for name, values in arrays.params.items()}),
         State(**{name: tensor(values) for name, values in arrays.state.items()}),

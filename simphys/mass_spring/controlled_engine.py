@@ -10,7 +10,7 @@ import numpy as np
 
 from ..autograd import runtime
 from ..autograd.errors import MissingJvp
-from ..nn.fused import Layout
+from ..nn.fused import Layout, sum_kernel
 from ..nn.network import NAMES
 from ..simulator import Array, Arrays, Shape
 from . import controlled, fused
@@ -58,7 +58,8 @@ class ControlledEngine(MassSpringEngine):
         self._wanted = needs & of_network
         self._given = {name: params[name] for name in NAMES} | {"control": control}
         self._shapes: dict[str, Shape] = {**topology.network.shapes(), "control": control.shape[-2:]}
-        self._own_sums = self._zeros()
+        self._sum_shapes_of_weights = self._layout.sum_shapes(batch)
+        self._clear()
         shared = all([self._given[name].ndim == len(self._shapes[name]) for name in NAMES])
         members = 1 if shared else batch
         self._weights = runtime.to_device(
@@ -82,7 +83,7 @@ class ControlledEngine(MassSpringEngine):
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
         """See `Engine`: rows of the network twice, of values and adjoints."""
         rows = 2 * self._batch * steps * (self._layout.inputs + self._layout.hidden + self._layout.outputs)
-        sums = sum([values.size for values in self._own_sums.values()])
+        sums = sum([prod(shape) for shape in self._sum_shapes_of_weights.values()]) + self._adj_pattern.size
         return super().segment_bytes(steps, dense=dense) + (rows + sums) * runtime.real_dtype().itemsize
 
     def segment(self, steps: int) -> ControlledSegment:
@@ -101,7 +102,7 @@ class ControlledEngine(MassSpringEngine):
         )  # fmt: skip
 
     def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """See `Engine`. What the weights get is summed over the segment's steps at once."""
+        """See `Engine`."""
         given = [adjoint["position"], adjoint["velocity"]]
         dense = given[0].shape[1] > 1
         n, S, _, stages, *strides, _, members, tasks = self._sizes
@@ -131,28 +132,27 @@ class ControlledEngine(MassSpringEngine):
 
     def _add(self, segment: ControlledSegment, first: int, steps: int, *adjoints: Any) -> None:
         """What the rows of a segment give to the weights and to the pattern."""
-        shape, layout = (self._batch, segment.steps), self._layout
-        sizes = (layout.inputs, layout.hidden, layout.outputs)
-        g_x, g_h, g_y = (
-            runtime.to_host(each, (*shape, size))[:, :steps] for each, size in zip(adjoints, sizes, strict=True)
-        )
+        adj_inputs, adj_hidden, adj_outputs = adjoints
         if not self._wanted.isdisjoint(NAMES):
-            x, h = (
-                runtime.to_host(each, (*shape, size))[:, :steps]
-                for each, size in ((segment.inputs, sizes[0]), (segment.hidden, sizes[1]))
-            )
-            for name, values in layout.gradients(x, h, g_h, g_y).items():
-                self._own_sums[name] += values
+            add = sum_kernel(runtime.real(), runtime.settings().on_gpu)
+            for layer, g, x in (("hidden", adj_hidden, segment.inputs), ("output", adj_outputs, segment.hidden)):
+                weight, bias = self._weight_sums[f"{layer}_weight"], self._weight_sums[f"{layer}_bias"]
+                rows, columns = self._sum_shapes_of_weights[f"{layer}_weight"][1:]
+                add(g, x, self._batch, segment.steps, steps, rows, columns, weight, bias)
         if "control" in self._wanted:
-            self._own_sums["control"][:, first : first + steps] += g_x[..., : self._controller.waves]
+            rows = runtime.to_host(adj_inputs, (self._batch, segment.steps, self._layout.inputs))
+            self._adj_pattern[:, first : first + steps] += rows[:, :steps, : self._controller.waves]
 
     def gradients(self) -> Arrays:
         """See `Engine`."""
         found = super().gradients()
-        sums, self._own_sums = self._own_sums, self._zeros()
+        shapes = self._sum_shapes_of_weights
+        sums = {name: runtime.to_host(values, shapes[name]) for name, values in self._weight_sums.items()}
+        arrived = {**self._layout.unpadded(sums), "control": self._adj_pattern}
+        self._clear()
         for name in self._wanted:
             batched = self._given[name].ndim > len(self._shapes[name])
-            found[name] = sums[name] if batched else sums[name].sum(axis=0)
+            found[name] = arrived[name].copy() if batched else arrived[name].sum(axis=0)
         return found
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
@@ -173,9 +173,10 @@ class ControlledEngine(MassSpringEngine):
         value = np.asarray(self._given[name], runtime.real_dtype())
         return np.ascontiguousarray(np.broadcast_to(value, (members, *self._shapes[name])))
 
-    def _zeros(self) -> Arrays:
-        shapes = {name: (self._batch, *self._shapes[name]) for name in self._wanted}
-        return {name: np.zeros(shape, runtime.real_dtype()) for name, shape in shapes.items()}
+    def _clear(self) -> None:
+        """Begin new sums of adjoints of weights and pattern."""
+        self._weight_sums = {name: _device_zeros(shape) for name, shape in self._sum_shapes_of_weights.items()}
+        self._adj_pattern = np.zeros((self._batch, *self._shapes["control"]), runtime.real_dtype())
 
 
 def _device_zeros(shape: Shape) -> Any:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from simphys.bodies import Bodies
 from simphys.mass_spring.lattice import lattice_face, lattice_positions, lattice_springs
+from simphys.nn import Controller
 from simphys.section import Count, Fields, Index, Indices, NonNegative, Positive, Section, Simulator, rows_of
 
 if TYPE_CHECKING:
@@ -96,6 +97,20 @@ class Environment(Section):
     ground: Ground | None = None
 
 
+class ControllerSection(Section):
+    """A network from the control, which then is a pattern, and what it senses of all nodes to the actuators.
+
+    hidden: units of its hidden layer. goal: a point that it is told of [m], as the distance from the middle. scale: by
+    which positions and velocities are multiplied before they go in. seed: of the weights to begin with; unknowns call
+    these hidden_weight, hidden_bias, output_weight and output_bias.
+    """
+
+    hidden: Count = 32
+    goal: Vector
+    scale: Positive = 0.05
+    seed: Index = 0
+
+
 class State(Section):
     """The start velocity [m/s] of each node, at rest by default."""
 
@@ -120,12 +135,20 @@ class MassSpringArrays:
     state: dict[str, np.ndarray]
     nodes: int
     springs: int
+    controller: Controller | None
 
 
 def build_arrays(config: MassSpringConfig) -> MassSpringArrays:
     """The arrays of a scene that was loaded, and so is known to be free of problems."""
     geometry = config.geometry
-    made = fields(geometry=geometry, material=config.material, environment=config.environment, state=config.state)
+    made = fields(
+        geometry=geometry,
+        material=config.material,
+        environment=config.environment,
+        state=config.state,
+        controller=config.controller,
+        waves=getattr(config.control, "waves", 0),
+    )
     assert made.nodes is not None, "nodes are bodies"
     ends = geometry_springs(geometry)
     anchored = [[anchor.node, made.nodes + position] for position, anchor in enumerate(geometry.anchors)]
@@ -146,6 +169,7 @@ def build_arrays(config: MassSpringConfig) -> MassSpringArrays:
         state=made.state,
         nodes=made.nodes,
         springs=len(ends),
+        controller=_controller(config.controller, getattr(config.control, "waves", 0)),
     )
 
 
@@ -154,8 +178,25 @@ def bodies(model: Topology) -> Bodies:
     return Bodies(pinned=model.pinned, links=model.ends, own=model.nodes - model.anchors)
 
 
-def fields(*, geometry: Geometry, material: Material, environment: Environment, state: State) -> Fields:
-    """Every parameter field and state component in full length, anchors included."""
+def _controller(section: ControllerSection | None, waves: int) -> Controller | None:
+    if section is None:
+        return None
+    return Controller(waves=waves, hidden=section.hidden, goal=tuple(section.goal), scale=section.scale)
+
+
+def fields(
+    *,
+    geometry: Geometry,
+    material: Material,
+    environment: Environment,
+    state: State,
+    controller: ControllerSection | None = None,
+    waves: int = 0,
+) -> Fields:
+    """Every parameter field and state component in full length, anchors included.
+
+    A controller's control is a pattern of so many waves.
+    """
     own = geometry_positions(geometry)
     nodes, dim = own.shape
     ends = geometry_springs(geometry)
@@ -181,11 +222,17 @@ def fields(*, geometry: Geometry, material: Material, environment: Environment, 
     }
     if geometry.actuators:
         params["amplitude"] = _extended(material.amplitude or 0.0, len(ends), [0.0] * len(anchors))
+    channels = len(geometry.actuators) or None
+    network = _controller(controller, waves) if channels else None
+    if network is not None and controller is not None and channels is not None:
+        senses = (2 * len(velocity) + 1) * dim
+        params |= network.network(senses=senses, outputs=channels).initial_arrays(controller.seed)
+        channels = waves
     return Fields(
         params=params,
         state={"position": np.concatenate([own, points]), "velocity": velocity},
         nodes=nodes,
-        channels=len(geometry.actuators) or None,
+        channels=channels,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from simphys.mass_spring.scene import (
+    ControllerSection,
     Environment,
     Geometry,
     Material,
@@ -19,9 +20,18 @@ from simphys.section import NOTHING, Key, Problem, Range, Words, rows_of
 
 
 def problems(
-    *, geometry: Geometry | None, material: Material | None, environment: Environment | None, state: State | None
+    *,
+    geometry: Geometry | None,
+    material: Material | None,
+    environment: Environment | None,
+    state: State | None,
+    controller: ControllerSection | None = None,
+    waves: int | None = None,
 ) -> list[Problem]:
-    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at."""
+    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at.
+
+    `waves`: of the control's pattern; None where it is none.
+    """
     if geometry is None:
         return []
     found = list(_check_positions(geometry))
@@ -38,6 +48,8 @@ def problems(
         found += _check_length(("environment", "gravity"), environment.gravity, dim, "axis")
     if state is not None and state.velocity is not None:
         found += _check_velocity(state.velocity, count, dim)
+    if controller is not None:
+        found += _check_controller(geometry, controller, waves, dim)
     if material is not None:
         found += _check_material(material, nodes=count, springs=_spring_count(geometry))
         found += _check_amplitude(geometry, material)
@@ -116,6 +128,19 @@ def _check_actuators(geometry: Geometry, springs: int) -> Iterator[Problem]:
                 remedy = "Take it out of one of them."
                 yield Problem(key=key, constraint="a spring has one actuator at most", found=found, remedy=remedy)
                 break
+
+
+def _check_controller(
+    geometry: Geometry, controller: ControllerSection, waves: int | None, dim: int
+) -> Iterator[Problem]:
+    key: Key = ("controller",)
+    yield from _check_length((*key, "goal"), controller.goal, dim, "axis")
+    if not geometry.actuators:
+        remedy = "Add [[geometry.actuators]], or drop it."
+        yield Problem(key=key, constraint="needs actuators that it drives", found=NOTHING, remedy=remedy)
+    if waves is None:
+        remedy = 'Give [control] with kind = "pattern", waves and frequency.'
+        yield Problem(key=key, constraint="needs a pattern for its control", found=NOTHING, remedy=remedy)
 
 
 def _check_amplitude(geometry: Geometry, material: Material) -> Iterator[Problem]:

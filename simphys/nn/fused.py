@@ -6,9 +6,10 @@ Adjoint, for g = adj_y, which becomes the adjoint before tanh in place:
 
     g_y = (1 - y^2) g      g_h = (1 - h^2) W2^T g_y      adj_x = W1^T g_h
 
-and over all steps t at once, after the loop over time, adj_W2 = sum g_y h^T, adj_W1 = sum g_h x^T, sums of which are
-products of matrices. Rows and columns are padded with zeros, to whole vectors; what is padded stays zero. Products take
-`ROWS` rows at a time, which share the vector: loops that only read are vectorized.
+and after the loop over time adj_W2 = sum of g_y h^T, adj_b2 = sum of g_y, adj_W1 = sum of g_h x^T, adj_b1 = sum of g_h
+over all steps, step by step from the last one: then they do not depend on how the horizon is cut. Rows and columns are
+padded with zeros, to whole vectors; what is padded stays zero. Products take several rows at a time, which share what
+they read: loops that only read are vectorized.
 """
 
 import functools
@@ -18,12 +19,15 @@ from typing import Any, no_type_check
 
 import numpy as np
 
-from ..autograd import runtime
+from ..autograd import kernel, runtime
 from ..autograd.runtime import ti
-from ..simulator import Array, Arrays
+from ..simulator import Array, Arrays, Shape
 from .network import Network
 
 ROWS = 8
+"""Of a matrix at a time, in products with a vector."""
+SUMS = 4
+"""The same in sums of outer products."""
 LANES = 16
 INDEX = 2**30 - 1
 """Mask of an index: what it leaves cannot overflow, which the compiler has to know before it vectorizes."""
@@ -81,15 +85,19 @@ class Layout:
         parts = (w1, w1.swapaxes(1, 2), w2, w2.swapaxes(1, 2), b1, b2)
         return np.concatenate([part.reshape(members, -1) for part in parts], axis=1)
 
-    def gradients(self, x: Array, h: Array, g_h: Array, g_y: Array) -> Arrays:
-        """Adjoints of the weights, from rows of all steps [members, T, padded]: inputs, hidden, and g_h, g_y."""
-        inputs, hidden, outputs = self.network.inputs, self.network.hidden, self.network.outputs
+    def sum_shapes(self, members: int) -> dict[str, Shape]:
+        """Of the sums of the weights' adjoints."""
         return {
-            "hidden_weight": (g_h.swapaxes(1, 2) @ x)[:, :hidden, :inputs],
-            "hidden_bias": g_h.sum(axis=1)[:, :hidden],
-            "output_weight": (g_y.swapaxes(1, 2) @ h)[:, :outputs, :hidden],
-            "output_bias": g_y.sum(axis=1)[:, :outputs],
+            "hidden_weight": (members, self.hidden, self.inputs),
+            "hidden_bias": (members, self.hidden),
+            "output_weight": (members, self.outputs, self.hidden),
+            "output_bias": (members, self.outputs),
         }
+
+    def unpadded(self, sums: Arrays) -> Arrays:
+        """The adjoints of the weights [members, *shape] in these sums."""
+        shapes = self.network.shapes()
+        return {name: sums[name][(slice(None), *[slice(size) for size in shapes[name]])] for name in shapes}
 
 
 def _padded(size: int) -> int:
@@ -186,3 +194,45 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
         multiply(weights, w + at["W1T"], X, H, g_h, at_gh, adj_x, at_gx)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
+
+
+@functools.cache
+@no_type_check
+def sum_kernel(real: Any, parallel: bool) -> Any:
+    """Adds what the rows g [members, steps, rows] and x [members, steps, columns] of `last` steps, the last one first,
+    give to the sums of a layer, g x^T [members, rows, columns] and g [members, rows]."""
+    lanes, reals = ti.types.vector(LANES, real), ti.types.ndarray(dtype=real, ndim=1)
+
+    # fmt: off
+    @kernel
+    def add(g: reals, x: reals, members: ti.i32, steps: ti.i32, last: ti.i32, rows: ti.i32, columns: ti.i32,
+            adj_weight: reals, adj_bias: reals):
+        ti.loop_config(serialize=not parallel)
+        for block in range(members * (rows // SUMS)):
+            o = block // (rows // SUMS)
+            i = block % (rows // SUMS) * SUMS
+            total = [lanes(0.0) for _ in ti.static(range(SUMS))]
+            for part in range(columns // LANES):
+                to = [((o * rows + i + q) * columns + part * LANES) & INDEX for q in ti.static(range(SUMS))]
+                whole = [adj_bias[o * rows + i + q] for q in ti.static(range(SUMS))]
+                for r in range(LANES):
+                    for q in ti.static(range(SUMS)):
+                        total[q][r] = adj_weight[to[q] + r]
+                for back in range(last):
+                    t = o * steps + last - 1 - back
+                    from_ = (t * columns + part * LANES) & INDEX
+                    factor = [g[t * rows + i + q] for q in ti.static(range(SUMS))]
+                    for q in ti.static(range(SUMS)):  # here, as a loop of its own would be summed in another order
+                        whole[q] += factor[q]
+                    for r in range(LANES):
+                        value = x[from_ + r]
+                        for q in ti.static(range(SUMS)):
+                            total[q][r] += factor[q] * value
+                for r in range(LANES):
+                    for q in ti.static(range(SUMS)):
+                        adj_weight[to[q] + r] = total[q][r]
+                if part == columns // LANES - 1:
+                    for q in ti.static(range(SUMS)):
+                        adj_bias[o * rows + i + q] = whole[q]
+
+    return add

@@ -298,3 +298,25 @@ mass = [1.0, 0.0]
         f"{path}:10: geometry.springs.1: a spring must join two different nodes",
         f"{path}:14: material.mass.1: must be greater than 0",
     ]
+
+
+DRIVEN_BY_NETWORK: dict[str, Any] = {
+    **DRIVEN,
+    "controller": {"hidden": 3, "goal": [1.0, 2.0], "seed": 4},
+    "control": {"kind": "pattern", "waves": 5, "frequency": 2.0},
+}
+
+
+def test_a_controller_makes_a_network_of_the_right_sizes() -> None:
+    arrays = built({**TRIANGLE, "actuators": [{"springs": [0]}, {"springs": [1]}]}, **DRIVEN_BY_NETWORK)
+    assert arrays.controller is not None and arrays.controller.waves == 5
+    assert arrays.params["hidden_weight"].shape == (3, 5 + 14) and arrays.params["output_weight"].shape == (2, 3)
+    assert abs(arrays.params["hidden_weight"]).max() <= np.sqrt(6 / 22) and not arrays.params["output_bias"].any()
+
+
+def test_a_controller_without_actuators_or_pattern_is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_dict(scene(**{**DRIVEN_BY_NETWORK, "controller": {"goal": [1.0]}, "control": None}))
+    told = str(caught.value)
+    assert "controller.goal: must have 2 elements" in told and "controller: needs actuators that it drives" in told
+    assert 'controller: needs a pattern for its control; found nothing. Give [control] with kind = "pattern"' in told

@@ -48,9 +48,14 @@ def test_layers_and_their_adjoints_in_a_kernel_are_those_of_the_functions() -> N
     g_y[: SIZES.outputs] = adj
     g_h, adj_x = np.empty(layout.hidden, real), np.empty(layout.inputs, real)
     forward, adjoint = launch(layout)
-    forward(packed, rows["x"], rows["h"], y)  # type: ignore[operator]
-    adjoint(packed, rows["h"], y, g_y, g_h, adj_x)  # type: ignore[operator]
-    found = layout.gradients(*(each[None, None] for each in (rows["x"], rows["h"], g_h, g_y)))
+    forward(packed, rows["x"], rows["h"], y)
+    adjoint(packed, rows["h"], y, g_y, g_h, adj_x)
+    sums = {name: np.zeros(shape, real) for name, shape in layout.sum_shapes(1).items()}
+    add = fused.sum_kernel(runtime.real(), False)
+    for layer, g, values in (("hidden", g_h, rows["x"]), ("output", g_y, rows["h"])):
+        weight, bias = (sums[f"{layer}_{part}"].reshape(-1) for part in ("weight", "bias"))
+        add(g, values, 1, 1, 1, len(g), len(values), weight, bias)
+    found = layout.unpadded(sums)
 
     assert not y[SIZES.outputs :].any(), "what drives springs without an actuator is zero"
     assert x.grad is not None
