@@ -259,7 +259,7 @@ class ContactRows(Function):
         ctx: Context, model: RigidBodies, gap: Tensor, frame: Tensor, twist: Tensor, friction: Tensor,
         restitution: Tensor,
     ) -> tuple[Any, ...]:  # fmt: skip
-        M, dim = len(gap.data), model.dim
+        M, dim = model.contacts, model.dim
         shapes = ((M * dim, dim + 2 * model.spins), (M * dim,), (M,), (M,), (M,))
         row, target, limit, time, active = (np.zeros(shape, gap.dtype) for shape in shapes)
         ctx.model = model
@@ -283,7 +283,7 @@ class ContactRows(Function):
 
 
 def _constants(model: RigidBodies) -> tuple[Any, ...]:
-    return model.joint_rows, model.candidates.count, model.dt, model.rest_speed
+    return model.joint_rows, model.contacts, model.dt, model.rest_speed
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

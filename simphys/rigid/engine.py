@@ -33,16 +33,18 @@ class RigidEngine(ArrayEngine):
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
         """See `Engine`."""
-        fused.forward_kernel(self._variant)(*self._arguments(segment), first, start, start + steps)
+        with fused.lightly_optimized():
+            fused.forward_kernel(self._variant)(*self._arguments(segment), first, start, start + steps)
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
         """See `Engine`."""
         given = adjoint["position"].shape[1]
         of_control = self.sums.get("control", self._work[0])
         of_state = [adjoint[name].reshape(-1) for name in self.model.State.names()]
-        fused_adjoint.adjoint_kernel(self._variant)(
-            *self._arguments(segment), first, steps, given, *of_state, *flat(self._packed_sums, of_control)
-        )
+        with fused.lightly_optimized():
+            fused_adjoint.adjoint_kernel(self._variant)(
+                *self._arguments(segment), first, steps, given, *of_state, *flat(self._packed_sums, of_control)
+            )
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
         """See `Engine`; a member's memory of a step and its packed parameters besides."""
@@ -88,7 +90,7 @@ class RigidEngine(ArrayEngine):
 
     def _arguments(self, segment: Arrays) -> list[Any]:
         """What both kernels take before the steps."""
-        model, real = self.model, runtime.real_dtype()
+        model = self.model
         held, loose = joint_table.held(model), joint_table.free(model)
         ends, anchors, K = springs(model)
         control = self._work[0] if self.control is None else self.control

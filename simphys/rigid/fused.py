@@ -4,16 +4,33 @@ A step is what step.py reads, in its order; members are serial in themselves, an
 fused_adjoint.py, computes each step again from its stored state.
 """
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
 from ..autograd import kernel
 from ..autograd.runtime import ti
-from . import contact_rows, drift, joint_rows, kick, mobility, motor, spring_damper, sweeps
+from . import compliant, contact_rows, drift, joint_rows, kick, mobility, motor, spring_damper, sweeps
 from .geometry import contacts
 from .memory import AT
+
+
+@contextlib.contextmanager
+def lightly_optimized() -> Iterator[None]:
+    """What is compiled within leaves out passes whose time grows with the square of a kernel's length.
+
+    A step is one long kernel: its adjoint takes a fifth of the time to compile, and is a tenth slower.
+    """
+    config = ti.lang.impl.current_cfg()
+    before = config.advanced_optimization, config.cfg_optimization
+    config.advanced_optimization = config.cfg_optimization = False
+    try:
+        yield
+    finally:
+        config.advanced_optimization, config.cfg_optimization = before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +67,7 @@ def loops(variant: Variant) -> SimpleNamespace:
     real, dim = variant.real, variant.dim
     return SimpleNamespace(
         contacts=contacts.loops(real, dim, variant.kinds),
+        compliant=compliant.loops(real, dim),
         springs=spring_damper.loops(real, dim),
         motor=motor.loops(real, dim),
         kick=kick.loops(real, dim, not variant.is_variational),
@@ -69,7 +87,7 @@ def impulses(variant: Variant) -> Any:
     The memory m of a member begins at m0, its parameters p at p0, the state x, q, v, w at x0, q0, v0, w0, the control u
     at u0. counts are n, NJ, M, sweeps, K, rows that joints leave free, and the numbers of a control.
     """
-    f, real, dim = loops(variant), variant.real, variant.dim
+    f, dim = loops(variant), variant.dim
     D, W = (3, 4) if dim == 2 else (6, 9)
 
     @ti.func
@@ -92,7 +110,7 @@ def impulses(variant: Variant) -> Any:
             f.contacts.contacts(kind, body_a, body_b, constants, M, x, x0, q, q0, m, gap, m, frame)
         if ti.static(variant.is_compliant and len(variant.kinds) > 0):
             f.compliant.compliant(
-                body_a, body_b, M, m, gap, m, frame, v, v0, w, w0, p, p0 + layout[AT.contact_stiffness],
+                body_a, body_b, M, v_rest, m, gap, m, frame, v, v0, w, w0, p, p0 + layout[AT.contact_stiffness],
                 p, p0 + layout[AT.contact_damping], p, p0 + layout[AT.friction], m, wrench,
             )  # fmt: skip
         if ti.static(variant.springs):

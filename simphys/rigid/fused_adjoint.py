@@ -1,13 +1,12 @@
 """The adjoint of the fused loop over time: the sub-steps of a step in reverse order, after the step computed again."""
 
 import functools
-from types import SimpleNamespace
 from typing import Any, no_type_check
 
 from ..autograd import kernel
 from ..autograd.runtime import ti
 from .fused import Variant, impulses, loops
-from .memory import ADJOINT, AT, FORWARD, REGIONS
+from .memory import AT
 from .nested import turns
 
 CLEAR = len(AT.__dict__)
@@ -110,6 +109,12 @@ def reverse(variant: Variant) -> Any:
             f.springs.adj(
                 ends, anchors, counts[4], x, x0, q, q0, v, v0, w, w0, p, stiffness, p, damping, p, length,
                 m, adj_wrench, m, adj_x, m, adj_theta, m, adj_v, m, adj_w, s, stiffness, s, damping, s, length,
+            )  # fmt: skip
+        if ti.static(variant.is_compliant and len(variant.kinds) > 0):
+            stiffness, damping = p0 + layout[AT.contact_stiffness], p0 + layout[AT.contact_damping]
+            f.compliant.adj(
+                body_a, body_b, M, v_rest, m, gap, m, frame, v, v0, w, w0, p, stiffness, p, damping, p, friction,
+                m, adj_wrench, m, adj_gap, m, adj_frame, m, adj_v, m, adj_w, s, stiffness, s, damping, s, friction,
             )  # fmt: skip
         if ti.static(len(variant.kinds) > 0):
             f.contacts.adj(

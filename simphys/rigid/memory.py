@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..simulator import Array, Shape
-from .model import IMPULSE, RigidBodies
+from .model import RigidBodies
 from .sweeps import record_length
 
 PARAMS = (
@@ -51,8 +51,7 @@ class Memory:
         """Of the regions."""
         model, state = self.model, self.model.state_shapes()
         n, spins, D, sweeps = model.bodies, model.spins, model.dim + model.spins, model.sweeps
-        M, of_rows = model.candidates.count, model.candidates.count if model.law == IMPULSE else 0
-        N, W = model.joint_rows + of_rows * model.dim, model.dim + 2 * spins
+        M, of_rows, N, W = model.candidates.count, model.contacts, model.rows, model.dim + 2 * spins
         shapes: dict[str, Shape] = {
             "gap": (M,),
             "frame": (M, 3 * model.dim),

@@ -178,12 +178,22 @@ class RigidBodies:
 
         return candidates(self)
 
+    @property
+    def contacts(self) -> int:
+        """How many candidates have rows: all under the impulse law."""
+        return self.candidates.count if self.law == IMPULSE else 0
+
+    @property
+    def rows(self) -> int:
+        """Scalar constraints on velocities, N: those of the joints, then those of the candidates."""
+        return self.joint_rows + self.dim * self.contacts
+
     @cached_property
     def row_bodies(self) -> Array:
         """Bodies a and b of each row of the joints, then of each candidate, one after the other, [2 (NJ + M)]."""
         of_joints = [(joint.a, joint.b) for joint in self.joints for _ in range(joint.rows(self.dim))]
-        contacts = self.candidates if self.law == IMPULSE else None
-        of_contacts = zip(contacts.body_a, contacts.body_b, strict=True) if contacts else ()
+        found = self.candidates
+        of_contacts = list(zip(found.body_a, found.body_b, strict=True))[: self.contacts]
         return np.array([*of_joints, *of_contacts], np.int32).reshape(-1)
 
     @cached_property

@@ -6,13 +6,14 @@ import numpy as np
 
 from ..autograd import Tensor, ops, tensor
 from . import joint_table
+from .compliant import CompliantContact
 from .contact_rows import ContactRows
 from .drift import Drift
 from .geometry.contacts import Contacts
 from .joint_rows import JointRows
 from .kick import Kick
 from .mobility import Mobility
-from .model import COMPLIANT, IMPULSE, Params, RigidBodies, State, check_params
+from .model import COMPLIANT, Params, RigidBodies, State, check_params
 from .motor import JointForce
 from .solve import Solve
 from .spring_damper import SpringDamper
@@ -23,28 +24,35 @@ def step(model: RigidBodies, params: Params, state: State, control: Tensor | Non
     check_params({"mass": params.mass.data, "inertia": params.inertia.data})
     x, q, v, w = state.tensors()
     gap, frame = Contacts.apply(model, x, q)
-    wrench = forces(model, params, state, control)
+    wrench = forces(model, params, state, gap, frame, control)
     twist = Kick.apply(model, model.dt, v, w, q, wrench, params.mass, params.inertia, params.gravity)
     shift = tensor(np.zeros(twist.shape, x.dtype))
-    if len(model.row_bodies):
+    if model.rows:
         inverse_mass, inverse_inertia = Mobility.apply(model, q, params.mass, params.inertia)
-        row, target = JointRows.apply(model, x, q)
-        contact_row, contact_target, limit, time, active = ContactRows.apply(
+        row, target, limit, time, active = ContactRows.apply(
             model, gap, frame, twist, params.friction, params.restitution
         )
-        row, target = ops.concatenate([row, contact_row]), ops.concatenate([target, contact_target])
+        if model.joints:
+            joint_row, joint_target = JointRows.apply(model, x, q)
+            row, target = ops.concatenate([joint_row, row]), ops.concatenate([joint_target, target])
         twist, shift, _ = Solve.apply(model, row, target, limit, inverse_mass, inverse_inertia, time, twist, active)
     return State(*Drift.apply(model, model.dt, x, q, twist, shift, params.inertia))
 
 
-def forces(model: RigidBodies, params: Params, state: State, control: Tensor | None) -> Tensor:
+def forces(
+    model: RigidBodies, params: Params, state: State, gap: Tensor, frame: Tensor, control: Tensor | None
+) -> Tensor:
     """The wrench [n, D] of everything but gravity."""
-    wrench = tensor(np.zeros((model.bodies, model.dim + model.spins), state.position.dtype))
-    if model.springs:
-        wrench = wrench + SpringDamper.apply(
-            model, *state.tensors(), params.spring_stiffness, params.spring_damping, params.spring_length
+    wrench = tensor(np.zeros((model.bodies, model.dim + model.spins), gap.dtype))
+    if model.law == COMPLIANT:
+        of_contacts = (params.contact_stiffness, params.contact_damping, params.friction)
+        wrench = wrench + CompliantContact.apply(
+            model, gap, frame, state.velocity, state.angular_velocity, *of_contacts
         )
+    if model.springs:
+        of_springs = (params.spring_stiffness, params.spring_damping, params.spring_length)
+        wrench = wrench + SpringDamper.apply(model, *state.tensors(), *of_springs)
     if joint_table.free(model).rows:
-        action = tensor(np.zeros(len(model.motors), wrench.dtype)) if control is None else control
+        action = tensor(np.zeros(len(model.motors), gap.dtype)) if control is None else control
         wrench = wrench + JointForce.apply(model, *state.tensors(), action, params.motor_strength, params.joint_damping)
     return wrench
