@@ -60,11 +60,13 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
         adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0,
     ):  # fmt: skip
-        """`gap` and `frame` are the results."""
+        """`gap` and `frame` are the results. What nothing depends on costs little."""
         for c in range(M):
-            if gap[gap0 + c] < pair.FAR:
+            frame_c, adj_frame_c, sought = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim, adj_gap[adj_gap0 + c] != 0
+            for e in range(3 * dim):
+                sought = sought or adj_frame[adj_frame_c + e] != 0
+            if sought and gap[gap0 + c] < pair.FAR:
                 i, j = body_a[c], body_b[c]
-                frame_c, adj_frame_c = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim
                 a, b = feature_of(c, 0, i, constants, q, q0), feature_of(c, 1, j, constants, q, q0)
                 adj_d, adj_theta_a, adj_theta_b = f.adj(
                     kind[c], at.vec_of(x, x0, i) - at.vec_of(x, x0, j), a, b,
