@@ -16,6 +16,7 @@ from simphys.autograd.gradcheck import gradcheck
 from simphys.check import process
 from simphys.check.scene import check_scene
 from simphys.config import Knots as KnotsSection
+from simphys.config import Pattern as PatternSection
 from simphys.config import Sines as SinesSection
 from simphys.config import Wavelet as WaveletSection
 from simphys.config import to_dict
@@ -55,6 +56,13 @@ def test_sines_without_weights_are_zero_and_may_grow_from_there() -> None:
     (signal[:, 0] ** 3 + signal[:, 0]).sum().backward()
     basis = np.sin(20.0 * DT * np.arange(20)[:, None] + 2 * np.pi * np.arange(3) / 3)
     np.testing.assert_allclose(weight.grad.data, [0.7 * basis.sum(axis=0), np.zeros(3)], atol=1e-14)
+
+
+def test_a_pattern_is_waves_and_has_nothing_unknown() -> None:
+    pattern = build_controls(PatternSection(kind="pattern", waves=4, frequency=20.0), steps=20, dt=DT)
+    expected = np.sin(20.0 * DT * np.arange(20)[:, None] + 2 * np.pi * np.arange(4) / 4)
+    np.testing.assert_allclose(pattern.signal(20).data, expected, atol=1e-6)
+    assert pattern.names() == ()
 
 
 def test_knots_are_joined_by_straight_lines() -> None:
