@@ -3,8 +3,11 @@
 Each joint has a basis of a's frame, whose first vector is its axis, if it has one. A vector c of it, l = R_a c, makes a
 row u = l.(v_a - v_b) + m_a.w_a - m_b.w_b (see rows.py) of each kind:
 
-    LINE    m_a = r_a x l, m_b = r_b x l, with the arms r_a, r_b to the anchor of b from either centre;
-            its error is l.(y_a - y_b), of the two anchors y, whose rate u is: l turns with a
+    LINE    m_a = r_a x l, m_b = r_b x l, with arms from either centre to one point, at which the impulse acts on both
+            and conserves angular momentum: the anchor of b, or of a if b is the world, from whose anchor a slide may
+            take a far (rows of long arms converge slowly). Its error is l.e, e = (x_a + y_a) - (x_b + y_b) between the
+            anchors, which lie at y_a, y_b from either centre; with s = 1 if b is the world, else 0,
+            r_a = y_a - (1 - s) e, r_b = y_b + s e
     TURN    l = 0, m_a = m_b = R_a c, in the plane 1; its error is R_a c.E, in the plane the difference of angles
             theta_a + relative - theta_b, where E = 2 vec(q_a relative q_b*) for that of the two signs of the quaternion
             whose scalar part is positive
@@ -12,19 +15,18 @@ row u = l.(v_a - v_b) + m_a.w_a - m_b.w_b (see rows.py) of each kind:
 
 A revolute joint has all rows LINE and ALIGN but that about its axis, in the plane no turns; a prismatic one all but the
 LINE along its axis, and TURN; a fixed one all. What these rows leave out is a joint's free row, which motors drive.
-The impulses of a LINE act on both bodies at the one point y_b, so that they conserve angular momentum exactly.
 
-Adjoint of a LINE, for g of its results and e = y_a - y_b, with adj_c f = f x g the adjoint of cross products:
+Adjoint of a LINE, for g of its results, with adj_ra = l x g_ma, adj_rb = l x g_mb:
 
-    adj_l = g_l + g_ma x r_a + g_mb x r_b + g_err e      adj_ra = l x g_ma - g_err l      adj_rb = l x g_mb + adj_ra
-    adj_xb = -adj_xa = adj_ra      adj_theta_a = l x adj_l + (R_a anchor_a) x (g_err l)      adj_theta_b = r_b x adj_rb
+    adj_l = g_l + g_ma x r_a + g_mb x r_b + g_err e      adj_e = g_err l - (1 - s) adj_ra + s adj_rb = adj_xa = -adj_xb
+    adj_theta_a = l x adj_l + y_a x (adj_ra + adj_e)     adj_theta_b = y_b x (adj_rb - adj_e)
 
-of a turn, with g_m = g_ma + g_mb, V and s the vector and scalar part of that quaternion and adj_E = g_err l:
+of a turn, with g_m = g_ma + g_mb, V and W the vector and scalar part of that quaternion and adj_E = g_err l:
 
-    adj_theta_a = l x (g_m + g_err E) +     TURN   s adj_E + V x adj_E        ALIGN   n_a x (adj_E x n_b)
-    adj_theta_b =                           TURN  -s adj_E + V x adj_E        ALIGN   n_b x (n_a x adj_E)
+    adj_theta_a = l x (g_m + g_err E) +     TURN   W adj_E + V x adj_E        ALIGN   n_a x (adj_E x n_b)
+    adj_theta_b =                           TURN  -W adj_E + V x adj_E        ALIGN   n_b x (n_a x adj_E)
 
-At the kink s = 0, bodies turned by half a turn from where the joint holds them, the sign is positive.
+At the kink W = 0, bodies turned by half a turn from where the joint holds them, the sign is positive.
 Source: Catto 2009, Modeling and Solving Constraints (GDC); the adjoint is the transpose of the Jacobian.
 """
 
@@ -39,8 +41,8 @@ LINE, TURN, ALIGN = range(3)
 
 
 def numbers(dim: int) -> int:
-    """How many describe a row, in the order c, anchor_a, anchor_b, axis_a, axis_b, relative."""
-    return 5 * dim + (1 if dim == 2 else 4)
+    """How many describe a row, in the order c, anchor_a, anchor_b, axis_a, axis_b, relative, at_a (s)."""
+    return 5 * dim + (1 if dim == 2 else 4) + 1
 
 
 @functools.cache
@@ -122,6 +124,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             axis_a=vec([table[at + 3 * dim + j] for j in ti.static(range(dim))]),
             axis_b=vec([table[at + 4 * dim + j] for j in ti.static(range(dim))]),
             relative=quat([table[at + 5 * dim + j] for j in ti.static(range(rotate.rotations))]),
+            at_a=table[at + ti.static(numbers(dim) - 1)],
         )
 
     @ti.func
@@ -132,12 +135,12 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     def row(kind, part: Part, a: Pose, b: Pose):
         along, m_a, m_b, error = vec(0.0), spin(0.0), spin(0.0), 0.0
         if kind == LINE:
-            r_b = b.R @ part.anchor_b
-            r_a = b.x + r_b - a.x
+            y_a, y_b = a.R @ part.anchor_a, b.R @ part.anchor_b
+            e = a.x + y_a - b.x - y_b
             along = a.R @ part.c
-            m_a = rotate.moment(r_a, along)
-            m_b = rotate.moment(r_b, along)
-            error = along.dot(a.R @ part.anchor_a - r_a)
+            m_a = rotate.moment(y_a - (1 - part.at_a) * e, along)
+            m_b = rotate.moment(y_b + part.at_a * e, along)
+            error = along.dot(e)
         else:
             m, angle = turns.turn(kind, part, a, b)
             m_a = m
@@ -147,18 +150,19 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_row(kind, part: Part, a: Pose, b: Pose, g_l: vec, g_ma: spin, g_mb: spin, g_error: real):
-        """By x_b (that by x_a is the opposite), theta_a and theta_b."""
+        """By x_a (that by x_b is the opposite), theta_a and theta_b."""
         adj_x, adj_theta_a, adj_theta_b = vec(0.0), spin(0.0), spin(0.0)
         if kind == LINE:
-            anchor, r_b = a.R @ part.anchor_a, b.R @ part.anchor_b
-            r_a = b.x + r_b - a.x
+            y_a, y_b = a.R @ part.anchor_a, b.R @ part.anchor_b
+            e = a.x + y_a - b.x - y_b
             along = a.R @ part.c
-            adj_l = g_l + rotate.cross(g_ma, r_a) + rotate.cross(g_mb, r_b) + g_error * (anchor - r_a)
-            adj_ra = rotate.adj_cross(g_ma, along) - g_error * along
-            adj_rb = rotate.adj_cross(g_mb, along) + adj_ra
-            adj_x = adj_ra
-            adj_theta_a = rotate.moment(along, adj_l) + rotate.moment(anchor, g_error * along)
-            adj_theta_b = rotate.moment(r_b, adj_rb)
+            r_a, r_b = y_a - (1 - part.at_a) * e, y_b + part.at_a * e
+            adj_l = g_l + rotate.cross(g_ma, r_a) + rotate.cross(g_mb, r_b) + g_error * e
+            adj_ra, adj_rb = rotate.adj_cross(g_ma, along), rotate.adj_cross(g_mb, along)
+            adj_e = g_error * along - (1 - part.at_a) * adj_ra + part.at_a * adj_rb
+            adj_x = adj_e
+            adj_theta_a = rotate.moment(along, adj_l) + rotate.moment(y_a, adj_ra + adj_e)
+            adj_theta_b = rotate.moment(y_b, adj_rb - adj_e)
         else:
             by_a, by_b = turns.adj(kind, part, a, b, g_ma + g_mb, g_error)
             adj_theta_a = by_a
@@ -173,7 +177,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 def _part(real: Any, dim: int) -> Any:
     """What describes a row: constants in the frames of the bodies."""
     vec, quat = ti.types.vector(dim, real), ti.types.vector(1 if dim == 2 else 4, real)
-    return ti.types.struct(c=vec, anchor_a=vec, anchor_b=vec, axis_a=vec, axis_b=vec, relative=quat)
+    return ti.types.struct(c=vec, anchor_a=vec, anchor_b=vec, axis_a=vec, axis_b=vec, relative=quat, at_a=real)
 
 
 @functools.cache

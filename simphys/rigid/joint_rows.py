@@ -58,8 +58,8 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 links[5 * k + 2], f.read(parts, k), a, b, at.vec_at(adj_row, start), at.spin_at(adj_row, start + dim),
                 at.spin_at(adj_row, start + dim + at.spins), -gain * adj_target[adj_target0 + k],
             )  # fmt: skip
-            at.add_vec_of(adj_x, adj_x0, i, -g_x)
-            at.add_vec_of(adj_x, adj_x0, j, g_x)
+            at.add_vec_of(adj_x, adj_x0, i, g_x)
+            at.add_vec_of(adj_x, adj_x0, j, -g_x)
             at.add_spin_of(adj_theta, adj_theta0, i, g_a)
             at.add_spin_of(adj_theta, adj_theta0, j, g_b)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..autograd import runtime
 from ..simulator import Array
-from .joint import FIXED, PRISMATIC, REVOLUTE, Joint
+from .joint import FIXED, PRISMATIC, REVOLUTE, WORLD, Joint
 from .joint_row import ALIGN, LINE, TURN, numbers
 from .model import RigidBodies
 
@@ -77,7 +77,7 @@ def _numbers(joint: Joint, dim: int, c: int) -> list[float]:
     if dim == 3:
         relative = relative / np.linalg.norm(relative)
     axis_b = _turned_back(relative, basis[0])
-    found = [*basis[c], *joint.anchor_a, *joint.anchor_b, *basis[0], *axis_b, *relative]
+    found = [*basis[c], *joint.anchor_a, *joint.anchor_b, *basis[0], *axis_b, *relative, float(joint.b == WORLD)]
     assert len(found) == numbers(dim)
     return found
 

@@ -92,8 +92,8 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     adj_strength[adj_strength0 + motor] + action[action0 + motor] * adj_s
                 )
             adj_damping[adj_damping0 + joint] = adj_damping[adj_damping0 + joint] - u * adj_s
-            at.add_vec_of(adj_x, adj_x0, i, -g_x)
-            at.add_vec_of(adj_x, adj_x0, j, g_x)
+            at.add_vec_of(adj_x, adj_x0, i, g_x)
+            at.add_vec_of(adj_x, adj_x0, j, -g_x)
             at.add_spin_of(adj_theta, adj_theta0, i, g_a)
             at.add_spin_of(adj_theta, adj_theta0, j, g_b)
             at.add_vec_of(adj_v, adj_v0, i, adj_u * along)

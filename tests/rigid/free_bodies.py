@@ -6,6 +6,7 @@ import numpy as np
 
 from simphys.autograd import Tensor, tensor
 from simphys.rigid import Joint, RigidBodies, Spring
+from simphys.simulator import Array
 
 MOMENTS = np.array([0.5, 0.7, 1.0])
 
@@ -65,3 +66,12 @@ def drift_inputs(model: RigidBodies) -> dict[str, Tensor]:
 def state(model: RigidBodies) -> tuple[Tensor, ...]:
     """The fields of a random state, in order."""
     return tuple([leaf(*shape, seed=20 + i) for i, shape in enumerate(model.state_shapes().values())])
+
+
+def about_origin(x: Array, wrench: Array) -> Array:
+    """The sum of all torques about the origin, those of the forces included."""
+    dim = x.shape[1]
+    f, torque = wrench[:, :dim], wrench[:, dim:]
+    of_forces = (x[:, :1] * f[:, 1:] - x[:, 1:] * f[:, :1]) if dim == 2 else np.cross(x, f)
+    total: Array = (torque + of_forces).sum(axis=0)
+    return total
