@@ -1,6 +1,7 @@
 """The adjoint of the fused loops: each step's impacts are found again from its stored state, and reversed."""
 
 import functools
+from types import SimpleNamespace
 from typing import Any, no_type_check
 
 from ..autograd import kernel
@@ -10,17 +11,124 @@ from . import bounce, flight, fused, impact, impact_time, search
 
 @functools.cache
 @no_type_check
+def functions(real: Any) -> SimpleNamespace:
+    """A step's legs, the flights between its impacts, one after the other and in reverse.
+
+    y, u [limit + 1, n]: the states before each leg. times, who: how long it lasts, and who meets then.
+    """
+    vec = ti.types.vector(2, real)
+    f, find = fused.functions(real), search.functions(real)
+    fly, hit, turn, meet = (module.functions(real) for module in (flight, impact, bounce, impact_time))
+
+    @ti.func
+    def legs(
+        y: ti.template(), u: ti.template(), times: ti.template(), who: ti.template(), slots, r: ti.template(),
+        m: ti.template(), c: ti.template(), side_c: ti.template(), a, walls: ti.template(), h, least, n, partners,
+        limit, b,
+    ):  # fmt: skip
+        """From the state in the first slot; returns the slot of the last leg, which ends with the step."""
+        left, slot, going = h, slots, True
+        while going:
+            t, i, j = find.first_meeting(y, u, slot * n, r, b * n, walls, b * 4, n, partners, a, left, least)
+            if i < 0 or slot == slots + limit:
+                times[slot] = left
+                going = False
+            else:
+                times[slot] = t
+                who[slot, 0] = i
+                who[slot, 1] = j
+                f.flights(y, u, slot * n, y, u, (slot + 1) * n, n, a, t)
+                f.strike(y, u, (slot + 1) * n, m, b * n, c, side_c, b, n, i, j)
+                left -= t
+                slot += 1
+        return slot
+
+    @ti.func
+    def adj_leg(
+        y: ti.template(), u: ti.template(), at, t, met, i, o, side, m: ti.template(), c: ti.template(),
+        side_c: ti.template(), a, n, b, adj_left, g: ti.template(), q: ti.template(), adj_r: ti.template(),
+        adj_m: ti.template(), adj_c: ti.template(), adj_side_c: ti.template(), adj_a: ti.template(),
+        adj_walls: ti.template(),
+    ):  # fmt: skip
+        """Of the leg from index `at` on, at whose end ball i has met ball o, or the cushion `side` (o is i), if `met`.
+
+        g, q: adjoints of the state behind it, then of that before. Returns that of the time left for all later legs,
+        which each impact takes some of.
+        """
+        of = b * n
+        left, normal, rate = adj_left, vec(0.0), real(1.0)
+        if met:
+            x_i, v_i = fly.flight(y[at + i], u[at + i], a, t)
+            x_o, v_o = fly.flight(y[at + o], u[at + o], a, t)
+            normal, rate = meet.approach(x_i, v_i, x_o, v_o, side)
+            if side < 0:
+                gd, g_i, g_o, gm_i, gm_o, gc = hit.adj_impact(
+                    x_i - x_o, v_i, v_o, m[of + i], m[of + o], c[b], q[of + i], q[of + o]
+                )
+                g[of + i] = g[of + i] + gd
+                g[of + o] = g[of + o] - gd
+                q[of + i] = g_i
+                q[of + o] = g_o
+                adj_m[of + i] = adj_m[of + i] + gm_i
+                adj_m[of + o] = adj_m[of + o] + gm_o
+                adj_c[b] = adj_c[b] + gc
+            else:
+                axis = side // 2
+                v_k = v_i[0]
+                if axis == 1:
+                    v_k = v_i[1]
+                gv, gc = turn.adj_bounce(v_k, side_c[b], q[of + i][axis])
+                q[of + i][axis] = gv
+                adj_side_c[b] = adj_side_c[b] + gc
+        adj_t = real(0.0)
+        for k in range(n):
+            gv, ga, gt = fly.adj_flight(u[at + k], a, t, g[of + k], q[of + k])
+            q[of + k] = gv
+            adj_a[b] = adj_a[b] + ga
+            adj_t += gt
+        if met:
+            gx, gr = meet.adj_impact_time(normal, rate, adj_t - left)
+            if side >= 0:
+                wall = b * 4 + ti.max(side, 0)
+                adj_walls[wall] = adj_walls[wall] - gx.sum()
+            for part in range(2):
+                k, sign = i, real(1.0)
+                if part == 1:
+                    k, sign = o, real(-1.0)
+                if part == 0 or side < 0:
+                    gv, ga, _ = fly.adj_flight(u[at + k], a, t, sign * gx, vec(0.0))
+                    g[of + k] = g[of + k] + sign * gx
+                    q[of + k] = q[of + k] + gv
+                    adj_r[of + k] = adj_r[of + k] + gr
+                    adj_a[b] = adj_a[b] + ga
+        else:
+            left = adj_t
+        return left
+
+    @ti.func
+    def adj_keep(adj_x: ti.template(), adj_v: ti.template(), at, g: ti.template(), q: ti.template(), of, n):
+        """The loss looks at this state, too."""
+        for k in range(n):
+            g[of + k] = g[of + k] + adj_x[at + k]
+            q[of + k] = q[of + k] + adj_v[at + k]
+            adj_x[at + k] = g[of + k]
+            adj_v[at + k] = q[of + k]
+
+    return SimpleNamespace(legs=legs, adj_leg=adj_leg, adj_keep=adj_keep)
+
+
+@functools.cache
+@no_type_check
 def adjoint_kernel(real: Any, parallel: bool, spread: int) -> Any:
     """Reverses the steps of a segment.
 
-    y, u [members, limit + 1, n]: the states before each flight of a step. times, who: how long it lasts, and who meets
-    then. adj_x, adj_v: one row a member, or with `dense` one for each state. g, q [members, n]: running adjoints.
+    y, u [members, limit + 1, n], times, who: see `functions`. adj_x, adj_v: one row a member, or with `dense` one for
+    each state. g, q [members, n]: running adjoints.
     """
     vec = ti.types.vector(2, real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
     whole = ti.types.ndarray(dtype=ti.i32, ndim=2)
-    f, find = fused.functions(real), search.functions(real)
-    fly, hit, turn, meet = (module.functions(real) for module in (flight, impact, bounce, impact_time))
+    f = functions(real)
 
     @kernel
     def adjoint(
@@ -35,93 +143,31 @@ def adjoint_kernel(real: Any, parallel: bool, spread: int) -> Any:
             b = piece // spread
             if piece % spread == 0:
                 of, slots = b * n, b * (limit + 1)
-                ends = b * (1 + dense * steps) + dense * steps
+                ends = (b * (1 + dense * steps) + dense * steps) * n
                 for k in range(n):
-                    g[of + k] = adj_x[ends * n + k]
-                    q[of + k] = adj_v[ends * n + k]
+                    g[of + k] = adj_x[ends + k]
+                    q[of + k] = adj_v[ends + k]
                 for back in range(steps):
                     row = b * rows + steps - 1 - back
                     for k in range(n):
                         y[slots * n + k] = x[row * n + k]
                         u[slots * n + k] = v[row * n + k]
-                    left, count, going = h, 0, True
-                    while going:
-                        slot = slots + count
-                        t, i, j = find.first_meeting(
-                            y, u, slot * n, r, of, walls, b * 4, n, partners, a[b], left, least
-                        )
-                        if i < 0 or count == limit:
-                            times[slot] = left
-                            going = False
-                        else:
-                            times[slot] = t
-                            who[slot, 0] = i
-                            who[slot, 1] = j
-                            f.flights(y, u, slot * n, y, u, (slot + 1) * n, n, a[b], t)
-                            f.strike(y, u, (slot + 1) * n, m, of, c, side_c, b, n, i, j)
-                            left -= t
-                            count += 1
+                    last = f.legs(
+                        y, u, times, who, slots, r, m, c, side_c, a[b], walls, h, least, n, partners, limit, b
+                    )
                     adj_left = real(0.0)
-                    for later in range(count + 1):
-                        slot = slots + count - later
-                        at, t = slot * n, times[slot]
-                        i, j, o = 0, 0, 0
-                        normal, rate = vec(0.0), real(1.0)
-                        if later > 0:
-                            i, j = who[slot, 0], who[slot, 1]
-                            o = i
-                            if j < n:
-                                o = j
-                            x_i, v_i = fly.flight(y[at + i], u[at + i], a[b], t)
-                            x_o, v_o = fly.flight(y[at + o], u[at + o], a[b], t)
-                            normal, rate = meet.approach(x_i, v_i, x_o, v_o, j - n)
-                            if j < n:
-                                gd, g_i, g_j, gm_i, gm_j, gc = hit.adj_impact(
-                                    x_i - x_o, v_i, v_o, m[of + i], m[of + j], c[b], q[of + i], q[of + j]
-                                )
-                                g[of + i] = g[of + i] + gd
-                                g[of + j] = g[of + j] - gd
-                                q[of + i] = g_i
-                                q[of + j] = g_j
-                                adj_m[of + i] = adj_m[of + i] + gm_i
-                                adj_m[of + j] = adj_m[of + j] + gm_j
-                                adj_c[b] = adj_c[b] + gc
-                            else:
-                                axis = (j - n) // 2
-                                gv, gc = turn.adj_bounce(
-                                    ti.select(axis == 0, v_i[0], v_i[1]), side_c[b], q[of + i][axis]
-                                )
-                                q[of + i][axis] = gv
-                                adj_side_c[b] = adj_side_c[b] + gc
-                        adj_t = real(0.0)
-                        for k in range(n):
-                            gv, ga, gt = fly.adj_flight(u[at + k], a[b], t, g[of + k], q[of + k])
-                            q[of + k] = gv
-                            adj_a[b] = adj_a[b] + ga
-                            adj_t += gt
-                        if later == 0:
-                            adj_left = adj_t
-                        else:
-                            gx, gr = meet.adj_impact_time(normal, rate, adj_t - adj_left)
-                            if j >= n:
-                                adj_walls[b * 4 + j - n] = adj_walls[b * 4 + j - n] - gx.sum()
-                            for part in range(2):
-                                if part == 0 or j < n:
-                                    k, sign = i, real(1.0)
-                                    if part == 1:
-                                        k, sign = o, real(-1.0)
-                                    gv, ga, _ = fly.adj_flight(u[at + k], a[b], t, sign * gx, vec(0.0))
-                                    g[of + k] = g[of + k] + sign * gx
-                                    q[of + k] = q[of + k] + gv
-                                    adj_r[of + k] = adj_r[of + k] + gr
-                                    adj_a[b] = adj_a[b] + ga
+                    for later in range(last - slots + 1):
+                        slot = last - later
+                        i, j = who[slot, 0], who[slot, 1]
+                        o = i
+                        if j < n:
+                            o = j
+                        adj_left = f.adj_leg(
+                            y, u, slot * n, times[slot], later > 0, i, o, j - n, m, c, side_c, a[b], n, b, adj_left,
+                            g, q, adj_r, adj_m, adj_c, adj_side_c, adj_a, adj_walls,
+                        )  # fmt: skip
                     if dense:
-                        for k in range(n):
-                            p = (ends - 1 - back) * n + k
-                            g[of + k] = g[of + k] + adj_x[p]
-                            q[of + k] = q[of + k] + adj_v[p]
-                            adj_x[p] = g[of + k]
-                            adj_v[p] = q[of + k]
+                        f.adj_keep(adj_x, adj_v, ends - (1 + back) * n, g, q, of, n)
                 if not dense:
                     for k in range(n):
                         adj_x[of + k] = g[of + k]

@@ -59,30 +59,28 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The nested sub-step for one pair of partners."""
+    """The nested sub-step for ball i and ball o, or the cushion `side` (o is i)."""
     vec = ti.types.vector(2, real)
     f, fly = functions(real), flight.functions(real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
 
     @kernel
     def adjoint(
-        x: vectors, v: vectors, a: real, n: ti.i32, i: ti.i32, j: ti.i32, t: real, adj_t: real,
+        x: vectors, v: vectors, a: real, i: ti.i32, o: ti.i32, side: ti.i32, t: real, adj_t: real,
         adj_x: vectors, adj_v: vectors, adj_r: reals, adj_a: reals, adj_walls: reals,
     ):  # fmt: skip
-        o = i
-        if j < n:
-            o = j
         x_i, v_i = fly.flight(x[i], v[i], a, t)
         x_o, v_o = fly.flight(x[o], v[o], a, t)
-        normal, w = f.approach(x_i, v_i, x_o, v_o, j - n)
+        normal, w = f.approach(x_i, v_i, x_o, v_o, side)
         g, gr = f.adj_impact_time(normal, w, adj_t)
-        if j >= n:
-            adj_walls[j - n] = -g.sum()
+        if side >= 0:
+            wall = ti.max(side, 0)
+            adj_walls[wall] = -g.sum()
         for part in range(2):
-            if part == 0 or j < n:
-                at, sign = i, real(1.0)
-                if part == 1:
-                    at, sign = j, real(-1.0)
+            at, sign = i, real(1.0)
+            if part == 1:
+                at, sign = o, real(-1.0)
+            if part == 0 or side < 0:
                 gv, ga, _ = fly.adj_flight(v[at], a, t, sign * g, vec(0.0))
                 adj_x[at] = sign * g
                 adj_v[at] = gv
@@ -116,8 +114,10 @@ class ImpactTime(Function):
         adj_x, adj_v = np.zeros_like(position.data), np.zeros_like(velocity.data)
         adj_r, adj_a = np.zeros(model.balls, position.dtype), np.zeros(model.balls, position.dtype)
         adj_walls = np.zeros(4, position.dtype)
+        i, j = ctx.partners
+        o = j if j < model.balls else i
         kernels(runtime.real()).adjoint(
-            position, velocity, float(deceleration), model.balls, *ctx.partners, ctx.time, float(adj_time),
+            position, velocity, float(deceleration), i, o, j - model.balls, ctx.time, float(adj_time),
             adj_x, adj_v, adj_r, adj_a, adj_walls,
         )  # fmt: skip
         corners = (adj_walls[0::2], adj_walls[1::2]) if model.cushions else (adj_walls[:0], adj_walls[:0])

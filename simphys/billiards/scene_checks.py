@@ -109,10 +109,8 @@ def _check_reach(key: Key, term: Any, radius: Array, lower: Array, upper: Array)
     if getattr(term, "field", None) != "position" or isinstance(term.target, str | None):
         return
     try:
-        target, size = (
-            np.asarray(term.target, dtype=float),
-            radius[slice(None) if term.nodes is None else rows_of(term.nodes)],
-        )
+        balls = np.arange(len(radius))[slice(None) if term.nodes is None else rows_of(term.nodes)]
+        target, size = np.asarray(term.target, dtype=float), radius[balls]
         axes = slice(None) if term.axis is None else slice(term.axis, term.axis + 1)
         low, high = lower[axes] + size[:, None], upper[axes] - size[:, None]
         if term.kind == "final_mean":
@@ -123,15 +121,10 @@ def _check_reach(key: Key, term: Any, radius: Array, lower: Array, upper: Array)
     slack = ROUNDING * (upper[axes] - lower[axes])
     for row in range(len(low)):
         if (target[row] < low[row] - slack).any() or (target[row] > high[row] + slack).any():
-            constraint = (
-                f"unreachable target: the centre of such a ball stays from {_point(low[row])} to {_point(high[row])} m"
-            )
-            yield Problem(
-                key=key,
-                constraint=constraint,
-                found=term.target,
-                remedy="Name a place on the table less the ball's radius.",
-            )
+            who = "the mean of these balls" if term.kind == "final_mean" else f"the centre of ball {balls[row]}"
+            constraint = f"unreachable target: {who} stays from {_point(low[row])} to {_point(high[row])} m"
+            remedy = "Name a place on the table less the ball's radius."
+            yield Problem(key=key, constraint=constraint, found=term.target, remedy=remedy)
             return
 
 

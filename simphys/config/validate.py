@@ -26,6 +26,7 @@ _REQUIRED = {
     "finite_number": "a finite number",
     "greater_than": "greater than {gt:g}",
     "greater_than_equal": "at least {ge:g}",
+    "less_than_equal": "at most {le:g}",
     "literal_error": "one of {expected}",
     "union_tag_invalid": "of one of the kinds {expected_tags}",
     "union_tag_not_found": "of a kind: give the key {discriminator}",

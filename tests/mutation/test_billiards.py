@@ -1,0 +1,114 @@
+"""Every term of the adjoints of billiards is needed: sub-steps, their kernels, the fused legs, the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+from simphys.autograd import Tensor
+from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.mutation import ERRORS, Mutant
+from simphys.billiards import Billiards, bounce, engine, flight, fused_adjoint, impact, impact_time
+from simphys.rollout import rollout
+
+from ..billiards.tables import busy, leaf, leaves, unpacked
+from .sweep import Sweep, stale
+
+EACH = 4
+"""Mutants of a rule in a sample: most compile a kernel."""
+
+PLACES = [[0.3, 0.4], [0.9, 0.9], [0.6, 0.62]]
+
+EQUIVALENT = {
+    "functions.adj_flight: a > 0 -> *": "at a = 0 both forms of a ball at rest are 0, or it moves",
+    "functions.adj_flight: u > 0 -> u >= 0": "a direction times 0",
+    "functions.adj_flight: a * t >= u -> a * t > u": "a ball that comes to rest exactly then; held by test_flight.py",
+}
+
+
+def check(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> None:
+    gradcheck(function, inputs, mode="projected", repeats=1)
+
+
+def flights(module: Any) -> None:
+    """Two balls move all the time, one comes to rest within it; and with no cloth."""
+    for deceleration in (0.4, 0.0):
+        v = leaf([[1.3, 0.4], [-0.6, 0.9], [0.1, -0.2]])
+        check(module.Flight.apply, (leaf(PLACES), v, leaf(deceleration), leaf(0.8)))
+
+
+def impacts(module: Any) -> None:
+    x, v = leaf([[0.3, 0.7], [9.0, 9.0], [0.36, 0.62]]), leaf([[1.3, 0.4], [0.5, 0.5], [-0.2, 1.1]])
+    check(lambda *inputs: module.Impact.apply(0, 2, *inputs), (x, v, leaf([1.2, 3.0, 0.7]), leaf(0.8)))
+
+
+def bounces(module: Any) -> None:
+    check(lambda *inputs: module.Bounce.apply(1, 1, *inputs), (leaf(PLACES), leaf(0.7)))
+
+
+def times(module: Any) -> None:
+    """Of two balls, and of a ball and a cushion at either end of an axis."""
+    rest = leaf([0.05, 0.04, 0.06]), leaf(0.3), leaf([0.0, 0.1]), leaf([1.0, 0.8])
+    for j, toward in ((2, [0.4, 0.3]), (3, [-0.5, 0.1]), (6, [0.1, 0.5])):
+        v = leaf([toward, [0.0, 0.0], [0.02, -0.05]])
+        check(lambda *x, j=j: module.ImpactTime.apply(Billiards(3, 1.0), 0, j, *x), (leaf(PLACES), v, *rest))
+
+
+def moved(*, along: bool) -> None:
+    """The derivative of a rollout through impacts, cushions and a rest: of its end, or of all states."""
+    model, params, state = busy(dt=0.4)
+
+    def end(*inputs: Tensor) -> tuple[Tensor, ...]:
+        found = rollout(model, *unpacked(*inputs), steps=3, keep="all" if along else "final")
+        chosen = found.states if along else found.final
+        return tuple(chosen.tensors())
+
+    check(end, leaves(params, state))
+
+
+def with_legs(module: Any) -> None:
+    """Rollouts whose adjoint kernels are those of `module`."""
+    with patch.object(engine, "fused_adjoint", module):
+        moved(along=True)
+
+
+def with_engine(module: Any) -> None:
+    """Rollouts by the engine of `module`."""
+    with patch.object(engine, "BilliardsEngine", module.BilliardsEngine):
+        moved(along=False)
+        moved(along=True)
+
+
+def sub_step(module: Any, function: str, checked: Callable[[Any], None]) -> Sweep:
+    return Sweep(
+        module, ("functions.adj_*", "kernels.adjoint", f"{function}.backward"), checked, equivalent=EQUIVALENT
+    )
+
+
+SWEEPS = [
+    sub_step(flight, "Flight", flights),
+    sub_step(impact, "Impact", impacts),
+    sub_step(bounce, "Bounce", bounces),
+    sub_step(impact_time, "ImpactTime", times),
+    Sweep(fused_adjoint, ("functions.adj_*",), with_legs, equivalent=EQUIVALENT),
+    Sweep(
+        engine,
+        ("BilliardsEngine.pull",),
+        with_engine,
+        errors=(*ERRORS, TypeError, AttributeError),
+        equivalent=EQUIVALENT,
+    ),
+]
+
+
+def test_what_is_listed_as_equivalent_exists() -> None:
+    assert not stale(SWEEPS)
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
