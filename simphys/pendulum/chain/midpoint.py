@@ -10,8 +10,9 @@ so that v is the root of, with d_ij = y_i - y_j,
     R_i = p_i + k loads_i(y, v) - sum_j [ P_ij cos(d_ij) v_j + k P_ij sin(d_ij) v_i v_j ]              [kg m^2/s]
 
 Newton's method finds it, in K = -dR/dv: v <- v + K^-1 R, from the rate before the step until a turn k |dv| is less than
-the square root of rounding: the last correction then leaves rounding alone, as Newton's errors square. A v that is not
-found within MOST corrections is made NaN: the time step is too long to be solved, and the motion ends there.
+the square root of rounding: the last correction then leaves rounding alone, as Newton's errors square. Where that takes
+more than MOST corrections, or one that turns a link by more than a radian and may lead to a root that no motion leads
+to, v is made NaN: the time step is too long to be solved, and the motion ends there.
 
 Adjoint, for adj_v: with K^T lambda = adj_v, adj_p = lambda, and all else has the adjoint of R's terms for lambda, with
 v held: the implicit function theorem, not a way back through iterations. Source: Marsden and West, Discrete mechanics
@@ -106,14 +107,16 @@ def functions(real: Any) -> SimpleNamespace:
                 residual(y, v, p, u, at_u, l, mu, c, g, e, par, b, n, k, R)
                 adj_rate(y, v, l, mu, c, g, e, par, b, n, k, K, at_K)
                 s.eliminate(K, at_K, R, par, n)
-                far = 0
+                turn = real(0.0)
                 for i in range(n):
                     add(v, par + i, R[par + i])
-                    if not (k * ti.abs(R[par + i]) < near):
-                        far = 1
-                going = far
+                    turn = ti.max(turn, k * ti.abs(R[par + i]))
+                if turn < near:
+                    going = 0
+                elif not turn < 1.0:
+                    going = 2
         for i in range(n):
-            if going == 1:
+            if going != 0:
                 v[par + i] = lost
         middle(x, at, v, par, n, k, y)
 
