@@ -25,9 +25,32 @@ from .model import Topology
 
 @functools.cache
 @no_type_check
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """The element functions: what is sensed of a node, and of the goal."""
+    vec = ti.types.vector(dim, real)
+
+    @ti.func
+    def node(x: vec, v: vec, c: vec, scale: real):
+        return scale * (x - c), scale * v
+
+    @ti.func
+    def adj_node(scale: real, g: vec, h: vec):
+        """Of x and v; that of c is the first one's negative."""
+        return scale * g, scale * h
+
+    @ti.func
+    def adj_middle(scale: real, total: vec, g_goal: vec, n: real) -> vec:
+        """What each node gets as a part of the middle, for the sum `total` of all g."""
+        return -(g_goal + scale * total) / n
+
+    return SimpleNamespace(node=node, adj_node=adj_node, adj_middle=adj_middle)
+
+
+@functools.cache
+@no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
     """Over the nodes of one member: their states begin at `now`, their adjoints at `own`, the row at `at`."""
-    vec = ti.types.vector(dim, real)
+    vec, f = ti.types.vector(dim, real), functions(real, dim)
 
     @ti.func
     def sense(x: ti.template(), v: ti.template(), now, n, goal: vec, scale: real, row: ti.template(), at):
@@ -36,7 +59,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             c += x[now + i]
         middle = c / n
         for i in range(n):
-            d, w = scale * (x[now + i] - middle), scale * v[now + i]
+            d, w = f.node(x[now + i], v[now + i], middle, scale)
             for k in ti.static(range(dim)):
                 row[at + 2 * dim * i + k] = d[k]
                 row[at + 2 * dim * i + dim + k] = w[k]
@@ -46,20 +69,21 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def adj_sense(n, scale: real, adj_row: ti.template(), at, adj_x: ti.template(), adj_v: ti.template(), own):
         """Adds to adj_x and adj_v."""
-        total = vec(0.0)
+        total, g_goal = vec(0.0), vec(0.0)
         for i in range(n):
             for k in ti.static(range(dim)):
                 total[k] += adj_row[at + 2 * dim * i + k]
-        adj_c = vec(0.0)
         for k in ti.static(range(dim)):
-            adj_c[k] = -(adj_row[at + 2 * dim * n + k] + scale * total[k]) / n
+            g_goal[k] = adj_row[at + 2 * dim * n + k]
+        adj_c = f.adj_middle(scale, total, g_goal, n)
         for i in range(n):
             g, h = vec(0.0), vec(0.0)
             for k in ti.static(range(dim)):
                 g[k] = adj_row[at + 2 * dim * i + k]
                 h[k] = adj_row[at + 2 * dim * i + dim + k]
-            adj_x[own + i] = adj_x[own + i] + scale * g + adj_c
-            adj_v[own + i] = adj_v[own + i] + scale * h
+            gx, gv = f.adj_node(scale, g, h)
+            adj_x[own + i] = adj_x[own + i] + gx + adj_c
+            adj_v[own + i] = adj_v[own + i] + gv
 
     return SimpleNamespace(sense=sense, adj_sense=adj_sense)
 

@@ -41,16 +41,11 @@ class Linear(Function):
     @staticmethod
     def jvp(ctx: Context, dweight: Any, dbias: Any, dx: Any) -> Array:
         weight, x = ctx.saved_tensors
-        dy = np.zeros((*x.shape[:-1], weight.shape[0]), x.dtype)
-        if dweight is not None:
-            dy = dy + x.data @ _values(dweight).T
-        if dbias is not None:
-            dy = dy + _values(dbias)
-        return dy if dx is None else dy + _values(dx) @ weight.data.T
-
-
-def _values(given: Any) -> Array:
-    return given.data if isinstance(given, Tensor) else np.asarray(given)
+        dw = np.zeros(weight.shape, x.dtype) if dweight is None else np.asarray(dweight)
+        db = np.zeros(weight.shape[:1], x.dtype) if dbias is None else np.asarray(dbias)
+        dx = np.zeros(x.shape, x.dtype) if dx is None else np.asarray(dx)
+        dy: Array = x.data @ dw.T + db + dx @ weight.data.T
+        return dy
 
 
 def _require_fit(weight: Tensor, bias: Tensor, x: Tensor) -> None:

@@ -169,7 +169,7 @@ SWEEPS = [
     sweep_of(actuate, ("functions.adj_*", "functions.jvp_*", "kernels.adjoint", "kernels.tangent"), actuation),
     sweep_of(actuate, ("Actuate.backward", "Actuate.jvp"), actuation),
     sweep_of(integrate, ("coefficient_kernels.adjoint", "coefficient_kernels.tangent"), with_coefficients),
-    sweep_of(fused_adjoint, ("adjoint_kernel.stage",), with_stages),
+    sweep_of(fused_adjoint, ("adjoint_stage.stage",), with_stages),
     sweep_of(fused_tangent, ("tangent_kernel.tangent",), with_tangents),
     sweep_of(packing, ("Packing.gradients", "Packing._adj_nodes", "Packing.tangents"), with_packing)._replace(
         errors=(*ERRORS, TypeError, KeyError)  # dictionaries have no sign
