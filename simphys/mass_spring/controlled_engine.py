@@ -140,8 +140,8 @@ class ControlledEngine(MassSpringEngine):
                 rows, columns = self._sum_shapes_of_weights[f"{layer}_weight"][1:]
                 add(g, x, self._batch, segment.steps, steps, rows, columns, weight, bias)
         if "control" in self._wanted:
-            rows = runtime.to_host(adj_inputs, (self._batch, segment.steps, self._layout.inputs))
-            self._adj_pattern[:, first : first + steps] += rows[:, :steps, : self._controller.waves]
+            given = runtime.to_host(adj_inputs, (self._batch, segment.steps, self._layout.inputs))
+            self._adj_pattern[:, first : first + steps] += given[:, :steps, : self._controller.waves]
 
     def gradients(self) -> Arrays:
         """See `Engine`."""
