@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from .joint import WORLD, Joint, Spring
-from .model import Controller, Params, RigidBodies, State
+from .model import Params, RigidBodies, State
 from .shapes import Box, Capsule, Plane, Sphere
 
 __all__ = [
     "WORLD",
     "Box",
     "Capsule",
-    "Controller",
     "Joint",
     "Params",
     "Plane",

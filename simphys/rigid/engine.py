@@ -9,9 +9,11 @@ import numpy as np
 
 from ..array_engine import ArrayEngine
 from ..autograd import runtime
+from ..nn.fused import Layout
+from ..nn.network import NAMES
 from ..simulator import Array, Arrays
 from . import fused, fused_adjoint, joint_table
-from .memory import PARAMS, Memory
+from .memory import AT, PARAMS, Memory
 from .model import COMPLIANT, RigidBodies, check_params
 from .rows import flat
 from .spring_damper import springs
@@ -76,6 +78,8 @@ class RigidEngine(ArrayEngine):
             joints=bool(model.joints),
             springs=bool(model.springs),
             driven=joint_table.free(model).rows > 0,
+            controller=model.controller,
+            network=model.network,
             is_variational=model.integrator == "variational",
             parallel=self.batch >= SPREAD and runtime.settings().threads > 1,
         )
@@ -83,10 +87,12 @@ class RigidEngine(ArrayEngine):
     @cached_property
     def _work(self) -> tuple[Array, Array]:
         """Memory of all members, and their lists of contacts that count."""
-        return (
-            np.zeros(self.batch * self._memory.size, runtime.real_dtype()),
-            np.zeros(self.batch * (self.model.candidates.count + 1), np.int32),
-        )
+        memory = np.zeros((self.batch, self._memory.size), runtime.real_dtype())
+        if self.model.network is not None:
+            weights = Layout(self.model.network).pack({name: self.params[name] for name in NAMES})
+            start = self._memory.layout[AT.weights]
+            memory[:, start : start + weights.shape[1]] = weights
+        return memory.reshape(-1), np.zeros(self.batch * (self.model.candidates.count + 1), np.int32)
 
     def _arguments(self, segment: Arrays) -> list[Any]:
         """What both kernels take before the steps."""

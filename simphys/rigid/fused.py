@@ -13,7 +13,9 @@ from typing import Any, no_type_check
 
 from ..autograd import kernel
 from ..autograd.runtime import ti
-from . import compliant, contact_rows, drift, joint_rows, kick, mobility, motor, spring_damper, sweeps
+from ..nn import Controller, Network
+from ..nn import fused as network_loops
+from . import compliant, contact_rows, drift, joint_rows, kick, mobility, motor, sense, spring_damper, sweeps
 from .geometry import contacts
 from .memory import AT
 
@@ -47,6 +49,9 @@ class Variant:
     springs: bool
     driven: bool
     """Joints leave something free: it has damping, and may have motors."""
+    controller: Controller | None
+    network: Network | None
+    """Of the controller."""
     is_variational: bool
     parallel: bool
     """Members on several threads."""
@@ -70,6 +75,8 @@ def loops(variant: Variant) -> SimpleNamespace:
         compliant=compliant.loops(real, dim),
         springs=spring_damper.loops(real, dim),
         motor=motor.loops(real, dim),
+        sense=sense.loops(real, dim, variant.controller) if variant.controller else None,
+        network=network_loops.loops(real, network_loops.Layout(variant.network)) if variant.network else None,
         kick=kick.loops(real, dim, not variant.is_variational),
         mobility=mobility.loops(real, dim),
         joint_rows=joint_rows.loops(real, dim),
@@ -119,10 +126,19 @@ def impulses(variant: Variant) -> Any:
                 p, p0 + layout[AT.spring_damping], p, p0 + layout[AT.spring_length], m, wrench,
             )  # fmt: skip
         if ti.static(variant.driven):
-            for e in range(counts[6]):
-                m[m0 + layout[AT.action] + e] = u[u0 + e]
+            action = m0 + layout[AT.action]
+            if ti.static(bool(variant.controller)):
+                inputs, waves = m0 + layout[AT.inputs], counts[6]
+                action = m0 + layout[AT.outputs]
+                for e in range(waves):
+                    m[inputs + e] = u[u0 + e]
+                f.sense.sense(n, x, x0, q, q0, v, v0, w, w0, m, inputs + waves)
+                f.network.forward(m, m0 + layout[AT.weights], m, inputs, m, m0 + layout[AT.hidden], m, action)
+            else:
+                for e in range(counts[6]):
+                    m[action + e] = u[u0 + e]
             f.motor.joint_force(
-                loose, loose_parts, counts[5], x, x0, q, q0, v, v0, w, w0, m, m0 + layout[AT.action],
+                loose, loose_parts, counts[5], x, x0, q, q0, v, v0, w, w0, m, action,
                 p, p0 + layout[AT.motor_strength], p, p0 + layout[AT.joint_damping], m, wrench,
             )  # fmt: skip
         f.kick.kick(

@@ -5,6 +5,7 @@ from typing import Any, no_type_check
 
 from ..autograd import kernel
 from ..autograd.runtime import ti
+from ..nn import Network
 from .fused import Variant, impulses, loops
 from .memory import AT
 from .nested import turns
@@ -23,6 +24,20 @@ def reverse(variant: Variant) -> Any:
     f, real, dim = loops(variant), variant.real, variant.dim
     add_turns = turns(real, dim)
     D, W = (3, 4) if dim == 2 else (6, 9)
+
+    sizes = variant.network or Network(inputs=1, hidden=1, outputs=1)
+
+    @ti.func
+    def add_weights(m: ti.template(), x, h, g_h, g_y, s: ti.template(), W1, b1, W2, b2):
+        """What a step adds to the adjoints of a network's weights."""
+        for i in range(sizes.hidden):
+            for j in range(sizes.inputs):
+                s[W1 + i * sizes.inputs + j] = s[W1 + i * sizes.inputs + j] + m[g_h + i] * m[x + j]
+            s[b1 + i] = s[b1 + i] + m[g_h + i]
+        for i in range(sizes.outputs):
+            for j in range(sizes.hidden):
+                s[W2 + i * sizes.hidden + j] = s[W2 + i * sizes.hidden + j] + m[g_y + i] * m[h + j]
+            s[b2 + i] = s[b2 + i] + m[g_y + i]
 
     @ti.func
     def back(
@@ -95,14 +110,30 @@ def reverse(variant: Variant) -> Any:
 
         if ti.static(variant.driven):
             strength, damping = p0 + layout[AT.motor_strength], p0 + layout[AT.joint_damping]
-            adj_action = m0 + layout[AT.adj_action]
+            action, adj_action = m0 + layout[AT.action], m0 + layout[AT.adj_action]
+            if ti.static(bool(variant.controller)):
+                action, adj_action = m0 + layout[AT.outputs], m0 + layout[AT.adj_outputs]
             f.motor.adj(
-                loose, loose_parts, counts[5], x, x0, q, q0, v, v0, w, w0, m, m0 + layout[AT.action], p, strength,
+                loose, loose_parts, counts[5], x, x0, q, q0, v, v0, w, w0, m, action, p, strength,
                 p, damping, m, adj_wrench, m, adj_x, m, adj_theta, m, adj_v, m, adj_w, m, adj_action,
                 s, strength, s, damping,
             )  # fmt: skip
+            adj_control = adj_action
+            if ti.static(bool(variant.controller)):
+                inputs, hidden = m0 + layout[AT.inputs], m0 + layout[AT.hidden]
+                adj_control, adj_hidden = m0 + layout[AT.adj_inputs], m0 + layout[AT.adj_hidden]
+                f.network.adjoint(
+                    m, m0 + layout[AT.weights], m, hidden, m, action, m, adj_action, m, adj_hidden, m, adj_control
+                )
+                add_weights(
+                    m, inputs, hidden, adj_hidden, adj_action, s, p0 + layout[AT.hidden_weight],
+                    p0 + layout[AT.hidden_bias], p0 + layout[AT.output_weight], p0 + layout[AT.output_bias],
+                )  # fmt: skip
+                f.sense.adj_sense(
+                    n, m, inputs + counts[6], m, adj_control + counts[6], m, adj_x, m, adj_theta, m, adj_v, m, adj_w
+                )
             for e in range(counts[6]):
-                adj_u[u0 + e] = adj_u[u0 + e] + m[adj_action + e]
+                adj_u[u0 + e] = adj_u[u0 + e] + m[adj_control + e]
         if ti.static(variant.springs):
             stiffness, damping = p0 + layout[AT.spring_stiffness], p0 + layout[AT.spring_damping]
             length = p0 + layout[AT.spring_length]

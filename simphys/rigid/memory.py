@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from ..nn.fused import Layout
 from ..simulator import Array, Shape
 from .model import RigidBodies
 from .sweeps import record_length
@@ -19,19 +20,21 @@ PARAMS = (
 """In the order in which a member's parameters lie."""
 
 FORWARD = (
+    "weights", "inputs", "hidden", "outputs",
     "gap", "frame", "action", "wrench", "twist", "inverse_mass", "inverse_inertia", "row", "target", "limit", "time",
     "active", "impulse", "new_twist", "shift", "record", "speed", "trace",
 )  # fmt: skip
-"""Of a step."""
+"""Of a step; a network and its rows are padded, see nn/fused.py."""
 
 ADJOINT = (
+    "adj_outputs",
     "adj_gap", "adj_frame", "adj_action", "adj_wrench", "adj_twist", "adj_inverse_mass", "adj_inverse_inertia",
     "adj_row", "adj_target", "adj_limit", "adj_time", "adj_impulse", "adj_new_twist", "adj_shift", "adj_theta",
     "adj_x", "adj_q", "adj_v", "adj_w",
 )  # fmt: skip
 """What is added to in a step's adjoint, and begins at 0."""
 
-REVERSE = ("adj_record", "adj_speed", "adj_x_new", "adj_q_new", "adj_v_new", "adj_w_new")
+REVERSE = ("adj_inputs", "adj_hidden", "adj_record", "adj_speed", "adj_x_new", "adj_q_new", "adj_v_new", "adj_w_new")
 """What else an adjoint works with."""
 
 REGIONS = FORWARD + ADJOINT + REVERSE
@@ -52,7 +55,12 @@ class Memory:
         model, state = self.model, self.model.state_shapes()
         n, spins, D, sweeps = model.bodies, model.spins, model.dim + model.spins, model.sweeps
         M, of_rows, N, W = model.candidates.count, model.contacts, model.rows, model.dim + 2 * spins
+        network = None if model.network is None else Layout(model.network)
         shapes: dict[str, Shape] = {
+            "weights": (network.size if network else 0,),
+            "inputs": (network.inputs if network else 0,),
+            "hidden": (network.hidden if network else 0,),
+            "outputs": (network.outputs if network else 0,),
             "gap": (M,),
             "frame": (M, 3 * model.dim),
             "action": (len(model.motors),),

@@ -11,6 +11,8 @@ import numpy as np
 
 from ..autograd import Tensor
 from ..autograd.errors import InputError
+from ..nn import Controller, Network
+from ..nn.network import NONE
 from ..simulator import Array, Arrays, Record, Shape
 from .joint import PRISMATIC, REVOLUTE, WORLD, Joint, Spring
 from .shapes import Box, Plane, Vector
@@ -54,13 +56,13 @@ class Params(Record):
     motor_strength: Tensor
     """Of each motor: torque [N m] or force [N] for an action of 1, [A]."""
     hidden_weight: Tensor
-    """Of the neural controller, [H, inputs]; (0,) without one, as of the other three."""
+    """Of the controller's network [1], [hidden, inputs]; [0] without a controller, like the next three."""
     hidden_bias: Tensor
-    """[H]"""
+    """[1], [hidden]."""
     output_weight: Tensor
-    """[A, H]"""
+    """[1], [A, hidden]."""
     output_bias: Tensor
-    """[A]"""
+    """[1], [A]."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +77,6 @@ class State(Record):
     """[m/s], [n, dim]."""
     angular_velocity: Tensor
     """In the world's frame [rad/s], [n, S]."""
-
-
-@dataclass(frozen=True)
-class Controller:
-    """A neural network that drives the motors: actions = tanh(W2 tanh(W1 [pattern; features] + b1) + b2)."""
-
-    waves: int
-    """Numbers of the central pattern, the control of a step that is given from outside."""
-    hidden: int
-    """Hidden units, H."""
-    length: float = 1.0
-    """By which positions are divided [m]."""
-    speed: float = 1.0
-    """By which velocities are divided [m/s]; angular velocities are by speed / length."""
 
 
 @dataclass(frozen=True)
@@ -121,10 +109,11 @@ class RigidBodies:
     sweeps: int = 20
     """Of projected Gauss-Seidel over all rows, in a step."""
     rest_speed: float = 0.05
-    """Restitution threshold: an impact that is slower [m/s] does not bounce."""
+    """[m/s] Impulse law: an impact that is slower does not bounce. Compliant law: the slip that friction begins at."""
     joint_correction: float = 0.2
     """Part of a joint's error that a step takes away (Baumgarte)."""
     controller: Controller | None = None
+    """What drives the motors; without one the control of a step does."""
 
     Params = Params
     State = State
@@ -204,14 +193,19 @@ class RigidBodies:
         return free
 
     @property
-    def features(self) -> int:
-        """Numbers of the state that a neural controller sees."""
-        return self.bodies * (2 * self.dim + 2 * self.spins + (self.dim == 2))
+    def senses(self) -> int:
+        """Numbers of the state that a controller sees, see sense.py."""
+        return self.bodies * (self.dim * (self.dim + 1) + self.spins) + self.dim
+
+    @property
+    def network(self) -> Network | None:
+        """The controller's."""
+        if self.controller is None:
+            return None
+        return self.controller.network(senses=self.senses, outputs=len(self.motors))
 
     def param_shapes(self) -> Mapping[str, Shape]:
-        n, springs, motors, controller = self.bodies, len(self.springs), len(self.motors), self.controller
-        hidden = controller.hidden if controller else 0
-        inputs = controller.waves + self.features if controller else 0
+        n, springs = self.bodies, len(self.springs)
         return {
             "mass": (n,),
             "inertia": (n, self.spins),
@@ -224,11 +218,8 @@ class RigidBodies:
             "spring_damping": (springs,),
             "spring_length": (springs,),
             "joint_damping": (len(self.joints),),
-            "motor_strength": (motors,),
-            "hidden_weight": (hidden, inputs) if controller else (0,),
-            "hidden_bias": (hidden,),
-            "output_weight": (motors, hidden) if controller else (0,),
-            "output_bias": (motors,) if controller else (0,),
+            "motor_strength": (len(self.motors),),
+            **(self.network.shapes() if self.network else NONE),
         }
 
     def state_shapes(self) -> Mapping[str, Shape]:
@@ -322,8 +313,10 @@ def _check(model: RigidBodies) -> None:
         _check_joint(f"joint {index}", joint, model)
     for index, spring in enumerate(model.springs):
         _check_link(f"spring {index}", spring, model)
-    if model.controller and not model.motors:
-        raise InputError("RigidBodies.controller", "drives motors", "no motor", "Give a joint a motor.")
+    if model.controller is not None:
+        if not model.motors:
+            raise InputError("RigidBodies.controller", "drives motors", "no motor", "Give a joint a motor.")
+        _check_length("the controller's goal", model.controller.goal, model.dim)
 
 
 def _check_link(who: str, link: Joint | Spring, model: RigidBodies) -> None:

@@ -15,6 +15,7 @@ from .kick import Kick
 from .mobility import Mobility
 from .model import COMPLIANT, Params, RigidBodies, State, check_params
 from .motor import JointForce
+from .sense import Sense
 from .solve import Solve
 from .spring_damper import SpringDamper
 
@@ -53,6 +54,15 @@ def forces(
         of_springs = (params.spring_stiffness, params.spring_damping, params.spring_length)
         wrench = wrench + SpringDamper.apply(model, *state.tensors(), *of_springs)
     if joint_table.free(model).rows:
-        action = tensor(np.zeros(len(model.motors), gap.dtype)) if control is None else control
+        action = actions(model, params, state, control)
         wrench = wrench + JointForce.apply(model, *state.tensors(), action, params.motor_strength, params.joint_damping)
     return wrench
+
+
+def actions(model: RigidBodies, params: Params, state: State, control: Tensor | None) -> Tensor:
+    """Of the motors, [A]: the control, or what the controller makes of it and of the state; 0 without any."""
+    if control is None:
+        return tensor(np.zeros(len(model.motors), state.position.dtype))
+    if model.network is None:
+        return control
+    return model.network(params, ops.concatenate([control, Sense.apply(model, *state.tensors())]))

@@ -300,9 +300,8 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     factor = 0.0
                 if kind == FRICTION:
                     bound = limit[mu0 + c] * trace[now - 1]
-                    length = length_of(record, p, size)
-                    if length >= bound:
-                        length = ti.max(length, 1e-30)
+                    if length_of(record, p, size) >= bound:
+                        length = ti.max(length_of(record, p, size), 1e-30)
                         factor = bound / length
                         for j in range(size):
                             across += record[p + j * L + trial_] / length * record[p + j * L + g_]

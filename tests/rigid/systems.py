@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import Tensor, runtime, tensor
+from simphys.nn import Controller
 from simphys.rigid import WORLD, Box, Capsule, Joint, Params, Plane, RigidBodies, Sphere, Spring, State
 
 System = tuple[RigidBodies, Params, State]
@@ -70,8 +71,13 @@ def tumbling_in_space(law: str = "impulse", *, dt: float = 0.01) -> System:
     return system(model, state=state)
 
 
-def chain(dim: int = 2, *, integrator: str = "semi_implicit_euler", dt: float = 0.01) -> System:
-    """Links on a revolute, a prismatic and a fixed joint in a row, driven at the first two; a spring holds the last."""
+def chain(
+    dim: int = 2, *, integrator: str = "semi_implicit_euler", dt: float = 0.01, controlled: bool = False
+) -> System:
+    """Links on a revolute, a prismatic and a fixed joint in a row, driven at the first two; a spring holds the last.
+
+    By the control, or by a network.
+    """
     zero, along = (0.0,) * dim, (0.2,) + (0.0,) * (dim - 1)
     back = (-0.2,) + (0.0,) * (dim - 1)
     axis = None if dim == 2 else (0.0, 0.8, 0.6)
@@ -82,7 +88,10 @@ def chain(dim: int = 2, *, integrator: str = "semi_implicit_euler", dt: float = 
         Joint("fixed", 2, 1, back, along, relative=turned),
     )
     springs = (Spring(2, WORLD, along, (1.0, -0.5, 0.3)[:dim]), Spring(0, 2, along, zero))
-    model = RigidBodies(dim, dt, ((), (), ()), joints=joints, springs=springs, integrator=integrator, sweeps=8)
+    controller = Controller(waves=3, hidden=4, goal=(1.0, -0.5, 0.3)[:dim], scale=0.3) if controlled else None
+    model = RigidBodies(
+        dim, dt, ((), (), ()), joints=joints, springs=springs, integrator=integrator, sweeps=8, controller=controller
+    )
     steps = np.zeros((3, dim))
     steps[:, 0] = (0.2, 0.6, 1.0)
     state = {"position": steps, "velocity": 0.1 * steps[::-1], "angular_velocity": 0.2}
