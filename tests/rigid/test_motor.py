@@ -14,7 +14,7 @@ from .free_bodies import about_origin, bodies, leaf, state
 
 
 def driven(dim: int) -> RigidBodies:
-    """Motors on a hinge and on a slide to the world; a hinge without, and a fixed joint."""
+    """Motors on a slide between bodies and on a hinge to the world; a hinge without, and a fixed joint."""
     a, b = (0.3, 0.1, 0.2)[:dim], (-0.2, 0.4, 0.1)[:dim]
     axis = (0.6, 0.8) if dim == 2 else (2 / 3, -1 / 3, 2 / 3)
     hinge = None if dim == 2 else axis
@@ -23,8 +23,8 @@ def driven(dim: int) -> RigidBodies:
         joints=(
             Joint("revolute", 0, 1, a, b, axis=hinge),
             Joint("fixed", 1, 2, b, a),
-            Joint("prismatic", 2, WORLD, a, b, axis=axis, motor=True),
-            Joint("revolute", 1, 2, b, a, axis=hinge, motor=True),
+            Joint("prismatic", 2, 0, a, b, axis=axis, motor=True),
+            Joint("revolute", 1, WORLD, b, a, axis=hinge, motor=True),
         ),
     )
 

@@ -1,0 +1,128 @@
+"""Every term of the adjoints of free motion, joints, motors and springs of rigid bodies is needed."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from simphys import rigid
+from simphys.autograd import Tensor
+from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.mutation import ERRORS, Mutant
+from simphys.rigid import (
+    RigidBodies,
+    drift,
+    inertia,
+    joint_row,
+    joint_rows,
+    kick,
+    mobility,
+    motor,
+    nested,
+    spring_damper,
+    variational,
+)
+from simphys.rigid.fused import lightly_optimized
+
+from ..rigid.free_bodies import bodies, drift_inputs, kick_inputs, leaf, state
+from ..rigid.test_joint_rows import chain
+from ..rigid.test_motor import driven
+from ..rigid.test_spring_damper import sprung
+from .sweep import Sweep, stale
+
+EACH = 1
+"""Mutants of a rule in a sample: each compiles a kernel."""
+
+EQUIVALENT: dict[str, str] = {}
+
+Check = Callable[[Any], None]
+
+
+def checked(original: ModuleType, function: str, model: RigidBodies, *inputs: Tensor, h: float | None = None) -> Check:
+    """A check of a Function in a copy of the package; the forward kernel is the one that there is."""
+    first = (model,) if h is None else (model, h)
+
+    def check(package: Any) -> None:
+        mine = importlib.import_module(f"{package.__name__}.{original.__name__.rsplit('.', 1)[-1]}")
+        with lightly_optimized():
+            forward, adjoint = vars(original)["_kernels"](model).forward, vars(mine)["_kernels"](model).adjoint
+            kernels = SimpleNamespace(forward=forward, adjoint=adjoint)
+            with patch.object(mine, "_kernels", lambda _: kernels):
+                gradcheck(lambda *x: getattr(mine, function).apply(*first, *x), inputs, mode="projected", repeats=1)
+
+    return check
+
+
+def of_kick(model: RigidBodies) -> Check:
+    return checked(kick, "Kick", model, *kick_inputs(model).values(), h=0.3)
+
+
+def of_drift(dim: int, integrator: str) -> Check:
+    model = bodies(dim, 2, integrator=integrator)
+    return checked(drift, "Drift", model, *drift_inputs(model).values(), h=0.3)
+
+
+def of_mobility(dim: int) -> Check:
+    model = bodies(dim, fixed=(1,))
+    given = kick_inputs(model)
+    return checked(mobility, "Mobility", model, given["orientation"], given["mass"], given["inertia"])
+
+
+def of_rows(dim: int) -> Check:
+    model = chain(dim)
+    return checked(joint_rows, "JointRows", model, leaf(3, dim, seed=1), leaf(3, model.rotations, seed=2))
+
+
+def of_motors() -> Check:
+    model = driven(2)
+    of_joints = leaf(2, seed=1), leaf(2, seed=2, low=0.5), leaf(4, seed=3, low=0.5)
+    return checked(motor, "JointForce", model, *state(model), *of_joints)
+
+
+def of_springs() -> Check:
+    model = sprung(2)
+    of_each = [leaf(3, seed=seed, low=0.5, high=2.0) for seed in range(3)]
+    return checked(spring_damper, "SpringDamper", model, *state(model), *of_each)
+
+
+sweep_of = functools.partial(Sweep, package=rigid, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
+
+
+def around(module: ModuleType, function: str, check: Check, *others: str) -> Sweep:
+    """The loops of a sub-step, its kernel and its Function, and `others`."""
+    return sweep_of(module, (*others, "loops.adj_*", "kernels.adjoint", f"{function}.backward"), check)
+
+
+SWEEPS = [
+    sweep_of(inertia, ("functions.adj_*",), of_kick(bodies(3, integrator="variational"))),
+    sweep_of(kick, ("functions.adj_*",), of_kick(bodies(3))),
+    around(kick, "Kick", of_kick(bodies(2, fixed=(1,)))),
+    sweep_of(drift, ("functions.adj_*",), of_drift(3, "semi_implicit_euler")),
+    around(drift, "Drift", of_drift(2, "semi_implicit_euler")),
+    sweep_of(variational, ("in_plane.adj_*",), of_drift(2, "variational")),
+    sweep_of(variational, ("in_space.adj_*",), of_drift(3, "variational")),
+    sweep_of(mobility, ("functions.adj_*",), of_mobility(3)),
+    around(mobility, "Mobility", of_mobility(2)),
+    sweep_of(nested, ("turns.add_turns",), of_rows(3)),
+    sweep_of(joint_row, ("turns_in_plane.adj_*", "functions.adj_*"), of_rows(2)),
+    sweep_of(joint_row, ("turns_in_space.adj_*",), of_rows(3)),
+    around(joint_rows, "JointRows", of_rows(2)),
+    around(motor, "JointForce", of_motors()),
+    around(spring_damper, "SpringDamper", of_springs(), "functions.adj_*"),
+]
+
+
+def test_what_is_listed_as_equivalent_exists() -> None:
+    assert not stale(SWEEPS)
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
