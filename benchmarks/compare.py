@@ -22,6 +22,7 @@ PEERS = {"c": "numpy", "taichi": "taichi", "warp": "warp", "jax": "jax", "torch"
 VARIANTS = {
     ("c", "w1c"): ("", "scatter"), ("warp", "w1c"): ("", "graph"), ("jax", "w1c"): ("", "ckpt"),
     ("warp", "w2"): ("", "graph"), ("jax", "w2"): ("", "ckpt"),
+    ("warp", "w1r"): ("", "graph"), ("jax", "w1r"): ("", "ckpt"),
 }  # fmt: skip
 TIMEOUT_S = 300
 
