@@ -55,8 +55,8 @@ def of_geometry(model: RigidBodies, *seeds: int) -> Callable[[Any], None]:
                 x, q = random.uniform(-0.5, 0.5, (4, model.dim)), random_turns(model.dim, 4, random)
                 counts = geometry.Contacts.apply(model, leaf(x), leaf(q))[0].data < pair.FAR
 
-                def of_what_counts(*inputs: Tensor, counts: Any = counts) -> list[Tensor]:
-                    return [result[counts] for result in package.contacts.Contacts.apply(model, *inputs)]
+                def of_what_counts(*inputs: Tensor, counts: Any = counts) -> tuple[Tensor, ...]:
+                    return tuple([result[counts] for result in package.contacts.Contacts.apply(model, *inputs)])
 
                 check(of_what_counts, (leaf(x), leaf(q)))
 
