@@ -1,17 +1,21 @@
 """Rows of the contacts under the impulse law: which count in a step of length h, when, and what they ask for.
 
 With the distance g before the step and the speed u of its change, u = n.(v_a + w_a x r_a - v_b - w_b x r_b), a contact
-counts where g + h u < 0. Its rows are n and the tangents t, with moments r x n, r x t (rows.py), and
+counts where g < h max(-u, v_rest). Its rows are n and the tangents t, with moments r x n, r x t (rows.py), and
 
-    target      -e u where u < -v_rest, else 0; 0 of the tangents       e restitution, v_rest restitution threshold
-    limit       mu
-    time        tau = -g / u where h u < g, else -h
+                    an impact, u < -v_rest                  at rest, else
+    target          -e u                                    min(-g / h, v_rest)             0 of the tangents
+    time            tau = -g / u where h u < g, else -h     0
 
-tau is when the features meet: positions follow the new velocities from then on, not from the step's start. Without
-that, derivatives through an impact have the wrong sign, by whatever means they are computed: with e = 1 a ball is back
-the later the higher it starts, so that d(height after) / d(height before) is -e, not 1. tau < 0 where features overlap
-a little: they met before the step. So contacts at rest stay at g = 0, and derivatives there are those of landing;
-deeper overlaps are taken back by h |u| in a step.
+with the restitution e and a threshold v_rest; its limit is mu. tau is when the features meet: positions follow the new
+velocities from then on, not from the step's start. Without that, derivatives through an impact have the wrong sign, by
+whatever means they are computed: with e = 1 a ball is back the later the higher it starts, so that
+d(height after) / d(height before) is -e, not 1. tau < 0 where features overlap a little: they met before the step.
+
+At rest features touch at the end of the step, g + h u = 0, or later: bodies land, stand and slide without a gap, on
+both sides of g = 0 alike, where there is no kink. Those count, too, that only other impulses of the step would bring
+together. A shift by tau would not do here: where several contacts of a body change each other's speeds it can
+overshoot, and a box would rock. Overlaps are taken back by h v_rest a step at most.
 
 The tangents of n = (x, y) are (-y, x); of n = (x, y, z), with s = sign(z), a = -1 / (s + z):
 
@@ -20,9 +24,10 @@ The tangents of n = (x, y) are (-y, x); of n = (x, y, z), with s = sign(z), a = 
 (Duff et al. 2017, Building an Orthonormal Basis, Revisited). Friction does not depend on which tangents they are. A
 pair has the mean of both bodies' friction, and of their restitution; against the world a body has its own.
 
-Adjoint, for m = r x l: adj_r = l x adj_m, adj_l = adj_m x r. By u and g, where tau = -g / u:
-adj_u = g / u^2 adj_tau - e adj_target, adj_g = -adj_tau / u, adj_e = -u adj_target. At kinks: g + h u = 0 is no
-contact, u = -v_rest does not bounce, h u = g counts as the deeper overlap.
+Adjoint, for m = r x l: adj_r = l x adj_m, adj_l = adj_m x r. Of an impact adj_u = g / u^2 adj_tau - e adj_target,
+adj_g = -adj_tau / u and adj_e = -u adj_target, without the parts of tau where it is -h; at rest adj_g = -adj_target / h
+below the bound. At kinks: g = h max(-u, v_rest) is no contact, u = -v_rest is at rest, h u = g and -g / h = v_rest are
+bounded.
 
 Source: Stewart and Trinkle 1996, An Implicit Time-Stepping Scheme for Rigid Body Dynamics; the time of impact: Hu et
 al. 2020, DiffTaichi, section 4.
@@ -82,11 +87,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def impact(gap: real, u: real, h: real, e: real, v_rest: real):
         """Target of the normal row, and time of impact."""
-        target, time = real(0.0), -h
+        target, time = ti.min(-gap / h, v_rest), real(0.0)
         if u < -v_rest:
-            target = -e * u
-        if h * u < gap:
-            time = -gap / u
+            target, time = -e * u, -h
+            if h * u < gap:
+                time = -gap / u
         return target, time
 
     @ti.func
@@ -96,9 +101,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         if u < -v_rest:
             adj_u = -e * adj_target
             adj_e = -u * adj_target
-        if h * u < gap:
-            adj_gap = -adj_time / u
-            adj_u += gap / (u * u) * adj_time
+            if h * u < gap:
+                adj_gap = -adj_time / u
+                adj_u += gap / (u * u) * adj_time
+        elif -gap / h < v_rest:
+            adj_gap = -adj_target / h
         return adj_gap, adj_u, adj_e
 
     return SimpleNamespace(basis=basis, adj_basis=adj_basis, impact=impact, adj_impact=adj_impact)
@@ -142,7 +149,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             v_b = at.linear(twist, twist0, b) + rotate.cross(at.angular(twist, twist0, b), r_b)
             u = n.dot(v_a - v_b)
             counts = real(0.0)
-            if gap[gap0 + c] + h * u < 0:
+            if gap[gap0 + c] < h * ti.max(-u, v_rest):
                 counts = 1.0
                 T = f.basis(n)
                 for j in ti.static(range(dim)):

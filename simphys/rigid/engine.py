@@ -104,10 +104,11 @@ class RigidEngine(ArrayEngine):
         counts = np.array(
             [model.bodies, model.joint_rows, model.candidates.count, model.sweeps, K, loose.rows, A], np.int32
         )
+        threshold = model.slip_speed if model.law == COMPLIANT else model.rest_speed
         rows = segment["position"].shape[1]
         return [
             *flat(*segment.values(), self._packed, control, *self._work), self._memory.layout, counts, model.free,
             *flat(model.row_bodies, *model.candidates.arrays()), held.links, held.parts, loose.links, loose.parts,
-            ends, anchors, model.dt, model.rest_speed, model.joint_correction / model.dt,
+            ends, anchors, model.dt, threshold, model.joint_correction / model.dt,
             self.batch, rows, T, self._packed.shape[1], self._memory.size,
         ]  # fmt: skip

@@ -92,7 +92,8 @@ def impulses(variant: Variant) -> Any:
     """A step up to the drift, which leaves in memory all that the adjoint needs.
 
     The memory m of a member begins at m0, its parameters p at p0, the state x, q, v, w at x0, q0, v0, w0, the control u
-    at u0. counts are n, NJ, M, sweeps, K, rows that joints leave free, and the numbers of a control.
+    at u0. threshold is the restitution threshold, or the slip speed. counts are n, NJ, M, sweeps, K, rows that joints
+    leave free, and the numbers of a control.
     """
     f, dim = loops(variant), variant.dim
     D, W = (3, 4) if dim == 2 else (6, 9)
@@ -104,7 +105,7 @@ def impulses(variant: Variant) -> Any:
         layout: ti.template(), counts: ti.template(), free: ti.template(), bodies: ti.template(),
         kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(),
         held: ti.template(), held_parts: ti.template(), loose: ti.template(), loose_parts: ti.template(),
-        ends: ti.template(), anchors: ti.template(), h, v_rest, gain,
+        ends: ti.template(), anchors: ti.template(), h, threshold, gain,
     ):  # fmt: skip
         n, NJ, M, count = counts[0], counts[1], counts[2], counts[3]
         gap, frame, wrench = m0 + layout[AT.gap], m0 + layout[AT.frame], m0 + layout[AT.wrench]
@@ -117,7 +118,7 @@ def impulses(variant: Variant) -> Any:
             f.contacts.contacts(kind, body_a, body_b, constants, M, x, x0, q, q0, m, gap, m, frame)
         if ti.static(variant.is_compliant and len(variant.kinds) > 0):
             f.compliant.compliant(
-                body_a, body_b, M, v_rest, m, gap, m, frame, v, v0, w, w0, p, p0 + layout[AT.contact_stiffness],
+                body_a, body_b, M, threshold, m, gap, m, frame, v, v0, w, w0, p, p0 + layout[AT.contact_stiffness],
                 p, p0 + layout[AT.contact_damping], p, p0 + layout[AT.friction], m, wrench,
             )  # fmt: skip
         if ti.static(variant.springs):
@@ -160,7 +161,7 @@ def impulses(variant: Variant) -> Any:
             if ti.static(variant.impulses):
                 contacts_count = M
                 f.contact_rows.contact_rows(
-                    bodies, NJ, M, h, v_rest, m, gap, m, frame, m, twist, p, p0 + layout[AT.friction],
+                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, twist, p, p0 + layout[AT.friction],
                     p, p0 + layout[AT.restitution], m, row + NJ * W, m, target + NJ, m, limit, m, time, m, active,
                 )  # fmt: skip
             f.sweeps.solve(
@@ -191,7 +192,7 @@ def forward_kernel(variant: Variant) -> Any:
     def forward(
         x: reals, q: reals, v: reals, w: reals, p: reals, u: reals, m: reals, order: ints, layout: ints, counts: ints,
         free: ints, bodies: ints, kind: ints, body_a: ints, body_b: ints, constants: reals, held: ints,
-        held_parts: reals, loose: ints, loose_parts: reals, ends: ints, anchors: reals, h: real, v_rest: real,
+        held_parts: reals, loose: ints, loose_parts: reals, ends: ints, anchors: reals, h: real, threshold: real,
         gain: real, B: ti.i32, rows: ti.i32, T: ti.i32, P: ti.i32, size: ti.i32, first: ti.i32, start: ti.i32,
         last: ti.i32,
     ):  # fmt: skip
@@ -203,7 +204,7 @@ def forward_kernel(variant: Variant) -> Any:
                 step(
                     x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, u, (b * T + first + j) * A,
                     m, m0, order, b * (M + 1), layout, counts, free, bodies, kind, body_a, body_b, constants,
-                    held, held_parts, loose, loose_parts, ends, anchors, h, v_rest, gain,
+                    held, held_parts, loose, loose_parts, ends, anchors, h, threshold, gain,
                 )  # fmt: skip
                 new = at + n
                 move.drift(

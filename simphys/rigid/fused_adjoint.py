@@ -46,7 +46,7 @@ def reverse(variant: Variant) -> Any:
         layout: ti.template(), counts: ti.template(), free: ti.template(), bodies: ti.template(),
         kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(),
         held: ti.template(), held_parts: ti.template(), loose: ti.template(), loose_parts: ti.template(),
-        ends: ti.template(), anchors: ti.template(), h, v_rest, gain, s: ti.template(), adj_u: ti.template(), u0,
+        ends: ti.template(), anchors: ti.template(), h, threshold, gain, s: ti.template(), adj_u: ti.template(), u0,
     ):  # fmt: skip
         n, NJ, M, count = counts[0], counts[1], counts[2], counts[3]
         gap, frame = m0 + layout[AT.gap], m0 + layout[AT.frame]
@@ -87,7 +87,7 @@ def reverse(variant: Variant) -> Any:
             if ti.static(variant.impulses):
                 restitution = p0 + layout[AT.restitution]
                 f.contact_rows.adj_contact_rows(
-                    bodies, NJ, M, h, v_rest, m, gap, m, frame, m, twist, p, restitution, m, row + NJ * W, m, active,
+                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, twist, p, restitution, m, row + NJ * W, m, active,
                     m, adj_row + NJ * W, m, adj_target + NJ, m, adj_limit, m, adj_time, m, adj_gap, m, adj_frame,
                     m, adj_twist, s, friction, s, restitution,
                 )  # fmt: skip
@@ -144,7 +144,7 @@ def reverse(variant: Variant) -> Any:
         if ti.static(variant.is_compliant and len(variant.kinds) > 0):
             stiffness, damping = p0 + layout[AT.contact_stiffness], p0 + layout[AT.contact_damping]
             f.compliant.adj(
-                body_a, body_b, M, v_rest, m, gap, m, frame, v, v0, w, w0, p, stiffness, p, damping, p, friction,
+                body_a, body_b, M, threshold, m, gap, m, frame, v, v0, w, w0, p, stiffness, p, damping, p, friction,
                 m, adj_wrench, m, adj_gap, m, adj_frame, m, adj_v, m, adj_w, s, stiffness, s, damping, s, friction,
             )  # fmt: skip
         if ti.static(len(variant.kinds) > 0):
@@ -183,7 +183,7 @@ def adjoint_kernel(variant: Variant) -> Any:
     def adjoint(
         x: reals, q: reals, v: reals, w: reals, p: reals, u: reals, m: reals, order: ints, layout: ints, counts: ints,
         free: ints, bodies: ints, kind: ints, body_a: ints, body_b: ints, constants: reals, held: ints,
-        held_parts: reals, loose: ints, loose_parts: reals, ends: ints, anchors: reals, h: real, v_rest: real,
+        held_parts: reals, loose: ints, loose_parts: reals, ends: ints, anchors: reals, h: real, threshold: real,
         gain: real, B: ti.i32, rows: ti.i32, T: ti.i32, P: ti.i32, size: ti.i32, first: ti.i32, steps: ti.i32,
         given: ti.i32, adj_x: reals, adj_q: reals, adj_v: reals, adj_w: reals, s: reals, adj_u: reals,
     ):  # fmt: skip
@@ -208,12 +208,12 @@ def adjoint_kernel(variant: Variant) -> Any:
                 step(
                     x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, u, u0,
                     m, m0, order, b * (M + 1), layout, counts, free, bodies, kind, body_a, body_b, constants,
-                    held, held_parts, loose, loose_parts, ends, anchors, h, v_rest, gain,
+                    held, held_parts, loose, loose_parts, ends, anchors, h, threshold, gain,
                 )  # fmt: skip
                 back(
                     x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P,
                     m, m0, order, b * (M + 1), layout, counts, free, bodies, kind, body_a, body_b, constants,
-                    held, held_parts, loose, loose_parts, ends, anchors, h, v_rest, gain, s, adj_u, u0,
+                    held, held_parts, loose, loose_parts, ends, anchors, h, threshold, gain, s, adj_u, u0,
                 )  # fmt: skip
                 to = (b * given + ti.select(dense, j, 0)) * n
                 move(n * dim, adj_x, to * dim, m, m0 + layout[AT.adj_x], x1, dense)

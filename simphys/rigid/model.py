@@ -108,8 +108,13 @@ class RigidBodies:
     """semi_implicit_euler, or variational."""
     sweeps: int = 20
     """Of projected Gauss-Seidel over all rows, in a step."""
-    rest_speed: float = 0.05
-    """[m/s] Impulse law: an impact that is slower does not bounce. Compliant law: the slip that friction begins at."""
+    rest_speed: float = 0.2
+    """Impulse law: an impact that is slower [m/s] does not bounce, and overlaps are taken back no faster.
+
+    It has to be more than gravity adds to a speed in a step, or bodies do not come to rest.
+    """
+    slip_speed: float = 0.05
+    """Compliant law: the slip [m/s] at which friction has most of its limit; below, bodies creep."""
     joint_correction: float = 0.2
     """Part of a joint's error that a step takes away (Baumgarte)."""
     controller: Controller | None = None
@@ -296,7 +301,7 @@ def _check(model: RigidBodies) -> None:
             raise InputError(f"RigidBodies.{name}", f"one of {allowed}", value, "Choose one of these.")
     if not model.shapes:
         raise InputError("RigidBodies.shapes", "one body or more", "none", "Give the shapes of each body.")
-    for name, number in (("dt", model.dt), ("sweeps", model.sweeps)):
+    for name, number in (("dt", model.dt), ("sweeps", model.sweeps), ("slip_speed", model.slip_speed)):
         if not number > 0:
             raise InputError(f"RigidBodies.{name}", "positive", number, "Give a positive one.")
     for body, own in enumerate(model.shapes):

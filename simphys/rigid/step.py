@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..autograd import Tensor, ops, tensor
@@ -20,24 +22,50 @@ from .solve import Solve
 from .spring_damper import SpringDamper
 
 
+class Solved(NamedTuple):
+    """What a step comes to before bodies move; of contacts, [M], None where none has rows."""
+
+    twist: Tensor
+    """The new velocities, [n, D]."""
+    shift: Tensor
+    """What positions lack, [n, D]."""
+    before: Tensor
+    """Velocities before the impulses, [n, D]."""
+    gap: Tensor
+    frame: Tensor
+    row: Tensor | None = None
+    """Of joints, then of contacts, [N, W]."""
+    target: Tensor | None = None
+    limit: Tensor | None = None
+    time: Tensor | None = None
+    active: Tensor | None = None
+    impulse: Tensor | None = None
+    """[N]"""
+
+
 def step(model: RigidBodies, params: Params, state: State, control: Tensor | None = None) -> State:
     """Advance `state` by one time step: forces, then the impulses of joints and contacts, then motion."""
+    made = solved(model, params, state, control)
+    x, q = state.position, state.orientation
+    return State(*Drift.apply(model, model.dt, x, q, made.twist, made.shift, params.inertia))
+
+
+def solved(model: RigidBodies, params: Params, state: State, control: Tensor | None) -> Solved:
+    """A step without the motion."""
     check_params({"mass": params.mass.data, "inertia": params.inertia.data})
     x, q, v, w = state.tensors()
     gap, frame = Contacts.apply(model, x, q)
     wrench = forces(model, params, state, gap, frame, control)
     twist = Kick.apply(model, model.dt, v, w, q, wrench, params.mass, params.inertia, params.gravity)
-    shift = tensor(np.zeros(twist.shape, x.dtype))
-    if model.rows:
-        inverse_mass, inverse_inertia = Mobility.apply(model, q, params.mass, params.inertia)
-        row, target, limit, time, active = ContactRows.apply(
-            model, gap, frame, twist, params.friction, params.restitution
-        )
-        if model.joints:
-            joint_row, joint_target = JointRows.apply(model, x, q)
-            row, target = ops.concatenate([joint_row, row]), ops.concatenate([joint_target, target])
-        twist, shift, _ = Solve.apply(model, row, target, limit, inverse_mass, inverse_inertia, time, twist, active)
-    return State(*Drift.apply(model, model.dt, x, q, twist, shift, params.inertia))
+    if not model.rows:
+        return Solved(twist, tensor(np.zeros(twist.shape, x.dtype)), twist, gap, frame)
+    inverse_mass, inverse_inertia = Mobility.apply(model, q, params.mass, params.inertia)
+    row, target, limit, time, active = ContactRows.apply(model, gap, frame, twist, params.friction, params.restitution)
+    if model.joints:
+        joint_row, joint_target = JointRows.apply(model, x, q)
+        row, target = ops.concatenate([joint_row, row]), ops.concatenate([joint_target, target])
+    new, shift, impulse = Solve.apply(model, row, target, limit, inverse_mass, inverse_inertia, time, twist, active)
+    return Solved(new, shift, twist, gap, frame, row, target, limit, time, active, impulse)
 
 
 def forces(

@@ -1,0 +1,193 @@
+"""What happens between bodies in a motion, and where a gradient is one-sided; every step is computed once more.
+
+Under the impulse law two bodies, or one and the world, touch in a step where a normal impulse is positive. Features
+that begin to touch make an `impact`, or a `rest` where they are slower than the restitution threshold and do not
+bounce; the last of a pair that ends is its `release`; between, friction may turn from sticking to `slip` and back to
+`stick`. A `graze` is a contact that counts or not by less than rounding. Derivatives are one-sided
+
+- at a graze: beside it there is no contact in this step, or no impulse;
+- where the approach is as fast as the threshold: beside it the body bounces;
+- where friction is exactly at the edge of its cone and nothing slides: beside it something does;
+- where features of one body meet others at the same time: one impact would change the next, and the derivative is that
+  of impulses that are solved for together.
+
+Under the compliant law a pair is in `contact` where features overlap at the start of a step; forces are continuous, so
+that the only kink is features that are exactly at each other: a graze.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..autograd import no_grad, runtime, tensor
+from ..events import Event
+from ..simulator import Array, Arrays
+from .geometry.pair import FAR
+from .joint import WORLD
+from .model import COMPLIANT, Params, RigidBodies, State
+from .step import Solved, solved
+
+EDGE = "a graze: beside it the contact does not count"
+THRESHOLD = "as fast as the restitution threshold: beside it, it bounces or does not"
+CONE = "friction is exactly at the edge of its cone: beside it, it slides or sticks"
+TOGETHER = "impacts of one body at the same time, which are solved for together"
+TOUCHING = "exactly at each other, where the derivative taken is that without contact"
+
+ROUNDINGS = 64.0
+"""Numbers this close, in units of the rounding of what they are made of, are the same."""
+
+Pair = tuple[int, int]
+
+
+def events(model: RigidBodies, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
+    """The events of a motion with these states [rows, *shape], in the order of time."""
+    real = runtime.real_dtype()
+    given = Params(**{name: tensor(np.asarray(values, real)) for name, values in params.items()})
+    steps = len(states["position"]) - 1
+    found: list[Event] = []
+    if not model.candidates.count:
+        return ()
+    last: tuple[Array, dict[Pair, bool]] = np.zeros(model.candidates.count, bool), {}
+    with no_grad():
+        for step in range(steps):
+            state = State(**{name: tensor(np.asarray(values[step], real)) for name, values in states.items()})
+            driven = None if control is None else tensor(np.asarray(control[step], real))
+            made = solved(model, given, state, driven)
+            size = float(np.abs(states["position"][step]).max()) + _reach(made)
+            if model.law == COMPLIANT:
+                touch, happened = _overlaps(model, made, size, last[0], step)
+                last = touch, {}
+            else:
+                now = _Contacts(model, made, size)
+                happened = list(_of_step(model, now, step, *last))
+                last = now.touch, now.slips()
+            found += happened
+    return tuple(sorted(found, key=lambda event: event.time))
+
+
+class _Contacts:
+    """What a step of impulses says of all candidates, [M] each."""
+
+    def __init__(self, model: RigidBodies, made: Solved, size: float) -> None:
+        assert made.row is not None and made.target is not None and made.impulse is not None
+        assert made.active is not None and made.limit is not None and made.time is not None
+        dim, NJ, M = model.dim, model.joint_rows, model.candidates.count
+        self.pairs = _pairs(model)
+        self.rest_speed, self.time, self.limit = model.rest_speed, made.time.data, made.limit.data
+        self.gap, self.active = made.gap.data, made.active.data > 0.5
+        frame = made.frame.data.reshape(M, 3, dim)
+        self.before, self.after = (_speeds(model, twist.data, frame) for twist in (made.before, made.twist))
+        self.target = made.target.data[NJ:].reshape(M, dim)[:, 0]
+        impulse = made.impulse.data[NJ:].reshape(M, dim)
+        self.normal, self.tangent = impulse[:, 0], np.linalg.norm(impulse[:, 1:], axis=1)
+        self.touch = self.normal > 0
+        eps = ROUNDINGS * np.finfo(made.gap.dtype).eps
+        fastest = float(np.abs(self.before).max()) + abs(size / model.dt) * eps
+        self.speed_rounding = eps * fastest
+        self.gap_rounding = eps * (size + model.dt * fastest)
+        self.time_rounding = self.gap_rounding / np.maximum(np.abs(self.before[:, 0]), 1e-300)
+        self.impulse_rounding = eps * float(self.normal.max(initial=0.0))
+        slow = np.linalg.norm(self.after[:, 1:], axis=1) <= self.speed_rounding
+        at_limit = self.tangent >= self.limit * self.normal - self.impulse_rounding
+        self.sliding = self.touch & at_limit & ~slow
+        self.at_edge = self.touch & at_limit & slow & (self.limit > 0)
+        counts_by = np.where(
+            self.before[:, 0] < -self.rest_speed, np.abs(self.gap + model.dt * self.before[:, 0]), np.inf
+        )
+        idle = self.active & (self.normal <= self.impulse_rounding)
+        self.grazes = (counts_by <= self.gap_rounding) | (
+            idle & (np.abs(self.after[:, 0] - self.target) <= self.speed_rounding)
+        )
+
+    def slips(self) -> dict[Pair, bool]:
+        """Of all pairs that touch, whether one of their features slides."""
+        found: dict[Pair, bool] = {}
+        for c in np.flatnonzero(self.touch):
+            found[self.pairs[c]] = found.get(self.pairs[c], False) or bool(self.sliding[c])
+        return found
+
+
+def _of_step(model: RigidBodies, now: _Contacts, step: int, touched: Array, slid: dict[Pair, bool]) -> Iterator[Event]:
+    start, slips = step * model.dt, now.slips()
+    begun = np.flatnonzero(now.touch & ~touched)
+    for pair in dict.fromkeys(now.pairs[c] for c in begun):
+        own = [c for c in begun if now.pairs[c] == pair]
+        speed = -now.before[own, 0]
+        first = int(own[int(np.argmin(now.time[own]))])
+        time = start + float(np.clip(now.time[first], 0, model.dt))
+        fast = speed.max() > now.rest_speed
+        reason = ""
+        if np.any(np.abs(speed - now.rest_speed) <= now.speed_rounding):
+            reason = THRESHOLD
+        elif fast and _coincides(model, now, begun, first):
+            reason = TOGETHER
+        yield Event(step, time, "impact" if fast else "rest", _names(pair), reason)
+    for pair in slid.keys() - slips.keys():
+        yield Event(step, start, "release", _names(pair))
+    for pair in slips.keys() & slid.keys():
+        if slips[pair] != slid[pair]:
+            yield Event(step, start, "slip" if slips[pair] else "stick", _names(pair))
+    for pair in dict.fromkeys(now.pairs[c] for c in np.flatnonzero(now.at_edge)):
+        yield Event(step, start, "stick", _names(pair), CONE)
+    for c in np.flatnonzero(now.grazes):
+        yield Event(step, start, "graze", _names(now.pairs[c]), EDGE)
+
+
+def _coincides(model: RigidBodies, now: _Contacts, begun: Array, first: int) -> bool:
+    """Whether another feature of one of its bodies begins to touch at the same time."""
+    mine = {body for body in now.pairs[first] if body != WORLD and model.free[body]}
+    return any(
+        c != first
+        and mine & set(now.pairs[c])
+        and abs(now.time[c] - now.time[first]) <= now.time_rounding[c] + now.time_rounding[first]
+        for c in begun
+    )
+
+
+def _overlaps(model: RigidBodies, made: Solved, size: float, touched: Array, step: int) -> tuple[Array, list[Event]]:
+    """Which candidates overlap at the start of a step, and what that changes."""
+    gap, found, time = made.gap.data, [], step * model.dt
+    pairs = _pairs(model)
+    touch = gap < 0
+    for pair in dict.fromkeys(pairs):
+        own = np.array([each == pair for each in pairs])
+        is_close = bool((np.abs(gap[own]) <= ROUNDINGS * np.finfo(gap.dtype).eps * size).any())
+        if touch[own].any() != touched[own].any():
+            kind = "contact" if touch[own].any() else "release"
+            found.append(Event(step, time, kind, _names(pair), TOUCHING if is_close else ""))
+        elif is_close:
+            found.append(Event(step, time, "graze", _names(pair), TOUCHING))
+    return touch, found
+
+
+def _pairs(model: RigidBodies) -> list[Pair]:
+    """The bodies of each candidate, the lower number first, the world last."""
+    both = zip(model.candidates.body_a.tolist(), model.candidates.body_b.tolist(), strict=True)
+    return [(a, b) if b == WORLD or a < b else (b, a) for a, b in both]
+
+
+def _speeds(model: RigidBodies, twist: Array, frame: Array) -> Array:
+    """Of a relative to b where they touch: along the normal, then what is across it, [M, 1 + dim]."""
+    v, w = twist[:, : model.dim], twist[:, model.dim :]
+    relative = np.zeros((len(frame), model.dim))
+    for bodies, arms, sign in (
+        (model.candidates.body_a, frame[:, 1], 1.0),
+        (model.candidates.body_b, frame[:, 2], -1.0),
+    ):
+        moved = (bodies != WORLD) * sign
+        spin = w[bodies]
+        turned = np.cross(spin, arms) if model.dim == 3 else spin * np.stack([-arms[:, 1], arms[:, 0]], axis=1)
+        relative += moved[:, None] * (v[bodies] + turned)
+    along = np.einsum("ci,ci->c", relative, frame[:, 0])
+    return np.concatenate([along[:, None], relative - along[:, None] * frame[:, 0]], axis=1)
+
+
+def _reach(made: Solved) -> float:
+    """The longest arm of features that are near [m]."""
+    return float(np.abs(made.frame.data[made.gap.data < FAR]).max(initial=0.0))
+
+
+def _names(pair: Pair) -> str:
+    return f"body {pair[0]} and " + ("the world" if pair[1] == WORLD else f"body {pair[1]}")
