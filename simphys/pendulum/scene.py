@@ -128,9 +128,7 @@ def problems(
     if state is not None and state.direction is not None:
         remedy = 'Give the angle of each link, or simulator.kind = "spherical".'
         constraint = "only a spherical pendulum has one"
-        found.append(
-            Problem(key=("state", "direction"), constraint=constraint, found=state.direction, remedy=remedy)
-        )
+        found.append(Problem(key=("state", "direction"), constraint=constraint, found=state.direction, remedy=remedy))
     if geometry is not None:
         n = np.size(geometry.length)
         for section, names in ((material, ("mass", "damping")), (state, ("angle", "rate"))):

@@ -68,20 +68,20 @@ def numbers(links: int, seed: int = 3) -> Tensor:
 
 def mass_matrix(params: Params, angle: np.ndarray) -> np.ndarray:
     """M [n, n], from the positions' derivatives by the angles: M = sum_k m_k J_k^T J_k."""
-    l, m = params.length.data, params.mass.data
-    n = len(l)
+    L, m = params.length.data, params.mass.data
+    n = len(L)
     total = np.zeros((n, n))
     for k in range(n):
-        jacobian = np.array([l * np.cos(angle), l * np.sin(angle)]) * (np.arange(n) <= k)
+        jacobian = np.array([L * np.cos(angle), L * np.sin(angle)]) * (np.arange(n) <= k)
         total += m[k] * jacobian.T @ jacobian
     return total
 
 
 def energy(params: Params, angle: np.ndarray, rate: np.ndarray) -> np.ndarray:
     """Kinetic and potential energy along time [J], from the positions and velocities of the masses."""
-    l, m = params.length.data, params.mass.data
+    L, m = params.length.data, params.mass.data
     e = float(params.tilt.data)
-    across = np.cumsum(l * np.cos(angle) * rate, axis=-1)
-    along = np.cumsum(l * np.sin(angle) * rate, axis=-1)
-    height = -np.cumsum(l * np.cos(angle - e), axis=-1)
+    across = np.cumsum(L * np.cos(angle) * rate, axis=-1)
+    along = np.cumsum(L * np.sin(angle) * rate, axis=-1)
+    height = -np.cumsum(L * np.cos(angle - e), axis=-1)
     return (m * (across**2 + along**2) / 2 + m * float(params.gravity.data) * height).sum(axis=-1)

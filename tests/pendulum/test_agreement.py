@@ -20,7 +20,9 @@ Result = dict[str, np.ndarray]
 
 
 def made(kind: str, integrator: str, **options: Any) -> tuple[Any, Any, Any]:
-    return sphericals.spherical(integrator, **options) if kind == "spherical" else chains.chain(3, integrator, **options)
+    return (
+        sphericals.spherical(integrator, **options) if kind == "spherical" else chains.chain(3, integrator, **options)
+    )
 
 
 def torques(kind: str, steps: int, batch: int | None = None) -> Tensor:

@@ -46,7 +46,7 @@ def test_one_swing_takes_the_period_of_the_elliptic_integral(integrator: str, or
 
 
 def test_one_link_moves_as_a_pendulum_with_k_and_c_by_its_length_and_mass() -> None:
-    """g/l and c/(m l^2) are all that counts, and a tilt turns everything."""
+    """g/l and c/(m L^2) are all that counts, and a tilt turns everything."""
     start = chain.State(tensor([1.3]), tensor([-0.4]))
     tilted = chain.State(tensor([1.5]), tensor([-0.4]))
     model = Chain(1, 0.05)
@@ -108,8 +108,8 @@ def free(integrator: str, dt: float) -> tuple[Spherical, spherical.Params, spher
 
 
 def spherical_energy(params: spherical.Params, motion: Any) -> np.ndarray:
-    l, m, _, G = (each.data for each in params.tensors())
-    return m * l * l * (motion.rate.data**2).sum(axis=1) / 2 - m * l * motion.direction.data @ G
+    L, m, _, G = (each.data for each in params.tensors())
+    return m * L * L * (motion.rate.data**2).sum(axis=1) / 2 - m * L * motion.direction.data @ G
 
 
 @ORDERS

@@ -81,7 +81,9 @@ def test_starts_30_percent_off_on_either_side_lead_to_the_real_pendulum() -> Non
 def descent(horizon: Any) -> float:
     """The RMSE that L-BFGS reaches from the scene's start [rad]."""
     scene = load("swing", COARSE)
-    return rmse(scene, optimize.minimize(scene.objective(), method="lbfgs", horizon=horizon, iterations=100).loss, NOISE)
+    return rmse(
+        scene, optimize.minimize(scene.objective(), method="lbfgs", horizon=horizon, iterations=100).loss, NOISE
+    )
 
 
 def test_descent_over_all_swings_at_once_is_caught_and_on_a_growing_horizon_it_is_not() -> None:

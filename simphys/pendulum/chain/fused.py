@@ -20,7 +20,7 @@ from . import acceleration, linear, loads, midpoint, momentum
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """A step of either integrator for member b; its state before it lies from `at` on, that behind it from at + n on."""
+    """A step of either integrator for member b; the state before it lies from `at` on, that behind it from at + n."""
     accelerate, find = acceleration.functions(real).accelerate, midpoint.functions(real).find
     move, solve = momentum.functions(real), linear.functions(real).solve
 
@@ -34,7 +34,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def stages(
-        x: ti.template(), v: ti.template(), at, u: ti.template(), at_u, l: ti.template(), mu: ti.template(),
+        x: ti.template(), v: ti.template(), at, u: ti.template(), at_u, L: ti.template(), mu: ti.template(),
         c: ti.template(), g: ti.template(), e: ti.template(), b, n, h,
         sx: ti.template(), sv: ti.template(), sa: ti.template(), M: ti.template(),
     ):
@@ -48,7 +48,7 @@ def functions(real: Any) -> SimpleNamespace:
                     a_i = sa[here - n + i]
                 sx[here + i] = x[at + i] + node(stage) * h * v_i
                 sv[here + i] = v[at + i] + node(stage) * h * a_i
-            accelerate(sx, sv, here, u, at_u, l, mu, c, g, e, b * n, b, n, M, here * n, sa)
+            accelerate(sx, sv, here, u, at_u, L, mu, c, g, e, b * n, b, n, M, here * n, sa)
 
     @ti.func
     def runge_kutta(x: ti.template(), v: ti.template(), at, b, n, h, sv: ti.template(), sa: ti.template()):
@@ -62,7 +62,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def middle(
-        x: ti.template(), v: ti.template(), at, u: ti.template(), at_u, l: ti.template(), mu: ti.template(),
+        x: ti.template(), v: ti.template(), at, u: ti.template(), at_u, L: ti.template(), mu: ti.template(),
         c: ti.template(), g: ti.template(), e: ti.template(), b, n, h, lost,
         p: ti.template(), w: ti.template(), y: ti.template(), R: ti.template(), M: ti.template(),
     ):
@@ -70,22 +70,22 @@ def functions(real: Any) -> SimpleNamespace:
         for i in range(n):
             p[b * n + i] = 0.0
             w[b * n + i] = v[at + i]
-        move.momentum(1.0, x, v, at, l, mu, b * n, n, p)
-        find(x, at, w, p, u, at_u, l, mu, c, g, e, b * n, b, n, h / 2, y, R, M, b * n * n, lost)
+        move.momentum(1.0, x, v, at, L, mu, b * n, n, p)
+        find(x, at, w, p, u, at_u, L, mu, c, g, e, b * n, b, n, h / 2, y, R, M, b * n * n, lost)
 
     @ti.func
     def variational(
-        x: ti.template(), v: ti.template(), at, l: ti.template(), mu: ti.template(), b, n, h,
+        x: ti.template(), v: ti.template(), at, L: ti.template(), mu: ti.template(), b, n, h,
         p: ti.template(), w: ti.template(), y: ti.template(), M: ti.template(),
     ):
         """p turns into the momentum behind the step."""
         for i in range(n):
             x[at + n + i] = x[at + i] + h * w[b * n + i]
             p[b * n + i] = -p[b * n + i]
-        move.momentum(2.0, y, w, b * n, l, mu, b * n, n, p)
+        move.momentum(2.0, y, w, b * n, L, mu, b * n, n, p)
         for i in range(n):
             v[at + n + i] = p[b * n + i]
-        move.factor(x, at + n, l, mu, b * n, n, M, b * n * n)
+        move.factor(x, at + n, L, mu, b * n, n, M, b * n * n)
         solve(M, b * n * n, v, at + n, n)
 
     return SimpleNamespace(
@@ -105,7 +105,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def rk4(
-        x: reals, v: reals, u: reals, l: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
+        x: reals, v: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
         mu: reals, sx: reals, sv: reals, sa: reals, M: reals, start: ti.i32, steps: ti.i32,
     ):
@@ -116,12 +116,12 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 carried(m, b * n, n, mu)
                 for row in range(start, start + steps):
                     at, at_u = (b * rows + row) * n, driven * (b * T + first + row) * n
-                    f.stages(x, v, at, u, at_u, l, mu, c, g, e, b, n, h, sx, sv, sa, M)
+                    f.stages(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, sx, sv, sa, M)
                     f.runge_kutta(x, v, at, b, n, h, sv, sa)
 
     @kernel
     def variational(
-        x: reals, v: reals, u: reals, l: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
+        x: reals, v: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
         lost: real, mu: reals, p: reals, w: reals, y: reals, R: reals, M: reals, start: ti.i32, steps: ti.i32,
     ):
@@ -132,7 +132,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 carried(m, b * n, n, mu)
                 for row in range(start, start + steps):
                     at, at_u = (b * rows + row) * n, driven * (b * T + first + row) * n
-                    f.middle(x, v, at, u, at_u, l, mu, c, g, e, b, n, h, lost, p, w, y, R, M)
-                    f.variational(x, v, at, l, mu, b, n, h, p, w, y, M)
+                    f.middle(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, lost, p, w, y, R, M)
+                    f.variational(x, v, at, L, mu, b, n, h, p, w, y, M)
 
     return SimpleNamespace(rk4=rk4, variational=variational)

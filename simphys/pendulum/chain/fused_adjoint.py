@@ -2,7 +2,8 @@
 
 Runge-Kutta: with k_s = (v, a) the slope at stage s and Y_s the state there, both in step lengths c_s and weights b_s,
 
-    adj_k_s = b_s h adj_new + c_{s+1} h adj_Y_{s+1},   adj_Y_s = (dk_s/dY_s)^T adj_k_s,   adj_old = adj_new + sum_s adj_Y_s
+    adj_k_s = b_s h adj_new + c_{s+1} h adj_Y_{s+1},   adj_Y_s = (dk_s/dY_s)^T adj_k_s
+    adj_old = adj_new + sum_s adj_Y_s
 
 Variational: the lines of step.py in reverse.
 """
@@ -31,10 +32,10 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_runge_kutta(
-        l: ti.template(), mu: ti.template(), c: ti.template(), g: ti.template(), e: ti.template(), b, n, h,
+        L: ti.template(), mu: ti.template(), c: ti.template(), g: ti.template(), e: ti.template(), b, n, h,
         sx: ti.template(), sv: ti.template(), sa: ti.template(), M: ti.template(),
         ax: ti.template(), av: ti.template(), gx: ti.template(), gv: ti.template(), y: ti.template(),
-        kx: ti.template(), kv: ti.template(), adj_u: ti.template(), at_u, adj_l: ti.template(),
+        kx: ti.template(), kv: ti.template(), adj_u: ti.template(), at_u, adj_L: ti.template(),
         adj_mu: ti.template(), adj_m: ti.template(), adj_c: ti.template(), adj_g: ti.template(), adj_e: ti.template(),
     ):
         """gx, gv, y, kx, kv [B, n]: adjoints of a stage's state and slope, and those of the new state, kept."""
@@ -56,8 +57,8 @@ def functions(real: Any) -> SimpleNamespace:
                 gv[par + i] = of_v
             here = (b * 4 + stage) * n
             accelerate.adj(
-                sx, sv, sa, here, l, mu, c, g, e, par, b, n, M, here * n, y,
-                gx, gv, adj_u, at_u, adj_l, adj_mu, adj_m, adj_c, adj_g, adj_e,
+                sx, sv, sa, here, L, mu, c, g, e, par, b, n, M, here * n, y,
+                gx, gv, adj_u, at_u, adj_L, adj_mu, adj_m, adj_c, adj_g, adj_e,
             )
             for i in range(n):
                 add(ax, par + i, gx[par + i])
@@ -65,11 +66,11 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_variational(
-        x: ti.template(), v: ti.template(), at, l: ti.template(), mu: ti.template(), c: ti.template(),
+        x: ti.template(), v: ti.template(), at, L: ti.template(), mu: ti.template(), c: ti.template(),
         g: ti.template(), e: ti.template(), b, n, h,
         w: ti.template(), y: ti.template(), M: ti.template(),
         ax: ti.template(), av: ti.template(), gy: ti.template(), gw: ti.template(), gp: ti.template(),
-        unused: ti.template(), adj_u: ti.template(), at_u, adj_l: ti.template(), adj_mu: ti.template(),
+        unused: ti.template(), adj_u: ti.template(), at_u, adj_L: ti.template(), adj_mu: ti.template(),
         adj_m: ti.template(), adj_c: ti.template(), adj_g: ti.template(), adj_e: ti.template(),
     ):
         """gy, gw, gp [B, n]: adjoints of the middle, its rate, and of momenta. M: the factor behind the step."""
@@ -80,19 +81,19 @@ def functions(real: Any) -> SimpleNamespace:
             gw[par + i] = 0.0
             gp[par + i] = av[par + i]
         s.solve(M, par * n, gp, par, n)  # of the momentum behind the step
-        move.adj(-1.0, x, v, at + n, l, mu, par, n, gp, ax, unused, adj_l, adj_mu)
-        move.adj(2.0, y, w, par, l, mu, par, n, gp, gy, gw, adj_l, adj_mu)
+        move.adj(-1.0, x, v, at + n, L, mu, par, n, gp, ax, unused, adj_L, adj_mu)
+        move.adj(2.0, y, w, par, L, mu, par, n, gp, gy, gw, adj_L, adj_mu)
         for i in range(n):
             add(gw, par + i, h * ax[par + i] + h / 2 * gy[par + i])
             add(ax, par + i, gy[par + i])
         find.adj(
-            y, w, l, mu, c, g, e, par, b, n, h / 2, M, par * n, gw,
-            ax, unused, adj_u, at_u, adj_l, adj_mu, adj_c, adj_g, adj_e,
+            y, w, L, mu, c, g, e, par, b, n, h / 2, M, par * n, gw,
+            ax, unused, adj_u, at_u, adj_L, adj_mu, adj_c, adj_g, adj_e,
         )
         for i in range(n):
             gp[par + i] = gw[par + i] - gp[par + i]  # of the momentum before it
             av[par + i] = 0.0
-        move.adj(1.0, x, v, at, l, mu, par, n, gp, ax, av, adj_l, adj_mu)
+        move.adj(1.0, x, v, at, L, mu, par, n, gp, ax, av, adj_L, adj_mu)
         adj_carried(adj_mu, par, n, adj_m)
 
     return SimpleNamespace(adj_runge_kutta=adj_runge_kutta, adj_variational=adj_variational)
@@ -131,10 +132,10 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def adj_rk4(
-        x: reals, v: reals, u: reals, l: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
+        x: reals, v: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
         mu: reals, sx: reals, sv: reals, sa: reals, M: reals,
-        adj_x: reals, adj_v: reals, held: ti.i32, adj_u: reals, adj_l: reals, adj_m: reals, adj_c: reals,
+        adj_x: reals, adj_v: reals, held: ti.i32, adj_u: reals, adj_L: reals, adj_m: reals, adj_c: reals,
         adj_g: reals, adj_e: reals, ax: reals, av: reals, adj_mu: reals,
         g1: reals, g2: reals, g3: reals, g4: reals, g5: reals, steps: ti.i32,
     ):
@@ -147,19 +148,19 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 for back in range(steps):
                     row = steps - 1 - back
                     at_u = driven * (b * T + first + row) * n
-                    f.stages(x, v, (b * rows + row) * n, u, at_u, l, mu, c, g, e, b, n, h, sx, sv, sa, M)
+                    f.stages(x, v, (b * rows + row) * n, u, at_u, L, mu, c, g, e, b, n, h, sx, sv, sa, M)
                     own.adj_runge_kutta(
-                        l, mu, c, g, e, b, n, h, sx, sv, sa, M, ax, av, g1, g2, g3, g4, g5,
-                        adj_u, at_u, adj_l, adj_mu, adj_m, adj_c, adj_g, adj_e,
+                        L, mu, c, g, e, b, n, h, sx, sv, sa, M, ax, av, g1, g2, g3, g4, g5,
+                        adj_u, at_u, adj_L, adj_mu, adj_m, adj_c, adj_g, adj_e,
                     )
                     adj_state(adj_x, adj_v, b, n, held, row, ax, av)
 
     @kernel
     def adj_variational(
-        x: reals, v: reals, u: reals, l: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
+        x: reals, v: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
         lost: real, mu: reals, p: reals, w: reals, y: reals, R: reals, M: reals,
-        adj_x: reals, adj_v: reals, held: ti.i32, adj_u: reals, adj_l: reals, adj_m: reals, adj_c: reals,
+        adj_x: reals, adj_v: reals, held: ti.i32, adj_u: reals, adj_L: reals, adj_m: reals, adj_c: reals,
         adj_g: reals, adj_e: reals, ax: reals, av: reals, adj_mu: reals,
         g1: reals, g2: reals, g3: reals, g4: reals, steps: ti.i32,
     ):
@@ -172,11 +173,11 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 for back in range(steps):
                     row = steps - 1 - back
                     at, at_u = (b * rows + row) * n, driven * (b * T + first + row) * n
-                    f.middle(x, v, at, u, at_u, l, mu, c, g, e, b, n, h, lost, p, w, y, R, M)
-                    factor(x, at + n, l, mu, b * n, n, M, b * n * n)
+                    f.middle(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, lost, p, w, y, R, M)
+                    factor(x, at + n, L, mu, b * n, n, M, b * n * n)
                     own.adj_variational(
-                        x, v, at, l, mu, c, g, e, b, n, h, w, y, M, ax, av, g1, g2, g3, g4,
-                        adj_u, at_u, adj_l, adj_mu, adj_m, adj_c, adj_g, adj_e,
+                        x, v, at, L, mu, c, g, e, b, n, h, w, y, M, ax, av, g1, g2, g3, g4,
+                        adj_u, at_u, adj_L, adj_mu, adj_m, adj_c, adj_g, adj_e,
                     )
                     adj_state(adj_x, adj_v, b, n, held, row, ax, av)
 

@@ -1,9 +1,10 @@
 """The rate in the middle of a step of the variational integrator.
 
-Of the discrete Lagrangian L_d(x, x') = h L((x + x')/2, (x' - x)/h), and loads F as forces in the middle, the discrete
-Euler-Lagrange equations are, with v = (x' - x)/h, y = x + k v, k = h/2 and p the momenta before and p' after the step,
+Of the discrete Lagrangian h (T - V)((x + x')/2, (x' - x)/h), with the loads F of motors and joints as forces in the
+middle, the discrete Euler-Lagrange equations are, with v = (x' - x)/h, y = x + k v, k = h/2, and p the momenta before
+and p' behind the step,
 
-    p = M(y) v - k (dL/dx + F),   p' = M(y) v + k (dL/dx + F) = 2 M(y) v - p       (both at y, v)
+    p = M(y) v - k (d(T - V)/dx + F),   p' = M(y) v + k (d(T - V)/dx + F) = 2 M(y) v - p       (both at y, v)
 
 so that v is the root of, with d_ij = y_i - y_j,
 
@@ -54,21 +55,21 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def residual(
-        y: ti.template(), v: ti.template(), p: ti.template(), u: ti.template(), at_u, l: ti.template(),
+        y: ti.template(), v: ti.template(), p: ti.template(), u: ti.template(), at_u, L: ti.template(),
         mu: ti.template(), c: ti.template(), g: ti.template(), e: ti.template(), par, b, n, k, R: ti.template(),
     ):
         for i in range(n):
             total = p[par + i]
             for j in range(n):
-                P = t.coupling(mu[par + ti.max(i, j)], l[par + i], l[par + j])
+                P = t.coupling(mu[par + ti.max(i, j)], L[par + i], L[par + j])
                 d, v_i, v_j = y[par + i] - y[par + j], v[par + i], v[par + j]
                 total -= t.inertia(P, d, v_j) + k * t.whirl(P, d, v_i, v_j)
             R[par + i] = total
-        w.loads(k, y, v, par, u, at_u, l, mu, c, g, e, par, b, n, R, par)
+        w.loads(k, y, v, par, u, at_u, L, mu, c, g, e, par, b, n, R, par)
 
     @ti.func
     def adj_rate(
-        y: ti.template(), v: ti.template(), l: ti.template(), mu: ti.template(), c: ti.template(), g: ti.template(),
+        y: ti.template(), v: ti.template(), L: ti.template(), mu: ti.template(), c: ti.template(), g: ti.template(),
         e: ti.template(), par, b, n, k, K: ti.template(), at_K,
     ):
         """K = -dR/dv, where v also moves the middle."""
@@ -77,14 +78,14 @@ def functions(real: Any) -> SimpleNamespace:
         for i in range(n):
             diagonal = real(0.0)
             for j in range(n):
-                P = t.coupling(mu[par + ti.max(i, j)], l[par + i], l[par + j])
+                P = t.coupling(mu[par + ti.max(i, j)], L[par + i], L[par + j])
                 d, v_i, v_j = y[par + i] - y[par + j], v[par + i], v[par + j]
                 _, slope, of_j = t.adj_inertia(P, d, v_j, 1.0)
                 _, slope_too, of_i, of_j_too = t.adj_whirl(P, d, v_i, v_j, k)
                 turned = k * (slope + slope_too)
                 add(K, at_K + i * n + j, of_j + of_j_too - turned)
                 diagonal += of_i + turned
-            _, _, of_weight = t.adj_weight(mu[par + i] * l[par + i], g[b], y[par + i] - e[b], -k)
+            _, _, of_weight = t.adj_weight(mu[par + i] * L[par + i], g[b], y[par + i] - e[b], -k)
             _, of_turn = t.adj_joint(c[par + i], 0.0, -k)
             ii = at_K + i * n + i
             add(K, ii, diagonal + k * of_weight + of_turn)
@@ -95,7 +96,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def find(
-        x: ti.template(), at, v: ti.template(), p: ti.template(), u: ti.template(), at_u, l: ti.template(),
+        x: ti.template(), at, v: ti.template(), p: ti.template(), u: ti.template(), at_u, L: ti.template(),
         mu: ti.template(), c: ti.template(), g: ti.template(), e: ti.template(), par, b, n, k,
         y: ti.template(), R: ti.template(), K: ti.template(), at_K, lost,
     ):
@@ -104,8 +105,8 @@ def functions(real: Any) -> SimpleNamespace:
         for _ in range(MOST):
             if going == 1:
                 middle(x, at, v, par, n, k, y)
-                residual(y, v, p, u, at_u, l, mu, c, g, e, par, b, n, k, R)
-                adj_rate(y, v, l, mu, c, g, e, par, b, n, k, K, at_K)
+                residual(y, v, p, u, at_u, L, mu, c, g, e, par, b, n, k, R)
+                adj_rate(y, v, L, mu, c, g, e, par, b, n, k, K, at_K)
                 s.eliminate(K, at_K, R, par, n)
                 turn = real(0.0)
                 for i in range(n):
@@ -122,39 +123,39 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_find(
-        y: ti.template(), v: ti.template(), l: ti.template(), mu: ti.template(), c: ti.template(), g: ti.template(),
+        y: ti.template(), v: ti.template(), L: ti.template(), mu: ti.template(), c: ti.template(), g: ti.template(),
         e: ti.template(), par, b, n, k, K: ti.template(), at_K, adj: ti.template(),
-        adj_x: ti.template(), unused: ti.template(), adj_u: ti.template(), at_u, adj_l: ti.template(),
+        adj_x: ti.template(), unused: ti.template(), adj_u: ti.template(), at_u, adj_L: ti.template(),
         adj_mu: ti.template(), adj_c: ti.template(), adj_g: ti.template(), adj_e: ti.template(),
     ):
         """Adds to adjoints; adj: that of v, which lambda, the adjoint of p, takes the place of."""
-        adj_rate(y, v, l, mu, c, g, e, par, b, n, k, K, at_K)
+        adj_rate(y, v, L, mu, c, g, e, par, b, n, k, K, at_K)
         s.transpose(K, at_K, n)
         s.eliminate(K, at_K, adj, par, n)
         w.adj_loads(
-            k, y, v, par, l, mu, c, g, e, par, b, n, adj, adj_x, unused, adj_u, at_u, adj_l, adj_mu, adj_c, adj_g, adj_e
+            k, y, v, par, L, mu, c, g, e, par, b, n, adj, adj_x, unused, adj_u, at_u, adj_L, adj_mu, adj_c, adj_g, adj_e
         )
         for i in range(n):
-            adj_x_i, adj_l_i = real(0.0), real(0.0)
+            adj_x_i, adj_L_i = real(0.0), real(0.0)
             for j in range(n):
-                q, l_i, l_j, lam = par + ti.max(i, j), l[par + i], l[par + j], adj[par + i]
-                P, d = t.coupling(mu[q], l_i, l_j), y[par + i] - y[par + j]
+                q, L_i, L_j, lam = par + ti.max(i, j), L[par + i], L[par + j], adj[par + i]
+                P, d = t.coupling(mu[q], L_i, L_j), y[par + i] - y[par + j]
                 adj_P, adj_d, _ = t.adj_inertia(P, d, v[par + j], -lam)
                 adj_P_too, adj_d_too, _, _ = t.adj_whirl(P, d, v[par + i], v[par + j], -k * lam)
-                adj_mu_q, of_i, of_j = t.adj_coupling(mu[q], l_i, l_j, adj_P + adj_P_too)
+                adj_mu_q, of_i, of_j = t.adj_coupling(mu[q], L_i, L_j, adj_P + adj_P_too)
                 adj_x_i += adj_d + adj_d_too
                 add(adj_x, par + j, -adj_d - adj_d_too)
                 add(adj_mu, q, adj_mu_q)
-                adj_l_i += of_i
-                add(adj_l, par + j, of_j)
+                adj_L_i += of_i
+                add(adj_L, par + j, of_j)
             add(adj_x, par + i, adj_x_i)
-            add(adj_l, par + i, adj_l_i)
+            add(adj_L, par + i, adj_L_i)
 
     @ti.func
     def jvp_find(
-        y: ti.template(), v: ti.template(), l: ti.template(), mu: ti.template(), c: ti.template(), g: ti.template(),
+        y: ti.template(), v: ti.template(), L: ti.template(), mu: ti.template(), c: ti.template(), g: ti.template(),
         e: ti.template(), par, b, n, k, K: ti.template(), at_K,
-        dx: ti.template(), at_d, zero: ti.template(), dp: ti.template(), du: ti.template(), at_u, dl: ti.template(),
+        dx: ti.template(), at_d, zero: ti.template(), dp: ti.template(), du: ti.template(), at_u, dL: ti.template(),
         dmu: ti.template(), dc: ti.template(), dg: ti.template(), de: ti.template(), dy: ti.template(),
         dv: ti.template(),
     ):
@@ -164,17 +165,17 @@ def functions(real: Any) -> SimpleNamespace:
         for i in range(n):
             total = dp[par + i]
             for j in range(n):
-                q, l_i, l_j = par + ti.max(i, j), l[par + i], l[par + j]
-                P, d = t.coupling(mu[q], l_i, l_j), y[par + i] - y[par + j]
-                dP = t.jvp_coupling(mu[q], l_i, l_j, dmu[q], dl[par + i], dl[par + j])
+                q, L_i, L_j = par + ti.max(i, j), L[par + i], L[par + j]
+                P, d = t.coupling(mu[q], L_i, L_j), y[par + i] - y[par + j]
+                dP = t.jvp_coupling(mu[q], L_i, L_j, dmu[q], dL[par + i], dL[par + j])
                 dd = dy[par + i] - dy[par + j]
                 total -= t.jvp_inertia(P, d, v[par + j], dP, dd, 0.0)
                 total -= k * t.jvp_whirl(P, d, v[par + i], v[par + j], dP, dd, 0.0, 0.0)
             dv[par + i] = total
         w.jvp_loads(
-            k, y, v, par, l, mu, c, g, e, par, b, n, dy, zero, par, du, at_u, dl, dmu, dc, dg, de, dv, par
+            k, y, v, par, L, mu, c, g, e, par, b, n, dy, zero, par, du, at_u, dL, dmu, dc, dg, de, dv, par
         )
-        adj_rate(y, v, l, mu, c, g, e, par, b, n, k, K, at_K)
+        adj_rate(y, v, L, mu, c, g, e, par, b, n, k, K, at_K)
         s.eliminate(K, at_K, dv, par, n)
 
     return SimpleNamespace(find=find, adj=adj_find, jvp=jvp_find)
@@ -189,40 +190,40 @@ def kernels(real: Any) -> SimpleNamespace:
 
     @kernel
     def forward(
-        x: reals, p: reals, u: reals, l: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, k: real, lost: real,
+        x: reals, p: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, k: real, lost: real,
         mu: reals, y: reals, R: reals, K: reals, v: reals,
     ):
         ti.loop_config(serialize=True)
         for b in range(1):
             w.carried(m, 0, n, mu)
-            f.find(x, 0, v, p, u, 0, l, mu, c, g, e, 0, b, n, k, y, R, K, 0, lost)
+            f.find(x, 0, v, p, u, 0, L, mu, c, g, e, 0, b, n, k, y, R, K, 0, lost)
 
     @kernel
     def adjoint(
-        y: reals, v: reals, l: reals, c: reals, g: reals, e: reals, mu: reals, n: ti.i32, k: real, K: reals,
-        adj: reals, adj_x: reals, unused: reals, adj_u: reals, adj_l: reals, adj_mu: reals, adj_m: reals, adj_c: reals,
+        y: reals, v: reals, L: reals, c: reals, g: reals, e: reals, mu: reals, n: ti.i32, k: real, K: reals,
+        adj: reals, adj_x: reals, unused: reals, adj_u: reals, adj_L: reals, adj_mu: reals, adj_m: reals, adj_c: reals,
         adj_g: reals, adj_e: reals,
     ):
         ti.loop_config(serialize=True)
         for b in range(1):
             f.adj(
-                y, v, l, mu, c, g, e, 0, b, n, k, K, 0, adj,
-                adj_x, unused, adj_u, 0, adj_l, adj_mu, adj_c, adj_g, adj_e,
+                y, v, L, mu, c, g, e, 0, b, n, k, K, 0, adj,
+                adj_x, unused, adj_u, 0, adj_L, adj_mu, adj_c, adj_g, adj_e,
             )
             w.adj_carried(adj_mu, 0, n, adj_m)
 
     @kernel
     def tangent(
-        y: reals, v: reals, l: reals, c: reals, g: reals, e: reals, mu: reals, n: ti.i32, k: real, K: reals,
-        dx: reals, dp: reals, du: reals, dl: reals, dm: reals, dc: reals, dg: reals, de: reals,
+        y: reals, v: reals, L: reals, c: reals, g: reals, e: reals, mu: reals, n: ti.i32, k: real, K: reals,
+        dx: reals, dp: reals, du: reals, dL: reals, dm: reals, dc: reals, dg: reals, de: reals,
         zero: reals, dmu: reals, dy: reals, dv: reals,
     ):
         ti.loop_config(serialize=True)
         for b in range(1):
             w.carried(dm, 0, n, dmu)
             f.jvp(
-                y, v, l, mu, c, g, e, 0, b, n, k, K, 0,
-                dx, 0, zero, dp, du, 0, dl, dmu, dc, dg, de, dy, dv,
+                y, v, L, mu, c, g, e, 0, b, n, k, K, 0,
+                dx, 0, zero, dp, du, 0, dL, dmu, dc, dg, de, dy, dv,
             )
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
@@ -230,21 +231,33 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class MiddleRate(Function):
-    """The rate in the middle of a step [n] [rad/s], from angle [n] and momentum [n] at its start, under torques or None.
+    """The rate in the middle of a step [n] [rad/s], from angle and momentum [n] before it, under torques [n] or None.
 
-    guess [n]: where Newton's method begins, of which the result does not depend. Saved: the middle, the result,
-    length, damping, gravity, tilt and the carried masses.
+    guess [n]: where Newton's method begins; on it the result does not depend. Saved: the middle, the result, length,
+    damping, gravity, tilt and the carried masses.
     """
 
     @staticmethod
     def forward(
-        ctx: Context, model: Chain, guess: Tensor, angle: Tensor, momentum: Tensor, torque: Tensor | None, *params: Tensor
+        ctx: Context,
+        model: Chain,
+        guess: Tensor,
+        angle: Tensor,
+        momentum: Tensor,
+        torque: Tensor | None,
+        *params: Tensor,
     ) -> np.ndarray[Any, Any]:
         n, ctx.k = model.links, model.dt / 2
         length, mass, damping, gravity, tilt = (each.data.reshape(-1) for each in params)
         real = mass.dtype
         u = np.zeros(n, real) if torque is None else torque
-        mu, y, R, K, v = np.empty(n, real), np.empty(n, real), np.empty(n, real), np.empty(n * n, real), guess.data.copy()
+        mu, y, R, K, v = (
+            np.empty(n, real),
+            np.empty(n, real),
+            np.empty(n, real),
+            np.empty(n * n, real),
+            guess.data.copy(),
+        )
         kernels(runtime.real()).forward(
             angle, momentum, u, length, mass, damping, gravity, tilt, n, ctx.k, math.nan, mu, y, R, K, v
         )
@@ -257,12 +270,12 @@ class MiddleRate(Function):
         n, adj_p = adj_v.size, adj_v.data.copy()
         K = np.empty(n * n, adj_p.dtype)
         shapes = (n, n, n, n, n, n, n, 1, 1)
-        adj_x, unused, adj_u, adj_l, adj_mu, adj_m, adj_c, adj_g, adj_e = (np.zeros(k, adj_p.dtype) for k in shapes)
+        adj_x, unused, adj_u, adj_L, adj_mu, adj_m, adj_c, adj_g, adj_e = (np.zeros(k, adj_p.dtype) for k in shapes)
         kernels(runtime.real()).adjoint(
-            *ctx.saved_tensors, n, ctx.k, K, adj_p, adj_x, unused, adj_u, adj_l, adj_mu, adj_m, adj_c, adj_g, adj_e
+            *ctx.saved_tensors, n, ctx.k, K, adj_p, adj_x, unused, adj_u, adj_L, adj_mu, adj_m, adj_c, adj_g, adj_e
         )
         of_torque = adj_u if ctx.driven else None
-        return None, None, adj_x, adj_p, of_torque, adj_l, adj_m, adj_c, adj_g.reshape(()), adj_e.reshape(())
+        return None, None, adj_x, adj_p, of_torque, adj_L, adj_m, adj_c, adj_g.reshape(()), adj_e.reshape(())
 
     @staticmethod
     def jvp(ctx: Context, _: None, __: Any, *tangents: Any) -> np.ndarray[Any, Any]:

@@ -38,7 +38,7 @@ class State(Record):
     """How the links are turned and how fast they turn."""
 
     angle: Tensor
-    """Of each link, absolute: counted from one direction for all, down where the tilt is 0; full turns count [rad], [n]."""
+    """Of each link [rad], [n]. Absolute: counted from one direction for all, down where tilt is 0; full turns count."""
     rate: Tensor
     """d angle / dt [rad/s], [n]."""
 

@@ -2,19 +2,19 @@
 
 With angles x_i, rates v_i and d_ij = x_i - x_j, the Lagrangian is
 
-    L = 1/2 sum_ij P_ij cos(d_ij) v_i v_j + g sum_i s_i cos(x_i - e)         [J]
-    P_ij = mu_max(i,j) l_i l_j,   s_i = mu_i l_i,   mu_i = sum_{k >= i} m_k
+    T - V = 1/2 sum_ij P_ij cos(d_ij) v_i v_j + g sum_i s_i cos(x_i - e)         [J]
+    P_ij = mu_max(i,j) L_i L_j,   s_i = mu_i L_i,   mu_i = sum_{k >= i} m_k
 
-l length [m], m mass [kg], g gravity [m/s^2], e tilt [rad]. Its terms in the equation of link i are
+L length [m], m mass [kg], g gravity [m/s^2], e tilt [rad]. Its terms in the equation of link i are
 
     inertia(P, d, w)       = P cos(d) w        an element of M(x) w, where M_ij = P_ij cos(d_ij)
-    whirl(P, d, w_i, w_j)  = P sin(d) w_i w_j  of -dL/dx_i; with w_j^2 of M dv/dt: what turning bodies pull
-    weight(s, g, x)        = -s g sin(x)       of dL/dx_i                    [N m]
+    whirl(P, d, w_i, w_j)  = P sin(d) w_i w_j  of -d(T - V)/dx_i; with w_j^2 of M dv/dt: what turning bodies pull
+    weight(s, g, x)        = -s g sin(x)       of d(T - V)/dx_i                    [N m]
     joint(u, c, turn)      = u - c turn        motor and damping of joint i, which turns at v_i - v_{i-1}
 
 u motor torque [N m], c damping [N m s/rad]. What joint i does to link i, it does the other way to link i - 1.
 adj_f takes the adjoint of the result last and returns those of all arguments. Source: Goldstein, Poole, Safko,
-Classical Mechanics, ch. 1 and 2, for point masses at x_i = sum_{k <= i} l_k (sin, -cos).
+Classical Mechanics, ch. 1 and 2, for point masses at sum_{k <= i} L_k (sin x_k, -cos x_k).
 """
 
 import functools

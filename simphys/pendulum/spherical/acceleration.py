@@ -1,14 +1,14 @@
 """Angular acceleration of the spherical pendulum:
 
-    alpha = d x G / l + (t - (t.d) d - c w) / (m l^2)                       [rad/s^2]
+    alpha = d x G / L + (t - (t.d) d - c w) / (m L^2)                       [rad/s^2]
 
-d direction (unit), w angular velocity [rad/s], G gravity [m/s^2], l length [m], m mass [kg], c damping [N m s/rad], t
-torque [N m]. It is perpendicular to d where w is. Adjoint, for y = adj_alpha and r = 1 / (m l^2), F = t - (t.d) d - c w:
+d direction (unit), w angular velocity [rad/s], G gravity [m/s^2], L length [m], m mass [kg], c damping [N m s/rad], t
+torque [N m]. It is perpendicular to d where w is. Adjoint, for y = adj_alpha, r = 1 / (m L^2), F = t - (t.d) d - c w:
 
-    adj_d = G x y / l - r ((t.d) y + (d.y) t)    adj_w = -c r y    adj_t = r (y - (d.y) d)    adj_c = -r w.y
-    adj_G = y x d / l    adj_m = -r F.y / m    adj_l = -((d x G).y / l + 2 r F.y) / l
+    adj_d = G x y / L - r ((t.d) y + (d.y) t)    adj_w = -c r y    adj_t = r (y - (d.y) d)    adj_c = -r w.y
+    adj_G = y x d / L    adj_m = -r F.y / m    adj_L = -((d x G).y / L + 2 r F.y) / L
 
-Source: the rate of the angular momentum m l^2 w of a point mass is the torque about its support.
+Source: the rate of the angular momentum m L^2 w of a point mass is the torque about its support.
 """
 
 import functools
@@ -28,33 +28,33 @@ def functions(real: Any) -> SimpleNamespace:
     vec = ti.types.vector(3, real)
 
     @ti.func
-    def acceleration(d: vec, w: vec, t: vec, l: real, m: real, c: real, G: vec) -> vec:
-        return d.cross(G) / l + (t - t.dot(d) * d - c * w) / (m * l * l)
+    def acceleration(d: vec, w: vec, t: vec, L: real, m: real, c: real, G: vec) -> vec:
+        return d.cross(G) / L + (t - t.dot(d) * d - c * w) / (m * L * L)
 
     @ti.func
-    def adj_acceleration(d: vec, w: vec, t: vec, l: real, m: real, c: real, G: vec, y: vec):
-        r = 1 / (m * l * l)
+    def adj_acceleration(d: vec, w: vec, t: vec, L: real, m: real, c: real, G: vec, y: vec):
+        r = 1 / (m * L * L)
         pull = (t - t.dot(d) * d - c * w).dot(y)
         return (
-            G.cross(y) / l - r * (t.dot(d) * y + d.dot(y) * t),
+            G.cross(y) / L - r * (t.dot(d) * y + d.dot(y) * t),
             -c * r * y,
             r * (y - d.dot(y) * d),
-            -(d.cross(G).dot(y) / l + 2 * r * pull) / l,
+            -(d.cross(G).dot(y) / L + 2 * r * pull) / L,
             -r * pull / m,
             -r * w.dot(y),
-            y.cross(d) / l,
+            y.cross(d) / L,
         )
 
     @ti.func
     def jvp_acceleration(
-        d: vec, w: vec, t: vec, l: real, m: real, c: real, G: vec,
-        dd: vec, dw: vec, dt: vec, dl: real, dm: real, dc: real, dG: vec,
+        d: vec, w: vec, t: vec, L: real, m: real, c: real, G: vec,
+        dd: vec, dw: vec, dt: vec, dL: real, dm: real, dc: real, dG: vec,
     ) -> vec:  # fmt: skip
-        r = 1 / (m * l * l)
+        r = 1 / (m * L * L)
         pull = t - t.dot(d) * d - c * w
         dpull = dt - (dt.dot(d) + t.dot(dd)) * d - t.dot(d) * dd - dc * w - c * dw
-        falling = (dd.cross(G) + d.cross(dG) - (dl / l) * d.cross(G)) / l
-        return falling + r * (dpull - (dm / m + 2 * dl / l) * pull)
+        falling = (dd.cross(G) + d.cross(dG) - (dL / L) * d.cross(G)) / L
+        return falling + r * (dpull - (dm / m + 2 * dL / L) * pull)
 
     return SimpleNamespace(acceleration=acceleration, adj=adj_acceleration, jvp=jvp_acceleration)
 
@@ -68,35 +68,35 @@ def kernels(real: Any) -> SimpleNamespace:
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
 
     @kernel
-    def forward(d: vectors, w: vectors, t: vectors, l: real, m: real, c: real, G: vectors, a: vectors):
+    def forward(d: vectors, w: vectors, t: vectors, L: real, m: real, c: real, G: vectors, a: vectors):
         ti.loop_config(serialize=True)
         for b in range(1):
-            a[b] = f.acceleration(d[b], w[b], t[b], l, m, c, G[b])
+            a[b] = f.acceleration(d[b], w[b], t[b], L, m, c, G[b])
 
     @kernel
     def adjoint(
-        d: vectors, w: vectors, t: vectors, l: real, m: real, c: real, G: vectors, y: vectors,
+        d: vectors, w: vectors, t: vectors, L: real, m: real, c: real, G: vectors, y: vectors,
         adj_d: vectors, adj_w: vectors, adj_t: vectors, adj_scalars: reals, adj_G: vectors,
     ):
         ti.loop_config(serialize=True)
         for b in range(1):
-            of_d, of_w, of_t, of_l, of_m, of_c, of_G = f.adj(d[b], w[b], t[b], l, m, c, G[b], y[b])
+            of_d, of_w, of_t, of_L, of_m, of_c, of_G = f.adj(d[b], w[b], t[b], L, m, c, G[b], y[b])
             adj_d[b] = of_d
             adj_w[b] = of_w
             adj_t[b] = of_t
-            adj_scalars[0] = of_l
+            adj_scalars[0] = of_L
             adj_scalars[1] = of_m
             adj_scalars[2] = of_c
             adj_G[b] = of_G
 
     @kernel
     def tangent(
-        d: vectors, w: vectors, t: vectors, l: real, m: real, c: real, G: vectors,
-        dd: vectors, dw: vectors, dt: vectors, dl: real, dm: real, dc: real, dG: vectors, da: vectors,
+        d: vectors, w: vectors, t: vectors, L: real, m: real, c: real, G: vectors,
+        dd: vectors, dw: vectors, dt: vectors, dL: real, dm: real, dc: real, dG: vectors, da: vectors,
     ):
         ti.loop_config(serialize=True)
         for b in range(1):
-            da[b] = f.jvp(d[b], w[b], t[b], l, m, c, G[b], dd[b], dw[b], dt[b], dl, dm, dc, dG[b])
+            da[b] = f.jvp(d[b], w[b], t[b], L, m, c, G[b], dd[b], dw[b], dt[b], dL, dm, dc, dG[b])
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 # fmt: on
@@ -122,8 +122,8 @@ class Acceleration(Function):
         kernels(runtime.real()).adjoint(
             *as_arguments(ctx.saved_tensors), adj_a.data[None], adj_d, adj_w, adj_t, adj_scalars, adj_G
         )
-        adj_l, adj_m, adj_c = adj_scalars
-        return adj_d[0], adj_w[0], adj_t[0] if ctx.driven else None, adj_l, adj_m, adj_c, adj_G[0]
+        adj_L, adj_m, adj_c = adj_scalars
+        return adj_d[0], adj_w[0], adj_t[0] if ctx.driven else None, adj_L, adj_m, adj_c, adj_G[0]
 
     @staticmethod
     def jvp(ctx: Context, *tangents: Any) -> np.ndarray[Any, Any]:

@@ -3,7 +3,7 @@
     q = h w,   d' = q x d + sqrt(1 - q.q) d
 
 q is perpendicular to d, and so is w to d' as well: the chord between the two places is that of the discrete Lagrangian
-L_d = m l^2 |d' - d|^2 / (2 h) - h/2 (V(d) + V(d')), of which w is the momentum by m l^2. A turn of a right angle or
+L_d = m L^2 |d' - d|^2 / (2 h) - h/2 (V(d) + V(d')), of which w is the momentum by m L^2. A turn of a right angle or
 more, h |w| >= 1, has no such d': the motion ends there, in NaN. Adjoint, for y = adj_d', with r = sqrt(1 - q.q):
 
     adj_d = y x q + r y,   adj_q = d x y - (d.y / r) q,   adj_w = h adj_q

@@ -32,7 +32,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def stages(
-        d0: vec, w0: vec, t: vec, l: real, m: real, c: real, G: vec, b, h,
+        d0: vec, w0: vec, t: vec, L: real, m: real, c: real, G: vec, b, h,
         sd: ti.template(), sw: ti.template(), sa: ti.template(),
     ):
         for s in range(4):
@@ -42,7 +42,7 @@ def functions(real: Any) -> SimpleNamespace:
                 w += node(s) * h * sa[here - 1]
             sd[here] = d
             sw[here] = w
-            sa[here] = accelerate(sd[here], sw[here], t, l, m, c, G)
+            sa[here] = accelerate(sd[here], sw[here], t, L, m, c, G)
 
     @ti.func
     def summed(d0: vec, w0: vec, b, h, sd: ti.template(), sw: ti.template(), sa: ti.template()):
@@ -70,7 +70,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def rk4(
-        d: vectors, w: vectors, t: vectors, l: reals, m: reals, c: reals, G: vectors, h: real,
+        d: vectors, w: vectors, t: vectors, L: reals, m: reals, c: reals, G: vectors, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
         sd: vectors, sw: vectors, sa: vectors, start: ti.i32, steps: ti.i32,
     ):
@@ -81,7 +81,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 for row in range(start, start + steps):
                     at = b * rows + row
                     torque = t[driven * (b * T + first + row)]
-                    f.stages(d[at], w[at], torque, l[b], m[b], c[b], G[b], b, h, sd, sw, sa)
+                    f.stages(d[at], w[at], torque, L[b], m[b], c[b], G[b], b, h, sd, sw, sa)
                     d_sum, w_sum = f.summed(d[at], w[at], b, h, sd, sw, sa)
                     d_new, w_new = onto(d_sum, w_sum)
                     d[at + 1] = d_new
@@ -89,7 +89,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def variational(
-        d: vectors, w: vectors, t: vectors, l: reals, m: reals, c: reals, G: vectors, h: real,
+        d: vectors, w: vectors, t: vectors, L: reals, m: reals, c: reals, G: vectors, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
         start: ti.i32, steps: ti.i32,
     ):
@@ -101,11 +101,11 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 for row in range(start, start + steps):
                     at = b * rows + row
                     torque = t[driven * (b * T + first + row)]
-                    middle = w[at] + k * accelerate(d[at], w[at], torque, l[b], m[b], c[b], G[b])
+                    middle = w[at] + k * accelerate(d[at], w[at], torque, L[b], m[b], c[b], G[b])
                     d_new = turned(d[at], middle, h)
-                    kicked = middle + k * accelerate(d_new, vec(0.0), torque, l[b], m[b], c[b], G[b])
+                    kicked = middle + k * accelerate(d_new, vec(0.0), torque, L[b], m[b], c[b], G[b])
                     d[at + 1] = d_new
-                    w[at + 1] = faded(kicked, l[b], m[b], c[b], k)
+                    w[at + 1] = faded(kicked, L[b], m[b], c[b], k)
 
     return SimpleNamespace(rk4=rk4, variational=variational)
 
@@ -121,10 +121,10 @@ def tangent_kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def jvp_rk4(
-        d: vectors, w: vectors, t: vectors, l: reals, m: reals, c: reals, G: vectors, h: real,
+        d: vectors, w: vectors, t: vectors, L: reals, m: reals, c: reals, G: vectors, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
         sd: vectors, sw: vectors, sa: vectors,
-        dd: vectors, dw: vectors, dt: vectors, dl: reals, dm: reals, dc: reals, dG: vectors, steps: ti.i32,
+        dd: vectors, dw: vectors, dt: vectors, dL: reals, dm: reals, dc: reals, dG: vectors, steps: ti.i32,
     ):
         ti.loop_config(serialize=not parallel)
         for r in range(B * spread):
@@ -132,7 +132,7 @@ def tangent_kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 b = r // spread
                 for row in range(steps):
                     at, at_t = b * rows + row, driven * (b * T + first + row)
-                    f.stages(d[at], w[at], t[at_t], l[b], m[b], c[b], G[b], b, h, sd, sw, sa)
+                    f.stages(d[at], w[at], t[at_t], L[b], m[b], c[b], G[b], b, h, sd, sw, sa)
                     d_sum, w_sum = f.summed(d[at], w[at], b, h, sd, sw, sa)
                     dd_sum, dw_sum = dd[at], dw[at]
                     slope_d, slope_w = vec(0.0), vec(0.0)  # tangents of the slope at the stage before
@@ -141,8 +141,8 @@ def tangent_kernels(real: Any, parallel: bool) -> SimpleNamespace:
                         dd_s, dw_s = dd[at] + f.node(s) * h * slope_d, dw[at] + f.node(s) * h * slope_w
                         slope_d = dw_s.cross(sd[here]) + sw[here].cross(dd_s)
                         slope_w = a.jvp(
-                            sd[here], sw[here], t[at_t], l[b], m[b], c[b], G[b],
-                            dd_s, dw_s, dt[at_t], dl[b], dm[b], dc[b], dG[b],
+                            sd[here], sw[here], t[at_t], L[b], m[b], c[b], G[b],
+                            dd_s, dw_s, dt[at_t], dL[b], dm[b], dc[b], dG[b],
                         )
                         dd_sum += f.share(s) * h * slope_d
                         dw_sum += f.share(s) * h * slope_w
@@ -152,9 +152,9 @@ def tangent_kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def jvp_variational(
-        d: vectors, w: vectors, t: vectors, l: reals, m: reals, c: reals, G: vectors, h: real,
+        d: vectors, w: vectors, t: vectors, L: reals, m: reals, c: reals, G: vectors, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
-        dd: vectors, dw: vectors, dt: vectors, dl: reals, dm: reals, dc: reals, dG: vectors, steps: ti.i32,
+        dd: vectors, dw: vectors, dt: vectors, dL: reals, dm: reals, dc: reals, dG: vectors, steps: ti.i32,
     ):
         k = h / 2
         ti.loop_config(serialize=not parallel)
@@ -163,18 +163,18 @@ def tangent_kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 b = r // spread
                 for row in range(steps):
                     at, at_t = b * rows + row, driven * (b * T + first + row)
-                    middle = w[at] + k * a.acceleration(d[at], w[at], t[at_t], l[b], m[b], c[b], G[b])
+                    middle = w[at] + k * a.acceleration(d[at], w[at], t[at_t], L[b], m[b], c[b], G[b])
                     dmiddle = dw[at] + k * a.jvp(
-                        d[at], w[at], t[at_t], l[b], m[b], c[b], G[b],
-                        dd[at], dw[at], dt[at_t], dl[b], dm[b], dc[b], dG[b],
+                        d[at], w[at], t[at_t], L[b], m[b], c[b], G[b],
+                        dd[at], dw[at], dt[at_t], dL[b], dm[b], dc[b], dG[b],
                     )
                     dd_new = turned.jvp(d[at], middle, h, dd[at], dmiddle)
-                    kicked = middle + k * a.acceleration(d[at + 1], vec(0.0), t[at_t], l[b], m[b], c[b], G[b])
+                    kicked = middle + k * a.acceleration(d[at + 1], vec(0.0), t[at_t], L[b], m[b], c[b], G[b])
                     dkicked = dmiddle + k * a.jvp(
-                        d[at + 1], vec(0.0), t[at_t], l[b], m[b], c[b], G[b],
-                        dd_new, vec(0.0), dt[at_t], dl[b], dm[b], dc[b], dG[b],
+                        d[at + 1], vec(0.0), t[at_t], L[b], m[b], c[b], G[b],
+                        dd_new, vec(0.0), dt[at_t], dL[b], dm[b], dc[b], dG[b],
                     )
                     dd[at + 1] = dd_new
-                    dw[at + 1] = faded.jvp(kicked, l[b], m[b], c[b], k, dkicked, dl[b], dm[b], dc[b])
+                    dw[at + 1] = faded.jvp(kicked, L[b], m[b], c[b], k, dkicked, dL[b], dm[b], dc[b])
 
     return SimpleNamespace(rk4=jvp_rk4, variational=jvp_variational)

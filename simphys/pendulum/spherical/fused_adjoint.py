@@ -29,11 +29,11 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     @ti.func
     def adj_params(
-        b, at_t, of_t: vec, of_l: real, of_m: real, of_c: real, of_G: vec,
-        adj_t: ti.template(), adj_l: ti.template(), adj_m: ti.template(), adj_c: ti.template(), adj_G: ti.template(),
+        b, at_t, of_t: vec, of_L: real, of_m: real, of_c: real, of_G: vec,
+        adj_t: ti.template(), adj_L: ti.template(), adj_m: ti.template(), adj_c: ti.template(), adj_G: ti.template(),
     ):
         adj_t[at_t] = adj_t[at_t] + of_t
-        adj_l[b] = adj_l[b] + of_l
+        adj_L[b] = adj_L[b] + of_L
         adj_m[b] = adj_m[b] + of_m
         adj_c[b] = adj_c[b] + of_c
         adj_G[b] = adj_G[b] + of_G
@@ -53,10 +53,10 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def adj_rk4(
-        d: vectors, w: vectors, t: vectors, l: reals, m: reals, c: reals, G: vectors, h: real,
+        d: vectors, w: vectors, t: vectors, L: reals, m: reals, c: reals, G: vectors, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
         sd: vectors, sw: vectors, sa: vectors,
-        adj_d: vectors, adj_w: vectors, held: ti.i32, adj_t: vectors, adj_l: reals, adj_m: reals, adj_c: reals,
+        adj_d: vectors, adj_w: vectors, held: ti.i32, adj_t: vectors, adj_L: reals, adj_m: reals, adj_c: reals,
         adj_G: vectors, steps: ti.i32,
     ):
         ti.loop_config(serialize=not parallel)
@@ -67,7 +67,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 for back in range(steps):
                     row = steps - 1 - back
                     at, at_t = b * rows + row, driven * (b * T + first + row)
-                    f.stages(d[at], w[at], t[at_t], l[b], m[b], c[b], G[b], b, h, sd, sw, sa)
+                    f.stages(d[at], w[at], t[at_t], L[b], m[b], c[b], G[b], b, h, sd, sw, sa)
                     d_sum, w_sum = f.summed(d[at], w[at], b, h, sd, sw, sa)
                     new_d, new_w = onto.adj(d_sum, w_sum, ad, aw)
                     sum_d, sum_w = new_d, new_w
@@ -79,21 +79,21 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                             behind = f.node(s + 1)
                         turn = h * (f.share(s) * new_d + behind * stage_d)
                         y = h * (f.share(s) * new_w + behind * stage_w)
-                        of_d, of_w, of_t, of_l, of_m, of_c, of_G = a.adj(
-                            sd[here], sw[here], t[at_t], l[b], m[b], c[b], G[b], y
+                        of_d, of_w, of_t, of_L, of_m, of_c, of_G = a.adj(
+                            sd[here], sw[here], t[at_t], L[b], m[b], c[b], G[b], y
                         )
                         stage_d = of_d + turn.cross(sw[here])
                         stage_w = of_w + sd[here].cross(turn)
                         sum_d += stage_d
                         sum_w += stage_w
-                        adj_params(b, at_t, of_t, of_l, of_m, of_c, of_G, adj_t, adj_l, adj_m, adj_c, adj_G)
+                        adj_params(b, at_t, of_t, of_L, of_m, of_c, of_G, adj_t, adj_L, adj_m, adj_c, adj_G)
                     ad, aw = adj_state(adj_d, adj_w, b, held, row, sum_d, sum_w)
 
     @kernel
     def adj_variational(
-        d: vectors, w: vectors, t: vectors, l: reals, m: reals, c: reals, G: vectors, h: real,
+        d: vectors, w: vectors, t: vectors, L: reals, m: reals, c: reals, G: vectors, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
-        adj_d: vectors, adj_w: vectors, held: ti.i32, adj_t: vectors, adj_l: reals, adj_m: reals, adj_c: reals,
+        adj_d: vectors, adj_w: vectors, held: ti.i32, adj_t: vectors, adj_L: reals, adj_m: reals, adj_c: reals,
         adj_G: vectors, steps: ti.i32,
     ):
         k = h / 2
@@ -105,20 +105,20 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 for back in range(steps):
                     row = steps - 1 - back
                     at, at_t = b * rows + row, driven * (b * T + first + row)
-                    middle = w[at] + k * a.acceleration(d[at], w[at], t[at_t], l[b], m[b], c[b], G[b])
-                    kicked = middle + k * a.acceleration(d[at + 1], vec(0.0), t[at_t], l[b], m[b], c[b], G[b])
-                    of_middle, of_l, of_m, of_c = faded.adj(kicked, l[b], m[b], c[b], k, aw)
-                    adj_params(b, at_t, vec(0.0), of_l, of_m, of_c, vec(0.0), adj_t, adj_l, adj_m, adj_c, adj_G)
+                    middle = w[at] + k * a.acceleration(d[at], w[at], t[at_t], L[b], m[b], c[b], G[b])
+                    kicked = middle + k * a.acceleration(d[at + 1], vec(0.0), t[at_t], L[b], m[b], c[b], G[b])
+                    of_middle, of_L, of_m, of_c = faded.adj(kicked, L[b], m[b], c[b], k, aw)
+                    adj_params(b, at_t, vec(0.0), of_L, of_m, of_c, vec(0.0), adj_t, adj_L, adj_m, adj_c, adj_G)
                     old_d, old_w = vec(0.0), vec(0.0)
                     for late in range(2):  # the kick at the end, then that at the start
                         place, rate, y = d[at], w[at], k * of_middle
                         if late == 0:
                             place = d[at + 1]
                             rate = vec(0.0)
-                        of_d, of_w, of_t, on_l, on_m, on_c, of_G = a.adj(
-                            place, rate, t[at_t], l[b], m[b], c[b], G[b], y
+                        of_d, of_w, of_t, on_L, on_m, on_c, of_G = a.adj(
+                            place, rate, t[at_t], L[b], m[b], c[b], G[b], y
                         )
-                        adj_params(b, at_t, of_t, on_l, on_m, on_c, of_G, adj_t, adj_l, adj_m, adj_c, adj_G)
+                        adj_params(b, at_t, of_t, on_L, on_m, on_c, of_G, adj_t, adj_L, adj_m, adj_c, adj_G)
                         if late == 0:
                             from_d, from_w = turned.adj(d[at], middle, h, ad + of_d)
                             old_d = from_d

@@ -99,7 +99,9 @@ class OntoSphere(Function):
 
 def _launch(name: str, *values: Any) -> tuple[Any, Any]:
     """The two vectors that a kernel makes of these."""
-    arrays = [np.asarray(each.data if isinstance(each, Tensor) else each, runtime.real_dtype())[None] for each in values]
+    arrays = [
+        np.asarray(each.data if isinstance(each, Tensor) else each, runtime.real_dtype())[None] for each in values
+    ]
     made = np.empty_like(arrays[0]), np.empty_like(arrays[0])
     getattr(kernels(runtime.real()), name)(*arrays, *made)
     return made[0][0], made[1][0]

@@ -35,4 +35,4 @@ def step(model: Spherical, params: Params, state: State, torque: Tensor | None =
 
 def cross(a: Tensor, b: Tensor) -> Tensor:
     """The vector product of vectors [3]."""
-    return (LEVI_CIVITA.astype(b.dtype) @ b) @ a
+    return (tensor(LEVI_CIVITA, dtype=b.dtype) @ b) @ a

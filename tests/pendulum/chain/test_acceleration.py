@@ -56,10 +56,10 @@ def test_it_is_that_of_lagranges_equations(links: int) -> None:
 
 def test_one_link_is_a_damped_pendulum() -> None:
     model, params, state = chain(1)
-    l, m, c, g, e = (float(each.data.reshape(())) for each in params.tensors())
+    L, m, c, g, e = (float(each.data.reshape(())) for each in params.tensors())
     x, v = state.angle.data, state.rate.data
     found = Acceleration.apply(model, state.angle, state.rate, None, *params.tensors()).data
-    np.testing.assert_allclose(found, -g / l * np.sin(x - e) - c / (m * l * l) * v, rtol=1e-13)
+    np.testing.assert_allclose(found, -g / L * np.sin(x - e) - c / (m * L * L) * v, rtol=1e-13)
 
 
 def test_a_chain_that_hangs_still_stays_so_and_a_motor_moves_two_links_apart() -> None:

@@ -35,17 +35,17 @@ def test_every_element_of_each_jacobian_is_right() -> None:
 
 
 def test_the_acceleration_is_that_of_newtons_law() -> None:
-    """m l (d'' + |d'|^2 d) = what acts across the link; d'' = alpha x d + w x d'."""
+    """m L (d'' + |d'|^2 d) = what acts across the link; d'' = alpha x d + w x d'."""
     _, params, state = spherical()
-    l, m, c, G = (each.data for each in params.tensors())
+    L, m, c, G = (each.data for each in params.tensors())
     d, w, t = state.direction.data, state.rate.data, vector(3).data
     alpha = Acceleration.apply(state.direction, state.rate, tensor(t), *params.tensors()).data
     assert abs(alpha @ d) < 1e-14
     velocity = np.cross(w, d)
     acceleration = np.cross(alpha, d) + np.cross(w, velocity)
-    force = m * G + np.cross(t - c * w, d) / l
+    force = m * G + np.cross(t - c * w, d) / L
     across = force - (force @ d) * d
-    np.testing.assert_allclose(m * l * (acceleration + velocity @ velocity * d), across, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(m * L * (acceleration + velocity @ velocity * d), across, rtol=0, atol=1e-13)
 
 
 def test_a_drift_turns_about_the_rate_and_the_return_to_the_sphere_is_one() -> None:
