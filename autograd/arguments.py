@@ -122,6 +122,15 @@ class ArrayParameter(Parameter):
         """A small array of that dtype and as many axes."""
         return np.empty((1,) * (value.ndim - len(self.element)) + self.element, value.dtype)
 
+    def on_device(self, array: Array) -> Any:
+        """An array of the compiler with the values of a checked one."""
+        dtype = self._type or ti.lang.util.to_taichi_type(array.dtype)
+        shape = array.shape[: array.ndim - len(self.element)]
+        kinds = (ti.ndarray, ti.Vector.ndarray, ti.Matrix.ndarray)
+        copy = kinds[len(self.element)](*self.element, dtype, shape)
+        copy.from_numpy(array)
+        return copy
+
     def put_into(self, context: Any, position: int, like: Array) -> Put:
         index = _index(position)
         put_array = context.set_arg_external_array_with_shape
@@ -210,6 +219,12 @@ _pointer_at = ctypes.c_void_p.from_address
 def _address(array: Array) -> int:
     """The address of the elements, read from NumPy's C structure: 1 us quicker than `array.ctypes.data`."""
     return _pointer_at(id(array) + _DATA).value or 0
+
+
+def as_writable(array: Array) -> Array:
+    """The memory of a contiguous array, such as that of a Tensor, whose version the writer raises."""
+    memory: Any = (ctypes.c_char * array.nbytes).from_address(_address(array))
+    return np.frombuffer(memory, array.dtype).reshape(array.shape)
 
 
 def _address_by_attribute(array: Array) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import runtime
-from .arguments import ArrayParameter, Parameter, Put, parameter
+from .arguments import ArrayParameter, Parameter, Put, as_writable, parameter
 from .errors import InputError
 from .mode import switch
 from .tensor import Tensor
@@ -113,7 +113,26 @@ class Kernel:
         for position in self._written_positions:
             if isinstance(arguments[position], Tensor):
                 arguments[position].raise_version()
+        staged = self._staged(values) if runtime.settings().on_gpu else []
+        for position, own, _, _ in staged:
+            values[position] = own
         self._kernel(*values)
+        for _, own, host, before in staged:
+            after = own.to_numpy()
+            np.copyto(host, after, where=after != before)
+
+    def _staged(self, values: list[Any]) -> list[tuple[int, Any, np.ndarray, np.ndarray]]:
+        """(position, copy on the device, array, its values now) of what is written in memory of the host.
+
+        A GPU works on a copy, which the compiler does not fill where a kernel only writes, and brings back whole.
+        """
+        found = []
+        for position in self._written_positions:
+            argument, value = self._arguments[position], values[position]
+            if isinstance(argument, ArrayParameter) and isinstance(value, np.ndarray) and value.size:
+                host = as_writable(value)
+                found.append((position, argument.on_device(host), host, host.copy()))
+        return found
 
     def _check(self, arguments: tuple[Any, ...]) -> list[Any]:
         return [argument.check(value) for argument, value in zip(self._arguments, arguments, strict=False)]

@@ -10,7 +10,6 @@ from ..autograd import runtime
 from ..simulator import Array, Arrays
 from . import receive, source
 from .grid_loops import GridLoops, Launch, flat
-from .launch import bound
 from .segment import Segment
 
 
@@ -128,11 +127,11 @@ class Ends:
         return self._grid.model.receivers, self._grid.model.spacing
 
     def _bound(self, kernel: Any, *arguments: Any) -> Launch:
-        """`launch.bound`, done once while a kernel's arrays stay the same ones."""
+        """`kernel.bind`, done once while a kernel's arrays stay the same ones."""
         known = self._launches.get(kernel.name)
         if known is None or any([old is not new for old, new in zip(known[0], arguments, strict=True)]):
             taken = [flat(each) if isinstance(each, np.ndarray) else each for each in arguments]
-            known = self._launches[kernel.name] = arguments, bound(kernel, *taken)
+            known = self._launches[kernel.name] = arguments, kernel.bind(*taken)
         return known[1]
 
     def _move(self, segment: Segment, row: int, velocity: Array) -> None:

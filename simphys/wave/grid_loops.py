@@ -13,7 +13,6 @@ import numpy as np
 from ..autograd import runtime
 from ..simulator import Array
 from . import layer, layer_loops, loops
-from .launch import bound
 from .layout import BLOCK, Layout
 from .model import Slab, Wave
 
@@ -116,25 +115,25 @@ class GridLoops:
 
     def curvature(self, u: Array, extra: Array, new: Array) -> Launch:
         """`curvature()`: dx^2 laplace u and `extra`, [size] all, of one member, u being continued beyond its sides."""
-        return bound(self._kernels(True).curve, flat(u), blocks(new), flat(extra), *self._head)
+        return self._kernels(True).curve.bind(flat(u), blocks(new), flat(extra), *self._head)
 
     def leap(self, u: Array, kappa: Array, extra: Array | None, *, of_u: int) -> Launch:
         """`leap(at_before, at_u, at_new)`, all three in u; `kappa` [1 or B, size]."""
         of = (of_u, self.layout.size if len(kappa) > 1 else 0, self.layout.size)
         arrays = flat(u), flat(u), blocks(u), flat(kappa), flat(u if extra is None else extra)
-        return bound(self._kernels(extra is not None).leap, *arrays, *self._head, *of)
+        return self._kernels(extra is not None).leap.bind(*arrays, *self._head, *of)
 
     def adj_log_courant(self, u: Array, w: Array, total: Array, extra: Array, *, of_u: int, of_w: int) -> Launch:
         """`adj_log_courant(at_u, at_w)`."""
         arrays = flat(u), flat(w), blocks(total), flat(total), flat(extra)
         log = self._kernels(bool(self.slabs)).adj_log_courant
-        return bound(log, *arrays, *self._head, of_u, of_w, self.layout.size)
+        return log.bind(*arrays, *self._head, of_u, of_w, self.layout.size)
 
     def jvp_kappa(self, u: Array, du: Array, dkappa: Array, extra: Array, *, of_u: int, of_new: int) -> Launch:
         """`jvp_kappa(at_u, at_new)`."""
         arrays = flat(u), blocks(du), flat(du), flat(dkappa), flat(extra)
         of_kappa = self._kernels(bool(self.slabs)).jvp_kappa
-        return bound(of_kappa, *arrays, *self._head, of_u, self.layout.size, self.layout.size, of_new)
+        return of_kappa.bind(*arrays, *self._head, of_u, self.layout.size, self.layout.size, of_new)
 
     def continue_beyond(self, u: Array, *, of_u: int) -> list[Launch]:
         """For each axis on which it does anything, `continue_beyond(at)`."""
@@ -148,7 +147,7 @@ class GridLoops:
             others = [(model.cells[b], layout.strides[b]) for b in range(model.dim) if b != axis]
             (n1, s1), (n2, s2) = (*others, (1, 0), (1, 0))[:2]
             of = self.batch, of_u, layout.origin, count, layout.strides[axis], n1, s1, n2, s2, low, high
-            made.append(bound(self._kernels(bool(self.slabs)).continue_beyond, flat(u), *of))
+            made.append(self._kernels(bool(self.slabs)).continue_beyond.bind(flat(u), *of))
         return made
 
     def layers(self, u: Array, psi: Array, zeta: Array, extra: Array, *, of_u: int, of_psi: int) -> list[Launch]:
@@ -158,9 +157,9 @@ class GridLoops:
             kernels = self._layer_kernels(place)
             stride = self.layout.strides[place.slab.axis]
             head = (self.batch, self._pieces, *place.indices, *place.grid, stride, *place.which)
-            slope = bound(kernels.slope, flat(u), flat(psi), blocks(psi), a, b, *head, of_u, of_psi)
-            curve = bound(
-                kernels.curve, flat(u), flat(psi), flat(zeta), blocks(zeta), flat(extra), blocks(extra), a, b, mask,
+            slope = kernels.slope.bind(flat(u), flat(psi), blocks(psi), a, b, *head, of_u, of_psi)
+            curve = kernels.curve.bind(
+                flat(u), flat(psi), flat(zeta), blocks(zeta), flat(extra), blocks(extra), a, b, mask,
                 *head, place.own, of_u, of_psi, self.layout.size,
             )  # fmt: skip
 
@@ -186,17 +185,17 @@ class GridLoops:
         for place, (a, b, mask) in zip(self.slabs, self.profiles, strict=True):
             kernels = self._layer_kernels(place)
             head, of = (self.batch, self._pieces, *place.indices), (self.memory, place.offset)
-            curve = bound(
-                kernels.adj_curve, flat(w), blocks(adj_zeta), flat(adj_zeta), blocks(q), blocks(s), a, b, mask,
+            curve = kernels.adj_curve.bind(
+                flat(w), blocks(adj_zeta), flat(adj_zeta), blocks(q), blocks(s), a, b, mask,
                 *head, *place.grid, *place.which, of_w, self.memory,
             )  # fmt: skip
-            slope = bound(
-                kernels.adj_slope, flat(s), blocks(adj_psi), flat(adj_psi), blocks(r), a, b,
+            slope = kernels.adj_slope.bind(
+                flat(s), blocks(adj_psi), flat(adj_psi), blocks(r), a, b,
                 *head, *place.which, place.own, *of,
             )  # fmt: skip
             origin, m0, (lines, s1, s2, lines2) = place.beside
-            height = bound(
-                kernels.adj_height, flat(q), flat(r), flat(extra), blocks(extra),
+            height = kernels.adj_height.bind(
+                flat(q), flat(r), flat(extra), blocks(extra),
                 self.batch, self._pieces, lines, s1, s2, lines2, origin, place.layout.blocks, m0, *place.grid[1:],
                 place.own, self.memory, self.layout.size, place.offset,
             )  # fmt: skip

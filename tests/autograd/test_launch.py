@@ -394,3 +394,29 @@ def test_kernels_run_on_quadrants(precision: str, tmp_path: Path) -> None:
     env = {**__import__("os").environ, "SIMPHYS_COMPILER": "quadrants"}
     done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=120)
     assert done.stdout.endswith("done\n"), done.stderr
+
+
+@pytest.mark.gpu
+def test_what_a_kernel_does_not_write_stays() -> None:
+    """Of numbers, of vectors, of Tensors, and where two arguments are the same memory."""
+
+    @no_type_check
+    @kernel
+    def some(
+        x: ti.types.ndarray(dtype=real, ndim=1),
+        v: ti.types.ndarray(dtype=ti.types.vector(2, real), ndim=1),
+        n: ti.types.ndarray(dtype=ti.i32, ndim=2),
+        y: ti.types.ndarray(dtype=real, ndim=1),
+    ):
+        for _ in range(1):
+            x[1] = 5.0
+            v[1] = ti.Vector([6.0, 7.0])
+            n[1, 0] = 8
+            y[2] = 9.0
+
+    x, v, n, y = ones(4), tensor(np.ones((3, 2), dtype)), np.ones((2, 2), np.int32), ones(4)
+    some(x, v, n, y)
+    assert (x.tolist(), y.tolist(), n.tolist()) == ([1, 5, 1, 1], [1, 1, 9, 1], [[1, 1], [8, 1]])
+    assert v.data.tolist() == [[1, 1], [6, 7], [1, 1]] and v.version == 1
+    some.bind(z := ones(4), v, n, z)()
+    assert z.tolist() == [1, 5, 9, 1]
