@@ -39,7 +39,11 @@ def test_the_gradient_of_a_scene_is_proven(path: Path) -> None:
     model, _, start = config.build()
     arrays, grid = start.arrays(), config.grid_of(model)
     state = {name for name, values in arrays.items() if values.size}
-    dim = len(grid.cells) if grid is not None else arrays["position"].shape[1]
+    dim = 2  # also where there are neither bodies nor a grid
+    if grid is not None:
+        dim = len(grid.cells)
+    elif config.bodies_of(model) is not None:
+        dim = arrays["position"].shape[1]
     assert taken < LONGEST[max(dim, 2)]
     assert set(found.sizes) >= set(state) and proven & set(state)
 
