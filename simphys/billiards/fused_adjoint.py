@@ -73,7 +73,7 @@ def functions(real: Any) -> SimpleNamespace:
                 adj_m[of + o] = adj_m[of + o] + gm_o
                 adj_c[b] = adj_c[b] + gc
             else:
-                axis = side // 2
+                axis = ti.max(side, 0) // 2
                 v_k = v_i[0]
                 if axis == 1:
                     v_k = v_i[1]

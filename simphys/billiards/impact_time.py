@@ -103,7 +103,8 @@ class ImpactTime(Function):
         search.kernels(runtime.real()).one(
             position, velocity, radius, walls, model.balls, i, j, float(deceleration), end, search.least(model), time
         )
-        ctx.model, ctx.partners, ctx.time = model, (i, j), float(time[0])
+        ctx.model, ctx.time = model, float(time[0])
+        ctx.partners = (i, j, -1) if j < model.balls else (i, i, j - model.balls)
         ctx.save_for_backward(position, velocity, deceleration)
         return time[0]
 
@@ -114,10 +115,8 @@ class ImpactTime(Function):
         adj_x, adj_v = np.zeros_like(position.data), np.zeros_like(velocity.data)
         adj_r, adj_a = np.zeros(model.balls, position.dtype), np.zeros(model.balls, position.dtype)
         adj_walls = np.zeros(4, position.dtype)
-        i, j = ctx.partners
-        o = j if j < model.balls else i
         kernels(runtime.real()).adjoint(
-            position, velocity, float(deceleration), i, o, j - model.balls, ctx.time, float(adj_time),
+            position, velocity, float(deceleration), *ctx.partners, ctx.time, float(adj_time),
             adj_x, adj_v, adj_r, adj_a, adj_walls,
         )  # fmt: skip
         corners = (adj_walls[0::2], adj_walls[1::2]) if model.cushions else (adj_walls[:0], adj_walls[:0])

@@ -21,7 +21,7 @@ EACH = 4
 PLACES = [[0.3, 0.4], [0.9, 0.9], [0.6, 0.62]]
 
 EQUIVALENT = {
-    "functions.adj_flight: a > 0 -> *": "at a = 0 both forms of a ball at rest are 0, or it moves",
+    "functions.adj_flight: a > 0 -> a >= 0": "at a = 0 both forms of a ball at rest are 0, or it moves",
     "functions.adj_flight: u > 0 -> u >= 0": "a direction times 0",
     "functions.adj_flight: a * t >= u -> a * t > u": "a ball that comes to rest exactly then; held by test_flight.py",
 }
