@@ -161,7 +161,7 @@ def impulses(variant: Variant) -> Any:
             if ti.static(variant.impulses):
                 contacts_count = M
                 f.contact_rows.contact_rows(
-                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, twist, p, p0 + layout[AT.friction],
+                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, twist, v, v0, w, w0, p, p0 + layout[AT.friction],
                     p, p0 + layout[AT.restitution], m, row + NJ * W, m, target + NJ, m, limit, m, time, m, active,
                 )  # fmt: skip
             f.sweeps.solve(

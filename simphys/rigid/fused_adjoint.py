@@ -87,9 +87,10 @@ def reverse(variant: Variant) -> Any:
             if ti.static(variant.impulses):
                 restitution = p0 + layout[AT.restitution]
                 f.contact_rows.adj_contact_rows(
-                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, twist, p, restitution, m, row + NJ * W, m, active,
+                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, twist, v, v0, w, w0, p, restitution,
+                    m, row + NJ * W, m, target + NJ, m, time, m, active,
                     m, adj_row + NJ * W, m, adj_target + NJ, m, adj_limit, m, adj_time, m, adj_gap, m, adj_frame,
-                    m, adj_twist, s, friction, s, restitution,
+                    m, adj_twist, m, adj_v, m, adj_w, s, friction, s, restitution,
                 )  # fmt: skip
             if ti.static(variant.joints):
                 f.joint_rows.adj(

@@ -60,7 +60,9 @@ def solved(model: RigidBodies, params: Params, state: State, control: Tensor | N
     if not model.rows:
         return Solved(twist, tensor(np.zeros(twist.shape, x.dtype)), twist, gap, frame)
     inverse_mass, inverse_inertia = Mobility.apply(model, q, params.mass, params.inertia)
-    row, target, limit, time, active = ContactRows.apply(model, gap, frame, twist, params.friction, params.restitution)
+    row, target, limit, time, active = ContactRows.apply(
+        model, gap, frame, twist, v, w, params.friction, params.restitution
+    )
     if model.joints:
         joint_row, joint_target = JointRows.apply(model, x, q)
         row, target = ops.concatenate([joint_row, row]), ops.concatenate([joint_target, target])
