@@ -30,7 +30,7 @@ class Found(NamedTuple):
 def all_kinds(dim: int) -> RigidBodies:
     """Four shapes and a plane, in which every kind of pair occurs."""
     sphere, capsule, plane = Sphere(0.3, (0.1, 0.2, -0.1)[:dim]), Capsule(0.2, 0.5), Plane((0.6, 0.8, 0.0)[:dim], -0.3)
-    boxes = Box((0.4, 0.3, 0.5)[:dim]), Box((0.3, 0.6, 0.4)[:dim])
+    boxes = Box((0.4, 0.3, 0.5)[:dim], (0.1, -0.2, 0.15)[:dim]), Box((0.3, 0.6, 0.4)[:dim])
     return RigidBodies(dim, 0.01, ((sphere,), (capsule,), (boxes[0],), (boxes[1],)), (plane,))
 
 

@@ -102,6 +102,7 @@ def test_a_point_on_the_surface_of_a_box_is_inside(dim: int) -> None:
     c = found(model, at(dim, (0.2, 0.5), (0.0, 0.0)), q)
     np.testing.assert_allclose(c.gap, [-0.1], atol=1e-15)
     np.testing.assert_array_equal(c.n[0, :2], (0, 1))
+    np.testing.assert_array_equal(slopes(model, at(dim, (0.2, 0.5), (0.0, 0.0)), q)[0][0, :2], (0, 1))
     c = found(model, [[0.5] * dim, [0.0] * dim], q)  # the corner itself: the first of its sides
     np.testing.assert_array_equal(c.n, [first(dim)])
 
