@@ -11,7 +11,7 @@ and keeps its momentum:
 
 with products of J by component, and turn what impulses within the step correct (see drift.py). (*) makes the action of
 a discrete motion stationary, so the step is symplectic, of order 2, and its own reverse; a free body keeps momentum and
-energy to rounding (the latter McLachlan and Zanna 2005). Between two kicks of h/2 it is Verlet's step, whose energy errs
+energy to rounding (the latter McLachlan and Zanna 2005). Between two kicks of h/2 it is Verlet's step: the energy errs
 by O(h^2) without a trend. Behind one kick of h it makes the same motion but for half a kick before its first step and
 one taken back behind its last: the error is O(h), without a trend as well. In the plane L = J w and (*) is left out:
 q' = q + h w - turn.
