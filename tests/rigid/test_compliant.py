@@ -21,10 +21,10 @@ DIMS = pytest.mark.parametrize("dim", [2, 3])
 Array = np.ndarray[Any, Any]
 
 
-def two_balls(dim: int, *, rest_speed: float = 0.2) -> RigidBodies:
+def two_balls(dim: int, *, slip_speed: float = 0.2) -> RigidBodies:
     """Of radii 0.3 and 0.2 over a floor: three candidates."""
     floor = Plane((0.0, 1.0, 0.0)[:dim])
-    return RigidBodies(dim, 0.01, ((Sphere(0.3),), (Sphere(0.2),)), (floor,), rest_speed=rest_speed)
+    return RigidBodies(dim, 0.01, ((Sphere(0.3),), (Sphere(0.2),)), (floor,), slip_speed=slip_speed)
 
 
 def leaves(*values: Any) -> tuple[Tensor, ...]:
