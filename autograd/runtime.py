@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .errors import InputError
+from .front_end import remember_sources
 
 COMPILERS = ("taichi", "quadrants")
 compiler = os.environ.get("SIMPHYS_COMPILER", "taichi")
@@ -36,6 +37,8 @@ os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
 os.environ.setdefault("ENABLE_QUADRANTS_HEADER_PRINT", "0")
 ti: Any = importlib.import_module(compiler)
 ti.set_logging_level(ti.ERROR)
+if compiler == "taichi":
+    remember_sources(ti)
 
 Arch = Literal["cpu", "cuda", "vulkan", "metal"]
 Precision = Literal["f32", "f64"]

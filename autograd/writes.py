@@ -9,8 +9,9 @@ import ast
 import inspect
 import itertools
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -31,16 +32,34 @@ class Writes(NamedTuple):
 
 def writes_of(function: _Function) -> Writes:
     """Read the source of `function` and of all that it calls. Errors: OSError when a source is not in a file."""
-    return _Source(function, ()).writes()
+    return _writes_of(function, (), {})
+
+
+def _writes_of(function: _Function, callers: tuple[_Function, ...], known: dict[_Function, Writes]) -> Writes:
+    """`known`: of what was called before; a kernel calls many functions from several places."""
+    if function not in known:
+        known[function] = _Source(function, callers, known).writes()
+    return known[function]
+
+
+_trees: MutableMapping[_Function, ast.Module] = WeakKeyDictionary()
+
+
+def _tree_of(function: _Function) -> ast.Module:
+    """The source of a function, read once."""
+    if function not in _trees:
+        _trees[function] = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    return _trees[function]
 
 
 class _Source:
     """The source of a function and the names that it sees."""
 
-    def __init__(self, function: _Function, callers: tuple[_Function, ...]) -> None:
+    def __init__(self, function: _Function, callers: tuple[_Function, ...], known: dict[_Function, Writes]) -> None:
         self.callers = (*callers, function)
+        self.known = known
         self.parameters = list(inspect.signature(function).parameters)
-        self.tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        self.tree = _tree_of(function)
         variables = inspect.getclosurevars(function)  # lists the names of attributes, too
         local = function.__code__.co_varnames
         self.captured = {n: v for n, v in {**variables.globals, **variables.nonlocals}.items() if n not in local}
@@ -107,7 +126,7 @@ class _Source:
         if function is None:
             module = getattr(callee, "__module__", None) or "builtins"
             return ([] if module.partition(".")[0] in _HARMLESS else arrays), frozenset()
-        inside = _Source(function, self.callers).writes()
+        inside = _writes_of(function, self.callers, self.known)
         captured = set(inside.captured)
         parameters = inspect.signature(function).parameters
         names = list(parameters)

@@ -1,0 +1,62 @@
+"""What Taichi reads of sources while it compiles, read once: that was up to half of the time that compiling took.
+
+For each place that a ti.func is inlined at, Taichi 1.7.4 reads, tokenizes and dedents its source anew; for each
+expression it wraps the line to 80 columns, for a message that is hardly ever shown. Here it gets the same from memory:
+what is compiled stays as it is, and so do the messages.
+"""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+from collections.abc import Callable, MutableMapping
+from types import SimpleNamespace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+
+def remember_sources(ti: Any) -> None:
+    """Replace what reads and wraps sources in Taichi's front end, once a process; nothing where a release differs."""
+    try:
+        kernels, positions = ti.lang.kernel_impl, ti.lang.ast.ast_transformer_utils
+        readers = {name: _by_function(getattr(kernels, name)) for name in ("getsourcelines", "getsourcefile")}
+        known = kernels.textwrap is textwrap and positions.TextWrapper is textwrap.TextWrapper
+    except AttributeError:
+        return
+    if not known:
+        return
+    for name, reader in readers.items():
+        setattr(kernels, name, reader)
+    kernels.textwrap = SimpleNamespace(fill=_fill, dedent=_dedent)
+    positions.TextWrapper = _Wrapper
+
+
+def _by_function(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`read`, once for each function."""
+    known: MutableMapping[Any, Any] = WeakKeyDictionary()
+
+    def remembered(function: Any) -> Any:
+        if function not in known:
+            known[function] = read(function)
+        return known[function]
+
+    return remembered
+
+
+_fill = functools.lru_cache(1 << 14)(textwrap.fill)
+_dedent = functools.lru_cache(1 << 10)(textwrap.dedent)
+
+
+class _Wrapper:
+    """A TextWrapper that remembers lines; Taichi makes one for each expression."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def wrap(self, text: str) -> list[str]:
+        return _wrapped(text, self.width)
+
+
+@functools.lru_cache(1 << 14)
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width)
