@@ -62,10 +62,11 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     ):  # fmt: skip
         """`gap` and `frame` are the results. What nothing depends on costs little."""
         for c in range(M):
-            frame_c, adj_frame_c, sought = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim, adj_gap[adj_gap0 + c] != 0
+            frame_c, adj_frame_c = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim
+            is_idle = adj_gap[adj_gap0 + c] == 0  # which a NaN is not, where it would not be != 0
             for e in range(3 * dim):
-                sought = sought or adj_frame[adj_frame_c + e] != 0
-            if sought and gap[gap0 + c] < pair.FAR:
+                is_idle = is_idle and adj_frame[adj_frame_c + e] == 0
+            if not is_idle and gap[gap0 + c] < pair.FAR:
                 i, j = body_a[c], body_b[c]
                 a, b = feature_of(c, 0, i, constants, q, q0), feature_of(c, 1, j, constants, q, q0)
                 adj_d, adj_theta_a, adj_theta_b = f.adj(

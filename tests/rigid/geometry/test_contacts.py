@@ -139,3 +139,11 @@ def test_without_candidates_there_is_nothing(dim: int) -> None:
     assert (gap.shape, frame.shape) == ((0,), (0, 3 * dim))
     (adj_x,) = grad(gap.sum() + frame.sum(), x)
     assert not adj_x.data.any()
+
+
+def test_an_adjoint_that_is_no_number_is_not_lost() -> None:
+    """What nothing depends on is left out, which such an adjoint is not."""
+    model = all_kinds(2)
+    x, q = [leaf(each) for each in close_together(2, 1)]
+    (adj_x,) = grad((Contacts.apply(model, x, q)[0] * np.nan).sum(), x)
+    assert np.isnan(adj_x.data).all()
