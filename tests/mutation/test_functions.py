@@ -17,12 +17,14 @@ from simphys.autograd.gradcheck import gradcheck, gradgradcheck
 from simphys.autograd.mutation import ERRORS, Mutant
 
 from . import (
+    test_billiards,
     test_charges,
     test_mass_spring,
     test_mpm,
     test_mpm_boundary,
     test_network,
     test_ops,
+    test_pendulum,
     test_rigid_contact,
     test_rigid_motion,
     test_rollout,
@@ -148,6 +150,9 @@ ELSEWHERE = {
     "nn/fused.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "wave/layer_loops.py: kernels.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "wave/loops.py: kernels.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
+    "pendulum/chain/fused_adjoint.py: kernels.*": "arithmetic on indices, which must not leave arrays; nested = fused",
+    "pendulum/chain/fused_tangent.py: kernels.*": "calls tangents by indices; held by tangent = adjoint of a horizon",
+    "pendulum/spherical/fused.py: tangent_kernels.*": "calls tangents by indices; tangent = adjoint of a horizon",
     "mpm/fused_adjoint.py: kernels.adj_node": "arithmetic on indices alone; held by nested = fused",
 }
 """Rules without a term to drop, by name or by file and name."""
@@ -171,12 +176,14 @@ def written_rules(scope: ast.AST, path: str = "") -> Iterator[str]:
 
 def test_every_rule_is_in_a_sweep() -> None:
     others = (
+        test_billiards,
         test_charges,
         test_mass_spring,
         test_mpm,
         test_mpm_boundary,
         test_network,
         test_ops,
+        test_pendulum,
         test_rigid_contact,
         test_rigid_motion,
         test_rollout,

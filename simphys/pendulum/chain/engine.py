@@ -46,8 +46,7 @@ class ChainEngine(ArrayEngine):
     def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         """See `Engine`."""
         kernels = fused_tangent.kernels(runtime.real(), self._parallel(steps))
-        shape = (self.batch, steps + 1, self._links)
-        moved = {name: np.zeros(shape, runtime.real_dtype()) for name in tangent}
+        moved = self.segment(steps)
         self.load(moved, tangent)
         du = self.tangents.get("control", self._no_torque)
         size = STAGES if self._is_rk4 else 1

@@ -73,8 +73,6 @@ def functions(real: Any) -> SimpleNamespace:
         e: ti.template(), par, b, n, k, K: ti.template(), at_K,
     ):
         """K = -dR/dv, where v also moves the middle."""
-        for q in range(n * n):
-            K[at_K + q] = 0.0
         for i in range(n):
             diagonal = real(0.0)
             for j in range(n):
@@ -83,7 +81,7 @@ def functions(real: Any) -> SimpleNamespace:
                 _, slope, of_j = t.adj_inertia(P, d, v_j, 1.0)
                 _, slope_too, of_i, of_j_too = t.adj_whirl(P, d, v_i, v_j, k)
                 turned = k * (slope + slope_too)
-                add(K, at_K + i * n + j, of_j + of_j_too - turned)
+                K[at_K + i * n + j] = of_j + of_j_too - turned
                 diagonal += of_i + turned
             _, _, of_weight = t.adj_weight(mu[par + i] * L[par + i], g[b], y[par + i] - e[b], -k)
             _, of_turn = t.adj_joint(c[par + i], 0.0, -k)

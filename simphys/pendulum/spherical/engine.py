@@ -41,7 +41,7 @@ class SphericalEngine(ArrayEngine):
 
     def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         """See `Engine`."""
-        moved = {name: np.zeros((self.batch, steps + 1, 3), runtime.real_dtype()) for name in tangent}
+        moved = self.segment(steps)
         self.load(moved, tangent)
         dt = self._vectors(self.tangents.get("control", self._no_torque))
         dots = [self.tangents[name] for name in PARAMETERS]
