@@ -42,22 +42,24 @@ class BilliardsEngine(ArrayEngine):
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
         """See `Engine`."""
-        model, real = self.model, runtime.real_dtype()
-        slots, dense = self.batch * (model.impacts + 1), adjoint["position"].shape[1] > 1
-        states = [np.zeros((slots * model.balls, 2), real) for _ in range(2)]
-        running = [np.zeros((self.batch * model.balls, 2), real) for _ in range(2)]
         parallel, spread = self._threads(steps)
         sums = self.sums
         walls = search.walls_of(sums["lower"], sums["upper"])
         fused_adjoint.adjoint_kernel(runtime.real(), parallel, spread)(
-            *[values.reshape(-1, 2) for values in segment.values()], *self._arguments(segment), steps, dense,
-            *states, np.zeros(slots, real), np.zeros((slots, 2), np.int32), *running,
-            *[adjoint[name].reshape(-1, 2) for name in model.State.names()],
+            *[values.reshape(-1, 2) for values in segment.values()], *self._arguments(segment), steps,
+            _is_dense(adjoint), *self._notes(), *[adjoint[name].reshape(-1, 2) for name in self.model.State.names()],
             *[sums[name].reshape(-1) for name in ("radius", "mass")],
             *[sums[name] for name in ("restitution", "cushion_restitution", "deceleration")], walls.reshape(-1),
         )  # fmt: skip
-        if model.cushions:
+        if self.model.cushions:
             sums["lower"][...], sums["upper"][...] = walls[:, 0::2], walls[:, 1::2]
+
+    def _notes(self) -> tuple[Any, ...]:
+        """What the adjoint kernel works with: a step's states, times and who meets, and running adjoints."""
+        n, slots, real = self.model.balls, self.batch * (self.model.impacts + 1), runtime.real_dtype()
+        states = [np.zeros((slots * n, 2), real) for _ in range(2)]
+        running = [np.zeros((self.batch * n, 2), real) for _ in range(2)]
+        return *states, np.zeros(slots, real), np.zeros((slots, 2), np.int32), *running
 
     def _arguments(self, segment: Arrays) -> tuple[Any, ...]:
         """What both kernels take behind the states."""
@@ -75,3 +77,8 @@ class BilliardsEngine(ArrayEngine):
         work = (BALL_US * n + PAIR_US * n * n) * self.batch * steps
         parallel = self.batch > 1 and runtime.parallel(work)
         return parallel, SPREAD if parallel and not runtime.settings().on_gpu else 1
+
+
+def _is_dense(adjoint: Arrays) -> bool:
+    """Whether the adjoint of every state is given, and wanted."""
+    return bool(adjoint["position"].shape[1] > 1)
