@@ -11,6 +11,7 @@ from simphys.bodies import Bodies
 from simphys.charges import scene as charges_scene
 from simphys.config.billiards import BilliardsConfig
 from simphys.config.pendulum import PendulumConfig
+from simphys.config.rigid import RigidConfig
 from simphys.config.sections import Config, Pattern, Wavelet
 from simphys.grids import Grid
 from simphys.mass_spring import scene as mass_spring_scene
@@ -285,5 +286,6 @@ SIMULATORS: dict[str, type[Config]] = {
     "wave": WaveConfig,
     "shallow_water": ShallowConfig,
     "pendulum": PendulumConfig,
+    "rigid": RigidConfig,
 }
 """The sections of a scene by `simulator.name`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .joint import WORLD, Joint, Spring
 from .model import Params, RigidBodies, State
 from .shapes import Box, Capsule, Plane, Sphere
@@ -17,4 +19,15 @@ __all__ = [
     "Sphere",
     "Spring",
     "State",
+    "build",
 ]
+
+
+def build(config: Any) -> tuple[RigidBodies, Params, State]:
+    """Model, parameters and initial state of a validated scene."""
+    from ..autograd import tensor
+    from . import scene
+
+    made = scene.fields_of(config)
+    params = Params(**{name: tensor(values) for name, values in made.params.items()})
+    return scene.model(config), params, State(**{name: tensor(values) for name, values in made.state.items()})
