@@ -15,7 +15,7 @@ from simphys.rollout import rollout
 from ..billiards.tables import busy, leaf, leaves, unpacked
 from .sweep import Sweep, stale
 
-EACH = 4
+EACH = 2
 """Mutants of a rule in a sample: most compile a kernel."""
 
 PLACES = [[0.3, 0.4], [0.9, 0.9], [0.6, 0.62]]
