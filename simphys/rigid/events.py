@@ -38,6 +38,9 @@ TOUCHING = "exactly at each other, where the derivative taken is that without co
 ROUNDINGS = 64.0
 """Numbers this close, in units of the rounding of what they are made of, are the same."""
 
+SLIP = 1e-6
+"""Of the speeds before the impulses, above which features slide: sweeps leave some."""
+
 Pair = tuple[int, int]
 
 
@@ -89,10 +92,13 @@ class _Contacts:
         self.gap_rounding = eps * (size + model.dt * fastest)
         self.time_rounding = self.gap_rounding / np.maximum(np.abs(self.before[:, 0]), 1e-300)
         self.impulse_rounding = eps * float(self.normal.max(initial=0.0))
-        slow = np.linalg.norm(self.after[:, 1:], axis=1) <= self.speed_rounding
+        slip = np.linalg.norm(self.after[:, 1:], axis=1)
         at_limit = self.tangent >= self.limit * self.normal - self.impulse_rounding
-        self.sliding = self.touch & at_limit & ~slow
-        self.at_edge = self.touch & at_limit & slow & (self.limit > 0)
+        self.sliding = self.touch & at_limit & (slip > SLIP * fastest)
+        # Several features of a pair may hold against each other at their limits: only one that is alone tells.
+        touching = [pair for pair, is_touching in zip(self.pairs, self.touch, strict=True) if is_touching]
+        alone = np.array([touching.count(pair) == 1 for pair in self.pairs])
+        self.at_edge = self.touch & at_limit & (slip <= self.speed_rounding) & (self.limit > 0) & alone
         counts_by = np.where(
             self.before[:, 0] < -self.rest_speed, np.abs(self.gap + model.dt * self.before[:, 0]), np.inf
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from .systems import (
 STEPS = 12
 Result = dict[str, np.ndarray]
 
-CASES = {
+CASES: dict[str, Callable[[], System]] = {
     "boxes and a sphere": tumbling_in_plane,
     "compliant": functools.partial(tumbling_in_plane, "compliant"),
     "capsule and box": tumbling_in_space,

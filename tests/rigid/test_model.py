@@ -24,7 +24,7 @@ def plane_model(**changes: Any) -> RigidBodies:
 
 def test_a_step_gives_back_every_field_in_its_shape() -> None:
     for model, params, state in (tumbling_in_plane(), chain(3)):
-        moved = model.step(params, state)
+        moved: Any = model.step(params, state)
         assert {name: values.shape for name, values in moved.arrays().items()} == model.state_shapes()
         assert {name: values.shape for name, values in params.arrays().items()} == dict(model.param_shapes())
 
@@ -88,7 +88,8 @@ def test_parts_that_cannot_be_are_refused(make: Any, told: str) -> None:
 
 @pytest.mark.parametrize("name", ["mass", "inertia"])
 def test_a_body_without_mass_or_inertia_is_refused(name: str) -> None:
-    model, params, state = system(plane_model(), **{name: 0.0})
+    zero: dict[str, Any] = {name: 0.0}
+    model, params, state = system(plane_model(), **zero)
     for mode in ("fused", "nested"):
         with pytest.raises(InputError, match=f"{name}: positive"):
             rollout(model, params, state, steps=1, mode=mode)
