@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Tensor, tensor
+from simphys.autograd import Tensor, runtime, tensor
 from simphys.nn import Controller
 from simphys.rigid import WORLD, Box, Capsule, Joint, Params, Plane, RigidBodies, Sphere, Spring, State
 
@@ -131,3 +131,8 @@ def assert_close(found: Any, expected: Any, relative: float, name: str = "") -> 
     """Equal within a part of the largest value expected."""
     scale = float(np.abs(expected).max(initial=0.0))
     np.testing.assert_allclose(found, expected, rtol=0, atol=relative * scale, err_msg=name)
+
+
+def tolerance(f64: float, f32: float) -> float:
+    """The one that fits the precision of this process."""
+    return f64 if runtime.real_dtype() == np.float64 else f32
