@@ -14,7 +14,7 @@ from .free_bodies import about_origin, bodies, leaf, state
 
 
 def driven(dim: int) -> RigidBodies:
-    """Motors on a slide between bodies and on a hinge to the world; a hinge without, and a fixed joint."""
+    """Motors on slides between bodies and to the world, and on a hinge; a hinge without one, and a fixed joint."""
     a, b = (0.3, 0.1, 0.2)[:dim], (-0.2, 0.4, 0.1)[:dim]
     axis = (0.6, 0.8) if dim == 2 else (2 / 3, -1 / 3, 2 / 3)
     hinge = None if dim == 2 else axis
@@ -24,6 +24,7 @@ def driven(dim: int) -> RigidBodies:
             Joint("revolute", 0, 1, a, b, axis=hinge),
             Joint("fixed", 1, 2, b, a),
             Joint("prismatic", 2, 0, a, b, axis=axis, motor=True),
+            Joint("prismatic", 0, WORLD, b, a, axis=axis, motor=True),
             Joint("revolute", 1, WORLD, b, a, axis=hinge, motor=True),
         ),
     )
@@ -32,7 +33,7 @@ def driven(dim: int) -> RigidBodies:
 @pytest.mark.parametrize("dim", [2, 3])
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
     model = driven(dim)
-    inputs = *state(model), leaf(2, seed=1), leaf(2, seed=2, low=0.5), leaf(4, seed=3, low=0.5)
+    inputs = *state(model), leaf(3, seed=1), leaf(3, seed=2, low=0.5), leaf(5, seed=3, low=0.5)
     gradcheck(lambda *x: JointForce.apply(model, *x), inputs, tolerance=1e-8)
 
 
