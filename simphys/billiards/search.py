@@ -12,10 +12,10 @@ converges to it as Newton's does; it is tangent there. Where f is convex and ris
 
 What rounding cannot tell apart counts as one: partners touch within CLOSE roundings of their place, and approach by
 more than CLOSE roundings of their speed. A graze in which a straight way would lead less deep than that into the
-partner is none: the ball passes. Impacts whose times agree within what rounding makes of them
-take place one after the other, in the order of ball numbers: those of ball 0 first, with balls before cushions. Balls
-that touch and are pushed together without approaching (one that slows less behind another) meet anew at intervals
-of a 1024th of the time step, until there are more impacts than a step may have.
+partner is none: the ball passes. Impacts whose times agree within what rounding makes of them take place one after the
+other, in the order of ball numbers: those of ball 0 first, with balls before cushions. Balls that touch and are pushed
+together without approaching (one that slows less behind another) meet anew at intervals of a 1024th of the time step,
+until there are more impacts than a step may have.
 Source: conservative advancement (Mirtich 1996, Impulse-based dynamic simulation, section 2.3), with a bound on the
 second derivative in place of one on the speed.
 """
