@@ -73,7 +73,7 @@ class Solve(Function):
         speed = np.empty((model.bodies + 1, twist.shape[1]), real)
         inputs = (row, target, limit, inverse_mass, inverse_inertia)
         work = (order, record, speed, trace)
-        kernels(runtime.real(), model.dim).forward(
+        _kernels(model).forward(
             *flat(*inputs, twist, active, time), model.row_bodies, *ctx.counts, *flat(*work, impulse, new, shift)
         )
         ctx.model = model
@@ -85,9 +85,13 @@ class Solve(Function):
         *inputs, time, order, record, speed, trace = ctx.saved_tensors
         adjoints = [np.zeros(each.shape, adj_new.dtype) for each in (*inputs, adj_new, time)]
         work = (order, record.data.copy(), speed.data.copy(), trace, *map(np.empty_like, (record.data, speed.data)))
-        kernels(runtime.real(), ctx.model.dim).adjoint(
+        _kernels(ctx.model).adjoint(
             *flat(*inputs, time), ctx.model.row_bodies, *ctx.counts,
             *flat(*work, adj_impulse.data.copy(), adj_new, adj_shift, *adjoints),
         )  # fmt: skip
         *of_inputs, adj_twist, adj_time = adjoints
         return None, *of_inputs, adj_time, adj_twist, None
+
+
+def _kernels(model: RigidBodies) -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim)

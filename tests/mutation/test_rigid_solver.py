@@ -1,0 +1,104 @@
+"""Every term of the adjoints of contacts' rows, of the solver, of what a controller senses, and of the fused loop."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from simphys import rigid
+from simphys.autograd import Tensor, ops, tensor
+from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.mutation import ERRORS, Mutant
+from simphys.rigid import Plane, RigidBodies, Sphere, contact_rows, engine, fused, sense, solve
+from simphys.rollout import rollout
+
+from ..rigid.systems import NAMES, System, chain, controls, leaves, system, unpacked
+from ..rigid.test_solve import model_of, rows_of
+from . import test_rigid_motion as motion
+from .sweep import Sweep, stale
+
+EACH = 1
+"""Mutants of a rule in a sample: each compiles a kernel."""
+
+EQUIVALENT: dict[str, str] = {}
+
+Check = motion.Check
+
+
+def of_contact_rows(dim: int) -> Check:
+    """Of impacts before and after their moment, of rest, and of deep overlaps."""
+    up = (0.0, 1.0) if dim == 2 else (0.0, 0.0, 1.0)
+    model = RigidBodies(dim, 0.1, ((Sphere(0.1),),) * 3, (Plane(up),), rest_speed=0.5)
+    random, S, M = np.random.default_rng(dim), model.spins, model.contacts
+    inputs = [np.array([0.045, -0.03, -0.3, 0.02, -0.04, 0.9])]
+    inputs += [random.normal(size=shape) for shape in ((M, 3 * dim), (3, dim + S), (3, dim), (3, S))]
+    inputs += [random.uniform(0.2, 1, 3), random.uniform(0.2, 1, 3)]
+    return motion.checked(contact_rows, "ContactRows", model, *[tensor(each, requires_grad=True) for each in inputs])
+
+
+def of_solve(package: Any) -> None:
+    """Contacts that stick, slide, part and do not count, and joints, in space."""
+    mine = importlib.import_module(f"{package.__name__}.solve")
+    model, active = model_of(3), tensor(np.array([1.0, 1, 0, 1, 1]))
+    with fused.lightly_optimized():
+        gradcheck(lambda *x: mine.Solve.apply(model, *x, active), rows_of(model, seed=3), mode="projected", repeats=1)
+
+
+def of_sense() -> Check:
+    model, _, state = chain(3, controlled=True)
+    return motion.checked(sense, "Sense", model, *state.tensors())
+
+
+def sliding() -> System:
+    """A ball that slides on a floor and bounces."""
+    model = RigidBodies(2, 0.01, ((Sphere(0.1),),), (Plane((0.0, 1.0)),), sweeps=2)
+    state = {"position": [[0.0, 0.107]], "velocity": [[1.0, -0.5]], "angular_velocity": 0.5, "orientation": 0.3}
+    return system(model, state=state, friction=0.1)
+
+
+def of_rollouts(*cases: System) -> Check:
+    """Of motions by the engine of a copy: of the last state, and of all."""
+
+    def check(package: Any) -> None:
+        mine = importlib.import_module(f"{package.__name__}.engine")
+        with patch.object(engine, "RigidEngine", mine.RigidEngine):
+            for model, params, start in cases:
+                control = controls(model, 3)
+
+                def moved(*inputs: Tensor, model: RigidBodies = model, driven: bool = control is not None) -> Any:
+                    given, state = unpacked(*inputs[: len(NAMES)])
+                    made = rollout(model, given, state, steps=3, control=inputs[-1] if driven else None)
+                    found = (*made.states.tensors(), *made.final.tensors())
+                    return ops.concatenate([each.reshape(-1) for each in found])
+
+                inputs = leaves(params, start) if control is None else (*leaves(params, start), control)
+                gradcheck(moved, inputs, mode="projected", repeats=1)
+
+    return check
+
+
+sweep_of = functools.partial(Sweep, package=rigid, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
+
+SWEEPS = [
+    sweep_of(contact_rows, ("functions.adj_*",), of_contact_rows(3)),
+    sweep_of(contact_rows, ("loops.adj_*", "kernels.adjoint", "ContactRows.backward"), of_contact_rows(2)),
+    sweep_of(solve, ("kernels.adjoint", "Solve.backward"), of_solve),
+    sweep_of(sense, ("loops.adj_*", "kernels.adjoint", "Sense.backward"), of_sense()),
+    sweep_of(engine, ("RigidEngine.pull",), of_rollouts(sliding())),
+]
+
+
+def test_what_is_listed_as_equivalent_exists() -> None:
+    assert not stale(SWEEPS)
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
