@@ -1,0 +1,24 @@
+"""A motor that is too weak to lift the pendulum swings it up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simphys import optimize
+
+from .recordings import load
+
+
+def test_the_pendulum_ends_on_its_head_and_still() -> None:
+    scene = load("swing_up")
+    held = scene.params.mass.data * scene.params.gravity.data * scene.params.length.data
+    objective = scene.objective()
+    result = optimize.minimize(objective, method="lbfgs", iterations=scene.config.optimizer.iterations)
+    assert result.success
+    found = objective.scene_at(result.theta)
+    torque = found.control()
+    assert torque is not None and np.abs(torque.data).max() < 0.25 * held
+    motion = found.rollout()
+    assert abs(motion.final.angle.data[0] - np.pi) < 0.01 and abs(motion.final.rate.data[0]) < 0.02
+    turns = np.flatnonzero(np.diff(np.sign(motion.rate.data[1:, 0])))
+    assert turns.size >= 2  # to and fro before it gets there
