@@ -62,6 +62,11 @@ class Variant:
         return bool(self.kinds) and not self.is_compliant
 
     @property
+    def controlled(self) -> bool:
+        """A network drives the motors."""
+        return self.controller is not None
+
+    @property
     def rows(self) -> bool:
         """There is something to solve for."""
         return self.impulses or self.joints
@@ -128,7 +133,7 @@ def impulses(variant: Variant) -> Any:
             )  # fmt: skip
         if ti.static(variant.driven):
             action = m0 + layout[AT.action]
-            if ti.static(bool(variant.controller)):
+            if ti.static(variant.controlled):
                 inputs, waves = m0 + layout[AT.inputs], counts[6]
                 action = m0 + layout[AT.outputs]
                 for e in range(waves):

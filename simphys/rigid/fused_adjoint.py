@@ -112,7 +112,7 @@ def reverse(variant: Variant) -> Any:
         if ti.static(variant.driven):
             strength, damping = p0 + layout[AT.motor_strength], p0 + layout[AT.joint_damping]
             action, adj_action = m0 + layout[AT.action], m0 + layout[AT.adj_action]
-            if ti.static(bool(variant.controller)):
+            if ti.static(variant.controlled):
                 action, adj_action = m0 + layout[AT.outputs], m0 + layout[AT.adj_outputs]
             f.motor.adj(
                 loose, loose_parts, counts[5], x, x0, q, q0, v, v0, w, w0, m, action, p, strength,
@@ -120,7 +120,7 @@ def reverse(variant: Variant) -> Any:
                 s, strength, s, damping,
             )  # fmt: skip
             adj_control = adj_action
-            if ti.static(bool(variant.controller)):
+            if ti.static(variant.controlled):
                 inputs, hidden = m0 + layout[AT.inputs], m0 + layout[AT.hidden]
                 adj_control, adj_hidden = m0 + layout[AT.adj_inputs], m0 + layout[AT.adj_hidden]
                 f.network.adjoint(
