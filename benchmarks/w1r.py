@@ -80,8 +80,10 @@ def build(settings: Settings, mode: str) -> Case:
     waves = tensor(pattern(steps, dt=topology.dt, frequency=settings["control.frequency"], waves=WAVES))
 
     def loss() -> Tensor:
-        keep = "final" if mode == "fused" else "all"
-        final = rollout(topology, params, start, steps=steps, control=waves, mode=mode, keep=keep).final
+        if mode == "fused":
+            final = rollout(topology, params, start, steps=steps, control=waves, keep="final").final
+        else:
+            final = rollout(topology, params, start, steps=steps, control=waves, mode="nested").final
         return -final.position[n - 1, 0]
 
     return case_of(loss, wanted)
