@@ -28,9 +28,9 @@ def test_fused_and_nested_agree() -> None:
         assert np.linalg.norm(fused[name] - nested[name]) <= 1e-12 * np.linalg.norm(nested[name])
 
 
-@pytest.mark.parametrize("points", bench_walkers.ROBOTS)
-def test_a_robot_walks_better_with_each_of_a_few_iterations(points: int) -> None:
-    gained = bench_walkers.walk(points, 0, iterations=8, precision="f64")
+def test_a_robot_walks_better_with_each_of_a_few_iterations() -> None:
+    """The smallest: others differ in their bodies only, and take a compilation each. (test_certificates.py has all.)"""
+    gained = bench_walkers.walk(bench_walkers.ROBOTS[0], 0, iterations=8, precision="f64")
     assert len(gained) == 9 and abs(gained[0]) < 0.02 and gained[-1] > 0.1
 
 
