@@ -13,8 +13,9 @@ from ..nn.fused import Layout
 from ..nn.network import NAMES
 from ..simulator import Array, Arrays
 from . import fused, fused_adjoint, joint_table
+from .checks import COMPLIANT, check_params
 from .memory import AT, PARAMS, Memory
-from .model import COMPLIANT, RigidBodies, check_params
+from .model import RigidBodies
 from .rows import flat
 from .spring_damper import springs
 

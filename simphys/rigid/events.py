@@ -24,9 +24,10 @@ import numpy as np
 from ..autograd import no_grad, runtime, tensor
 from ..events import Event
 from ..simulator import Array, Arrays
+from .checks import COMPLIANT
 from .geometry.pair import FAR
 from .joint import WORLD
-from .model import COMPLIANT, Params, RigidBodies, State
+from .model import Params, RigidBodies, State
 from .step import Solved, solved
 
 EDGE = "a graze: beside it the contact does not count"

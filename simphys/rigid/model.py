@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..autograd import Tensor
-from ..autograd.errors import InputError
 from ..nn import Controller, Network
 from ..nn.network import NONE
 from ..simulator import Array, Arrays, Record, Shape
-from .joint import PRISMATIC, REVOLUTE, WORLD, Joint, Spring
-from .shapes import Box, Plane, Vector
+from .checks import COMPLIANT, IMPULSE, check
+from .joint import Joint, Spring
+from .shapes import Plane
 from .shapes import Shape as BodyShape
 
 if TYPE_CHECKING:
     from ..events import Event
     from .engine import RigidEngine
     from .geometry.candidates import Candidates
-
-IMPULSE, COMPLIANT = LAWS = ("impulse", "compliant")
-INTEGRATORS = ("semi_implicit_euler", "variational")
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,7 @@ class RigidBodies:
     State = State
 
     def __post_init__(self) -> None:
-        _check(self)
+        check(self)
 
     @property
     def bodies(self) -> int:
@@ -280,76 +277,3 @@ class RigidBodies:
             longest = 2 * np.sqrt(np.min(params["mass"]) / max(*stiffness, 1e-300))
             return far + f"Contacts and springs of this stiffness need steps below {longest:.2g} s: take a smaller dt."
         return far + "Look at the motors and the masses, or take a smaller dt."
-
-
-def check_params(params: Arrays) -> None:
-    """Raise InputError unless every mass and every moment of inertia is positive."""
-    for name, unit in (("mass", "kg"), ("inertia", "kg m^2")):
-        least = float(np.min(params[name], initial=np.inf))
-        if not least > 0:
-            raise InputError(f"rigid: {name}", "positive", f"{least:g} {unit}", "Name a body in `fixed` to hold it.")
-
-
-def _check(model: RigidBodies) -> None:
-    """Raise InputError at the first thing that is wrong."""
-    for name, value, allowed in (
-        ("dim", model.dim, (2, 3)),
-        ("law", model.law, LAWS),
-        ("integrator", model.integrator, INTEGRATORS),
-    ):
-        if value not in allowed:
-            raise InputError(f"RigidBodies.{name}", f"one of {allowed}", value, "Choose one of these.")
-    if not model.shapes:
-        raise InputError("RigidBodies.shapes", "one body or more", "none", "Give the shapes of each body.")
-    for name, number in (("dt", model.dt), ("sweeps", model.sweeps), ("slip_speed", model.slip_speed)):
-        if not number > 0:
-            raise InputError(f"RigidBodies.{name}", "positive", number, "Give a positive one.")
-    for body, own in enumerate(model.shapes):
-        for shape in own:
-            _check_length(f"the offset of a shape of body {body}", shape.offset, model.dim)
-            if isinstance(shape, Box):
-                _check_length(f"the half extents of a box of body {body}", shape.half, model.dim)
-    for plane in model.planes:
-        _check_length("the normal of a plane", plane.normal, model.dim)
-    for body in (*model.fixed, *(body for pair in model.apart for body in pair)):
-        _check_body("RigidBodies.fixed, apart", body, model)
-    for index, joint in enumerate(model.joints):
-        _check_link(f"joint {index}", joint, model)
-        _check_joint(f"joint {index}", joint, model)
-    for index, spring in enumerate(model.springs):
-        _check_link(f"spring {index}", spring, model)
-    if model.controller is not None:
-        if not model.motors:
-            raise InputError("RigidBodies.controller", "drives motors", "no motor", "Give a joint a motor.")
-        _check_length("the controller's goal", model.controller.goal, model.dim)
-
-
-def _check_link(who: str, link: Joint | Spring, model: RigidBodies) -> None:
-    _check_body(who, link.a, model)
-    if link.b != WORLD:
-        _check_body(who, link.b, model)
-    _check_length(f"anchor_a of {who}", link.anchor_a, model.dim)
-    _check_length(f"anchor_b of {who}", link.anchor_b, model.dim)
-
-
-def _check_joint(who: str, joint: Joint, model: RigidBodies) -> None:
-    _check_length(f"relative of {who}", joint.relative, model.rotations)
-    _check_length(f"axis of {who}", joint.axis, model.dim)
-    wants = joint.kind == PRISMATIC or (joint.kind == REVOLUTE and model.dim == 3)
-    if wants != (joint.axis is not None):
-        constraint = "an axis" if wants else "no axis"
-        raise InputError(
-            f"rigid: {who}", constraint, str(joint.axis), f"It is {joint.kind}, in {model.dim} dimensions."
-        )
-    if joint.axis is not None and not abs(sum([each * each for each in joint.axis]) - 1) < 1e-9:
-        raise InputError(f"rigid: the axis of {who}", "a unit vector", joint.axis, "Divide it by its length.")
-
-
-def _check_body(who: str, body: int, model: RigidBodies) -> None:
-    if not 0 <= body < model.bodies:
-        raise InputError(f"rigid: {who}", f"a body from 0 to {model.bodies - 1}", body, "Name one that there is.")
-
-
-def _check_length(who: str, vector: Vector | None, count: int) -> None:
-    if vector is not None and len(vector) != count:
-        raise InputError(f"rigid: {who}", f"{count} numbers", vector, f"It has {len(vector)}.")

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..autograd import Tensor, ops, tensor
 from . import joint_table
+from .checks import COMPLIANT, check_params
 from .compliant import CompliantContact
 from .contact_rows import ContactRows
 from .drift import Drift
@@ -15,7 +16,7 @@ from .geometry.contacts import Contacts
 from .joint_rows import JointRows
 from .kick import Kick
 from .mobility import Mobility
-from .model import COMPLIANT, Params, RigidBodies, State, check_params
+from .model import Params, RigidBodies, State
 from .motor import JointForce
 from .sense import Sense
 from .solve import Solve

@@ -155,6 +155,11 @@ ELSEWHERE = {
     "pendulum/chain/fused_tangent.py: kernels.*": "calls tangents by indices; held by tangent = adjoint of a horizon",
     "pendulum/spherical/fused.py: tangent_kernels.*": "calls tangents by indices; tangent = adjoint of a horizon",
     "rigid/sweeps.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by gradcheck of Solve",
+    "rigid/contact_rows.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by gradcheck",
+    "rigid/sense.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
+    "rigid/contact_rows.py: kernels.adjoint": "only calls the loops",
+    "rigid/sense.py: kernels.adjoint": "only calls the loops",
+    "rigid/solve.py: kernels.adjoint": "only calls the loops",
     "mpm/fused_adjoint.py: kernels.adj_node": "arithmetic on indices alone; held by nested = fused",
 }
 """Rules without a term to drop, by name or by file and name."""
