@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,9 @@ def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
         return list(found) if isinstance(found, tuple) else [found]
 
     x = sub_step.inputs[place].detach().requires_grad_()
-    ys = [y for y in outputs_of(x) if y.requires_grad]
+    outputs = outputs_of(x)
+    smooth = [y.requires_grad for y in outputs]  # others, such as which contacts count, have no adjoint
+    ys = list(compress(outputs, smooth))
     seeds = [random.standard_normal(y.shape) / _root_mean_square(y.data) for y in ys]
     adjoint = grad(ys, [x], seeds, retain_graph=True)[0].data
     size = _root_mean_square(x.data)
@@ -179,7 +182,7 @@ def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
 
     def change(h: float) -> Array:
         with no_grad():
-            moved = outputs_of(Tensor(np.asarray(x.data + h * direction)))
+            moved = compress(outputs_of(Tensor(np.asarray(x.data + h * direction))), smooth)
         parts = [np.vdot(u, m.data - y.data) for u, m, y in zip(seeds, moved, ys, strict=True)]
         return np.asarray(sum(parts))
 
