@@ -41,9 +41,9 @@ class Surroundings:
         for (shape, size), where, rotation in zip(self.shapes, self.position[frame], self.rotation[frame], strict=True):
             if shape == "plane" and reach is None:
                 continue
-            surface = _surface(shape, size, len(where), reach or 0.0) @ matrix(rotation).T + where
+            points = surface(shape, size, len(where), reach or 0.0) @ matrix(rotation).T + where
             away = np.inf if shape == "plane" else float(project(where)[1])
-            made.append((_hull(project(surface)[0]), away))
+            made.append((hull(project(points)[0]), away))
         return sorted(made, key=lambda each: -each[1])
 
 
@@ -82,8 +82,8 @@ def matrix(rotation: np.ndarray) -> np.ndarray:
     return Rotation.from_quat(np.roll(rotation, -1)).as_matrix()  # which has w at the end
 
 
-def _surface(shape: str, size: Sequence[float], dim: int, reach: float) -> np.ndarray:
-    """Points whose convex hull is the collider in its own frame, [points, dim]."""
+def surface(shape: str, size: Sequence[float], dim: int, reach: float) -> np.ndarray:
+    """Points whose convex hull is a collider, or a body, in its own frame, [points, dim]."""
     if shape == "box":
         return np.array(list(product(*((-half, half) for half in size))))
     if shape == "plane":
@@ -107,7 +107,7 @@ def _directions(dim: int) -> np.ndarray:
     return np.stack([radius * np.cos(turn), radius * np.sin(turn), z], axis=1)
 
 
-def _hull(points: np.ndarray) -> np.ndarray:
+def hull(points: np.ndarray) -> np.ndarray:
     """The corners of the convex hull of points in a plane, in order; a flat one has no area."""
     from scipy.spatial import ConvexHull, QhullError
 

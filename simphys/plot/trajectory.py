@@ -12,6 +12,7 @@ from simphys.plot.components import FEW, are_few, draw_components, name_componen
 from simphys.plot.discs import RADIUS, draw_discs
 from simphys.plot.motion import Motion, read_motion
 from simphys.plot.network import draw_chain, draw_network
+from simphys.plot.rigid import are_rigid, draw_rigid
 from simphys.record import Recording
 
 
@@ -20,14 +21,16 @@ def trajectory(recording: Recording, path: str | Path | None = None) -> Figure:
 
     A few free components: position and velocity along time, pinned nodes dashed. Many: the springs and nodes at six
     times, coloured by speed, pinned nodes as squares, and the height along time (in 3-D seen from 20° above; in 1-D
-    the displacement of every node along time instead). Discs in the plane: their paths, from above. Saved at `path` if
-    given. NotRecorded: no motion.
+    the displacement of every node along time instead). Discs in the plane: their paths, from above. Rigid bodies: as
+    what they are, at six times. Saved at `path` if given. NotRecorded: no motion.
     """
     motion = read_motion(recording)
     with style.style():
         figure = style.new_figure(recording, 5.6, motion.ended)
         if RADIUS in recording and motion.dim == 2:
             draw_discs(figure, motion, recording)
+        elif are_rigid(recording):
+            draw_rigid(figure, motion, recording)
         elif are_few(motion.free, motion.dim):
             _draw_curves(figure, motion)
         elif motion.dim == 1:
