@@ -8,7 +8,7 @@ import sys
 
 import numpy
 
-from . import bench_air_track, bench_autograd, bench_chains, bench_rollout, compare, machine
+from . import bench_air_track, bench_autograd, bench_chains, bench_rollout, bench_truth, compare, machine
 from .workloads import NAMES
 
 HEAD = """# Results
@@ -50,7 +50,9 @@ def main(arguments: list[str] | None = None) -> None:
     for part in bench_autograd.sections([sys.executable, *options.python], rounds=options.rounds):
         print(part, flush=True)
     print("## A product of Jacobians, in reverse and by a scan\n\n    python -m benchmarks.bench_chains\n")
-    print(bench_chains.table(bench_chains.collect()))
+    print(bench_chains.table(bench_chains.collect()) + "\n", flush=True)
+    print("## Contacts against closed forms\n\n    python -m benchmarks.bench_truth\n")
+    bench_truth.main()
 
 
 def taichi() -> str:

@@ -103,7 +103,8 @@ class _Contacts:
         counts_by = np.where(
             self.before[:, 0] < -self.rest_speed, np.abs(self.gap + model.dt * self.before[:, 0]), np.inf
         )
-        idle = self.active & (self.normal <= self.impulse_rounding)
+        unmoved = np.abs(self.after[:, 0] - self.before[:, 0]) <= self.speed_rounding
+        idle = self.active & (unmoved | (self.normal <= self.impulse_rounding))
         self.grazes = (counts_by <= self.gap_rounding) | (
             idle & (np.abs(self.after[:, 0] - self.target) <= self.speed_rounding)
         )

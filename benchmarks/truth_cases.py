@@ -1,0 +1,223 @@
+"""Contacts with closed forms: the scenes, what of their ends is known, and by what it is differentiated.
+
+A closed form takes the values of the scene's parameters and start, and the horizon T. It is differentiated by complex
+steps, f(x + i h) = f(x) + i h f'(x), h = 1e-30: exact to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+Array = np.ndarray[Any, Any]
+Values = Mapping[str, Array]
+Closed = Callable[[Values, float], Any]
+Place = tuple[str, tuple[int, ...]]
+"""A field of the parameters or the state, and an index of it."""
+
+R, G = 0.1, 9.81
+"""Radius of the balls [m], gravity [m/s^2]: of all scenes."""
+PART = 0.3
+"""Of a step, at which something happens in motions with errors of O(dt), so that halved steps show half the error."""
+
+COMPLIANT = ("simulator.law=compliant", "contact.stiffness=2000", "time.dt=5e-5")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A quantity that a motion ends with."""
+
+    what: str
+    law: str
+    scene: str
+    end: Place
+    by: Mapping[str, Place]
+    closed: Closed
+    overrides: tuple[str, ...] = ()
+    start: Callable[[float], Mapping[Place, float]] | None = None
+    """Values that depend on the time step, see PART; without them a simulation is exact."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether simulation and closed form agree to rounding; else their difference is of O(dt)."""
+        return self.start is None
+
+
+HEIGHT: Place = ("position", (0, 1))
+ALONG: Place = ("position", (0, 0))
+SPEED: Place = ("velocity", (0, 0))
+FALL: Place = ("velocity", (0, 1))
+SPIN: Place = ("angular_velocity", (0, 0))
+MU: Place = ("friction", (0,))
+E: Place = ("restitution", (0,))
+K: Place = ("contact_stiffness", ())
+C: Place = ("contact_damping", ())
+
+
+def at(values: Values, place: Place) -> Any:
+    """The number there."""
+    return values[place[0]][place[1]]
+
+
+def dropped(values: Values, T: float) -> Any:
+    """Height after one bounce."""
+    fall = np.sqrt(2 * (at(values, HEIGHT) - R) / G)
+    return R + at(values, E) * G * fall * (T - fall) - G * (T - fall) ** 2 / 2
+
+
+def dropped_on_springs(values: Values, T: float) -> Any:
+    """x'' = -w^2 x - g in contact, begun with -u: it ends, with u, after 2 / w (pi - arctan(u w / g))."""
+    fall, w = np.sqrt(2 * (at(values, HEIGHT) - R) / G), np.sqrt(at(values, K) / values["mass"][0])
+    left = T - fall - 2 / w * (np.pi - np.arctan(fall * w))
+    return R + G * fall * left - G * left**2 / 2
+
+
+def sent_back(values: Values, T: float) -> Any:
+    """The speed u after a damped contact: c v - ln(1 + c v) is the same of v and of -u (Hunt and Crossley 1975)."""
+    c, v = at(values, C), -at(values, FALL)
+    wanted, u = c * v - np.log(1 + c * v), v + 0
+    for _ in range(60):
+        u = u - (-c * u - np.log(1 - c * u) - wanted) * (1 - c * u) / (c * c * u)
+    return u
+
+
+def met(values: Values, T: float) -> tuple[Any, Any, Any]:
+    """x, y and spin of a disc behind an oblique impact: friction takes what makes it stick, or what it can."""
+    y, v_x, v_y, w, mu, e = [at(values, place) for place in (HEIGHT, SPEED, FALL, SPIN, MU, E)]
+    t, slip = (y - R) / -v_y, v_x + R * w
+    sticks = abs(slip.real) / 3 < (-mu * (1 + e) * v_y).real
+    lost = slip / 3 if sticks else -mu * (1 + e) * v_y * np.sign(slip.real)
+    return at(values, ALONG) + v_x * t + (v_x - lost) * (T - t), R - e * v_y * (T - t), w - 2 * lost / R
+
+
+def pushed(values: Values, T: float) -> Any:
+    """Where the second of two balls is that met head on."""
+    (x, X), v, (M, m) = values["position"][:, 0], at(values, SPEED), values["mass"]
+    e = values["restitution"].mean()
+    return X + (1 + e) * M / (M + m) * v * (T - (X - x - 2 * R) / v)
+
+
+def slid(values: Values, T: float) -> Any:
+    """Where a block stops."""
+    return at(values, ALONG) + at(values, SPEED) ** 2 / (2 * at(values, MU) * G)
+
+
+def rolled(values: Values, T: float) -> Any:
+    """Where a disc is that slides without spin until it rolls with two thirds of its speed, after v / (3 mu g)."""
+    v, mu = at(values, SPEED), at(values, MU)
+    t = v / (3 * mu * G)
+    return at(values, ALONG) + v * t - mu * G * t * t / 2 + 2 / 3 * v * (T - t)
+
+
+def rolling(values: Values, T: float) -> Any:
+    """Its spin."""
+    return -2 / 3 * at(values, SPEED) / R
+
+
+def fallen(dt: float) -> dict[Place, float]:
+    """A height from which steps of semi-implicit Euler meet the floor at the same PART of one."""
+    falls = round(0.4 / dt)
+    return {HEIGHT: R + G * dt * dt * (falls * (falls - 1) / 2 + PART * falls)}
+
+
+def fallen_on_springs(dt: float) -> dict[Place, float]:
+    """Also a stiffness with which the contact lasts whole steps, so that it ends at that part of one, too."""
+    found = fallen(dt)
+    fall, lasts = np.sqrt(2 * (found[HEIGHT] - R) / G), round(0.05 / dt) * dt
+    w = brentq(lambda w: 2 / w * (np.pi - np.arctan(fall * w)) - lasts, 20.0, 200.0, xtol=1e-13)
+    return {**found, K: 0.5 * w * w}
+
+
+def thrown(dt: float) -> dict[Place, float]:
+    """Without gravity."""
+    return {HEIGHT: R + 1.2 * (round(0.2 / dt) + PART) * dt, FALL: -1.2, C: 0.3}
+
+
+def stopping(dt: float) -> dict[Place, float]:
+    """A speed that friction stops at that part of a step."""
+    return {SPEED: 0.5 * G * (round(0.3 / dt) + PART) * dt}
+
+
+def rolls(dt: float) -> dict[Place, float]:
+    """Likewise, of its sliding."""
+    return {SPEED: 3 * 0.4 * G * (round(0.25 / dt) + PART) * dt}
+
+
+def aside(values: Values, T: float) -> Any:
+    """The speed across of the second of two balls that was met obliquely, n the direction between both then."""
+    d, w, m = np.diff(values["position"], axis=0)[0], -values["velocity"][0], values["mass"]
+    t = (-(d @ w) - np.sqrt((d @ w) ** 2 - (w @ w) * (d @ d - 4 * R * R))) / (w @ w)
+    n = (d + w * t) / (2 * R)
+    return -(1 + values["restitution"].mean()) * m[0] / m.sum() * (n @ w) * n[1]
+
+
+def tipped(values: Values, T: float) -> Any:
+    """The speed of a spinning box that hit a smooth floor with its lower left corner."""
+    a, b, m, J = 0.2, 0.1, values["mass"][0], values["inertia"][0, 0]
+    y, q, v, w = at(values, HEIGHT), values["orientation"][0, 0], at(values, FALL), at(values, SPIN)
+    t = 0.0
+    for _ in range(60):
+        s, c = np.sin(q + w * t), np.cos(q + w * t)
+        t = t - (y + v * t - a * s - b * c) / (v + w * (b * s - a * c))
+    arm = b * np.sin(q + w * t) - a * np.cos(q + w * t)
+    return v - (1 + at(values, E)) * (v + w * arm) / (1 + m * arm * arm / J)
+
+
+SLIDING = ("bodies.0.friction=0.1", "bodies.0.angular_velocity=30.0")
+SLOW = (*COMPLIANT, "environment.gravity=[0.0,0.0]", "time.duration=0.5")
+
+CASES = (
+    Case("dropped ball, height", "impulse", "dropped_ball", HEIGHT, {"height": HEIGHT, "e": E}, dropped, (), fallen),
+    Case(
+        "dropped ball, height", "compliant", "dropped_ball", HEIGHT, {"height": HEIGHT, "k": K}, dropped_on_springs,
+        COMPLIANT, fallen_on_springs,
+    ),
+    Case(
+        "damped bounce, speed", "compliant", "dropped_ball", FALL, {"speed": FALL, "c": C}, sent_back, SLOW, thrown
+    ),
+    Case(
+        "bounce that sticks, x", "impulse", "oblique_bounce", ALONG, {"height": HEIGHT, "spin": SPIN},
+        lambda values, T: met(values, T)[0],
+    ),
+    Case(
+        "bounce that sticks, y", "impulse", "oblique_bounce", HEIGHT, {"height": HEIGHT, "e": E},
+        lambda values, T: met(values, T)[1],
+    ),
+    Case(
+        "bounce that slides, x", "impulse", "oblique_bounce", ALONG, {"height": HEIGHT, "mu": MU},
+        lambda values, T: met(values, T)[0], SLIDING,
+    ),
+    Case(
+        "bounce that slides, spin", "impulse", "oblique_bounce", SPIN, {"mu": MU, "e": E},
+        lambda values, T: met(values, T)[2], SLIDING,
+    ),
+    Case(
+        "two balls, x of the second", "impulse", "two_balls", ("position", (1, 0)),
+        {"speed": SPEED, "x": ("position", (1, 0)), "mass": ("mass", (1,))}, pushed,
+    ),
+    Case("block that stops, x", "impulse", "sliding_block", ALONG, {"speed": SPEED, "mu": MU}, slid, (), stopping),
+    Case("disc that rolls, spin", "impulse", "rolling_disc", SPIN, {"speed": SPEED}, rolling),
+    Case("disc that rolls, x", "impulse", "rolling_disc", ALONG, {"speed": SPEED, "mu": MU}, rolled, (), rolls),
+)  # fmt: skip
+
+BOX = (
+    'bodies.0.shapes=[{kind="box",half=[0.2,0.1]}]', "bodies.0.position=[0.0,0.5]", "bodies.0.orientation=0.3",
+    "bodies.0.velocity=[0.0,-1.3]", "bodies.0.angular_velocity=3.0", "bodies.0.friction=0.0",
+    "bodies.0.restitution=0.5", "environment.gravity=[0.0,0.0]", "time.duration=0.4",
+)  # fmt: skip
+
+WRONG = (
+    Case(
+        "two balls met obliquely, speed across", "impulse", "two_balls", ("velocity", (1, 1)),
+        {"x": ALONG, "y": HEIGHT}, aside, ("bodies.1.position=[0.8,0.1]",), lambda dt: {},
+    ),
+    Case(
+        "box on its corner, speed", "impulse", "sliding_block", FALL,
+        {"height": HEIGHT, "angle": ("orientation", (0, 0))}, tipped, BOX, lambda dt: {},
+    ),
+)  # fmt: skip
+"""Known to be wrong: the direction of an impact, and where it acts on a body, are those of the step's start."""

@@ -1,0 +1,137 @@
+"""A motion as a function of its values: its end, and the derivatives of that in three ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import simphys
+from simphys.autograd import grad, no_grad, tensor
+from simphys.autograd.finite_difference import derivative
+from simphys.autograd.gradcheck import EPS
+from simphys.rollout import rollout
+
+from .truth_cases import Case, Closed, Place, Values
+
+SCENES = Path(__file__).parents[1] / "scenes" / "rigid"
+TINY = 1e-30
+
+
+@dataclass(frozen=True)
+class Found:
+    """With one time step."""
+
+    dt: float
+    value: float
+    closed: float
+    adjoint: float
+    difference: float
+    slope: float
+    """Of the closed form."""
+
+    @property
+    def value_error(self) -> float:
+        """Of the simulation, relative."""
+        return abs(self.value - self.closed) / abs(self.closed)
+
+    @property
+    def error(self) -> float:
+        """Of the adjoint against the closed form, relative where that is not 0."""
+        return abs(self.adjoint - self.slope) / (abs(self.slope) if abs(self.slope) > 1e-12 else 1)
+
+    @property
+    def disagreement(self) -> float:
+        """Of the adjoint and finite differences, relative."""
+        return abs(self.adjoint - self.difference) / max(abs(self.adjoint), 1e-12)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A quantity and its derivative by something, with steps of dt and, where these err, of dt/2."""
+
+    what: str
+    law: str
+    by: str
+    whole: Found
+    half: Found | None = None
+
+
+class Motion:
+    """A model with its start, as a function of their values."""
+
+    def __init__(self, model: Any, params: Any, state: Any, steps: int) -> None:
+        self.model, self.steps = model, steps
+        self.kinds = type(params), type(state)
+        self.values = {name: array.copy() for name, array in (params.arrays() | state.arrays()).items()}
+
+    def changed(self, given: Mapping[Place, float]) -> dict[str, Any]:
+        """The values with some replaced."""
+        values = {name: np.array(array, float) for name, array in self.values.items()}
+        for (name, index), number in given.items():
+            values[name][index] = number
+        return values
+
+    def records(self, values: Values) -> tuple[Any, Any]:
+        """Parameters and start, whose tensors require a gradient."""
+        leaves = {name: tensor(array, requires_grad=True) for name, array in values.items()}
+        params, state = [kind(**{name: leaves[name] for name in kind.names()}) for kind in self.kinds]
+        return params, state
+
+    def end(self, values: Values, end: Place) -> float:
+        """What it ends with."""
+        with no_grad():
+            final = rollout(self.model, *self.records(values), steps=self.steps, keep="final").final
+        return float(getattr(final, end[0]).data[end[1]])
+
+    def gradient(self, values: Values, end: Place) -> tuple[float, dict[str, Any]]:
+        """That, and its derivatives by all values."""
+        params, state = self.records(values)
+        result = getattr(rollout(self.model, params, state, steps=self.steps).final, end[0])[end[1]]
+        names = [*params.names(), *state.names()]
+        leaves = [*params.tensors(), *state.tensors()]
+        found = grad(result, leaves, allow_unused=True)
+        arrays = [np.zeros(leaf.shape) if g is None else g.data for leaf, g in zip(leaves, found, strict=True)]
+        return float(result.data), dict(zip(names, arrays, strict=True))
+
+    def difference(self, values: Values, end: Place, by: Place) -> float:
+        """By finite differences that find their own step."""
+        size = max(abs(float(values[by[0]][by[1]])), 0.1)
+
+        def moved(h: float) -> Any:
+            other = {name: array.copy() for name, array in values.items()}
+            other[by[0]][by[1]] += h * size
+            return np.asarray(self.end(other, end))
+
+        return float(derivative(moved, EPS).value) / size
+
+    def found(self, values: Values, end: Place, by: Place, closed: Closed, T: float) -> Found:
+        """Everything about one derivative."""
+        value, slopes = self.gradient(values, end)
+        return Found(
+            self.model.dt,
+            value,
+            float(np.real(closed(values, T))),
+            float(slopes[by[0]][by[1]]),
+            self.difference(values, end, by),
+            slope(closed, values, by, T),
+        )
+
+
+def slope(closed: Closed, values: Values, by: Place, T: float) -> float:
+    """Of a closed form, by a complex step."""
+    moved = {name: array.astype(complex) for name, array in values.items()}
+    moved[by[0]][by[1]] += 1j * TINY
+    return float(np.imag(closed(moved, T))) / TINY
+
+
+def motion(case: Case, halved: bool) -> tuple[Motion, float]:
+    """Of its scene, and the horizon."""
+    found = simphys.load_scene(SCENES / f"{case.scene}.toml", ['runtime.precision="f64"', *case.overrides])
+    if halved:
+        again = [*case.overrides, f"time.dt={found.dt / 2}"]
+        found = simphys.load_scene(SCENES / f"{case.scene}.toml", ['runtime.precision="f64"', *again])
+    return Motion(found.model, found.params, found.state, found.steps), found.steps * found.dt
