@@ -55,7 +55,9 @@ def main() -> None:
     runtime.init()
     print("All agree, to rounding or to the error of a step:\n")
     print(table(rows()) + "\n")
+    print("The closed form disagrees, see truth_cases.py:\n")
     print(table([row for case in WRONG for row in measure(case)]) + "\n")
+    print("Derivatives differ from side to side:\n")
     print(truth_edges.table({name: found() for name, found in truth_edges.edges().items()}))
 
 

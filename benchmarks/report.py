@@ -52,6 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
     print("## A product of Jacobians, in reverse and by a scan\n\n    python -m benchmarks.bench_chains\n")
     print(bench_chains.table(bench_chains.collect()) + "\n", flush=True)
     print("## Contacts against closed forms\n\n    python -m benchmarks.bench_truth\n")
+    print("f64; errors are relative to the closed form. docs/contact.md says what it means.\n", flush=True)
     bench_truth.main()
 
 
