@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -72,6 +73,8 @@ class Billiards:
         for name in ("balls", "impacts"):
             if getattr(self, name) < 1:
                 raise InputError(f"Billiards.{name}", "must be at least 1", getattr(self, name), "Give a count.")
+        if not 0 < self.dt < math.inf:
+            raise InputError("Billiards.dt", "must be positive and finite", self.dt, "Give a time step [s].")
 
     @property
     def partners(self) -> int:

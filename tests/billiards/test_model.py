@@ -26,6 +26,13 @@ def test_counts_are_positive(balls: int, impacts: int) -> None:
         Billiards(balls, 0.1, impacts=impacts)
 
 
+@pytest.mark.parametrize("dt", [0.0, -0.1, np.nan, np.inf])
+def test_a_time_step_is_positive_and_finite(dt: float) -> None:
+    """Of any other, motions would come out that are none."""
+    with pytest.raises(InputError, match=r"Billiards\.dt"):
+        Billiards(1, dt)
+
+
 def trapped() -> tuple[Billiards, Params, State]:
     """A light ball between two heavy ones that close in on it, and lose nearly all they meet with: without end."""
     return table(
