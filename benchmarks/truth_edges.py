@@ -14,14 +14,13 @@ from simphys.events import Event, events_of, one_sided
 from simphys.rollout import rollout
 
 from .measuring import markdown
-from .truth_cases import ALONG, COMPLIANT, FALL, HEIGHT, MU, SPEED, SPIN, Case, E, G, Place, R, Values, at
+from .truth_cases import ALONG, COMPLIANT, DOWNHILL, FALL, HEIGHT, MU, SPEED, SPIN, Case, E, G, Place, R, Values, at
 from .truth_motion import Motion, Row, motion
 
 SECOND: Place = ("position", (1, 1))
 """How far the second ball is aside."""
 RISE: Place = ("velocity", (1, 1))
 """The speed that it gets across."""
-DOWNHILL: Place = ("gravity", (0,))
 
 
 @dataclass(frozen=True)

@@ -41,10 +41,10 @@ def test_nothing_is_one_sided_where_they_agree(case: Case) -> None:
     assert found and one_sided(found) == ()
 
 
-@pytest.mark.xfail(strict=True, reason="the direction and the place of an impact are those of the step's start")
+@pytest.mark.xfail(strict=True, reason="see truth_cases.WRONG")
 @pytest.mark.parametrize("case", WRONG, ids=named)
-def test_impacts_that_turn_within_a_step_agree(case: Case) -> None:
-    """Values have errors of O(dt), but derivatives errors that stay."""
+def test_what_is_wrong_by_now_agrees(case: Case) -> None:
+    """Values have errors of O(dt), but derivatives have errors that stay."""
     for row in bench_truth.measure(case):
         assert row.half is not None and row.half.error < 0.7 * row.whole.error
 
