@@ -15,6 +15,10 @@ class InputError(ValueError):
         super().__init__(f"{who}: {constraint}; found {shown}. {remedy}")
 
 
+class UnphysicalValue(InputError, ArithmeticError):
+    """A parameter that no body can have, such as a mass of -1 kg: a search that tries it survives that."""
+
+
 class StorageError(OSError):
     """What was computed could not be written (disk full, permission); says what is already safe."""
 

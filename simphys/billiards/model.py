@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..autograd import Tensor
-from ..autograd.errors import InputError
+from ..autograd.errors import InputError, UnphysicalValue
 from ..events import Event
 from ..simulator import Array, Arrays, Record, Shape
 
@@ -115,6 +117,8 @@ class Billiards:
         """The fused loops. A member is one thread's, so that they are deterministic, asked to be or not."""
         from .engine import BilliardsEngine
 
+        check_params(params)
+
         return BilliardsEngine(
             self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
         )
@@ -136,3 +140,13 @@ BALL_US = 0.03
 """Serial cost [us] of a ball's flight through a step."""
 PAIR_US = 0.004
 """Serial cost [us] of looking whether two balls meet in a step."""
+
+
+def check_params(params: Arrays) -> None:
+    """Raise UnphysicalValue unless every radius and every mass is positive and finite."""
+    for name, unit in (("radius", "m"), ("mass", "kg")):
+        values = np.asarray(params[name])
+        wrong = values[~((values > 0) & np.isfinite(values))]
+        if wrong.size:
+            remedy = "Give a positive one; give an unknown a lower bound, or transform = 'log'."
+            raise UnphysicalValue(f"billiards: {name}", "positive and finite", f"{wrong[0]:g} {unit}", remedy)

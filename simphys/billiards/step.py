@@ -9,11 +9,12 @@ from .bounce import Bounce
 from .flight import Flight
 from .impact import Impact
 from .impact_time import ImpactTime
-from .model import Billiards, Params, State
+from .model import Billiards, Params, State, check_params
 
 
 def step(model: Billiards, params: Params, state: State) -> State:
     """Advance `state` by one time step, from impact to impact. Errors: InputError for more than the model allows."""
+    check_params({"radius": params.radius.data, "mass": params.mass.data})
     x, v = state.position, state.velocity
     left: Tensor = tensor(model.dt)
     for _ in range(model.impacts + 1):

@@ -189,7 +189,8 @@ def _validated(data: dict[str, Any], where: Where) -> Config:
     sections, problems = validate_sections(model, data)
     problems += check_sections(sections)
     problems += (of_simulator := model.simulator_problems(sections))
-    if not of_simulator and all(key in sections for key in model.model_fields.keys() - Config.model_fields.keys()):
+    own = {"simulator"} | (model.model_fields.keys() - Config.model_fields.keys())
+    if not of_simulator and own <= sections.keys():
         problems += check_against_fields(sections, model.simulator_fields(sections))
     if problems:
         raise config_error(problems, where)

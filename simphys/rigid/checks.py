@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..autograd.errors import InputError
+from ..autograd.errors import InputError, UnphysicalValue
 from ..simulator import Arrays
 from .joint import PRISMATIC, REVOLUTE, WORLD, Joint, Spring
 from .shapes import Box, Vector
@@ -19,11 +19,12 @@ INTEGRATORS = ("semi_implicit_euler", "variational")
 
 
 def check_params(params: Arrays) -> None:
-    """Raise InputError unless every mass and every moment of inertia is positive."""
+    """Raise UnphysicalValue unless every mass and every moment of inertia is positive."""
     for name, unit in (("mass", "kg"), ("inertia", "kg m^2")):
         least = float(np.min(params[name], initial=np.inf))
         if not least > 0:
-            raise InputError(f"rigid: {name}", "positive", f"{least:g} {unit}", "Name a body in `fixed` to hold it.")
+            remedy = "Hold a body by naming it in `fixed`; give an unknown a lower bound, or transform = 'log'."
+            raise UnphysicalValue(f"rigid: {name}", "positive", f"{least:g} {unit}", remedy)
 
 
 def check(model: RigidBodies) -> None:

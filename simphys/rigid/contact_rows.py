@@ -20,6 +20,9 @@ both sides of g = 0 alike, where there is no kink. Those count, too, that only o
 together. A shift by tau would not do here: where several contacts of a body change each other's speeds it can
 overshoot, and a box would rock. Overlaps are taken back by h v_rest a step at most.
 
+n and g are those before the step: a body that moves farther than a part of its size in a step can be held up by
+another one that it would just have missed. Steps have to be short against h v = size / 4.
+
 The tangents of n = (x, y) are (-y, x); of n = (x, y, z), with s = sign(z), a = -1 / (s + z):
 
     t1 = (1 + s a x^2, s a x y, -s x)      t2 = (a x y, s + a y^2, -y)

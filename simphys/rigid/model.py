@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -102,7 +102,8 @@ class RigidBodies:
     law: str = IMPULSE
     """Of contacts: impulse, or compliant."""
     integrator: str = "semi_implicit_euler"
-    """semi_implicit_euler, or variational."""
+    """semi_implicit_euler, or variational: in space the rotation is then that of a variational integrator. Translation,
+    and rotation in the plane, are the same in both: a kick, then a drift, which is variational and of first order."""
     sweeps: int = 20
     """Of projected Gauss-Seidel over all rows, in a step."""
     rest_speed: float = 0.2
@@ -119,6 +120,12 @@ class RigidBodies:
 
     Params = Params
     State = State
+    units: ClassVar[Mapping[str, str]] = {
+        "position": "m",
+        "orientation": "",
+        "velocity": "m/s",
+        "angular_velocity": "rad/s",
+    }
 
     def __post_init__(self) -> None:
         check(self)

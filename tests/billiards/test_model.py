@@ -7,6 +7,7 @@ import pytest
 
 from simphys.autograd import InputError, no_grad
 from simphys.billiards import Billiards, Params, State
+from simphys.billiards.model import check_params
 from simphys.rollout import rollout
 from simphys.rollout.trajectory import BlowUp
 
@@ -87,3 +88,12 @@ def _zigzag(way: float) -> float:
 def test_advice_for_another_blow_up() -> None:
     model, params, state = busy()
     assert "have an end" in model.advice(params.arrays(), state.arrays())
+
+
+@pytest.mark.parametrize(("name", "value"), [("radius", -0.01), ("radius", np.nan), ("mass", 0.0)])
+def test_balls_that_cannot_be_are_refused_and_a_search_survives_them(name: str, value: float) -> None:
+    good = {"radius": np.full(2, 0.03), "mass": np.ones(2)}
+    check_params(good)
+    with pytest.raises(InputError, match=f"billiards: {name}: positive and finite") as caught:
+        check_params({**good, name: np.array([0.03, value])})
+    assert isinstance(caught.value, ArithmeticError)
