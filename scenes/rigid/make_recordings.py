@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 RADIUS, GRAVITY = 0.05, 9.81
 """[m], [m/s^2]; the ball is a filled one, of inertia 2/5 m r^2."""
 
-BOUNCE = {"restitution": 0.75, "friction": 0.15, "velocity": [2.0, 0.5], "spin": 70.0}
+BOUNCE: dict[str, Any] = {"restitution": 0.75, "friction": 0.15, "velocity": [2.0, 0.5], "spin": 70.0}
 """Of the ball and the floor [1], [1]; of the start [m/s], [rad/s]."""
 
 START = np.array([0.0, 0.8, 0.0])
