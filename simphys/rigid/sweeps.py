@@ -14,7 +14,8 @@ In the end s = sum tau P lambda over the rows of contacts is the shift that drif
 acts at its time of impact tau in the step, see contact_rows.py.
 
 Both rows of friction in space take one rho, so that the circular cone has no preferred directions. At the kinks: where
-lambda^ = 0 a normal row counts as separated, at the cone's edge friction counts as sliding.
+lambda^ = 0 a normal row counts as separated; at the cone's edge, within EDGE, friction counts as sticking: the corners
+of a box that stands can push against each other up to their limits, and it stands all the same.
 
 Adjoint, backward over the updates with Delta = lambda' - lambda, V = V' - P Delta rebuilt on the way, lambda kept:
 
@@ -34,6 +35,9 @@ import functools
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
+import numpy as np
+
+from ..autograd import runtime
 from ..autograd.runtime import ti
 
 JOINT, NORMAL, FRICTION = range(3)
@@ -43,6 +47,10 @@ JOINT, NORMAL, FRICTION = range(3)
 def record_length(dim: int) -> int:
     """Numbers that are kept of a row while it is solved for."""
     return 4 * (3 if dim == 2 else 6) + 5
+
+
+EDGE = (1e-7, 1e-5)
+"""How near to the cone's edge a row still sticks, relatively, in double and in single precision."""
 
 
 @functools.cache
@@ -57,6 +65,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     An update concerns a group of rows: a joint's row, a contact's normal row, or its rows of friction.
     """
     spins = 1 if dim == 2 else 3
+    beyond = 1 + EDGE[runtime.real_dtype() == np.float32]
     D, W, L = dim + spins, dim + 2 * spins, record_length(dim)
     rho_, trial_, miss_, change_, g_ = (4 * D + k for k in range(5))  # places in a record behind J_a, J_b, P_a, P_b
     spin_sums = spins * spins
@@ -300,7 +309,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     factor = 0.0
                 if kind == FRICTION:
                     bound = limit[mu0 + c] * trace[now - 1]
-                    if length_of(record, p, size) >= bound:
+                    if bound <= 0.0 or length_of(record, p, size) > bound * beyond:
                         length = ti.max(length_of(record, p, size), 1e-30)
                         factor = bound / length
                         for j in range(size):
