@@ -96,10 +96,11 @@ class _Contacts:
         slip = np.linalg.norm(self.after[:, 1:], axis=1)
         at_limit = self.tangent >= self.limit * self.normal - self.impulse_rounding
         self.sliding = self.touch & at_limit & (slip > SLIP * fastest)
-        # Several features of a pair may hold against each other at their limits: only one that is alone tells.
-        touching = [pair for pair, is_touching in zip(self.pairs, self.touch, strict=True) if is_touching]
-        alone = np.array([touching.count(pair) == 1 for pair in self.pairs])
-        self.at_edge = self.touch & at_limit & (slip <= self.speed_rounding) & (self.limit > 0) & alone
+        # Features of a pair may hold against each other at their limits: what they hold together tells.
+        held = np.array([self._of_pair(pair, impulse[:, 1:]) for pair in self.pairs])
+        most = np.array([self._of_pair(pair, (self.limit * self.normal)[:, None]) for pair in self.pairs])
+        together = held >= most - len(self.pairs) * self.impulse_rounding
+        self.at_edge = self.touch & at_limit & together & (slip <= self.speed_rounding) & (self.limit > 0)
         counts_by = np.where(
             self.before[:, 0] < -self.rest_speed, np.abs(self.gap + model.dt * self.before[:, 0]), np.inf
         )
@@ -108,6 +109,11 @@ class _Contacts:
         self.grazes = (counts_by <= self.gap_rounding) | (
             idle & (np.abs(self.after[:, 0] - self.target) <= self.speed_rounding)
         )
+
+    def _of_pair(self, pair: Pair, values: Array) -> float:
+        """The length of the sum over the features of a pair that touch."""
+        own = self.touch & np.array([each == pair for each in self.pairs])
+        return float(np.linalg.norm(values[own].sum(axis=0)))
 
     def slips(self) -> dict[Pair, bool]:
         """Of all pairs that touch, whether one of their features slides."""

@@ -50,14 +50,9 @@ def test_what_is_wrong_by_now_agrees(case: Case) -> None:
 
 
 EDGES = truth_edges.edges()
-TWO_CORNERS = "a block on a slope of mu"
-"""Two corners hold it against each other: events tell of the edge of one cone only, and its adjoint is of no side."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name != TWO_CORNERS else pytest.param(name, marks=pytest.mark.xfail(strict=True)) for name in EDGES],
-)
+@pytest.mark.parametrize("name", EDGES)
 def test_a_kink_is_told_and_nothing_beside_it(name: str) -> None:
     found = EDGES[name]()
     assert found.told and found.beside == ()
