@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
-from ..autograd import kernel
+from ..autograd import kernel, runtime
 from ..autograd.runtime import ti
 from ..nn import Controller, Network
 from ..nn import fused as network_loops
@@ -26,6 +26,7 @@ def lightly_optimized() -> Iterator[None]:
 
     A step is one long kernel: its adjoint takes a fifth of the time to compile, and is a tenth slower.
     """
+    runtime.settings()  # starts the compiler, if nothing has yet
     config = ti.lang.impl.current_cfg()
     before = config.advanced_optimization, config.cfg_optimization
     config.advanced_optimization = config.cfg_optimization = False
