@@ -183,10 +183,8 @@ def test_inputs_and_outputs_without_entries_are_passed_over(mode: Any, check: An
     empty = tensor(np.zeros((0, 2)), requires_grad=True)
     report = check(lambda none, x: (none * 2.0, x * x * x), (empty, leaf([1.0, 2.0])), mode=mode)
     assert report.outcome == "passed"
-    with pytest.raises(InputError, match="has entries; found only inputs of size 0"):
-        check(lambda none: none * 2.0, empty, mode=mode)
-    with pytest.raises(InputError, match="an output of floats that has entries; found none"):
-        gradcheck(lambda x: x[:0], leaf([1.0]), mode=mode)
+    assert check(lambda none: none * 2.0, empty, mode=mode).outcome == "passed"
+    assert gradcheck(lambda x: x[:0], leaf([1.0]), mode=mode).outcome == "passed"
 
 
 # --- finite differences that prove nothing
