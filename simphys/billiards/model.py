@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..autograd import Tensor
-from ..autograd.errors import InputError, UnphysicalValue
+from ..autograd.errors import InputError
 from ..events import Event
+from ..physical import require_positive
 from ..simulator import Array, Arrays, Record, Shape
 
 if TYPE_CHECKING:
@@ -144,9 +143,4 @@ PAIR_US = 0.004
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue unless every radius and every mass is positive and finite."""
-    for name, unit in (("radius", "m"), ("mass", "kg")):
-        values = np.asarray(params[name])
-        wrong = values[~((values > 0) & np.isfinite(values))]
-        if wrong.size:
-            remedy = "Give a positive one; give an unknown a lower bound, or transform = 'log'."
-            raise UnphysicalValue(f"billiards: {name}", "positive and finite", f"{wrong[0]:g} {unit}", remedy)
+    require_positive("billiards", params, {"radius": "m", "mass": "kg"})

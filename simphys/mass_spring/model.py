@@ -14,6 +14,7 @@ from ..autograd import Tensor, runtime, tensor
 from ..autograd.errors import InputError
 from ..nn import Controller, Network
 from ..nn.network import NONE
+from ..physical import require_positive
 from ..simulator import Array, Arrays, Record, Shape
 
 if TYPE_CHECKING:
@@ -243,6 +244,7 @@ class Topology:
         from .controlled_engine import ControlledEngine
         from .engine import MassSpringEngine
 
+        check_params(params)
         kind = MassSpringEngine if self.controller is None else ControlledEngine
         return kind(self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents)
 
@@ -266,3 +268,8 @@ class Topology:
         )
         limit = f"below {stable:.3g} s, which is stable where it had got to" if stable < self.dt else "to less"
         return f"Lower time.dt {limit}, or begin with less motion."
+
+
+def check_params(params: Arrays) -> None:
+    """Raise UnphysicalValue unless every mass is positive and finite, that of a pinned node, too."""
+    require_positive("mass_spring", params, {"mass": "kg"})

@@ -61,7 +61,10 @@ def check_dt(arrays: MassSpringArrays) -> None:
 
 
 def require_stable(model: Topology, params: Params, state: State) -> None:
-    """The same for a model with some values of its parameters and state."""
+    """The same for a model with some values of its parameters and state; UnphysicalValue where a mass is none."""
+    from simphys.mass_spring.model import check_params
+
+    check_params({"mass": params.mass.data})
     _require_stable(
         model.dt,
         ends=model.ends,

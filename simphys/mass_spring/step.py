@@ -6,7 +6,7 @@ from ..autograd import Tensor, ops
 from .actuate import Actuate
 from .external import ExternalForce
 from .integrate import Integrate
-from .model import Params, State, Topology
+from .model import Params, State, Topology, check_params
 from .sense import Sense
 from .spring import SpringForce
 
@@ -16,6 +16,7 @@ def step(topology: Topology, params: Params, state: State, control: Tensor | Non
 
     With a controller the control is its pattern [waves], and the network makes that of the actuators.
     """
+    check_params({"mass": params.mass.data})
     position, velocity, rest_length = state.position, state.velocity, params.rest_length
     if topology.network is not None and control is not None:
         sensed = Sense.apply(topology, position, velocity)

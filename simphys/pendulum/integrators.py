@@ -1,4 +1,4 @@
-"""What chains and the spherical pendulum share: the names of their integrators, the Runge-Kutta method, advice."""
+"""What chains and the spherical pendulum share: names of integrators, the Runge-Kutta method, checks, advice."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from ..autograd import Tensor
 from ..autograd.errors import InputError
+from ..physical import require_positive
+from ..simulator import Arrays
 
 INTEGRATORS = ("rk4", "variational")
 
@@ -33,6 +35,11 @@ def require_integrator(who: str, found: str) -> None:
     """Raise InputError unless it is one of them."""
     if found not in INTEGRATORS:
         raise InputError(who, f"one of {INTEGRATORS}", found, "Choose one of these.")
+
+
+def check_params(params: Arrays) -> None:
+    """Raise UnphysicalValue unless every length and every mass is positive and finite."""
+    require_positive("pendulum", params, {"length": "m", "mass": "kg"})
 
 
 def advice(dt: float, *, turn: float, swing: float, fading: float) -> str:

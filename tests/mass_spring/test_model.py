@@ -7,8 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simphys.autograd.errors import InputError
+from simphys.autograd import tensor
+from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.mass_spring.model import Topology
+from simphys.mass_spring.stability import require_stable
+from simphys.rollout import Mode, rollout
 
 from .systems import NAMES, leaves, springs_only, system, unpacked
 
@@ -83,3 +86,16 @@ def test_advice_tells_the_time_step_that_would_have_been_stable() -> None:
     assert "below 0.2 s" in model.advice(params.arrays(), state.arrays())  # 2 / sqrt(k / m)
     slow = replace(model, dt=0.01)
     assert "Lower time.dt to less" in slow.advice(params.arrays(), state.arrays())
+
+
+@pytest.mark.parametrize("mass", [0.0, -1.0])
+@pytest.mark.parametrize("mode", ["fused", "nested"])
+def test_a_mass_that_no_node_can_have_is_told_and_a_search_survives_it(mass: float, mode: Mode) -> None:
+    model, params, state = springs_only([[0, 1]], [[0.0, 0.0], [1.0, 0.2]], rest_length=0.7)
+    params = params.replace(mass=tensor([1.0, mass]))
+    with pytest.raises(
+        UnphysicalValue, match=rf"mass_spring: mass: positive and finite; found mass\[1\] = {mass:g} kg"
+    ):
+        rollout(model, params, state, steps=1, mode=mode)
+    with pytest.raises(UnphysicalValue, match="mass_spring: mass"):
+        require_stable(model, params, state)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from simphys.autograd import InputError, tensor
+from simphys.autograd.errors import UnphysicalValue
 from simphys.pendulum import Chain, Spherical
-from simphys.rollout import rollout
+from simphys.rollout import Mode, rollout
 from simphys.rollout.trajectory import BlowUp
 
 from .chains import chain
@@ -53,3 +54,17 @@ def test_a_spherical_pendulum_that_turns_too_far_in_a_step_ends() -> None:
         rollout(model, params, fast, steps=3)
     still = {name: 0 * values for name, values in state.arrays().items()}
     assert "swing" in model.advice({**params.arrays(), "damping": np.array(0.0)}, still)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan])
+@pytest.mark.parametrize(("name", "unit"), [("length", "m"), ("mass", "kg")])
+def test_a_pendulum_that_cannot_be_is_told_and_a_search_survives_it(name: str, unit: str, value: float) -> None:
+    (model, params, state), (other, its, start) = chain(2), spherical()
+    mode: Mode
+    for mode in ("fused", "nested"):
+        with pytest.raises(
+            UnphysicalValue, match=rf"{name}: positive and finite; found {name}\[1\] = {value:g} {unit}"
+        ):
+            rollout(model, params.replace(**{name: tensor([1.0, value])}), state, steps=1, mode=mode)
+        with pytest.raises(UnphysicalValue, match=rf"{name}: positive and finite; found {name} = {value:g} {unit}"):
+            rollout(other, its.replace(**{name: tensor(value)}), start, steps=1, mode=mode)

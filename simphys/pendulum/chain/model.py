@@ -11,7 +11,7 @@ import numpy as np
 from ...autograd import Tensor
 from ...autograd.errors import InputError
 from ...simulator import Array, Arrays, Record, Shape
-from ..integrators import advice, require_integrator
+from ..integrators import advice, check_params, require_integrator
 
 if TYPE_CHECKING:
     from .engine import ChainEngine
@@ -98,6 +98,7 @@ class Chain:
         """The fused loops. Members are independent, so that they are deterministic, asked to be or not."""
         from .engine import ChainEngine
 
+        check_params(params)
         return ChainEngine(
             self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
         )

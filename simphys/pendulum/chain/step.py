@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...autograd import Tensor
-from ..integrators import rk4
+from ..integrators import check_params, rk4
 from .acceleration import Acceleration
 from .midpoint import MiddleRate
 from .model import Chain, Params, State
@@ -12,6 +12,7 @@ from .momentum import Momentum, Rate
 
 def step(model: Chain, params: Params, state: State, torque: Tensor | None = None) -> State:
     """Advance `state` by one time step of the model's integrator, under motor torques [n] [N m] if there are any."""
+    check_params({"length": params.length.data, "mass": params.mass.data})
     angle, rate, h = state.angle, state.rate, model.dt
     if model.integrator == "rk4":
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...autograd import Tensor
 from ...simulator import Array, Arrays, Record, Shape
-from ..integrators import advice, require_integrator
+from ..integrators import advice, check_params, require_integrator
 
 if TYPE_CHECKING:
     from .engine import SphericalEngine
@@ -91,6 +91,7 @@ class Spherical:
         """The fused loops. Members are independent, so that they are deterministic, asked to be or not."""
         from .engine import SphericalEngine
 
+        check_params(params)
         return SphericalEngine(
             self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
         )
