@@ -68,3 +68,14 @@ def test_a_pendulum_that_cannot_be_is_told_and_a_search_survives_it(name: str, u
             rollout(model, params.replace(**{name: tensor([1.0, value])}), state, steps=1, mode=mode)
         with pytest.raises(UnphysicalValue, match=rf"{name}: positive and finite; found {name} = {value:g} {unit}"):
             rollout(other, its.replace(**{name: tensor(value)}), start, steps=1, mode=mode)
+
+
+@pytest.mark.parametrize("mode", ["fused", "step", "nested"])
+@pytest.mark.parametrize("integrator", ["rk4", "variational"])
+def test_a_direction_that_is_not_of_length_1_is_refused(integrator: str, mode: Mode) -> None:
+    """Of twice the length it would turn too fast: for ever by the one method, for a step by the other."""
+    model, params, state = spherical(integrator)
+    with pytest.raises(UnphysicalValue, match=r"spherical pendulum: direction: of length 1; found a length of 2\."):
+        rollout(model, params, state.replace(direction=2 * state.direction.detach()), steps=1, mode=mode)
+    nearly = state.replace(direction=1.01 * state.direction.detach())
+    assert np.isfinite(rollout(model, params, nearly, steps=1, mode=mode).final.rate.data).all()

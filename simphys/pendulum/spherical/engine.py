@@ -11,6 +11,7 @@ from ...array_engine import ArrayEngine
 from ...autograd import runtime
 from ...simulator import Array, Arrays
 from . import fused, fused_adjoint
+from .model import check_direction
 
 PARAMETERS = ("length", "mass", "damping", "gravity")
 STEP_US = 0.3
@@ -25,6 +26,11 @@ class SphericalEngine(ArrayEngine):
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
         """See `Engine`: with the working memory."""
         return super().segment_bytes(steps, dense=dense) + sum([each.nbytes for each in self._stages])
+
+    def load(self, segment: Arrays, state: Arrays) -> None:
+        """See `Engine`. Errors: UnphysicalValue for a direction that is not of length 1."""
+        check_direction(state["direction"])
+        super().load(segment, state)
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
         """See `Engine`."""
@@ -42,7 +48,7 @@ class SphericalEngine(ArrayEngine):
     def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         """See `Engine`."""
         moved = self.segment(steps)
-        self.load(moved, tangent)
+        super().load(moved, tangent)
         dt = self._vectors(self.tangents.get("control", self._no_torque))
         dots = [self.tangents[name] for name in PARAMETERS]
         self._of(fused.tangent_kernels(runtime.real(), self._parallel(steps)))(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ...autograd import Tensor
+from ...autograd.errors import UnphysicalValue
 from ...simulator import Array, Arrays, Record, Shape
 from ..integrators import advice, check_params, require_integrator
 
@@ -35,7 +36,7 @@ class State(Record):
     """Where the mass is and how the link turns. Of angles there would be two poles; these have none."""
 
     direction: Tensor
-    """From the support to the mass, of length 1, [3]."""
+    """From the support to the mass, of length 1, [3]. A start of another length is refused: see `check_direction`."""
     rate: Tensor
     """Angular velocity, perpendicular to the direction [rad/s], [3]."""
 
@@ -102,3 +103,16 @@ class Spherical:
         fading = params["damping"] / (params["mass"] * params["length"] ** 2)
         turn = np.linalg.norm(state["rate"])
         return advice(self.dt, turn=float(turn), swing=float(swing), fading=float(fading))
+
+
+OFF_SPHERE = 0.05
+"""So much longer or shorter than 1 a direction may be: finite differences leave the sphere by as much."""
+
+
+def check_direction(direction: Array) -> None:
+    """Raise UnphysicalValue unless all directions [..., 3] are of length 1; what is not a number passes."""
+    length = np.linalg.norm(direction, axis=-1)
+    wrong = np.abs(length - 1) > OFF_SPHERE
+    if wrong.any():
+        found, remedy = f"a length of {length[wrong][0]:g}", "Divide it by its length."
+        raise UnphysicalValue("spherical pendulum: direction", "of length 1", found, remedy)

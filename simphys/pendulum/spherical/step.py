@@ -9,7 +9,7 @@ from ..integrators import check_params, rk4
 from .acceleration import Acceleration
 from .drift import Drift
 from .fade import Fade
-from .model import Params, Spherical, State
+from .model import Params, Spherical, State, check_direction
 from .sphere import OntoSphere
 
 LEVI_CIVITA = np.zeros((3, 3, 3))
@@ -20,6 +20,7 @@ for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
 def step(model: Spherical, params: Params, state: State, torque: Tensor | None = None) -> State:
     """Advance `state` by one time step of the model's integrator, under a torque [3] [N m] if there is one."""
     check_params({"length": params.length.data, "mass": params.mass.data})
+    check_direction(state.direction.data)
     direction, rate, h = state.direction, state.rate, model.dt
     if model.integrator == "rk4":
 
