@@ -111,7 +111,8 @@ def identify(
     """Fit the scene's unknowns and record evaluations, iterations, the fitted motion and the gradient along time.
 
     `resume` continues an interrupted run in the same folder, to the result of an uninterrupted one.
-    A fit that leads beyond the stability limit of the time step has failed, whatever the optimizer says.
+    A fit that leads beyond the stability limit of the time step, or to a start that cannot be, has failed, whatever the
+    optimizer says.
     Errors: InputError for unknowns that the data cannot tell apart or whose start blows up; Interrupted at Ctrl-C.
     """
     if resume and overwrite:
@@ -190,7 +191,7 @@ def _conclude(recorder: Recorder, objective: SceneObjective, result: optimize.Re
     try:
         fitted.require_stable()
     except InputError as error:
-        message = f"the fit leads to values with which the simulation is unstable. {error}"
+        message = f"the fit leads to values without a sound motion. {error}"
         result = replace(result, status="failed", message=message)
     table = _table(objective, result)
     compared = compare(objective.unknowns, result.theta)

@@ -111,7 +111,7 @@ def test_a_fit_that_ends_beyond_the_stability_limit_is_no_success(scene: Path) -
     scene.write_text(text.replace("drag = 0.2", "").replace("dt = 2e-3", f"dt = {dt}").replace("30.0", "1500.0"))
     result = simphys("optimize", scene)
     assert result.exit_code == 1
-    assert "failed: the fit leads to values with which the simulation is unstable." in result.stdout
+    assert "failed: the fit leads to values without a sound motion." in result.stdout
     assert "the largest stable time step of this scene is 0.04472 s" in result.stdout
     assert Recording("runs/scene")["unknowns/value"] == pytest.approx(stiffness)
     assert Recording("runs/scene").attrs("unknowns")["status"] == "failed"
@@ -130,7 +130,7 @@ def test_a_fit_that_ends_where_the_motion_blows_up_is_recorded_as_far_as_it_goes
     monkeypatch.setattr("simphys.optimize.minimize", astray)
     result = simphys("optimize", scene)
     assert result.exit_code == 1
-    assert "failed: the fit leads to values with which the simulation is unstable." in result.stdout
+    assert "failed: the fit leads to values without a sound motion." in result.stdout
     found = Recording("runs/scene")
     assert found.attrs("motion")["status"] == "blown up" and "blow-up at step" in str(found.attrs("motion")["message"])
     reached = int(np.sum(np.isfinite(found["fit/predicted"])))

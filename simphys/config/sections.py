@@ -180,9 +180,10 @@ class Config(Section):
         """The model, its parameters and the initial state. Errors: InputError for a scene that cannot be simulated."""
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
-        """Raise InputError, which tells the largest stable one, where the time step is beyond it with these values.
+        """Raise InputError where no sound motion starts with these values.
 
-        A simulator that knows no such limit leaves this as it is.
+        Such as where the time step is beyond the largest stable one, which the error tells. A simulator that knows no
+        such limit leaves this as it is.
         """
 
     def completed(self, state: Any) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import simphys
 from simphys.autograd import InputError
 from simphys.billiards import Billiards
 from simphys.config import ConfigError, from_dict
@@ -141,3 +143,13 @@ def test_an_unknown_start_that_overlaps_is_told_before_the_search() -> None:
         objective.scene_at(objective.start).require_stable()
     with pytest.raises(InputError, match="ball 0 at"):
         objective.scene_at(np.array([-0.2, 0.4])).require_stable()
+
+
+def test_a_fit_that_ends_where_balls_overlap_says_so(tmp_path: Path) -> None:
+    """Nothing moves: the ball that is sought is led to where it is wanted, which is on another one."""
+    unknown = {"place": {"parameter": "position", "entries": [0], "start": [0.6, 0.4]}}
+    made = sections(unknowns=unknown, optimizer={"method": "lbfgs", "iterations": 20})
+    fit = simphys.identify(build_scene(from_dict({**made, **term(nodes=[0], target=[1.0, 0.3])})), folder=tmp_path)
+    assert fit.result.status == "failed" and "unstable" not in fit.result.message
+    assert "values without a sound motion. billiards: start: balls start apart" in fit.result.message
+    assert "found balls 0 and 1, which overlap by 0.15 m: their centres are 0.05 m apart" in fit.result.message
