@@ -8,7 +8,7 @@ by r, f x omega. A change dq is a small turn in the world's frame,
 
 in which the length of q plays no part, so that derivatives by q need nothing but dtheta and its transpose,
 
-    adj_q = adj_theta  or  2/|q|^2 (0, adj_theta) q
+    adj_q = adj_theta  or  2/|q|^2 (0, adj_theta) q,        and back     adj_theta = adj_q  or  vec(adj_q q*) / 2
 
 To advance by the rotation vector phi: q' = q + phi, or e(phi) q / |q| (see quaternion.py).
 Source: Sola 2017, Quaternion kinematics for the error-state Kalman filter, sections 2 and 4.
@@ -59,6 +59,10 @@ def in_plane(real: Any) -> SimpleNamespace:
         return adj_theta
 
     @ti.func
+    def adj_theta(q: one, adj_q: one) -> one:
+        return adj_q
+
+    @ti.func
     def advance(q: one, phi: one) -> one:
         return q + phi
 
@@ -72,7 +76,8 @@ def in_plane(real: Any) -> SimpleNamespace:
 
     return SimpleNamespace(
         spins=1, rotations=1, matrix=matrix, cross=cross, adj_cross=adj_cross, moment=moment,
-        adj_turn=adj_turn, jvp_turn=jvp_turn, advance=advance, adj_advance=adj_advance, jvp_advance=jvp_advance,
+        adj_turn=adj_turn, adj_theta=adj_theta, jvp_turn=jvp_turn,
+        advance=advance, adj_advance=adj_advance, jvp_advance=jvp_advance,
     )  # fmt: skip
 
 
@@ -114,6 +119,10 @@ def in_space(real: Any) -> SimpleNamespace:
         return (2 / q.dot(q)) * f.product(f.with_scalar(0.0, adj_theta), q)
 
     @ti.func
+    def adj_theta(q: quat, adj_q: quat) -> vec:
+        return f.vector_part(f.product(adj_q, f.conjugate(q))) / 2
+
+    @ti.func
     def advance(q: quat, phi: vec) -> quat:
         return f.product(f.exponential(phi), q / q.norm())
 
@@ -131,5 +140,6 @@ def in_space(real: Any) -> SimpleNamespace:
 
     return SimpleNamespace(
         spins=3, rotations=4, matrix=matrix, cross=cross, adj_cross=adj_cross, moment=moment,
-        adj_turn=adj_turn, jvp_turn=jvp_turn, advance=advance, adj_advance=adj_advance, jvp_advance=jvp_advance,
+        adj_turn=adj_turn, adj_theta=adj_theta, jvp_turn=jvp_turn,
+        advance=advance, adj_advance=adj_advance, jvp_advance=jvp_advance,
     )  # fmt: skip

@@ -1,27 +1,20 @@
-"""Rows of the contacts under the impulse law: which count in a step of length h, when, and what they ask for.
+"""Rows of the contacts under the impulse law: what those ask for that count in a step of length h, see meeting.py.
 
-With the distance g before the step and the speed of its change, u = n.(v_a + w_a x r_a - v_b - w_b x r_b) after the
-forces of the step and u_0 before them, a contact counts where g < h max(-u, v_rest), v_rest a threshold. Its rows are n
-and the tangents t, with moments r x n, r x t (rows.py), its limit is mu, and
+The rows of a contact are its normal n and the tangents t, with moments r x n, r x t (rows.py), its limit is mu. With
+the speed of its gap u = n.(v_a + w_a x r_a - v_b - w_b x r_b) after the forces of the step and u_0 before them, the
+gap g, the restitution e and a threshold v_rest, the target of the normal row is
 
-                an impact, u < -v_rest                      at rest, else
-    target      max(0, -e u_tau + (1 - s) (u - u_0))        min(-g / h, v_rest)             0 of the tangents
-    time        tau = -g / u where h u < g, else -h         0
+    an impact    max(0, -e u_tau - (s - 1/2) (u - u_0)),   u_tau = u + (s - 1/2) (u - u_0),   s = tau / h
+    at rest      min(-g / h, v_rest)
 
-with the restitution e. An impact is at the time tau of the step, when the features meet, with the speed they have then,
-u_tau = u_0 + s (u - u_0), s = tau / h; what is left of the step's forces acts afterwards. So its impulse is that of
--(1 + e) u_tau, and positions follow the new velocities from tau on. At the step's start, with the speed u, values would
-err by O(h), but derivatives through an impact would be wrong however small h is, and by whatever means they are
-computed: with e = 1 a ball is back the later, and the faster, the higher it starts. tau < 0 where features overlap a
-little: they met before the step.
+and 0 that of the tangents. A body that moves by u in all of a step has that speed in the middle of it: so u_tau is its
+speed at the time tau of an impact, and what comes out at tau is taken to the middle of the step again. Positions follow
+the new velocities from tau on (solve.py).
 
 At rest features touch at the end of the step, g + h u = 0, or later: bodies land, stand and slide without a gap, on
 both sides of g = 0 alike, where there is no kink. Those count, too, that only other impulses of the step would bring
 together. A shift by tau would not do here: where several contacts of a body change each other's speeds it can
 overshoot, and a box would rock. Overlaps are taken back by h v_rest a step at most.
-
-n and g are those before the step: a body that moves farther than a part of its size in a step can be held up by
-another one that it would just have missed. Steps have to be short against h v = size / 4.
 
 The tangents of n = (x, y) are (-y, x); of n = (x, y, z), with s = sign(z), a = -1 / (s + z):
 
@@ -30,17 +23,14 @@ The tangents of n = (x, y) are (-y, x); of n = (x, y, z), with s = sign(z), a = 
 (Duff et al. 2017, Building an Orthonormal Basis, Revisited). Friction does not depend on which tangents they are. A
 pair has the mean of both bodies' friction, and of their restitution; against the world a body has its own.
 
-Adjoint, for m = r x l: adj_r = l x adj_m, adj_l = adj_m x r. Of an impact, with g_t = adj_target where that is not 0:
+Adjoint, for m = r x l: adj_r = l x adj_m, adj_l = adj_m x r. Of an impact, with g_t = adj_target where that is not 0,
+c = (1 + e) (s - 1/2):
 
-    adj_tau -= (1 + e) (u - u_0) / h g_t      adj_g = -adj_tau / u      adj_u = g / u^2 adj_tau
-    adj_u += (1 - (1 + e) s) g_t      adj_u_0 = -(1 + e) (1 - s) g_t      adj_e = -u_tau g_t
+    adj_tau = -(1 + e) (u - u_0) / h g_t      adj_u = -(e + c) g_t      adj_u_0 = c g_t      adj_e = -u_tau g_t
 
-where tau = -h without the two that come from it; at rest adj_g = -adj_target / h below the bound. At kinks:
-g = h max(-u, v_rest) is no contact, u = -v_rest is at rest, a target of 0, h u = g and -g / h = v_rest count as the
-constant.
+and at rest adj_g = -g_t / h below the bound. At kinks a target of 0 and -g / h = v_rest count as the constant.
 
-Source: Stewart and Trinkle 1996, An Implicit Time-Stepping Scheme for Rigid Body Dynamics; the time of impact: Hu et
-al. 2020, DiffTaichi, section 4.
+Source: Stewart and Trinkle 1996, An Implicit Time-Stepping Scheme for Rigid Body Dynamics.
 """
 
 import functools
@@ -53,6 +43,7 @@ from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
 from ..math import rotation
 from . import rows
+from .meeting import NONE, REST
 from .model import RigidBodies
 from .rows import flat
 
@@ -95,37 +86,15 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return adj_n
 
     @ti.func
-    def impact(gap: real, u: real, u_0: real, h: real, e: real, v_rest: real):
-        """Target of the normal row, and time of impact."""
-        target, time = ti.min(-gap / h, v_rest), real(0.0)
-        if u < -v_rest:
-            time = -h
-            if h * u < gap:
-                time = -gap / u
-            s = time / h
-            target = ti.max(0.0, -e * (u_0 + s * (u - u_0)) + (1 - s) * (u - u_0))
-        return target, time
+    def impact(u: real, u_0: real, s: real, e: real) -> real:
+        """Target of the normal row."""
+        return ti.max(0.0, -e * u - (1 + e) * (s - 0.5) * (u - u_0))
 
     @ti.func
-    def adj_impact(
-        gap: real, u: real, u_0: real, h: real, e: real, v_rest: real, target: real, time: real,
-        adj_target: real, adj_time: real,
-    ):  # fmt: skip
-        """By gap, u, u_0 and e."""
-        adj_gap, adj_u, adj_u_0, adj_e = real(0.0), real(0.0), real(0.0), real(0.0)
-        if u < -v_rest:
-            s, g_tau = time / h, adj_time
-            if target > 0:
-                g_tau -= (1 + e) * (u - u_0) / h * adj_target
-                adj_u = (1 - (1 + e) * s) * adj_target
-                adj_u_0 = -(1 + e) * (1 - s) * adj_target
-                adj_e = -(u_0 + s * (u - u_0)) * adj_target
-            if h * u < gap:
-                adj_gap = -g_tau / u
-                adj_u += gap / (u * u) * g_tau
-        elif -gap / h < v_rest:
-            adj_gap = -adj_target / h
-        return adj_gap, adj_u, adj_u_0, adj_e
+    def adj_impact(u: real, u_0: real, s: real, e: real, g: real):
+        """By u, u_0, s and e, of a target that is not 0."""
+        c = (1 + e) * (s - 0.5)
+        return -(e + c) * g, c * g, -(1 + e) * (u - u_0) * g, -(u + (s - 0.5) * (u - u_0)) * g
 
     return SimpleNamespace(basis=basis, adj_basis=adj_basis, impact=impact, adj_impact=adj_impact)
 
@@ -156,21 +125,16 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def contact_rows(
         bodies: ti.template(), NJ, M, h, v_rest, gap: ti.template(), gap0, frame: ti.template(), frame0,
+        time: ti.template(), time0, active: ti.template(), active0,
         twist: ti.template(), twist0, v: ti.template(), v0, w: ti.template(), w0,
         friction: ti.template(), friction0, restitution: ti.template(), restitution0,
         row: ti.template(), row0, target: ti.template(), target0, limit: ti.template(), limit0,
-        time: ti.template(), time0, active: ti.template(), active0,
     ):  # fmt: skip
-        """What belongs to contacts that do not count is not written, but for `active`."""
+        """What belongs to contacts that do not count is not written."""
         for c in range(M):
-            a, b, at_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
-            n, r_a, r_b = at.vec_at(frame, at_c), at.vec_at(frame, at_c + dim), at.vec_at(frame, at_c + 2 * dim)
-            v_a = at.linear(twist, twist0, a) + rotate.cross(at.angular(twist, twist0, a), r_a)
-            v_b = at.linear(twist, twist0, b) + rotate.cross(at.angular(twist, twist0, b), r_b)
-            u = n.dot(v_a - v_b)
-            counts = real(0.0)
-            if gap[gap0 + c] < h * ti.max(-u, v_rest):
-                counts = 1.0
+            if active[active0 + c] > NONE:
+                a, b, at_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
+                n, r_a, r_b = at.vec_at(frame, at_c), at.vec_at(frame, at_c + dim), at.vec_at(frame, at_c + 2 * dim)
                 T = f.basis(n)
                 for j in ti.static(range(dim)):
                     for e in ti.static(range(dim)):
@@ -181,57 +145,60 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     along = at.vec_at(row, r)
                     at.put_spin(row, r + dim, rotate.moment(r_a, along))
                     at.put_spin(row, r + dim + spins, rotate.moment(r_b, along))
-                first = row0 + c * dim * W
-                u_0 = n.dot(at.vec_of(v, v0, a) - at.vec_of(v, v0, b))
-                u_0 += at.spin_at(row, first + dim).dot(at.spin_of(w, w0, a))
-                u_0 -= at.spin_at(row, first + dim + spins).dot(at.spin_of(w, w0, b))
-                e_pair = of_pair(restitution, restitution0, a, b)
-                wanted, tau = f.impact(gap[gap0 + c], u, u_0, h, e_pair, v_rest)
-                target[target0 + c * dim] = wanted
                 limit[limit0 + c] = of_pair(friction, friction0, a, b)
-                time[time0 + c] = tau
-            active[active0 + c] = counts
+                wanted = ti.min(-gap[gap0 + c] / h, v_rest)
+                if active[active0 + c] > REST:
+                    first = row0 + c * dim * W
+                    m_a, m_b = at.spin_at(row, first + dim), at.spin_at(row, first + dim + spins)
+                    u = n.dot(at.linear(twist, twist0, a) - at.linear(twist, twist0, b))
+                    u += m_a.dot(at.angular(twist, twist0, a)) - m_b.dot(at.angular(twist, twist0, b))
+                    u_0 = n.dot(at.vec_of(v, v0, a) - at.vec_of(v, v0, b))
+                    u_0 += m_a.dot(at.spin_of(w, w0, a)) - m_b.dot(at.spin_of(w, w0, b))
+                    wanted = f.impact(u, u_0, time[time0 + c] / h, of_pair(restitution, restitution0, a, b))
+                target[target0 + c * dim] = wanted
 
     @ti.func
     def adj_contact_rows(
         bodies: ti.template(), NJ, M, h, v_rest, gap: ti.template(), gap0, frame: ti.template(), frame0,
+        time: ti.template(), time0, active: ti.template(), active0,
         twist: ti.template(), twist0, v: ti.template(), v0, w: ti.template(), w0,
-        restitution: ti.template(), restitution0,
-        row: ti.template(), row0, target: ti.template(), target0, time: ti.template(), time0,
-        active: ti.template(), active0,
+        restitution: ti.template(), restitution0, row: ti.template(), row0, target: ti.template(), target0,
         adj_row: ti.template(), adj_row0, adj_target: ti.template(), adj_target0, adj_limit: ti.template(), adj_limit0,
-        adj_time: ti.template(), adj_time0,
-        adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0, adj_twist: ti.template(), adj_twist0,
-        adj_v: ti.template(), adj_v0, adj_w: ti.template(), adj_w0,
+        adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0, adj_time: ti.template(), adj_time0,
+        adj_twist: ti.template(), adj_twist0, adj_v: ti.template(), adj_v0, adj_w: ti.template(), adj_w0,
         adj_friction: ti.template(), adj_friction0, adj_restitution: ti.template(), adj_restitution0,
     ):  # fmt: skip
         """adj_row is used up."""
         for c in range(M):
-            if active[active0 + c] > 0.5:
+            if active[active0 + c] > NONE:
                 a, b, at_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
                 n, r_a, r_b = at.vec_at(frame, at_c), at.vec_at(frame, at_c + dim), at.vec_at(frame, at_c + 2 * dim)
-                r, g = row0 + c * dim * W, adj_row0 + c * dim * W
-                m_a, m_b = at.spin_at(row, r + dim), at.spin_at(row, r + dim + spins)
-                u_v, u_a, u_b = at.linear(twist, twist0, a), at.angular(twist, twist0, a), at.angular(twist, twist0, b)
-                u_v -= at.linear(twist, twist0, b)
-                o_v, o_a, o_b = at.vec_of(v, v0, a) - at.vec_of(v, v0, b), at.spin_of(w, w0, a), at.spin_of(w, w0, b)
-                adj_g, adj_u, adj_o, adj_e = f.adj_impact(
-                    gap[gap0 + c], n.dot(u_v) + m_a.dot(u_a) - m_b.dot(u_b), n.dot(o_v) + m_a.dot(o_a) - m_b.dot(o_b),
-                    h, of_pair(restitution, restitution0, a, b), v_rest, target[target0 + c * dim], time[time0 + c],
-                    adj_target[adj_target0 + c * dim], adj_time[adj_time0 + c],
-                )  # fmt: skip
-                adj_gap[adj_gap0 + c] = adj_gap[adj_gap0 + c] + adj_g
-                add_of_pair(adj_restitution, adj_restitution0, a, b, adj_e)
+                r, g, g_t = row0 + c * dim * W, adj_row0 + c * dim * W, adj_target[adj_target0 + c * dim]
                 add_of_pair(adj_friction, adj_friction0, a, b, adj_limit[adj_limit0 + c])
-                at.add_twist(adj_twist, adj_twist0, a, adj_u * n, adj_u * m_a)
-                at.add_twist(adj_twist, adj_twist0, b, -adj_u * n, -adj_u * m_b)
-                at.add_vec_of(adj_v, adj_v0, a, adj_o * n)
-                at.add_vec_of(adj_v, adj_v0, b, -adj_o * n)
-                at.add_spin_of(adj_w, adj_w0, a, adj_o * m_a)
-                at.add_spin_of(adj_w, adj_w0, b, -adj_o * m_b)
-                at.add_vec(adj_row, g, adj_u * u_v + adj_o * o_v)
-                at.add_spin(adj_row, g + dim, adj_u * u_a + adj_o * o_a)
-                at.add_spin(adj_row, g + dim + spins, -adj_u * u_b - adj_o * o_b)
+                if active[active0 + c] > REST:
+                    if target[target0 + c * dim] > 0:
+                        m_a, m_b = at.spin_at(row, r + dim), at.spin_at(row, r + dim + spins)
+                        u_v = at.linear(twist, twist0, a) - at.linear(twist, twist0, b)
+                        u_a, u_b = at.angular(twist, twist0, a), at.angular(twist, twist0, b)
+                        o_v = at.vec_of(v, v0, a) - at.vec_of(v, v0, b)
+                        o_a, o_b = at.spin_of(w, w0, a), at.spin_of(w, w0, b)
+                        adj_u, adj_o, adj_s, adj_e = f.adj_impact(
+                            n.dot(u_v) + m_a.dot(u_a) - m_b.dot(u_b), n.dot(o_v) + m_a.dot(o_a) - m_b.dot(o_b),
+                            time[time0 + c] / h, of_pair(restitution, restitution0, a, b), g_t,
+                        )  # fmt: skip
+                        adj_time[adj_time0 + c] = adj_time[adj_time0 + c] + adj_s / h
+                        add_of_pair(adj_restitution, adj_restitution0, a, b, adj_e)
+                        at.add_twist(adj_twist, adj_twist0, a, adj_u * n, adj_u * m_a)
+                        at.add_twist(adj_twist, adj_twist0, b, -adj_u * n, -adj_u * m_b)
+                        at.add_vec_of(adj_v, adj_v0, a, adj_o * n)
+                        at.add_vec_of(adj_v, adj_v0, b, -adj_o * n)
+                        at.add_spin_of(adj_w, adj_w0, a, adj_o * m_a)
+                        at.add_spin_of(adj_w, adj_w0, b, -adj_o * m_b)
+                        at.add_vec(adj_row, g, adj_u * u_v + adj_o * o_v)
+                        at.add_spin(adj_row, g + dim, adj_u * u_a + adj_o * o_a)
+                        at.add_spin(adj_row, g + dim + spins, -adj_u * u_b - adj_o * o_b)
+                elif -gap[gap0 + c] / h < v_rest:
+                    adj_gap[adj_gap0 + c] = adj_gap[adj_gap0 + c] - g_t / h
                 adj_r_a, adj_r_b = vec(0.0), vec(0.0)
                 for j in range(dim):
                     along, g_j = at.vec_at(row, r + j * W), g + j * W
@@ -259,65 +226,62 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @kernel
     def forward(
-        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, v_rest: real, gap: reals, frame: reals, twist: reals,
-        v: reals, w: reals, friction: reals, restitution: reals, row: reals, target: reals, limit: reals,
-        time: reals, active: reals,
+        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, v_rest: real, active: reals, gap: reals, frame: reals,
+        time: reals, twist: reals, v: reals, w: reals, friction: reals, restitution: reals,
+        row: reals, target: reals, limit: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.contact_rows(
-                bodies, NJ, M, h, v_rest, gap, 0, frame, 0, twist, 0, v, 0, w, 0, friction, 0, restitution, 0,
-                row, 0, target, 0, limit, 0, time, 0, active, 0,
+                bodies, NJ, M, h, v_rest, gap, 0, frame, 0, time, 0, active, 0, twist, 0, v, 0, w, 0,
+                friction, 0, restitution, 0, row, 0, target, 0, limit, 0,
             )  # fmt: skip
 
     @kernel
     def adjoint(
-        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, v_rest: real, gap: reals, frame: reals, twist: reals,
-        v: reals, w: reals, restitution: reals, row: reals, target: reals, time: reals, active: reals,
-        adj_row: reals, adj_target: reals, adj_limit: reals, adj_time: reals, adj_gap: reals, adj_frame: reals,
+        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, v_rest: real, active: reals, gap: reals, frame: reals,
+        time: reals, twist: reals, v: reals, w: reals, restitution: reals, row: reals, target: reals,
+        adj_row: reals, adj_target: reals, adj_limit: reals, adj_gap: reals, adj_frame: reals, adj_time: reals,
         adj_twist: reals, adj_v: reals, adj_w: reals, adj_friction: reals, adj_restitution: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.adj_contact_rows(
-                bodies, NJ, M, h, v_rest, gap, 0, frame, 0, twist, 0, v, 0, w, 0, restitution, 0,
-                row, 0, target, 0, time, 0, active, 0,
-                adj_row, 0, adj_target, 0, adj_limit, 0, adj_time, 0, adj_gap, 0, adj_frame, 0, adj_twist, 0,
-                adj_v, 0, adj_w, 0, adj_friction, 0, adj_restitution, 0,
+                bodies, NJ, M, h, v_rest, gap, 0, frame, 0, time, 0, active, 0, twist, 0, v, 0, w, 0, restitution, 0,
+                row, 0, target, 0, adj_row, 0, adj_target, 0, adj_limit, 0, adj_gap, 0, adj_frame, 0, adj_time, 0,
+                adj_twist, 0, adj_v, 0, adj_w, 0, adj_friction, 0, adj_restitution, 0,
             )  # fmt: skip
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
 
 class ContactRows(Function):
-    """Rows [dim M, W], targets [dim M], limits [M], times [M] and which count [M] (no gradient). Saved: inputs, rows.
+    """Rows [dim M, W], targets [dim M] and limits [M]. Saved: inputs, rows, targets.
 
-    Inputs: gap [M], frame [M, 3 dim], twist [n, D], velocity [n, dim] and angular_velocity [n, S] before the forces,
-    friction [n], restitution [n].
+    `active` [M] says what contacts are (see meeting.py). Inputs: gap [M], frame [M, 3 dim] and time [M] of contacts,
+    twist [n, D], velocity [n, dim] and angular_velocity [n, S] before the forces, friction [n], restitution [n].
     """
 
     @staticmethod
-    def forward(ctx: Context, model: RigidBodies, *inputs: Tensor) -> tuple[Any, ...]:
+    def forward(ctx: Context, model: RigidBodies, active: Tensor, *inputs: Tensor) -> tuple[Any, ...]:
         M, dim, dtype = model.contacts, model.dim, inputs[0].dtype
-        shapes = ((M * dim, dim + 2 * model.spins), (M * dim,), (M,), (M,), (M,))
-        row, target, limit, time, active = outputs = [np.zeros(shape, dtype) for shape in shapes]
-        _kernels(model).forward(model.row_bodies, *_constants(model), *flat(*inputs, *outputs))
+        shapes = ((M * dim, dim + 2 * model.spins), (M * dim,), (M,))
+        row, target, limit = outputs = [np.zeros(shape, dtype) for shape in shapes]
+        _kernels(model).forward(model.row_bodies, *_constants(model), *flat(active, *inputs, *outputs))
         ctx.model = model
-        ctx.save_for_backward(*inputs, row, target, time, active)
-        counts = Tensor(active)
-        ctx.mark_non_differentiable(counts)
-        return row, target, limit, time, counts
+        ctx.save_for_backward(active, *inputs, row, target)
+        return row, target, limit
 
     @staticmethod
     def backward(ctx: Context, adj_row: Tensor, *adjoints: Tensor) -> tuple[Any, ...]:
-        *inputs, row, target, time, active = ctx.saved_tensors
+        active, *inputs, row, target = ctx.saved_tensors
         *moving, _, restitution = inputs
         found = [np.zeros(each.shape, adj_row.dtype) for each in inputs]
         _kernels(ctx.model).adjoint(
-            ctx.model.row_bodies, *_constants(ctx.model), *flat(*moving, restitution, row, target, time, active),
-            *flat(adj_row.data.copy(), *adjoints[:3], *found),
+            ctx.model.row_bodies, *_constants(ctx.model), *flat(active, *moving, restitution, row, target),
+            *flat(adj_row.data.copy(), *adjoints, *found),
         )  # fmt: skip
-        return None, *found
+        return None, None, *found
 
 
 def _constants(model: RigidBodies) -> tuple[Any, ...]:

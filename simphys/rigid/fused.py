@@ -15,7 +15,19 @@ from ..autograd import kernel, runtime
 from ..autograd.runtime import ti
 from ..nn import Controller, Network
 from ..nn import fused as network_loops
-from . import compliant, contact_rows, drift, joint_rows, kick, mobility, motor, sense, spring_damper, sweeps
+from . import (
+    compliant,
+    contact_rows,
+    drift,
+    joint_rows,
+    kick,
+    meeting,
+    mobility,
+    motor,
+    sense,
+    spring_damper,
+    sweeps,
+)
 from .geometry import contacts
 from .memory import AT
 
@@ -63,6 +75,11 @@ class Variant:
         return bool(self.kinds) and not self.is_compliant
 
     @property
+    def compliant(self) -> bool:
+        """Contacts give forces."""
+        return bool(self.kinds) and self.is_compliant
+
+    @property
     def controlled(self) -> bool:
         """A network drives the motors."""
         return self.controller is not None
@@ -86,6 +103,7 @@ def loops(variant: Variant) -> SimpleNamespace:
         kick=kick.loops(real, dim, not variant.is_variational),
         mobility=mobility.loops(real, dim),
         joint_rows=joint_rows.loops(real, dim),
+        meeting=meeting.loops(real, dim, variant.kinds),
         contact_rows=contact_rows.loops(real, dim),
         sweeps=sweeps.loops(real, dim),
         drift=drift.loops(real, dim, variant.is_variational),
@@ -120,9 +138,8 @@ def impulses(variant: Variant) -> Any:
             m[wrench + e] = 0.0
             m[shift + e] = 0.0
 
-        if ti.static(len(variant.kinds) > 0):
+        if ti.static(variant.compliant):
             f.contacts.contacts(kind, body_a, body_b, constants, M, x, x0, q, q0, m, gap, m, frame)
-        if ti.static(variant.is_compliant and len(variant.kinds) > 0):
             f.compliant.compliant(
                 body_a, body_b, M, threshold, m, gap, m, frame, v, v0, w, w0, p, p0 + layout[AT.contact_stiffness],
                 p, p0 + layout[AT.contact_damping], p, p0 + layout[AT.friction], m, wrench,
@@ -154,24 +171,29 @@ def impulses(variant: Variant) -> Any:
         )  # fmt: skip
 
         if ti.static(variant.rows):
-            row, target = m0 + layout[AT.row], m0 + layout[AT.target]
+            row, target, facing = m0 + layout[AT.row], m0 + layout[AT.target], m0 + layout[AT.facing]
             limit, time, active = m0 + layout[AT.limit], m0 + layout[AT.time], m0 + layout[AT.active]
-            inverse_mass, inverse_inertia = m0 + layout[AT.inverse_mass], m0 + layout[AT.inverse_inertia]
-            f.mobility.mobility(
-                free, n, q, q0, p, p0 + layout[AT.mass], p, p0 + layout[AT.inertia], m, inverse_mass,
-                m, inverse_inertia,
-            )  # fmt: skip
+            inverse_mass, turned = m0 + layout[AT.inverse_mass], m0 + layout[AT.turned]
             if ti.static(variant.joints):
                 f.joint_rows.joint_rows(held, held_parts, NJ, gain, x, x0, q, q0, m, row, m, target)
             contacts_count = 0
             if ti.static(variant.impulses):
                 contacts_count = M
-                f.contact_rows.contact_rows(
-                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, twist, v, v0, w, w0, p, p0 + layout[AT.friction],
-                    p, p0 + layout[AT.restitution], m, row + NJ * W, m, target + NJ, m, limit, m, time, m, active,
+                f.meeting.meet(
+                    kind, body_a, body_b, constants, M, h, threshold, x, x0, q, q0, m, twist,
+                    m, gap, m, frame, m, facing, m, time, m, active,
                 )  # fmt: skip
+                f.contact_rows.contact_rows(
+                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, time, m, active, m, twist, v, v0, w, w0,
+                    p, p0 + layout[AT.friction], p, p0 + layout[AT.restitution],
+                    m, row + NJ * W, m, target + NJ, m, limit,
+                )  # fmt: skip
+            f.mobility.mobility(
+                free, n, bodies, NJ, contacts_count, m, row, m, active, q, q0, m, facing, p, p0 + layout[AT.mass],
+                p, p0 + layout[AT.inertia], m, inverse_mass, m, turned,
+            )  # fmt: skip
             f.sweeps.solve(
-                m, row, m, target, m, limit, m, inverse_mass, m, inverse_inertia, m, twist, m, active, m, time,
+                m, row, m, target, m, limit, m, inverse_mass, m, turned, m, twist, m, active, m, time,
                 bodies, NJ, contacts_count, n, count, order, order0, m, m0 + layout[AT.record],
                 m, m0 + layout[AT.speed], m, m0 + layout[AT.trace], m, m0 + layout[AT.impulse], m, new, m, shift,
             )  # fmt: skip

@@ -67,39 +67,47 @@ def reverse(variant: Variant) -> Any:
         )  # fmt: skip
 
         if ti.static(variant.rows):
-            row, target = m0 + layout[AT.row], m0 + layout[AT.target]
+            row, target, facing = m0 + layout[AT.row], m0 + layout[AT.target], m0 + layout[AT.facing]
             limit, time, active = m0 + layout[AT.limit], m0 + layout[AT.time], m0 + layout[AT.active]
-            inverse_mass, inverse_inertia = m0 + layout[AT.inverse_mass], m0 + layout[AT.inverse_inertia]
-            adj_row, adj_target = m0 + layout[AT.adj_row], m0 + layout[AT.adj_target]
+            adj_row, adj_target, adj_turns = (
+                m0 + layout[AT.adj_row],
+                m0 + layout[AT.adj_target],
+                m0 + layout[AT.adj_turns],
+            )
             adj_limit, adj_time = m0 + layout[AT.adj_limit], m0 + layout[AT.adj_time]
-            adj_mobility = m0 + layout[AT.adj_inverse_mass], m0 + layout[AT.adj_inverse_inertia]
-            contacts_count = 0
+            inverse_mass, adj_inverse_mass = m0 + layout[AT.inverse_mass], m0 + layout[AT.adj_inverse_mass]
+            adj_turned, contacts_count = m0 + layout[AT.adj_turned], 0
             if ti.static(variant.impulses):
                 contacts_count = M
             f.sweeps.adj_solve(
-                m, row, m, target, m, limit, m, inverse_mass, m, inverse_inertia, m, time,
+                m, row, m, target, m, limit, m, inverse_mass, m, time,
                 bodies, NJ, contacts_count, n, count, order, order0, m, m0 + layout[AT.record],
                 m, m0 + layout[AT.speed], m, m0 + layout[AT.trace], m, m0 + layout[AT.adj_record],
                 m, m0 + layout[AT.adj_speed], m, m0 + layout[AT.adj_impulse], m, adj_new, m, adj_shift,
-                m, adj_row, m, adj_target, m, adj_limit, m, adj_mobility[0], m, adj_mobility[1], m, adj_twist,
+                m, adj_row, m, adj_target, m, adj_limit, m, adj_inverse_mass, m, adj_turned, m, adj_twist,
                 m, adj_time,
+            )  # fmt: skip
+            f.mobility.adj(
+                free, n, bodies, NJ, contacts_count, m, row, m, active, q, q0, m, facing, p, mass, p, inertia,
+                m, adj_inverse_mass, m, adj_turned, m, adj_row, m, adj_theta, m, adj_turns, s, mass, s, inertia,
             )  # fmt: skip
             if ti.static(variant.impulses):
                 restitution = p0 + layout[AT.restitution]
                 f.contact_rows.adj_contact_rows(
-                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, twist, v, v0, w, w0, p, restitution,
-                    m, row + NJ * W, m, target + NJ, m, time, m, active,
-                    m, adj_row + NJ * W, m, adj_target + NJ, m, adj_limit, m, adj_time, m, adj_gap, m, adj_frame,
-                    m, adj_twist, m, adj_v, m, adj_w, s, friction, s, restitution,
+                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, time, m, active, m, twist, v, v0, w, w0,
+                    p, restitution, m, row + NJ * W, m, target + NJ, m, adj_row + NJ * W, m, adj_target + NJ,
+                    m, adj_limit, m, adj_gap, m, adj_frame, m, adj_time, m, adj_twist, m, adj_v, m, adj_w,
+                    s, friction, s, restitution,
+                )  # fmt: skip
+                f.meeting.adj(
+                    kind, body_a, body_b, constants, M, x, x0, q, q0, m, twist, m, gap, m, frame, m, facing,
+                    m, time, m, active, m, adj_gap, m, adj_frame, m, adj_turns, m, adj_time,
+                    m, adj_x, m, adj_theta, m, adj_twist,
                 )  # fmt: skip
             if ti.static(variant.joints):
                 f.joint_rows.adj(
                     held, held_parts, NJ, gain, x, x0, q, q0, m, adj_row, m, adj_target, m, adj_x, m, adj_theta
                 )
-            f.mobility.adj(
-                free, n, q, q0, p, mass, p, inertia, m, adj_mobility[0], m, adj_mobility[1], m, adj_theta,
-                s, mass, s, inertia,
-            )  # fmt: skip
         else:
             for e in range(n * D):
                 m[adj_twist + e] = m[adj_new + e]
@@ -142,13 +150,12 @@ def reverse(variant: Variant) -> Any:
                 ends, anchors, counts[4], x, x0, q, q0, v, v0, w, w0, p, stiffness, p, damping, p, length,
                 m, adj_wrench, m, adj_x, m, adj_theta, m, adj_v, m, adj_w, s, stiffness, s, damping, s, length,
             )  # fmt: skip
-        if ti.static(variant.is_compliant and len(variant.kinds) > 0):
+        if ti.static(variant.compliant):
             stiffness, damping = p0 + layout[AT.contact_stiffness], p0 + layout[AT.contact_damping]
             f.compliant.adj(
                 body_a, body_b, M, threshold, m, gap, m, frame, v, v0, w, w0, p, stiffness, p, damping, p, friction,
                 m, adj_wrench, m, adj_gap, m, adj_frame, m, adj_v, m, adj_w, s, stiffness, s, damping, s, friction,
             )  # fmt: skip
-        if ti.static(len(variant.kinds) > 0):
             f.contacts.adj(
                 kind, body_a, body_b, constants, M, x, x0, q, q0, m, gap, m, frame, m, adj_gap, m, adj_frame,
                 m, adj_x, m, adj_theta,

@@ -21,18 +21,19 @@ PARAMS = (
 
 FORWARD = (
     "weights", "inputs", "hidden", "outputs",
-    "gap", "frame", "action", "wrench", "twist", "inverse_mass", "inverse_inertia", "row", "target", "limit", "time",
-    "active", "impulse", "new_twist", "shift", "record", "speed", "trace",
+    "gap", "frame", "facing", "time", "active", "action", "wrench", "twist", "row", "target", "limit",
+    "inverse_mass", "turned", "impulse", "new_twist", "shift", "record", "speed", "trace",
 )  # fmt: skip
 """Of a step; a network and its rows are padded, see nn/fused.py."""
 
 ADJOINT = (
     "adj_outputs",
-    "adj_gap", "adj_frame", "adj_action", "adj_wrench", "adj_twist", "adj_inverse_mass", "adj_inverse_inertia",
-    "adj_row", "adj_target", "adj_limit", "adj_time", "adj_impulse", "adj_new_twist", "adj_shift", "adj_theta",
+    "adj_gap", "adj_frame", "adj_turns", "adj_time", "adj_action", "adj_wrench", "adj_twist",
+    "adj_row", "adj_target", "adj_limit", "adj_inverse_mass", "adj_turned", "adj_impulse",
+    "adj_new_twist", "adj_shift", "adj_theta",
     "adj_x", "adj_q", "adj_v", "adj_w",
 )  # fmt: skip
-"""What is added to in a step's adjoint, and begins at 0."""
+"""What is added to in a step's adjoint, and begins at 0; adj_turns is the adjoint of `facing` by small turns."""
 
 REVERSE = ("adj_inputs", "adj_hidden", "adj_record", "adj_speed", "adj_x_new", "adj_q_new", "adj_v_new", "adj_w_new")
 """What else an adjoint works with."""
@@ -63,11 +64,13 @@ class Memory:
             "outputs": (network.outputs if network else 0,),
             "gap": (M,),
             "frame": (M, 3 * model.dim),
+            "facing": (of_rows, 2 * model.rotations),
+            "turns": (of_rows, 2 * spins),
             "action": (len(model.motors),),
             "wrench": (n, D),
             "twist": (n, D),
             "inverse_mass": (n,),
-            "inverse_inertia": (n, spins * spins),
+            "turned": (N, 2 * spins),
             "row": (N, W),
             "target": (N,),
             "limit": (of_rows,),

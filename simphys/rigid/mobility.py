@@ -1,9 +1,11 @@
-"""Mobility: how easily impulses move the bodies, which is what rows of constraints are solved with.
+"""Mobility: what impulses of rows do to velocities, which is what rows of constraints are solved with.
 
-    1/m                                 inverse mass [1/kg]
-    K = A^-1 = R diag(1/J) R^T          inverse inertia in the world's frame [1/(kg m^2)]
+    1/m                            inverse mass of each body [1/kg]
+    turned = A^-1 m_a, A^-1 m_b    of each row, by what an impulse of 1 changes the angular velocities of its bodies
 
-of each body, and 0 of a fixed one. Adjoint: adj_m = -adj_(1/m) / m^2, and K column by column, K e_j, as in inertia.py.
+with the moments m_a, m_b of the row (rows.py), and the inverse inertia in the world's frame A^-1 = R diag(1/J) R^T; 0
+of a fixed body. R is that of the bodies at the start of the step, for joints, and at the time of a contact for its rows
+(`facing`, see meeting.py). Adjoint: adj_m = -adj_(1/m) / m^2, and that of A^-1 m in inertia.py.
 """
 
 import functools
@@ -16,6 +18,7 @@ from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
 from ..math import rotation
 from . import inertia, rows
+from .meeting import NONE
 from .model import RigidBodies
 from .nested import turns, zeros_like
 from .rows import flat
@@ -23,78 +26,99 @@ from .rows import flat
 
 @functools.cache
 @no_type_check
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions of one body."""
-    body, at = inertia.functions(real, dim), rows.functions(real, dim)
-    spins, spin = at.spins, at.spin
-    mat, square = ti.types.matrix(dim, dim, real), ti.types.matrix(spins, spins, real)
-
-    @ti.func
-    def unit(j) -> spin:
-        e = spin(0.0)
-        e[j] = 1.0
-        return e
-
-    @ti.func
-    def inverse(R: mat, J: spin) -> square:
-        K = square(0.0)
-        for j in ti.static(range(spins)):
-            column = body.apply(R, 1 / J, unit(j))
-            for i in ti.static(range(spins)):
-                K[i, j] = column[i]
-        return K
-
-    @ti.func
-    def adj_inverse(R: mat, J: spin, g: square):
-        """By J and theta."""
-        adj_inverse, adj_theta = spin(0.0), spin(0.0)
-        for j in ti.static(range(spins)):
-            column = spin(0.0)
-            for i in ti.static(range(spins)):
-                column[i] = g[i, j]
-            by_d, _, by_theta = body.adj(R, 1 / J, unit(j), column)
-            adj_inverse += by_d
-            adj_theta += by_theta
-        return -adj_inverse / (J * J), adj_theta
-
-    return SimpleNamespace(inverse=inverse, adj=adj_inverse, square=square)
-
-
-@functools.cache
-@no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Over all bodies; for the arguments see rows.py."""
-    at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), functions(real, dim)
-    spins, square = at.spins, f.square
+    """Over all bodies and rows; for the arguments see rows.py, `bodies` are those of all rows, `facing` [M, 2 R]."""
+    at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), inertia.functions(real, dim)
+    R, S = at.rotations, at.spins
+    W = dim + 2 * S
+
+    @ti.func
+    def counts(k, NJ, active: ti.template(), active0) -> bool:
+        """Whether row k does: those of joints, and of contacts."""
+        found = True
+        if k >= NJ:
+            found = active[active0 + (k - NJ) // dim] > NONE
+        return found
+
+    @ti.func
+    def body_of(k, side, NJ, bodies: ti.template()):
+        """Of row k."""
+        block = k
+        if k >= NJ:
+            block = NJ + (k - NJ) // dim
+        return bodies[2 * block + side]
+
+    @ti.func
+    def place_of(k, side, NJ):
+        """Where the orientation is of a body of row k, in `facing`; below 0 for joints."""
+        return 2 * ((k - NJ) // dim) + side if k >= NJ else -1
+
+    @ti.func
+    def matrix_of(k, side, body, NJ, q: ti.template(), q0, facing: ti.template(), facing0) -> f.mat:
+        turned = at.rotation(0.0)
+        for c in ti.static(range(R)):
+            if k >= NJ:
+                turned[c] = facing[facing0 + place_of(k, side, NJ) * R + c]
+            else:
+                turned[c] = q[q0 + body * R + c]
+        return rotate.matrix(turned)
 
     @ti.func
     def mobility(
-        free: ti.template(), n, q: ti.template(), q0, mass: ti.template(), mass0, inertia: ti.template(), inertia0,
-        inverse_mass: ti.template(), inverse_mass0, inverse_inertia: ti.template(), inverse_inertia0,
+        free: ti.template(), n, bodies: ti.template(), NJ, M, row: ti.template(), row0, active: ti.template(), active0,
+        q: ti.template(), q0, facing: ti.template(), facing0, mass: ti.template(), mass0,
+        inertia: ti.template(), inertia0, inverse_mass: ti.template(), inverse_mass0, turned: ti.template(), turned0,
     ):  # fmt: skip
         for b in range(n):
-            K = f.inverse(rotate.matrix(at.rotation_of(q, q0, b)), at.spin_of(inertia, inertia0, b))
             inverse_mass[inverse_mass0 + b] = free[b] / mass[mass0 + b]
-            for i, j in ti.static(ti.ndrange(spins, spins)):
-                inverse_inertia[inverse_inertia0 + (b * spins + i) * spins + j] = free[b] * K[i, j]
+        for k in range(NJ + M * dim):
+            if counts(k, NJ, active, active0):
+                for side in range(2):
+                    body, to, moved = body_of(k, side, NJ, bodies), turned0 + (2 * k + side) * S, False
+                    if body >= 0:
+                        moved = free[body] == 1
+                    at.put_spin(turned, to, at.spin(0.0))
+                    if moved:
+                        T = matrix_of(k, side, body, NJ, q, q0, facing, facing0)
+                        m = at.spin_at(row, row0 + k * W + dim + side * S)
+                        at.put_spin(turned, to, f.apply(T, 1 / at.spin_of(inertia, inertia0, body), m))
 
     @ti.func
     def adj_mobility(
-        free: ti.template(), n, q: ti.template(), q0, mass: ti.template(), mass0, inertia: ti.template(), inertia0,
-        adj_inverse_mass: ti.template(), adj_inverse_mass0,
-        adj_inverse_inertia: ti.template(), adj_inverse_inertia0,
-        adj_theta: ti.template(), adj_theta0, adj_mass: ti.template(), adj_mass0,
+        free: ti.template(), n, bodies: ti.template(), NJ, M, row: ti.template(), row0, active: ti.template(), active0,
+        q: ti.template(), q0, facing: ti.template(), facing0, mass: ti.template(), mass0,
+        inertia: ti.template(), inertia0,
+        adj_inverse_mass: ti.template(), adj_inverse_mass0, adj_turned: ti.template(), adj_turned0,
+        adj_row: ti.template(), adj_row0, adj_theta: ti.template(), adj_theta0,
+        adj_facing: ti.template(), adj_facing0, adj_mass: ti.template(), adj_mass0,
         adj_inertia: ti.template(), adj_inertia0,
     ):  # fmt: skip
+        """adj_facing [M, 2 S] is that by small turns."""
         for b in range(n):
-            if free[b] == 1:
-                g, m = square(0.0), mass[mass0 + b]
-                for i, j in ti.static(ti.ndrange(spins, spins)):
-                    g[i, j] = adj_inverse_inertia[adj_inverse_inertia0 + (b * spins + i) * spins + j]
-                g_J, g_theta = f.adj(rotate.matrix(at.rotation_of(q, q0, b)), at.spin_of(inertia, inertia0, b), g)
-                at.add_spin_of(adj_inertia, adj_inertia0, b, g_J)
-                at.add_spin_of(adj_theta, adj_theta0, b, g_theta)
-                adj_mass[adj_mass0 + b] = adj_mass[adj_mass0 + b] - adj_inverse_mass[adj_inverse_mass0 + b] / (m * m)
+            m = mass[mass0 + b]
+            change = free[b] * adj_inverse_mass[adj_inverse_mass0 + b] / (m * m)
+            adj_mass[adj_mass0 + b] = adj_mass[adj_mass0 + b] - change
+        for k in range(NJ + M * dim):
+            if counts(k, NJ, active, active0):
+                for side in range(2):
+                    body, moved = body_of(k, side, NJ, bodies), False
+                    if body >= 0:
+                        moved = free[body] == 1
+                    if moved:
+                        T, J = matrix_of(k, side, body, NJ, q, q0, facing, facing0), at.spin_of(inertia, inertia0, body)
+                        at_m = k * W + dim + side * S
+                        by_d, by_m, by_theta = f.adj(
+                            T,
+                            1 / J,
+                            at.spin_at(row, row0 + at_m),
+                            at.spin_at(adj_turned, adj_turned0 + (2 * k + side) * S),
+                        )
+                        at.add_spin(adj_row, adj_row0 + at_m, by_m)
+                        at.add_spin_of(adj_inertia, adj_inertia0, body, -by_d / (J * J))
+                        if k >= NJ:
+                            at.add_spin(adj_facing, adj_facing0 + place_of(k, side, NJ) * S, by_theta)
+                        else:
+                            at.add_spin_of(adj_theta, adj_theta0, body, by_theta)
 
     return SimpleNamespace(mobility=mobility, adj=adj_mobility)
 
@@ -108,48 +132,62 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @kernel
     def forward(
-        free: ints, n: ti.i32, q: reals, mass: reals, inertia: reals, inverse_mass: reals, inverse_inertia: reals
-    ):
+        free: ints, n: ti.i32, bodies: ints, NJ: ti.i32, M: ti.i32, active: reals, row: reals, q: reals, facing: reals,
+        mass: reals, inertia: reals, inverse_mass: reals, turned: reals,
+    ):  # fmt: skip
         for _ in range(1):
-            f.mobility(free, n, q, 0, mass, 0, inertia, 0, inverse_mass, 0, inverse_inertia, 0)
+            f.mobility(
+                free, n, bodies, NJ, M, row, 0, active, 0, q, 0, facing, 0, mass, 0, inertia, 0,
+                inverse_mass, 0, turned, 0,
+            )  # fmt: skip
 
     @kernel
     def adjoint(
-        free: ints, n: ti.i32, q: reals, mass: reals, inertia: reals, adj_inverse_mass: reals,
-        adj_inverse_inertia: reals, adj_theta: reals, adj_q: reals, adj_mass: reals, adj_inertia: reals,
+        free: ints, n: ti.i32, bodies: ints, NJ: ti.i32, M: ti.i32, active: reals, row: reals, q: reals, facing: reals,
+        mass: reals, inertia: reals, adj_inverse_mass: reals, adj_turned: reals, adj_theta: reals, adj_turns: reals,
+        adj_row: reals, adj_q: reals, adj_facing: reals, adj_mass: reals, adj_inertia: reals,
     ):  # fmt: skip
         for _ in range(1):
             f.adj(
-                free, n, q, 0, mass, 0, inertia, 0, adj_inverse_mass, 0, adj_inverse_inertia, 0,
-                adj_theta, 0, adj_mass, 0, adj_inertia, 0,
+                free, n, bodies, NJ, M, row, 0, active, 0, q, 0, facing, 0, mass, 0, inertia, 0,
+                adj_inverse_mass, 0, adj_turned, 0, adj_row, 0, adj_theta, 0, adj_turns, 0, adj_mass, 0, adj_inertia, 0,
             )  # fmt: skip
             add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+            add_turns(facing, 0, 2 * M, adj_turns, 0, adj_facing, 0)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
 
 class Mobility(Function):
-    """Inverse mass [n] and inverse inertia [n, S S] from orientation [n, R], mass [n], inertia [n, S]. Saved: these."""
+    """Inverse mass [n], and what rows turn both bodies by [N, 2 S]. Saved: all inputs.
+
+    `active` [M] says which contacts count. Inputs: row [N, W], orientation [n, R], facing [M, 2 R], mass [n],
+    inertia [n, S].
+    """
 
     @staticmethod
-    def forward(ctx: Context, model: RigidBodies, *inputs: Tensor) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def forward(
+        ctx: Context, model: RigidBodies, active: Tensor, *inputs: Tensor
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         ctx.model = model
-        ctx.save_for_backward(*inputs)
-        n, squares, dtype = model.bodies, model.spins**2, inputs[0].dtype
-        inverse_mass, inverse_inertia = np.empty(n, dtype), np.empty((n, squares), dtype)
-        _kernels(model).forward(model.free, n, *flat(*inputs), inverse_mass, inverse_inertia.reshape(-1))
-        return inverse_mass, inverse_inertia
+        ctx.save_for_backward(active, *inputs)
+        dtype = inputs[0].dtype
+        inverse_mass, turned = np.empty(model.bodies, dtype), np.zeros((model.rows, 2 * model.spins), dtype)
+        _kernels(model).forward(*_counts(model), *flat(active, *inputs), inverse_mass, turned.reshape(-1))
+        return inverse_mass, turned
 
     @staticmethod
-    def backward(ctx: Context, *adj_inverses: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Context, *adj_outputs: Tensor) -> tuple[Any, ...]:
         model: RigidBodies = ctx.model
-        adj_theta = np.zeros(model.bodies * model.spins, adj_inverses[0].dtype)
-        adjoints = zeros_like(*ctx.saved_tensors)
-        _kernels(model).adjoint(
-            model.free, model.bodies, *flat(*ctx.saved_tensors, *adj_inverses), adj_theta,
-            *flat(*adjoints),
-        )  # fmt: skip
-        return None, *adjoints
+        active, *inputs = ctx.saved_tensors
+        turned = [np.zeros(count * model.spins, adj_outputs[0].dtype) for count in (model.bodies, 2 * model.contacts)]
+        adjoints = zeros_like(*inputs)
+        _kernels(model).adjoint(*_counts(model), *flat(active, *inputs, *adj_outputs), *flat(*turned), *flat(*adjoints))
+        return None, None, *adjoints
+
+
+def _counts(model: RigidBodies) -> tuple[Any, ...]:
+    return model.free, model.bodies, model.row_bodies, model.joint_rows, model.contacts
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

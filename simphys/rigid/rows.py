@@ -74,6 +74,14 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return r
 
     @ti.func
+    def rotation_at(a: ti.template(), start) -> rotation:
+        """The R numbers from `start` on."""
+        r = rotation(0.0)
+        for c in ti.static(range(rotations)):
+            r[c] = a[start + c]
+        return r
+
+    @ti.func
     def put_vec(a: ti.template(), start, r: vec):
         for c in ti.static(range(dim)):
             a[start + c] = r[c]
@@ -81,6 +89,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def put_spin(a: ti.template(), start, r: spin):
         for c in ti.static(range(spins)):
+            a[start + c] = r[c]
+
+    @ti.func
+    def put_rotation(a: ti.template(), start, r: rotation):
+        for c in ti.static(range(rotations)):
             a[start + c] = r[c]
 
     @ti.func
@@ -165,7 +178,8 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     return SimpleNamespace(
         vec=vec, spin=spin, rotation=rotation, spins=spins, rotations=rotations,
-        vec_at=vec_at, spin_at=spin_at, put_vec=put_vec, put_spin=put_spin, add_vec=add_vec, add_spin=add_spin,
+        vec_at=vec_at, spin_at=spin_at, rotation_at=rotation_at, put_vec=put_vec, put_spin=put_spin,
+        put_rotation=put_rotation, add_vec=add_vec, add_spin=add_spin,
         vec_of=vec_of, spin_of=spin_of, rotation_of=rotation_of, add_vec_of=add_vec_of, add_spin_of=add_spin_of,
         linear=linear, angular=angular, add_twist=add_twist,
     )  # fmt: skip

@@ -22,32 +22,33 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @kernel
     def forward(
-        row: reals, target: reals, limit: reals, im: reals, A: reals, twist: reals, active: reals, time: reals,
+        row: reals, target: reals, limit: reals, im: reals, turned: reals, twist: reals, active: reals, time: reals,
         bodies: ints, NJ: ti.i32, M: ti.i32, n: ti.i32, sweeps: ti.i32,
         order: ints, record: reals, speed: reals, trace: reals, impulse: reals, new: reals, shift: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.solve(
-                row, 0, target, 0, limit, 0, im, 0, A, 0, twist, 0, active, 0, time, 0, bodies, NJ, M, n, sweeps,
+                row, 0, target, 0, limit, 0, im, 0, turned, 0, twist, 0, active, 0, time, 0, bodies, NJ, M, n, sweeps,
                 order, 0, record, 0, speed, 0, trace, 0, impulse, 0, new, 0, shift, 0,
             )  # fmt: skip
 
     @kernel
     def adjoint(
-        row: reals, target: reals, limit: reals, im: reals, A: reals, time: reals, bodies: ints,
+        row: reals, target: reals, limit: reals, im: reals, time: reals, bodies: ints,
         NJ: ti.i32, M: ti.i32, n: ti.i32, sweeps: ti.i32,
         order: ints, record: reals, speed: reals, trace: reals, adj_record: reals, adj_speed: reals,
         adj_impulse: reals, adj_new: reals, adj_shift: reals,
-        adj_row: reals, adj_target: reals, adj_limit: reals, adj_im: reals, adj_A: reals, adj_twist: reals,
+        adj_row: reals, adj_target: reals, adj_limit: reals, adj_im: reals, adj_turned: reals, adj_twist: reals,
         adj_time: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.adj_solve(
-                row, 0, target, 0, limit, 0, im, 0, A, 0, time, 0, bodies, NJ, M, n, sweeps,
+                row, 0, target, 0, limit, 0, im, 0, time, 0, bodies, NJ, M, n, sweeps,
                 order, 0, record, 0, speed, 0, trace, 0, adj_record, 0, adj_speed, 0, adj_impulse, 0, adj_new, 0,
-                adj_shift, 0, adj_row, 0, adj_target, 0, adj_limit, 0, adj_im, 0, adj_A, 0, adj_twist, 0, adj_time, 0,
+                adj_shift, 0, adj_row, 0, adj_target, 0, adj_limit, 0, adj_im, 0, adj_turned, 0, adj_twist, 0,
+                adj_time, 0,
             )  # fmt: skip
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
@@ -57,24 +58,27 @@ class Solve(Function):
     """The new twist [n, D], the shift of positions [n, D] and the impulses [N] of all rows; saved: the impulses of all
     sweeps, and inputs.
 
-    Inputs: row [N, W], target [N], limit [M], inverse mass [n], inverse inertia [n, S S], time [M], twist [n, D],
+    Inputs: row [N, W], target [N], limit [M], inverse mass [n], turned [N, 2 S], time [M], twist [n, D],
     active [M], which has no gradient.
     """
 
     @staticmethod
     def forward(
         ctx: Context, model: RigidBodies, row: Tensor, target: Tensor, limit: Tensor, inverse_mass: Tensor,
-        inverse_inertia: Tensor, time: Tensor, twist: Tensor, active: Tensor,
+        turned: Tensor, time: Tensor, twist: Tensor, active: Tensor,
     ) -> tuple[Any, Any, Any]:  # fmt: skip
         N, M, real = len(target.data), len(limit.data), twist.dtype
         ctx.counts = (model.joint_rows, M, model.bodies, model.sweeps)
         order, impulse, new, shift = np.zeros(M + 1, np.int32), np.zeros(N, real), *np.empty((2, *twist.shape), real)
         record, trace = np.zeros((N, record_length(model.dim)), real), np.zeros((model.sweeps, N), real)
         speed = np.empty((model.bodies + 1, twist.shape[1]), real)
-        inputs = (row, target, limit, inverse_mass, inverse_inertia)
+        inputs = (row, target, limit, inverse_mass)
         work = (order, record, speed, trace)
         _kernels(model).forward(
-            *flat(*inputs, twist, active, time), model.row_bodies, *ctx.counts, *flat(*work, impulse, new, shift)
+            *flat(*inputs, turned, twist, active, time),
+            model.row_bodies,
+            *ctx.counts,
+            *flat(*work, impulse, new, shift),
         )
         ctx.model = model
         ctx.save_for_backward(*inputs, time, *work)
@@ -83,7 +87,9 @@ class Solve(Function):
     @staticmethod
     def backward(ctx: Context, adj_new: Tensor, adj_shift: Tensor, adj_impulse: Tensor) -> tuple[Any, ...]:
         *inputs, time, order, record, speed, trace = ctx.saved_tensors
-        adjoints = [np.zeros(each.shape, adj_new.dtype) for each in (*inputs, adj_new, time)]
+        turned = len(inputs[0].data), 2 * ctx.model.spins
+        shapes = (*[each.shape for each in inputs], turned, adj_new.shape, time.shape)
+        adjoints = [np.zeros(shape, adj_new.dtype) for shape in shapes]
         work = (order, record.data.copy(), speed.data.copy(), trace, *map(np.empty_like, (record.data, speed.data)))
         _kernels(ctx.model).adjoint(
             *flat(*inputs, time), ctx.model.row_bodies, *ctx.counts,

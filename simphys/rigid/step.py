@@ -15,6 +15,7 @@ from .drift import Drift
 from .geometry.contacts import Contacts
 from .joint_rows import JointRows
 from .kick import Kick
+from .meeting import Meeting
 from .mobility import Mobility
 from .model import Params, RigidBodies, State
 from .motor import JointForce
@@ -24,7 +25,7 @@ from .spring_damper import SpringDamper
 
 
 class Solved(NamedTuple):
-    """What a step comes to before bodies move; of contacts, [M], None where none has rows."""
+    """What a step comes to before bodies move; None where nothing is to be solved for."""
 
     twist: Tensor
     """The new velocities, [n, D]."""
@@ -32,8 +33,9 @@ class Solved(NamedTuple):
     """What positions lack, [n, D]."""
     before: Tensor
     """Velocities before the impulses, [n, D]."""
-    gap: Tensor
-    frame: Tensor
+    gap: Tensor | None = None
+    """Of contacts at their time; under the compliant law at the start of the step."""
+    frame: Tensor | None = None
     row: Tensor | None = None
     """Of joints, then of contacts, [N, W]."""
     target: Tensor | None = None
@@ -55,32 +57,31 @@ def solved(model: RigidBodies, params: Params, state: State, control: Tensor | N
     """A step without the motion."""
     check_params({"mass": params.mass.data, "inertia": params.inertia.data})
     x, q, v, w = state.tensors()
-    gap, frame = Contacts.apply(model, x, q)
-    wrench = forces(model, params, state, gap, frame, control)
+    near = Contacts.apply(model, x, q) if model.law == COMPLIANT else None
+    wrench = forces(model, params, state, near, control)
     twist = Kick.apply(model, model.dt, v, w, q, wrench, params.mass, params.inertia, params.gravity)
     if not model.rows:
-        return Solved(twist, tensor(np.zeros(twist.shape, x.dtype)), twist, gap, frame)
-    inverse_mass, inverse_inertia = Mobility.apply(model, q, params.mass, params.inertia)
-    row, target, limit, time, active = ContactRows.apply(
-        model, gap, frame, twist, v, w, params.friction, params.restitution
+        return Solved(twist, tensor(np.zeros(twist.shape, x.dtype)), twist, *(near or ()))
+    gap, frame, facing, time, active = Meeting.apply(model, x, q, twist)
+    row, target, limit = ContactRows.apply(
+        model, active, gap, frame, time, twist, v, w, params.friction, params.restitution
     )
     if model.joints:
         joint_row, joint_target = JointRows.apply(model, x, q)
         row, target = ops.concatenate([joint_row, row]), ops.concatenate([joint_target, target])
-    new, shift, impulse = Solve.apply(model, row, target, limit, inverse_mass, inverse_inertia, time, twist, active)
-    return Solved(new, shift, twist, gap, frame, row, target, limit, time, active, impulse)
+    inverse_mass, turned = Mobility.apply(model, active, row, q, facing, params.mass, params.inertia)
+    new, shift, impulse = Solve.apply(model, row, target, limit, inverse_mass, turned, time, twist, active)
+    return Solved(new, shift, twist, *(near or (gap, frame)), row, target, limit, time, active, impulse)
 
 
 def forces(
-    model: RigidBodies, params: Params, state: State, gap: Tensor, frame: Tensor, control: Tensor | None
+    model: RigidBodies, params: Params, state: State, near: tuple[Tensor, Tensor] | None, control: Tensor | None
 ) -> Tensor:
-    """The wrench [n, D] of everything but gravity."""
-    wrench = tensor(np.zeros((model.bodies, model.dim + model.spins), gap.dtype))
-    if model.law == COMPLIANT:
+    """The wrench [n, D] of everything but gravity; `near`, gap and frame of contacts that give forces."""
+    wrench = tensor(np.zeros((model.bodies, model.dim + model.spins), state.position.dtype))
+    if near is not None:
         of_contacts = (params.contact_stiffness, params.contact_damping, params.friction)
-        wrench = wrench + CompliantContact.apply(
-            model, gap, frame, state.velocity, state.angular_velocity, *of_contacts
-        )
+        wrench = wrench + CompliantContact.apply(model, *near, state.velocity, state.angular_velocity, *of_contacts)
     if model.springs:
         of_springs = (params.spring_stiffness, params.spring_damping, params.spring_length)
         wrench = wrench + SpringDamper.apply(model, *state.tensors(), *of_springs)

@@ -1,8 +1,8 @@
 """Impulses of all rows (rows.py) by projected Gauss-Seidel: a fixed number of sweeps over the rows in their order.
 
 With J = (l, m_a), (-l, -m_b), an impulse lambda of a row changes the velocities V of its two bodies by lambda P,
-P = M^-1 J^T, M their masses and inertias, and its own u = J V by lambda d, d = J P. All lambda begin at 0. A row, or
-both rows of friction of a contact, are updated by what makes u the target t, then projected:
+P = M^-1 J^T, M their masses and inertias (mobility.py), and its own u = J V by lambda d, d = J P. All lambda begin at
+0. A row, or both rows of friction of a contact, are updated by what makes u the target t, then projected:
 
     lambda^ = lambda - rho (u - t)                                          rho = 1 / d, friction (dim - 1) / sum d
     joint      lambda' = lambda^
@@ -11,7 +11,7 @@ both rows of friction of a contact, are updated by what makes u the target t, th
     V' = V + P (lambda' - lambda)
 
 In the end s = sum tau P lambda over the rows of contacts is the shift that drift.py takes from positions, as an impulse
-acts at its time of impact tau in the step, see contact_rows.py.
+acts at its time of impact tau in the step, see meeting.py.
 
 Both rows of friction in space take one rho, so that the circular cone has no preferred directions. At the kinks: where
 lambda^ = 0 a normal row counts as separated; at the cone's edge, within EDGE, friction counts as sticking: the corners
@@ -68,7 +68,6 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     beyond = 1 + EDGE[runtime.real_dtype() == np.float32]
     D, W, L = dim + spins, dim + 2 * spins, record_length(dim)
     rho_, trial_, miss_, change_, g_ = (4 * D + k for k in range(5))  # places in a record behind J_a, J_b, P_a, P_b
-    spin_sums = spins * spins
 
     @ti.func
     def dot(x: ti.template(), x0, y: ti.template(), y0) -> real:
@@ -109,7 +108,9 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         return i, count, kind, c
 
     @ti.func
-    def prepare(row: ti.template(), r, im: ti.template(), im0, A: ti.template(), A0, a, b, record: ti.template(), p):
+    def prepare(
+        row: ti.template(), r, im: ti.template(), im0, turned: ti.template(), t, a, b, record: ti.template(), p
+    ):
         """J, P and 1/d of a row."""
         d = real(0.0)
         for side in range(2):
@@ -125,25 +126,21 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 record[P + e] = sign * inverse * row[r + e]
             for e in range(spins):
                 record[J + dim + e] = sign * row[m + e]
-                turned = real(0.0)
-                if body >= 0:
-                    for j in range(spins):
-                        turned += A[A0 + body * spin_sums + e * spins + j] * row[m + j]
-                record[P + dim + e] = sign * turned
+                record[P + dim + e] = sign * turned[t + side * spins + e]
             d += dot(record, J, record, P)
         record[p + rho_] = 1.0 / d
 
     @ti.func
     def adj_prepare(
-        row: ti.template(), r, im: ti.template(), im0, A: ti.template(), A0, a, b, record: ti.template(), p,
+        row: ti.template(), r, im: ti.template(), im0, a, b, record: ti.template(), p,
         adj_d: real, adj_record: ti.template(), gp, adj_row: ti.template(), gr, adj_im: ti.template(), adj_im0,
-        adj_A: ti.template(), adj_A0,
+        adj_turned: ti.template(), gt,
     ):  # fmt: skip
         for side in range(2):
             body, sign = a, real(1.0)
             if side == 1:
                 body, sign = b, real(-1.0)
-            J, P, m, gm = side * D, (2 + side) * D, r + dim + side * spins, gr + dim + side * spins
+            J, P, gm, g = side * D, (2 + side) * D, gr + dim + side * spins, gt + side * spins
             add(adj_record, gp + J, adj_d, record, p + P)
             add(adj_record, gp + P, adj_d, record, p + J)
             inverse = real(0.0)
@@ -153,14 +150,11 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 for e in range(dim):
                     along += sign * row[r + e] * adj_record[gp + P + e]
                 adj_im[adj_im0 + body] = adj_im[adj_im0 + body] + along
-                for e, j in ti.ndrange(spins, spins):
-                    place, g = body * spin_sums + e * spins + j, sign * adj_record[gp + P + dim + e]
-                    adj_A[adj_A0 + place] = adj_A[adj_A0 + place] + g * row[m + j]
-                    adj_row[gm + j] = adj_row[gm + j] + g * A[A0 + place]
             for e in range(dim):
                 adj_row[gr + e] = adj_row[gr + e] + sign * (adj_record[gp + J + e] + inverse * adj_record[gp + P + e])
             for e in range(spins):
                 adj_row[gm + e] = adj_row[gm + e] + sign * adj_record[gp + J + dim + e]
+                adj_turned[g + e] = adj_turned[g + e] + sign * adj_record[gp + P + dim + e]
 
     @ti.func
     def length_of(record: ti.template(), p, count) -> real:
@@ -173,8 +167,8 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def solve(
         row: ti.template(), row0, target: ti.template(), t0, limit: ti.template(), mu0, im: ti.template(), im0,
-        A: ti.template(), A0, twist: ti.template(), twist0, active: ti.template(), active0, time: ti.template(), time0,
-        bodies: ti.template(), NJ, M, n, sweeps,
+        turned: ti.template(), turned0, twist: ti.template(), twist0, active: ti.template(), active0,
+        time: ti.template(), time0, bodies: ti.template(), NJ, M, n, sweeps,
         order: ti.template(), order0, record: ti.template(), record0, speed: ti.template(), speed0,
         trace: ti.template(), trace0, impulse: ti.template(), impulse0, new: ti.template(), new0,
         shift: ti.template(), shift0,
@@ -196,7 +190,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         for k in range(NJ + count * dim):
             i, block = row_of(k, NJ, order, order0)
             a, b = bodies[2 * block], bodies[2 * block + 1]
-            prepare(row, row0 + i * W, im, im0, A, A0, a, b, record, record0 + i * L)
+            prepare(row, row0 + i * W, im, im0, turned, turned0 + 2 * i * spins, a, b, record, record0 + i * L)
         if ti.static(dim == 3):
             for k in range(count):
                 p = record0 + (NJ + order[order0 + 1 + k] * dim + 1) * L + rho_
@@ -243,14 +237,14 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def adj_solve(
         row: ti.template(), row0, target: ti.template(), t0, limit: ti.template(), mu0, im: ti.template(), im0,
-        A: ti.template(), A0, time: ti.template(), time0, bodies: ti.template(), NJ, M, n, sweeps,
+        time: ti.template(), time0, bodies: ti.template(), NJ, M, n, sweeps,
         order: ti.template(), order0, record: ti.template(), record0, speed: ti.template(), speed0,
         trace: ti.template(), trace0, adj_record: ti.template(), adj_record0, adj_speed: ti.template(), adj_speed0,
         adj_impulse: ti.template(), adj_impulse0, adj_new: ti.template(), adj_new0,
         adj_shift: ti.template(), adj_shift0,
         adj_row: ti.template(), adj_row0, adj_target: ti.template(), adj_t0, adj_limit: ti.template(), adj_mu0,
-        adj_im: ti.template(), adj_im0, adj_A: ti.template(), adj_A0, adj_twist: ti.template(), adj_twist0,
-        adj_time: ti.template(), adj_time0,
+        adj_im: ti.template(), adj_im0, adj_turned: ti.template(), adj_turned0,
+        adj_twist: ti.template(), adj_twist0, adj_time: ti.template(), adj_time0,
     ):  # fmt: skip
         """`speed` holds the new velocities on entry. adj_record, adj_speed: work space; adj_impulse is used up."""
         N = NJ + M * dim
@@ -344,8 +338,9 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     other = 3 - 2 * ((k - NJ) % dim)  # rho of both rows of friction comes from both d
                     adj_rho = 0.5 * (adj_rho + adj_record[gp + other * L + rho_])
             adj_prepare(
-                row, row0 + i * W, im, im0, A, A0, bodies[2 * block], bodies[2 * block + 1], record, p,
-                -rho * rho * adj_rho, adj_record, gp, adj_row, adj_row0 + i * W, adj_im, adj_im0, adj_A, adj_A0,
+                row, row0 + i * W, im, im0, bodies[2 * block], bodies[2 * block + 1], record, p,
+                -rho * rho * adj_rho, adj_record, gp, adj_row, adj_row0 + i * W, adj_im, adj_im0,
+                adj_turned, adj_turned0 + 2 * i * spins,
             )  # fmt: skip
         for e in range(n * D):
             adj_twist[adj_twist0 + e] = adj_twist[adj_twist0 + e] + adj_speed[adj_speed0 + e]

@@ -1,0 +1,260 @@
+"""When and where features meet in a step of the impulse law: of each candidate the gap, and the frame, at its own time.
+
+From positions x and orientations q bodies go on with the velocities v, w that the forces of the step give them, before
+impulses. With g(t) the gap after a time t, u(t) = g'(t) and the step h, a contact counts where g(0) < h max(-u(0),
+v_rest), v_rest a threshold. It is
+
+    at rest      u(0) >= -v_rest     and taken as it is at the start, tau = 0
+    an impact    u(0) < -v_rest      and taken at the time tau when features meet, g(tau) = 0
+
+Gap, frame and the orientations `facing` of both bodies are those at tau: at the start of the step a normal, or an arm,
+would not turn with the time of an impact, and derivatives through it would be wrong however small h is, in whatever way
+they are computed. tau < 0 where features overlap a little: they met before the step.
+
+tau is found by Newton's method from 0. For bodies that do not turn it comes from one side, as g is convex; where it
+leads beyond the step, or to features that part, u >= 0, or to none, they miss each other: there is no contact, and
+those that overlap meet at the start all the same. tau is not below -h.
+
+With the new poses x + tau v and e(tau w) q, the row J = (n, r_a x n, -n, -r_b x n), du = J dV and dg = J (dx, dtheta):
+adjoints by the pose at tau (geometry/pair.py, and adj_facing), p, are first those of tau held,
+
+    adj_tau += p V,      p -= adj_tau / u J                     the second where tau is found, by g(tau) = 0
+    adj_x, adj_theta from p      adj_v = tau adj_x      adj_w = tau adj_(tau w), see math/rotation.py
+
+At the kinks: g = h max(-u, v_rest) is no contact, u = -v_rest is at rest, tau = -h is held. Where features graze,
+u(tau) = 0, the derivative has no bound. Source: the time of impact in a step, Hu et al. 2020, DiffTaichi, section 4;
+what it does to derivatives, Bernardo et al. 2008, Piecewise-smooth Dynamical Systems, section 2.5.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from ..autograd import Context, Function, Tensor, kernel, runtime
+from ..autograd.runtime import ti
+from ..math import rotation
+from . import rows
+from .geometry import feature, pair
+from .model import RigidBodies
+from .nested import turns, zeros_like
+from .rows import flat
+
+NONE, REST, IMPACT, HELD = range(4)
+"""What `active` says of a candidate; HELD: an impact whose time is not found, but that of the start, or -h."""
+ROUNDS = 5
+"""Of Newton's method: h |u| is a part of the size of bodies, and its error that part to the power 2^k."""
+CLOSE = (1e-14, 1e-6)
+"""Change of tau, as a part of h, at which it is found, in double and in single precision."""
+FIRST, SEARCH, LAST, DONE = range(4)
+
+
+@functools.cache
+@no_type_check
+def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
+    """Over all candidates of these kinds; for the arguments see rows.py and `Candidates`."""
+    at, part, rotate = rows.functions(real, dim), feature.functions(real, dim), rotation.functions(real, dim)
+    f = pair.functions(real, dim, kinds)
+    numbers, Feature, R, S, vec = feature.numbers(dim), part.Feature, at.rotations, at.spins, at.vec
+    close = CLOSE[runtime.real_dtype() == np.float32]
+
+    @ti.func
+    def feature_of(c, second, constants: ti.template(), facing: ti.template(), facing0) -> Feature:
+        """The first or the second feature of candidate c."""
+        turned = rotate.matrix(at.rotation_at(facing, facing0 + (2 * c + second) * R))
+        return part.read(constants, (2 * c + second) * numbers, turned)
+
+    @ti.func
+    def between(x: ti.template(), x0, twist: ti.template(), twist0, i, j, tau: real) -> vec:
+        """From the centre of body j to that of i."""
+        still = at.vec_of(x, x0, i) - at.vec_of(x, x0, j)
+        return still + tau * (at.linear(twist, twist0, i) - at.linear(twist, twist0, j))
+
+    @ti.func
+    def speed(frame: ti.template(), start, twist: ti.template(), twist0, i, j) -> real:
+        """u, of features with this frame."""
+        r_a, r_b = at.vec_at(frame, start + dim), at.vec_at(frame, start + 2 * dim)
+        u_a = at.linear(twist, twist0, i) + rotate.cross(at.angular(twist, twist0, i), r_a)
+        u_b = at.linear(twist, twist0, j) + rotate.cross(at.angular(twist, twist0, j), r_b)
+        return at.vec_at(frame, start).dot(u_a - u_b)
+
+    @ti.func
+    def meet(
+        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M, h, v_rest,
+        x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
+        gap: ti.template(), gap0, frame: ti.template(), frame0, facing: ti.template(), facing0,
+        time: ti.template(), time0, active: ti.template(), active0,
+    ):  # fmt: skip
+        for c in range(M):
+            i, j, start = body_a[c], body_b[c], frame0 + c * 3 * dim
+            tau, counts, stage, overlap = real(0.0), NONE, FIRST, False
+            for k in range(ROUNDS + 2):
+                if stage != DONE:
+                    for second in range(2):
+                        body, place = i + second * (j - i), facing0 + (2 * c + second) * R
+                        still = at.rotation_of(q, q0, body)
+                        at.put_rotation(facing, place, still)
+                        if tau != 0:
+                            omega = at.angular(twist, twist0, body)
+                            at.put_rotation(facing, place, rotate.advance(still, tau * omega))
+                    a, b = feature_of(c, 0, constants, facing, facing0), feature_of(c, 1, constants, facing, facing0)
+                    g, n, r_a, r_b = f.contact(kind[c], between(x, x0, twist, twist0, i, j, tau), a, b)
+                    gap[gap0 + c] = g
+                    at.put_vec(frame, start, n)
+                    at.put_vec(frame, start + dim, r_a)
+                    at.put_vec(frame, start + 2 * dim, r_b)
+                    u = speed(frame, start, twist, twist0, i, j)
+                    if stage == FIRST:
+                        stage = DONE
+                        if g < h * ti.max(-u, v_rest):
+                            counts = REST
+                            if u < -v_rest:
+                                counts, stage, overlap, tau = IMPACT, SEARCH, g < 0, ti.max(-g / u, -h)
+                    elif stage == LAST or k == ROUNDS:
+                        stage = DONE
+                    else:
+                        found = ti.max(tau - g / ti.min(u, -1e-30), -h)
+                        if g >= pair.FAR or u >= 0 or found > h:
+                            stage, tau, counts = LAST, 0.0, NONE
+                            if overlap:
+                                counts = HELD
+                        elif ti.abs(found - tau) <= close * h:
+                            stage = DONE
+                        else:
+                            tau = found
+            if counts == IMPACT and tau == -h:
+                counts = HELD
+            time[time0 + c] = tau
+            active[active0 + c] = counts
+
+    @ti.func
+    def adj_meet(
+        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M,
+        x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
+        gap: ti.template(), gap0, frame: ti.template(), frame0, facing: ti.template(), facing0,
+        time: ti.template(), time0, active: ti.template(), active0,
+        adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
+        adj_facing: ti.template(), adj_facing0, adj_time: ti.template(), adj_time0,
+        adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0, adj_twist: ti.template(), adj_twist0,
+    ):  # fmt: skip
+        """adj_facing [M, 2 S] is that by small turns. What nothing depends on costs little."""
+        for c in range(M):
+            start, g_start, g_turn = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim, adj_facing0 + 2 * c * S
+            is_idle = adj_gap[adj_gap0 + c] == 0 and adj_time[adj_time0 + c] == 0  # which a NaN is not
+            for e in range(3 * dim):
+                is_idle = is_idle and adj_frame[g_start + e] == 0
+            for e in range(2 * S):
+                is_idle = is_idle and adj_facing[g_turn + e] == 0
+            if not is_idle and gap[gap0 + c] < pair.FAR:
+                i, j, tau = body_a[c], body_b[c], time[time0 + c]
+                a, b = feature_of(c, 0, constants, facing, facing0), feature_of(c, 1, constants, facing, facing0)
+                g_d, g_a, g_b = f.adj(
+                    kind[c], between(x, x0, twist, twist0, i, j, tau), a, b,
+                    gap[gap0 + c], at.vec_at(frame, start), adj_gap[adj_gap0 + c], at.vec_at(adj_frame, g_start),
+                    at.vec_at(adj_frame, g_start + dim), at.vec_at(adj_frame, g_start + 2 * dim),
+                )  # fmt: skip
+                p_d, p_a, p_b = g_d, g_a + at.spin_at(adj_facing, g_turn), g_b + at.spin_at(adj_facing, g_turn + S)
+                if active[active0 + c] == IMPACT:
+                    n, r_a = at.vec_at(frame, start), at.vec_at(frame, start + dim)
+                    g_tau = adj_time[adj_time0 + c]
+                    g_tau += p_d.dot(at.linear(twist, twist0, i) - at.linear(twist, twist0, j))
+                    g_tau += p_a.dot(at.angular(twist, twist0, i)) + p_b.dot(at.angular(twist, twist0, j))
+                    by_gap = -g_tau / speed(frame, start, twist, twist0, i, j)
+                    p_d += by_gap * n
+                    p_a += by_gap * rotate.moment(r_a, n)
+                    p_b -= by_gap * rotate.moment(at.vec_at(frame, start + 2 * dim), n)
+                at.add_vec_of(adj_x, adj_x0, i, p_d)
+                at.add_vec_of(adj_x, adj_x0, j, -p_d)
+                for second in range(2):
+                    body, turned = i + second * (j - i), p_a + second * (p_b - p_a)
+                    still, by_theta, by_turn = at.rotation_of(q, q0, body), turned, at.spin(0.0)
+                    if tau != 0:
+                        now = at.rotation_at(facing, facing0 + (2 * c + second) * R)
+                        by_q, by_phi = rotate.adj_advance(
+                            still, tau * at.angular(twist, twist0, body), rotate.adj_turn(now, turned)
+                        )
+                        by_theta = rotate.adj_theta(still, by_q)
+                        by_turn = tau * by_phi
+                    at.add_spin_of(adj_theta, adj_theta0, body, by_theta)
+                    at.add_twist(adj_twist, adj_twist0, body, (1 - 2 * second) * tau * p_d, by_turn)
+
+    return SimpleNamespace(meet=meet, adj=adj_meet)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
+    """The nested sub-step, over flat arrays."""
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    f, add_turns = loops(real, dim, kinds), turns(real, dim)
+    at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
+
+    @kernel
+    def forward(
+        kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, h: real, v_rest: real, x: reals, q: reals,
+        twist: reals, gap: reals, frame: reals, facing: reals, time: reals, active: reals,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.meet(
+                kind, body_a, body_b, constants, M, h, v_rest, x, 0, q, 0, twist, 0,
+                gap, 0, frame, 0, facing, 0, time, 0, active, 0,
+            )  # fmt: skip
+
+    @kernel
+    def adjoint(
+        kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, x: reals, q: reals, twist: reals,
+        gap: reals, frame: reals, facing: reals, time: reals, active: reals, n: ti.i32,
+        adj_gap: reals, adj_frame: reals, adj_facing: reals, adj_time: reals,
+        adj_turns: reals, adj_theta: reals, adj_x: reals, adj_q: reals, adj_twist: reals,
+    ):  # fmt: skip
+        for _ in range(1):
+            for k in range(2 * M):
+                by_turn = rotate.adj_theta(
+                    at.rotation_at(facing, k * at.rotations), at.rotation_at(adj_facing, k * at.rotations)
+                )
+                at.put_spin(adj_turns, k * at.spins, by_turn)
+            f.adj(
+                kind, body_a, body_b, constants, M, x, 0, q, 0, twist, 0,
+                gap, 0, frame, 0, facing, 0, time, 0, active, 0,
+                adj_gap, 0, adj_frame, 0, adj_turns, 0, adj_time, 0, adj_x, 0, adj_theta, 0, adj_twist, 0,
+            )  # fmt: skip
+            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint)
+
+
+class Meeting(Function):
+    """Gap [M], frame [M, 3 dim], orientations of both bodies [M, 2 R] and time [M] of contacts, and what they are [M].
+
+    Inputs: position [n, dim], orientation [n, R], twist [n, D]. Saved: all of these. What they are has no gradient.
+    """
+
+    @staticmethod
+    def forward(ctx: Context, model: RigidBodies, *inputs: Tensor) -> tuple[Any, ...]:
+        M, dim, dtype = model.contacts, model.dim, inputs[0].dtype
+        shapes = ((M,), (M, 3 * dim), (M, 2 * model.rotations), (M,), (M,))
+        *found, active = [np.zeros(shape, dtype) for shape in shapes]
+        _kernels(model).forward(
+            *flat(*model.candidates.arrays()), M, model.dt, model.rest_speed, *flat(*inputs, *found, active)
+        )
+        ctx.model = model
+        ctx.save_for_backward(*inputs, *found, active)
+        what = Tensor(active)
+        ctx.mark_non_differentiable(what)
+        return *found, what
+
+    @staticmethod
+    def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
+        model: RigidBodies = ctx.model
+        M, n, S, dtype = model.contacts, model.bodies, model.spins, adjoints[0].dtype
+        work = np.zeros(2 * M * S, dtype), np.zeros(n * S, dtype)
+        found = zeros_like(*ctx.saved_tensors[:3])
+        _kernels(model).adjoint(
+            *flat(*model.candidates.arrays()), M, *flat(*ctx.saved_tensors), n, *flat(*adjoints[:4], *work, *found)
+        )
+        return None, *found
+
+
+def _kernels(model: RigidBodies) -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim, model.candidates.kinds if model.contacts else frozenset())
