@@ -31,7 +31,7 @@ def draw_components(axes: Axes, time: np.ndarray, values: np.ndarray, nodes: np.
     if are_few(nodes, len(names)):
         for node in nodes:
             for axis in range(len(names)):
-                axes.plot(time, values[:, node, axis], label=component_name(node, axis))
+                _draw_curve(axes, time, values[:, node, axis], component_name(node, axis))
         return
     for axis, name in enumerate(names):
         _draw_spread(axes, time, values[:, nodes, axis], name)
@@ -41,15 +41,30 @@ def draw_elements(axes: Axes, time: np.ndarray, values: np.ndarray) -> None:
     """Draw all of values [T, ...] against time [T]: a curve for each number, or the median and the middle 90 %."""
     if values[0].size <= FEW:
         for index in np.ndindex(values.shape[1:]):
-            axes.plot(time, values[(slice(None), *index)], label=element_name(index))
+            _draw_curve(axes, time, values[(slice(None), *index)], element_name(index))
     else:
         _draw_spread(axes, time, values.reshape(len(values), -1), "all")
 
 
 def _draw_spread(axes: Axes, time: np.ndarray, values: np.ndarray, name: str) -> None:
-    low, middle, high = np.percentile(values, (5, 50, 95), axis=1)
-    (line,) = axes.plot(time, middle, label=name)
-    axes.fill_between(time, low, high, color=line.get_color(), alpha=0.25, linewidth=0)
+    known = np.isfinite(values).any(axis=0)
+    spread = np.percentile(values[:, known], (5, 50, 95), axis=1) if known.any() else np.full((3, len(time)), np.nan)
+    low, middle, high = spread
+    (line,) = axes.plot(time, middle)
+    band = axes.fill_between(time, low, high, color=line.get_color(), alpha=0.25, linewidth=0)
+    if _is_seen(axes, middle):
+        line.set_label(name)
+    elif _is_seen(axes, high):
+        band.set_label(name)
+
+
+def _draw_curve(axes: Axes, time: np.ndarray, values: np.ndarray, name: str) -> None:
+    axes.plot(time, values, label=name if _is_seen(axes, values) else None)
+
+
+def _is_seen(axes: Axes, values: np.ndarray) -> bool:
+    """Whether there is anything of a curve: what is zero throughout is beyond a logarithmic axis."""
+    return axes.get_yscale() != "log" or bool((values > 0).any())
 
 
 def name_components(axes: Axes, nodes: np.ndarray, dim: int) -> None:

@@ -66,11 +66,11 @@ def health(
 
 def _draw_field(axes: Axes, found: Health, name: str, *, of_bodies: bool) -> None:
     adjoint, moving = found.adjoint[name], found.moving[name]
-    size = np.where(np.isfinite(adjoint) & moving & (adjoint != 0), np.abs(adjoint), np.nan)
+    size = np.where(np.isfinite(adjoint) & moving, np.abs(adjoint), np.nan)
     if not (size > 0).any():
         axes.text(0.5, 0.5, "zero throughout", transform=axes.transAxes, ha="center", va="center")
         return
-    axes.set_yscale("log", nonpositive="mask")
+    axes.set_yscale("log", nonpositive="clip")  # a spread from zero on reaches down to the edge
     log = log_norms(adjoint[:, moving])
     if moving.sum() > FEW:
         axes.plot(found.times, _exp(log), color=style.INK, linewidth=0.8, label="norm of all")

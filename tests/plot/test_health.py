@@ -109,3 +109,16 @@ def test_the_picture_is_written_and_nothing_sound_is_no_picture(tmp_path: Path) 
     broken = health(tanks.Tanks(1), tanks.Params(tensor(1.0)), tanks.State(tensor([-1.0])), steps=3)
     with pytest.raises(InputError, match="needs a sound step"):
         draw(broken, units={})
+
+
+@pytest.mark.parametrize(("count", "felt", "named"), [(3, 1, ["[0]"]), (9, 2, ["all"]), (9, 5, ["all"]), (41, 1, [])])
+def test_what_is_zero_throughout_has_no_entry_in_the_legend(count: int, felt: int, named: list[str]) -> None:
+    """It has no curve on a logarithmic axis. A spread is named by its median or, where that is zero, by its band."""
+    params, state = Params(tensor(np.ones(count)), tensor(0.1)), State(tensor(np.ones(count)), tensor(np.ones(count)))
+    found = health(Pendulums(n=count), params, state, steps=50, loss=lambda t: t.final.angle[:felt].sum())
+    above = panels(found, {})[0]
+    assert [each for each in legend(above) if each != "norm of all"] == named
+    median = np.median(np.abs(found.adjoint["angle"]), axis=1)
+    if count == 9:
+        np.testing.assert_array_equal(np.asarray(above.get_lines()[1].get_ydata()), median)
+        assert (median > 0).any() == (felt == 5)
