@@ -8,7 +8,7 @@ from typing import Any
 from simphys import rigid
 from simphys.bodies import Bodies
 from simphys.config.sections import Config, Pattern
-from simphys.rigid import scene, scene_checks, sections
+from simphys.rigid import scene, scene_checks, sections, stability
 from simphys.section import Fields, Problem
 from simphys.simulator import Model
 
@@ -56,6 +56,9 @@ class RigidConfig(Config):
 
     def build(self) -> tuple[Model, rigid.Params, rigid.State]:
         return rigid.build(self)
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        stability.require_stable(model, params, state)
 
     def bodies_of(self, model: Any) -> Bodies:
         return scene.bodies_of(self)

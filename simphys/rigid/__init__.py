@@ -24,10 +24,17 @@ __all__ = [
 
 
 def build(config: Any) -> tuple[RigidBodies, Params, State]:
-    """Model, parameters and initial state of a validated scene."""
+    """Model, parameters and initial state of a validated scene.
+
+    Errors: InputError when the time step is beyond the stability limit.
+    """
     from ..autograd import tensor
     from . import scene
+    from .stability import require_stable
 
     made = scene.fields_of(config)
+    model = scene.model(config)
     params = Params(**{name: tensor(values) for name, values in made.params.items()})
-    return scene.model(config), params, State(**{name: tensor(values) for name, values in made.state.items()})
+    state = State(**{name: tensor(values) for name, values in made.state.items()})
+    require_stable(model, params, state)
+    return model, params, state

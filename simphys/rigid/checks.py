@@ -19,12 +19,24 @@ INTEGRATORS = ("semi_implicit_euler", "variational")
 
 
 def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue unless every mass and every moment of inertia is positive."""
+    """Raise UnphysicalValue for values that no body has, of those parameters that are given.
+
+    Masses and moments of inertia are positive, friction is not negative, restitution is between 0 and 1.
+    """
     for name, unit in (("mass", "kg"), ("inertia", "kg m^2")):
         least = float(np.min(params[name], initial=np.inf))
         if not least > 0:
             remedy = "Hold a body by naming it in `fixed`; give an unknown a lower bound, or transform = 'log'."
             raise UnphysicalValue(f"rigid: {name}", "positive", f"{least:g} {unit}", remedy)
+    for name, most, constraint, bounds in (
+        ("friction", np.inf, "not negative", "[0, inf]"),
+        ("restitution", 1.0, "between 0 and 1", "[0, 1]"),
+    ):
+        values = np.ravel(params.get(name, 0.0))
+        wrong = values[~((values >= 0) & (values <= most))]
+        if wrong.size:
+            remedy = f"Give another one; give an unknown bounds = {bounds}."
+            raise UnphysicalValue(f"rigid: {name}", constraint, f"{wrong[0]:g}", remedy)
 
 
 def check(model: RigidBodies) -> None:
@@ -50,6 +62,9 @@ def check(model: RigidBodies) -> None:
         _check_length("the normal of a plane", plane.normal, model.dim)
     for body in (*model.fixed, *(body for pair in model.apart for body in pair)):
         _check_body("RigidBodies.fixed, apart", body, model)
+    for a, b in model.apart:
+        if a == b:
+            raise InputError("RigidBodies.apart", "pairs of two bodies", f"body {a} twice", "Name another, or drop it.")
     for index, joint in enumerate(model.joints):
         _check_link(f"joint {index}", joint, model)
         _check_joint(f"joint {index}", joint, model)

@@ -160,6 +160,8 @@ def _check_contact(contact: Contact, simulator: RigidSimulator | None, n: int) -
     for place, pair in enumerate(contact.apart):
         for side, body in enumerate(pair):
             yield from _check_index(("contact", "apart", place, side), body, n)
+        if pair[0] == pair[1]:
+            yield _problem(("contact", "apart", place), "must be two bodies", pair, "Name another, or drop it.")
     if simulator is not None and (simulator.law == "compliant") != (contact.stiffness is not None):
         key: Key = ("contact", "stiffness")
         if contact.stiffness is None:

@@ -1,0 +1,125 @@
+"""The largest stable time step of rigid bodies, linearised at the start, and how far they may go in a step.
+
+Forces are explicit: a step of length h is v' = v - h (K x + C v), x' = x + h v' in coordinates x of what joints leave
+free, in which the kinetic energy is |v|^2 / 2 (linearised.py). An eigenvector x of length 1 with eigenvalue z gives,
+with the numbers k = x.K x [1/s^2] and c = x.C x [1/s], z^2 - (2 - h c - h^2 k) z + 1 - h c = 0. By Jury's conditions
+steps are stable where
+
+    N(h) = 4 - 2 h C - h^2 K
+
+is positive definite: for one spring with a damper h^2 k W + 2 h c W < 4, for damping alone h c W < 2, where W [1/kg] is
+the change of the speed of its ends by a unit impulse, 1/m_a + 1/m_b and what their arms add. Under the compliant law
+
+    a contact                  h^2 k W + 2 h N c W < 4
+    friction that sticks       h mu N W < 2 v_s                             N the body's own weight on a plane
+
+W is 1/m for a ball on a floor, for its friction 7/(2 m), of a disc 3/m, and 6/m for a thin rod that lies there.
+All that touches planes at the start counts together; then each body as it is next to each plane, and each two bodies,
+as they may touch later.
+
+So the limit is exact for springs, for joints, and for what stands on planes at the start; bodies turn, and it with
+them. Beyond it springs and contacts take off, and what friction should hold trembles, as that is bounded: its slip is
++-((h mu N W / 2)^2 - v_s^2)^(1/2). Just below, undamped impacts can be h^2 k W - 1 times as fast afterwards: for their
+energy steps have to be far shorter. Motors, networks, and what `sweeps` leave unsolved, are not looked at.
+
+Under the compliant law bodies that fly straight at each other must not come farther in a step than both are half thick:
+else they may be found on each other's far sides. The impulse law looks ahead (contact_rows.py): they meet at any speed.
+Source: E. I. Jury, Theory and Application of the z-Transform Method (1964).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..autograd.errors import InputError
+from ..simulator import Array, Arrays
+from .checks import COMPLIANT, check_params
+from .linearised import Start, Term
+from .shapes import Box, Shape
+
+if TYPE_CHECKING:
+    from .model import Params, RigidBodies, State
+
+
+def require_stable(model: RigidBodies, params: Params, state: State) -> None:
+    """Raise InputError where the time step is beyond the largest stable one, or bodies that approach are too fast."""
+    check_params(params.arrays())
+    limit, what = largest_stable_dt(model, params.arrays(), state.arrays())
+    if what:
+        constraint = f"the largest stable time step of this scene is {limit:.4g} s"
+        other = "raise simulator.slip_speed" if what.startswith("friction") else "soften or damp less what limits it"
+        remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or {other}."
+        raise InputError("time.dt", constraint, f"{model.dt:g} s; the {what} limits it", remedy)
+    if model.law == COMPLIANT:
+        _require_slow(model, _doubles(state.arrays()))
+
+
+def largest_stable_dt(model: RigidBodies, params: Arrays, state: Arrays) -> tuple[float, str]:
+    """The largest time step [s], at most the model's, that is stable, to 1e-6, and what limits it ('': nothing)."""
+    params, state = _doubles(params), _doubles(state)
+    if not all(np.isfinite(values).all() for values in (*params.values(), *state.values())):
+        return 0.0, "value that is not finite"
+    start = Start(model, params, state)
+    if not start.freedom:
+        return model.dt, ""
+    always, groups = list(start.always()), list(start.contacts()) if model.law == COMPLIANT else []
+    what = _unstable(model.dt, start.freedom, always, groups)
+    lower, upper = 0.0 if what else model.dt, model.dt
+    while upper - lower > 1e-6 * upper:
+        middle = (lower + upper) / 2
+        if found := _unstable(middle, start.freedom, always, groups):
+            upper, what = middle, found
+        else:
+            lower = middle
+    return lower, what
+
+
+def _unstable(h: float, freedom: int, always: Sequence[Term], groups: Sequence[Sequence[Term]]) -> str:
+    """What most makes N(h) not positive, of what always acts and each one of the groups; '' where it is positive."""
+    N = 4 * np.eye(freedom)
+    for term in always:
+        N -= term.rows.T @ (_weight(term, h)[:, None] * term.rows)
+    values, vectors = np.linalg.eigh(N)
+    if values[0] <= 0:
+        return max(always, key=lambda term: float(_weight(term, h) @ (term.rows @ vectors[:, 0]) ** 2)).name
+    # N - rows^T weight rows is positive where weight^(1/2) rows N^-1 rows^T weight^(1/2) < 1.
+    for group in filter(None, groups):
+        roots = [
+            np.sqrt(np.maximum(_weight(term, h), 0))[:, None] * term.rows @ vectors / np.sqrt(values) for term in group
+        ]
+        both = np.concatenate(roots)
+        taken, shares = np.linalg.eigh(both @ both.T)
+        if taken[-1] >= 1:
+            parts = np.split(shares[:, -1], np.cumsum([len(root) for root in roots])[:-1])
+            return group[int(np.argmax([part @ part for part in parts]))].name
+    return ""
+
+
+def _weight(term: Term, h: float) -> Array:
+    return 2 * h * term.damping + h * h * term.stiffness
+
+
+def _require_slow(model: RigidBodies, state: Arrays) -> None:
+    for a, b in model.pairs:
+        apart, velocity = state["position"][a] - state["position"][b], state["velocity"][a] - state["velocity"][b]
+        speed, thick = float(np.linalg.norm(velocity)), _half_thickness(model.shapes[a], model.shapes[b])
+        if model.dt * speed <= thick or not (model.shapes[a] and model.shapes[b]):
+            continue
+        ahead = -float(apart @ velocity) / speed
+        if ahead > 0 and float(apart @ apart) < ahead**2 + thick**2:
+            constraint = f"bodies that meet move no more in a step than both are half thick, here {thick:.3g} m"
+            found = f"{model.dt:g} s, in which bodies {a} and {b} come {model.dt * speed:.3g} m closer"
+            raise InputError("time.dt", constraint, found, f"Set time.dt to {0.9 * thick / speed:.2g} or less.")
+
+
+def _half_thickness(*bodies: Sequence[Shape]) -> float:
+    """The sum, of each body that of its thickest shape where it is thinnest [m]."""
+    own = [[min(each.half) if isinstance(each, Box) else each.radius for each in shapes] for shapes in bodies]
+    return sum([max(each, default=0.0) for each in own])
+
+
+def _doubles(fields: Arrays) -> dict[str, Array]:
+    return {name: np.asarray(values, np.float64) for name, values in fields.items()}
