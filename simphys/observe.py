@@ -98,7 +98,7 @@ def read(
 
 def _channel(table: Table, channel: ChannelSection, shape: tuple[int, ...]) -> Channel:
     index = component(channel.node, channel.axis, shape)
-    label = table.label(channel.column) or component_name(channel.field, index)
+    label = table.label(channel.column) or component_name(channel.field, index, shape)
     return Channel(label, channel.field, index, channel.unit)
 
 
@@ -108,9 +108,14 @@ def component(node: int | list[int], axis: int, shape: tuple[int, ...]) -> tuple
     return (*at, axis) if len(at) < len(shape) else at
 
 
-def component_name(field: str, index: tuple[int, ...]) -> str:
-    """What a component is called where a measurement gives it no name."""
-    if len(index) == 2 and index[1] < len(AXIS_NAMES):
+def component_name(field: str, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """What a component of a field of this shape is called where a measurement gives it no name.
+
+    Axes have letters where there are two or three of them; an angle, or a place along a line, is a number.
+    """
+    if len(shape) == 2 and shape[1] == 1:
+        index = index[:1]
+    elif len(shape) == 2 and shape[1] <= len(AXIS_NAMES):
         return f"{field} {AXIS_NAMES[index[1]]} of node {index[0]}"
     at = ", ".join(map(str, index))
     return f"{field} of node {at}" if len(index) == 1 else f"{field} at {at}" if index else field

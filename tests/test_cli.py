@@ -61,7 +61,7 @@ def test_optimize_prints_values_with_units_start_values_standard_errors_and_rmse
     unit, start, value, error = rows["drag"]
     assert (unit, start) == ("1/s", "0.2")
     assert float(value) == pytest.approx(oscillator.DRAG, abs=4 * float(error))
-    rmse = re.search(r"position x of node 0: RMSE (\S+) m\n", result.stdout)
+    rmse = re.search(r"position of node 0: RMSE (\S+) m\n", result.stdout)
     assert rmse and float(rmse[1]) == pytest.approx(oscillator.NOISE, rel=0.2)
     assert "\nconverged: " in result.stdout
     assert f"{folder}/\n" in result.stdout

@@ -71,6 +71,7 @@ def test_times_values_weights_and_channels_are_read(file: Path) -> None:
         ((), [], "angle", ()),
         ((4,), 3, "angle of node 3", (3,)),
         ((4, 2), 3, "angle y of node 3", (3, 1)),
+        ((4, 4), 3, "angle at 3, 1", (3, 1)),
         ((8, 9), [4, 7], "angle at 4, 7", (4, 7)),
         ((8, 9, 2), [4, 7], "angle at 4, 7, 1", (4, 7, 1)),
     ],
@@ -81,6 +82,13 @@ def test_a_channel_sees_a_component_of_a_field_of_any_shape(
     file.write_text("0 1\n1 2\n")
     (channel,) = read(file, time=0, channels=[Section(1, "angle", node, 1, "rad")], shapes={"angle": shape}).channels
     assert channel == Channel(label, "angle", component, "rad")
+
+
+def test_a_vector_of_one_component_has_no_letter(file: Path) -> None:
+    """Such as the angle of a body in the plane, or a place along a line."""
+    file.write_text("0 1\n1 2\n")
+    seen = read(file, time=0, channels=[Section(1, "orientation", 3, 0, "rad")], shapes={"orientation": (4, 1)})
+    assert seen.channels == (Channel("orientation of node 3", "orientation", (3, 0), "rad"),)
 
 
 def test_a_column_of_weights_multiplies(file: Path) -> None:

@@ -219,9 +219,7 @@ def test_the_adjoint_has_a_curve_for_each_component_that_is_free(identified: Rec
     figure = plot.adjoint(identified)
     assert labels(figure) == ["∂loss/∂position\n[loss / px]", "time [s]", "∂loss/∂velocity\n[loss / (px/s)]"]
     for panel, name in enumerate(("position", "velocity")):
-        np.testing.assert_array_equal(
-            line(figure, panel, "node 0 x").get_ydata(), identified[f"adjoint/{name}"][:, 0, 0]
-        )
+        np.testing.assert_array_equal(line(figure, panel, "node 0").get_ydata(), identified[f"adjoint/{name}"][:, 0, 0])
         assert not [curve for curve in figure.axes[panel].lines if "node 1" in str(curve.get_label())]
 
 
@@ -238,7 +236,7 @@ def test_the_motion_of_a_few_nodes_is_drawn_along_time(identified: Recording) ->
     figure = plot.trajectory(identified)
     assert labels(figure) == ["position [px]", "time [s]", "velocity [px/s]"]
     np.testing.assert_array_equal(
-        line(figure, 0, "node 0 x").get_ydata(), identified["particles/nodes/position/value"][:, 0, 0]
+        line(figure, 0, "node 0").get_ydata(), identified["particles/nodes/position/value"][:, 0, 0]
     )
     assert set(line(figure, 0, "pinned").get_ydata()) == {4.0}
 

@@ -62,13 +62,13 @@ def _draw(axes: Axes, recording: Recording, name: str, time: np.ndarray, gradien
         if free.size:
             size = np.abs(gradient[:, free])
             frame, node, axis = map(int, np.unravel_index(size.argmax(), size.shape))
-            _say_largest(axes, name, size.max(), component_name(free[node], axis), time[frame])
+            _say_largest(axes, name, size.max(), component_name(free[node], axis, gradient.shape[2]), time[frame])
     else:
         draw_elements(axes, time, gradient)
         name_elements(axes, gradient.shape[1:])
         size = np.abs(gradient)
         frame, *index = map(int, np.unravel_index(size.argmax(), size.shape))
-        _say_largest(axes, name, size.max(), element_name(tuple(index)), time[frame])
+        _say_largest(axes, name, size.max(), element_name(tuple(index), gradient.shape[1:]), time[frame])
 
 
 def _say_largest(axes: Axes, name: str, size: float, where: str, when: float) -> None:

@@ -11,14 +11,15 @@ FEW = 6
 """As many curves can be told apart."""
 
 
-def component_name(node: int, axis: int) -> str:
-    """'node 3 x'."""
-    return f"node {node} {AXIS_NAMES[axis]}"
+def component_name(node: int, axis: int, dim: int) -> str:
+    """'node 3 x', and 'node 3' of a vector of one component."""
+    return f"node {node} {AXIS_NAMES[axis]}" if dim > 1 else f"node {node}"
 
 
-def element_name(index: tuple[int, ...]) -> str:
-    """'[3, 4]', and nothing for a single number."""
-    return f"[{', '.join(map(str, index))}]" if index else ""
+def element_name(index: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """'[3, 4]', '[3]' of vectors of one component, and nothing for a single number."""
+    told = index[:1] if len(shape) == 2 and shape[1] == 1 else index
+    return f"[{', '.join(map(str, told))}]" if told else ""
 
 
 def are_few(nodes: np.ndarray, dim: int) -> bool:
@@ -31,17 +32,17 @@ def draw_components(axes: Axes, time: np.ndarray, values: np.ndarray, nodes: np.
     if are_few(nodes, len(names)):
         for node in nodes:
             for axis in range(len(names)):
-                _draw_curve(axes, time, values[:, node, axis], component_name(node, axis))
+                _draw_curve(axes, time, values[:, node, axis], component_name(node, axis, len(names)))
         return
     for axis, name in enumerate(names):
-        _draw_spread(axes, time, values[:, nodes, axis], name)
+        _draw_spread(axes, time, values[:, nodes, axis], name if len(names) > 1 else "all")
 
 
 def draw_elements(axes: Axes, time: np.ndarray, values: np.ndarray) -> None:
     """Draw all of values [T, ...] against time [T]: a curve for each number, or the median and the middle 90 %."""
     if values[0].size <= FEW:
         for index in np.ndindex(values.shape[1:]):
-            _draw_curve(axes, time, values[(slice(None), *index)], element_name(index))
+            _draw_curve(axes, time, values[(slice(None), *index)], element_name(index, values.shape[1:]))
     else:
         _draw_spread(axes, time, values.reshape(len(values), -1), "all")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +123,15 @@ def test_what_is_zero_throughout_has_no_entry_in_the_legend(count: int, felt: in
     if count == 9:
         np.testing.assert_array_equal(np.asarray(above.get_lines()[1].get_ydata()), median)
         assert (median > 0).any() == (felt == 5)
+
+
+@pytest.mark.parametrize(("bodies", "named"), [([], ["[0]", "[1]"]), (["angle"], ["node 0", "node 1"])])
+def test_a_vector_of_one_component_has_no_letter(bodies: list[str], named: list[str]) -> None:
+    params, state = Params(tensor(np.ones(2)), tensor(0.1)), State(tensor(np.ones(2)), tensor(np.ones(2)))
+    found = health(Pendulums(n=2), params, state, steps=20)
+    angles = replace(
+        found,
+        adjoint={"angle": found.adjoint["angle"][..., None]},
+        moving={"angle": found.moving["angle"][:, None]},
+    )
+    assert legend(panels(angles, UNITS, bodies=bodies)[0]) == named
