@@ -3,9 +3,10 @@
 Under the impulse law two bodies, or one and the world, touch in a step where a normal impulse is positive. Features
 that begin to touch make an `impact`, or a `rest` where they are slower than the restitution threshold and do not
 bounce; the last of a pair that ends is its `release`; between, friction may turn from sticking to `slip` and back to
-`stick`. A `graze` is a contact that counts or not by less than rounding. Derivatives are one-sided
+`stick`. A `graze` is a contact that counts or not by less than rounding: features that pass each other without any
+speed, that need no impulse, or that meet just as the motion ends. Derivatives are one-sided
 
-- at a graze: beside it there is no contact in this step, or no impulse;
+- at a graze: beside it there is no contact, or no impulse;
 - where the approach is as fast as the threshold: beside it the body bounces;
 - where friction is exactly at the edge of its cone and nothing slides: beside it something does;
 - where features of one body meet others at the same time: one impact would change the next, and the derivative is that
@@ -27,6 +28,7 @@ from ..simulator import Array, Arrays
 from .checks import COMPLIANT
 from .geometry.pair import FAR
 from .joint import WORLD
+from .meeting import IMPACT, NONE, REST
 from .model import Params, RigidBodies, State
 from .step import Solved, solved
 
@@ -59,12 +61,14 @@ def events(model: RigidBodies, params: Arrays, states: Arrays, control: Array | 
             state = State(**{name: tensor(np.asarray(values[step], real)) for name, values in states.items()})
             driven = None if control is None else tensor(np.asarray(control[step], real))
             made = solved(model, given, state, driven)
-            size = float(np.abs(states["position"][step]).max()) + _reach(made)
+            assert made.near is not None
+            gap, frame = [each.data for each in made.near]
+            size = float(np.abs(states["position"][step]).max()) + _reach(gap, frame)
             if model.law == COMPLIANT:
-                touch, happened = _overlaps(model, made, size, last[0], step)
+                touch, happened = _overlaps(model, gap, size, last[0], step)
                 last = touch, {}
             else:
-                now = _Contacts(model, made, size)
+                now = _Contacts(model, made, gap, frame, size, ends=step == steps - 1)
                 happened = list(_of_step(model, now, step, *last))
                 last = now.touch, now.slips()
             found += happened
@@ -74,20 +78,21 @@ def events(model: RigidBodies, params: Arrays, states: Arrays, control: Array | 
 class _Contacts:
     """What a step of impulses says of all candidates, [M] each."""
 
-    def __init__(self, model: RigidBodies, made: Solved, size: float) -> None:
+    def __init__(self, model: RigidBodies, made: Solved, gap: Array, frame: Array, size: float, *, ends: bool) -> None:
         assert made.row is not None and made.target is not None and made.impulse is not None
         assert made.active is not None and made.limit is not None and made.time is not None
         dim, NJ, M = model.dim, model.joint_rows, model.candidates.count
         self.pairs = _pairs(model)
         self.rest_speed, self.time, self.limit = model.rest_speed, made.time.data, made.limit.data
-        self.gap, self.active = made.gap.data, made.active.data > 0.5
-        frame = made.frame.data.reshape(M, 3, dim)
-        self.before, self.after = (_speeds(model, twist.data, frame) for twist in (made.before, made.twist))
+        what = made.active.data
+        self.fast = what > REST
+        arms = frame.reshape(M, 3, dim)
+        self.before, self.after = (_speeds(model, twist.data, arms) for twist in (made.before, made.twist))
         self.target = made.target.data[NJ:].reshape(M, dim)[:, 0]
         impulse = made.impulse.data[NJ:].reshape(M, dim)
         self.normal, self.tangent = impulse[:, 0], np.linalg.norm(impulse[:, 1:], axis=1)
         self.touch = self.normal > 0
-        eps = ROUNDINGS * np.finfo(made.gap.dtype).eps
+        eps = ROUNDINGS * np.finfo(gap.dtype).eps
         fastest = float(np.abs(self.before).max()) + abs(size / model.dt) * eps
         self.speed_rounding = eps * fastest
         self.gap_rounding = eps * (size + model.dt * fastest)
@@ -101,14 +106,13 @@ class _Contacts:
         most = np.array([self._of_pair(pair, (self.limit * self.normal)[:, None]) for pair in self.pairs])
         together = held >= most - len(self.pairs) * self.impulse_rounding
         self.at_edge = self.touch & at_limit & together & (slip <= self.speed_rounding) & (self.limit > 0)
-        counts_by = np.where(
-            self.before[:, 0] < -self.rest_speed, np.abs(self.gap + model.dt * self.before[:, 0]), np.inf
-        )
+        approach, meets = self.before[:, 0], what == IMPACT
+        left = np.where(meets, model.dt - self.time, model.dt + gap / np.minimum(approach, -self.rest_speed))
+        at_end = ends & (meets | (approach < -self.rest_speed)) & (np.abs(left * approach) <= self.gap_rounding)
+        passes = meets & (approach * approach <= self.speed_rounding * fastest)
         unmoved = np.abs(self.after[:, 0] - self.before[:, 0]) <= self.speed_rounding
-        idle = self.active & (unmoved | (self.normal <= self.impulse_rounding))
-        self.grazes = (counts_by <= self.gap_rounding) | (
-            idle & (np.abs(self.after[:, 0] - self.target) <= self.speed_rounding)
-        )
+        idle = (what > NONE) & (unmoved | (self.normal <= self.impulse_rounding))
+        self.grazes = at_end | passes | (idle & (np.abs(self.after[:, 0] - self.target) <= self.speed_rounding))
 
     def _of_pair(self, pair: Pair, values: Array) -> float:
         """The length of the sum over the features of a pair that touch."""
@@ -131,7 +135,7 @@ def _of_step(model: RigidBodies, now: _Contacts, step: int, touched: Array, slid
         speed = -now.before[own, 0]
         first = int(own[int(np.argmin(now.time[own]))])
         time = start + float(np.clip(now.time[first], 0, model.dt))
-        fast = speed.max() > now.rest_speed
+        fast = bool(now.fast[own].any())
         reason = ""
         if np.any(np.abs(speed - now.rest_speed) <= now.speed_rounding):
             reason = THRESHOLD
@@ -160,9 +164,10 @@ def _coincides(model: RigidBodies, now: _Contacts, begun: Array, first: int) -> 
     )
 
 
-def _overlaps(model: RigidBodies, made: Solved, size: float, touched: Array, step: int) -> tuple[Array, list[Event]]:
+def _overlaps(model: RigidBodies, gap: Array, size: float, touched: Array, step: int) -> tuple[Array, list[Event]]:
     """Which candidates overlap at the start of a step, and what that changes."""
-    gap, found, time = made.gap.data, [], step * model.dt
+    found: list[Event] = []
+    time = step * model.dt
     pairs = _pairs(model)
     touch = gap < 0
     for pair in dict.fromkeys(pairs):
@@ -198,9 +203,9 @@ def _speeds(model: RigidBodies, twist: Array, frame: Array) -> Array:
     return np.concatenate([along[:, None], relative - along[:, None] * frame[:, 0]], axis=1)
 
 
-def _reach(made: Solved) -> float:
+def _reach(gap: Array, frame: Array) -> float:
     """The longest arm of features that are near [m]."""
-    return float(np.abs(made.frame.data[made.gap.data < FAR]).max(initial=0.0))
+    return float(np.abs(frame[gap < FAR]).max(initial=0.0))
 
 
 def _names(pair: Pair) -> str:

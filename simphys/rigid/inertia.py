@@ -79,7 +79,6 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     return SimpleNamespace(
         spin=spin,
-        mat=mat,
         to_world=to_world,
         to_body=to_body,
         turned=turned,

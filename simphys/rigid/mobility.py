@@ -54,7 +54,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         return 2 * ((k - NJ) // dim) + side if k >= NJ else -1
 
     @ti.func
-    def matrix_of(k, side, body, NJ, q: ti.template(), q0, facing: ti.template(), facing0) -> f.mat:
+    def matrix_of(k, side, body, NJ, q: ti.template(), q0, facing: ti.template(), facing0):
         turned = at.rotation(0.0)
         for c in ti.static(range(R)):
             if k >= NJ:

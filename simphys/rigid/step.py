@@ -33,9 +33,8 @@ class Solved(NamedTuple):
     """What positions lack, [n, D]."""
     before: Tensor
     """Velocities before the impulses, [n, D]."""
-    gap: Tensor | None = None
-    """Of contacts at their time; under the compliant law at the start of the step."""
-    frame: Tensor | None = None
+    near: tuple[Tensor, Tensor] | None = None
+    """Gap and frame of contacts at their time; under the compliant law at the start of the step."""
     row: Tensor | None = None
     """Of joints, then of contacts, [N, W]."""
     target: Tensor | None = None
@@ -61,7 +60,7 @@ def solved(model: RigidBodies, params: Params, state: State, control: Tensor | N
     wrench = forces(model, params, state, near, control)
     twist = Kick.apply(model, model.dt, v, w, q, wrench, params.mass, params.inertia, params.gravity)
     if not model.rows:
-        return Solved(twist, tensor(np.zeros(twist.shape, x.dtype)), twist, *(near or ()))
+        return Solved(twist, tensor(np.zeros(twist.shape, x.dtype)), twist, near)
     gap, frame, facing, time, active = Meeting.apply(model, x, q, twist)
     row, target, limit = ContactRows.apply(
         model, active, gap, frame, time, twist, v, w, params.friction, params.restitution
@@ -71,7 +70,7 @@ def solved(model: RigidBodies, params: Params, state: State, control: Tensor | N
         row, target = ops.concatenate([joint_row, row]), ops.concatenate([joint_target, target])
     inverse_mass, turned = Mobility.apply(model, active, row, q, facing, params.mass, params.inertia)
     new, shift, impulse = Solve.apply(model, row, target, limit, inverse_mass, turned, time, twist, active)
-    return Solved(new, shift, twist, *(near or (gap, frame)), row, target, limit, time, active, impulse)
+    return Solved(new, shift, twist, near or (gap, frame), row, target, limit, time, active, impulse)
 
 
 def forces(
