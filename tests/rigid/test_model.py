@@ -10,6 +10,7 @@ import pytest
 from simphys.autograd.errors import InputError
 from simphys.nn import Controller
 from simphys.rigid import WORLD, Box, Capsule, Joint, Plane, RigidBodies, Sphere, Spring
+from simphys.rigid.checks import check_params
 from simphys.rollout import rollout
 
 from .systems import chain, system, tumbling_in_plane
@@ -54,6 +55,7 @@ def test_rows_are_those_of_joints_then_of_contacts() -> None:
         ({"shapes": ((Box((0.1, 0.1, 0.1)),),)}, "2 numbers"),
         ({"planes": (Plane((0.0, 0.0, 1.0)),)}, "2 numbers"),
         ({"fixed": (3,)}, "from 0 to 2"),
+        ({"apart": ((0, 1), (2, 2))}, "body 2 twice"),
         ({"joints": (Joint("fixed", 0, 7, (0.0, 0.0), (0.0, 0.0)),)}, "joint 0"),
         ({"joints": (Joint("prismatic", 0, 1, (0.0, 0.0), (0.0, 0.0)),)}, "an axis"),
         ({"joints": (Joint("revolute", 0, 1, (0.0, 0.0), (0.0, 0.0), axis=(1.0, 0.0)),)}, "no axis"),
@@ -93,6 +95,30 @@ def test_a_body_without_mass_or_inertia_is_refused(name: str) -> None:
     for mode in ("fused", "nested"):
         with pytest.raises(InputError, match=f"{name}: positive"):
             rollout(model, params, state, steps=1, mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("mass", -1.0, "positive"),
+        ("friction", -0.1, "not negative; found -0.1"),
+        ("friction", np.nan, "not negative"),
+        ("restitution", -0.1, "between 0 and 1; found -0.1"),
+        ("restitution", 1.1, "between 0 and 1; found 1.1"),
+    ],
+)
+def test_values_that_no_body_has_are_refused_and_a_search_survives_them(name: str, value: float, told: str) -> None:
+    good = {"mass": np.ones(2), "inertia": np.ones((2, 1)), "friction": np.array([0, 2.0]), "restitution": np.arange(2)}
+    check_params(good)
+    with pytest.raises(InputError, match=f"rigid: {name}: {told}") as caught:
+        check_params({**good, name: np.array([0.5, value])})
+    assert isinstance(caught.value, ArithmeticError)
+
+
+def test_a_rollout_refuses_a_restitution_that_no_body_has() -> None:
+    model, params, state = system(plane_model(), restitution=[0.5, 1.2, 0.5])
+    with pytest.raises(InputError, match="restitution: between 0 and 1"):
+        rollout(model, params, state, steps=1)
 
 
 def test_advice_names_the_fastest_body_and_what_may_be_wrong() -> None:

@@ -171,6 +171,7 @@ def test_a_rotation_vector_is_a_quaternion() -> None:
         (sections(contact={"stiffness": 1e4}), "contact.stiffness: belongs to the compliant law"),
         (sections(simulator={"name": "rigid", "law": "compliant"}), "contact.stiffness: the compliant law needs"),
         (sections(contact={"apart": [[0, 2]]}), "contact.apart.0.1: must be the index of one of 2 bodies"),
+        (sections(contact={"apart": [[0, 1], [1, 1]]}), "contact.apart.1: must be two bodies"),
         (sections(controller={"goal": [0.0, 0.0]}), "controller: needs joints with motors"),
         (sections(joints=[{**JOINT, "motor": 1.0}], controller={"goal": [0.0, 0.0]}), "controller: needs a pattern"),
     ],
