@@ -74,10 +74,11 @@ def events(model: Billiards, params: Arrays, states: Arrays) -> tuple[Event, ...
 
 def endless(model: Billiards, params: Arrays, state: Arrays) -> str:
     """Who has no end of impacts in the step from this state, and what to do."""
-    legs = list(_legs(model, _as_params(params), state["position"], state["velocity"]))
+    given = _as_params(params)
+    legs = list(_legs(model, given, state["position"], state["velocity"]))
     if len(legs) <= model.impacts or legs[-1].met is None:
         return "Impacts have an end here: look at the start, the masses and the velocities."
-    constraint, found, remedy = too_many(model, *legs[-1].met)
+    constraint, found, remedy = too_many(model, given, *legs[-1].met, sum([leg.time for leg in legs]))
     return f"There may be {constraint}; found were {found}. {remedy}"
 
 

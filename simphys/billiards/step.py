@@ -25,7 +25,7 @@ def step(model: Billiards, params: Params, state: State) -> State:
         x, v = Flight.apply(x, v, params.deceleration, time)
         v = strike(model, params, i, j, x, v)
         left = left - time
-    raise InputError("billiards", *too_many(model, i, j))
+    raise InputError("billiards", *too_many(model, params, i, j, model.dt - float(left)))
 
 
 def _next(model: Billiards, params: Params, x: Tensor, v: Tensor, left: float) -> tuple[int, int]:
@@ -45,11 +45,14 @@ def strike(model: Billiards, params: Params, i: int, j: int, x: Tensor, v: Tenso
     return after
 
 
-def too_many(model: Billiards, ball: int, partner: int) -> tuple[str, str, str]:
-    """Constraint, what was found and remedy where impacts have no end."""
+def too_many(model: Billiards, params: Params, ball: int, partner: int, time: float) -> tuple[str, str, str]:
+    """Constraint, what was found until a time within the step, and remedy where impacts have no end."""
+    restitution = params.restitution if partner < model.balls else params.cushion_restitution
     return (
         f"at most {model.impacts} impacts within a time step",
-        f"more, the last of them of ball {ball} and {model.name_of(partner)}",
-        "Balls that lose all speed between others, or are pushed by others, meet without end: give more restitution "
-        "or more distance, a shorter time step where many balls are fast, or another start.",
+        f"more within its first {time:.3g} s, the last of them of ball {ball} and {model.name_of(partner)}, whose "
+        f"restitution is {float(restitution):g}",
+        "Balls that lose all speed between others, or are pushed by others, meet without end, and there is no lasting "
+        "contact here: give more restitution or more distance, a shorter time step where many balls are fast, or "
+        "another start.",
     )
