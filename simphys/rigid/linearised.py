@@ -21,6 +21,7 @@ import numpy as np
 
 from ..simulator import Array, Arrays
 from . import joint_table
+from .checks import COMPLIANT
 from .geometry.feature import PLANE
 from .joint import WORLD
 from .joint_row import LINE
@@ -44,11 +45,24 @@ class Term(NamedTuple):
     """[r]"""
 
 
+class Landing(NamedTuple):
+    """Contacts that act at once."""
+
+    terms: list[Term]
+    normal: Array
+    """The rows of those that are along the normal, [m, d]."""
+    speed: float
+    """That with which they meet, in straight flight or falling straight on from the start [m/s]."""
+    touches: bool
+    """Whether they do at the start."""
+
+
 class Start:
     """Where bodies are, and the d motions x that joints leave free, in which the kinetic energy is |dx/dt|^2 / 2."""
 
     def __init__(self, model: RigidBodies, params: Arrays, state: Arrays) -> None:
         self.model, self.params, self.position = model, params, state["position"]
+        self._twist = np.hstack([state["velocity"], state["angular_velocity"]])
         self.turn = _matrices(state["orientation"])
         n, dim, size = model.bodies, model.dim, model.dim + model.spins
         own = np.zeros((n, size, n, size))
@@ -75,22 +89,21 @@ class Start:
             damping = self.params["joint_damping"][joint : joint + 1]
             yield Term(f"damping of joint {joint}", row[None], np.zeros(1), damping)
 
-    def contacts(self) -> Iterator[list[Term]]:
-        """Groups that act at once: of each body with each plane what is next to it, with the body's own weight on it;
-        of all bodies that touch planes now; of two bodies, in the line of their centres and without friction."""
-        k, standing = self.params["contact_stiffness"].reshape(1), list[Term]()
-        if not k > 0:
+    def landings(self) -> Iterator[Landing]:
+        """Under the compliant law: of each body on each plane, with what is next to it and the body's own weight on
+        that; of two bodies, in the line of their centres and without friction."""
+        k = self.params["contact_stiffness"].reshape(1)
+        if self.model.law != COMPLIANT or not k > 0:
             return
         for (body, _), features in self._features().items():
-            group, touches = self._landing(body, features)
-            yield group
-            standing += group if touches else []
-        yield standing
+            yield self._landing(body, features)
         for a, b in self.model.pairs:
             line = self.position[a] - self.position[b]
             if self.model.shapes[a] and self.model.shapes[b] and line.any():
-                u = np.concatenate([line / np.linalg.norm(line), np.zeros(self.model.spins)])[None]
-                yield [Term(f"contact of bodies {a} and {b}", self._rate(a, u, b, u), k, np.zeros(1))]
+                u = np.concatenate([line / np.linalg.norm(line), np.zeros(self.model.spins)])
+                row = self._rate(a, u[None], b, u[None])
+                closing = float(u @ (self._twist[b] - self._twist[a]))
+                yield Landing([Term(f"contact of bodies {a} and {b}", row, k, np.zeros(1))], row, closing, False)
 
     def _rate(self, a: int, of_a: Array, b: int, of_b: Array) -> Array:
         """What of_a [r, D] makes of the twist of a, less what of_b makes of that of b: [r, d]."""
@@ -151,26 +164,29 @@ class Start:
             features[int(found.body_a[i]), tuple(found.constants[i, size:].tolist())].append(found.constants[i])
         return features
 
-    def _landing(self, body: int, features: list[Array]) -> tuple[list[Term], bool]:
-        """Contacts of those features that are next to the plane, and whether they touch it."""
+    def _landing(self, body: int, features: list[Array]) -> Landing:
         params, dim = self.params, self.model.dim
         k, c = float(params["contact_stiffness"]), float(params["contact_damping"])
         u, offset = features[0][3 * dim + 1 : 4 * dim + 1], features[0][-1]
+        pull = max(0.0, -float(params["gravity"] @ u))
         arms = []
         for each in features:
             centre, half, signs = each[: 3 * dim].reshape(3, dim)
             arms.append(self._place(body, centre + signs * half)[1] - each[3 * dim] * u)
         gaps = np.array([u @ (self.position[body] + arm) for arm in arms]) - offset
-        weight = params["mass"][body] * max(0.0, -params["gravity"] @ u)
+        weight = float(params["mass"][body]) * pull
         near = [arms[i] for i in np.flatnonzero((gaps - gaps.min() - TOUCH) * k <= weight)]
-        force, slope = weight / len(near), params["friction"][body] / self.model.slip_speed
-        group = []
+        force, slope = weight / len(near), float(params["friction"][body]) / self.model.slip_speed
+        terms, along = [], []
         for arm in near:
             middle = arm + force / (2 * k) * u  # of the overlap at rest
             rows = _along_and_across(u, self._rate(body, _velocity(middle), WORLD, np.zeros(0)))
-            group.append(Term(f"contact of body {body}", rows[:1], np.array([k]), np.array([c * force])))
-            group.append(Term(f"friction of body {body}", rows[1:], np.zeros(dim), np.full(dim, slope * force)))
-        return group, bool((gaps.min() - TOUCH) * k <= weight)
+            terms.append(Term(f"contact of body {body}", rows[:1], np.array([k]), np.array([c * force])))
+            terms.append(Term(f"friction of body {body}", rows[1:], np.zeros(dim), np.full(dim, slope * force)))
+            along.append(rows[0])
+        closing = max([-float(u @ _velocity(arm) @ self._twist[body]) for arm in near])
+        speed = (max(0.0, closing) ** 2 + 2 * pull * max(0.0, gaps.min())) ** 0.5
+        return Landing(terms, np.array(along), speed, bool((gaps.min() - TOUCH) * k <= weight))
 
 
 def _velocity(r: Array) -> Array:
