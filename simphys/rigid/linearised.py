@@ -46,15 +46,17 @@ class Term(NamedTuple):
 
 
 class Landing(NamedTuple):
-    """Contacts that act at once."""
+    """Contacts of a body and a plane, or of two bodies, that act at once."""
 
-    terms: list[Term]
+    name: str
     normal: Array
-    """The rows of those that are along the normal, [m, d]."""
+    """The rate along the normal of each, [m, d]."""
     speed: float
-    """That with which they meet, in straight flight or falling straight on from the start [m/s]."""
+    """With which they meet, as they fly, or fall, straight on from the start [m/s]."""
+    at_rest: list[Term]
+    """With the body's own weight on the plane."""
     touches: bool
-    """Whether they do at the start."""
+    """Whether they touch the plane at the start."""
 
 
 class Start:
@@ -90,10 +92,9 @@ class Start:
             yield Term(f"damping of joint {joint}", row[None], np.zeros(1), damping)
 
     def landings(self) -> Iterator[Landing]:
-        """Under the compliant law: of each body on each plane, with what is next to it and the body's own weight on
-        that; of two bodies, in the line of their centres and without friction."""
-        k = self.params["contact_stiffness"].reshape(1)
-        if self.model.law != COMPLIANT or not k > 0:
+        """Under the compliant law: of each body with what of it is next to each plane, and of each two bodies in the
+        line of their centres."""
+        if self.model.law != COMPLIANT or not self.params["contact_stiffness"] > 0:
             return
         for (body, _), features in self._features().items():
             yield self._landing(body, features)
@@ -103,16 +104,13 @@ class Start:
                 u = np.concatenate([line / np.linalg.norm(line), np.zeros(self.model.spins)])
                 row = self._rate(a, u[None], b, u[None])
                 closing = float(u @ (self._twist[b] - self._twist[a]))
-                yield Landing([Term(f"contact of bodies {a} and {b}", row, k, np.zeros(1))], row, closing, False)
+                yield Landing(f"bodies {a} and {b}", row, closing, [], False)
 
     def _rate(self, a: int, of_a: Array, b: int, of_b: Array) -> Array:
         """What of_a [r, D] makes of the twist of a, less what of_b makes of that of b: [r, d]."""
-        rows = np.zeros((len(of_a), self.model.bodies, of_a.shape[1]))
-        rows[:, a] += of_a
-        if b != WORLD:
-            rows[:, b] -= of_b
-        found: Array = rows.reshape(len(rows), -1) @ self._twists
-        return found
+        twists = self._twists.reshape(self.model.bodies, -1, self.freedom)
+        found: Array = of_a @ twists[a]
+        return found if b == WORLD else found - of_b @ twists[b]
 
     def _place(self, body: int, anchor: Array) -> tuple[Array, Array]:
         """Of a point of a body or the world: where it is, and from the body's centre [dim]."""
@@ -186,7 +184,7 @@ class Start:
             along.append(rows[0])
         closing = max([-float(u @ _velocity(arm) @ self._twist[body]) for arm in near])
         speed = (max(0.0, closing) ** 2 + 2 * pull * max(0.0, gaps.min())) ** 0.5
-        return Landing(terms, np.array(along), speed, bool((gaps.min() - TOUCH) * k <= weight))
+        return Landing(f"body {body}", np.array(along), speed, terms, bool((gaps.min() - TOUCH) * k <= weight))
 
 
 def _velocity(r: Array) -> Array:

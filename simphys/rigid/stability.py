@@ -24,8 +24,8 @@ be 1.25 times as fast without damping, 1.06 times in half as long steps, by when
 out harder, or several contacts share a body, shorter steps may be needed. Motors, networks, and what `sweeps` leave
 unsolved, are not looked at.
 
-Bodies that fly straight at each other must not come farther in a step than both are half thick, either: else they may
-be found on each other's far sides. The impulse law looks ahead (meeting.py): there they meet at any speed.
+Nor must bodies that fly straight at each other come farther in a step than both are half thick: else they may be found
+on each other's far sides. The impulse law looks ahead (meeting.py): there they meet at any speed.
 Source: E. I. Jury, Theory and Application of the z-Transform Method (1964); the third limit is derived here.
 """
 
@@ -68,8 +68,8 @@ def largest_stable_dt(model: RigidBodies, params: Arrays, state: Arrays) -> tupl
     if not start.freedom:
         return model.dt, ""
     always, landings = list(start.always()), list(start.landings())
-    groups = [each.terms for each in landings]
-    groups.append([term for each in landings if each.touches for term in each.terms])
+    groups = [each.at_rest for each in landings]
+    groups.append([term for each in landings if each.touches for term in each.at_rest])
     highest, hit = _impacts(landings, params)
     largest, what = (highest, hit) if highest < model.dt else (model.dt, "")
     found = _unstable(largest, start.freedom, always, groups)
@@ -93,9 +93,8 @@ def _unstable(h: float, freedom: int, always: Sequence[Term], groups: Sequence[S
         return max(always, key=lambda term: float(_weight(term, h) @ (term.rows @ vectors[:, 0]) ** 2)).name
     # N - rows^T weight rows is positive where weight^(1/2) rows N^-1 rows^T weight^(1/2) < 1.
     for group in filter(None, groups):
-        roots = [
-            np.sqrt(np.maximum(_weight(term, h), 0))[:, None] * term.rows @ vectors / np.sqrt(values) for term in group
-        ]
+        weights = [np.maximum(_weight(term, h), 0) for term in group]
+        roots = [(w[:, None] / values) ** 0.5 * (t.rows @ vectors) for t, w in zip(group, weights, strict=True)]
         both = np.concatenate(roots)
         taken, shares = np.linalg.eigh(both @ both.T)
         if taken[-1] >= 1:
@@ -115,7 +114,7 @@ def _impacts(landings: Sequence[Landing], params: Arrays) -> tuple[float, str]:
         rate = max(np.diag(mobility).max(), mobility.sum() / len(mobility))
         rate *= params["contact_stiffness"] * (1 + max(0.0, float(params["contact_damping"]) * landing.speed))
         if rate > 0 and (2 / rate) ** 0.5 < least:
-            least, what = float((2 / rate) ** 0.5), landing.terms[0].name.replace("contact", "impact", 1)
+            least, what = float((2 / rate) ** 0.5), f"impact of {landing.name}"
     return least, what
 
 
