@@ -41,12 +41,16 @@ class Found:
     @property
     def error(self) -> float:
         """Of the adjoint against the closed form, relative where that is not 0."""
-        return abs(self.adjoint - self.slope) / (abs(self.slope) if abs(self.slope) > 1e-12 else 1)
+        return abs(self.adjoint - self.slope) / _size(self.slope)
 
     @property
     def disagreement(self) -> float:
-        """Of the adjoint and finite differences, relative."""
-        return abs(self.adjoint - self.difference) / max(abs(self.adjoint), 1e-12)
+        """Of the adjoint and finite differences, relative where the former is not 0."""
+        return abs(self.adjoint - self.difference) / _size(self.adjoint)
+
+
+def _size(number: float) -> float:
+    return abs(number) if abs(number) > 1e-12 else 1.0
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,21 @@ candidates (pairs of features that may touch) with dim rows each, N = NJ + dim M
 
 | array | shape | meaning | sub-step |
 | --- | --- | --- | --- |
-| gap | [M] | distance of two features along the normal, negative where they overlap [m] | geometry Contacts |
+| gap | [M] | distance of two features along the normal, negative where they overlap [m] | Meeting; geometry Contacts |
 | frame | [M, 3 dim] | unit normal from b to a; arms r_a, r_b of the contact point from both centres [m] | the same |
+| facing | [M, 2 R] | orientations of bodies a and b at the time of the contact | Meeting |
+| time | [M] | of impact within the step, tau [s] | the same |
+| active | [M] | whether the contact counts in this step, and as what; no gradient | the same |
 | wrench | [n, D] | force [N] and torque [N m] about the centre; a sum | SpringDamper, JointForce, CompliantContact |
 | twist | [n, D] | velocity and angular velocity v*, w* after the forces, before the impulses | Kick |
-| inverse_mass | [n] | 1 / mass; 0 of a fixed body [1/kg] | Mobility |
-| inverse_inertia | [n, S S] | in the world's frame, row by row; 0 of a fixed body | Mobility |
 | row | [NJ, W] | l, m_a, m_b of the joints' rows | JointRows |
 | target | [NJ] | what u has to become [m/s], [rad/s]: -correction / h times the joint's error | the same |
 | row, target | [dim M, W], [dim M] | those of the contacts: normal, then one or two of friction | ContactRows |
 | limit | [M] | coefficient of friction of the pair | the same |
-| time | [M] | of impact within the step, tau [s] | the same |
-| active | [M] | whether the contact counts in this step, 1 or 0; no gradient | the same |
+| inverse_mass | [n] | 1 / mass; 0 of a fixed body [1/kg] | Mobility |
+| turned | [N, 2 S] | what an impulse of 1 turns bodies a and b by, A^-1 m; 0 of a fixed body | the same |
 | impulse | [N] | lambda of each row | Solve |
-| twist, shift | [n, D] | v', w'; sum of tau dv, tau dw over the contacts' impulses: what positions lack | Impulses |
+| twist, shift | [n, D] | v', w'; sum of tau dv, tau dw over the contacts' impulses: what positions lack | Solve |
 | state | | x' = x + h v' - shift, q' = advance(q, h w' - turn shift) | Drift |
 
 A row is a scalar constraint on velocities,
@@ -35,7 +36,8 @@ Loop functions (`loops(real, dim)` of each sub-step: ti.funcs over arrays, which
 take each array that depends on the step as two arguments, the flat array `a: ti.template()` and `a0`, the place of its
 first number: in fused loops most of them are parts of one. Adjoints of loops *add* to the adjoints of their inputs, and
 give derivatives by an orientation as those by a small turn of the world's frame, adj_theta [n, S] (see math/rotation);
-whoever has gathered them all makes adj_q of them. Outputs' adjoints are read, not cleared.
+whoever has gathered them all makes adj_q of them; that of `facing` is likewise [M, 2 S]. Outputs' adjoints are read,
+not cleared.
 """
 
 import functools

@@ -81,15 +81,13 @@ class Solve(Function):
             *flat(*work, impulse, new, shift),
         )
         ctx.model = model
-        ctx.save_for_backward(*inputs, time, *work)
+        ctx.save_for_backward(*inputs, turned, time, *work)
         return new, shift, impulse
 
     @staticmethod
     def backward(ctx: Context, adj_new: Tensor, adj_shift: Tensor, adj_impulse: Tensor) -> tuple[Any, ...]:
-        *inputs, time, order, record, speed, trace = ctx.saved_tensors
-        turned = len(inputs[0].data), 2 * ctx.model.spins
-        shapes = (*[each.shape for each in inputs], turned, adj_new.shape, time.shape)
-        adjoints = [np.zeros(shape, adj_new.dtype) for shape in shapes]
+        *inputs, turned, time, order, record, speed, trace = ctx.saved_tensors
+        adjoints = [np.zeros(each.shape, adj_new.dtype) for each in (*inputs, turned, adj_new, time)]
         work = (order, record.data.copy(), speed.data.copy(), trace, *map(np.empty_like, (record.data, speed.data)))
         _kernels(ctx.model).adjoint(
             *flat(*inputs, time), ctx.model.row_bodies, *ctx.counts,

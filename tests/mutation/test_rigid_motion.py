@@ -12,16 +12,20 @@ from unittest.mock import patch
 import numpy as np
 
 from simphys import rigid
-from simphys.autograd import Tensor
+from simphys.autograd import Tensor, tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.autograd.mutation import ERRORS, Mutant
 from simphys.rigid import (
+    Box,
+    Plane,
     RigidBodies,
+    Sphere,
     drift,
     inertia,
     joint_row,
     joint_rows,
     kick,
+    meeting,
     mobility,
     motor,
     nested,
@@ -30,6 +34,7 @@ from simphys.rigid import (
 )
 from simphys.rigid.fused import lightly_optimized
 
+from ..rigid import test_mobility
 from ..rigid.free_bodies import bodies, drift_inputs, kick_inputs, leaf, state
 from ..rigid.test_joint_rows import chain
 from ..rigid.test_motor import driven
@@ -42,6 +47,7 @@ EACH = 1
 EQUIVALENT = {
     "functions.adj_rotate: spin(0.0) -> -spin(0.0)": "zero",
     "in_plane.adj_rotate: one(0.0) -> -one(0.0)": "zero",
+    "Mobility.backward: 2 * model.contacts -> *": "the size of work space, beyond which arrays have a margin here",
     "loops.adj_joint_rows: adj_row0 + k * width -> k * width": "0 here; in fused loops held by nested = fused",
 }
 
@@ -51,12 +57,20 @@ MARGIN = 10_000
 Check = Callable[[Any], None]
 
 
-def checked(original: ModuleType, function: str, model: RigidBodies, *inputs: Tensor, h: float | None = None) -> Check:
+def checked(
+    original: ModuleType,
+    function: str,
+    model: RigidBodies,
+    *inputs: Tensor,
+    given: Any = None,
+    outputs: slice | None = None,
+) -> Check:
     """A check of a Function in a copy of the package; the forward kernel is the one that there is.
 
-    The adjoint kernel has to add to what the adjoints of the inputs, its last arguments, hold already.
+    `given` is what stands before the inputs, `outputs` are those to check. The adjoint kernel has to
+    add to what the adjoints of the inputs, its last arguments, hold already.
     """
-    first = (model,) if h is None else (model, h)
+    first = (model,) if given is None else (model, given)
 
     def check(package: Any) -> None:
         mine = importlib.import_module(f"{package.__name__}.{original.__name__.rsplit('.', 1)[-1]}")
@@ -73,7 +87,12 @@ def checked(original: ModuleType, function: str, model: RigidBodies, *inputs: Te
 
             kernels = SimpleNamespace(forward=forward, adjoint=adding)
             with patch.object(mine, "_kernels", lambda _: kernels):
-                gradcheck(lambda *x: getattr(mine, function).apply(*first, *x), inputs, mode="projected", repeats=1)
+
+                def chosen(*x: Tensor) -> Any:
+                    found = getattr(mine, function).apply(*first, *x)
+                    return found if outputs is None else found[outputs]
+
+                gradcheck(chosen, inputs, mode="projected", repeats=1)
 
     return check
 
@@ -86,18 +105,27 @@ def with_margins(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def of_kick(model: RigidBodies) -> Check:
-    return checked(kick, "Kick", model, *kick_inputs(model).values(), h=0.3)
+    return checked(kick, "Kick", model, *kick_inputs(model).values(), given=0.3)
 
 
 def of_drift(dim: int, integrator: str) -> Check:
     model = bodies(dim, 2, integrator=integrator)
-    return checked(drift, "Drift", model, *drift_inputs(model).values(), h=0.3)
+    return checked(drift, "Drift", model, *drift_inputs(model).values(), given=0.3)
 
 
 def of_mobility(dim: int) -> Check:
-    model = bodies(dim, fixed=(1,))
-    given = kick_inputs(model)
-    return checked(mobility, "Mobility", model, given["orientation"], given["mass"], given["inertia"])
+    model = test_mobility.model_of(dim)
+    return checked(mobility, "Mobility", model, *test_mobility.inputs_of(model), given=test_mobility.what_of(model))
+
+
+def of_meeting() -> Check:
+    """Of an impact of a box that turns, and one with a sphere, and of a sphere that rests."""
+    model = RigidBodies(2, 0.05, ((Box((0.2, 0.1)),), (Sphere(0.1),)), (Plane((0.0, 1.0)),))
+    values = [[0.0, 0.2], [0.3, 0.101]], [[0.3], [0.1]], [[0.9, -1.3, 3.0], [-1.5, -0.01, 2.0]]
+    leaves = [tensor(np.array(each), requires_grad=True) for each in values]
+    active = meeting.Meeting.apply(model, *leaves)[4].data
+    assert sorted(active[active > 0].tolist()) == [meeting.REST, meeting.IMPACT, meeting.IMPACT]
+    return checked(meeting, "Meeting", model, *leaves, outputs=slice(1, 4))  # by velocities the gap is constant
 
 
 def of_rows(dim: int) -> Check:
@@ -133,7 +161,7 @@ SWEEPS = [
     around(drift, "Drift", of_drift(2, "semi_implicit_euler")),
     sweep_of(variational, ("in_plane.adj_*",), of_drift(2, "variational")),
     sweep_of(variational, ("in_space.adj_*",), of_drift(3, "variational")),
-    sweep_of(mobility, ("functions.adj_*",), of_mobility(3)),
+    around(meeting, "Meeting", of_meeting()),
     around(mobility, "Mobility", of_mobility(2)),
     sweep_of(nested, ("turns.add_turns",), of_rows(3)),
     sweep_of(joint_row, ("turns_in_plane.adj_*",), of_rows(2)),

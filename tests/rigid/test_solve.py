@@ -26,16 +26,18 @@ def model_of(dim: int, sweeps: int = 3) -> RigidBodies:
 
 
 def rows_of(model: RigidBodies, seed: int = 0, **changes: Any) -> Inputs:
-    """Random rows of these bodies: row, target, limit, inverse mass and inertia, time, twist."""
+    """Random rows of these bodies: row, target, limit, inverse mass, what rows turn, time, twist."""
     random = np.random.default_rng(seed)
     n, S, N, M = model.bodies, model.spins, model.rows, model.contacts
-    half = random.normal(size=(n, S, S))
+    row, half = random.normal(size=(N, model.dim + 2 * S)), random.normal(size=(n, S, S))
+    inverse = np.concatenate([half @ half.transpose(0, 2, 1) + np.eye(S), np.zeros((1, S, S))])  # the last: the world's
+    moments = row[:, model.dim :].reshape(N, 2, S)
     values = {
-        "row": random.normal(size=(N, model.dim + 2 * S)),
+        "row": row,
         "target": random.normal(size=N),
         "limit": random.uniform(0.2, 3.0, M),
         "inverse_mass": random.uniform(0.5, 1.5, n),
-        "inverse_inertia": (half @ half.transpose(0, 2, 1) + np.eye(S)).reshape(n, S * S),
+        "turned": np.einsum("rbij,rbj->rbi", inverse[bodies_of(model)], moments).reshape(N, 2 * S),
         "time": random.normal(size=M),
         "twist": random.normal(size=(n, model.dim + S)),
     }
@@ -43,11 +45,15 @@ def rows_of(model: RigidBodies, seed: int = 0, **changes: Any) -> Inputs:
     return tuple([tensor(value, requires_grad=True) for value in values.values()])
 
 
+def bodies_of(model: RigidBodies) -> np.ndarray:
+    """Both bodies of each row."""
+    blocks, NJ = model.row_bodies.reshape(-1, 2), model.joint_rows
+    return np.concatenate([blocks[:NJ], np.repeat(blocks[NJ:], model.dim, axis=0)])
+
+
 def speeds(model: RigidBodies, row: Tensor, twist: Tensor) -> np.ndarray:
     """u of each row of the joints, and of each contact's."""
-    blocks = model.row_bodies.reshape(-1, 2)
-    NJ, dim, S = model.joint_rows, model.dim, model.spins
-    bodies = np.concatenate([blocks[:NJ], np.repeat(blocks[NJ:], dim, axis=0)])
+    dim, S, bodies = model.dim, model.spins, bodies_of(model)
     V = np.concatenate([twist.data, np.zeros((1, dim + S))])  # the last is the world, WORLD = -1
     a, b = V[bodies[:, 0]], V[bodies[:, 1]]
     J = row.data
@@ -61,7 +67,7 @@ def test_the_adjoint_is_that_of_the_sweeps(dim: int) -> None:
     """With contacts that stick, slide, part and do not count, and joints; by every input."""
     model = model_of(dim)
     active = tensor(np.array([1.0, 1, 0, 1, 1]))
-    inputs = rows_of(model, seed=3)
+    inputs = rows_of(model, seed=2)
     _, _, impulse = Solve.apply(model, *inputs, active)
     contacts = impulse.data[model.joint_rows :].reshape(-1, dim)
     pressed = contacts[:, 0] > 0
@@ -74,8 +80,8 @@ def test_the_adjoint_is_that_of_the_sweeps(dim: int) -> None:
 def test_sweeps_converge_to_what_rows_ask_for(dim: int) -> None:
     """Joints reach their target; contacts do not approach faster than theirs, and press only where they reach it."""
     model = model_of(dim, sweeps=3000)
-    row, target, limit, im, A, time, twist = rows_of(model, seed=5)
-    new, _, impulse = Solve.apply(model, row, target, limit, im, A, time, twist, tensor(np.ones(model.contacts)))
+    row, target, limit, im, turned, time, twist = rows_of(model, seed=5)
+    new, _, impulse = Solve.apply(model, row, target, limit, im, turned, time, twist, tensor(np.ones(model.contacts)))
     NJ = model.joint_rows
     miss = speeds(model, row, new) - target.data
     np.testing.assert_allclose(miss[:NJ], 0, atol=1e-9)
@@ -114,7 +120,7 @@ def kink(mu: float, slip: float) -> tuple[RigidBodies, list[np.ndarray], np.ndar
     """A ball without spin that meets the floor at speed 1, mass 1, and slides at `slip`."""
     model = RigidBodies(2, 0.01, ((Sphere(0.1),),), (Plane((0.0, 1.0)),), sweeps=2)
     row = np.array([[0.0, 1.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0]])
-    values = [row, np.zeros(2), np.array([mu]), np.ones(1), np.ones((1, 1)), np.zeros(1)]
+    values = [row, np.zeros(2), np.array([mu]), np.ones(1), np.zeros((2, 2)), np.zeros(1)]
     return model, values, np.array([[slip, -1.0, 0.0]])
 
 

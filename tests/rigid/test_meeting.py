@@ -1,0 +1,111 @@
+"""When and where features meet in a step, against closed forms, and the adjoint of that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, grad, tensor
+from simphys.autograd.gradcheck import gradcheck
+from simphys.rigid import Box, Plane, RigidBodies, Sphere
+from simphys.rigid.meeting import HELD, IMPACT, NONE, REST, Meeting
+
+from .systems import tumbling_in_plane, tumbling_in_space
+
+H, R = 0.1, 0.1
+"""The step [s], the radius of balls [m]."""
+
+
+def leaves(*values: Any) -> list[Tensor]:
+    return [tensor(np.array(each, float), requires_grad=True) for each in values]
+
+
+def above(gap: float, u: float) -> tuple[RigidBodies, list[Tensor]]:
+    """A ball above a floor, with a speed after the forces of the step."""
+    model = RigidBodies(2, H, ((Sphere(R),),), (Plane((0.0, 1.0)),), rest_speed=0.5)
+    return model, leaves([[0.0, R + gap]], [[0.0]], [[0.3, u, 0.2]])
+
+
+def passing(aside: float, speed: float) -> tuple[RigidBodies, list[Tensor]]:
+    """A ball on its way past another one, whose centre is so far from the way of its own."""
+    model = RigidBodies(2, H, ((Sphere(R),),) * 2)
+    return model, leaves([[-0.3, aside], [0.0, 0.0]], [[0.0], [0.0]], [[speed, 0, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("tumbling", [tumbling_in_plane, tumbling_in_space])
+def test_every_derivative_of_an_impact_is_right(tumbling: Any) -> None:
+    """Of bodies that turn; by positions, orientations, and velocities."""
+    model, _, state = tumbling(dt=0.05)
+    twist = np.concatenate([state.velocity.data, state.angular_velocity.data], axis=1)
+    inputs = [state.position, state.orientation, *leaves(twist)]
+    *_, time, active = Meeting.apply(model, *inputs)
+    fast = active.data == IMPACT
+    assert fast.sum() == 2 and (time.data[fast] > 0.1 * H).all()
+    gradcheck(lambda *x: Meeting.apply(model, *x)[1:4], inputs, tolerance=1e-7)  # the gap is 0, with a rounding
+
+
+@pytest.mark.parametrize("gap", [0.01, -0.02, -0.3])
+def test_so_is_that_of_what_rests_or_overlaps(gap: float) -> None:
+    """Lands, met in the step before, and is too deep for that: there the time is held."""
+    for u in (-0.3, -2.0):
+        model, inputs = above(gap, u)
+        gradcheck(lambda *x, model=model: Meeting.apply(model, *x)[:4], inputs, tolerance=1e-8)
+
+
+def test_balls_meet_where_the_distance_of_their_centres_is_twice_the_radius() -> None:
+    """However far they go in a step; and the derivatives of the time are those of the closed form."""
+    model, inputs = passing(0.12, 4.0)
+    gap, frame, _, time, active = Meeting.apply(model, *inputs)
+    across = np.sqrt(4 * R * R - 0.12**2)
+    assert active.data.tolist() == [IMPACT]
+    np.testing.assert_allclose(time.data, [(0.3 - across) / 4], rtol=1e-13)
+    np.testing.assert_allclose(frame.data[0, :2], [-across / (2 * R), 0.12 / (2 * R)], rtol=1e-13)
+    np.testing.assert_allclose(gap.data, 0, atol=1e-15)
+    by_x, _, by_twist = grad(time.sum(), inputs)
+    np.testing.assert_allclose(by_x.data[0], [-1 / 4, 0.12 / across / 4], rtol=1e-12)
+    np.testing.assert_allclose(by_twist.data[0, 0], -time.data[0] / 4, rtol=1e-12)
+
+
+@pytest.mark.parametrize("speed", [3.0, 5.0, 30.0])
+def test_balls_that_pass_each_other_do_not_meet(speed: float) -> None:
+    """At the start of the step their normal says that they do: it is the slower the nearer they are."""
+    for aside, meets in ((2 * R - 1e-6, True), (2 * R + 1e-6, False)):
+        model, inputs = passing(aside, speed)
+        assert (Meeting.apply(model, *inputs)[4].data[0] == IMPACT) == meets
+        assert meets or not Meeting.apply(model, *inputs)[3].data.any()
+
+
+def test_a_corner_that_turns_meets_the_floor_where_it_is_then() -> None:
+    """Height a sin(angle) + b cos(angle) of the centre above the lower left corner."""
+    a, b, y, q, v, w = 0.2, 0.1, 0.2, 0.3, -1.3, 3.0
+    model = RigidBodies(2, H, ((Box((a, b)),),), (Plane((0.0, 1.0)),))
+    _, frame, facing, time, active = Meeting.apply(model, *leaves([[0.0, y]], [[q]], [[0.0, v, w]]))
+    (met,) = np.flatnonzero(active.data)
+    t = time.data[met]
+    np.testing.assert_allclose(y + v * t, a * np.sin(q + w * t) + b * np.cos(q + w * t), rtol=1e-12)
+    np.testing.assert_allclose(facing.data[met, 0], q + w * t, rtol=1e-14)
+    np.testing.assert_allclose(frame.data[met, 2], b * np.sin(q + w * t) - a * np.cos(q + w * t), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("gap", "u", "what", "time"),
+    [
+        (0.06, -2.0, IMPACT, 0.03),
+        (-0.06, -2.0, IMPACT, -0.03),  # they met before the step
+        (-0.3, -2.0, HELD, -H),  # too deep
+        (-0.2, -2.0, HELD, -H),  # just
+        (0.0, -0.5, REST, 0.0),  # exactly as fast as the threshold
+        (0.04, -0.3, REST, 0.0),
+        (-0.3, 0.2, REST, 0.0),
+        (0.05, -0.3, NONE, 0.0),  # exactly h v_rest
+        (0.2, -2.0, NONE, 0.0),  # exactly h u
+        (0.05, 3.0, NONE, 0.0),
+    ],
+)
+def test_what_counts_when(gap: float, u: float, what: int, time: float) -> None:
+    model, inputs = above(gap, u)
+    found = Meeting.apply(model, *inputs)
+    assert found[4].data.tolist() == [what]
+    np.testing.assert_allclose(found[3].data, [time], atol=1e-15)
