@@ -16,7 +16,7 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.autograd.mutation import ERRORS, Mutant
 from simphys.rigid import (
-    Box,
+    Capsule,
     Plane,
     RigidBodies,
     Sphere,
@@ -119,12 +119,16 @@ def of_mobility(dim: int) -> Check:
 
 
 def of_meeting() -> Check:
-    """Of an impact of a box that turns, and one with a sphere, and of a sphere that rests."""
-    model = RigidBodies(2, 0.05, ((Box((0.2, 0.1)),), (Sphere(0.1),)), (Plane((0.0, 1.0)),))
-    values = [[0.0, 0.2], [0.3, 0.101]], [[0.3], [0.1]], [[0.9, -1.3, 3.0], [-1.5, -0.01, 2.0]]
+    """Of the impact of a capsule that turns, and one with a sphere, and of the sphere that rests, in space."""
+    model = RigidBodies(3, 0.05, ((Capsule(0.1, 0.2),), (Sphere(0.1),)), (Plane((0.0, 0.0, 1.0)),))
+    values = (
+        [[0.0, 0.1, 0.2], [0.36, 0.05, 0.101]],
+        [[0.98, 0.1, 0.15, 0.1], [0.9, -0.1, 0.2, 0.3]],
+        [[0.9, 0.2, -1.8, 0.5, 1.0, -0.7], [-1.5, 0.1, -0.01, 0.4, -0.3, 0.6]],
+    )
     leaves = [tensor(np.array(each), requires_grad=True) for each in values]
     active = meeting.Meeting.apply(model, *leaves)[4].data
-    assert sorted(active[active > 0].tolist()) == [meeting.REST, meeting.IMPACT, meeting.IMPACT]
+    assert sorted(active[active > 0].tolist()) == [meeting.REST, meeting.IMPACT, meeting.IMPACT], active
     return checked(meeting, "Meeting", model, *leaves, outputs=slice(1, 4))  # by velocities the gap is constant
 
 
@@ -162,7 +166,7 @@ SWEEPS = [
     sweep_of(variational, ("in_plane.adj_*",), of_drift(2, "variational")),
     sweep_of(variational, ("in_space.adj_*",), of_drift(3, "variational")),
     around(meeting, "Meeting", of_meeting()),
-    around(mobility, "Mobility", of_mobility(2)),
+    around(mobility, "Mobility", of_mobility(3)),
     sweep_of(nested, ("turns.add_turns",), of_rows(3)),
     sweep_of(joint_row, ("turns_in_plane.adj_*",), of_rows(2)),
     sweep_of(joint_row, ("turns_in_space.adj_*", "functions.adj_*"), of_rows(3)),
