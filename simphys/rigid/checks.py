@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from .model import RigidBodies
 
 IMPULSE, COMPLIANT = LAWS = ("impulse", "compliant")
+SLACK = 0.01
+"""By which friction and restitution may leave their range: finite differences at its ends do."""
 INTEGRATORS = ("semi_implicit_euler", "variational")
 
 
 def check_params(params: Arrays) -> None:
     """Raise UnphysicalValue for values that no body has, of those parameters that are given.
 
-    Masses and moments of inertia are positive, friction is not negative, restitution is between 0 and 1.
+    Masses and moments of inertia are positive, friction is not negative, restitution is between 0 and 1, within SLACK.
     """
     for name, unit in (("mass", "kg"), ("inertia", "kg m^2")):
         least = float(np.min(params[name], initial=np.inf))
@@ -33,7 +35,7 @@ def check_params(params: Arrays) -> None:
         ("restitution", 1.0, "between 0 and 1", "[0, 1]"),
     ):
         values = np.ravel(params.get(name, 0.0))
-        wrong = values[~((values >= 0) & (values <= most))]
+        wrong = values[~((values >= -SLACK) & (values <= most + SLACK))]
         if wrong.size:
             remedy = f"Give another one; give an unknown bounds = {bounds}."
             raise UnphysicalValue(f"rigid: {name}", constraint, f"{wrong[0]:g}", remedy)

@@ -54,7 +54,7 @@ def step(model: RigidBodies, params: Params, state: State, control: Tensor | Non
 
 def solved(model: RigidBodies, params: Params, state: State, control: Tensor | None) -> Solved:
     """A step without the motion."""
-    check_params({"mass": params.mass.data, "inertia": params.inertia.data})
+    check_params(params.arrays())
     x, q, v, w = state.tensors()
     near = Contacts.apply(model, x, q) if model.law == COMPLIANT else None
     wrench = forces(model, params, state, near, control)

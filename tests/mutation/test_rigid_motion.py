@@ -48,6 +48,13 @@ EQUIVALENT = {
     "functions.adj_rotate: spin(0.0) -> -spin(0.0)": "zero",
     "in_plane.adj_rotate: one(0.0) -> -one(0.0)": "zero",
     "Mobility.backward: 2 * model.contacts -> *": "the size of work space, beyond which arrays have a margin here",
+    "loops.adj_meet: adj_gap?adj_gap0 + c? == 0 -> *": "only saves work",
+    "loops.adj_meet: gap?gap0 + c? < pair.FAR -> gap?gap0 + c? <= pair.FAR": "nothing is as far as that here",
+    "loops.adj_meet: frame0 + c * 3 * dim -> c * 3 * dim": "0 here; in fused loops held by nested = fused",
+    "loops.adj_meet: facing0 + (2 * c + second) * R -> (2 * c + second) * R": "likewise",
+    "loops.adj_mobility: *row0 + at_m -> at_m": "likewise",
+    "loops.adj_mobility: adj_turned0 + (2 * k + side) * S -> (2 * k + side) * S": "likewise",
+    "loops.adj_mobility: adj_facing0 + place_of(k, side, NJ) * S -> place_of(k, side, NJ) * S": "likewise",
     "loops.adj_joint_rows: adj_row0 + k * width -> k * width": "0 here; in fused loops held by nested = fused",
 }
 
