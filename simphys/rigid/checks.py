@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 IMPULSE, COMPLIANT = LAWS = ("impulse", "compliant")
 SLACK = 0.01
 """By which friction and restitution may leave their range: finite differences at its ends do."""
-INTEGRATORS = ("semi_implicit_euler", "variational")
+EULER, VARIATIONAL = INTEGRATORS = ("semi_implicit_euler", "variational")
 
 
 def check_params(params: Arrays) -> None:

@@ -3,7 +3,7 @@
     x' = x + h v - s                                                        [m]
     q' = advance(q, h w - turn)
 
-An impulse of a contact that changed v by dv at its time of impact tau_c, counted from the step's start, came too early
+An impulse of a contact that changed v by dv at its time of impact tau_c, counted from where forces act, came too early
 by tau_c: s = sum_c tau_c dv_c and turn = sum_c tau_c dw_c, as the step gives them (see solve.py). advance turns by a
 rotation vector in the world's frame, exactly, so that quaternions stay of unit length (see math/rotation.py). Adjoint:
 
@@ -23,6 +23,7 @@ from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
 from ..math import rotation
 from . import rows, variational
+from .checks import VARIATIONAL
 from .model import RigidBodies
 from .nested import zeros_like
 from .rows import flat
@@ -161,4 +162,4 @@ class Drift(Function):
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:
-    return kernels(runtime.real(), model.dim, model.integrator == "variational")
+    return kernels(runtime.real(), model.dim, model.integrator == VARIATIONAL)

@@ -13,7 +13,7 @@ from ..nn.fused import Layout
 from ..nn.network import NAMES
 from ..simulator import Array, Arrays
 from . import fused, fused_adjoint, joint_table
-from .checks import COMPLIANT, check_params
+from .checks import COMPLIANT, VARIATIONAL, check_params
 from .memory import AT, PARAMS, Memory
 from .model import RigidBodies
 from .rows import flat
@@ -81,7 +81,7 @@ class RigidEngine(ArrayEngine):
             driven=joint_table.free(model).rows > 0,
             controller=model.controller,
             network=model.network,
-            is_variational=model.integrator == "variational",
+            is_variational=model.integrator == VARIATIONAL,
             parallel=self.batch >= SPREAD and runtime.settings().threads > 1,
         )
 
@@ -110,6 +110,6 @@ class RigidEngine(ArrayEngine):
         return [
             *flat(*segment.values(), self._packed, control, *self._work), self._memory.layout, counts, model.free,
             *flat(model.row_bodies, *model.candidates.arrays()), held.links, held.parts, loose.links, loose.parts,
-            ends, anchors, model.dt, threshold, model.joint_correction / model.dt,
+            ends, anchors, model.dt, model.span, threshold, model.joint_correction / model.dt,
             self.batch, rows, T, self._packed.shape[1], self._memory.size,
         ]  # fmt: skip

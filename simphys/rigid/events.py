@@ -107,7 +107,7 @@ class _Contacts:
         together = held >= most - len(self.pairs) * self.impulse_rounding
         self.at_edge = self.touch & at_limit & together & (slip <= self.speed_rounding) & (self.limit > 0)
         approach, meets = self.before[:, 0], what == IMPACT
-        left = np.where(meets, model.dt - self.time, model.dt + gap / np.minimum(approach, -self.rest_speed))
+        left = np.where(meets, model.span - self.time, model.dt + gap / np.minimum(approach, -self.rest_speed))
         at_end = ends & (meets | (approach < -self.rest_speed)) & (np.abs(left * approach) <= self.gap_rounding)
         passes = meets & (approach * approach <= self.speed_rounding * fastest)
         unmoved = np.abs(self.after[:, 0] - self.before[:, 0]) <= self.speed_rounding
@@ -134,7 +134,7 @@ def _of_step(model: RigidBodies, now: _Contacts, step: int, touched: Array, slid
         own = [c for c in begun if now.pairs[c] == pair]
         speed = -now.before[own, 0]
         first = int(own[int(np.argmin(now.time[own]))])
-        time = start + float(np.clip(now.time[first], 0, model.dt))
+        time = start + float(np.clip(model.dt - model.span + now.time[first], 0, model.dt))
         fast = bool(now.fast[own].any())
         reason = ""
         if np.any(np.abs(speed - now.rest_speed) <= now.speed_rounding):

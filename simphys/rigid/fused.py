@@ -24,6 +24,7 @@ from . import (
     meeting,
     mobility,
     motor,
+    rows,
     sense,
     spring_damper,
     sweeps,
@@ -113,25 +114,30 @@ def loops(variant: Variant) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def impulses(variant: Variant) -> Any:
-    """A step up to the drift, which leaves in memory all that the adjoint needs.
+    """What forces and impulses make of velocities, which leaves in memory all that the adjoint needs.
 
-    The memory m of a member begins at m0, its parameters p at p0, the state x, q, v, w at x0, q0, v0, w0, the control u
-    at u0. threshold is the restitution threshold, or the slip speed. counts are n, NJ, M, sweeps, K, rows that joints
-    leave free, and the numbers of a control.
+    The memory m of a member begins at m0, its parameters p at p0, the control u at u0; the state where forces act is in
+    acting_x ... of the memory. threshold is the restitution threshold, or the slip speed. counts are n, NJ, M, sweeps,
+    K, rows that joints leave free, and the numbers of a control.
     """
     f, dim = loops(variant), variant.dim
     D, W = (3, 4) if dim == 2 else (6, 9)
 
     @ti.func
     def step(
-        x: ti.template(), x0, q: ti.template(), q0, v: ti.template(), v0, w: ti.template(), w0,
         p: ti.template(), p0, u: ti.template(), u0, m: ti.template(), m0, order: ti.template(), order0,
         layout: ti.template(), counts: ti.template(), free: ti.template(), bodies: ti.template(),
         kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(),
         held: ti.template(), held_parts: ti.template(), loose: ti.template(), loose_parts: ti.template(),
-        ends: ti.template(), anchors: ti.template(), h, threshold, gain,
+        ends: ti.template(), anchors: ti.template(), h, span, threshold, gain,
     ):  # fmt: skip
         n, NJ, M, count = counts[0], counts[1], counts[2], counts[3]
+        x, q, v, w = (
+            m0 + layout[AT.acting_x],
+            m0 + layout[AT.acting_q],
+            m0 + layout[AT.acting_v],
+            m0 + layout[AT.acting_w],
+        )
         gap, frame, wrench = m0 + layout[AT.gap], m0 + layout[AT.frame], m0 + layout[AT.wrench]
         twist, new, shift = m0 + layout[AT.twist], m0 + layout[AT.new_twist], m0 + layout[AT.shift]
         for e in range(n * D):
@@ -139,14 +145,14 @@ def impulses(variant: Variant) -> Any:
             m[shift + e] = 0.0
 
         if ti.static(variant.compliant):
-            f.contacts.contacts(kind, body_a, body_b, constants, M, x, x0, q, q0, m, gap, m, frame)
+            f.contacts.contacts(kind, body_a, body_b, constants, M, m, x, m, q, m, gap, m, frame)
             f.compliant.compliant(
-                body_a, body_b, M, threshold, m, gap, m, frame, v, v0, w, w0, p, p0 + layout[AT.contact_stiffness],
+                body_a, body_b, M, threshold, m, gap, m, frame, m, v, m, w, p, p0 + layout[AT.contact_stiffness],
                 p, p0 + layout[AT.contact_damping], p, p0 + layout[AT.friction], m, wrench,
             )  # fmt: skip
         if ti.static(variant.springs):
             f.springs.spring_damper(
-                ends, anchors, counts[4], x, x0, q, q0, v, v0, w, w0, p, p0 + layout[AT.spring_stiffness],
+                ends, anchors, counts[4], m, x, m, q, m, v, m, w, p, p0 + layout[AT.spring_stiffness],
                 p, p0 + layout[AT.spring_damping], p, p0 + layout[AT.spring_length], m, wrench,
             )  # fmt: skip
         if ti.static(variant.driven):
@@ -156,17 +162,17 @@ def impulses(variant: Variant) -> Any:
                 action = m0 + layout[AT.outputs]
                 for e in range(waves):
                     m[inputs + e] = u[u0 + e]
-                f.sense.sense(n, x, x0, q, q0, v, v0, w, w0, m, inputs + waves)
+                f.sense.sense(n, m, x, m, q, m, v, m, w, m, inputs + waves)
                 f.network.forward(m, m0 + layout[AT.weights], m, inputs, m, m0 + layout[AT.hidden], m, action)
             else:
                 for e in range(counts[6]):
                     m[action + e] = u[u0 + e]
             f.motor.joint_force(
-                loose, loose_parts, counts[5], x, x0, q, q0, v, v0, w, w0, m, action,
+                loose, loose_parts, counts[5], m, x, m, q, m, v, m, w, m, action,
                 p, p0 + layout[AT.motor_strength], p, p0 + layout[AT.joint_damping], m, wrench,
             )  # fmt: skip
         f.kick.kick(
-            free, n, h, v, v0, w, w0, q, q0, m, wrench, p, p0 + layout[AT.mass], p, p0 + layout[AT.inertia],
+            free, n, h, m, v, m, w, m, q, m, wrench, p, p0 + layout[AT.mass], p, p0 + layout[AT.inertia],
             p, p0 + layout[AT.gravity], m, twist,
         )  # fmt: skip
 
@@ -175,21 +181,22 @@ def impulses(variant: Variant) -> Any:
             limit, time, active = m0 + layout[AT.limit], m0 + layout[AT.time], m0 + layout[AT.active]
             inverse_mass, turned = m0 + layout[AT.inverse_mass], m0 + layout[AT.turned]
             if ti.static(variant.joints):
-                f.joint_rows.joint_rows(held, held_parts, NJ, gain, x, x0, q, q0, m, row, m, target)
+                f.joint_rows.joint_rows(held, held_parts, NJ, gain, m, x, m, q, m, row, m, target)
             contacts_count = 0
             if ti.static(variant.impulses):
                 contacts_count = M
                 f.meeting.meet(
-                    kind, body_a, body_b, constants, M, h, threshold, x, x0, q, q0, m, twist,
+                    kind, body_a, body_b, constants, M, h, span, threshold, m, x, m, q, m, twist,
                     m, gap, m, frame, m, facing, m, time, m, active,
                 )  # fmt: skip
                 f.contact_rows.contact_rows(
-                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, time, m, active, m, twist, v, v0, w, w0,
+                    bodies, NJ, M, h, span, threshold, m, gap, m, frame, m, time, m, active, m, twist,
+                    m, v, m, w,
                     p, p0 + layout[AT.friction], p, p0 + layout[AT.restitution],
                     m, row + NJ * W, m, target + NJ, m, limit,
                 )  # fmt: skip
             f.mobility.mobility(
-                free, n, bodies, NJ, contacts_count, m, row, m, active, q, q0, m, facing, p, p0 + layout[AT.mass],
+                free, n, bodies, NJ, contacts_count, m, row, m, active, m, q, m, facing, p, p0 + layout[AT.mass],
                 p, p0 + layout[AT.inertia], m, inverse_mass, m, turned,
             )  # fmt: skip
             f.sweeps.solve(
@@ -206,6 +213,44 @@ def impulses(variant: Variant) -> Any:
 
 @functools.cache
 @no_type_check
+def begin(variant: Variant) -> Any:
+    """The first part of a step, of length h: the state where forces act, into acting_x ... of the memory.
+
+    The velocities with which bodies get there are left in `twist`.
+    """
+    at, move, dim = rows.functions(variant.real, variant.dim), loops(variant).drift, variant.dim
+    D = dim + at.spins
+
+    @ti.func
+    def drift(
+        x: ti.template(), x0, q: ti.template(), q0, v: ti.template(), v0, w: ti.template(), w0,
+        p: ti.template(), p0, m: ti.template(), m0, layout: ti.template(), n, h,
+    ):  # fmt: skip
+        twist, shift = m0 + layout[AT.twist], m0 + layout[AT.shift]
+        x_new, q_new = m0 + layout[AT.acting_x], m0 + layout[AT.acting_q]
+        v_new, w_new = m0 + layout[AT.acting_v], m0 + layout[AT.acting_w]
+        for i in range(n):
+            at.put_vec(m, twist + i * D, at.vec_of(v, v0, i))
+            at.put_spin(m, twist + i * D + dim, at.spin_of(w, w0, i))
+        for e in range(n * D):
+            m[shift + e] = 0.0
+        if ti.static(variant.is_variational):
+            move.drift(
+                n, h, x, x0, q, q0, m, twist, m, shift, p, p0 + layout[AT.inertia], m, x_new, m, q_new,
+                m, v_new, m, w_new,
+            )  # fmt: skip
+        else:
+            for i in range(n):
+                at.put_vec(m, x_new + i * dim, at.vec_of(x, x0, i))
+                at.put_rotation(m, q_new + i * at.rotations, at.rotation_of(q, q0, i))
+                at.put_vec(m, v_new + i * dim, at.vec_of(v, v0, i))
+                at.put_spin(m, w_new + i * at.spins, at.spin_of(w, w0, i))
+
+    return drift
+
+
+@functools.cache
+@no_type_check
 def forward_kernel(variant: Variant) -> Any:
     """States from that at row `start` to that at row `last` of a segment, whose first is number `first` in time.
 
@@ -213,31 +258,35 @@ def forward_kernel(variant: Variant) -> Any:
     """
     real, dim = variant.real, variant.dim
     spins, rotations = (1, 1) if dim == 2 else (3, 4)
-    step, move = impulses(variant), loops(variant).drift
+    to_forces, step, move = begin(variant), impulses(variant), loops(variant).drift
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @kernel
     def forward(
         x: reals, q: reals, v: reals, w: reals, p: reals, u: reals, m: reals, order: ints, layout: ints, counts: ints,
         free: ints, bodies: ints, kind: ints, body_a: ints, body_b: ints, constants: reals, held: ints,
-        held_parts: reals, loose: ints, loose_parts: reals, ends: ints, anchors: reals, h: real, threshold: real,
-        gain: real, B: ti.i32, rows: ti.i32, T: ti.i32, P: ti.i32, size: ti.i32, first: ti.i32, start: ti.i32,
-        last: ti.i32,
+        held_parts: reals, loose: ints, loose_parts: reals, ends: ints, anchors: reals, h: real, span: real,
+        threshold: real, gain: real, B: ti.i32, rows: ti.i32, T: ti.i32, P: ti.i32, size: ti.i32, first: ti.i32,
+        start: ti.i32, last: ti.i32,
     ):  # fmt: skip
         ti.loop_config(serialize=not variant.parallel)
         for b in range(B):
             n, M, A = counts[0], counts[2], counts[6]
             for j in range(start, last):
                 at, m0 = (b * rows + j) * n, b * size
+                to_forces(
+                    x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, m, m0, layout, n, h - span
+                )
                 step(
-                    x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, u, (b * T + first + j) * A,
-                    m, m0, order, b * (M + 1), layout, counts, free, bodies, kind, body_a, body_b, constants,
-                    held, held_parts, loose, loose_parts, ends, anchors, h, threshold, gain,
+                    p, b * P, u, (b * T + first + j) * A, m, m0, order, b * (M + 1),
+                    layout, counts, free, bodies, kind, body_a, body_b, constants,
+                    held, held_parts, loose, loose_parts, ends, anchors, h, span, threshold, gain,
                 )  # fmt: skip
                 new = at + n
                 move.drift(
-                    n, h, x, at * dim, q, at * rotations, m, m0 + layout[AT.new_twist], m, m0 + layout[AT.shift],
-                    p, b * P + layout[AT.inertia], x, new * dim, q, new * rotations, v, new * dim, w, new * spins,
+                    n, span, m, m0 + layout[AT.acting_x], m, m0 + layout[AT.acting_q], m, m0 + layout[AT.new_twist],
+                    m, m0 + layout[AT.shift], p, b * P + layout[AT.inertia],
+                    x, new * dim, q, new * rotations, v, new * dim, w, new * spins,
                 )  # fmt: skip
 
     return forward

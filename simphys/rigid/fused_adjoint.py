@@ -6,7 +6,8 @@ from typing import Any, no_type_check
 from ..autograd import kernel
 from ..autograd.runtime import ti
 from ..nn import Network
-from .fused import Variant, impulses, loops
+from . import rows
+from .fused import Variant, begin, impulses, loops
 from .memory import AT
 from .nested import turns
 
@@ -41,14 +42,20 @@ def reverse(variant: Variant) -> Any:
 
     @ti.func
     def back(
-        x: ti.template(), x0, q: ti.template(), q0, v: ti.template(), v0, w: ti.template(), w0,
         p: ti.template(), p0, m: ti.template(), m0, order: ti.template(), order0,
         layout: ti.template(), counts: ti.template(), free: ti.template(), bodies: ti.template(),
         kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(),
         held: ti.template(), held_parts: ti.template(), loose: ti.template(), loose_parts: ti.template(),
-        ends: ti.template(), anchors: ti.template(), h, threshold, gain, s: ti.template(), adj_u: ti.template(), u0,
+        ends: ti.template(), anchors: ti.template(), h, span, threshold, gain,
+        s: ti.template(), adj_u: ti.template(), u0,
     ):  # fmt: skip
         n, NJ, M, count = counts[0], counts[1], counts[2], counts[3]
+        x, q, v, w = (
+            m0 + layout[AT.acting_x],
+            m0 + layout[AT.acting_q],
+            m0 + layout[AT.acting_v],
+            m0 + layout[AT.acting_w],
+        )
         gap, frame = m0 + layout[AT.gap], m0 + layout[AT.frame]
         twist, new, shift = m0 + layout[AT.twist], m0 + layout[AT.new_twist], m0 + layout[AT.shift]
         mass, inertia, friction = p0 + layout[AT.mass], p0 + layout[AT.inertia], p0 + layout[AT.friction]
@@ -61,7 +68,7 @@ def reverse(variant: Variant) -> Any:
         adj_wrench = m0 + layout[AT.adj_wrench]
 
         f.drift.adj(
-            n, h, q, q0, m, new, m, shift, p, inertia, m, m0 + layout[AT.adj_x_new], m, m0 + layout[AT.adj_q_new],
+            n, span, m, q, m, new, m, shift, p, inertia, m, m0 + layout[AT.adj_x_new], m, m0 + layout[AT.adj_q_new],
             m, m0 + layout[AT.adj_v_new], m, m0 + layout[AT.adj_w_new], m, adj_x, m, adj_q, m, adj_new, m, adj_shift,
             s, inertia,
         )  # fmt: skip
@@ -88,32 +95,32 @@ def reverse(variant: Variant) -> Any:
                 m, adj_time,
             )  # fmt: skip
             f.mobility.adj(
-                free, n, bodies, NJ, contacts_count, m, row, m, active, q, q0, m, facing, p, mass, p, inertia,
+                free, n, bodies, NJ, contacts_count, m, row, m, active, m, q, m, facing, p, mass, p, inertia,
                 m, adj_inverse_mass, m, adj_turned, m, adj_row, m, adj_theta, m, adj_turns, s, mass, s, inertia,
             )  # fmt: skip
             if ti.static(variant.impulses):
                 restitution = p0 + layout[AT.restitution]
                 f.contact_rows.adj_contact_rows(
-                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, time, m, active, m, twist, v, v0, w, w0,
+                    bodies, NJ, M, h, span, threshold, m, gap, m, frame, m, time, m, active, m, twist, m, v, m, w,
                     p, restitution, m, row + NJ * W, m, target + NJ, m, adj_row + NJ * W, m, adj_target + NJ,
                     m, adj_limit, m, adj_gap, m, adj_frame, m, adj_time, m, adj_twist, m, adj_v, m, adj_w,
                     s, friction, s, restitution,
                 )  # fmt: skip
                 f.meeting.adj(
-                    kind, body_a, body_b, constants, M, x, x0, q, q0, m, twist, m, gap, m, frame, m, facing,
+                    kind, body_a, body_b, constants, M, m, x, m, q, m, twist, m, gap, m, frame, m, facing,
                     m, time, m, active, m, adj_gap, m, adj_frame, m, adj_turns, m, adj_time,
                     m, adj_x, m, adj_theta, m, adj_twist,
                 )  # fmt: skip
             if ti.static(variant.joints):
                 f.joint_rows.adj(
-                    held, held_parts, NJ, gain, x, x0, q, q0, m, adj_row, m, adj_target, m, adj_x, m, adj_theta
+                    held, held_parts, NJ, gain, m, x, m, q, m, adj_row, m, adj_target, m, adj_x, m, adj_theta
                 )
         else:
             for e in range(n * D):
                 m[adj_twist + e] = m[adj_new + e]
 
         f.kick.adj(
-            free, n, h, w, w0, q, q0, m, m0 + layout[AT.wrench], p, mass, p, inertia, m, adj_twist,
+            free, n, h, m, w, m, q, m, m0 + layout[AT.wrench], p, mass, p, inertia, m, adj_twist,
             m, adj_v, m, adj_w, m, adj_theta, m, adj_wrench, s, mass, s, inertia, s, p0 + layout[AT.gravity],
         )  # fmt: skip
 
@@ -123,7 +130,7 @@ def reverse(variant: Variant) -> Any:
             if ti.static(variant.controlled):
                 action, adj_action = m0 + layout[AT.outputs], m0 + layout[AT.adj_outputs]
             f.motor.adj(
-                loose, loose_parts, counts[5], x, x0, q, q0, v, v0, w, w0, m, action, p, strength,
+                loose, loose_parts, counts[5], m, x, m, q, m, v, m, w, m, action, p, strength,
                 p, damping, m, adj_wrench, m, adj_x, m, adj_theta, m, adj_v, m, adj_w, m, adj_action,
                 s, strength, s, damping,
             )  # fmt: skip
@@ -147,22 +154,72 @@ def reverse(variant: Variant) -> Any:
             stiffness, damping = p0 + layout[AT.spring_stiffness], p0 + layout[AT.spring_damping]
             length = p0 + layout[AT.spring_length]
             f.springs.adj(
-                ends, anchors, counts[4], x, x0, q, q0, v, v0, w, w0, p, stiffness, p, damping, p, length,
+                ends, anchors, counts[4], m, x, m, q, m, v, m, w, p, stiffness, p, damping, p, length,
                 m, adj_wrench, m, adj_x, m, adj_theta, m, adj_v, m, adj_w, s, stiffness, s, damping, s, length,
             )  # fmt: skip
         if ti.static(variant.compliant):
             stiffness, damping = p0 + layout[AT.contact_stiffness], p0 + layout[AT.contact_damping]
             f.compliant.adj(
-                body_a, body_b, M, threshold, m, gap, m, frame, v, v0, w, w0, p, stiffness, p, damping, p, friction,
+                body_a, body_b, M, threshold, m, gap, m, frame, m, v, m, w, p, stiffness, p, damping, p, friction,
                 m, adj_wrench, m, adj_gap, m, adj_frame, m, adj_v, m, adj_w, s, stiffness, s, damping, s, friction,
             )  # fmt: skip
             f.contacts.adj(
-                kind, body_a, body_b, constants, M, x, x0, q, q0, m, gap, m, frame, m, adj_gap, m, adj_frame,
+                kind, body_a, body_b, constants, M, m, x, m, q, m, gap, m, frame, m, adj_gap, m, adj_frame,
                 m, adj_x, m, adj_theta,
             )  # fmt: skip
-        add_turns(q, q0, n, m, adj_theta, m, adj_q)
+        add_turns(m, q, n, m, adj_theta, m, adj_q)
 
     return back
+
+
+@functools.cache
+@no_type_check
+def adj_begin(variant: Variant) -> Any:
+    """From the adjoint of the state where forces act, in adj_x ... of the memory, to that of the step's start.
+
+    A drift by h from q, v, w lies between both.
+    """
+    at, move, dim = rows.functions(variant.real, variant.dim), loops(variant).drift, variant.dim
+    D, S, R = dim + at.spins, at.spins, at.rotations
+
+    @ti.func
+    def take(m: ti.template(), now, to, size):
+        """What is at one place moves to another."""
+        for e in range(size):
+            m[to + e] = m[now + e]
+            m[now + e] = 0.0
+
+    @ti.func
+    def adj_drift(
+        q: ti.template(), q0, v: ti.template(), v0, w: ti.template(), w0, p: ti.template(), p0, m: ti.template(), m0,
+        layout: ti.template(), n, h, s: ti.template(),
+    ):  # fmt: skip
+        twist, shift = m0 + layout[AT.twist], m0 + layout[AT.shift]
+        adj_twist, adj_shift = m0 + layout[AT.adj_twist], m0 + layout[AT.adj_shift]
+        adj_x, adj_q = m0 + layout[AT.adj_x], m0 + layout[AT.adj_q]
+        adj_v, adj_w = m0 + layout[AT.adj_v], m0 + layout[AT.adj_w]
+        of_x, of_q = m0 + layout[AT.of_x], m0 + layout[AT.of_q]
+        of_v, of_w = m0 + layout[AT.of_v], m0 + layout[AT.of_w]
+        take(m, adj_x, of_x, n * dim)
+        take(m, adj_q, of_q, n * R)
+        take(m, adj_v, of_v, n * dim)
+        take(m, adj_w, of_w, n * S)
+        for i in range(n):
+            at.put_vec(m, twist + i * D, at.vec_of(v, v0, i))
+            at.put_spin(m, twist + i * D + dim, at.spin_of(w, w0, i))
+        for e in range(n * D):
+            m[shift + e] = 0.0
+            m[adj_twist + e] = 0.0
+            m[adj_shift + e] = 0.0
+        move.adj(
+            n, h, q, q0, m, twist, m, shift, p, p0 + layout[AT.inertia], m, of_x, m, of_q, m, of_v, m, of_w,
+            m, adj_x, m, adj_q, m, adj_twist, m, adj_shift, s, p0 + layout[AT.inertia],
+        )  # fmt: skip
+        for i in range(n):
+            at.add_vec_of(m, adj_v, i, at.linear(m, adj_twist, i))
+            at.add_spin_of(m, adj_w, i, at.angular(m, adj_twist, i))
+
+    return adj_drift
 
 
 @functools.cache
@@ -174,7 +231,7 @@ def adjoint_kernel(variant: Variant) -> Any:
     """
     real, dim = variant.real, variant.dim
     spins, rotations = (1, 1) if dim == 2 else (3, 4)
-    step, back = impulses(variant), reverse(variant)
+    to_forces, step, back, back_to_start = begin(variant), impulses(variant), reverse(variant), adj_begin(variant)
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @ti.func
@@ -191,9 +248,9 @@ def adjoint_kernel(variant: Variant) -> Any:
     def adjoint(
         x: reals, q: reals, v: reals, w: reals, p: reals, u: reals, m: reals, order: ints, layout: ints, counts: ints,
         free: ints, bodies: ints, kind: ints, body_a: ints, body_b: ints, constants: reals, held: ints,
-        held_parts: reals, loose: ints, loose_parts: reals, ends: ints, anchors: reals, h: real, threshold: real,
-        gain: real, B: ti.i32, rows: ti.i32, T: ti.i32, P: ti.i32, size: ti.i32, first: ti.i32, steps: ti.i32,
-        given: ti.i32, adj_x: reals, adj_q: reals, adj_v: reals, adj_w: reals, s: reals, adj_u: reals,
+        held_parts: reals, loose: ints, loose_parts: reals, ends: ints, anchors: reals, h: real, span: real,
+        threshold: real, gain: real, B: ti.i32, rows: ti.i32, T: ti.i32, P: ti.i32, size: ti.i32, first: ti.i32,
+        steps: ti.i32, given: ti.i32, adj_x: reals, adj_q: reals, adj_v: reals, adj_w: reals, s: reals, adj_u: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=not variant.parallel)
         for b in range(B):
@@ -213,16 +270,22 @@ def adjoint_kernel(variant: Variant) -> Any:
                 at, u0, dense = (b * rows + j) * n, (b * T + first + j) * A, given > 1
                 for e in range(layout[CLEAR], layout[CLEAR + 1]):
                     m[m0 + e] = 0.0
+                to_forces(
+                    x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, m, m0, layout, n, h - span
+                )
                 step(
-                    x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, u, u0,
-                    m, m0, order, b * (M + 1), layout, counts, free, bodies, kind, body_a, body_b, constants,
-                    held, held_parts, loose, loose_parts, ends, anchors, h, threshold, gain,
+                    p, b * P, u, u0, m, m0, order, b * (M + 1),
+                    layout, counts, free, bodies, kind, body_a, body_b, constants,
+                    held, held_parts, loose, loose_parts, ends, anchors, h, span, threshold, gain,
                 )  # fmt: skip
                 back(
-                    x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P,
-                    m, m0, order, b * (M + 1), layout, counts, free, bodies, kind, body_a, body_b, constants,
-                    held, held_parts, loose, loose_parts, ends, anchors, h, threshold, gain, s, adj_u, u0,
+                    p, b * P, m, m0, order, b * (M + 1), layout, counts, free, bodies, kind, body_a, body_b, constants,
+                    held, held_parts, loose, loose_parts, ends, anchors, h, span, threshold, gain, s, adj_u, u0,
                 )  # fmt: skip
+                if ti.static(variant.is_variational):
+                    back_to_start(
+                        q, at * rotations, v, at * dim, w, at * spins, p, b * P, m, m0, layout, n, h - span, s
+                    )
                 to = (b * given + ti.select(dense, j, 0)) * n
                 move(n * dim, adj_x, to * dim, m, m0 + layout[AT.adj_x], x1, dense)
                 move(n * rotations, adj_q, to * rotations, m, m0 + layout[AT.adj_q], q1, dense)

@@ -36,6 +36,7 @@ from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
 from ..math import rotation
 from . import inertia, rows
+from .checks import EULER
 from .model import RigidBodies
 from .nested import turns, zeros_like
 from .rows import flat
@@ -199,4 +200,4 @@ class Kick(Function):
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:
-    return kernels(runtime.real(), model.dim, model.integrator == "semi_implicit_euler")
+    return kernels(runtime.real(), model.dim, model.integrator == EULER)

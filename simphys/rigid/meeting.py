@@ -1,19 +1,19 @@
 """When and where features meet in a step of the impulse law: of each candidate the gap, and the frame, at its own time.
 
-From positions x and orientations q bodies go on with the velocities v, w that the forces of the step give them, before
-impulses. With g(t) the gap after a time t, u(t) = g'(t) and the step h, a contact counts where g(0) < h max(-u(0),
-v_rest), v_rest a threshold. It is
+Forces act at x, q, which is the start of the step, t_0 = 0, or its middle, t_0 = -h/2 (`RigidBodies.integrator`).
+With the velocities v, w that they give bodies, before impulses, g(t) is the gap a time t later and u(t) = g'(t). A
+contact counts where g(t_0) < h max(-u(t_0), v_rest), v_rest a threshold. It is
 
-    at rest      u(0) >= -v_rest     and taken as it is at the start, tau = 0
-    an impact    u(0) < -v_rest      and taken at the time tau when features meet, g(tau) = 0
+    at rest      u(t_0) >= -v_rest     and taken as it is where forces act, tau = 0
+    an impact    u(t_0) < -v_rest      and taken at the time tau when features meet, g(tau) = 0
 
 Gap, frame and the orientations `facing` of both bodies are those at tau: at the start of the step a normal, or an arm,
 would not turn with the time of an impact, and derivatives through it would be wrong however small h is, in whatever way
-they are computed. tau < 0 where features overlap a little: they met before the step.
+they are computed. tau < t_0 where features overlap a little: they met before the step.
 
-tau is found by Newton's method from 0. For bodies that do not turn it comes from one side, as g is convex; where it
+tau is found by Newton's method from t_0. For bodies that do not turn it comes from one side, as g is convex; where it
 leads beyond the step, or to features that part, u >= 0, or to none, they miss each other: there is no contact, and
-those that overlap meet at the start all the same. tau is not below -h.
+those that overlap meet at t_0 all the same. tau is not below t_0 - h.
 
 With the new poses x + tau v and e(tau w) q, the row J = (n, r_a x n, -n, -r_b x n), du = J dV and dg = J (dx, dtheta):
 adjoints by the pose at tau (geometry/pair.py, and adj_facing), p, are first those of tau held,
@@ -21,7 +21,7 @@ adjoints by the pose at tau (geometry/pair.py, and adj_facing), p, are first tho
     adj_tau += p V,      p -= adj_tau / u J                     the second where tau is found, by g(tau) = 0
     adj_x, adj_theta from p      adj_v = tau adj_x      adj_w = tau adj_(tau w), see math/rotation.py
 
-At the kinks: g = h max(-u, v_rest) is no contact, u = -v_rest is at rest, tau = -h is held. Where features graze,
+At the kinks: g = h max(-u, v_rest) is no contact, u = -v_rest is at rest, tau = t_0 - h is held. Where features graze,
 u(tau) = 0, the derivative has no bound. Source: the time of impact in a step, Hu et al. 2020, DiffTaichi, section 4;
 what it does to derivatives, Bernardo et al. 2008, Piecewise-smooth Dynamical Systems, section 2.5.
 """
@@ -42,7 +42,7 @@ from .nested import turns, zeros_like
 from .rows import flat
 
 NONE, REST, IMPACT, HELD = range(4)
-"""What `active` says of a candidate; HELD: an impact whose time is not found, but that of the start, or -h."""
+"""What `active` says of a candidate; HELD: an impact whose time is not found, but t_0, or t_0 - h."""
 ROUNDS = 40
 """Of Newton's method, at most. Its error squares in each, and is halved where features hardly touch."""
 CLOSE = (1e-14, 1e-6)
@@ -81,14 +81,14 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 
     @ti.func
     def meet(
-        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M, h, v_rest,
+        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M, h, span, v_rest,
         x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
         gap: ti.template(), gap0, frame: ti.template(), frame0, facing: ti.template(), facing0,
         time: ti.template(), time0, active: ti.template(), active0,
     ):  # fmt: skip
         for c in range(M):
-            i, j, start = body_a[c], body_b[c], frame0 + c * 3 * dim
-            tau, counts, stage, overlap = real(0.0), NONE, FIRST, False
+            i, j, start, begin = body_a[c], body_b[c], frame0 + c * 3 * dim, span - h
+            tau, counts, stage, overlap = begin, NONE, FIRST, False
             for k in range(ROUNDS + 2):
                 if stage != DONE:
                     for second in range(2):
@@ -105,22 +105,25 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                     if stage == FIRST:
                         stage = DONE
                         if g < h * ti.max(-u, v_rest):
-                            counts = REST
                             if u < -v_rest:
-                                counts, stage, overlap, tau = IMPACT, SEARCH, g < 0, ti.max(-g / u, -h)
+                                counts, stage, overlap, tau = IMPACT, SEARCH, g < 0, ti.max(begin - g / u, begin - h)
+                            else:
+                                counts = REST
+                                if begin < 0:
+                                    stage, tau = LAST, 0.0
                     elif stage == LAST or k == ROUNDS:
                         stage = DONE
                     else:
-                        found = ti.max(tau - g / ti.min(u, -1e-30), -h)
-                        if g >= pair.FAR or u >= 0 or found > h:
-                            stage, tau, counts = LAST, 0.0, NONE
+                        found = ti.max(tau - g / ti.min(u, -1e-30), begin - h)
+                        if g >= pair.FAR or u >= 0 or found > span:
+                            stage, tau, counts = LAST, begin, NONE
                             if overlap:
                                 counts = HELD
                         elif ti.abs(found - tau) <= close * h:
                             stage = DONE
                         else:
                             tau = found
-            if counts == IMPACT and tau == -h:
+            if counts == IMPACT and tau == begin - h:
                 counts = HELD
             time[time0 + c] = tau
             active[active0 + c] = counts
@@ -189,12 +192,12 @@ def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 
     @kernel
     def forward(
-        kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, h: real, v_rest: real, x: reals, q: reals,
-        twist: reals, gap: reals, frame: reals, facing: reals, time: reals, active: reals,
+        kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, h: real, span: real, v_rest: real,
+        x: reals, q: reals, twist: reals, gap: reals, frame: reals, facing: reals, time: reals, active: reals,
     ):  # fmt: skip
         for _ in range(1):
             f.meet(
-                kind, body_a, body_b, constants, M, h, v_rest, x, 0, q, 0, twist, 0,
+                kind, body_a, body_b, constants, M, h, span, v_rest, x, 0, q, 0, twist, 0,
                 gap, 0, frame, 0, facing, 0, time, 0, active, 0,
             )  # fmt: skip
 
@@ -233,7 +236,7 @@ class Meeting(Function):
         shapes = ((M,), (M, 3 * dim), (M, 2 * model.rotations), (M,), (M,))
         *found, active = [np.zeros(shape, dtype) for shape in shapes]
         _kernels(model).forward(
-            *flat(*model.candidates.arrays()), M, model.dt, model.rest_speed, *flat(*inputs, *found, active)
+            *flat(*model.candidates.arrays()), M, model.dt, model.span, model.rest_speed, *flat(*inputs, *found, active)
         )
         ctx.model = model
         ctx.save_for_backward(*inputs, *found, active)

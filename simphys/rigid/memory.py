@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from types import SimpleNamespace
 
@@ -20,11 +21,11 @@ PARAMS = (
 """In the order in which a member's parameters lie."""
 
 FORWARD = (
-    "weights", "inputs", "hidden", "outputs",
+    "acting_x", "acting_q", "acting_v", "acting_w", "weights", "inputs", "hidden", "outputs",
     "gap", "frame", "facing", "time", "active", "action", "wrench", "twist", "row", "target", "limit",
     "inverse_mass", "turned", "impulse", "new_twist", "shift", "record", "speed", "trace",
 )  # fmt: skip
-"""Of a step; a network and its rows are padded, see nn/fused.py."""
+"""Of a step; a network and its rows are padded, see nn/fused.py. acting_...: the state in the middle of a step."""
 
 ADJOINT = (
     "adj_outputs",
@@ -35,8 +36,11 @@ ADJOINT = (
 )  # fmt: skip
 """What is added to in a step's adjoint, and begins at 0; adj_turns is the adjoint of `facing` by small turns."""
 
-REVERSE = ("adj_inputs", "adj_hidden", "adj_record", "adj_speed", "adj_x_new", "adj_q_new", "adj_v_new", "adj_w_new")
-"""What else an adjoint works with."""
+REVERSE = (
+    "of_x", "of_q", "of_v", "of_w",
+    "adj_inputs", "adj_hidden", "adj_record", "adj_speed", "adj_x_new", "adj_q_new", "adj_v_new", "adj_w_new",
+)  # fmt: skip
+"""What else an adjoint works with; of_...: the adjoint of the state in the middle of a step."""
 
 REGIONS = FORWARD + ADJOINT + REVERSE
 
@@ -88,7 +92,7 @@ class Memory:
             "v": state["velocity"],
             "w": state["angular_velocity"],
         }
-        return {name: shapes[name.removeprefix("adj_").removesuffix("_new")] for name in REGIONS}
+        return {name: shapes[re.sub("^(adj|acting|of)_|_new$", "", name)] for name in REGIONS}
 
     @cached_property
     def layout(self) -> Array:

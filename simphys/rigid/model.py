@@ -13,7 +13,7 @@ from ..autograd import Tensor
 from ..nn import Controller, Network
 from ..nn.network import NONE
 from ..simulator import Array, Arrays, Record, Shape
-from .checks import COMPLIANT, IMPULSE, check
+from .checks import COMPLIANT, EULER, IMPULSE, VARIATIONAL, check
 from .joint import Joint, Spring
 from .shapes import Plane
 from .shapes import Shape as BodyShape
@@ -101,9 +101,12 @@ class RigidBodies:
     """Pairs of bodies that never touch, besides those that a joint joins."""
     law: str = IMPULSE
     """Of contacts: impulse, or compliant."""
-    integrator: str = "semi_implicit_euler"
-    """semi_implicit_euler, or variational: in space the rotation is then that of a variational integrator. Translation,
-    and rotation in the plane, are the same in both: a kick, then a drift, which is variational and of first order."""
+    integrator: str = EULER
+    """semi_implicit_euler: forces act at the start of a step, then bodies move; of first order.
+
+    variational: bodies move for half of a step, forces act, bodies move on. Symplectic, and of second order for forces
+    that do not depend on velocities; in space bodies turn by a variational integrator of rotations, see variational.py.
+    """
     sweeps: int = 20
     """Of projected Gauss-Seidel over all rows, in a step."""
     rest_speed: float = 0.2
@@ -129,6 +132,11 @@ class RigidBodies:
 
     def __post_init__(self) -> None:
         check(self)
+
+    @property
+    def span(self) -> float:
+        """From where forces act to the end of a step [s]."""
+        return self.dt / 2 if self.integrator == VARIATIONAL else self.dt
 
     @property
     def bodies(self) -> int:

@@ -15,11 +15,10 @@ Part = Annotated[float, Field(ge=0, le=1)]
 class RigidSimulator(Simulator):
     """law: of contacts; "impulse", whose contacts are hard, or "compliant", whose contacts are stiff springs.
 
-    integrator: of free motion; "semi_implicit_euler" or "variational", which keeps the energy of bodies that tumble in
-    space. sweeps: of the solver over all joints and contacts in a step. rest_speed [m/s]: impulse law; an impact that
-    is slower does not bounce.
-    slip_speed [m/s]: compliant law; the slip at which friction has most of its limit. joint_correction: part of a
-    joint's error that a step takes away.
+    integrator: "semi_implicit_euler", of first order, or "variational", of second order, which keeps the energy of free
+    bodies that tumble in space. sweeps: of the solver over all joints and contacts in a step. rest_speed [m/s]: impulse
+    law; an impact that is slower does not bounce. slip_speed [m/s]: compliant law; the slip at which friction has most
+    of its limit. joint_correction: part of a joint's error that a step takes away.
     """
 
     name: Literal["rigid"]

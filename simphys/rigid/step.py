@@ -8,7 +8,7 @@ import numpy as np
 
 from ..autograd import Tensor, ops, tensor
 from . import joint_table
-from .checks import COMPLIANT, check_params
+from .checks import COMPLIANT, VARIATIONAL, check_params
 from .compliant import CompliantContact
 from .contact_rows import ContactRows
 from .drift import Drift
@@ -25,8 +25,10 @@ from .spring_damper import SpringDamper
 
 
 class Solved(NamedTuple):
-    """What a step comes to before bodies move; None where nothing is to be solved for."""
+    """What a step comes to before bodies move on; None where nothing is to be solved for."""
 
+    acting: State
+    """Where forces act."""
     twist: Tensor
     """The new velocities, [n, D]."""
     shift: Tensor
@@ -48,19 +50,20 @@ class Solved(NamedTuple):
 def step(model: RigidBodies, params: Params, state: State, control: Tensor | None = None) -> State:
     """Advance `state` by one time step: forces, then the impulses of joints and contacts, then motion."""
     made = solved(model, params, state, control)
-    x, q = state.position, state.orientation
-    return State(*Drift.apply(model, model.dt, x, q, made.twist, made.shift, params.inertia))
+    x, q, _, _ = made.acting.tensors()
+    return State(*Drift.apply(model, model.span, x, q, made.twist, made.shift, params.inertia))
 
 
 def solved(model: RigidBodies, params: Params, state: State, control: Tensor | None) -> Solved:
     """A step without the motion."""
     check_params(params.arrays())
+    state = acting(model, params, state)
     x, q, v, w = state.tensors()
     near = Contacts.apply(model, x, q) if model.law == COMPLIANT else None
     wrench = forces(model, params, state, near, control)
     twist = Kick.apply(model, model.dt, v, w, q, wrench, params.mass, params.inertia, params.gravity)
     if not model.rows:
-        return Solved(twist, tensor(np.zeros(twist.shape, x.dtype)), twist, near)
+        return Solved(state, twist, tensor(np.zeros(twist.shape, x.dtype)), twist, near)
     gap, frame, facing, time, active = Meeting.apply(model, x, q, twist)
     row, target, limit = ContactRows.apply(
         model, active, gap, frame, time, twist, v, w, params.friction, params.restitution
@@ -70,7 +73,17 @@ def solved(model: RigidBodies, params: Params, state: State, control: Tensor | N
         row, target = ops.concatenate([joint_row, row]), ops.concatenate([joint_target, target])
     inverse_mass, turned = Mobility.apply(model, active, row, q, facing, params.mass, params.inertia)
     new, shift, impulse = Solve.apply(model, row, target, limit, inverse_mass, turned, time, twist, active)
-    return Solved(new, shift, twist, near or (gap, frame), row, target, limit, time, active, impulse)
+    return Solved(state, new, shift, twist, near or (gap, frame), row, target, limit, time, active, impulse)
+
+
+def acting(model: RigidBodies, params: Params, state: State) -> State:
+    """The state where forces act: that at the start, or in the middle of a step."""
+    if model.integrator != VARIATIONAL:
+        return state
+    x, q, v, w = state.tensors()
+    twist = ops.concatenate([v, w], axis=1)
+    still = tensor(np.zeros(twist.shape, twist.dtype))
+    return State(*Drift.apply(model, model.dt - model.span, x, q, twist, still, params.inertia))
 
 
 def forces(

@@ -11,10 +11,9 @@ and keeps its momentum:
 
 with products of J by component, and turn what impulses within the step correct (see drift.py). (*) makes the action of
 a discrete motion stationary, so the step is symplectic, of order 2, and its own reverse; a free body keeps momentum and
-energy to rounding (the latter McLachlan and Zanna 2005). Between two kicks of h/2 it is Verlet's step: the energy errs
-by O(h^2) without a trend. Behind one kick of h it makes the same motion but for half a kick before its first step and
-one taken back behind its last: the error is O(h), without a trend as well. In the plane L = J w and (*) is left out:
-q' = q + h w - turn.
+energy to rounding (the latter McLachlan and Zanna 2005). A variational step is a drift by h/2, a kick by h and a drift
+by h/2 (step.py), which is Verlet's: the energy errs by O(h^2) without a trend. In the plane L = J w and (*) is left
+out: q' = q + h w - turn.
 
 (*) has a solution up to h |w| = 1, nearly, where a ball turns by a quarter turn a step; beyond, the result is NaN.
 Newton's method finds it in STEPS steps from phi = h/2 w_b. Adjoint: for the adjoint p of phi, the implicit function

@@ -1,8 +1,9 @@
-"""Variational steps with forces: half a kick, the drift, half a kick."""
+"""Variational steps: half a drift, a kick, half a drift."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,15 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
-from simphys.autograd import Tensor, no_grad, tensor
-from simphys.autograd.ops import concatenate
-from simphys.rigid import WORLD, Spring
-from simphys.rigid.drift import Drift
-from simphys.rigid.kick import Kick
-from simphys.rigid.spring_damper import SpringDamper
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.gradcheck import gradcheck
+from simphys.rigid import WORLD, Params, Plane, RigidBodies, Sphere, Spring, State
+from simphys.rollout import rollout
 
 from .free_bodies import bodies
+from .systems import GRAVITY as G
+from .systems import leaves, system, tumbling_in_plane, unpacked
+from .test_agreement import STEPS, assert_same, evaluate
 
 Array = np.ndarray[Any, Any]
 MASS, MOMENTS, GRAVITY = 2.0, np.array([0.2, 0.3, 0.4]), np.array([0.0, -2.0, 0.0])
@@ -26,33 +28,6 @@ START = {"x": [0.9, 0.0, 0.1], "q": [0.5, 0.5, -0.5, 0.5], "v": [0.0, 1.0, 0.5],
 """Position, orientation, velocity, angular velocity of a body that hangs on a spring from the origin."""
 
 MODEL = bodies(3, 1, integrator="variational", springs=(Spring(0, WORLD, tuple(ANCHOR), (0.0, 0.0, 0.0)),))
-State = tuple[Tensor, ...]
-
-
-def start() -> State:
-    return tuple([tensor([values]) for values in START.values()])
-
-
-def kicked(state: State, h: float) -> State:
-    """The state after the force has acted for h."""
-    forces = SpringDamper.apply(MODEL, *state, tensor([STIFFNESS]), tensor([0.0]), tensor([LENGTH]))
-    x, q, v, w = state
-    twist = Kick.apply(MODEL, h, v, w, q, forces, tensor([MASS]), tensor(MOMENTS[None]), tensor(GRAVITY))
-    return x, q, twist[:, :3], twist[:, 3:]
-
-
-def drifted(state: State, h: float) -> State:
-    x, q, v, w = state
-    twist, no_shift = concatenate([v, w], axis=1), tensor(np.zeros((1, 6)))
-    new: State = Drift.apply(MODEL, h, x, q, twist, no_shift, tensor(MOMENTS[None]))
-    return new
-
-
-def hanging(state: State, steps: int, h: float) -> State:
-    """Its state at the end, by half a kick, a drift and half a kick a step."""
-    for _ in range(steps):
-        state = kicked(drifted(kicked(state, h / 2), h), h / 2)
-    return state
 
 
 def exact(end: float) -> tuple[Array, Array]:
@@ -75,21 +50,49 @@ def exact(end: float) -> tuple[Array, Array]:
     return x, turn.apply(turn.inv().apply(L) / MOMENTS)
 
 
-def test_between_two_half_kicks_the_step_is_of_order_2() -> None:
-    expected, errors = np.concatenate(exact(1.0)), []
-    for steps in (40, 80, 160):
-        with no_grad():
-            x, _, _, w = hanging(start(), steps, 1 / steps)
-        errors.append(np.linalg.norm(np.concatenate([x.data[0], w.data[0]]) - expected))
-    assert [a / b for a, b in itertools.pairwise(errors)] == pytest.approx([4, 4], rel=0.1)
-    assert errors[-1] < 5e-3
+def rolled(integrator: str, steps: int, end: float) -> Array:
+    """Position and angular velocity at the end by whole steps."""
+    model = replace(MODEL, dt=end / steps, integrator=integrator)
+    given = {name: np.zeros(shape) for name, shape in model.param_shapes().items()}
+    given |= {"mass": [MASS], "inertia": MOMENTS[None], "gravity": GRAVITY}
+    given |= {"spring_stiffness": [STIFFNESS], "spring_length": [LENGTH]}
+    params = Params(**{name: tensor(np.array(value, float)) for name, value in given.items()})
+    final = rollout(
+        model, params, State(*[tensor([values]) for values in START.values()]), steps=steps, keep="final"
+    ).final
+    return np.concatenate([final.position.data[0], final.angular_velocity.data[0]])
 
 
-def test_behind_one_kick_it_makes_the_same_motion_but_for_half_a_kick_at_either_end() -> None:
-    h, state = 0.02, start()
-    with no_grad():
-        for _ in range(50):
-            state = drifted(kicked(state, h), h)
-        between = kicked(hanging(kicked(start(), h / 2), 50, h), -h / 2)
-    for found, expected in zip(state, between, strict=True):
-        np.testing.assert_allclose(found.data, expected.data, rtol=0, atol=1e-11)
+@pytest.mark.parametrize(("integrator", "order"), [("semi_implicit_euler", 1), ("variational", 2)])
+def test_a_step_is_of_the_order_that_it_says(integrator: str, order: int) -> None:
+    expected = np.concatenate(exact(1.0))
+    errors = [float(np.linalg.norm(rolled(integrator, steps, 1.0) - expected)) for steps in (80, 160, 320)]
+    assert [a / b for a, b in itertools.pairwise(errors)] == pytest.approx([2**order] * 2, rel=0.12)
+
+
+def test_a_variational_step_falls_by_the_law_of_free_fall() -> None:
+    """To rounding, where a step of semi-implicit Euler is h g / 2 too fast from the start."""
+    model = RigidBodies(2, 0.1, ((Sphere(0.1),),), (Plane((0.0, 1.0)),), integrator="variational")
+    state = {"position": [[0.0, 9.0]], "velocity": [[1.0, 2.0]], "angular_velocity": [[3.0]]}
+    final = rollout(*system(model, state=state), steps=10).final
+    np.testing.assert_allclose(final.position.data, [[1.0, 9.0 + 2.0 - G / 2]], rtol=1e-14)
+    np.testing.assert_allclose(final.velocity.data, [[1.0, 2.0 - G]], rtol=1e-14)
+
+
+def test_fused_and_nested_variational_steps_are_one_physics() -> None:
+    """With impacts, rest and friction; states and gradients. In space see test_agreement."""
+    model, params, state = tumbling_in_plane()
+    case = replace(model, integrator="variational"), params, state
+    nested = evaluate(case, mode="nested")
+    assert_same(evaluate(case), nested, 1e-11)
+    assert_same(evaluate(case, along=False), evaluate(case, along=False, mode="nested"), 1e-11)
+
+
+def test_the_derivative_over_the_horizon_is_right() -> None:
+    model, params, state = tumbling_in_plane()
+    model = replace(model, integrator="variational")
+
+    def final(*inputs: Tensor) -> tuple[Tensor, ...]:
+        return rollout(model, *unpacked(*inputs), steps=STEPS, keep="final").final.tensors()
+
+    gradcheck(final, leaves(params, state), mode="projected", tolerance=1e-6)
