@@ -5,17 +5,17 @@ the speed of its gap u = n.(v_a + w_a x r_a - v_b - w_b x r_b) after the forces 
 gap g, the restitution e and a threshold v_rest, the target of the normal row is
 
     an impact    max(0, -e u_tau - (s - 1/2) (u - u_0)),   u_tau = u + (s - 1/2) (u - u_0),   s = tau / h
-    at rest      min(-g / k, v_rest)
+    at rest      min(-g / h, v_rest)
 
-and 0 that of the tangents. tau counts from where forces act; the end of the step is k later, which is h, or h / 2 where
-they act in the middle of it. If they act at its start, a body that moves by u in all of the step has that speed in its
-middle; if in the middle, it has u at its end: in either case u_tau is its speed at the time tau of an impact, and what
-comes out is taken to where it is kept again. Positions follow the new velocities from tau on (solve.py).
+and 0 that of the tangents. tau counts from where forces act. If that is the start of the step, a body that moves by u
+in all of it has that speed in its middle; if it is the middle, it has u at the end: in either case u_tau is the speed
+at the time tau of an impact, and what comes out is taken to where it is kept again. Positions follow the new velocities
+from tau on (solve.py).
 
-At rest features touch at the end of the step, g + k u = 0, or later: bodies land, stand and slide without a gap, on
+At rest features touch where forces act next, g + h u = 0, or later: bodies land, stand and slide without a gap, on
 both sides of g = 0 alike, where there is no kink. Those count, too, that only other impulses of the step would bring
 together. A shift by tau would not do here: where several contacts of a body change each other's speeds it can
-overshoot, and a box would rock. Overlaps are taken back by k v_rest a step at most.
+overshoot, and a box would rock. Overlaps are taken back by h v_rest a step at most.
 
 The tangents of n = (x, y) are (-y, x); of n = (x, y, z), with s = sign(z), a = -1 / (s + z):
 
@@ -29,7 +29,7 @@ c = (1 + e) (s - 1/2):
 
     adj_tau = -(1 + e) (u - u_0) / h g_t      adj_u = -(e + c) g_t      adj_u_0 = c g_t      adj_e = -u_tau g_t
 
-and at rest adj_g = -g_t / k below the bound. At kinks a target of 0 and -g / k = v_rest count as the constant.
+and at rest adj_g = -g_t / h below the bound. At kinks a target of 0 and -g / h = v_rest count as the constant.
 
 Source: Stewart and Trinkle 1996, An Implicit Time-Stepping Scheme for Rigid Body Dynamics.
 """
@@ -125,7 +125,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def contact_rows(
-        bodies: ti.template(), NJ, M, h, span, v_rest, gap: ti.template(), gap0, frame: ti.template(), frame0,
+        bodies: ti.template(), NJ, M, h, v_rest, gap: ti.template(), gap0, frame: ti.template(), frame0,
         time: ti.template(), time0, active: ti.template(), active0,
         twist: ti.template(), twist0, v: ti.template(), v0, w: ti.template(), w0,
         friction: ti.template(), friction0, restitution: ti.template(), restitution0,
@@ -147,7 +147,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     at.put_spin(row, r + dim, rotate.moment(r_a, along))
                     at.put_spin(row, r + dim + spins, rotate.moment(r_b, along))
                 limit[limit0 + c] = of_pair(friction, friction0, a, b)
-                wanted = ti.min(-gap[gap0 + c] / span, v_rest)
+                wanted = ti.min(-gap[gap0 + c] / h, v_rest)
                 if active[active0 + c] > REST:
                     first = row0 + c * dim * W
                     m_a, m_b = at.spin_at(row, first + dim), at.spin_at(row, first + dim + spins)
@@ -160,7 +160,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_contact_rows(
-        bodies: ti.template(), NJ, M, h, span, v_rest, gap: ti.template(), gap0, frame: ti.template(), frame0,
+        bodies: ti.template(), NJ, M, h, v_rest, gap: ti.template(), gap0, frame: ti.template(), frame0,
         time: ti.template(), time0, active: ti.template(), active0,
         twist: ti.template(), twist0, v: ti.template(), v0, w: ti.template(), w0,
         restitution: ti.template(), restitution0, row: ti.template(), row0, target: ti.template(), target0,
@@ -198,8 +198,8 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                         at.add_vec(adj_row, g, adj_u * u_v + adj_o * o_v)
                         at.add_spin(adj_row, g + dim, adj_u * u_a + adj_o * o_a)
                         at.add_spin(adj_row, g + dim + spins, -adj_u * u_b - adj_o * o_b)
-                elif -gap[gap0 + c] / span < v_rest:
-                    adj_gap[adj_gap0 + c] = adj_gap[adj_gap0 + c] - g_t / span
+                elif -gap[gap0 + c] / h < v_rest:
+                    adj_gap[adj_gap0 + c] = adj_gap[adj_gap0 + c] - g_t / h
                 adj_r_a, adj_r_b = vec(0.0), vec(0.0)
                 for j in range(dim):
                     along, g_j = at.vec_at(row, r + j * W), g + j * W
@@ -227,20 +227,20 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @kernel
     def forward(
-        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, span: real, v_rest: real, active: reals, gap: reals, frame: reals,
+        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, v_rest: real, active: reals, gap: reals, frame: reals,
         time: reals, twist: reals, v: reals, w: reals, friction: reals, restitution: reals,
         row: reals, target: reals, limit: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.contact_rows(
-                bodies, NJ, M, h, span, v_rest, gap, 0, frame, 0, time, 0, active, 0, twist, 0, v, 0, w, 0,
+                bodies, NJ, M, h, v_rest, gap, 0, frame, 0, time, 0, active, 0, twist, 0, v, 0, w, 0,
                 friction, 0, restitution, 0, row, 0, target, 0, limit, 0,
             )  # fmt: skip
 
     @kernel
     def adjoint(
-        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, span: real, v_rest: real, active: reals, gap: reals, frame: reals,
+        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, v_rest: real, active: reals, gap: reals, frame: reals,
         time: reals, twist: reals, v: reals, w: reals, restitution: reals, row: reals, target: reals,
         adj_row: reals, adj_target: reals, adj_limit: reals, adj_gap: reals, adj_frame: reals, adj_time: reals,
         adj_twist: reals, adj_v: reals, adj_w: reals, adj_friction: reals, adj_restitution: reals,
@@ -248,7 +248,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.adj_contact_rows(
-                bodies, NJ, M, h, span, v_rest, gap, 0, frame, 0, time, 0, active, 0, twist, 0, v, 0, w, 0,
+                bodies, NJ, M, h, v_rest, gap, 0, frame, 0, time, 0, active, 0, twist, 0, v, 0, w, 0,
                 restitution, 0, row, 0, target, 0, adj_row, 0, adj_target, 0, adj_limit, 0,
                 adj_gap, 0, adj_frame, 0, adj_time, 0, adj_twist, 0, adj_v, 0, adj_w, 0,
                 adj_friction, 0, adj_restitution, 0,
@@ -287,7 +287,7 @@ class ContactRows(Function):
 
 
 def _constants(model: RigidBodies) -> tuple[Any, ...]:
-    return model.joint_rows, model.contacts, model.dt, model.span, model.rest_speed
+    return model.joint_rows, model.contacts, model.dt, model.rest_speed
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

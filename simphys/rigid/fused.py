@@ -190,7 +190,7 @@ def impulses(variant: Variant) -> Any:
                     m, gap, m, frame, m, facing, m, time, m, active,
                 )  # fmt: skip
                 f.contact_rows.contact_rows(
-                    bodies, NJ, M, h, span, threshold, m, gap, m, frame, m, time, m, active, m, twist,
+                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, time, m, active, m, twist,
                     m, v, m, w,
                     p, p0 + layout[AT.friction], p, p0 + layout[AT.restitution],
                     m, row + NJ * W, m, target + NJ, m, limit,

@@ -101,7 +101,7 @@ def reverse(variant: Variant) -> Any:
             if ti.static(variant.impulses):
                 restitution = p0 + layout[AT.restitution]
                 f.contact_rows.adj_contact_rows(
-                    bodies, NJ, M, h, span, threshold, m, gap, m, frame, m, time, m, active, m, twist, m, v, m, w,
+                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, time, m, active, m, twist, m, v, m, w,
                     p, restitution, m, row + NJ * W, m, target + NJ, m, adj_row + NJ * W, m, adj_target + NJ,
                     m, adj_limit, m, adj_gap, m, adj_frame, m, adj_time, m, adj_twist, m, adj_v, m, adj_w,
                     s, friction, s, restitution,

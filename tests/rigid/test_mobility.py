@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -49,7 +51,7 @@ def test_a_body_turns_by_the_moment_of_the_axis_that_it_is_pushed_about() -> Non
     unit, quarter = [1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
     row = np.zeros((3, 9))
     row[0, 3:6], row[0, 6:] = (1.0, 1.0, 1.0), (1.0, 1.0, 1.0)
-    inputs = [row, [unit, unit], [[*quarter, *unit]], [4.0, 1.0], [[2.0, 5.0, 10.0]] * 2]
+    inputs: list[Any] = [row, [unit, unit], [[*quarter, *unit]], [4.0, 1.0], [[2.0, 5.0, 10.0]] * 2]
     inverse_mass, turned = Mobility.apply(model, tensor([float(REST)]), *[tensor(each) for each in inputs])
     np.testing.assert_allclose(inverse_mass.data, [0.25, 0.0])
     np.testing.assert_allclose(turned.data[0], [1 / 5, 1 / 2, 1 / 10, 0, 0, 0], atol=1e-15)

@@ -53,7 +53,7 @@ def exact(end: float) -> tuple[Array, Array]:
 def rolled(integrator: str, steps: int, end: float) -> Array:
     """Position and angular velocity at the end by whole steps."""
     model = replace(MODEL, dt=end / steps, integrator=integrator)
-    given = {name: np.zeros(shape) for name, shape in model.param_shapes().items()}
+    given: dict[str, Any] = {name: np.zeros(shape) for name, shape in model.param_shapes().items()}
     given |= {"mass": [MASS], "inertia": MOMENTS[None], "gravity": GRAVITY}
     given |= {"spring_stiffness": [STIFFNESS], "spring_length": [LENGTH]}
     params = Params(**{name: tensor(np.array(value, float)) for name, value in given.items()})
@@ -77,6 +77,15 @@ def test_a_variational_step_falls_by_the_law_of_free_fall() -> None:
     final = rollout(*system(model, state=state), steps=10).final
     np.testing.assert_allclose(final.position.data, [[1.0, 9.0 + 2.0 - G / 2]], rtol=1e-14)
     np.testing.assert_allclose(final.velocity.data, [[1.0, 2.0 - G]], rtol=1e-14)
+
+
+def test_what_has_bounced_comes_to_rest() -> None:
+    """A gap, or an overlap, is taken back in a step, and leaves no speed."""
+    model = RigidBodies(2, 0.01, ((Sphere(0.1),),), (Plane((0.0, 1.0)),), integrator="variational")
+    state = {"position": [[0.0, 0.4]], "velocity": 0.0, "angular_velocity": 0.0}
+    final = rollout(*system(model, state=state, restitution=0.5), steps=300).final
+    np.testing.assert_allclose(final.position.data[0, 1], 0.1, rtol=1e-14)
+    np.testing.assert_allclose(final.velocity.data[0], 0.0, atol=1e-14)
 
 
 def test_fused_and_nested_variational_steps_are_one_physics() -> None:
