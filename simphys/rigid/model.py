@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -123,15 +123,15 @@ class RigidBodies:
 
     Params = Params
     State = State
-    units: ClassVar[Mapping[str, str]] = {
-        "position": "m",
-        "orientation": "",
-        "velocity": "m/s",
-        "angular_velocity": "rad/s",
-    }
 
     def __post_init__(self) -> None:
         check(self)
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Of the fields of a state."""
+        turn = "rad" if self.dim == 2 else ""
+        return {"position": "m", "orientation": turn, "velocity": "m/s", "angular_velocity": "rad/s"}
 
     @property
     def span(self) -> float:
