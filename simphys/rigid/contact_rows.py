@@ -1,16 +1,17 @@
 """Rows of the contacts under the impulse law: what those ask for that count in a step of length h, see meeting.py.
 
 The rows of a contact are its normal n and the tangents t, with moments r x n, r x t (rows.py), its limit is mu. With
-the speed of its gap u = n.(v_a + w_a x r_a - v_b - w_b x r_b) after the forces of the step and u_0 before them, the
-gap g, the restitution e and a threshold v_rest, the target of the normal row is
+the speed of a row u = l.(v_a + w_a x r_a - v_b - w_b x r_b), l = n or t, after the forces of the step and u_0 before
+them, the gap g, the restitution e and a threshold v_rest, targets are
 
-    an impact    max(0, -e u_tau - (s - 1/2) (u - u_0)),   u_tau = u + (s - 1/2) (u - u_0),   s = tau / h
+    an impact    -e u_tau - (s - 1/2) (u - u_0),   u_tau = u + (s - 1/2) (u - u_0),   s = tau / h
     at rest      min(-g / h, v_rest)
 
-and 0 that of the tangents. tau counts from where forces act. If that is the start of the step, a body that moves by u
-in all of it has that speed in its middle; if it is the middle, it has u at the end: in either case u_tau is the speed
-at the time tau of an impact, and what comes out is taken to where it is kept again. Positions follow the new velocities
-from tau on (solve.py).
+of the normal, where it is at least 0 for an impact; of tangents that of an impact with e = 0, and 0 at rest. tau counts
+from where forces act. If that is the start of the step, a body that moves by u in all of it has that speed in its
+middle; if it is the middle, it has u at the end: in either case u_tau is the speed at the time tau of an impact, and
+what comes out, -e u_tau, is taken to where it is kept again, with the forces of what is left of the step. Positions
+follow the new velocities from tau on (solve.py).
 
 At rest features touch where forces act next, g + h u = 0, or later: bodies land, stand and slide without a gap, on
 both sides of g = 0 alike, where there is no kink. Those count, too, that only other impulses of the step would bring
@@ -24,12 +25,11 @@ The tangents of n = (x, y) are (-y, x); of n = (x, y, z), with s = sign(z), a = 
 (Duff et al. 2017, Building an Orthonormal Basis, Revisited). Friction does not depend on which tangents they are. A
 pair has the mean of both bodies' friction, and of their restitution; against the world a body has its own.
 
-Adjoint, for m = r x l: adj_r = l x adj_m, adj_l = adj_m x r. Of an impact, with g_t = adj_target where that is not 0,
-c = (1 + e) (s - 1/2):
+Adjoint, for m = r x l: adj_r = l x adj_m, adj_l = adj_m x r. Of an impact, with g_t = adj_target, c = (1 + e)(s - 1/2):
 
     adj_tau = -(1 + e) (u - u_0) / h g_t      adj_u = -(e + c) g_t      adj_u_0 = c g_t      adj_e = -u_tau g_t
 
-and at rest adj_g = -g_t / h below the bound. At kinks a target of 0 and -g / h = v_rest count as the constant.
+and at rest adj_g = -g_t / h below the bound. At kinks a normal target of 0 and -g / h = v_rest count as the constant.
 
 Source: Stewart and Trinkle 1996, An Implicit Time-Stepping Scheme for Rigid Body Dynamics.
 """
@@ -44,7 +44,7 @@ from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
 from ..math import rotation
 from . import rows
-from .meeting import NONE, REST
+from .meeting import IMPACT, NONE, REST
 from .model import RigidBodies
 from .rows import flat
 
@@ -88,12 +88,12 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def impact(u: real, u_0: real, s: real, e: real) -> real:
-        """Target of the normal row."""
-        return ti.max(0.0, -e * u - (1 + e) * (s - 0.5) * (u - u_0))
+        """Target of a row that is met."""
+        return -e * u - (1 + e) * (s - 0.5) * (u - u_0)
 
     @ti.func
     def adj_impact(u: real, u_0: real, s: real, e: real, g: real):
-        """By u, u_0, s and e, of a target that is not 0."""
+        """By u, u_0, s and e."""
         c = (1 + e) * (s - 0.5)
         return -(e + c) * g, c * g, -(1 + e) * (u - u_0) * g, -(u + (s - 0.5) * (u - u_0)) * g
 
@@ -140,23 +140,27 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 for j in ti.static(range(dim)):
                     for e in ti.static(range(dim)):
                         row[row0 + (c * dim + j) * W + e] = T[j, e]
-                    target[target0 + c * dim + j] = 0.0
                 for j in range(dim):
                     r = row0 + (c * dim + j) * W
                     along = at.vec_at(row, r)
                     at.put_spin(row, r + dim, rotate.moment(r_a, along))
                     at.put_spin(row, r + dim + spins, rotate.moment(r_b, along))
                 limit[limit0 + c] = of_pair(friction, friction0, a, b)
-                wanted = ti.min(-gap[gap0 + c] / h, v_rest)
-                if active[active0 + c] > REST:
-                    first = row0 + c * dim * W
-                    m_a, m_b = at.spin_at(row, first + dim), at.spin_at(row, first + dim + spins)
-                    u = n.dot(at.linear(twist, twist0, a) - at.linear(twist, twist0, b))
-                    u += m_a.dot(at.angular(twist, twist0, a)) - m_b.dot(at.angular(twist, twist0, b))
-                    u_0 = n.dot(at.vec_of(v, v0, a) - at.vec_of(v, v0, b))
-                    u_0 += m_a.dot(at.spin_of(w, w0, a)) - m_b.dot(at.spin_of(w, w0, b))
-                    wanted = f.impact(u, u_0, time[time0 + c] / h, of_pair(restitution, restitution0, a, b))
-                target[target0 + c * dim] = wanted
+                e_pair = of_pair(restitution, restitution0, a, b)
+                for j in range(dim):
+                    r, wanted = row0 + (c * dim + j) * W, real(0.0)
+                    if active[active0 + c] == IMPACT:
+                        along, m_a, m_b = at.vec_at(row, r), at.spin_at(row, r + dim), at.spin_at(row, r + dim + spins)
+                        u = along.dot(at.linear(twist, twist0, a) - at.linear(twist, twist0, b))
+                        u += m_a.dot(at.angular(twist, twist0, a)) - m_b.dot(at.angular(twist, twist0, b))
+                        u_0 = along.dot(at.vec_of(v, v0, a) - at.vec_of(v, v0, b))
+                        u_0 += m_a.dot(at.spin_of(w, w0, a)) - m_b.dot(at.spin_of(w, w0, b))
+                        wanted = f.impact(u, u_0, time[time0 + c] / h, ti.select(j == 0, e_pair, 0.0))
+                        if j == 0:
+                            wanted = ti.max(0.0, wanted)
+                    elif j == 0:
+                        wanted = ti.min(-gap[gap0 + c] / h, v_rest)
+                    target[target0 + c * dim + j] = wanted
 
     @ti.func
     def adj_contact_rows(
@@ -174,32 +178,39 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             if active[active0 + c] > NONE:
                 a, b, at_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
                 n, r_a, r_b = at.vec_at(frame, at_c), at.vec_at(frame, at_c + dim), at.vec_at(frame, at_c + 2 * dim)
-                r, g, g_t = row0 + c * dim * W, adj_row0 + c * dim * W, adj_target[adj_target0 + c * dim]
+                r, g = row0 + c * dim * W, adj_row0 + c * dim * W
                 add_of_pair(adj_friction, adj_friction0, a, b, adj_limit[adj_limit0 + c])
-                if active[active0 + c] > REST:
-                    if target[target0 + c * dim] > 0:
-                        m_a, m_b = at.spin_at(row, r + dim), at.spin_at(row, r + dim + spins)
-                        u_v = at.linear(twist, twist0, a) - at.linear(twist, twist0, b)
-                        u_a, u_b = at.angular(twist, twist0, a), at.angular(twist, twist0, b)
-                        o_v = at.vec_of(v, v0, a) - at.vec_of(v, v0, b)
-                        o_a, o_b = at.spin_of(w, w0, a), at.spin_of(w, w0, b)
-                        adj_u, adj_o, adj_s, adj_e = f.adj_impact(
-                            n.dot(u_v) + m_a.dot(u_a) - m_b.dot(u_b), n.dot(o_v) + m_a.dot(o_a) - m_b.dot(o_b),
-                            time[time0 + c] / h, of_pair(restitution, restitution0, a, b), g_t,
-                        )  # fmt: skip
-                        adj_time[adj_time0 + c] = adj_time[adj_time0 + c] + adj_s / h
-                        add_of_pair(adj_restitution, adj_restitution0, a, b, adj_e)
-                        at.add_twist(adj_twist, adj_twist0, a, adj_u * n, adj_u * m_a)
-                        at.add_twist(adj_twist, adj_twist0, b, -adj_u * n, -adj_u * m_b)
-                        at.add_vec_of(adj_v, adj_v0, a, adj_o * n)
-                        at.add_vec_of(adj_v, adj_v0, b, -adj_o * n)
-                        at.add_spin_of(adj_w, adj_w0, a, adj_o * m_a)
-                        at.add_spin_of(adj_w, adj_w0, b, -adj_o * m_b)
-                        at.add_vec(adj_row, g, adj_u * u_v + adj_o * o_v)
-                        at.add_spin(adj_row, g + dim, adj_u * u_a + adj_o * o_a)
-                        at.add_spin(adj_row, g + dim + spins, -adj_u * u_b - adj_o * o_b)
-                elif -gap[gap0 + c] / h < v_rest:
-                    adj_gap[adj_gap0 + c] = adj_gap[adj_gap0 + c] - g_t / h
+                if active[active0 + c] == REST and -gap[gap0 + c] / h < v_rest:
+                    adj_gap[adj_gap0 + c] = adj_gap[adj_gap0 + c] - adj_target[adj_target0 + c * dim] / h
+                if active[active0 + c] == IMPACT:
+                    u_v = at.linear(twist, twist0, a) - at.linear(twist, twist0, b)
+                    u_a, u_b = at.angular(twist, twist0, a), at.angular(twist, twist0, b)
+                    o_v = at.vec_of(v, v0, a) - at.vec_of(v, v0, b)
+                    o_a, o_b = at.spin_of(w, w0, a), at.spin_of(w, w0, b)
+                    e_pair = of_pair(restitution, restitution0, a, b)
+                    for j in range(dim):
+                        if j > 0 or target[target0 + c * dim] > 0:
+                            r_j, g_j = r + j * W, g + j * W
+                            along, m_a = at.vec_at(row, r_j), at.spin_at(row, r_j + dim)
+                            m_b = at.spin_at(row, r_j + dim + spins)
+                            adj_u, adj_o, adj_s, adj_e = f.adj_impact(
+                                along.dot(u_v) + m_a.dot(u_a) - m_b.dot(u_b),
+                                along.dot(o_v) + m_a.dot(o_a) - m_b.dot(o_b),
+                                time[time0 + c] / h, ti.select(j == 0, e_pair, 0.0),
+                                adj_target[adj_target0 + c * dim + j],
+                            )  # fmt: skip
+                            adj_time[adj_time0 + c] = adj_time[adj_time0 + c] + adj_s / h
+                            if j == 0:
+                                add_of_pair(adj_restitution, adj_restitution0, a, b, adj_e)
+                            at.add_twist(adj_twist, adj_twist0, a, adj_u * along, adj_u * m_a)
+                            at.add_twist(adj_twist, adj_twist0, b, -adj_u * along, -adj_u * m_b)
+                            at.add_vec_of(adj_v, adj_v0, a, adj_o * along)
+                            at.add_vec_of(adj_v, adj_v0, b, -adj_o * along)
+                            at.add_spin_of(adj_w, adj_w0, a, adj_o * m_a)
+                            at.add_spin_of(adj_w, adj_w0, b, -adj_o * m_b)
+                            at.add_vec(adj_row, g_j, adj_u * u_v + adj_o * o_v)
+                            at.add_spin(adj_row, g_j + dim, adj_u * u_a + adj_o * o_a)
+                            at.add_spin(adj_row, g_j + dim + spins, -adj_u * u_b - adj_o * o_b)
                 adj_r_a, adj_r_b = vec(0.0), vec(0.0)
                 for j in range(dim):
                     along, g_j = at.vec_at(row, r + j * W), g + j * W

@@ -12,8 +12,10 @@ would not turn with the time of an impact, and derivatives through it would be w
 they are computed. tau < t_0 where features overlap a little: they met before the step.
 
 tau is found by Newton's method from t_0. For bodies that do not turn it comes from one side, as g is convex; where it
-leads beyond the step, or to features that part, u >= 0, or to none, they miss each other: there is no contact, and
-those that overlap meet at t_0 all the same. tau is not below t_0 - h.
+leads beyond the step, or to features that part, u >= 0, or are not opposite each other then (flat.py, segments.py),
+they miss each other and there is no contact. Features that overlap and have no such time, back to t_0 - h, are at rest.
+What parts faster than v_rest is no contact. Of the impacts of a pair of bodies only the first counts, with those at the
+same time: it decides whether there are others, which the next step sees.
 
 With the new poses x + tau v and e(tau w) q, the row J = (n, r_a x n, -n, -r_b x n), du = J dV and dg = J (dx, dtheta):
 adjoints by the pose at tau (geometry/pair.py, and adj_facing), p, are first those of tau held,
@@ -21,7 +23,7 @@ adjoints by the pose at tau (geometry/pair.py, and adj_facing), p, are first tho
     adj_tau += p V,      p -= adj_tau / u J                     the second where tau is found, by g(tau) = 0
     adj_x, adj_theta from p      adj_v = tau adj_x      adj_w = tau adj_(tau w), see math/rotation.py
 
-At the kinks: g = h max(-u, v_rest) is no contact, u = -v_rest is at rest, tau = t_0 - h is held. Where features graze,
+At the kinks: g = h max(-u, v_rest) is no contact, u = -v_rest and tau = t_0 - h are at rest. Where features graze,
 u(tau) = 0, the derivative has no bound. Source: the time of impact in a step, Hu et al. 2020, DiffTaichi, section 4;
 what it does to derivatives, Bernardo et al. 2008, Piecewise-smooth Dynamical Systems, section 2.5.
 """
@@ -41,12 +43,14 @@ from .model import RigidBodies
 from .nested import turns, zeros_like
 from .rows import flat
 
-NONE, REST, IMPACT, HELD = range(4)
-"""What `active` says of a candidate; HELD: an impact whose time is not found, but t_0, or t_0 - h."""
+NONE, REST, IMPACT = range(3)
+"""What `active` says of a candidate."""
 ROUNDS = 40
 """Of Newton's method, at most. Its error squares in each, and is halved where features hardly touch."""
 CLOSE = (1e-14, 1e-6)
 """Change of tau, as a part of h, at which it is found, in double and in single precision."""
+TOGETHER = (1e-6, 1e-3)
+"""Part of h by which impacts of a pair of bodies are at the same time, in double and in single precision."""
 FIRST, SEARCH, LAST, DONE = range(4)
 
 
@@ -57,7 +61,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     at, part, rotate = rows.functions(real, dim), feature.functions(real, dim), rotation.functions(real, dim)
     f = pair.functions(real, dim, kinds)
     numbers, Feature, R, S, vec = feature.numbers(dim), part.Feature, at.rotations, at.spins, at.vec
-    close = CLOSE[runtime.real_dtype() == np.float32]
+    close, together = (each[runtime.real_dtype() == np.float32] for each in (CLOSE, TOGETHER))
 
     @ti.func
     def feature_of(c, second, constants: ti.template(), facing: ti.template(), facing0) -> Feature:
@@ -88,7 +92,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     ):  # fmt: skip
         for c in range(M):
             i, j, start, begin = body_a[c], body_b[c], frame0 + c * 3 * dim, span - h
-            tau, counts, stage, overlap = begin, NONE, FIRST, False
+            tau, found, what, stage, overlap = begin, begin, NONE, FIRST, False
             for k in range(ROUNDS + 2):
                 if stage != DONE:
                     for second in range(2):
@@ -96,37 +100,38 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                         turned = rotate.advance(at.rotation_of(q, q0, body), tau * at.angular(twist, twist0, body))
                         at.put_rotation(facing, facing0 + (2 * c + second) * R, turned)
                     a, b = feature_of(c, 0, constants, facing, facing0), feature_of(c, 1, constants, facing, facing0)
-                    g, n, r_a, r_b = f.contact(kind[c], between(x, x0, twist, twist0, i, j, tau), a, b)
+                    g, n, r_a, r_b, counts = f.contact(kind[c], between(x, x0, twist, twist0, i, j, tau), a, b)
                     gap[gap0 + c] = g
                     at.put_vec(frame, start, n)
                     at.put_vec(frame, start + dim, r_a)
                     at.put_vec(frame, start + 2 * dim, r_b)
                     u = speed(frame, start, twist, twist0, i, j)
-                    if stage == FIRST:
-                        stage = DONE
-                        if g < h * ti.max(-u, v_rest):
-                            if u < -v_rest:
-                                counts, stage, overlap, tau = IMPACT, SEARCH, g < 0, ti.max(begin - g / u, begin - h)
-                            else:
-                                counts = REST
-                                if begin < 0:
-                                    stage, tau = LAST, 0.0
-                    elif stage == LAST or k == ROUNDS:
-                        stage = DONE
-                    else:
+                    if stage == SEARCH:
                         found = ti.max(tau - g / ti.min(u, -1e-30), begin - h)
-                        if g >= pair.FAR or u >= 0 or found > span:
-                            stage, tau, counts = LAST, begin, NONE
+                        is_last = ti.abs(found - tau) <= close * h or k == ROUNDS
+                        if u >= 0 or found > span or found == begin - h or (is_last and not counts):
+                            stage, tau = LAST, begin
                             if overlap:
-                                counts = HELD
-                        elif ti.abs(found - tau) <= close * h:
-                            stage = DONE
+                                tau, what = 0.0, REST
+                        elif is_last:
+                            stage, what = DONE, IMPACT
                         else:
                             tau = found
-            if counts == IMPACT and tau == begin - h:
-                counts = HELD
+                    elif stage == FIRST and g < h * ti.max(-u, v_rest) and u < -v_rest:
+                        stage, tau, overlap = SEARCH, ti.max(begin - g / u, begin - h), g < 0 and counts
+                    elif stage == FIRST and g < h * v_rest and u <= v_rest and counts:
+                        stage, tau, what = LAST, 0.0, REST
+                    else:
+                        stage = DONE
             time[time0 + c] = tau
-            active[active0 + c] = counts
+            active[active0 + c] = what
+        for c in range(M):
+            if active[active0 + c] == IMPACT:
+                for e in range(M):
+                    one_pair = body_a[e] == body_a[c] and body_b[e] == body_b[c]
+                    one_pair = one_pair or (body_a[e] == body_b[c] and body_b[e] == body_a[c])
+                    if one_pair and active[active0 + e] == IMPACT and time[time0 + e] < time[time0 + c] - together * h:
+                        active[active0 + c] = NONE
 
     @ti.func
     def adj_meet(

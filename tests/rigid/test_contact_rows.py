@@ -9,10 +9,10 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.rigid import Plane, RigidBodies, Sphere
 from simphys.rigid.contact_rows import ContactRows
-from simphys.rigid.meeting import HELD, IMPACT, NONE, REST
+from simphys.rigid.meeting import IMPACT, NONE, REST
 
 H = 0.1
-WHAT = (IMPACT, IMPACT, HELD, REST, REST, NONE)
+WHAT = (IMPACT, IMPACT, IMPACT, REST, REST, NONE)
 """Of six contacts."""
 
 
@@ -78,6 +78,14 @@ def test_an_impact_has_the_speed_of_its_time() -> None:
     _, target, limit = ContactRows.apply(single(), *of_one_ball(IMPACT, 0.0, -2.0, time=0.03))
     assert limit.data.tolist() == [0.4]
     np.testing.assert_allclose(target.data, [0.6 * 1.8 - 0.2, 0.0])
+
+
+def test_what_sticks_in_an_impact_has_what_forces_add_afterwards() -> None:
+    """Forces add 1 to the speed along the floor: where it sticks at three tenths of a step, it is 0.2 in the middle."""
+    inputs = of_one_ball(IMPACT, 0.0, -2.0, before=-2.0, time=0.03)
+    inputs[5] = tensor([[-0.7, -2.0]])  # the tangent is -x
+    target = ContactRows.apply(single(), *inputs)[1]
+    np.testing.assert_allclose(target.data[1], -0.2, rtol=1e-14)
 
 
 def test_an_impact_on_the_border_of_two_steps_is_the_same_in_either() -> None:

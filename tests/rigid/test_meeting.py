@@ -10,7 +10,7 @@ import pytest
 from simphys.autograd import Tensor, grad, tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.rigid import Box, Plane, RigidBodies, Sphere
-from simphys.rigid.meeting import HELD, IMPACT, NONE, REST, Meeting
+from simphys.rigid.meeting import IMPACT, NONE, REST, Meeting
 
 from .systems import tumbling_in_plane, tumbling_in_space
 
@@ -48,7 +48,7 @@ def test_every_derivative_of_an_impact_is_right(tumbling: Any) -> None:
 
 @pytest.mark.parametrize("gap", [0.01, -0.02, -0.3])
 def test_so_is_that_of_what_rests_or_overlaps(gap: float) -> None:
-    """Lands, met in the step before, and is too deep for that: there the time is held."""
+    """Lands, met in the step before, and is too deep for that."""
     for u in (-0.3, -2.0):
         model, inputs = above(gap, u)
         gradcheck(lambda *x, model=model: Meeting.apply(model, *x)[:4], inputs, tolerance=1e-8)
@@ -94,14 +94,15 @@ def test_a_corner_that_turns_meets_the_floor_where_it_is_then() -> None:
     [
         (0.06, -2.0, IMPACT, 0.03),
         (-0.06, -2.0, IMPACT, -0.03),  # they met before the step
-        (-0.3, -2.0, HELD, -H),  # too deep
-        (-0.2, -2.0, HELD, -H),  # just
+        (-0.3, -2.0, REST, 0.0),  # too deep
+        (-0.2, -2.0, REST, 0.0),  # just
         (0.0, -0.5, REST, 0.0),  # exactly as fast as the threshold
         (0.04, -0.3, REST, 0.0),
         (-0.3, 0.2, REST, 0.0),
         (0.05, -0.3, NONE, 0.0),  # exactly h v_rest
         (0.2, -2.0, NONE, 0.0),  # exactly h u
         (0.05, 3.0, NONE, 0.0),
+        (-0.3, 0.6, NONE, 0.0),  # parts faster than the threshold
     ],
 )
 def test_what_counts_when(gap: float, u: float, what: int, time: float) -> None:

@@ -4,7 +4,8 @@
     frame [M, 3 dim]  unit normal n from b to a, then r_a and r_b, from the centres of both bodies to where they touch
 
 of M candidates (candidates.py) at the bodies' positions [n, dim] and orientations [n, R]. pair.py says what they are,
-and has the adjoint of one; the adjoints by position and by small turns are sums over candidates, in their order.
+and has the adjoint of one; the adjoints by position and by small turns are sums over candidates, in their order. What
+does not count has gap = FAR, the first axis as n, both r = 0, and derivative 0.
 """
 
 import functools
@@ -45,12 +46,17 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         for c in range(M):
             i, j = body_a[c], body_b[c]
             a, b = feature_of(c, 0, i, constants, q, q0), feature_of(c, 1, j, constants, q, q0)
-            g, n, r_a, r_b = f.contact(kind[c], at.vec_of(x, x0, i) - at.vec_of(x, x0, j), a, b)
+            g, n, r_a, r_b, counts = f.contact(kind[c], at.vec_of(x, x0, i) - at.vec_of(x, x0, j), a, b)
             start = frame0 + c * 3 * dim
             gap[gap0 + c] = g
             at.put_vec(frame, start, n)
             at.put_vec(frame, start + dim, r_a)
             at.put_vec(frame, start + 2 * dim, r_b)
+            if not counts:
+                gap[gap0 + c] = pair.FAR
+                for e in range(3 * dim):
+                    frame[start + e] = 0.0
+                frame[start] = 1.0
 
     @ti.func
     def adj_contacts(

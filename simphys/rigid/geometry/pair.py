@@ -5,8 +5,8 @@ from the centres of both bodies to the points of their surfaces that touch, whic
 
     x_a + r_a = x_b + r_b + gap n                                           r_b = d + r_a - gap n,  d = x_a - x_b
 
-so that both are one place when the gap closes. A pair that does not count (see flat.py, segments.py) has gap = FAR, the
-first axis as n, both r = 0, and derivative 0. The kind of a pair (feature.py) is known at run time.
+so that both are one place when the gap closes. Besides, whether the pair counts (see flat.py, segments.py). The kind of
+a pair (feature.py) is known at run time.
 
 Adjoint, for g_gap, g_n, g_a, g_b: r_b adds -n.g_b to g_gap, -gap g_b to g_n, g_b to g_a and to adj_d; the rest is the
 adjoint of the kind, by d and by the small turns theta_a, theta_b of the bodies (math/rotation.py). By the positions:
@@ -43,17 +43,12 @@ def functions(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 
     @ti.func
     def contact(kind: ti.i32, d: vec, a: Feature, b: Feature):
-        """gap, n, r_a, r_b."""
-        gap, n, r_a, r_b, counts = real(0.0), vec(0.0), vec(0.0), vec(0.0), True
+        """gap, n, r_a, r_b, and whether it counts."""
+        gap, n, r_a, counts = real(0.0), vec(0.0), vec(0.0), True
         for each in ti.static(present):
             if kind == each:
                 gap, n, r_a, counts = of_kind[each](d, a, b)
-        if counts:
-            r_b = d + r_a - gap * n
-        else:
-            gap, n, r_a = FAR, vec(0.0), vec(0.0)
-            n[0] = 1.0
-        return gap, n, r_a, r_b
+        return gap, n, r_a, d + r_a - gap * n, counts
 
     @ti.func
     def adj_contact(
