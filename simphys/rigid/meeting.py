@@ -13,7 +13,7 @@ they are computed. tau < t_0 where features overlap a little: they met before th
 
 tau is found by Newton's method from t_0. For bodies that do not turn it comes from one side, as g is convex; where it
 leads beyond the step, or to features that part, u >= 0, or are not opposite each other then (flat.py, segments.py),
-they miss each other and there is no contact. Features that overlap and have no such time, back to t_0 - h, are at rest.
+they miss each other and there is no contact. Features that overlap and have no such time after t_0 - 2 h are at rest.
 What parts faster than v_rest is no contact. Of the impacts of a pair of bodies only the first counts, with those at the
 same time: it decides whether there are others, which the next step sees.
 
@@ -23,7 +23,7 @@ adjoints by the pose at tau (geometry/pair.py, and adj_facing), p, are first tho
     adj_tau += p V,      p -= adj_tau / u J                     the second where tau is found, by g(tau) = 0
     adj_x, adj_theta from p      adj_v = tau adj_x      adj_w = tau adj_(tau w), see math/rotation.py
 
-At the kinks: g = h max(-u, v_rest) is no contact, u = -v_rest and tau = t_0 - h are at rest. Where features graze,
+At the kinks: g = h max(-u, v_rest) is no contact, u = -v_rest and tau = t_0 - 2 h are at rest. Where features graze,
 u(tau) = 0, the derivative has no bound. Source: the time of impact in a step, Hu et al. 2020, DiffTaichi, section 4;
 what it does to derivatives, Bernardo et al. 2008, Piecewise-smooth Dynamical Systems, section 2.5.
 """
@@ -51,6 +51,8 @@ CLOSE = (1e-14, 1e-6)
 """Change of tau, as a part of h, at which it is found, in double and in single precision."""
 TOGETHER = (1e-6, 1e-3)
 """Part of h by which impacts of a pair of bodies are at the same time, in double and in single precision."""
+BACK = 2.0
+"""Parts of h before t_0 in which features may have met that overlap: one, and more where they have become slower."""
 FIRST, SEARCH, LAST, DONE = range(4)
 
 
@@ -92,7 +94,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     ):  # fmt: skip
         for c in range(M):
             i, j, start, begin = body_a[c], body_b[c], frame0 + c * 3 * dim, span - h
-            tau, found, what, stage, overlap = begin, begin, NONE, FIRST, False
+            tau, found, what, stage, overlap, earliest = begin, begin, NONE, FIRST, False, begin - BACK * h
             for k in range(ROUNDS + 2):
                 if stage != DONE:
                     for second in range(2):
@@ -107,9 +109,9 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                     at.put_vec(frame, start + 2 * dim, r_b)
                     u = speed(frame, start, twist, twist0, i, j)
                     if stage == SEARCH:
-                        found = ti.max(tau - g / ti.min(u, -1e-30), begin - h)
+                        found = ti.max(tau - g / ti.min(u, -1e-30), earliest)
                         is_last = ti.abs(found - tau) <= close * h or k == ROUNDS
-                        if u >= 0 or found > span or found == begin - h or (is_last and not counts):
+                        if u >= 0 or found > span or found == earliest or (is_last and not counts):
                             stage, tau = LAST, begin
                             if overlap:
                                 tau, what = 0.0, REST
@@ -118,7 +120,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                         else:
                             tau = found
                     elif stage == FIRST and g < h * ti.max(-u, v_rest) and u < -v_rest:
-                        stage, tau, overlap = SEARCH, ti.max(begin - g / u, begin - h), g < 0 and counts
+                        stage, tau, overlap = SEARCH, ti.max(begin - g / u, earliest), g < 0 and counts
                     elif stage == FIRST and g < h * v_rest and u <= v_rest and counts:
                         stage, tau, what = LAST, 0.0, REST
                     else:

@@ -46,7 +46,7 @@ def test_every_derivative_of_an_impact_is_right(tumbling: Any) -> None:
     gradcheck(lambda *x: Meeting.apply(model, *x)[1:4], inputs, tolerance=1e-7)  # the gap is 0, with a rounding
 
 
-@pytest.mark.parametrize("gap", [0.01, -0.02, -0.3])
+@pytest.mark.parametrize("gap", [0.01, -0.02, -0.5])
 def test_so_is_that_of_what_rests_or_overlaps(gap: float) -> None:
     """Lands, met in the step before, and is too deep for that."""
     for u in (-0.3, -2.0):
@@ -89,13 +89,28 @@ def test_a_corner_that_turns_meets_the_floor_where_it_is_then() -> None:
     np.testing.assert_allclose(frame.data[met, 2], b * np.sin(q + w * t) - a * np.cos(q + w * t), rtol=1e-12)
 
 
+def test_of_two_corners_of_a_box_the_first_meets_the_floor_and_both_if_at_once() -> None:
+    model = RigidBodies(2, H, ((Box((0.2, 0.1)),),), (Plane((0.0, 1.0)),))
+    for tilt, counts in ((0.0, 2), (1e-9, 2), (0.02, 1)):
+        active = Meeting.apply(model, *leaves([[0.0, 0.15]], [[tilt]], [[0.0, -1.5, 0.0]]))[4].data
+        assert (active == IMPACT).sum() == counts and (active == REST).sum() == 0
+
+
+def test_a_corner_that_comes_to_a_thin_wall_from_beside_it_meets_it() -> None:
+    """It is not opposite the wall before, nor at the end of the step, when it is through."""
+    model = RigidBodies(2, 0.01, ((Box((0.05, 0.05)),), (Box((0.01, 0.2)),)), fixed=(1,))
+    start = leaves([[-0.1, -0.28], [0.0, 0.0]], [[0.0], [0.0]], [[14.0, 14.0, 0.0], [0, 0, 0]])
+    *_, time, active = Meeting.apply(model, *start)
+    np.testing.assert_allclose(time.data[active.data == IMPACT], 0.04 / 14, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("gap", "u", "what", "time"),
     [
         (0.06, -2.0, IMPACT, 0.03),
         (-0.06, -2.0, IMPACT, -0.03),  # they met before the step
-        (-0.3, -2.0, REST, 0.0),  # too deep
-        (-0.2, -2.0, REST, 0.0),  # just
+        (-0.5, -2.0, REST, 0.0),  # too deep
+        (-0.4, -2.0, REST, 0.0),  # just
         (0.0, -0.5, REST, 0.0),  # exactly as fast as the threshold
         (0.04, -0.3, REST, 0.0),
         (-0.3, 0.2, REST, 0.0),
