@@ -29,6 +29,7 @@ from .checks import COMPLIANT
 from .geometry.pair import FAR
 from .joint import WORLD
 from .meeting import IMPACT, NONE, REST
+from .meeting import TOGETHER as TOGETHER_PART
 from .model import Params, RigidBodies, State
 from .step import Solved, solved
 
@@ -154,14 +155,15 @@ def _of_step(model: RigidBodies, now: _Contacts, step: int, touched: Array, slid
 
 
 def _coincides(model: RigidBodies, now: _Contacts, begun: Array, first: int) -> bool:
-    """Whether another feature of one of its bodies begins to touch at the same time."""
+    """Whether another feature of one of its bodies begins to touch at the same time, or with this one (meeting.py)."""
     mine = {body for body in now.pairs[first] if body != WORLD and model.free[body]}
-    return any(
-        c != first
-        and mine & set(now.pairs[c])
-        and abs(now.time[c] - now.time[first]) <= now.time_rounding[c] + now.time_rounding[first]
-        for c in begun
-    )
+
+    def together(c: int) -> bool:
+        apart = abs(now.time[c] - now.time[first])
+        one_pair = now.pairs[c] == now.pairs[first] and apart < TOGETHER_PART * model.dt
+        return bool(one_pair or apart <= now.time_rounding[c] + now.time_rounding[first])
+
+    return any(c != first and mine & set(now.pairs[c]) and together(c) for c in begun)
 
 
 def _overlaps(model: RigidBodies, gap: Array, size: float, touched: Array, step: int) -> tuple[Array, list[Event]]:

@@ -14,8 +14,8 @@ they are computed. tau < t_0 where features overlap a little: they met before th
 tau is found by Newton's method from t_0. For bodies that do not turn it comes from one side, as g is convex; where it
 leads beyond the step, or to features that part, u >= 0, or are not opposite each other then (flat.py, segments.py),
 they miss each other and there is no contact. Features that overlap and have no such time after t_0 - 2 h are at rest.
-What parts faster than v_rest is no contact. Of the impacts of a pair of bodies only the first counts, with those at the
-same time: it decides whether there are others, which the next step sees.
+Of the impacts of a pair of bodies only the first counts, with those less than h / 10 later: it decides whether there
+are others, which the next step sees.
 
 With the new poses x + tau v and e(tau w) q, the row J = (n, r_a x n, -n, -r_b x n), du = J dV and dg = J (dx, dtheta):
 adjoints by the pose at tau (geometry/pair.py, and adj_facing), p, are first those of tau held,
@@ -49,8 +49,8 @@ ROUNDS = 40
 """Of Newton's method, at most. Its error squares in each, and is halved where features hardly touch."""
 CLOSE = (1e-14, 1e-6)
 """Change of tau, as a part of h, at which it is found, in double and in single precision."""
-TOGETHER = (1e-6, 1e-3)
-"""Part of h by which impacts of a pair of bodies are at the same time, in double and in single precision."""
+TOGETHER = 0.1
+"""Part of h within which impacts of a pair of bodies act together."""
 BACK = 2.0
 """Parts of h before t_0 in which features may have met that overlap: one, and more where they have become slower."""
 FIRST, SEARCH, LAST, DONE = range(4)
@@ -63,7 +63,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     at, part, rotate = rows.functions(real, dim), feature.functions(real, dim), rotation.functions(real, dim)
     f = pair.functions(real, dim, kinds)
     numbers, Feature, R, S, vec = feature.numbers(dim), part.Feature, at.rotations, at.spins, at.vec
-    close, together = (each[runtime.real_dtype() == np.float32] for each in (CLOSE, TOGETHER))
+    close = CLOSE[runtime.real_dtype() == np.float32]
 
     @ti.func
     def feature_of(c, second, constants: ti.template(), facing: ti.template(), facing0) -> Feature:
@@ -121,7 +121,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                             tau = found
                     elif stage == FIRST and g < h * ti.max(-u, v_rest) and u < -v_rest:
                         stage, tau, overlap = SEARCH, ti.max(begin - g / u, earliest), g < 0 and counts
-                    elif stage == FIRST and g < h * v_rest and u <= v_rest and counts:
+                    elif stage == FIRST and g < h * v_rest and counts:
                         stage, tau, what = LAST, 0.0, REST
                     else:
                         stage = DONE
@@ -132,7 +132,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                 for e in range(M):
                     one_pair = body_a[e] == body_a[c] and body_b[e] == body_b[c]
                     one_pair = one_pair or (body_a[e] == body_b[c] and body_b[e] == body_a[c])
-                    if one_pair and active[active0 + e] == IMPACT and time[time0 + e] < time[time0 + c] - together * h:
+                    if one_pair and active[active0 + e] == IMPACT and time[time0 + e] < time[time0 + c] - TOGETHER * h:
                         active[active0 + c] = NONE
 
     @ti.func

@@ -89,9 +89,10 @@ def test_a_corner_that_turns_meets_the_floor_where_it_is_then() -> None:
     np.testing.assert_allclose(frame.data[met, 2], b * np.sin(q + w * t) - a * np.cos(q + w * t), rtol=1e-12)
 
 
-def test_of_two_corners_of_a_box_the_first_meets_the_floor_and_both_if_at_once() -> None:
+def test_of_two_corners_of_a_box_the_first_meets_the_floor_and_both_if_nearly_at_once() -> None:
+    """0.4 m times the tilt apart, that is 0.27 s times it, which a tenth of a step has at a tilt of 0.0375."""
     model = RigidBodies(2, H, ((Box((0.2, 0.1)),),), (Plane((0.0, 1.0)),))
-    for tilt, counts in ((0.0, 2), (1e-9, 2), (0.02, 1)):
+    for tilt, counts in ((0.0, 2), (0.03, 2), (0.05, 1)):
         active = Meeting.apply(model, *leaves([[0.0, 0.15]], [[tilt]], [[0.0, -1.5, 0.0]]))[4].data
         assert (active == IMPACT).sum() == counts and (active == REST).sum() == 0
 
@@ -117,7 +118,6 @@ def test_a_corner_that_comes_to_a_thin_wall_from_beside_it_meets_it() -> None:
         (0.05, -0.3, NONE, 0.0),  # exactly h v_rest
         (0.2, -2.0, NONE, 0.0),  # exactly h u
         (0.05, 3.0, NONE, 0.0),
-        (-0.3, 0.6, NONE, 0.0),  # parts faster than the threshold
     ],
 )
 def test_what_counts_when(gap: float, u: float, what: int, time: float) -> None:
