@@ -39,9 +39,10 @@ def turned(dim: int) -> Any:
 
         @ti.func
         def adj(x: row, g: vec) -> row:
-            """dR r = dtheta x (R r), whose adjoint is the moment."""
-            R = f.matrix(rotation_of(x))
-            adj_q = f.adj_turn(rotation_of(x), f.moment(R @ vector_of(x), g))
+            """dR r = dtheta x (R r), whose adjoint is the moment; from turns to numbers, back, and again."""
+            q = rotation_of(x)
+            R = f.matrix(q)
+            adj_q = f.adj_turn(q, f.adj_theta(q, f.adj_turn(q, f.moment(R @ vector_of(x), g))))
             adj_r = R.transpose() @ g
             adj_x = row(0.0)
             for j in ti.static(range(size)):
