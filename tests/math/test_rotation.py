@@ -39,10 +39,11 @@ def turned(dim: int) -> Any:
 
         @ti.func
         def adj(x: row, g: vec) -> row:
-            """dR r = dtheta x (R r), whose adjoint is the moment; from turns to numbers, back, and again."""
+            """dR r = dtheta x (R r), whose adjoint is the moment; there, back and there again makes no difference."""
             q = rotation_of(x)
             R = f.matrix(q)
-            adj_q = f.adj_turn(q, f.adj_theta(q, f.adj_turn(q, f.moment(R @ vector_of(x), g))))
+            there = f.adj_turn(q, f.moment(R @ vector_of(x), g))
+            adj_q = 2 * there - f.adj_turn(q, f.adj_theta(q, there))
             adj_r = R.transpose() @ g
             adj_x = row(0.0)
             for j in ti.static(range(size)):
