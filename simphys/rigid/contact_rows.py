@@ -18,12 +18,10 @@ both sides of g = 0 alike, where there is no kink. Those count, too, that only o
 together. A shift by tau would not do here: where several contacts of a body change each other's speeds it can
 overshoot, and a box would rock. Overlaps are taken back by h v_rest a step at most.
 
-The tangents of n = (x, y) are (-y, x); of n = (x, y, z), with s = sign(z), a = -1 / (s + z):
+The tangents are those of basis.py; friction does not depend on which they are. A pair has the mean of both bodies'
+friction, and of their restitution; against the world a body has its own.
 
-    t1 = (1 + s a x^2, s a x y, -s x)      t2 = (a x y, s + a y^2, -y)
-
-(Duff et al. 2017, Building an Orthonormal Basis, Revisited). Friction does not depend on which tangents they are. A
-pair has the mean of both bodies' friction, and of their restitution; against the world a body has its own.
+In variational steps in space moments are carried, see carried.py: m~ takes the place of m in what follows the rows.
 
 Adjoint, for m = r x l: adj_r = l x adj_m, adj_l = adj_m x r. Of an impact, with g_t = adj_target, c = (1 + e)(s - 1/2):
 
@@ -43,48 +41,17 @@ import numpy as np
 from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
 from ..math import rotation
-from . import rows
+from . import basis, carried, rows
 from .meeting import IMPACT, NONE, REST
 from .model import RigidBodies
+from .nested import turns, zeros_like
 from .rows import flat
 
 
 @functools.cache
 @no_type_check
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions of a contact."""
-    vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
-
-    @ti.func
-    def basis(n: vec) -> mat:
-        """n and the tangents, as rows."""
-        T = mat(0.0)
-        if ti.static(dim == 2):
-            T = mat([[n[0], n[1]], [-n[1], n[0]]])
-        else:
-            x, y, z, s = n[0], n[1], n[2], real(1.0)
-            if z < 0:
-                s = -1.0
-            a = -1.0 / (s + z)
-            T = mat([[x, y, z], [1 + s * a * x * x, s * a * x * y, -s * x], [a * x * y, s + a * y * y, -y]])
-        return T
-
-    @ti.func
-    def adj_basis(n: vec, g: mat) -> vec:
-        adj_n = vec(0.0)
-        if ti.static(dim == 2):
-            adj_n = vec(g[0, 0] + g[1, 1], g[0, 1] - g[1, 0])
-        else:
-            x, y, z, s = n[0], n[1], n[2], real(1.0)
-            if z < 0:
-                s = -1.0
-            a = -1.0 / (s + z)
-            cross = s * g[1, 1] + g[2, 0]
-            by_a = s * x * x * g[1, 0] + x * y * cross + y * y * g[2, 1]
-            adj_n[0] = g[0, 0] + 2 * s * a * x * g[1, 0] + a * y * cross - s * g[1, 2]
-            adj_n[1] = g[0, 1] + a * x * cross + 2 * a * y * g[2, 1] - g[2, 2]
-            adj_n[2] = g[0, 2] + a * a * by_a
-        return adj_n
+def functions(real: Any) -> SimpleNamespace:
+    """The element functions of a row."""
 
     @ti.func
     def impact(u: real, u_0: real, s: real, e: real) -> real:
@@ -97,14 +64,16 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         c = (1 + e) * (s - 0.5)
         return -(e + c) * g, c * g, -(1 + e) * (u - u_0) * g, -(u + (s - 0.5) * (u - u_0)) * g
 
-    return SimpleNamespace(basis=basis, adj_basis=adj_basis, impact=impact, adj_impact=adj_impact)
+    return SimpleNamespace(impact=impact, adj_impact=adj_impact)
 
 
 @functools.cache
 @no_type_check
-def loops(real: Any, dim: int) -> SimpleNamespace:
+def loops(real: Any, dim: int, carries: bool) -> SimpleNamespace:
     """`contact_rows` and its adjoint, see rows.py; `bodies` are those of all rows, with the candidates' behind NJ."""
-    at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), functions(real, dim)
+    at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), functions(real)
+    normal_and_tangents = basis.functions(real, dim)
+    carry = carried.functions(real) if carries else None
     vec, mat, spins = at.vec, ti.types.matrix(dim, dim, real), at.spins
     W = dim + 2 * spins
 
@@ -124,10 +93,24 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         values[values0 + a] = values[values0 + a] + share
 
     @ti.func
+    def is_free(body, free: ti.template()) -> bool:
+        found = False
+        if body >= 0:
+            found = free[body] == 1
+        return found
+
+    @ti.func
+    def matrices(q: ti.template(), q0, facing: ti.template(), facing0, body, place):
+        """Where forces act, and at the time of the contact."""
+        now = at.rotation_at(facing, facing0 + place * at.rotations)
+        return rotate.matrix(at.rotation_of(q, q0, body)), rotate.matrix(now)
+
+    @ti.func
     def contact_rows(
         bodies: ti.template(), NJ, M, h, v_rest, gap: ti.template(), gap0, frame: ti.template(), frame0,
         time: ti.template(), time0, active: ti.template(), active0,
         twist: ti.template(), twist0, v: ti.template(), v0, w: ti.template(), w0,
+        free: ti.template(), q: ti.template(), q0, facing: ti.template(), facing0, inertia: ti.template(), inertia0,
         friction: ti.template(), friction0, restitution: ti.template(), restitution0,
         row: ti.template(), row0, target: ti.template(), target0, limit: ti.template(), limit0,
     ):  # fmt: skip
@@ -136,7 +119,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             if active[active0 + c] > NONE:
                 a, b, at_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
                 n, r_a, r_b = at.vec_at(frame, at_c), at.vec_at(frame, at_c + dim), at.vec_at(frame, at_c + 2 * dim)
-                T = f.basis(n)
+                T = normal_and_tangents.basis(n)
                 for j in ti.static(range(dim)):
                     for e in ti.static(range(dim)):
                         row[row0 + (c * dim + j) * W + e] = T[j, e]
@@ -145,6 +128,13 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     along = at.vec_at(row, r)
                     at.put_spin(row, r + dim, rotate.moment(r_a, along))
                     at.put_spin(row, r + dim + spins, rotate.moment(r_b, along))
+                    if ti.static(carries):
+                        for side in range(2):
+                            body, place = a + side * (b - a), r + dim + side * spins
+                            if is_free(body, free):
+                                R, T = matrices(q, q0, facing, facing0, body, 2 * c + side)
+                                J = at.spin_of(inertia, inertia0, body)
+                                at.put_spin(row, place, carry.carried(R, T, J, at.spin_at(row, place)))
                 limit[limit0 + c] = of_pair(friction, friction0, a, b)
                 e_pair = of_pair(restitution, restitution0, a, b)
                 for j in range(dim):
@@ -167,13 +157,16 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         bodies: ti.template(), NJ, M, h, v_rest, gap: ti.template(), gap0, frame: ti.template(), frame0,
         time: ti.template(), time0, active: ti.template(), active0,
         twist: ti.template(), twist0, v: ti.template(), v0, w: ti.template(), w0,
+        free: ti.template(), q: ti.template(), q0, facing: ti.template(), facing0, inertia: ti.template(), inertia0,
         restitution: ti.template(), restitution0, row: ti.template(), row0, target: ti.template(), target0,
         adj_row: ti.template(), adj_row0, adj_target: ti.template(), adj_target0, adj_limit: ti.template(), adj_limit0,
         adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0, adj_time: ti.template(), adj_time0,
         adj_twist: ti.template(), adj_twist0, adj_v: ti.template(), adj_v0, adj_w: ti.template(), adj_w0,
+        adj_theta: ti.template(), adj_theta0, adj_facing: ti.template(), adj_facing0,
+        adj_inertia: ti.template(), adj_inertia0,
         adj_friction: ti.template(), adj_friction0, adj_restitution: ti.template(), adj_restitution0,
     ):  # fmt: skip
-        """adj_row is used up."""
+        """adj_row is used up; adj_facing [M, 2 S] is that by small turns."""
         for c in range(M):
             if active[active0 + c] > NONE:
                 a, b, at_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
@@ -214,6 +207,19 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 adj_r_a, adj_r_b = vec(0.0), vec(0.0)
                 for j in range(dim):
                     along, g_j = at.vec_at(row, r + j * W), g + j * W
+                    if ti.static(carries):
+                        for side in range(2):
+                            body, place = a + side * (b - a), g_j + dim + side * spins
+                            if is_free(body, free):
+                                R, T = matrices(q, q0, facing, facing0, body, 2 * c + side)
+                                by_R, by_T, by_J, by_m = carry.adj_carried(
+                                    R, T, at.spin_of(inertia, inertia0, body),
+                                    rotate.moment(r_a + side * (r_b - r_a), along), at.spin_at(adj_row, place),
+                                )  # fmt: skip
+                                at.add_spin_of(adj_theta, adj_theta0, body, by_R)
+                                at.add_spin(adj_facing, adj_facing0 + (2 * c + side) * spins, by_T)
+                                at.add_spin_of(adj_inertia, adj_inertia0, body, by_J)
+                                at.put_spin(adj_row, place, by_m)
                     adj_m_a, adj_m_b = at.spin_at(adj_row, g_j + dim), at.spin_at(adj_row, g_j + dim + spins)
                     adj_r_a += rotate.adj_cross(adj_m_a, along)
                     adj_r_b += rotate.adj_cross(adj_m_b, along)
@@ -222,7 +228,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 for j, e in ti.static(ti.ndrange(dim, dim)):
                     G[j, e] = adj_row[g + j * W + e]
                 at_g = adj_frame0 + c * 3 * dim
-                at.add_vec(adj_frame, at_g, f.adj_basis(n, G))
+                at.add_vec(adj_frame, at_g, normal_and_tangents.adj(n, G))
                 at.add_vec(adj_frame, at_g + dim, adj_r_a)
                 at.add_vec(adj_frame, at_g + 2 * dim, adj_r_b)
 
@@ -231,39 +237,44 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
 @functools.cache
 @no_type_check
-def kernels(real: Any, dim: int) -> SimpleNamespace:
+def kernels(real: Any, dim: int, carries: bool) -> SimpleNamespace:
     """The loops of the nested sub-step."""
-    f = loops(real, dim)
+    f, add_turns = loops(real, dim, carries), turns(real, dim)
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @kernel
     def forward(
-        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, v_rest: real, active: reals, gap: reals, frame: reals,
-        time: reals, twist: reals, v: reals, w: reals, friction: reals, restitution: reals,
-        row: reals, target: reals, limit: reals,
+        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, v_rest: real, free: ints, active: reals, gap: reals,
+        frame: reals, time: reals, twist: reals, v: reals, w: reals, q: reals, facing: reals, inertia: reals,
+        friction: reals, restitution: reals, row: reals, target: reals, limit: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.contact_rows(
                 bodies, NJ, M, h, v_rest, gap, 0, frame, 0, time, 0, active, 0, twist, 0, v, 0, w, 0,
-                friction, 0, restitution, 0, row, 0, target, 0, limit, 0,
+                free, q, 0, facing, 0, inertia, 0, friction, 0, restitution, 0, row, 0, target, 0, limit, 0,
             )  # fmt: skip
 
     @kernel
     def adjoint(
-        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, v_rest: real, active: reals, gap: reals, frame: reals,
-        time: reals, twist: reals, v: reals, w: reals, restitution: reals, row: reals, target: reals,
-        adj_row: reals, adj_target: reals, adj_limit: reals, adj_gap: reals, adj_frame: reals, adj_time: reals,
-        adj_twist: reals, adj_v: reals, adj_w: reals, adj_friction: reals, adj_restitution: reals,
+        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, v_rest: real, free: ints, active: reals, gap: reals,
+        frame: reals, time: reals, twist: reals, v: reals, w: reals, q: reals, facing: reals, inertia: reals,
+        restitution: reals, row: reals, target: reals, n: ti.i32, adj_row: reals, adj_target: reals, adj_limit: reals,
+        adj_theta: reals, adj_turns: reals, adj_gap: reals, adj_frame: reals, adj_time: reals, adj_twist: reals,
+        adj_v: reals, adj_w: reals, adj_q: reals, adj_facing: reals, adj_inertia: reals, adj_friction: reals,
+        adj_restitution: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.adj_contact_rows(
                 bodies, NJ, M, h, v_rest, gap, 0, frame, 0, time, 0, active, 0, twist, 0, v, 0, w, 0,
-                restitution, 0, row, 0, target, 0, adj_row, 0, adj_target, 0, adj_limit, 0,
-                adj_gap, 0, adj_frame, 0, adj_time, 0, adj_twist, 0, adj_v, 0, adj_w, 0,
+                free, q, 0, facing, 0, inertia, 0, restitution, 0, row, 0, target, 0,
+                adj_row, 0, adj_target, 0, adj_limit, 0, adj_gap, 0, adj_frame, 0, adj_time, 0,
+                adj_twist, 0, adj_v, 0, adj_w, 0, adj_theta, 0, adj_turns, 0, adj_inertia, 0,
                 adj_friction, 0, adj_restitution, 0,
             )  # fmt: skip
+            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+            add_turns(facing, 0, 2 * M, adj_turns, 0, adj_facing, 0)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -272,7 +283,8 @@ class ContactRows(Function):
     """Rows [dim M, W], targets [dim M] and limits [M]. Saved: inputs, rows, targets.
 
     `active` [M] says what contacts are (see meeting.py). Inputs: gap [M], frame [M, 3 dim] and time [M] of contacts,
-    twist [n, D], velocity [n, dim] and angular_velocity [n, S] before the forces, friction [n], restitution [n].
+    twist [n, D], velocity [n, dim] and angular_velocity [n, S] before the forces, orientation [n, R] where they act and
+    facing [M, 2 R], inertia [n, S], friction [n], restitution [n].
     """
 
     @staticmethod
@@ -287,19 +299,21 @@ class ContactRows(Function):
 
     @staticmethod
     def backward(ctx: Context, adj_row: Tensor, *adjoints: Tensor) -> tuple[Any, ...]:
+        model: RigidBodies = ctx.model
         active, *inputs, row, target = ctx.saved_tensors
         *moving, _, restitution = inputs
-        found = [np.zeros(each.shape, adj_row.dtype) for each in inputs]
-        _kernels(ctx.model).adjoint(
-            ctx.model.row_bodies, *_constants(ctx.model), *flat(active, *moving, restitution, row, target),
-            *flat(adj_row.data.copy(), *adjoints, *found),
+        found = zeros_like(*inputs)
+        work = [np.zeros(count * model.spins, adj_row.dtype) for count in (model.bodies, 2 * model.contacts)]
+        _kernels(model).adjoint(
+            model.row_bodies, *_constants(model), *flat(active, *moving, restitution, row, target), model.bodies,
+            *flat(adj_row.data.copy(), *adjoints, *work, *found),
         )  # fmt: skip
         return None, None, *found
 
 
 def _constants(model: RigidBodies) -> tuple[Any, ...]:
-    return model.joint_rows, model.contacts, model.dt, model.rest_speed
+    return model.joint_rows, model.contacts, model.dt, model.rest_speed, model.free
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:
-    return kernels(runtime.real(), model.dim)
+    return kernels(runtime.real(), model.dim, model.carries)

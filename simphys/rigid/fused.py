@@ -71,6 +71,11 @@ class Variant:
     """Members on several threads."""
 
     @property
+    def carries(self) -> bool:
+        """See `RigidBodies.carries`."""
+        return self.dim == 3 and self.is_variational
+
+    @property
     def impulses(self) -> bool:
         """Of contacts."""
         return bool(self.kinds) and not self.is_compliant
@@ -102,10 +107,10 @@ def loops(variant: Variant) -> SimpleNamespace:
         sense=sense.loops(real, dim, variant.controller) if variant.controller else None,
         network=network_loops.loops(real, network_loops.Layout(variant.network)) if variant.network else None,
         kick=kick.loops(real, dim, not variant.is_variational),
-        mobility=mobility.loops(real, dim),
+        mobility=mobility.loops(real, dim, variant.carries),
         joint_rows=joint_rows.loops(real, dim),
         meeting=meeting.loops(real, dim, variant.kinds),
-        contact_rows=contact_rows.loops(real, dim),
+        contact_rows=contact_rows.loops(real, dim, variant.carries),
         sweeps=sweeps.loops(real, dim),
         drift=drift.loops(real, dim, variant.is_variational),
     )
@@ -191,7 +196,7 @@ def impulses(variant: Variant) -> Any:
                 )  # fmt: skip
                 f.contact_rows.contact_rows(
                     bodies, NJ, M, h, threshold, m, gap, m, frame, m, time, m, active, m, twist,
-                    m, v, m, w,
+                    m, v, m, w, free, m, q, m, facing, p, p0 + layout[AT.inertia],
                     p, p0 + layout[AT.friction], p, p0 + layout[AT.restitution],
                     m, row + NJ * W, m, target + NJ, m, limit,
                 )  # fmt: skip

@@ -102,9 +102,10 @@ def reverse(variant: Variant) -> Any:
                 restitution = p0 + layout[AT.restitution]
                 f.contact_rows.adj_contact_rows(
                     bodies, NJ, M, h, threshold, m, gap, m, frame, m, time, m, active, m, twist, m, v, m, w,
-                    p, restitution, m, row + NJ * W, m, target + NJ, m, adj_row + NJ * W, m, adj_target + NJ,
-                    m, adj_limit, m, adj_gap, m, adj_frame, m, adj_time, m, adj_twist, m, adj_v, m, adj_w,
-                    s, friction, s, restitution,
+                    free, m, q, m, facing, p, inertia, p, restitution, m, row + NJ * W, m, target + NJ,
+                    m, adj_row + NJ * W, m, adj_target + NJ, m, adj_limit, m, adj_gap, m, adj_frame, m, adj_time,
+                    m, adj_twist, m, adj_v, m, adj_w, m, adj_theta, m, adj_turns,
+                    s, inertia, s, friction, s, restitution,
                 )  # fmt: skip
                 f.meeting.adj(
                     kind, body_a, body_b, constants, M, m, x, m, q, m, twist, m, gap, m, frame, m, facing,

@@ -5,7 +5,8 @@
 
 with the moments m_a, m_b of the row (rows.py), and the inverse inertia in the world's frame A^-1 = R diag(1/J) R^T; 0
 of a fixed body. R is that of the bodies at the start of the step, for joints, and at the time of a contact for its rows
-(`facing`, see meeting.py). Adjoint: adj_m = -adj_(1/m) / m^2, and that of A^-1 m in inertia.py.
+(`facing`, see meeting.py); where moments are carried, see carried.py. Adjoint: adj_m = -adj_(1/m) / m^2, and that of
+A^-1 m in inertia.py.
 """
 
 import functools
@@ -17,7 +18,7 @@ import numpy as np
 from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
 from ..math import rotation
-from . import inertia, rows
+from . import carried, inertia, rows
 from .meeting import NONE
 from .model import RigidBodies
 from .nested import turns, zeros_like
@@ -26,9 +27,13 @@ from .rows import flat
 
 @functools.cache
 @no_type_check
-def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Over all bodies and rows; for the arguments see rows.py, `bodies` are those of all rows, `facing` [M, 2 R]."""
+def loops(real: Any, dim: int, carries: bool) -> SimpleNamespace:
+    """Over all bodies and rows; for the arguments see rows.py, `bodies` are those of all rows, `facing` [M, 2 R].
+
+    carries: moments are carried to where velocities are kept, see carried.py.
+    """
     at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), inertia.functions(real, dim)
+    c = carried.functions(real) if carries else None
     R, S = at.rotations, at.spins
     W = dim + 2 * S
 
@@ -79,9 +84,12 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                         moved = free[body] == 1
                     at.put_spin(turned, to, at.spin(0.0))
                     if moved:
-                        T = matrix_of(k, side, body, NJ, q, q0, facing, facing0)
+                        T, J = matrix_of(k, side, body, NJ, q, q0, facing, facing0), at.spin_of(inertia, inertia0, body)
                         m = at.spin_at(row, row0 + k * W + dim + side * S)
-                        at.put_spin(turned, to, f.apply(T, 1 / at.spin_of(inertia, inertia0, body), m))
+                        if ti.static(carries):
+                            at.put_spin(turned, to, c.turned(rotate.matrix(at.rotation_of(q, q0, body)), T, J, m))
+                        else:
+                            at.put_spin(turned, to, f.apply(T, 1 / J, m))
 
     @ti.func
     def adj_mobility(
@@ -106,29 +114,38 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                         moved = free[body] == 1
                     if moved:
                         T, J = matrix_of(k, side, body, NJ, q, q0, facing, facing0), at.spin_of(inertia, inertia0, body)
-                        at_m = k * W + dim + side * S
-                        by_d, by_m, by_theta = f.adj(
-                            T,
-                            1 / J,
-                            at.spin_at(row, row0 + at_m),
-                            at.spin_at(adj_turned, adj_turned0 + (2 * k + side) * S),
-                        )
-                        at.add_spin(adj_row, adj_row0 + at_m, by_m)
-                        at.add_spin_of(adj_inertia, adj_inertia0, body, -by_d / (J * J))
-                        if k >= NJ:
-                            at.add_spin(adj_facing, adj_facing0 + place_of(k, side, NJ) * S, by_theta)
+                        m, g = row0 + k * W + dim + side * S, adj_turned0 + (2 * k + side) * S
+                        by_T, by_J, by_m = at.spin(0.0), at.spin(0.0), at.spin(0.0)
+                        if ti.static(carries):
+                            by_R, g_T, g_J, g_m = c.adj_turned(
+                                rotate.matrix(at.rotation_of(q, q0, body)), T, J, at.spin_at(row, m),
+                                at.spin_at(adj_turned, g),
+                            )  # fmt: skip
+                            at.add_spin_of(adj_theta, adj_theta0, body, by_R)
+                            by_T += g_T
+                            by_J += g_J
+                            by_m += g_m
                         else:
-                            at.add_spin_of(adj_theta, adj_theta0, body, by_theta)
+                            g_d, g_m, g_T = f.adj(T, 1 / J, at.spin_at(row, m), at.spin_at(adj_turned, g))
+                            by_T += g_T
+                            by_J -= g_d / (J * J)
+                            by_m += g_m
+                        at.add_spin(adj_row, adj_row0 + m - row0, by_m)
+                        at.add_spin_of(adj_inertia, adj_inertia0, body, by_J)
+                        if k >= NJ:
+                            at.add_spin(adj_facing, adj_facing0 + place_of(k, side, NJ) * S, by_T)
+                        else:
+                            at.add_spin_of(adj_theta, adj_theta0, body, by_T)
 
     return SimpleNamespace(mobility=mobility, adj=adj_mobility)
 
 
 @functools.cache
 @no_type_check
-def kernels(real: Any, dim: int) -> SimpleNamespace:
+def kernels(real: Any, dim: int, carries: bool) -> SimpleNamespace:
     """The nested sub-step, over flat arrays."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, add_turns = loops(real, dim), turns(real, dim)
+    f, add_turns = loops(real, dim, carries), turns(real, dim)
 
     @kernel
     def forward(
@@ -191,4 +208,4 @@ def _counts(model: RigidBodies) -> tuple[Any, ...]:
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:
-    return kernels(runtime.real(), model.dim)
+    return kernels(runtime.real(), model.dim, model.carries)

@@ -128,6 +128,11 @@ class RigidBodies:
         check(self)
 
     @property
+    def carries(self) -> bool:
+        """Whether spins follow the angular momentum within a step, see carried.py."""
+        return self.dim == 3 and self.integrator == VARIATIONAL
+
+    @property
     def units(self) -> Mapping[str, str]:
         """Of the fields of a state."""
         turn = "rad" if self.dim == 2 else ""

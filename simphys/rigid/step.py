@@ -66,7 +66,7 @@ def solved(model: RigidBodies, params: Params, state: State, control: Tensor | N
         return Solved(state, twist, tensor(np.zeros(twist.shape, x.dtype)), twist, near)
     gap, frame, facing, time, active = Meeting.apply(model, x, q, twist)
     row, target, limit = ContactRows.apply(
-        model, active, gap, frame, time, twist, v, w, params.friction, params.restitution
+        model, active, gap, frame, time, twist, v, w, q, facing, params.inertia, params.friction, params.restitution
     )
     if model.joints:
         joint_row, joint_target = JointRows.apply(model, x, q)

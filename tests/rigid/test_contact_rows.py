@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.rigid import Plane, RigidBodies, Sphere
+from simphys.rigid.checks import EULER, VARIATIONAL
 from simphys.rigid.contact_rows import ContactRows
 from simphys.rigid.meeting import IMPACT, NONE, REST
 
@@ -28,22 +31,15 @@ def inputs_of(model: RigidBodies) -> list[Tensor]:
     gap = np.array([0.0, 0.0, -0.3, 0.02, -0.9, 0.9])
     given = [gap, random.normal(size=(M, 3 * model.dim)), H * np.array([0.3, -0.4, -1, 0, 0, 0])]
     given += [random.normal(size=shape) for shape in ((3, model.dim + S), (3, model.dim), (3, S))]
-    given += [random.uniform(0.2, 1, 3), random.uniform(0.2, 1, 3)]
+    given += [random.normal(size=(3, model.rotations)), random.normal(size=(M, 2 * model.rotations))]
+    given += [random.uniform(0.5, 1, (3, S)), random.uniform(0.2, 1, 3), random.uniform(0.2, 1, 3)]
     return [tensor(each, requires_grad=True) for each in given]
 
 
 def of_one_ball(what: int, gap: float, u: float, *, before: float = -1.0, time: float = 0.0) -> list[Tensor]:
     """Inputs of a ball above a floor, its speed after and before the forces of the step."""
-    numbers = (
-        [gap],
-        [[0.0, 1.0, 0.0, -0.1, 0.0, 0.0]],
-        [time],
-        [[0.3, u, 0.2]],
-        [[0.3, before]],
-        [[0.2]],
-        [0.4],
-        [0.6],
-    )
+    contact = [gap], [[0.0, 1.0, 0.0, -0.1, 0.0, 0.0]], [time]
+    numbers = (*contact, [[0.3, u, 0.2]], [[0.3, before]], [[0.2]], [[0.0]], [[0.0, 0.0]], [[1.0]], [0.4], [0.6])
     return [tensor([float(what)]), *[tensor(np.array(each, float), requires_grad=True) for each in numbers]]
 
 
@@ -51,9 +47,9 @@ def single() -> RigidBodies:
     return RigidBodies(2, H, ((Sphere(0.1),),), (Plane((0.0, 1.0)),), rest_speed=0.5)
 
 
-@pytest.mark.parametrize("dim", [2, 3])
-def test_the_adjoint_is_right(dim: int) -> None:
-    model, what = balls(dim), tensor(np.array(WHAT, float))
+@pytest.mark.parametrize(("dim", "integrator"), [(2, EULER), (3, EULER), (3, VARIATIONAL)])
+def test_the_adjoint_is_right(dim: int, integrator: str) -> None:
+    model, what = replace(balls(dim), integrator=integrator), tensor(np.array(WHAT, float))
     inputs = inputs_of(model)
     targets = ContactRows.apply(model, what, *inputs)[1].data[::dim]
     assert (targets[:3] > 0).any() and (targets[:3] == 0).any() and targets[4] == 0.5
@@ -67,7 +63,7 @@ def test_tangents_are_across_the_normal_in_space() -> None:
     frame = np.zeros((model.contacts, 9))
     frame[:, :3] = n / np.linalg.norm(n, axis=1)[:, None]
     M = model.contacts
-    zeros = [tensor(np.zeros(shape)) for shape in (M, (3, 6), (3, 3), (3, 3), 3, 3)]
+    zeros = [tensor(np.zeros(shape)) for shape in (M, (3, 6), (3, 3), (3, 3), (3, 4), (M, 8), (3, 3), 3, 3)]
     row = ContactRows.apply(model, tensor(np.full(M, float(REST))), tensor(-np.ones(M)), tensor(frame), *zeros)[0]
     T = row.data[:, :3].reshape(-1, 3, 3)
     np.testing.assert_allclose(T @ T.transpose(0, 2, 1), np.tile(np.eye(3), (len(T), 1, 1)), atol=1e-14)
@@ -119,4 +115,4 @@ def derivative(inputs: list[Tensor], by: int) -> float:
 def test_derivatives_at_kinks_are_those_that_are_said() -> None:
     assert derivative(of_one_ball(REST, -0.05, 0.0), 1) == 0.0  # -g / h = v_rest: the bound
     assert derivative(of_one_ball(REST, 0.0, -0.3), 1) == pytest.approx(-1 / H)  # g = 0 is none: the same on both sides
-    assert derivative(of_one_ball(IMPACT, 0.0, 0.0, before=0.0), 8) == 0.0  # a target of 0
+    assert derivative(of_one_ball(IMPACT, 0.0, 0.0, before=0.0), 11) == 0.0  # a target of 0
