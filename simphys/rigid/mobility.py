@@ -114,23 +114,22 @@ def loops(real: Any, dim: int, carries: bool) -> SimpleNamespace:
                         moved = free[body] == 1
                     if moved:
                         T, J = matrix_of(k, side, body, NJ, q, q0, facing, facing0), at.spin_of(inertia, inertia0, body)
-                        m, g = row0 + k * W + dim + side * S, adj_turned0 + (2 * k + side) * S
+                        at_m, at_g = k * W + dim + side * S, adj_turned0 + (2 * k + side) * S
+                        m, g = at.spin_at(row, row0 + at_m), at.spin_at(adj_turned, at_g)
                         by_T, by_J, by_m = at.spin(0.0), at.spin(0.0), at.spin(0.0)
                         if ti.static(carries):
-                            by_R, g_T, g_J, g_m = c.adj_turned(
-                                rotate.matrix(at.rotation_of(q, q0, body)), T, J, at.spin_at(row, m),
-                                at.spin_at(adj_turned, g),
-                            )  # fmt: skip
+                            now = rotate.matrix(at.rotation_of(q, q0, body))
+                            by_R, g_T, g_J, g_m = c.adj_turned(now, T, J, m, g)
                             at.add_spin_of(adj_theta, adj_theta0, body, by_R)
                             by_T += g_T
                             by_J += g_J
                             by_m += g_m
                         else:
-                            g_d, g_m, g_T = f.adj(T, 1 / J, at.spin_at(row, m), at.spin_at(adj_turned, g))
+                            g_d, g_m, g_T = f.adj(T, 1 / J, m, g)
                             by_T += g_T
                             by_J -= g_d / (J * J)
                             by_m += g_m
-                        at.add_spin(adj_row, adj_row0 + m - row0, by_m)
+                        at.add_spin(adj_row, adj_row0 + at_m, by_m)
                         at.add_spin_of(adj_inertia, adj_inertia0, body, by_J)
                         if k >= NJ:
                             at.add_spin(adj_facing, adj_facing0 + place_of(k, side, NJ) * S, by_T)

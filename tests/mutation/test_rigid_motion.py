@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -32,6 +33,7 @@ from simphys.rigid import (
     spring_damper,
     variational,
 )
+from simphys.rigid.checks import EULER, INTEGRATORS
 from simphys.rigid.fused import lightly_optimized
 
 from ..rigid import test_mobility
@@ -120,9 +122,14 @@ def of_drift(dim: int, integrator: str) -> Check:
     return checked(drift, "Drift", model, *drift_inputs(model).values(), given=0.3)
 
 
-def of_mobility(dim: int) -> Check:
-    model = test_mobility.model_of(dim)
+def of_mobility(dim: int, integrator: str = EULER) -> Check:
+    model = replace(test_mobility.model_of(dim), integrator=integrator)
     return checked(mobility, "Mobility", model, *test_mobility.inputs_of(model), given=test_mobility.what_of(model))
+
+
+def of_mobility_of_both(package: Any) -> None:
+    for integrator in INTEGRATORS:
+        of_mobility(3, integrator)(package)
 
 
 def of_meeting() -> Check:
@@ -173,7 +180,7 @@ SWEEPS = [
     sweep_of(variational, ("in_plane.adj_*",), of_drift(2, "variational")),
     sweep_of(variational, ("in_space.adj_*",), of_drift(3, "variational")),
     around(meeting, "Meeting", of_meeting()),
-    around(mobility, "Mobility", of_mobility(3)),
+    around(mobility, "Mobility", of_mobility_of_both),
     sweep_of(nested, ("turns.add_turns",), of_rows(3)),
     sweep_of(joint_row, ("turns_in_plane.adj_*",), of_rows(2)),
     sweep_of(joint_row, ("turns_in_space.adj_*", "functions.adj_*"), of_rows(3)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -13,7 +14,8 @@ from simphys import rigid
 from simphys.autograd import Tensor, ops, tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.rigid import Plane, RigidBodies, Sphere, contact_rows, engine, fused, sense, solve
+from simphys.rigid import Plane, RigidBodies, Sphere, basis, carried, contact_rows, engine, fused, sense, solve
+from simphys.rigid.checks import EULER, VARIATIONAL
 from simphys.rollout import rollout
 
 from ..rigid.systems import NAMES, System, chain, controls, leaves, system, unpacked
@@ -26,21 +28,27 @@ EACH = 1
 """Mutants of a rule in a sample: each compiles a kernel."""
 
 EQUIVALENT = {
+    "ContactRows.backward: 2 * model.contacts -> *": "the size of work space, beyond which arrays have a margin here",
     "functions.adj_basis: z < 0 -> z <= 0": "where z = 0, either sign gives tangents",
 }
 
 Check = motion.Check
 
 
-def of_contact_rows(dim: int) -> Check:
+def of_contact_rows(dim: int, integrator: str = EULER) -> Check:
     """Of impacts, of rest, and of what does not count."""
-    model = balls(dim)
+    model = replace(balls(dim), integrator=integrator)
     return motion.checked(contact_rows, "ContactRows", model, *inputs_of(model), given=tensor(np.array(WHAT, float)))
 
 
 def of_contact_rows_anywhere(package: Any) -> None:
     for dim in (3, 2):  # a rule of the plane does not compile in space, where one of space would read beyond arrays
         of_contact_rows(dim)(package)
+
+
+def of_carried(package: Any) -> None:
+    of_contact_rows(3, VARIATIONAL)(package)
+    motion.of_mobility(3, VARIATIONAL)(package)
 
 
 def of_solve(package: Any) -> None:
@@ -87,7 +95,9 @@ def of_rollouts(*cases: System) -> Check:
 sweep_of = functools.partial(Sweep, package=rigid, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
 
 SWEEPS = [
-    sweep_of(contact_rows, ("functions.adj_*",), of_contact_rows_anywhere),
+    sweep_of(contact_rows, ("functions.adj_*",), of_contact_rows(2)),
+    sweep_of(basis, ("functions.adj_*",), of_contact_rows_anywhere),
+    sweep_of(carried, ("functions.adj_*",), of_carried),
     sweep_of(contact_rows, ("ContactRows.backward",), of_contact_rows(2)),
     sweep_of(solve, ("Solve.backward",), of_solve),
     sweep_of(sense, ("Sense.backward",), of_sense()),
