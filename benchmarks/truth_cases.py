@@ -170,8 +170,21 @@ def tipped(values: Values, T: float) -> Any:
     return v - (1 + at(values, E)) * (v + w * arm) / (1 + m * arm * arm / J)
 
 
+def ran_up(values: Values, T: float) -> Any:
+    """The rising speed of a disc that slid without friction against a ramp, n its normal."""
+    n, e, v = RAMP_NORMAL, at(values, E), at(values, SPEED)
+    t = ((RAMP_OFFSET + R - n[1] * R) / n[0] - at(values, ALONG)) / v
+    return -(1 + e) * n[0] * n[1] * v - G * (T - t)
+
+
 SLIDING = ("bodies.0.friction=0.1", "bodies.0.angular_velocity=30.0")
 SLOW = (*COMPLIANT, "environment.gravity=[0.0,0.0]", "time.duration=0.5")
+
+RAMP_NORMAL, RAMP_OFFSET = (-0.6, 0.8), -0.3
+RAMP = (
+    "planes=[{normal=[0.0,1.0]},{normal=[-0.6,0.8],offset=-0.3}]", "bodies.0.friction=0.0",
+    "bodies.0.velocity=[2.0,0.0]", "bodies.0.restitution=0.9", "time.duration=0.4",
+)  # fmt: skip
 
 BOX = (
     'bodies.0.shapes=[{kind="box",half=[0.2,0.1]}]', "bodies.0.position=[0.0,0.5]", "bodies.0.orientation=0.3",
@@ -224,3 +237,11 @@ CASES = (
     Case("disc that rolls, spin", "impulse", "rolling_disc", SPIN, {"speed": SPEED}, rolling),
     Case("disc that rolls, x", "impulse", "rolling_disc", ALONG, {"speed": SPEED, "mu": MU}, rolled, (), rolls),
 )  # fmt: skip
+
+WRONG = (
+    Case(
+        "disc that meets a ramp, speed", "impulse", "rolling_disc", FALL, {"x": ALONG}, ran_up, RAMP,
+        lambda dt: {},
+    ),
+)  # fmt: skip
+"""Known to be wrong: what the impact changes of the forces of other contacts, and of joints, within the step."""

@@ -100,7 +100,11 @@ class RigidBodies:
     apart: tuple[tuple[int, int], ...] = ()
     """Pairs of bodies that never touch, besides those that a joint joins."""
     law: str = IMPULSE
-    """Of contacts: impulse, or compliant."""
+    """Of contacts: impulse, or compliant.
+
+    Impulses of bodies that joints hold, or that rest on something, have derivatives that lack what an impact changes of
+    those forces within the step, see docs/contact.md.
+    """
     integrator: str = EULER
     """semi_implicit_euler: forces act at the start of a step, then bodies move; of first order.
 

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.gradcheck import gradcheck
-from simphys.rigid import WORLD, Params, Plane, RigidBodies, Sphere, Spring, State
+from simphys.rigid import WORLD, Box, Params, Plane, RigidBodies, Sphere, Spring, State
 from simphys.rollout import rollout
 
 from .free_bodies import bodies
@@ -105,3 +105,28 @@ def test_the_derivative_over_the_horizon_is_right() -> None:
         return rollout(model, *unpacked(*inputs), steps=STEPS, keep="final").final.tensors()
 
     gradcheck(final, leaves(params, state), mode="projected", tolerance=1e-6)
+
+
+def test_an_impact_adds_the_moment_of_its_impulse_to_the_angular_momentum() -> None:
+    """Of a box that tumbles, without gravity: its corner is as far from its centre as corners are, exactly then."""
+    half, J, T = (0.3, 0.1, 0.2), np.array([[0.12, 0.2, 0.08]]), 0.25
+    model = RigidBodies(3, 0.01, ((Box(half),),), (Plane((0.0, 0.0, 1.0)),), integrator="variational")
+    start = {
+        "position": [[0.0, 0.0, 0.45]],
+        "orientation": np.array([[0.9, 0.25, -0.3, 0.2]]) / np.sqrt(1.0025),
+        "velocity": [[0.6, 0.3, -1.5]],
+        "angular_velocity": [[3.0, -4.0, 2.0]],
+    }
+    case = system(model, state=start, mass=1.0, inertia=J, friction=0.0, restitution=0.7, gravity=0.0)
+    final = rollout(*case, steps=round(T / model.dt)).final
+
+    def momentum(state: State) -> Array:
+        turn = Rotation.from_quat(np.roll(np.array(state.orientation.data[0]), -1))
+        return np.asarray(turn.apply(J[0] * turn.inv().apply(np.array(state.angular_velocity.data[0]))))
+
+    z, v = [state.position.data[0, 2] for state in (case[2], final)], [-1.5, final.velocity.data[0, 2]]
+    time = (z[1] - z[0] - v[1] * T) / (v[0] - v[1])
+    across = (momentum(final) - momentum(case[2])) / (v[1] - v[0])
+    assert v[1] > 0 and 0 < time < T
+    np.testing.assert_allclose(across @ across + (z[0] + v[0] * time) ** 2, np.dot(half, half), rtol=1e-6)
+    assert abs(across[2]) < 1e-12
