@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -22,6 +24,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="sample",
         help="tests/mutation: some mutants of each adjoint and tangent rule (the default), or all of them",
     )
+
+    parser.addoption(
+        "--certificates",
+        choices=["quick", "all"],
+        default="quick",
+        help="tests/test_certificates.py: those of scenes that take less than half a minute (the default), or of all",
+    )
+
+
+def pytest_collection_finish() -> None:
+    """Ten thousand tests and all that they import are here to stay: no collection of garbage looks through them."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _keep_what_a_module_leaves() -> Iterator[None]:
+    """Compiled kernels, likewise."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

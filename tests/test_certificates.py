@@ -1,6 +1,6 @@
 """The certificate of every scene that ships, in the size that the scene states for it. One command runs them all:
 
-pytest tests/test_certificates.py
+pytest tests/test_certificates.py --certificates=all
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ from .small_scenes import soft_square
 
 ROOT = Path(__file__).parents[1]
 SCENES = sorted((ROOT / "scenes").rglob("*.toml"))
+LONG = {"walker", "liquid", "press"}
+"""Take a minute each; crawler, throw and squeeze prove the same kernels, and tests/mpm the laws of their materials."""
 LONGEST = {2: 60.0, 3: 150.0}
 """A certificate takes less processor time [s], most of it for kernels to compile, which in space are larger."""
 
 
 @pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
-def test_the_gradient_of_a_scene_is_proven(path: Path) -> None:
+def test_the_gradient_of_a_scene_is_proven(path: Path, pytestconfig: pytest.Config) -> None:
+    if path.stem in LONG and pytestconfig.getoption("--certificates") == "quick":
+        pytest.skip("takes a minute: --certificates=all runs it, as does `simphys check`")
     began = time.process_time()
     found = check_file(path)
     taken = time.process_time() - began

@@ -95,36 +95,37 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         for c in range(M):
             i, j, start, begin = body_a[c], body_b[c], frame0 + c * 3 * dim, span - h
             tau, found, what, stage, overlap, earliest = begin, begin, NONE, FIRST, False, begin - BACK * h
-            for k in range(ROUNDS + 2):
-                if stage != DONE:
-                    for second in range(2):
-                        body = i + second * (j - i)
-                        turned = rotate.advance(at.rotation_of(q, q0, body), tau * at.angular(twist, twist0, body))
-                        at.put_rotation(facing, facing0 + (2 * c + second) * R, turned)
-                    a, b = feature_of(c, 0, constants, facing, facing0), feature_of(c, 1, constants, facing, facing0)
-                    g, n, r_a, r_b, counts = f.contact(kind[c], between(x, x0, twist, twist0, i, j, tau), a, b)
-                    gap[gap0 + c] = g
-                    at.put_vec(frame, start, n)
-                    at.put_vec(frame, start + dim, r_a)
-                    at.put_vec(frame, start + 2 * dim, r_b)
-                    u = speed(frame, start, twist, twist0, i, j)
-                    if stage == SEARCH:
-                        found = ti.max(tau - g / ti.min(u, -1e-30), earliest)
-                        is_last = ti.abs(found - tau) <= close * h or k == ROUNDS
-                        if u >= 0 or found > span or found == earliest or (is_last and not counts):
-                            stage, tau = LAST, begin
-                            if overlap:
-                                tau, what = 0.0, REST
-                        elif is_last:
-                            stage, what = DONE, IMPACT
-                        else:
-                            tau = found
-                    elif stage == FIRST and g < h * ti.max(-u, v_rest) and u < -v_rest:
-                        stage, tau, overlap = SEARCH, ti.max(begin - g / u, earliest), g < 0 and counts
-                    elif stage == FIRST and g < h * v_rest and counts:
-                        stage, tau, what = LAST, 0.0, REST
+            rounds = 0
+            while stage != DONE:
+                for second in range(2):
+                    body = i + second * (j - i)
+                    turned = rotate.advance(at.rotation_of(q, q0, body), tau * at.angular(twist, twist0, body))
+                    at.put_rotation(facing, facing0 + (2 * c + second) * R, turned)
+                a, b = feature_of(c, 0, constants, facing, facing0), feature_of(c, 1, constants, facing, facing0)
+                g, n, r_a, r_b, counts = f.contact(kind[c], between(x, x0, twist, twist0, i, j, tau), a, b)
+                gap[gap0 + c] = g
+                at.put_vec(frame, start, n)
+                at.put_vec(frame, start + dim, r_a)
+                at.put_vec(frame, start + 2 * dim, r_b)
+                u = speed(frame, start, twist, twist0, i, j)
+                if stage == SEARCH:
+                    found = ti.max(tau - g / ti.min(u, -1e-30), earliest)
+                    is_last = ti.abs(found - tau) <= close * h or rounds == ROUNDS
+                    if u >= 0 or found > span or found == earliest or (is_last and not counts):
+                        stage, tau = LAST, begin
+                        if overlap:
+                            tau, what = 0.0, REST
+                    elif is_last:
+                        stage, what = DONE, IMPACT
                     else:
-                        stage = DONE
+                        tau = found
+                elif stage == FIRST and g < h * ti.max(-u, v_rest) and u < -v_rest:
+                    stage, tau, overlap = SEARCH, ti.max(begin - g / u, earliest), g < 0 and counts
+                elif stage == FIRST and g < h * v_rest and counts:
+                    stage, tau, what = ti.select(begin < 0, LAST, DONE), 0.0, REST
+                else:
+                    stage = DONE
+                rounds += 1
             time[time0 + c] = tau
             active[active0 + c] = what
         for c in range(M):
