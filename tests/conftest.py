@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--certificates",
         choices=["quick", "all"],
         default="quick",
-        help="tests/test_certificates.py: those of scenes that take less than half a minute (the default), or of all",
+        help="tests/test_certificates.py: without the longest (the default), or of all scenes",
     )
 
 

@@ -24,16 +24,16 @@ from .small_scenes import soft_square
 
 ROOT = Path(__file__).parents[1]
 SCENES = sorted((ROOT / "scenes").rglob("*.toml"))
-LONG = {"walker", "liquid", "press"}
-"""Take a minute each; crawler, throw and squeeze prove the same kernels, and tests/mpm the laws of their materials."""
+LONG = {*(f"mpm/{name}" for name in ("walker", "liquid", "press", "squeeze", "throw")), "wave/inversion", "rigid/push"}
+"""Take up to a minute each; mpm/crawler, other waves and tests/rigid prove the same kernels, tests/mpm the laws."""
 LONGEST = {2: 60.0, 3: 150.0}
 """A certificate takes less processor time [s], most of it for kernels to compile, which in space are larger."""
 
 
 @pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
 def test_the_gradient_of_a_scene_is_proven(path: Path, pytestconfig: pytest.Config) -> None:
-    if path.stem in LONG and pytestconfig.getoption("--certificates") == "quick":
-        pytest.skip("takes a minute: --certificates=all runs it, as does `simphys check`")
+    if f"{path.parent.name}/{path.stem}" in LONG and pytestconfig.getoption("--certificates") == "quick":
+        pytest.skip("takes up to a minute: --certificates=all runs it, as does `simphys check`")
     began = time.process_time()
     found = check_file(path)
     taken = time.process_time() - began
