@@ -117,7 +117,6 @@ class Billiards:
         from .engine import BilliardsEngine
 
         check_params(params)
-
         return BilliardsEngine(
             self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..autograd.errors import InputError, UnphysicalValue
+from ..physical import require_positive
 from ..simulator import Arrays
 from .joint import PRISMATIC, REVOLUTE, WORLD, Joint, Spring
 from .shapes import Box, Vector
@@ -21,20 +22,18 @@ EULER, VARIATIONAL = INTEGRATORS = ("semi_implicit_euler", "variational")
 
 
 def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue for values that no body has, of those parameters that are given.
+    """Raise UnphysicalValue for values that no body has.
 
-    Masses and moments of inertia are positive, friction is not negative, restitution is between 0 and 1, within SLACK.
+    Masses and moments of inertia are positive and finite, friction is not negative, restitution is between 0 and 1, the
+    last two within SLACK.
     """
-    for name, unit in (("mass", "kg"), ("inertia", "kg m^2")):
-        least = float(np.min(params[name], initial=np.inf))
-        if not least > 0:
-            remedy = "Hold a body by naming it in `fixed`; give an unknown a lower bound, or transform = 'log'."
-            raise UnphysicalValue(f"rigid: {name}", "positive", f"{least:g} {unit}", remedy)
+    units = {"mass": "kg", "inertia": "kg m^2"}
+    require_positive("rigid", params, units, instead="Hold a body by naming it in `fixed`")
     for name, most, constraint, bounds in (
         ("friction", np.inf, "not negative", "[0, inf]"),
         ("restitution", 1.0, "between 0 and 1", "[0, 1]"),
     ):
-        values = np.ravel(params.get(name, 0.0))
+        values = np.ravel(params[name])
         wrong = values[~((values >= -SLACK) & (values <= most + SLACK))]
         if wrong.size:
             remedy = f"Give another one; give an unknown bounds = {bounds}."
