@@ -18,6 +18,7 @@ from .memory import AT, PARAMS, Memory
 from .model import RigidBodies
 from .rows import flat
 from .spring_damper import springs
+from .sweeps import HEAD
 
 SPREAD = 2
 """Members that are enough to share out among threads."""
@@ -93,7 +94,7 @@ class RigidEngine(ArrayEngine):
             weights = Layout(self.model.network).pack({name: self.params[name] for name in NAMES})
             start = self._memory.layout[AT.weights]
             memory[:, start : start + weights.shape[1]] = weights
-        return memory.reshape(-1), np.zeros(self.batch * (self.model.candidates.count + 1), np.int32)
+        return memory.reshape(-1), np.zeros(self.batch * (self.model.candidates.count + HEAD), np.int32)
 
     def _arguments(self, segment: Arrays) -> list[Any]:
         """What both kernels take before the steps."""

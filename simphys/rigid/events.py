@@ -27,8 +27,8 @@ from ..events import Event
 from ..simulator import Array, Arrays
 from .checks import COMPLIANT
 from .geometry.pair import FAR
+from .islands import IMPACT, NONE, REST
 from .joint import WORLD
-from .meeting import IMPACT, NONE, REST
 from .meeting import TOGETHER as TOGETHER_PART
 from .model import Params, RigidBodies, State
 from .step import Solved, solved
@@ -90,7 +90,7 @@ class _Contacts:
         arms = frame.reshape(M, 3, dim)
         self.before, self.after = (_speeds(model, twist.data, arms) for twist in (made.before, made.twist))
         self.target = made.target.data[NJ:].reshape(M, dim)[:, 0]
-        impulse = made.impulse.data[NJ:].reshape(M, dim)
+        impulse = made.impulse.data.sum(axis=0)[NJ:].reshape(M, dim)  # of all acts
         self.normal, self.tangent = impulse[:, 0], np.linalg.norm(impulse[:, 1:], axis=1)
         self.touch = self.normal > 0
         eps = ROUNDINGS * np.finfo(gap.dtype).eps

@@ -16,6 +16,7 @@ from ..autograd.runtime import ti
 from ..nn import Controller, Network
 from ..nn import fused as network_loops
 from . import (
+    acts,
     compliant,
     contact_rows,
     drift,
@@ -24,13 +25,14 @@ from . import (
     meeting,
     mobility,
     motor,
+    parting,
     rows,
     sense,
     spring_damper,
-    sweeps,
 )
 from .geometry import contacts
 from .memory import AT
+from .sweeps import HEAD
 
 
 @contextlib.contextmanager
@@ -110,8 +112,9 @@ def loops(variant: Variant) -> SimpleNamespace:
         mobility=mobility.loops(real, dim, variant.carries),
         joint_rows=joint_rows.loops(real, dim),
         meeting=meeting.loops(real, dim, variant.kinds),
-        contact_rows=contact_rows.loops(real, dim, variant.carries),
-        sweeps=sweeps.loops(real, dim),
+        parting=parting.loops(real, dim),
+        contact_rows=contact_rows.loops(real, dim),
+        acts=acts.loops(real, dim),
         drift=drift.loops(real, dim, variant.is_variational),
     )
 
@@ -184,30 +187,44 @@ def impulses(variant: Variant) -> Any:
         if ti.static(variant.rows):
             row, target, facing = m0 + layout[AT.row], m0 + layout[AT.target], m0 + layout[AT.facing]
             limit, time, active = m0 + layout[AT.limit], m0 + layout[AT.time], m0 + layout[AT.active]
-            inverse_mass, turned = m0 + layout[AT.inverse_mass], m0 + layout[AT.turned]
-            if ti.static(variant.joints):
-                f.joint_rows.joint_rows(held, held_parts, NJ, gain, m, x, m, q, m, row, m, target)
-            contacts_count = 0
+            first, part, bounce = m0 + layout[AT.first], m0 + layout[AT.part], m0 + layout[AT.bounce]
+            inverse_mass, turned, moment = (
+                m0 + layout[AT.inverse_mass], m0 + layout[AT.turned], m0 + layout[AT.moment]
+            )  # fmt: skip
+            contacts_count, x_then, q_then = 0, x, q
             if ti.static(variant.impulses):
-                contacts_count = M
+                contacts_count, x_then, q_then = M, m0 + layout[AT.then_x], m0 + layout[AT.then_q]
                 f.meeting.meet(
-                    kind, body_a, body_b, constants, M, h, span, threshold, m, x, m, q, m, twist,
-                    m, gap, m, frame, m, facing, m, time, m, active,
+                    kind, body_a, body_b, constants, M, h, span, threshold, free, n, bodies, NJ,
+                    m, x, m, q, m, twist, m, gap, m, frame, m, facing, m, time, m, active, m, first,
                 )  # fmt: skip
                 f.contact_rows.contact_rows(
-                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, time, m, active, m, twist,
-                    m, v, m, w, free, m, q, m, facing, p, p0 + layout[AT.inertia],
-                    p, p0 + layout[AT.friction], p, p0 + layout[AT.restitution],
-                    m, row + NJ * W, m, target + NJ, m, limit,
+                    bodies, NJ, M, h, threshold, m, active, m, gap, m, frame, p, p0 + layout[AT.friction],
+                    p, p0 + layout[AT.restitution], m, row + NJ * W, m, target + NJ, m, limit, m, bounce,
                 )  # fmt: skip
+                f.parting.part_steps(
+                    n, h, span, m, x, m, q, m, twist, m, time, m, first, m, x_then, m, q_then, m, part
+                )  # fmt: skip
+            else:
+                for b in range(n):
+                    m[first + b] = -1.0
+                    m[part + b] = 1.0
+            if ti.static(variant.joints):
+                aside = m0 + layout[AT.unread_target]
+                f.joint_rows.joint_rows(held, held_parts, NJ, gain, m, x, m, q, m, row, m, target)
+                if ti.static(variant.impulses):
+                    f.joint_rows.joint_rows(held, held_parts, NJ, gain, m, x_then, m, q_then, m, row, m, aside)
             f.mobility.mobility(
-                free, n, bodies, NJ, contacts_count, m, row, m, active, m, q, m, facing, p, p0 + layout[AT.mass],
-                p, p0 + layout[AT.inertia], m, inverse_mass, m, turned,
+                free, n, bodies, NJ, contacts_count, m, row, m, active, m, q, m, q_then, m, facing,
+                p, p0 + layout[AT.mass], p, p0 + layout[AT.inertia], m, inverse_mass, m, turned, m, moment,
             )  # fmt: skip
-            f.sweeps.solve(
-                m, row, m, target, m, limit, m, inverse_mass, m, turned, m, twist, m, active, m, time,
-                bodies, NJ, contacts_count, n, count, order, order0, m, m0 + layout[AT.record],
-                m, m0 + layout[AT.speed], m, m0 + layout[AT.trace], m, m0 + layout[AT.impulse], m, new, m, shift,
+            f.acts.play(
+                h, h - span, m, row, m, target, m, limit, m, bounce, m, inverse_mass, m, turned, m, moment,
+                m, time, m, part, m, twist, m, v, m, w, m, active, m, first, bodies, NJ, contacts_count, n, count,
+                order, order0, m, m0 + layout[AT.held], m, m0 + layout[AT.record], m, m0 + layout[AT.speed],
+                m, m0 + layout[AT.trace],
+                m, m0 + layout[AT.goal], m, m0 + layout[AT.gained], m, m0 + layout[AT.result],
+                m, m0 + layout[AT.impulse], m, new, m, shift,
             )  # fmt: skip
         else:
             for e in range(n * D):
@@ -283,7 +300,7 @@ def forward_kernel(variant: Variant) -> Any:
                     x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, m, m0, layout, n, h - span
                 )
                 step(
-                    p, b * P, u, (b * T + first + j) * A, m, m0, order, b * (M + 1),
+                    p, b * P, u, (b * T + first + j) * A, m, m0, order, b * (M + HEAD),
                     layout, counts, free, bodies, kind, body_a, body_b, constants,
                     held, held_parts, loose, loose_parts, ends, anchors, h, span, threshold, gain,
                 )  # fmt: skip

@@ -10,6 +10,7 @@ from . import rows
 from .fused import Variant, begin, impulses, loops
 from .memory import AT
 from .nested import turns
+from .sweeps import HEAD
 
 CLEAR = len(AT.__dict__)
 """Where the layout tells where what begins at 0 begins, and ends."""
@@ -74,48 +75,60 @@ def reverse(variant: Variant) -> Any:
         )  # fmt: skip
 
         if ti.static(variant.rows):
-            row, target, facing = m0 + layout[AT.row], m0 + layout[AT.target], m0 + layout[AT.facing]
-            limit, time, active = m0 + layout[AT.limit], m0 + layout[AT.time], m0 + layout[AT.active]
-            adj_row, adj_target, adj_turns = (
-                m0 + layout[AT.adj_row],
-                m0 + layout[AT.adj_target],
-                m0 + layout[AT.adj_turns],
-            )
-            adj_limit, adj_time = m0 + layout[AT.adj_limit], m0 + layout[AT.adj_time]
-            inverse_mass, adj_inverse_mass = m0 + layout[AT.inverse_mass], m0 + layout[AT.adj_inverse_mass]
-            adj_turned, contacts_count = m0 + layout[AT.adj_turned], 0
+            row, facing, limit = m0 + layout[AT.row], m0 + layout[AT.facing], m0 + layout[AT.limit]
+            time, active, bounce = m0 + layout[AT.time], m0 + layout[AT.active], m0 + layout[AT.bounce]
+            first, part, inverse_mass = m0 + layout[AT.first], m0 + layout[AT.part], m0 + layout[AT.inverse_mass]
+            adj_row, adj_target = m0 + layout[AT.adj_row], m0 + layout[AT.adj_target]
+            adj_turns, adj_limit = m0 + layout[AT.adj_turns], m0 + layout[AT.adj_limit]
+            adj_bounce, adj_time = m0 + layout[AT.adj_bounce], m0 + layout[AT.adj_time]
+            adj_part, adj_inverse_mass = m0 + layout[AT.adj_part], m0 + layout[AT.adj_inverse_mass]
+            adj_turned, adj_moment = m0 + layout[AT.adj_turned], m0 + layout[AT.adj_moment]
+            contacts_count, x_then, q_then, adj_x_then, adj_then = 0, x, q, adj_x, adj_theta
             if ti.static(variant.impulses):
-                contacts_count = M
-            f.sweeps.adj_solve(
-                m, row, m, target, m, limit, m, inverse_mass, m, time,
-                bodies, NJ, contacts_count, n, count, order, order0, m, m0 + layout[AT.record],
-                m, m0 + layout[AT.speed], m, m0 + layout[AT.trace], m, m0 + layout[AT.adj_record],
-                m, m0 + layout[AT.adj_speed], m, m0 + layout[AT.adj_impulse], m, adj_new, m, adj_shift,
-                m, adj_row, m, adj_target, m, adj_limit, m, adj_inverse_mass, m, adj_turned, m, adj_twist,
-                m, adj_time,
+                contacts_count, x_then, q_then = M, m0 + layout[AT.then_x], m0 + layout[AT.then_q]
+                adj_x_then, adj_then = m0 + layout[AT.adj_then_x], m0 + layout[AT.adj_then_theta]
+            f.acts.adj(
+                h, h - span, m, row, m, limit, m, bounce, m, inverse_mass, m, time, m, part, m, active, m, first,
+                bodies, NJ, contacts_count, n, count, order, order0, m, m0 + layout[AT.held], m, m0 + layout[AT.record],
+                m, m0 + layout[AT.speed], m, m0 + layout[AT.trace], m, m0 + layout[AT.goal],
+                m, m0 + layout[AT.gained], m, m0 + layout[AT.result], m, m0 + layout[AT.impulse],
+                m, m0 + layout[AT.adj_record], m, m0 + layout[AT.adj_speed], m, m0 + layout[AT.adj_goal],
+                m, m0 + layout[AT.adj_gained], m, m0 + layout[AT.adj_impulse], m, adj_new, m, adj_shift,
+                m, adj_row, m, adj_target, m, adj_limit, m, adj_bounce, m, adj_inverse_mass, m, adj_turned,
+                m, adj_moment, m, adj_time, m, adj_part, m, adj_twist, m, adj_v, m, adj_w,
             )  # fmt: skip
             f.mobility.adj(
-                free, n, bodies, NJ, contacts_count, m, row, m, active, m, q, m, facing, p, mass, p, inertia,
-                m, adj_inverse_mass, m, adj_turned, m, adj_row, m, adj_theta, m, adj_turns, s, mass, s, inertia,
+                free, n, bodies, NJ, contacts_count, m, row, m, active, m, q, m, q_then, m, facing,
+                p, mass, p, inertia, m, adj_inverse_mass, m, adj_turned, m, adj_moment, m, adj_row, m, adj_theta,
+                m, adj_then, m, adj_turns, s, mass, s, inertia,
             )  # fmt: skip
+            if ti.static(variant.joints):
+                of_target = m0 + layout[AT.adj_target]
+                if ti.static(variant.impulses):
+                    of_target = m0 + layout[AT.adj_unread_target]
+                    f.joint_rows.adj(
+                        held, held_parts, NJ, gain, m, x, m, q, m, m0 + layout[AT.adj_unread_row], m, adj_target,
+                        m, adj_x, m, adj_theta,
+                    )  # fmt: skip
+                f.joint_rows.adj(
+                    held, held_parts, NJ, gain, m, x_then, m, q_then, m, adj_row, m, of_target,
+                    m, adj_x_then, m, adj_then,
+                )  # fmt: skip
             if ti.static(variant.impulses):
-                restitution = p0 + layout[AT.restitution]
+                f.parting.adj(
+                    n, h, m, q, m, twist, m, time, m, first, m, q_then, m, adj_x_then, m, adj_then, m, adj_part,
+                    m, adj_x, m, adj_theta, m, adj_twist, m, adj_time,
+                )  # fmt: skip
                 f.contact_rows.adj_contact_rows(
-                    bodies, NJ, M, h, threshold, m, gap, m, frame, m, time, m, active, m, twist, m, v, m, w,
-                    free, m, q, m, facing, p, inertia, p, restitution, m, row + NJ * W, m, target + NJ,
-                    m, adj_row + NJ * W, m, adj_target + NJ, m, adj_limit, m, adj_gap, m, adj_frame, m, adj_time,
-                    m, adj_twist, m, adj_v, m, adj_w, m, adj_theta, m, adj_turns,
-                    s, inertia, s, friction, s, restitution,
+                    bodies, NJ, M, h, threshold, m, active, m, gap, m, frame, m, row + NJ * W,
+                    m, adj_row + NJ * W, m, adj_target + NJ, m, adj_limit, m, adj_bounce, m, adj_gap, m, adj_frame,
+                    s, friction, s, p0 + layout[AT.restitution],
                 )  # fmt: skip
                 f.meeting.adj(
-                    kind, body_a, body_b, constants, M, m, x, m, q, m, twist, m, gap, m, frame, m, facing,
-                    m, time, m, active, m, adj_gap, m, adj_frame, m, adj_turns, m, adj_time,
+                    kind, body_a, body_b, constants, M, bodies, NJ, m, x, m, q, m, twist, m, gap, m, frame, m, facing,
+                    m, time, m, active, m, first, m, adj_gap, m, adj_frame, m, adj_turns, m, adj_time,
                     m, adj_x, m, adj_theta, m, adj_twist,
                 )  # fmt: skip
-            if ti.static(variant.joints):
-                f.joint_rows.adj(
-                    held, held_parts, NJ, gain, m, x, m, q, m, adj_row, m, adj_target, m, adj_x, m, adj_theta
-                )
         else:
             for e in range(n * D):
                 m[adj_twist + e] = m[adj_new + e]
@@ -275,12 +288,13 @@ def adjoint_kernel(variant: Variant) -> Any:
                     x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, m, m0, layout, n, h - span
                 )
                 step(
-                    p, b * P, u, u0, m, m0, order, b * (M + 1),
+                    p, b * P, u, u0, m, m0, order, b * (M + HEAD),
                     layout, counts, free, bodies, kind, body_a, body_b, constants,
                     held, held_parts, loose, loose_parts, ends, anchors, h, span, threshold, gain,
                 )  # fmt: skip
                 back(
-                    p, b * P, m, m0, order, b * (M + 1), layout, counts, free, bodies, kind, body_a, body_b, constants,
+                    p, b * P, m, m0, order, b * (M + HEAD),
+                    layout, counts, free, bodies, kind, body_a, body_b, constants,
                     held, held_parts, loose, loose_parts, ends, anchors, h, span, threshold, gain, s, adj_u, u0,
                 )  # fmt: skip
                 if ti.static(variant.is_variational):

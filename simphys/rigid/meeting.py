@@ -17,11 +17,17 @@ they miss each other and there is no contact. Features that overlap and have no 
 Of the impacts of a pair of bodies only the first counts, with those less than h / 10 later: it decides whether there
 are others, which the next step sees.
 
+Contacts at rest of bodies that an impact reaches (islands.py), at their first tau, have frame and orientations of then,
+where features are opposite each other then: it is then that impulses go through them, and what directions turn until
+then is the force that keeps a body on a curved path. The gap stays that where forces act.
+
 With the new poses x + tau v and e(tau w) q, the row J = (n, r_a x n, -n, -r_b x n), du = J dV and dg = J (dx, dtheta):
 adjoints by the pose at tau (geometry/pair.py, and adj_facing), p, are first those of tau held,
 
     adj_tau += p V,      p -= adj_tau / u J                     the second where tau is found, by g(tau) = 0
     adj_x, adj_theta from p      adj_v = tau adj_x      adj_w = tau adj_(tau w), see math/rotation.py
+
+Of contacts at rest adj_tau goes on to the impact whose time it is, the adjoint of the gap to the pose where forces act.
 
 At the kinks: g = h max(-u, v_rest) is no contact, u = -v_rest and tau = t_0 - 2 h are at rest. Where features graze,
 u(tau) = 0, the derivative has no bound. Source: the time of impact in a step, Hu et al. 2020, DiffTaichi, section 4;
@@ -37,14 +43,13 @@ import numpy as np
 from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
 from ..math import rotation
-from . import rows
+from . import islands, rows
 from .geometry import feature, pair
+from .islands import IMPACT, NONE, REST
 from .model import RigidBodies
 from .nested import turns, zeros_like
 from .rows import flat
 
-NONE, REST, IMPACT = range(3)
-"""What `active` says of a candidate."""
 ROUNDS = 40
 """Of Newton's method, at most. Its error squares in each, and is halved where features hardly touch."""
 CLOSE = (1e-14, 1e-6)
@@ -61,7 +66,7 @@ FIRST, SEARCH, LAST, DONE = range(4)
 def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     """Over all candidates of these kinds; for the arguments see rows.py and `Candidates`."""
     at, part, rotate = rows.functions(real, dim), feature.functions(real, dim), rotation.functions(real, dim)
-    f = pair.functions(real, dim, kinds)
+    f, island = pair.functions(real, dim, kinds), islands.loops(real)
     numbers, Feature, R, S, vec = feature.numbers(dim), part.Feature, at.rotations, at.spins, at.vec
     close = CLOSE[runtime.real_dtype() == np.float32]
 
@@ -88,104 +93,144 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     @ti.func
     def meet(
         kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M, h, span, v_rest,
+        free: ti.template(), n, bodies: ti.template(), NJ,
         x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
         gap: ti.template(), gap0, frame: ti.template(), frame0, facing: ti.template(), facing0,
-        time: ti.template(), time0, active: ti.template(), active0,
+        time: ti.template(), time0, active: ti.template(), active0, first: ti.template(), first0,
     ):  # fmt: skip
-        for c in range(M):
-            i, j, start, begin = body_a[c], body_b[c], frame0 + c * 3 * dim, span - h
-            tau, found, what, stage, overlap, earliest = begin, begin, NONE, FIRST, False, begin - BACK * h
-            rounds = 0
-            while stage != DONE:
-                for second in range(2):
-                    body = i + second * (j - i)
-                    turned = rotate.advance(at.rotation_of(q, q0, body), tau * at.angular(twist, twist0, body))
-                    at.put_rotation(facing, facing0 + (2 * c + second) * R, turned)
-                a, b = feature_of(c, 0, constants, facing, facing0), feature_of(c, 1, constants, facing, facing0)
-                g, n, r_a, r_b, counts = f.contact(kind[c], between(x, x0, twist, twist0, i, j, tau), a, b)
-                gap[gap0 + c] = g
-                at.put_vec(frame, start, n)
-                at.put_vec(frame, start + dim, r_a)
-                at.put_vec(frame, start + 2 * dim, r_b)
-                u = speed(frame, start, twist, twist0, i, j)
-                if stage == SEARCH:
-                    found = ti.max(tau - g / ti.min(u, -1e-30), earliest)
-                    is_last = ti.abs(found - tau) <= close * h or rounds == ROUNDS
-                    if u >= 0 or found > span or found == earliest or (is_last and not counts):
-                        stage, tau = LAST, begin
-                        if overlap:
-                            tau, what = 0.0, REST
-                    elif is_last:
-                        stage, what = DONE, IMPACT
+        begin = span - h
+        for again in range(2):  # what each candidate is, then those at rest at the time of an impact
+            for c in range(M):
+                i, j, start, kept = body_a[c], body_b[c], frame0 + c * 3 * dim, gap[gap0 + c]
+                tau, found, what, stage, overlap, earliest = begin, begin, NONE, FIRST, False, begin - BACK * h
+                if again == 1:
+                    of_impact, stage = island.of_block(NJ + c, bodies, first, first0), DONE
+                    if active[active0 + c] == REST and of_impact >= 0:
+                        tau, stage = time[time0 + of_impact], LAST
+                is_moved = stage == LAST
+                rounds = 0
+                while stage != DONE:
+                    for second in range(2):
+                        body = i + second * (j - i)
+                        turned = rotate.advance(at.rotation_of(q, q0, body), tau * at.angular(twist, twist0, body))
+                        at.put_rotation(facing, facing0 + (2 * c + second) * R, turned)
+                    a, b = feature_of(c, 0, constants, facing, facing0), feature_of(c, 1, constants, facing, facing0)
+                    g, n_c, r_a, r_b, counts = f.contact(kind[c], between(x, x0, twist, twist0, i, j, tau), a, b)
+                    gap[gap0 + c] = g
+                    at.put_vec(frame, start, n_c)
+                    at.put_vec(frame, start + dim, r_a)
+                    at.put_vec(frame, start + 2 * dim, r_b)
+                    u = speed(frame, start, twist, twist0, i, j)
+                    if stage == SEARCH:
+                        found = ti.max(tau - g / ti.min(u, -1e-30), earliest)
+                        is_last = ti.abs(found - tau) <= close * h or rounds == ROUNDS
+                        if u >= 0 or found > span or found == earliest or (is_last and not counts):
+                            stage, tau = LAST, begin
+                            if overlap:
+                                tau, what = 0.0, REST
+                        elif is_last:
+                            stage, what = DONE, IMPACT
+                        else:
+                            tau = found
+                    elif stage == FIRST and g < h * ti.max(-u, v_rest) and u < -v_rest:
+                        stage, tau, overlap = SEARCH, ti.max(begin - g / u, earliest), g < 0 and counts
+                    elif stage == FIRST and g < h * v_rest and counts:
+                        stage, tau, what = ti.select(begin < 0, LAST, DONE), 0.0, REST
+                    elif is_moved and tau != 0 and not counts:
+                        tau = 0.0
                     else:
-                        tau = found
-                elif stage == FIRST and g < h * ti.max(-u, v_rest) and u < -v_rest:
-                    stage, tau, overlap = SEARCH, ti.max(begin - g / u, earliest), g < 0 and counts
-                elif stage == FIRST and g < h * v_rest and counts:
-                    stage, tau, what = ti.select(begin < 0, LAST, DONE), 0.0, REST
-                else:
-                    stage = DONE
-                rounds += 1
-            time[time0 + c] = tau
-            active[active0 + c] = what
-        for c in range(M):
-            if active[active0 + c] == IMPACT:
-                for e in range(M):
-                    one_pair = body_a[e] == body_a[c] and body_b[e] == body_b[c]
-                    one_pair = one_pair or (body_a[e] == body_b[c] and body_b[e] == body_a[c])
-                    if one_pair and active[active0 + e] == IMPACT and time[time0 + e] < time[time0 + c] - TOGETHER * h:
-                        active[active0 + c] = NONE
+                        stage = DONE
+                    rounds += 1
+                if again == 0:
+                    time[time0 + c] = tau
+                    active[active0 + c] = what
+                elif is_moved:
+                    time[time0 + c] = tau
+                    gap[gap0 + c] = kept
+            if again == 0:
+                for c in range(M):
+                    if active[active0 + c] == IMPACT:
+                        for e in range(M):
+                            one_pair = body_a[e] == body_a[c] and body_b[e] == body_b[c]
+                            one_pair = one_pair or (body_a[e] == body_b[c] and body_b[e] == body_a[c])
+                            is_impact = one_pair and active[active0 + e] == IMPACT
+                            if is_impact and time[time0 + e] < time[time0 + c] - TOGETHER * h:
+                                active[active0 + c] = NONE
+                island.find(free, n, bodies, NJ, M, time, time0, active, active0, first, first0)
 
     @ti.func
     def adj_meet(
         kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M,
-        x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
+        bodies: ti.template(), NJ, x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
         gap: ti.template(), gap0, frame: ti.template(), frame0, facing: ti.template(), facing0,
-        time: ti.template(), time0, active: ti.template(), active0,
+        time: ti.template(), time0, active: ti.template(), active0, first: ti.template(), first0,
         adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
         adj_facing: ti.template(), adj_facing0, adj_time: ti.template(), adj_time0,
         adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0, adj_twist: ti.template(), adj_twist0,
     ):  # fmt: skip
-        """adj_facing [M, 2 S] is that by small turns. What nothing depends on costs little."""
-        for c in range(M):
-            start, g_start, g_turn = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim, adj_facing0 + 2 * c * S
-            is_idle = adj_gap[adj_gap0 + c] == 0 and adj_time[adj_time0 + c] == 0  # which a NaN is not
-            for e in range(3 * dim):
-                is_idle = is_idle and adj_frame[g_start + e] == 0
-            for e in range(2 * S):
-                is_idle = is_idle and adj_facing[g_turn + e] == 0
-            if not is_idle:
-                i, j, tau = body_a[c], body_b[c], time[time0 + c]
-                p_d, p_a, p_b = vec(0.0), at.spin_at(adj_facing, g_turn), at.spin_at(adj_facing, g_turn + S)
-                if gap[gap0 + c] < pair.FAR:
-                    a, b = feature_of(c, 0, constants, facing, facing0), feature_of(c, 1, constants, facing, facing0)
-                    g_d, g_a, g_b = f.adj(
-                        kind[c], between(x, x0, twist, twist0, i, j, tau), a, b,
-                        gap[gap0 + c], at.vec_at(frame, start), adj_gap[adj_gap0 + c], at.vec_at(adj_frame, g_start),
-                        at.vec_at(adj_frame, g_start + dim), at.vec_at(adj_frame, g_start + 2 * dim),
-                    )  # fmt: skip
-                    p_d += g_d
-                    p_a += g_a
-                    p_b += g_b
-                if active[active0 + c] == IMPACT:
-                    n, r_a = at.vec_at(frame, start), at.vec_at(frame, start + dim)
-                    g_tau = adj_time[adj_time0 + c]
-                    g_tau += p_d.dot(at.linear(twist, twist0, i) - at.linear(twist, twist0, j))
-                    g_tau += p_a.dot(at.angular(twist, twist0, i)) + p_b.dot(at.angular(twist, twist0, j))
-                    by_gap = -g_tau / speed(frame, start, twist, twist0, i, j)
-                    p_d += by_gap * n
-                    p_a += by_gap * rotate.moment(r_a, n)
-                    p_b -= by_gap * rotate.moment(at.vec_at(frame, start + 2 * dim), n)
-                at.add_vec_of(adj_x, adj_x0, i, p_d)
-                at.add_vec_of(adj_x, adj_x0, j, -p_d)
-                for second in range(2):
-                    body, turned = i + second * (j - i), p_a + second * (p_b - p_a)
-                    still, now = at.rotation_of(q, q0, body), at.rotation_at(facing, facing0 + (2 * c + second) * R)
-                    by_q, by_phi = rotate.adj_advance(
-                        still, tau * at.angular(twist, twist0, body), rotate.adj_turn(now, turned)
-                    )
-                    at.add_spin_of(adj_theta, adj_theta0, body, rotate.adj_theta(still, by_q))
-                    at.add_twist(adj_twist, adj_twist0, body, (1 - 2 * second) * tau * p_d, tau * by_phi)
+        """adj_facing [M, 2 S] is that by small turns, adj_time is added to. What nothing depends on costs little."""
+        for turn in range(2):  # first what is at rest, as it adds to adj_time of impacts
+            for c in range(M):
+                start, g_start, g_turn = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim, adj_facing0 + 2 * c * S
+                is_idle = adj_gap[adj_gap0 + c] == 0 and adj_time[adj_time0 + c] == 0  # which a NaN is not
+                for e in range(3 * dim):
+                    is_idle = is_idle and adj_frame[g_start + e] == 0
+                for e in range(2 * S):
+                    is_idle = is_idle and adj_facing[g_turn + e] == 0
+                poses = 1
+                of_impact = island.of_block(NJ + c, bodies, first, first0)
+                if active[active0 + c] == REST and of_impact >= 0:  # noqa: SIM102 - read only where it is
+                    if time[time0 + c] == time[time0 + of_impact]:
+                        poses = 2  # that of the frame, then that of the gap
+                if is_idle or (active[active0 + c] == IMPACT) != (turn == 1):
+                    poses = 0
+                for pose in range(poses):
+                    i, j, tau = body_a[c], body_b[c], time[time0 + c]
+                    if pose == 1:
+                        tau = 0.0
+                    p_d, p_a, p_b = vec(0.0), at.spin(0.0), at.spin(0.0)
+                    g_gap, g_n, g_ra, g_rb = real(0.0), vec(0.0), vec(0.0), vec(0.0)
+                    if pose == 0:
+                        p_a, p_b = at.spin_at(adj_facing, g_turn), at.spin_at(adj_facing, g_turn + S)
+                        g_n, g_ra = at.vec_at(adj_frame, g_start), at.vec_at(adj_frame, g_start + dim)
+                        g_rb = at.vec_at(adj_frame, g_start + 2 * dim)
+                    if pose == poses - 1:
+                        g_gap = adj_gap[adj_gap0 + c]
+                    turned_a = rotate.advance(at.rotation_of(q, q0, i), tau * at.angular(twist, twist0, i))
+                    turned_b = rotate.advance(at.rotation_of(q, q0, j), tau * at.angular(twist, twist0, j))
+                    a = part.read(constants, 2 * c * numbers, rotate.matrix(turned_a))
+                    b = part.read(constants, (2 * c + 1) * numbers, rotate.matrix(turned_b))
+                    d = between(x, x0, twist, twist0, i, j, tau)
+                    g, n, r_a = gap[gap0 + c], at.vec_at(frame, start), at.vec_at(frame, start + dim)
+                    if poses > 1:
+                        g, n, r_a, _, _ = f.contact(kind[c], d, a, b)
+                    if g < pair.FAR:
+                        g_d, g_a, g_b = f.adj(kind[c], d, a, b, g, n, g_gap, g_n, g_ra, g_rb)
+                        p_d += g_d
+                        p_a += g_a
+                        p_b += g_b
+                    if poses == 2 or active[active0 + c] == IMPACT:
+                        g_tau = p_d.dot(at.linear(twist, twist0, i) - at.linear(twist, twist0, j))
+                        g_tau += p_a.dot(at.angular(twist, twist0, i)) + p_b.dot(at.angular(twist, twist0, j))
+                        if pose == 0:
+                            g_tau += adj_time[adj_time0 + c]
+                        if active[active0 + c] == IMPACT:
+                            by_gap = -g_tau / speed(frame, start, twist, twist0, i, j)
+                            p_d += by_gap * n
+                            p_a += by_gap * rotate.moment(r_a, n)
+                            p_b -= by_gap * rotate.moment(at.vec_at(frame, start + 2 * dim), n)
+                        elif pose == 0:
+                            adj_time[adj_time0 + of_impact] = adj_time[adj_time0 + of_impact] + g_tau
+                    at.add_vec_of(adj_x, adj_x0, i, p_d)
+                    at.add_vec_of(adj_x, adj_x0, j, -p_d)
+                    for second in range(2):
+                        body, turned = i + second * (j - i), p_a + second * (p_b - p_a)
+                        still, now = at.rotation_of(q, q0, body), turned_a + second * (turned_b - turned_a)
+                        by_q, by_phi = rotate.adj_advance(
+                            still, tau * at.angular(twist, twist0, body), rotate.adj_turn(now, turned)
+                        )
+                        at.add_spin_of(adj_theta, adj_theta0, body, rotate.adj_theta(still, by_q))
+                        at.add_twist(adj_twist, adj_twist0, body, (1 - 2 * second) * tau * p_d, tau * by_phi)
 
     return SimpleNamespace(meet=meet, adj=adj_meet)
 
@@ -201,19 +246,21 @@ def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     @kernel
     def forward(
         kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, h: real, span: real, v_rest: real,
-        x: reals, q: reals, twist: reals, gap: reals, frame: reals, facing: reals, time: reals, active: reals,
+        free: ints, n: ti.i32, bodies: ints, NJ: ti.i32, x: reals, q: reals, twist: reals,
+        gap: reals, frame: reals, facing: reals, time: reals, active: reals, first: reals,
     ):  # fmt: skip
         for _ in range(1):
             f.meet(
-                kind, body_a, body_b, constants, M, h, span, v_rest, x, 0, q, 0, twist, 0,
-                gap, 0, frame, 0, facing, 0, time, 0, active, 0,
+                kind, body_a, body_b, constants, M, h, span, v_rest, free, n, bodies, NJ, x, 0, q, 0, twist, 0,
+                gap, 0, frame, 0, facing, 0, time, 0, active, 0, first, 0,
             )  # fmt: skip
 
     @kernel
     def adjoint(
-        kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, x: reals, q: reals, twist: reals,
-        gap: reals, frame: reals, facing: reals, time: reals, active: reals, n: ti.i32,
-        adj_gap: reals, adj_frame: reals, adj_facing: reals, adj_time: reals,
+        kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, n: ti.i32, bodies: ints, NJ: ti.i32,
+        x: reals, q: reals, twist: reals,
+        gap: reals, frame: reals, facing: reals, time: reals, active: reals, first: reals,
+        adj_time: reals, adj_gap: reals, adj_frame: reals, adj_facing: reals,
         adj_turns: reals, adj_theta: reals, adj_x: reals, adj_q: reals, adj_twist: reals,
     ):  # fmt: skip
         for _ in range(1):
@@ -223,8 +270,8 @@ def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                 )
                 at.put_spin(adj_turns, k * at.spins, by_turn)
             f.adj(
-                kind, body_a, body_b, constants, M, x, 0, q, 0, twist, 0,
-                gap, 0, frame, 0, facing, 0, time, 0, active, 0,
+                kind, body_a, body_b, constants, M, bodies, NJ, x, 0, q, 0, twist, 0,
+                gap, 0, frame, 0, facing, 0, time, 0, active, 0, first, 0,
                 adj_gap, 0, adj_frame, 0, adj_turns, 0, adj_time, 0, adj_x, 0, adj_theta, 0, adj_twist, 0,
             )  # fmt: skip
             add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
@@ -235,22 +282,24 @@ def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 class Meeting(Function):
     """Gap [M], frame [M, 3 dim], orientations of both bodies [M, 2 R] and time [M] of contacts, and what they are [M].
 
-    Inputs: position [n, dim], orientation [n, R], twist [n, D]. Saved: all of these. What they are has no gradient.
+    Besides, the first impact that reaches each body, [n]: the number of its candidate, or -1. Inputs: position
+    [n, dim], orientation [n, R], twist [n, D]. Saved: all of these. The last two have no gradient.
     """
 
     @staticmethod
     def forward(ctx: Context, model: RigidBodies, *inputs: Tensor) -> tuple[Any, ...]:
         M, dim, dtype = model.contacts, model.dim, inputs[0].dtype
-        shapes = ((M,), (M, 3 * dim), (M, 2 * model.rotations), (M,), (M,))
-        *found, active = [np.zeros(shape, dtype) for shape in shapes]
+        shapes = ((M,), (M, 3 * dim), (M, 2 * model.rotations), (M,), (M,), (model.bodies,))
+        *found, active, first = [np.zeros(shape, dtype) for shape in shapes]
         _kernels(model).forward(
-            *flat(*model.candidates.arrays()), M, model.dt, model.span, model.rest_speed, *flat(*inputs, *found, active)
-        )
+            *flat(*model.candidates.arrays()), M, model.dt, model.span, model.rest_speed, model.free, model.bodies,
+            model.row_bodies, model.joint_rows, *flat(*inputs, *found, active, first),
+        )  # fmt: skip
         ctx.model = model
-        ctx.save_for_backward(*inputs, *found, active)
-        what = Tensor(active)
-        ctx.mark_non_differentiable(what)
-        return *found, what
+        ctx.save_for_backward(*inputs, *found, active, first)
+        choices = Tensor(active), Tensor(first)
+        ctx.mark_non_differentiable(*choices)
+        return *found, *choices
 
     @staticmethod
     def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
@@ -258,9 +307,11 @@ class Meeting(Function):
         M, n, S, dtype = model.contacts, model.bodies, model.spins, adjoints[0].dtype
         work = np.zeros(2 * M * S, dtype), np.zeros(n * S, dtype)
         found = zeros_like(*ctx.saved_tensors[:3])
+        *others, adj_time = adjoints[:4]
         _kernels(model).adjoint(
-            *flat(*model.candidates.arrays()), M, *flat(*ctx.saved_tensors), n, *flat(*adjoints[:4], *work, *found)
-        )
+            *flat(*model.candidates.arrays()), M, n, model.row_bodies, model.joint_rows, *flat(*ctx.saved_tensors),
+            *flat(adj_time.data.copy(), *others, *work, *found),
+        )  # fmt: skip
         return None, *found
 
 

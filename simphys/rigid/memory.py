@@ -10,6 +10,7 @@ import numpy as np
 
 from ..nn.fused import Layout
 from ..simulator import Array, Shape
+from .acts import ACTS
 from .model import RigidBodies
 from .sweeps import record_length
 
@@ -22,15 +23,18 @@ PARAMS = (
 
 FORWARD = (
     "acting_x", "acting_q", "acting_v", "acting_w", "weights", "inputs", "hidden", "outputs",
-    "gap", "frame", "facing", "time", "active", "action", "wrench", "twist", "row", "target", "limit",
-    "inverse_mass", "turned", "impulse", "new_twist", "shift", "record", "speed", "trace",
+    "gap", "frame", "facing", "time", "active", "first", "action", "wrench", "twist", "then_x", "then_q", "part",
+    "row", "target", "unread_target", "limit", "bounce", "inverse_mass", "turned", "moment", "impulse", "new_twist",
+    "shift", "held", "record", "speed", "trace", "goal", "gained", "result",
 )  # fmt: skip
-"""Of a step; a network and its rows are padded, see nn/fused.py. acting_...: the state in the middle of a step."""
+"""Of a step; a network and its rows are padded, see nn/fused.py. acting_...: the state in the middle of a step,
+then_...: poses at an impact, unread_target: where joints leave targets of such poses, which nothing reads."""
 
 ADJOINT = (
     "adj_outputs",
     "adj_gap", "adj_frame", "adj_turns", "adj_time", "adj_action", "adj_wrench", "adj_twist",
-    "adj_row", "adj_target", "adj_limit", "adj_inverse_mass", "adj_turned", "adj_impulse",
+    "adj_row", "adj_target", "adj_unread_target", "adj_unread_row", "adj_limit", "adj_bounce", "adj_inverse_mass",
+    "adj_turned", "adj_moment", "adj_impulse", "adj_part", "adj_then_x", "adj_then_theta",
     "adj_new_twist", "adj_shift", "adj_theta",
     "adj_x", "adj_q", "adj_v", "adj_w",
 )  # fmt: skip
@@ -38,7 +42,8 @@ ADJOINT = (
 
 REVERSE = (
     "of_x", "of_q", "of_v", "of_w",
-    "adj_inputs", "adj_hidden", "adj_record", "adj_speed", "adj_x_new", "adj_q_new", "adj_v_new", "adj_w_new",
+    "adj_inputs", "adj_hidden", "adj_record", "adj_speed", "adj_goal", "adj_gained",
+    "adj_x_new", "adj_q_new", "adj_v_new", "adj_w_new",
 )  # fmt: skip
 """What else an adjoint works with; of_...: the adjoint of the state in the middle of a step."""
 
@@ -78,21 +83,29 @@ class Memory:
             "row": (N, W),
             "target": (N,),
             "limit": (of_rows,),
+            "bounce": (of_rows,),
+            "held": (of_rows,),
             "time": (of_rows,),
             "active": (of_rows,),
-            "impulse": (N,),
+            "first": (n,),
+            "part": (n,),
+            "moment": (N, 2 * spins),
+            "impulse": (ACTS, N),
+            "goal": (2, N),
+            "gained": (n + 1, D),
+            "result": (ACTS, n, D),
             "new_twist": (n, D),
             "shift": (n, D),
             "record": (N, record_length(model.dim)),
             "speed": (n + 1, D),
-            "trace": (sweeps, N),
+            "trace": (ACTS * sweeps, N),
             "theta": (n, spins),
             "x": state["position"],
             "q": state["orientation"],
             "v": state["velocity"],
             "w": state["angular_velocity"],
         }
-        return {name: shapes[re.sub("^(adj|acting|of)_|_new$", "", name)] for name in REGIONS}
+        return {name: shapes[re.sub("^(adj_)?(acting_|of_|then_|unread_)?|_new$", "", name)] for name in REGIONS}
 
     @cached_property
     def layout(self) -> Array:

@@ -1,4 +1,4 @@
-"""Solve for the impulses of all rows: the sweeps of sweeps.py as a Function."""
+"""Solve for the impulses of all rows: the acts of a step (acts.py) as a Function."""
 
 import functools
 from types import SimpleNamespace
@@ -8,9 +8,11 @@ import numpy as np
 
 from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
+from .acts import ACTS, loops
 from .model import RigidBodies
+from .nested import zeros_like
 from .rows import flat
-from .sweeps import loops, record_length
+from .sweeps import HEAD, record_length
 
 
 @functools.cache
@@ -22,79 +24,89 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @kernel
     def forward(
-        row: reals, target: reals, limit: reals, im: reals, turned: reals, twist: reals, active: reals, time: reals,
-        bodies: ints, NJ: ti.i32, M: ti.i32, n: ti.i32, sweeps: ti.i32,
-        order: ints, record: reals, speed: reals, trace: reals, impulse: reals, new: reals, shift: reals,
+        h: real, before: real, bodies: ints, NJ: ti.i32, M: ti.i32, n: ti.i32, count: ti.i32,
+        active: reals, first: reals, row: reals, target: reals, limit: reals, bounce: reals, im: reals, turned: reals,
+        moment: reals, time: reals, part: reals, twist: reals, v: reals, w: reals, order: ints, held: reals,
+        record: reals, speed: reals, trace: reals, goal: reals, gained: reals, result: reals, impulse: reals,
+        new: reals, shift: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=True)
         for _ in range(1):
-            f.solve(
-                row, 0, target, 0, limit, 0, im, 0, turned, 0, twist, 0, active, 0, time, 0, bodies, NJ, M, n, sweeps,
-                order, 0, record, 0, speed, 0, trace, 0, impulse, 0, new, 0, shift, 0,
+            f.play(
+                h, before, row, 0, target, 0, limit, 0, bounce, 0, im, 0, turned, 0, moment, 0, time, 0, part, 0,
+                twist, 0, v, 0, w, 0, active, 0, first, 0, bodies, NJ, M, n, count, order, 0, held, 0,
+                record, 0, speed, 0, trace, 0, goal, 0, gained, 0, result, 0, impulse, 0, new, 0, shift, 0,
             )  # fmt: skip
 
     @kernel
     def adjoint(
-        row: reals, target: reals, limit: reals, im: reals, time: reals, bodies: ints,
-        NJ: ti.i32, M: ti.i32, n: ti.i32, sweeps: ti.i32,
-        order: ints, record: reals, speed: reals, trace: reals, adj_record: reals, adj_speed: reals,
-        adj_impulse: reals, adj_new: reals, adj_shift: reals,
-        adj_row: reals, adj_target: reals, adj_limit: reals, adj_im: reals, adj_turned: reals, adj_twist: reals,
-        adj_time: reals,
+        h: real, before: real, bodies: ints, NJ: ti.i32, M: ti.i32, n: ti.i32, count: ti.i32,
+        active: reals, first: reals, row: reals, limit: reals, bounce: reals, im: reals, time: reals, part: reals,
+        order: ints, held: reals, record: reals, speed: reals, trace: reals, goal: reals, gained: reals, result: reals,
+        impulse: reals, adj_record: reals, adj_speed: reals, adj_goal: reals, adj_gained: reals, adj_impulse: reals,
+        adj_new: reals, adj_shift: reals, adj_row: reals, adj_target: reals, adj_limit: reals, adj_bounce: reals,
+        adj_im: reals, adj_turned: reals, adj_moment: reals, adj_time: reals, adj_part: reals, adj_twist: reals,
+        adj_v: reals, adj_w: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=True)
         for _ in range(1):
-            f.adj_solve(
-                row, 0, target, 0, limit, 0, im, 0, time, 0, bodies, NJ, M, n, sweeps,
-                order, 0, record, 0, speed, 0, trace, 0, adj_record, 0, adj_speed, 0, adj_impulse, 0, adj_new, 0,
-                adj_shift, 0, adj_row, 0, adj_target, 0, adj_limit, 0, adj_im, 0, adj_turned, 0, adj_twist, 0,
-                adj_time, 0,
+            f.adj(
+                h, before, row, 0, limit, 0, bounce, 0, im, 0, time, 0, part, 0, active, 0, first, 0,
+                bodies, NJ, M, n, count, order, 0, held, 0, record, 0, speed, 0, trace, 0,
+                goal, 0, gained, 0, result, 0,
+                impulse, 0, adj_record, 0, adj_speed, 0, adj_goal, 0, adj_gained, 0, adj_impulse, 0,
+                adj_new, 0, adj_shift, 0, adj_row, 0, adj_target, 0, adj_limit, 0, adj_bounce, 0, adj_im, 0,
+                adj_turned, 0, adj_moment, 0, adj_time, 0, adj_part, 0, adj_twist, 0, adj_v, 0, adj_w, 0,
             )  # fmt: skip
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
 
 class Solve(Function):
-    """The new twist [n, D], the shift of positions [n, D] and the impulses [N] of all rows; saved: the impulses of all
-    sweeps, and inputs.
+    """The new twist [n, D], the shift of positions [n, D] and the impulses [ACTS, N]; saved: those of all sweeps, too.
 
-    Inputs: row [N, W], target [N], limit [M], inverse mass [n], turned [N, 2 S], time [M], twist [n, D],
-    active [M], which has no gradient.
+    `active` [M] and `first` [n] say what contacts are, and which impact reaches bodies first (meeting.py). Inputs: row
+    [N, W], of which the directions count, target [N], limit [M], bounce [M], inverse mass [n], turned and moment
+    [N, 2 S], time [M], part [n], twist [n, D], and velocity [n, dim] and angular_velocity [n, S] before the forces.
     """
 
     @staticmethod
-    def forward(
-        ctx: Context, model: RigidBodies, row: Tensor, target: Tensor, limit: Tensor, inverse_mass: Tensor,
-        turned: Tensor, time: Tensor, twist: Tensor, active: Tensor,
-    ) -> tuple[Any, Any, Any]:  # fmt: skip
-        N, M, real = len(target.data), len(limit.data), twist.dtype
-        ctx.counts = (model.joint_rows, M, model.bodies, model.sweeps)
-        order, impulse, new, shift = np.zeros(M + 1, np.int32), np.zeros(N, real), *np.empty((2, *twist.shape), real)
-        record, trace = np.zeros((N, record_length(model.dim)), real), np.zeros((model.sweeps, N), real)
-        speed = np.empty((model.bodies + 1, twist.shape[1]), real)
-        inputs = (row, target, limit, inverse_mass)
-        work = (order, record, speed, trace)
+    def forward(ctx: Context, model: RigidBodies, active: Tensor, first: Tensor, *inputs: Tensor) -> tuple[Any, ...]:
+        row, *_, twist, _, _ = inputs
+        (n, D), N, real = twist.shape, len(row.data), twist.dtype
+        ctx.counts = model.row_bodies, model.joint_rows, model.contacts, n, model.sweeps
+        order = np.zeros(model.contacts + HEAD, np.int32)
+        shapes = [(model.contacts,), (N, record_length(model.dim)), (n + 1, D), (ACTS * model.sweeps, N)]
+        shapes += [(2, N), (n + 1, D), (ACTS, n, D)]
+        work = [order, *(np.zeros(shape, real) for shape in shapes)]
+        impulse, new, shift = np.zeros((ACTS, N), real), *np.empty((2, n, D), real)
         _kernels(model).forward(
-            *flat(*inputs, turned, twist, active, time),
-            model.row_bodies,
-            *ctx.counts,
-            *flat(*work, impulse, new, shift),
-        )
+            *_times(model), *ctx.counts, *flat(active, first, *inputs, *work, impulse, new, shift)
+        )  # fmt: skip
         ctx.model = model
-        ctx.save_for_backward(*inputs, turned, time, *work)
+        ctx.save_for_backward(active, first, *inputs, *work, impulse)
         return new, shift, impulse
 
     @staticmethod
     def backward(ctx: Context, adj_new: Tensor, adj_shift: Tensor, adj_impulse: Tensor) -> tuple[Any, ...]:
-        *inputs, turned, time, order, record, speed, trace = ctx.saved_tensors
-        adjoints = [np.zeros(each.shape, adj_new.dtype) for each in (*inputs, turned, adj_new, time)]
-        work = (order, record.data.copy(), speed.data.copy(), trace, *map(np.empty_like, (record.data, speed.data)))
+        active, first, *saved = ctx.saved_tensors
+        inputs, work = saved[:12], saved[12:]
+        row, _, limit, bounce, im, _, _, time, part, *_ = inputs
+        order, held, record, speed, *kept = work
+        scratch = [record.data.copy(), speed.data.copy()]
+        of_work = [np.empty(work[index].shape, adj_new.dtype) for index in (2, 3, 5, 6)]
+        found = zeros_like(*inputs)
         _kernels(ctx.model).adjoint(
-            *flat(*inputs, time), ctx.model.row_bodies, *ctx.counts,
-            *flat(*work, adj_impulse.data.copy(), adj_new, adj_shift, *adjoints),
+            *_times(ctx.model), *ctx.counts,
+            *flat(active, first, row, limit, bounce, im, time, part, order, held, *scratch, *kept, *of_work),
+            *flat(adj_impulse.data.copy(), adj_new, adj_shift, *found),
         )  # fmt: skip
-        *of_inputs, adj_twist, adj_time = adjoints
-        return None, *of_inputs, adj_time, adj_twist, None
+        return None, None, None, *found
+
+
+def _times(model: RigidBodies) -> tuple[float, float]:
+    """The step, and the time from its start to where forces act."""
+    return model.dt, model.dt - model.span
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

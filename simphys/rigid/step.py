@@ -19,6 +19,7 @@ from .meeting import Meeting
 from .mobility import Mobility
 from .model import Params, RigidBodies, State
 from .motor import JointForce
+from .parting import Parting
 from .sense import Sense
 from .solve import Solve
 from .spring_damper import SpringDamper
@@ -36,7 +37,7 @@ class Solved(NamedTuple):
     before: Tensor
     """Velocities before the impulses, [n, D]."""
     near: tuple[Tensor, Tensor] | None = None
-    """Gap and frame of contacts at their time; under the compliant law at the start of the step."""
+    """Gap and frame of contacts (meeting.py); under the compliant law at the start of the step."""
     row: Tensor | None = None
     """Of joints, then of contacts, [N, W]."""
     target: Tensor | None = None
@@ -44,7 +45,7 @@ class Solved(NamedTuple):
     time: Tensor | None = None
     active: Tensor | None = None
     impulse: Tensor | None = None
-    """[N]"""
+    """Of all acts (acts.py), [ACTS, N]."""
 
 
 def step(model: RigidBodies, params: Params, state: State, control: Tensor | None = None) -> State:
@@ -64,15 +65,17 @@ def solved(model: RigidBodies, params: Params, state: State, control: Tensor | N
     twist = Kick.apply(model, model.dt, v, w, q, wrench, params.mass, params.inertia, params.gravity)
     if not model.rows:
         return Solved(state, twist, tensor(np.zeros(twist.shape, x.dtype)), twist, near)
-    gap, frame, facing, time, active = Meeting.apply(model, x, q, twist)
-    row, target, limit = ContactRows.apply(
-        model, active, gap, frame, time, twist, v, w, q, facing, params.inertia, params.friction, params.restitution
-    )
+    gap, frame, facing, time, active, first = Meeting.apply(model, x, q, twist)
+    row, target, limit, bounce = ContactRows.apply(model, active, gap, frame, params.friction, params.restitution)
+    x_then, q_then, part = Parting.apply(model, first, x, q, twist, time)
     if model.joints:
-        joint_row, joint_target = JointRows.apply(model, x, q)
+        joint_row, _ = JointRows.apply(model, x_then, q_then)
+        _, joint_target = JointRows.apply(model, x, q)
         row, target = ops.concatenate([joint_row, row]), ops.concatenate([joint_target, target])
-    inverse_mass, turned = Mobility.apply(model, active, row, q, facing, params.mass, params.inertia)
-    new, shift, impulse = Solve.apply(model, row, target, limit, inverse_mass, turned, time, twist, active)
+    moved = Mobility.apply(model, active, row, q, q_then, facing, params.mass, params.inertia)
+    new, shift, impulse = Solve.apply(
+        model, active, first, row, target, limit, bounce, *moved, time, part, twist, v, w
+    )  # fmt: skip
     return Solved(state, new, shift, twist, near or (gap, frame), row, target, limit, time, active, impulse)
 
 

@@ -10,8 +10,9 @@ P = M^-1 J^T, M their masses and inertias (mobility.py), and its own u = J V by 
     friction   lambda' = lambda^ if |lambda^| < mu lambda_n (it sticks), else mu lambda_n lambda^ / |lambda^| (slides)
     V' = V + P (lambda' - lambda)
 
-In the end s = sum tau P lambda over the rows of contacts is the shift that drift.py takes from positions, as an impulse
-acts at its time of impact tau in the step, see meeting.py.
+A step has several such solves where there is an impact, its acts (acts.py). In the one until the impact contacts that
+a step without it would press, or press and make stick, are held: nothing is projected, and sliding friction is
+mu lambda_n of any sign.
 
 Both rows of friction in space take one rho, so that the circular cone has no preferred directions. At the kinks: where
 lambda^ = 0 a normal row counts as separated; at the cone's edge, within EDGE, friction counts as sticking: the corners
@@ -25,8 +26,6 @@ Adjoint, backward over the updates with Delta = lambda' - lambda, V = V' - P Del
     adj_lambda += adj_lambda^      adj_u = -rho adj_lambda^      adj_t += rho adj_lambda^
     adj_rho -= (u - t) adj_lambda^      adj_V = adj_V' + J^T adj_u      adj_J += adj_u V
 
-begun with what comes through s: adj_lambda += tau P.adj_s, adj_tau = lambda P.adj_s, adj_P += tau lambda adj_s.
-
 Source: Catto 2005, Iterative Dynamics with Temporal Coherence; the adjoint is that of these very sweeps, converged or
 not.
 """
@@ -39,15 +38,22 @@ import numpy as np
 
 from ..autograd import runtime
 from ..autograd.runtime import ti
+from .islands import IMPACT, REST
 
 JOINT, NORMAL, FRICTION = range(3)
 """How the rows of a group are projected."""
+
+WHOLE, UNTIL, MEET, AFTER = range(4)
+"""The acts of a step: the whole step without impacts; with one until it, the impact, and what is left."""
 
 
 def record_length(dim: int) -> int:
     """Numbers that are kept of a row while it is solved for."""
     return 4 * (3 if dim == 2 else 6) + 5
 
+
+HEAD = 3
+"""Numbers at the beginning of `order`."""
 
 EDGE = (1e-7, 1e-5)
 """How near to the cone's edge a row still sticks, relatively, in double and in single precision."""
@@ -56,11 +62,12 @@ EDGE = (1e-7, 1e-5)
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
-    """`solve` and `adj_solve`, see rows.py; these are work space that the adjoint needs again:
+    """What a solve is made of, see rows.py; these are work space that the adjoint needs again:
 
-    order [M + 1], the candidates that count behind their number; record [N, RECORD], of each row J and P of both bodies
-    with their signs, rho, and numbers of the moment; speed [n + 1, D], velocities while they change, the world's last;
-    trace [sweeps, N], the impulses of all sweeps. Rows of candidates that do not count are never read.
+    order [M + HEAD], the candidates that count, in the order in which they are solved for, behind the numbers of those
+    that count, of those at rest, and of these of those that no impact reaches; record [N, RECORD], of each row J and P
+    of both bodies with their signs, rho, and numbers of the moment; speed [n + 1, D], velocities while they change, the
+    world's last; trace [sweeps, N], the impulses of all sweeps. Rows of candidates that do not count are never read.
 
     An update concerns a group of rows: a joint's row, a contact's normal row, or its rows of friction.
     """
@@ -88,73 +95,155 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         return body if body >= 0 else n
 
     @ti.func
+    def is_reached(block, bodies: ti.template(), first: ti.template(), first0) -> bool:
+        """Whether an impact of the step reaches a row of this block, see islands.py."""
+        found = False
+        for side in range(2):
+            body = bodies[2 * block + side]
+            if body >= 0:
+                found = found or first[first0 + body] >= 0
+        return found
+
+    @ti.func
+    def put_in_order(
+        active: ti.template(), active0, first: ti.template(), first0, bodies: ti.template(), NJ, M,
+        order: ti.template(), order0,
+    ):  # fmt: skip
+        count = 0
+        for kind in range(HEAD):  # at rest out of reach, at rest in reach, impacts
+            for c in range(M):
+                what = active[active0 + c]
+                mine = what == IMPACT
+                if kind < HEAD - 1:
+                    mine = what == REST and is_reached(NJ + c, bodies, first, first0) == (kind == 1)
+                if mine:
+                    order[order0 + HEAD + count] = c
+                    count += 1
+            order[order0 + HEAD - 1 - kind] = count
+
+    @ti.func
     def row_of(k, NJ, order: ti.template(), order0):
         """The number of the k-th row that counts, and that of its bodies."""
         i, block = k, k
         if k >= NJ:
-            c = order[order0 + 1 + (k - NJ) // dim]
+            c = order[order0 + HEAD + (k - NJ) // dim]
             i, block = NJ + c * dim + (k - NJ) % dim, NJ + c
         return i, block
 
     @ti.func
-    def group_of(k, NJ, order: ti.template(), order0):
-        """Of the k-th group: its first row, how many, how they are projected, and the candidate."""
-        i, count, kind, c = k, 1, JOINT, 0
+    def group_of(k, act, bodies: ti.template(), first: ti.template(), first0, NJ, order: ti.template(), order0):
+        """Of the k-th group of an act: its first row, how many, how they are projected, and where its bodies are."""
+        i, count, kind, block = k, 1, JOINT, k
         if k >= NJ:
-            c = order[order0 + 1 + (k - NJ) // 2]
-            i, kind = NJ + c * dim, NORMAL
+            skipped = 0
+            if act != WHOLE:
+                skipped = order[order0 + 2]
+            c = order[order0 + HEAD + skipped + (k - NJ) // 2]
+            i, kind, block = NJ + c * dim, NORMAL, NJ + c
             if (k - NJ) % 2 == 1:
                 i, count, kind = i + 1, dim - 1, FRICTION
-        return i, count, kind, c
+        elif act != WHOLE and not is_reached(k, bodies, first, first0):
+            count = 0
+        return i, count, kind, block
+
+    @ti.func
+    def groups(act, NJ, order: ti.template(), order0):
+        """How many an act has."""
+        contacts = order[order0 + 1]
+        if act > UNTIL:
+            contacts = order[order0]
+        if act != WHOLE:
+            contacts -= order[order0 + 2]
+        return NJ + 2 * contacts
 
     @ti.func
     def prepare(
-        row: ti.template(), r, im: ti.template(), im0, turned: ti.template(), t, a, b, record: ti.template(), p
-    ):
-        """J, P and 1/d of a row."""
-        d = real(0.0)
-        for side in range(2):
-            body, sign = a, real(1.0)
-            if side == 1:
-                body, sign = b, real(-1.0)
-            J, P, m = p + side * D, p + (2 + side) * D, r + dim + side * spins
-            inverse = real(0.0)
-            if body >= 0:
-                inverse = im[im0 + body]
-            for e in range(dim):
-                record[J + e] = sign * row[r + e]
-                record[P + e] = sign * inverse * row[r + e]
-            for e in range(spins):
-                record[J + dim + e] = sign * row[m + e]
-                record[P + dim + e] = sign * turned[t + side * spins + e]
-            d += dot(record, J, record, P)
-        record[p + rho_] = 1.0 / d
+        row: ti.template(), row0, moment: ti.template(), moment0, im: ti.template(), im0,
+        turned: ti.template(), turned0, bodies: ti.template(), NJ, order: ti.template(), order0,
+        record: ti.template(), record0,
+    ):  # fmt: skip
+        """J, P and rho of all rows that count."""
+        for k in range(NJ + order[order0] * dim):
+            i, block = row_of(k, NJ, order, order0)
+            p, d = record0 + i * L, real(0.0)
+            for side in range(2):
+                body, sign, r = bodies[2 * block + side], real(1.0 - 2.0 * side), row0 + i * W
+                J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
+                inverse = real(0.0)
+                if body >= 0:
+                    inverse = im[im0 + body]
+                for e in range(dim):
+                    record[J + e] = sign * row[r + e]
+                    record[P + e] = sign * inverse * row[r + e]
+                for e in range(spins):
+                    record[J + dim + e] = sign * moment[moment0 + m + e]
+                    record[P + dim + e] = sign * turned[turned0 + m + e]
+                d += dot(record, J, record, P)
+            record[p + rho_] = 1.0 / d
+        if ti.static(dim == 3):
+            for k in range(order[order0]):
+                p = record0 + (NJ + order[order0 + HEAD + k] * dim + 1) * L + rho_
+                rho = 2.0 / (1.0 / record[p] + 1.0 / record[p + L])
+                record[p] = rho
+                record[p + L] = rho
 
     @ti.func
     def adj_prepare(
-        row: ti.template(), r, im: ti.template(), im0, a, b, record: ti.template(), p,
-        adj_d: real, adj_record: ti.template(), gp, adj_row: ti.template(), gr, adj_im: ti.template(), adj_im0,
-        adj_turned: ti.template(), gt,
+        row: ti.template(), row0, im: ti.template(), im0, bodies: ti.template(), NJ, order: ti.template(), order0,
+        record: ti.template(), record0, adj_record: ti.template(), adj_record0,
+        adj_row: ti.template(), adj_row0, adj_moment: ti.template(), adj_moment0, adj_im: ti.template(), adj_im0,
+        adj_turned: ti.template(), adj_turned0,
     ):  # fmt: skip
-        for side in range(2):
-            body, sign = a, real(1.0)
-            if side == 1:
-                body, sign = b, real(-1.0)
-            J, P, gm, g = side * D, (2 + side) * D, gr + dim + side * spins, gt + side * spins
-            add(adj_record, gp + J, adj_d, record, p + P)
-            add(adj_record, gp + P, adj_d, record, p + J)
-            inverse = real(0.0)
-            if body >= 0:
-                inverse = im[im0 + body]
-                along = real(0.0)
+        for k in range(NJ + order[order0] * dim):
+            i, block = row_of(k, NJ, order, order0)
+            p, gp = record0 + i * L, adj_record0 + i * L
+            adj_rho, rho = adj_record[gp + rho_], record[p + rho_]
+            if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
+                if k >= NJ and (k - NJ) % dim > 0:
+                    other = 3 - 2 * ((k - NJ) % dim)  # rho of both rows of friction comes from both d
+                    adj_rho = 0.5 * (adj_rho + adj_record[gp + other * L + rho_])
+            adj_d = -rho * rho * adj_rho
+            for side in range(2):
+                body, sign, r, g = bodies[2 * block + side], real(1.0 - 2.0 * side), i * W, (2 * i + side) * spins
+                J, P = side * D, (2 + side) * D
+                add(adj_record, gp + J, adj_d, record, p + P)
+                add(adj_record, gp + P, adj_d, record, p + J)
+                inverse = real(0.0)
+                if body >= 0:
+                    inverse = im[im0 + body]
+                    along = real(0.0)
+                    for e in range(dim):
+                        along += sign * row[row0 + r + e] * adj_record[gp + P + e]
+                    adj_im[adj_im0 + body] = adj_im[adj_im0 + body] + along
                 for e in range(dim):
-                    along += sign * row[r + e] * adj_record[gp + P + e]
-                adj_im[adj_im0 + body] = adj_im[adj_im0 + body] + along
-            for e in range(dim):
-                adj_row[gr + e] = adj_row[gr + e] + sign * (adj_record[gp + J + e] + inverse * adj_record[gp + P + e])
-            for e in range(spins):
-                adj_row[gm + e] = adj_row[gm + e] + sign * adj_record[gp + J + dim + e]
-                adj_turned[g + e] = adj_turned[g + e] + sign * adj_record[gp + P + dim + e]
+                    change = sign * (adj_record[gp + J + e] + inverse * adj_record[gp + P + e])
+                    adj_row[adj_row0 + r + e] = adj_row[adj_row0 + r + e] + change
+                for e in range(spins):
+                    at_m, at_t = adj_moment0 + g + e, adj_turned0 + g + e
+                    adj_moment[at_m] = adj_moment[at_m] + sign * adj_record[gp + J + dim + e]
+                    adj_turned[at_t] = adj_turned[at_t] + sign * adj_record[gp + P + dim + e]
+
+    @ti.func
+    def hold(
+        NJ, limit: ti.template(), mu0, impulse: ti.template(), impulse0, order: ti.template(), order0,
+        held: ti.template(), held0,
+    ):  # fmt: skip
+        """held [M], what is so in a step without an impact: NORMAL, the contact presses, FRICTION, it sticks, too."""
+        for k in range(order[order0 + 2], order[order0 + 1]):
+            c = order[order0 + HEAD + k]
+            i, square = impulse0 + NJ + c * dim, real(0.0)
+            for j in range(1, dim):
+                square += impulse[i + j] * impulse[i + j]
+            held[held0 + c] = 0.0
+            if impulse[i] > 0:
+                held[held0 + c] = ti.select(ti.sqrt(square) * beyond < limit[mu0 + c] * impulse[i], FRICTION, NORMAL)
+
+    @ti.func
+    def is_held(act, kind, block, NJ, held: ti.template(), held0) -> bool:
+        found = False
+        if act == UNTIL and kind != JOINT:
+            found = held[held0 + block - NJ] >= kind
+        return found
 
     @ti.func
     def length_of(record: ti.template(), p, count) -> real:
@@ -165,43 +254,19 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         return ti.sqrt(square)
 
     @ti.func
-    def solve(
-        row: ti.template(), row0, target: ti.template(), t0, limit: ti.template(), mu0, im: ti.template(), im0,
-        turned: ti.template(), turned0, twist: ti.template(), twist0, active: ti.template(), active0,
-        time: ti.template(), time0, bodies: ti.template(), NJ, M, n, sweeps,
-        order: ti.template(), order0, record: ti.template(), record0, speed: ti.template(), speed0,
-        trace: ti.template(), trace0, impulse: ti.template(), impulse0, new: ti.template(), new0,
-        shift: ti.template(), shift0,
+    def sweep(
+        act, target: ti.template(), t0, limit: ti.template(), mu0, bodies: ti.template(),
+        first: ti.template(), first0, held: ti.template(), held0, NJ, M, n, sweeps, order: ti.template(), order0,
+        record: ti.template(), record0, speed: ti.template(), speed0, trace: ti.template(), trace0,
+        impulse: ti.template(), impulse0,
     ):  # fmt: skip
+        """`speed` is changed."""
         N = NJ + M * dim
-        count = 0
-        for c in range(M):
-            if active[active0 + c] > 0.5:
-                count += 1
-                order[order0 + count] = c
-        order[order0] = count
-        for e in range(D):
-            speed[speed0 + n * D + e] = 0.0
-        for e in range(n * D):
-            speed[speed0 + e] = twist[twist0 + e]
         for i in range(N):
             impulse[impulse0 + i] = 0.0
-
-        for k in range(NJ + count * dim):
-            i, block = row_of(k, NJ, order, order0)
-            a, b = bodies[2 * block], bodies[2 * block + 1]
-            prepare(row, row0 + i * W, im, im0, turned, turned0 + 2 * i * spins, a, b, record, record0 + i * L)
-        if ti.static(dim == 3):
-            for k in range(count):
-                p = record0 + (NJ + order[order0 + 1 + k] * dim + 1) * L + rho_
-                rho = 2.0 / (1.0 / record[p] + 1.0 / record[p + L])
-                record[p] = rho
-                record[p + L] = rho
-
         for s in range(sweeps):
-            for k in range(NJ + 2 * count):
-                i, size, kind, c = group_of(k, NJ, order, order0)
-                block = k if kind == JOINT else NJ + c
+            for k in range(groups(act, NJ, order, order0)):
+                i, size, kind, block = group_of(k, act, bodies, first, first0, NJ, order, order0)
                 p, now = record0 + i * L, trace0 + s * N + i
                 va, vb = speed0 + bodies[2 * block] * D, speed0 + slot(bodies[2 * block + 1], n) * D
                 for j in range(size):
@@ -209,10 +274,12 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     miss = dot(record, q, speed, va) + dot(record, q + D, speed, vb) - target[t0 + i + j]
                     record[q + trial_] = impulse[impulse0 + i + j] - record[q + rho_] * miss
                 factor = real(1.0)
-                if kind == NORMAL and record[p + trial_] <= 0.0:
+                free = is_held(act, kind, block, NJ, held, held0)
+                if kind == NORMAL and not free and record[p + trial_] <= 0.0:
                     factor = 0.0
-                if kind == FRICTION:
-                    bound, length = limit[mu0 + c] * impulse[impulse0 + i - 1], length_of(record, p, size)
+                if kind == FRICTION and not free:
+                    bound = limit[mu0 + block - NJ] * impulse[impulse0 + i - 1]
+                    length = length_of(record, p, size)
                     if length >= bound:
                         factor = bound / ti.max(length, 1e-30)
                 for j in range(size):
@@ -223,59 +290,22 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     add(speed, vb, change, record, q + 3 * D)
                     impulse[impulse0 + i + j] = after
                     trace[now + j] = after
-        for e in range(n * D):
-            new[new0 + e] = speed[speed0 + e]
-            shift[shift0 + e] = 0.0
-        for k in range(count * dim):
-            i, block = row_of(NJ + k, NJ, order, order0)
-            part = time[time0 + block - NJ] * impulse[impulse0 + i]
-            for side in range(2):
-                body = bodies[2 * block + side]
-                if body >= 0:
-                    add(shift, shift0 + body * D, part, record, record0 + i * L + (2 + side) * D)
 
     @ti.func
-    def adj_solve(
-        row: ti.template(), row0, target: ti.template(), t0, limit: ti.template(), mu0, im: ti.template(), im0,
-        time: ti.template(), time0, bodies: ti.template(), NJ, M, n, sweeps,
-        order: ti.template(), order0, record: ti.template(), record0, speed: ti.template(), speed0,
-        trace: ti.template(), trace0, adj_record: ti.template(), adj_record0, adj_speed: ti.template(), adj_speed0,
-        adj_impulse: ti.template(), adj_impulse0, adj_new: ti.template(), adj_new0,
-        adj_shift: ti.template(), adj_shift0,
-        adj_row: ti.template(), adj_row0, adj_target: ti.template(), adj_t0, adj_limit: ti.template(), adj_mu0,
-        adj_im: ti.template(), adj_im0, adj_turned: ti.template(), adj_turned0,
-        adj_twist: ti.template(), adj_twist0, adj_time: ti.template(), adj_time0,
+    def adj_sweep(
+        act, target: ti.template(), t0, limit: ti.template(), mu0, bodies: ti.template(),
+        first: ti.template(), first0, held: ti.template(), held0, NJ, M, n, sweeps, order: ti.template(), order0,
+        record: ti.template(), record0, speed: ti.template(), speed0, trace: ti.template(), trace0,
+        adj_record: ti.template(), adj_record0, adj_speed: ti.template(), adj_speed0,
+        adj_impulse: ti.template(), adj_impulse0, adj_target: ti.template(), adj_t0,
+        adj_limit: ti.template(), adj_mu0,
     ):  # fmt: skip
-        """`speed` holds the new velocities on entry. adj_record, adj_speed: work space; adj_impulse is used up."""
-        N = NJ + M * dim
-        count = order[order0]
-        for k in range(NJ + count * dim):
-            i, block = row_of(k, NJ, order, order0)
-            for e in range(L):
-                adj_record[adj_record0 + i * L + e] = 0.0
-        for e in range(D):
-            adj_speed[adj_speed0 + n * D + e] = 0.0
-        for e in range(n * D):
-            adj_speed[adj_speed0 + e] = adj_new[adj_new0 + e]
-
-        for k in range(count * dim):
-            i, block = row_of(NJ + k, NJ, order, order0)
-            c, after, along = block - NJ, trace[trace0 + (sweeps - 1) * N + i], real(0.0)
-            for side in range(2):
-                body, P = bodies[2 * block + side], (2 + side) * D
-                if body >= 0:
-                    along += dot(record, record0 + i * L + P, adj_shift, adj_shift0 + body * D)
-                    part = time[time0 + c] * after
-                    add(adj_record, adj_record0 + i * L + P, part, adj_shift, adj_shift0 + body * D)
-            adj_impulse[adj_impulse0 + i] = adj_impulse[adj_impulse0 + i] + time[time0 + c] * along
-            adj_time[adj_time0 + c] = adj_time[adj_time0 + c] + after * along
-
+        """`speed`, and `adj_speed`, are those after the sweeps on entry, and before them in the end."""
+        N, count = NJ + M * dim, groups(act, NJ, order, order0)
         for back in range(sweeps):
             s = sweeps - 1 - back
-            for k_back in range(NJ + 2 * count):
-                k = NJ + 2 * count - 1 - k_back
-                i, size, kind, c = group_of(k, NJ, order, order0)
-                block = k if kind == JOINT else NJ + c
+            for k_back in range(count):
+                i, size, kind, block = group_of(count - 1 - k_back, act, bodies, first, first0, NJ, order, order0)
                 p, gp, now = record0 + i * L, adj_record0 + i * L, trace0 + s * N + i
                 va, vb = bodies[2 * block] * D, slot(bodies[2 * block + 1], n) * D
                 for j in range(size):
@@ -299,9 +329,11 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     adj_impulse[adj_impulse0 + i + j] = -along
 
                 factor, across, length = real(1.0), real(0.0), real(1.0)  # adj_lambda^ = factor (g - e across)
-                if kind == NORMAL and record[p + trial_] <= 0.0:
+                free = is_held(act, kind, block, NJ, held, held0)
+                if kind == NORMAL and not free and record[p + trial_] <= 0.0:
                     factor = 0.0
-                if kind == FRICTION:
+                if kind == FRICTION and not free:
+                    c = block - NJ
                     bound = limit[mu0 + c] * trace[now - 1]
                     if bound <= 0.0 or length_of(record, p, size) > bound * beyond:
                         length = ti.max(length_of(record, p, size), 1e-30)
@@ -329,20 +361,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     add(adj_speed, adj_speed0 + va, record[q + g_], record, q)
                     add(adj_speed, adj_speed0 + vb, record[q + g_], record, q + D)
 
-        for k in range(NJ + count * dim):
-            i, block = row_of(k, NJ, order, order0)
-            p, gp = record0 + i * L, adj_record0 + i * L
-            adj_rho, rho = adj_record[gp + rho_], record[p + rho_]
-            if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
-                if k >= NJ and (k - NJ) % dim > 0:
-                    other = 3 - 2 * ((k - NJ) % dim)  # rho of both rows of friction comes from both d
-                    adj_rho = 0.5 * (adj_rho + adj_record[gp + other * L + rho_])
-            adj_prepare(
-                row, row0 + i * W, im, im0, bodies[2 * block], bodies[2 * block + 1], record, p,
-                -rho * rho * adj_rho, adj_record, gp, adj_row, adj_row0 + i * W, adj_im, adj_im0,
-                adj_turned, adj_turned0 + 2 * i * spins,
-            )  # fmt: skip
-        for e in range(n * D):
-            adj_twist[adj_twist0 + e] = adj_twist[adj_twist0 + e] + adj_speed[adj_speed0 + e]
-
-    return SimpleNamespace(solve=solve, adj_solve=adj_solve)
+    return SimpleNamespace(
+        put_in_order=put_in_order, hold=hold, row_of=row_of, is_reached=is_reached, prepare=prepare,
+        adj_prepare=adj_prepare, sweep=sweep, adj_sweep=adj_sweep, dot=dot, add=add, slot=slot,
+    )  # fmt: skip

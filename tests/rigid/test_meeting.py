@@ -9,8 +9,9 @@ import pytest
 
 from simphys.autograd import Tensor, grad, tensor
 from simphys.autograd.gradcheck import gradcheck
-from simphys.rigid import Box, Plane, RigidBodies, Sphere
-from simphys.rigid.meeting import IMPACT, NONE, REST, Meeting
+from simphys.rigid import WORLD, Box, Joint, Plane, RigidBodies, Sphere
+from simphys.rigid.islands import IMPACT, NONE, REST
+from simphys.rigid.meeting import Meeting
 
 from .systems import tumbling_in_plane, tumbling_in_space
 
@@ -40,7 +41,7 @@ def test_every_derivative_of_an_impact_is_right(tumbling: Any) -> None:
     model, _, state = tumbling(dt=0.05)
     twist = np.concatenate([state.velocity.data, state.angular_velocity.data], axis=1)
     inputs = [state.position, state.orientation, *leaves(twist)]
-    *_, time, active = Meeting.apply(model, *inputs)
+    *_, time, active, _ = Meeting.apply(model, *inputs)
     fast = active.data == IMPACT
     assert fast.sum() == 2 and (time.data[fast] > 0.1 * H).all()
     gradcheck(lambda *x: Meeting.apply(model, *x)[1:4], inputs, tolerance=1e-7)  # the gap is 0, with a rounding
@@ -57,7 +58,7 @@ def test_so_is_that_of_what_rests_or_overlaps(gap: float) -> None:
 def test_balls_meet_where_the_distance_of_their_centres_is_twice_the_radius() -> None:
     """However far they go in a step; and the derivatives of the time are those of the closed form."""
     model, inputs = passing(0.12, 4.0)
-    gap, frame, _, time, active = Meeting.apply(model, *inputs)
+    gap, frame, _, time, active, _ = Meeting.apply(model, *inputs)
     across = np.sqrt(4 * R * R - 0.12**2)
     assert active.data.tolist() == [IMPACT]
     np.testing.assert_allclose(time.data, [(0.3 - across) / 4], rtol=1e-13)
@@ -81,7 +82,7 @@ def test_a_corner_that_turns_meets_the_floor_where_it_is_then() -> None:
     """Height a sin(angle) + b cos(angle) of the centre above the lower left corner."""
     a, b, y, q, v, w = 0.2, 0.1, 0.2, 0.3, -1.3, 3.0
     model = RigidBodies(2, H, ((Box((a, b)),),), (Plane((0.0, 1.0)),))
-    _, frame, facing, time, active = Meeting.apply(model, *leaves([[0.0, y]], [[q]], [[0.0, v, w]]))
+    _, frame, facing, time, active, _ = Meeting.apply(model, *leaves([[0.0, y]], [[q]], [[0.0, v, w]]))
     (met,) = np.flatnonzero(active.data)
     t = time.data[met]
     np.testing.assert_allclose(y + v * t, a * np.sin(q + w * t) + b * np.cos(q + w * t), rtol=1e-12)
@@ -101,7 +102,7 @@ def test_a_corner_that_comes_to_a_thin_wall_from_beside_it_meets_it() -> None:
     """It is not opposite the wall before, nor at the end of the step, when it is through."""
     model = RigidBodies(2, 0.01, ((Box((0.05, 0.05)),), (Box((0.01, 0.2)),)), fixed=(1,))
     start = leaves([[-0.1, -0.28], [0.0, 0.0]], [[0.0], [0.0]], [[14.0, 14.0, 0.0], [0, 0, 0]])
-    *_, time, active = Meeting.apply(model, *start)
+    *_, time, active, _ = Meeting.apply(model, *start)
     np.testing.assert_allclose(time.data[active.data == IMPACT], 0.04 / 14, rtol=1e-12)
 
 
@@ -125,3 +126,111 @@ def test_what_counts_when(gap: float, u: float, what: int, time: float) -> None:
     found = Meeting.apply(model, *inputs)
     assert found[4].data.tolist() == [what]
     np.testing.assert_allclose(found[3].data, [time], atol=1e-15)
+
+
+def in_a_row(dim: int = 2, **options: Any) -> RigidBodies:
+    """A ball on its way to another one, which rests on a fixed one, which holds one with which it is jointed."""
+    zero = (0.0,) * dim
+    joints = (Joint("revolute", 3, 1, zero, zero, axis=None if dim == 2 else (0.0, 0.0, 1.0)),)
+    return RigidBodies(dim, H, ((Sphere(R),),) * 5, joints=joints, fixed=(2,), **options)
+
+
+def poses_of(model: RigidBodies) -> list[Tensor]:
+    """Of the balls in a row; the last one is beside them, on its own. They turn, and rest with a gap."""
+    dim, n = model.dim, model.bodies
+    x, twist = np.zeros((n, dim)), np.random.default_rng(2).uniform(-0.2, 0.2, (n, model.dim + model.spins))
+    x[:, 0], x[:, 1] = (0.0, 0.25, 0.46, 0.25, 3.0), (0.0, 0.02, -0.01, 0.4, 0.0)
+    twist[0, :dim], twist[2] = (2.0, 0.3, -0.1)[:dim], 0.0
+    q = np.random.default_rng(3).uniform(-1, 1, (n, model.rotations))
+    return leaves(x, q, twist)
+
+
+def test_an_impact_reaches_what_rests_on_the_body_that_is_hit_and_what_a_joint_joins_to_it() -> None:
+    model = in_a_row()
+    *_, active, first = Meeting.apply(model, *poses_of(model))
+    what = dict(zip(zip(*model.row_bodies.reshape(-1, 2)[model.joint_rows :].T, strict=True), active.data, strict=True))
+    (hit,) = np.flatnonzero(active.data == IMPACT)
+    assert {pair for pair, each in what.items() if each == REST} == {(1, 2)} and what[0, 1] == IMPACT
+    assert first.data.tolist() == [hit, hit, -1, hit, -1]
+
+
+def test_of_two_impacts_the_first_reaches_all() -> None:
+    """A ball between two others, which come from both sides."""
+    model = RigidBodies(2, H, ((Sphere(R),),) * 3)
+    places, speeds = [[-0.3, 0.0], [0.0, 0.0], [0.25, 0.0]], [[1.5, 0, 0], [0.0, 0, 0], [-1.5, 0, 0]]
+    *_, time, active, first = Meeting.apply(model, *leaves(places, np.zeros((3, 1)), speeds))
+    assert active.data.tolist() == [IMPACT, NONE, IMPACT]
+    np.testing.assert_allclose(time.data, [0.1 / 1.5, 0.0, 0.05 / 1.5], rtol=1e-12)
+    assert first.data.tolist() == [2, 2, 2]
+
+
+def test_at_an_impact_what_rests_has_the_frame_of_then_and_the_gap_of_before() -> None:
+    model = in_a_row()
+    x, q, twist = poses_of(model)
+    gap, frame, facing, time, active, first = Meeting.apply(model, x, q, twist)
+    (rests,) = np.flatnonzero(active.data == REST)
+    t = time.data[int(first.data[1])]
+    then, now = x.data + t * twist.data[:, :2], x.data
+    np.testing.assert_allclose(time.data[rests], t)
+    np.testing.assert_allclose(gap.data[rests], np.linalg.norm(now[1] - now[2]) - 2 * R, rtol=1e-12)
+    np.testing.assert_allclose(frame.data[rests, :2], (then[1] - then[2]) / np.linalg.norm(then[1] - then[2]))
+    np.testing.assert_allclose(facing.data[rests], (q.data + t * twist.data[:, 2:])[[1, 2], 0])
+
+
+def hit_at_rest(dim: int, **options: Any) -> tuple[RigidBodies, list[Tensor]]:
+    """A box that rests on a floor, turns a little, and is hit by a ball."""
+    half, up = ((0.2, 0.1), (0.0, 1.0)) if dim == 2 else ((0.2, 0.15, 0.1), (0.0, 0.0, 1.0))
+    model = RigidBodies(dim, H, ((Box(half),), (Sphere(R),)), (Plane(up),), **options)
+    x, q, twist = np.zeros((2, dim)), np.zeros((2, model.rotations)), np.zeros((2, dim + model.spins))
+    x[0, -1], x[1, 0], x[1, -1] = 0.103, -0.38, 0.11
+    q[:, 0] = 0.02 if dim == 2 else 1.0
+    q[0] += 0.003 * np.arange(model.rotations)
+    twist[0], twist[1, 0] = 0.03 * np.arange(dim + model.spins) - 0.05, 2.0
+    return model, leaves(x, q, twist)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "variational"])
+def test_derivatives_of_what_rests_go_through_the_time_of_the_impact(dim: int, integrator: str) -> None:
+    model, inputs = hit_at_rest(dim, integrator=integrator)
+    _, _, _, time, active, _ = Meeting.apply(model, *inputs)
+    assert (active.data == IMPACT).sum() == 1 and time.data[active.data == REST].all()
+    rests = np.flatnonzero(active.data == REST)
+    assert len(rests) == 2 ** (dim - 1) + 1  # the ball, too
+    for outputs in (lambda *x: Meeting.apply(model, *x)[1:4], lambda *x: Meeting.apply(model, *x)[0][rests]):
+        gradcheck(outputs, inputs, tolerance=1e-7, mode="projected")
+
+
+def test_so_they_do_on_a_round_support() -> None:
+    """Whose normal turns until the impact; balls have no orientation."""
+    model = in_a_row(integrator="variational")
+    x, q, twist = poses_of(model)
+    *_, active, _ = Meeting.apply(model, x, q, twist)
+    (rests,) = np.flatnonzero(active.data == REST)
+
+    def of_what_rests(x: Tensor, twist: Tensor) -> Any:
+        gap, frame, _, time, *_ = Meeting.apply(model, x, q.detach(), twist)
+        return gap[rests], frame, time
+
+    gradcheck(of_what_rests, (x, twist), tolerance=1e-7)
+
+
+def test_what_is_not_opposite_at_the_impact_rests_as_it_is_before() -> None:
+    """A corner that slides over the edge of a box below before another one meets a wall."""
+    shapes = (Box((0.1, 0.1)),), (Box((0.2, 0.1)),)
+    model = RigidBodies(2, H, shapes, (Plane((-1.0, 0.0), offset=-0.3),), fixed=(1,))
+    state = leaves([[0.09, 0.2], [0.0, 0.0]], [[0.0], [0.0]], [[2.0, -0.1, 0.0], [0, 0, 0]])
+    gap, frame, _, time, active, first = Meeting.apply(model, *state)
+    assert time.data[int(first.data[0])] == pytest.approx(0.055)
+    rests = {round(float(frame.data[c, 2]), 3): time.data[c] for c in np.flatnonzero(active.data == REST)}
+    assert rests.pop(0.1) == 0.0 and not gap.data[active.data == REST].any()
+    assert rests and all(each == pytest.approx(0.055) for each in rests.values())
+
+
+def test_the_world_holds_nothing_together() -> None:
+    """Two balls on one floor, one of which hits a wall."""
+    model = RigidBodies(2, H, ((Sphere(R),),) * 2, (Plane((0.0, 1.0)), Plane((-1.0, 0.0), offset=-1.0)))
+    places = [[0.8, R], [0.0, R]]
+    *_, active, first = Meeting.apply(model, *leaves(places, np.zeros((2, 1)), [[2.0, 0, 0], [0.0, 0, 0]]))
+    assert (active.data == REST).sum() == 2 and first.data[0] >= 0 and first.data[1] == -1
+    assert WORLD in model.row_bodies

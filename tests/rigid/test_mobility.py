@@ -12,7 +12,7 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.gradcheck import gradcheck
 from simphys.rigid import Joint, RigidBodies, Sphere
 from simphys.rigid.checks import EULER, VARIATIONAL
-from simphys.rigid.meeting import IMPACT, NONE, REST
+from simphys.rigid.islands import IMPACT, NONE, REST
 from simphys.rigid.mobility import Mobility
 
 from .free_bodies import leaf
@@ -25,11 +25,12 @@ def model_of(dim: int) -> RigidBodies:
 
 
 def inputs_of(model: RigidBodies) -> list[Tensor]:
-    """row, orientation, facing, mass, inertia."""
+    """row, orientation, that at the impact, facing, mass, inertia."""
     n, R, S = model.bodies, model.rotations, model.spins
     return [
         leaf(model.rows, model.dim + 2 * S, seed=1),
         leaf(n, R, seed=2),
+        leaf(n, R, seed=6),
         leaf(model.contacts, 2 * R, seed=3),
         leaf(n, seed=4, low=0.5),
         leaf(n, S, seed=5, low=0.5),
@@ -53,7 +54,20 @@ def test_a_body_turns_by_the_moment_of_the_axis_that_it_is_pushed_about() -> Non
     unit, quarter = [1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
     row = np.zeros((3, 9))
     row[0, 3:6], row[0, 6:] = (1.0, 1.0, 1.0), (1.0, 1.0, 1.0)
-    inputs: list[Any] = [row, [unit, unit], [[*quarter, *unit]], [4.0, 1.0], [[2.0, 5.0, 10.0]] * 2]
-    inverse_mass, turned = Mobility.apply(model, tensor([float(REST)]), *[tensor(each) for each in inputs])
+    inputs: list[Any] = [row, *[[unit, unit]] * 2, [[*quarter, *unit]], [4.0, 1.0], [[2.0, 5.0, 10.0]] * 2]
+    inverse_mass, turned, moment = Mobility.apply(model, tensor([float(REST)]), *[tensor(each) for each in inputs])
     np.testing.assert_allclose(inverse_mass.data, [0.25, 0.0])
     np.testing.assert_allclose(turned.data[0], [1 / 5, 1 / 2, 1 / 10, 0, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(moment.data[0], 1.0)
+
+
+def test_an_impulse_of_a_variational_step_acts_on_the_momentum_as_it_is_then() -> None:
+    """The spin that it adds, and meets, is that of L = A w, where A is that of the impact for a while."""
+    model = RigidBodies(3, 0.1, ((Sphere(0.1),),) * 2, fixed=(1,), integrator=VARIATIONAL)
+    unit, quarter = [1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
+    row = np.zeros((3, 9))
+    row[0, 3:6], row[0, 6:] = (1.0, 1.0, 1.0), (1.0, 1.0, 1.0)
+    inputs: list[Any] = [row, *[[unit, unit]] * 2, [[*quarter, *unit]], [4.0, 1.0], [[2.0, 5.0, 10.0]] * 2]
+    _, turned, moment = Mobility.apply(model, tensor([float(REST)]), *[tensor(each) for each in inputs])
+    np.testing.assert_allclose(turned.data[0], [1 / 2, 1 / 5, 1 / 10, 0, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(moment.data[0], [2 / 5, 5 / 2, 1, 1, 1, 1], atol=1e-15)
