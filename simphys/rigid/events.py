@@ -4,7 +4,7 @@ Under the impulse law two bodies, or one and the world, touch in a step where a 
 that begin to touch make an `impact`, or a `rest` where they are slower than the restitution threshold and do not
 bounce; the last of a pair that ends is its `release`; between, friction may turn from sticking to `slip` and back to
 `stick`. A `graze` is a contact that counts or not by less than rounding: features that pass each other without any
-speed, that need no impulse, or that meet just as the motion ends. Derivatives are one-sided
+speed, or miss each other by no more (misses.py), that need no impulse, or that meet just as the motion ends. Derivatives are one-sided
 
 - at a graze: beside it there is no contact, or no impulse;
 - where the approach is as fast as the threshold: beside it the body bounces;
@@ -30,6 +30,7 @@ from .geometry.pair import FAR
 from .islands import IMPACT, NONE, REST
 from .joint import WORLD
 from .meeting import TOGETHER as TOGETHER_PART
+from .misses import misses
 from .model import Params, RigidBodies, State
 from .step import Solved, solved
 
@@ -113,7 +114,9 @@ class _Contacts:
         passes = meets & (approach * approach <= self.speed_rounding * fastest)
         unmoved = np.abs(self.after[:, 0] - self.before[:, 0]) <= self.speed_rounding
         idle = (what > NONE) & (unmoved | (self.normal <= self.impulse_rounding))
-        self.grazes = at_end | passes | (idle & (np.abs(self.after[:, 0] - self.target) <= self.speed_rounding))
+        unasked = idle & (np.abs(self.after[:, 0] - self.target) <= self.speed_rounding)
+        missed = misses(model, made.acting, made.before, what, self.gap_rounding)
+        self.grazes = at_end | passes | unasked | missed
 
     def _of_pair(self, pair: Pair, values: Array) -> float:
         """The length of the sum over the features of a pair that touch."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from simphys.events import Event
 from simphys.rigid import Box, Plane, RigidBodies, Sphere
@@ -95,3 +96,19 @@ def test_compliant_contacts_begin_and_end() -> None:
 
 def test_what_touches_nothing_has_no_events() -> None:
     assert happened(ball(planes=()), 3, {"position": [[0.0, 0.1]]}) == ()
+
+
+def grazed(speed: float, aside: float) -> tuple[Event, ...]:
+    """Two balls of which one flies by, 0.5 m away at first."""
+    state = {"position": [[-0.5, aside], [0.0, 0.0]], "velocity": [[speed, 0.0], [0.0, 0.0]]}
+    model = ball(shapes=((Sphere(0.1),),) * 2, planes=())
+    return happened(model, int(0.6 / speed / 0.01) + 2, state, gravity=0.0, friction=0.0)
+
+
+@pytest.mark.parametrize("speed", [3.0, 4.0, 4.4, 5.0, 6.0])
+def test_balls_that_just_touch_or_just_miss_each_other_graze(speed: float) -> None:
+    """In the middle of a step or, at 5 m/s, at the end of one."""
+    found = [event for event in grazed(speed, 0.2) if event.kind == "graze"]
+    assert found and {event.one_sided for event in found} == {EDGE}
+    assert abs(found[0].time - 0.5 / speed) < 0.0101
+    assert not any(event.one_sided for aside in (0.2 - 1e-5, 0.2 + 1e-5) for event in grazed(speed, aside))
