@@ -177,6 +177,25 @@ def ran_up(values: Values, T: float) -> Any:
     return -(1 + e) * n[0] * n[1] * v - G * (T - t)
 
 
+def sliding_up(dt: float) -> dict[Place, float]:
+    """A place from which the ramp is met at that part of a step."""
+    met = (RAMP_OFFSET + R - RAMP_NORMAL[1] * R) / RAMP_NORMAL[0]
+    return {ALONG: met - 2.0 * (round(0.15 / dt) + PART) * dt}
+
+
+def swung(values: Values, T: float) -> tuple[Any, Any]:
+    """Angle and spin of a pendulum of length 1 that hung still, was hit, and hits a wall; there is no gravity."""
+    m, J, v = values["mass"][0], values["inertia"][0, 0], at(values, SPEED)
+    spin = (m * v + J * at(values, SPIN)) / (m + J)  # what the joint leaves of both
+    return WALL_ANGLE - at(values, E) * (T * spin - WALL_ANGLE), -at(values, E) * spin
+
+
+def swinging(dt: float) -> dict[Place, float]:
+    """A spin that meets the wall at that part of a step."""
+    spin = WALL_ANGLE / ((round(0.25 / dt) + PART) * dt)
+    return {SPEED: spin, SPIN: spin}
+
+
 SLIDING = ("bodies.0.friction=0.1", "bodies.0.angular_velocity=30.0")
 SLOW = (*COMPLIANT, "environment.gravity=[0.0,0.0]", "time.duration=0.5")
 
@@ -184,6 +203,14 @@ RAMP_NORMAL, RAMP_OFFSET = (-0.6, 0.8), -0.3
 RAMP = (
     "planes=[{normal=[0.0,1.0]},{normal=[-0.6,0.8],offset=-0.3}]", "bodies.0.friction=0.0",
     "bodies.0.velocity=[2.0,0.0]", "bodies.0.restitution=0.9", "time.duration=0.4",
+)  # fmt: skip
+
+WALL_ANGLE = 1.0
+SWINGING = (
+    f"planes=[{{normal=[-1.0,0.0],offset={-np.sin(WALL_ANGLE) - R}}}]",
+    'joints=[{kind="revolute",a=0,anchor=[0.0,0.0]}]', "bodies.0.position=[0.0,-1.0]", "bodies.0.friction=0.0",
+    "bodies.0.restitution=0.7", "environment.gravity=[0.0,0.0]", "time.duration=0.4",
+    "simulator.sweeps=50", "time.dt=2.5e-3",
 )  # fmt: skip
 
 BOX = (
@@ -236,12 +263,15 @@ CASES = (
     ),
     Case("disc that rolls, spin", "impulse", "rolling_disc", SPIN, {"speed": SPEED}, rolling),
     Case("disc that rolls, x", "impulse", "rolling_disc", ALONG, {"speed": SPEED, "mu": MU}, rolled, (), rolls),
-)  # fmt: skip
-
-WRONG = (
     Case(
-        "disc that meets a ramp, speed", "impulse", "rolling_disc", FALL, {"x": ALONG}, ran_up, RAMP,
-        lambda dt: {},
+        "disc that meets a ramp, speed", "impulse", "rolling_disc", FALL, {"x": ALONG}, ran_up, RAMP, sliding_up
+    ),
+    Case(
+        "pendulum that hits a wall, spin", "impulse", "rolling_disc", SPIN, {"speed": SPEED, "e": E},
+        lambda values, T: swung(values, T)[1], SWINGING, swinging,
+    ),
+    Case(
+        "pendulum that hits a wall, angle", "impulse", "rolling_disc", ("orientation", (0, 0)),
+        {"speed": SPEED, "e": E}, lambda values, T: swung(values, T)[0], SWINGING, swinging,
     ),
 )  # fmt: skip
-"""Known to be wrong: what the impact changes of the forces of other contacts, and of joints, within the step."""

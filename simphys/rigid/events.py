@@ -4,7 +4,8 @@ Under the impulse law two bodies, or one and the world, touch in a step where a 
 that begin to touch make an `impact`, or a `rest` where they are slower than the restitution threshold and do not
 bounce; the last of a pair that ends is its `release`; between, friction may turn from sticking to `slip` and back to
 `stick`. A `graze` is a contact that counts or not by less than rounding: features that pass each other without any
-speed, or miss each other by no more (misses.py), that need no impulse, or that meet just as the motion ends. Derivatives are one-sided
+speed, or miss each other by no more (misses.py), that need no impulse, or that meet just as the motion ends.
+Derivatives are one-sided
 
 - at a graze: beside it there is no contact, or no impulse;
 - where the approach is as fast as the threshold: beside it the body bounces;
