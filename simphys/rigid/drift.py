@@ -3,8 +3,8 @@
     x' = x + h v - s                                                        [m]
     q' = advance(q, h w - turn)
 
-An impulse of a contact that changed v by dv at its time of impact tau_c, counted from where forces act, came too early
-by tau_c: s = sum_c tau_c dv_c and turn = sum_c tau_c dw_c, as the step gives them (see solve.py). advance turns by a
+An impulse that changed v by dv at a time t, counted from where forces act, came too early by t: s = sum t dv and turn =
+sum t dw over all impulses, as the step gives them (see acts.py). advance turns by a
 rotation vector in the world's frame, exactly, so that quaternions stay of unit length (see math/rotation.py). Adjoint:
 
     adj_x = adj_x'     adj_v = h adj_x'     adj_s = -adj_x'     adj_w = h p     adj_turn = -p

@@ -100,16 +100,13 @@ class RigidBodies:
     apart: tuple[tuple[int, int], ...] = ()
     """Pairs of bodies that never touch, besides those that a joint joins."""
     law: str = IMPULSE
-    """Of contacts: impulse, or compliant.
-
-    Impulses of bodies that joints hold, or that rest on something, have derivatives that lack what an impact changes of
-    those forces within the step, see docs/contact.md.
-    """
+    """Of contacts: impulse, or compliant."""
     integrator: str = EULER
     """semi_implicit_euler: forces act at the start of a step, then bodies move; of first order.
 
     variational: bodies move for half of a step, forces act, bodies move on. Symplectic, and of second order for forces
-    that do not depend on velocities; in space bodies turn by a variational integrator of rotations, see variational.py.
+    that do not depend on velocities, but for impacts of bodies that something holds; in space bodies turn by a
+    variational integrator of rotations, see variational.py.
     """
     sweeps: int = 20
     """Of projected Gauss-Seidel over all rows, in a step."""
@@ -133,7 +130,7 @@ class RigidBodies:
 
     @property
     def carries(self) -> bool:
-        """Whether spins follow the angular momentum within a step, see carried.py."""
+        """Whether spins follow the angular momentum within a step, see mobility.py."""
         return self.dim == 3 and self.integrator == VARIATIONAL
 
     @property

@@ -8,18 +8,22 @@ candidates (pairs of features that may touch) with dim rows each, N = NJ + dim M
 | gap | [M] | distance of two features along the normal, negative where they overlap [m] | Meeting; geometry Contacts |
 | frame | [M, 3 dim] | unit normal from b to a; arms r_a, r_b of the contact point from both centres [m] | the same |
 | facing | [M, 2 R] | orientations of bodies a and b at the time of the contact | Meeting |
-| time | [M] | of impact within the step, tau [s] | the same |
+| time | [M] | of the contact within the step, tau [s] | the same |
 | active | [M] | whether the contact counts in this step, and as what; no gradient | the same |
+| first | [n] | the first impact that reaches a body, or -1; no gradient | the same, by islands.py |
+| x_then, q_then | [n, dim], [n, R] | poses at that impact | Parting |
+| part | [n] | of the step before it, s | the same |
 | wrench | [n, D] | force [N] and torque [N m] about the centre; a sum | SpringDamper, JointForce, CompliantContact |
 | twist | [n, D] | velocity and angular velocity v*, w* after the forces, before the impulses | Kick |
 | row | [NJ, W] | l, m_a, m_b of the joints' rows | JointRows |
 | target | [NJ] | what u has to become [m/s], [rad/s]: -correction / h times the joint's error | the same |
 | row, target | [dim M, W], [dim M] | those of the contacts: normal, then one or two of friction | ContactRows |
-| limit | [M] | coefficient of friction of the pair | the same |
+| limit, bounce | [M], [M] | coefficient of friction, and of restitution, of the pair | the same |
 | inverse_mass | [n] | 1 / mass; 0 of a fixed body [1/kg] | Mobility |
 | turned | [N, 2 S] | what an impulse of 1 turns bodies a and b by, A^-1 m; 0 of a fixed body | the same |
-| impulse | [N] | lambda of each row | Solve |
-| twist, shift | [n, D] | v', w'; sum of tau dv, tau dw over the contacts' impulses: what positions lack | Solve |
+| moment | [N, 2 S] | with which rows meet spins: m_a, m_b | the same |
+| impulse | [ACTS, N] | lambda of each row, in each act of the step | Solve, by acts.py |
+| twist, shift | [n, D] | v', w'; sum of t dv, t dw over all impulses, t their times: what positions lack | the same |
 | state | | x' = x + h v' - shift, q' = advance(q, h w' - turn shift) | Drift |
 
 A row is a scalar constraint on velocities,
