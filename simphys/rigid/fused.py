@@ -197,6 +197,7 @@ def impulses(variant: Variant) -> Any:
                 f.meeting.meet(
                     kind, body_a, body_b, constants, M, h, span, threshold, free, n, bodies, NJ,
                     m, x, m, q, m, twist, m, gap, m, frame, m, facing, m, time, m, active, m, first,
+                    m, m0 + layout[AT.unmoved],
                 )  # fmt: skip
                 f.contact_rows.contact_rows(
                     bodies, NJ, M, h, threshold, m, active, m, gap, m, frame, p, p0 + layout[AT.friction],

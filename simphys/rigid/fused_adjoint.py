@@ -126,7 +126,8 @@ def reverse(variant: Variant) -> Any:
                 )  # fmt: skip
                 f.meeting.adj(
                     kind, body_a, body_b, constants, M, bodies, NJ, m, x, m, q, m, twist, m, gap, m, frame, m, facing,
-                    m, time, m, active, m, first, m, adj_gap, m, adj_frame, m, adj_turns, m, adj_time,
+                    m, time, m, active, m, first, m, m0 + layout[AT.unmoved],
+                    m, adj_gap, m, adj_frame, m, adj_turns, m, adj_time,
                     m, adj_x, m, adj_theta, m, adj_twist,
                 )  # fmt: skip
         else:

@@ -97,6 +97,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
         gap: ti.template(), gap0, frame: ti.template(), frame0, facing: ti.template(), facing0,
         time: ti.template(), time0, active: ti.template(), active0, first: ti.template(), first0,
+        unmoved: ti.template(), unmoved0,
     ):  # fmt: skip
         begin = span - h
         for again in range(2):  # what each candidate is, then those at rest at the time of an impact
@@ -108,6 +109,8 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                     if active[active0 + c] == REST and of_impact >= 0:
                         tau, stage = time[time0 + of_impact], LAST
                 is_moved = stage == LAST
+                if is_moved:
+                    at.put_vec(unmoved, unmoved0 + c * dim, at.vec_at(frame, start))
                 rounds = 0
                 while stage != DONE:
                     for second in range(2):
@@ -164,6 +167,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         bodies: ti.template(), NJ, x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
         gap: ti.template(), gap0, frame: ti.template(), frame0, facing: ti.template(), facing0,
         time: ti.template(), time0, active: ti.template(), active0, first: ti.template(), first0,
+        unmoved: ti.template(), unmoved0,
         adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
         adj_facing: ti.template(), adj_facing0, adj_time: ti.template(), adj_time0,
         adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0, adj_twist: ti.template(), adj_twist0,
@@ -202,8 +206,10 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                     b = part.read(constants, (2 * c + 1) * numbers, rotate.matrix(turned_b))
                     d = between(x, x0, twist, twist0, i, j, tau)
                     g, n, r_a = gap[gap0 + c], at.vec_at(frame, start), at.vec_at(frame, start + dim)
-                    if poses > 1:
-                        g, n, r_a, _, _ = f.contact(kind[c], d, a, b)
+                    if pose == 1:
+                        n = at.vec_at(unmoved, unmoved0 + c * dim)
+                    elif poses > 1:
+                        g = n.dot(d + r_a - at.vec_at(frame, start + 2 * dim))
                     if g < pair.FAR:
                         g_d, g_a, g_b = f.adj(kind[c], d, a, b, g, n, g_gap, g_n, g_ra, g_rb)
                         p_d += g_d
@@ -247,19 +253,19 @@ def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     def forward(
         kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, h: real, span: real, v_rest: real,
         free: ints, n: ti.i32, bodies: ints, NJ: ti.i32, x: reals, q: reals, twist: reals,
-        gap: reals, frame: reals, facing: reals, time: reals, active: reals, first: reals,
+        gap: reals, frame: reals, facing: reals, time: reals, active: reals, first: reals, unmoved: reals,
     ):  # fmt: skip
         for _ in range(1):
             f.meet(
                 kind, body_a, body_b, constants, M, h, span, v_rest, free, n, bodies, NJ, x, 0, q, 0, twist, 0,
-                gap, 0, frame, 0, facing, 0, time, 0, active, 0, first, 0,
+                gap, 0, frame, 0, facing, 0, time, 0, active, 0, first, 0, unmoved, 0,
             )  # fmt: skip
 
     @kernel
     def adjoint(
         kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, n: ti.i32, bodies: ints, NJ: ti.i32,
         x: reals, q: reals, twist: reals,
-        gap: reals, frame: reals, facing: reals, time: reals, active: reals, first: reals,
+        gap: reals, frame: reals, facing: reals, time: reals, active: reals, first: reals, unmoved: reals,
         adj_time: reals, adj_gap: reals, adj_frame: reals, adj_facing: reals,
         adj_turns: reals, adj_theta: reals, adj_x: reals, adj_q: reals, adj_twist: reals,
     ):  # fmt: skip
@@ -271,7 +277,7 @@ def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                 at.put_spin(adj_turns, k * at.spins, by_turn)
             f.adj(
                 kind, body_a, body_b, constants, M, bodies, NJ, x, 0, q, 0, twist, 0,
-                gap, 0, frame, 0, facing, 0, time, 0, active, 0, first, 0,
+                gap, 0, frame, 0, facing, 0, time, 0, active, 0, first, 0, unmoved, 0,
                 adj_gap, 0, adj_frame, 0, adj_turns, 0, adj_time, 0, adj_x, 0, adj_theta, 0, adj_twist, 0,
             )  # fmt: skip
             add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
@@ -283,7 +289,8 @@ class Meeting(Function):
     """Gap [M], frame [M, 3 dim], orientations of both bodies [M, 2 R] and time [M] of contacts, and what they are [M].
 
     Besides, the first impact that reaches each body, [n]: the number of its candidate, or -1. Inputs: position
-    [n, dim], orientation [n, R], twist [n, D]. Saved: all of these. The last two have no gradient.
+    [n, dim], orientation [n, R], twist [n, D]. Saved: all of these, and normals of the gaps of what rests. What
+    contacts are, and which impact is the first, have no gradient.
     """
 
     @staticmethod
@@ -291,12 +298,13 @@ class Meeting(Function):
         M, dim, dtype = model.contacts, model.dim, inputs[0].dtype
         shapes = ((M,), (M, 3 * dim), (M, 2 * model.rotations), (M,), (M,), (model.bodies,))
         *found, active, first = [np.zeros(shape, dtype) for shape in shapes]
+        unmoved = np.zeros((M, dim), dtype)
         _kernels(model).forward(
             *flat(*model.candidates.arrays()), M, model.dt, model.span, model.rest_speed, model.free, model.bodies,
-            model.row_bodies, model.joint_rows, *flat(*inputs, *found, active, first),
+            model.row_bodies, model.joint_rows, *flat(*inputs, *found, active, first, unmoved),
         )  # fmt: skip
         ctx.model = model
-        ctx.save_for_backward(*inputs, *found, active, first)
+        ctx.save_for_backward(*inputs, *found, active, first, unmoved)
         choices = Tensor(active), Tensor(first)
         ctx.mark_non_differentiable(*choices)
         return *found, *choices

@@ -23,7 +23,8 @@ PARAMS = (
 
 FORWARD = (
     "acting_x", "acting_q", "acting_v", "acting_w", "weights", "inputs", "hidden", "outputs",
-    "gap", "frame", "facing", "time", "active", "first", "action", "wrench", "twist", "then_x", "then_q", "part",
+    "gap", "frame", "unmoved", "facing", "time", "active", "first", "action", "wrench", "twist",
+    "then_x", "then_q", "part",
     "row", "target", "unread_target", "limit", "bounce", "inverse_mass", "turned", "moment", "impulse", "new_twist",
     "shift", "held", "record", "speed", "trace", "goal", "gained", "result",
 )  # fmt: skip
@@ -83,6 +84,7 @@ class Memory:
             "row": (N, W),
             "target": (N,),
             "limit": (of_rows,),
+            "unmoved": (of_rows, model.dim),
             "bounce": (of_rows,),
             "held": (of_rows,),
             "time": (of_rows,),
