@@ -41,7 +41,7 @@ def test_a_box_lands_comes_to_rest_and_forgets_from_where_it_fell() -> None:
     model = RigidBodies(2, 0.01, ((Box((0.2, 0.1)),),), (FLOOR[2],))
     state = {"position": [[0.0, 0.2]], "velocity": [[0.3, -0.5]], "angular_velocity": 0.2}
     model, params, start = system(model, state=state, friction=0.5, mass=1.0, inertia=0.05 / 3)
-    final = rollout(model, params, start, steps=100).final
+    final = rollout(model, params, start, steps=20).final
     np.testing.assert_allclose(final.position.data[0, 1], 0.1, atol=tolerance(1e-10, 1e-5))
     np.testing.assert_allclose(final.velocity.data, 0, atol=tolerance(1e-6, 1e-4))  # sweeps leave that
     np.testing.assert_allclose(final.orientation.data, 0, atol=tolerance(1e-8, 1e-4))
