@@ -24,6 +24,9 @@ in V_2, and for 0 in V_3. u is the speed at the own time tau of a contact: t is 
 at the time of the impact that is the first. Of that d = 0 in variational steps; in those of semi-implicit Euler, whose
 velocities are those of the middle of a step, d = 1/2.
 
+In steps of semi-implicit Euler in space dV has the gyroscopic torque of the start (kick.py). What of it is left after
+the impact is that of V_2: (1 - s) (G(w_2) - G(w)) besides, G(w) what it adds to a spin w in a step.
+
 With one solve instead of V_1 to V_3, of what a body rests on or hangs on there would be one impulse in a step, and
 derivatives by the time of an impact would miss what it changes of such forces, with steps of any length.
 
@@ -44,7 +47,7 @@ from types import SimpleNamespace
 from typing import Any, no_type_check
 
 from ..autograd.runtime import ti
-from . import rows, sweeps
+from . import kick, rows, sweeps
 from .islands import IMPACT, REST
 from .sweeps import AFTER, MEET, UNTIL, WHOLE
 
@@ -53,13 +56,16 @@ ACTS = 4
 
 @functools.cache
 @no_type_check
-def loops(real: Any, dim: int) -> SimpleNamespace:
-    """`play` and its adjoint, see rows.py and sweeps.py. Work space that the adjoint needs again:
+def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
+    """`play` and its adjoint, see rows.py and sweeps.py; gyroscopic: kicks have that torque.
+
+    Work space that the adjoint needs again:
 
     order, held [M], record, trace [ACTS sweeps, N], goal [2, N], gained [n + 1, D], which is dV, and result
     [ACTS, n, D].
     """
-    at, f = rows.functions(real, dim), sweeps.loops(real, dim)
+    at, f, spins = rows.functions(real, dim), sweeps.loops(real, dim), kick.functions(real, dim, gyroscopic)
+    turns = gyroscopic and dim == 3
     D, L = dim + at.spins, sweeps.record_length(dim)
 
     @ti.func
@@ -117,6 +123,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         bounce: ti.template(), bounce0, im: ti.template(), im0, turned: ti.template(), turned0,
         moment: ti.template(), moment0, time: ti.template(), time0, part: ti.template(), part0,
         twist: ti.template(), twist0, v: ti.template(), v0, w: ti.template(), w0,
+        q: ti.template(), q0, inertia: ti.template(), inertia0,
         active: ti.template(), active0, first: ti.template(), first0, bodies: ti.template(), NJ, M, n, count,
         order: ti.template(), order0, held: ti.template(), held0, record: ti.template(), record0,
         speed: ti.template(), speed0,
@@ -143,6 +150,17 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             goal[goal0 + i] = target[t0 + i]
             goal[goal0 + N + i] = 0.0
         for act in range(acts):
+            if ti.static(turns):
+                for b in range(n):
+                    if act == AFTER and first[first0 + b] >= 0:
+                        pose, J = at.rotation_of(q, q0, b), at.spin_of(inertia, inertia0, b)
+                        change = at.spin(0.0)
+                        for then in range(2):
+                            spin = at.spin_of(w, w0, b)
+                            if then == 1:
+                                spin = at.angular(speed, speed0, b)
+                            change += (2 * then - 1) * spins.gyrate(spin, pose, J, h)
+                        at.add_twist(speed, speed0, b, at.vec(0.0), (1.0 - part[part0 + b]) * change)
             for e in range(n * D):
                 rest, reached = 1.0 - part[part0 + e // D], first[first0 + e // D] >= 0
                 if act == WHOLE or (act == UNTIL and reached):
@@ -201,6 +219,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     def adj_play(
         h, before, row: ti.template(), row0, limit: ti.template(), mu0, bounce: ti.template(), bounce0,
         im: ti.template(), im0, time: ti.template(), time0, part: ti.template(), part0,
+        w: ti.template(), w0, q: ti.template(), q0, inertia: ti.template(), inertia0,
         active: ti.template(), active0, first: ti.template(), first0, bodies: ti.template(), NJ, M, n, count,
         order: ti.template(), order0, held: ti.template(), held0, record: ti.template(), record0,
         speed: ti.template(), speed0,
@@ -215,6 +234,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         adj_turned: ti.template(), adj_turned0, adj_moment: ti.template(), adj_moment0,
         adj_time: ti.template(), adj_time0, adj_part: ti.template(), adj_part0,
         adj_twist: ti.template(), adj_twist0, adj_v: ti.template(), adj_v0, adj_w: ti.template(), adj_w0,
+        adj_theta: ti.template(), adj_theta0, adj_inertia: ti.template(), adj_inertia0,
     ):  # fmt: skip
         """adj_record, adj_speed, adj_goal, adj_gained: work space; adj_impulse is used up."""
         N, acts = NJ + M * dim, acts_of(order, order0)
@@ -308,6 +328,24 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 by_rest = sign * gained[gained0 + e] * g
                 adj_gained[adj_gained0 + e] = adj_gained[adj_gained0 + e] + sign * (1.0 - part[part0 + e // D]) * g
                 adj_part[adj_part0 + e // D] = adj_part[adj_part0 + e // D] - by_rest
+            if ti.static(turns):
+                for b in range(n):
+                    if act == AFTER and first[first0 + b] >= 0:
+                        rest, g = 1.0 - part[part0 + b], at.angular(adj_speed, adj_speed0, b)
+                        pose, J = at.rotation_of(q, q0, b), at.spin_of(inertia, inertia0, b)
+                        for then in range(2):
+                            spin, sign = at.spin_of(w, w0, b), real(-1.0)
+                            if then == 1:
+                                spin, sign = at.angular(result, result0 + MEET * n * D, b), real(1.0)
+                            by_w, by_theta, by_J = spins.adj_gyrate(spin, pose, J, h, sign * rest * g)
+                            if then == 1:
+                                at.add_twist(adj_speed, adj_speed0, b, at.vec(0.0), by_w)
+                            else:
+                                at.add_spin_of(adj_w, adj_w0, b, by_w)
+                            at.add_spin_of(adj_theta, adj_theta0, b, by_theta)
+                            at.add_spin_of(adj_inertia, adj_inertia0, b, by_J)
+                            by_rest = sign * spins.gyrate(spin, pose, J, h).dot(g)
+                            adj_part[adj_part0 + b] = adj_part[adj_part0 + b] - by_rest
 
         for i in range(N):
             by_target = adj_goal[adj_goal0 + i]

@@ -114,7 +114,7 @@ def loops(variant: Variant) -> SimpleNamespace:
         meeting=meeting.loops(real, dim, variant.kinds),
         parting=parting.loops(real, dim),
         contact_rows=contact_rows.loops(real, dim),
-        acts=acts.loops(real, dim),
+        acts=acts.loops(real, dim, not variant.is_variational),
         drift=drift.loops(real, dim, variant.is_variational),
     )
 
@@ -221,7 +221,8 @@ def impulses(variant: Variant) -> Any:
             )  # fmt: skip
             f.acts.play(
                 h, h - span, m, row, m, target, m, limit, m, bounce, m, inverse_mass, m, turned, m, moment,
-                m, time, m, part, m, twist, m, v, m, w, m, active, m, first, bodies, NJ, contacts_count, n, count,
+                m, time, m, part, m, twist, m, v, m, w, m, q, p, p0 + layout[AT.inertia], m, active, m, first,
+                bodies, NJ, contacts_count, n, count,
                 order, order0, m, m0 + layout[AT.held], m, m0 + layout[AT.record], m, m0 + layout[AT.speed],
                 m, m0 + layout[AT.trace],
                 m, m0 + layout[AT.goal], m, m0 + layout[AT.gained], m, m0 + layout[AT.result],

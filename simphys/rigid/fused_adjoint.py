@@ -88,14 +88,15 @@ def reverse(variant: Variant) -> Any:
                 contacts_count, x_then, q_then = M, m0 + layout[AT.then_x], m0 + layout[AT.then_q]
                 adj_x_then, adj_then = m0 + layout[AT.adj_then_x], m0 + layout[AT.adj_then_theta]
             f.acts.adj(
-                h, h - span, m, row, m, limit, m, bounce, m, inverse_mass, m, time, m, part, m, active, m, first,
+                h, h - span, m, row, m, limit, m, bounce, m, inverse_mass, m, time, m, part,
+                m, w, m, q, p, inertia, m, active, m, first,
                 bodies, NJ, contacts_count, n, count, order, order0, m, m0 + layout[AT.held], m, m0 + layout[AT.record],
                 m, m0 + layout[AT.speed], m, m0 + layout[AT.trace], m, m0 + layout[AT.goal],
                 m, m0 + layout[AT.gained], m, m0 + layout[AT.result], m, m0 + layout[AT.impulse],
                 m, m0 + layout[AT.adj_record], m, m0 + layout[AT.adj_speed], m, m0 + layout[AT.adj_goal],
                 m, m0 + layout[AT.adj_gained], m, m0 + layout[AT.adj_impulse], m, adj_new, m, adj_shift,
                 m, adj_row, m, adj_target, m, adj_limit, m, adj_bounce, m, adj_inverse_mass, m, adj_turned,
-                m, adj_moment, m, adj_time, m, adj_part, m, adj_twist, m, adj_v, m, adj_w,
+                m, adj_moment, m, adj_time, m, adj_part, m, adj_twist, m, adj_v, m, adj_w, m, adj_theta, s, inertia,
             )  # fmt: skip
             f.mobility.adj(
                 free, n, bodies, NJ, contacts_count, m, row, m, active, m, q, m, q_then, m, facing,

@@ -59,34 +59,44 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         return N
 
     @ti.func
-    def kick(v: vec, w: spin, q: quat, f: vec, tau: spin, m: real, J: spin, a: vec, h: real):
-        R = rotate.matrix(q)
-        w_new = w + h * body.apply(R, 1 / J, tau)
+    def gyrate(w: spin, q: quat, J: spin, h: real) -> spin:
+        """What the gyroscopic torque adds to a spin."""
+        change = spin(0.0)
         if ti.static(gyroscopic):
+            R = rotate.matrix(q)
             w_b = body.to_body(R, w)
-            w_new -= h * body.to_world(R, body.inverse_transposed(newton(w_b, J, h)).transpose() @ w_b.cross(J * w_b))
-        return v + h * (a + f / m), w_new
+            change = -h * body.to_world(R, body.inverse_transposed(newton(w_b, J, h)).transpose() @ w_b.cross(J * w_b))
+        return change
 
     @ti.func
-    def adj_kick(w: spin, q: quat, f: vec, tau: spin, m: real, J: spin, h: real, g_v: vec, g: spin):
-        """By w, theta, f, tau, m and J; those by v and a are g_v and h g_v."""
-        R = rotate.matrix(q)
-        adj_f = (h / m) * g_v
-        adj_inverse, adj_tau, adj_theta = body.adj(R, 1 / J, tau, h * g)
-        adj_w, adj_J = g, -adj_inverse / (J * J)
+    def adj_gyrate(w: spin, q: quat, J: spin, h: real, g: spin):
+        """By w, theta and J."""
+        adj_w, adj_theta, adj_J = spin(0.0), spin(0.0), spin(0.0)
         if ti.static(gyroscopic):
+            R = rotate.matrix(q)
             w_b = body.to_body(R, w)
             inverse_T = body.inverse_transposed(newton(w_b, J, h))
             y = inverse_T.transpose() @ w_b.cross(J * w_b)
             lam = inverse_T @ body.to_body(R, -h * g)
             z, p = lam.cross(w_b), lam.cross(y)
-            adj_w_b = body.to_world(R, J * (z - h / 2 * p) + (J * (w_b - h / 2 * y)).cross(lam))
-            adj_w += adj_w_b
+            adj_w += body.to_world(R, J * (z - h / 2 * p) + (J * (w_b - h / 2 * y)).cross(lam))
             adj_J += w_b * (z - h / 2 * p) - y * (h / 2 * z + lam)
-            adj_theta += body.turned(body.to_world(R, -h * y), g) - body.turned(w, adj_w_b)
-        return adj_w, adj_theta, adj_f, adj_tau, -f.dot(adj_f) / m, adj_J
+            adj_theta += body.turned(body.to_world(R, -h * y), g) - body.turned(w, adj_w)
+        return adj_w, adj_theta, adj_J
 
-    return SimpleNamespace(kick=kick, adj=adj_kick)
+    @ti.func
+    def kick(v: vec, w: spin, q: quat, f: vec, tau: spin, m: real, J: spin, a: vec, h: real):
+        return v + h * (a + f / m), w + h * body.apply(rotate.matrix(q), 1 / J, tau) + gyrate(w, q, J, h)
+
+    @ti.func
+    def adj_kick(w: spin, q: quat, f: vec, tau: spin, m: real, J: spin, h: real, g_v: vec, g: spin):
+        """By w, theta, f, tau, m and J; those by v and a are g_v and h g_v."""
+        adj_f = (h / m) * g_v
+        adj_inverse, adj_tau, adj_theta = body.adj(rotate.matrix(q), 1 / J, tau, h * g)
+        by_w, by_theta, by_J = adj_gyrate(w, q, J, h, g)
+        return g + by_w, adj_theta + by_theta, adj_f, adj_tau, -f.dot(adj_f) / m, by_J - adj_inverse / (J * J)
+
+    return SimpleNamespace(kick=kick, adj=adj_kick, gyrate=gyrate, adj_gyrate=adj_gyrate)
 
 
 @functools.cache

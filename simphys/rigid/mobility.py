@@ -14,8 +14,8 @@ L = A w, and A turns with it: at the time of a row, when it is A_t, its spin is 
     m.(A_t^-1 A w) = m~.w,   m~ = A A_t^-1 m        and an impulse of 1 changes L by m, hence w by A^-1 m,
 
 m~ its moment. Without it derivatives by the time of an impact would miss the gyroscopic torque on what it adds, and be
-wrong however short the step is, as those of steps of semi-implicit Euler are, which have the torque of their start. In
-the plane, and for equal moments of inertia, m~ = m.
+wrong however short the step is; for semi-implicit Euler see acts.py. In the plane, and for equal moments of inertia,
+m~ = m.
 """
 
 import functools

@@ -74,7 +74,7 @@ def solved(model: RigidBodies, params: Params, state: State, control: Tensor | N
         row, target = ops.concatenate([joint_row, row]), ops.concatenate([joint_target, target])
     moved = Mobility.apply(model, active, row, q, q_then, facing, params.mass, params.inertia)
     new, shift, impulse = Solve.apply(
-        model, active, first, row, target, limit, bounce, *moved, time, part, twist, v, w
+        model, active, first, row, target, limit, bounce, *moved, time, part, twist, v, w, q, params.inertia
     )  # fmt: skip
     return Solved(state, new, shift, twist, near or (gap, frame), row, target, limit, time, active, impulse)
 

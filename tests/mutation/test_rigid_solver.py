@@ -48,6 +48,7 @@ EQUIVALENT = {
             "gained0 + at_body -> at_body",
             "adj_gained0 + at_body -> at_body",
             "speed0 + at_body -> at_body",
+            "result0 + MEET * n * D -> MEET * n * D",
             "adj_speed0 + at_body -> at_body",
         )
     },
@@ -69,10 +70,13 @@ def of_contact_rows_anywhere(package: Any) -> None:
 
 
 def of_solve() -> Check:
-    """Contacts that stick, slide, part and do not count, and joints, in steps that an impact parts."""
-    model = model_of(2, integrator=VARIATIONAL)
-    cases = [parted(model, case) for case in range(2)]
-    checks = [motion.checked(solve, "Solve", model, *inputs.values(), given=what) for what, inputs in cases]
+    """Contacts that stick, slide, part and do not count, and joints, in steps that an impact parts.
+
+    In space with the gyroscopic torque.
+    """
+    plane, space = model_of(2, integrator=VARIATIONAL), model_of(3)
+    cases = [(model, *parted(model, case)) for model, case in ((plane, 0), (plane, 1), (space, 0))]
+    checks = [motion.checked(solve, "Solve", model, *inputs.values(), given=what) for model, what, inputs in cases]
 
     def check(package: Any) -> None:
         for each in checks:

@@ -83,6 +83,12 @@ def test_all_ways_give_the_same_states_and_gradients(name: str) -> None:
     assert_same(evaluate(case, along=False), evaluate(case, along=False, mode="nested"), 1e-11)
 
 
+def test_so_they_do_where_kicks_have_the_gyroscopic_torque() -> None:
+    """In space, by steps of semi-implicit Euler."""
+    case = tumbling_in_space()
+    assert_same(evaluate(case, along=False), evaluate(case, along=False, mode="nested"), 1e-11)
+
+
 @ALL
 def test_checkpoints_change_no_bit(name: str) -> None:
     case = CASES[name]()

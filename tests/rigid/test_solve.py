@@ -19,7 +19,7 @@ from simphys.rigid.sweeps import AFTER, MEET, UNTIL, WHOLE
 
 NAMES = (
     "row", "target", "limit", "bounce", "inverse_mass", "turned", "moment", "time", "part", "twist", "velocity",
-    "angular_velocity",
+    "angular_velocity", "orientation", "inertia",
 )  # fmt: skip
 Inputs = dict[str, Tensor]
 
@@ -52,6 +52,8 @@ def rows_of(model: RigidBodies, seed: int = 0, **changes: Any) -> Inputs:
         "twist": random.normal(size=(n, model.dim + S)),
         "velocity": random.normal(size=(n, model.dim)),
         "angular_velocity": random.normal(size=(n, S)),
+        "orientation": random.normal(size=(n, model.rotations)),
+        "inertia": random.uniform(0.5, 1.5, (n, S)),
     } | changes
     return {name: tensor(np.asarray(values[name], float), requires_grad=True) for name in NAMES}
 
@@ -189,6 +191,7 @@ def ball_on_a_floor(part: float, *, dv: float, v: float, rests: bool, mu: float 
         "row": row, "target": np.zeros(4), "limit": np.full(2, mu), "bounce": [0.0, 0.5], "inverse_mass": np.ones(1),
         "turned": np.zeros((4, 2)), "moment": np.zeros((4, 2)), "time": [0.0, (part - 0.5) * model.dt],
         "part": [part], "twist": [[v, dv, 0.0]], "velocity": [[v, 0.0]], "angular_velocity": [[0.0]],
+        "orientation": [[0.0]], "inertia": [[1.0]],
     }  # fmt: skip
     what = tensor([float(REST if rests else NONE), float(IMPACT)]), tensor([1.0])
     return model, what, {name: tensor(np.asarray(values[name], float), requires_grad=True) for name in NAMES}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from simphys.autograd import Tensor, grad, tensor
@@ -191,6 +192,60 @@ def test_a_box_that_turns_in_space_is_sent_back_by_its_corner_as_it_is_then() ->
     found = [by["position"][2, 1], by["velocity"][2, 1], by["angular_velocity"][2] @ axis]
     found += [by["restitution"][2], by["inertia"][2, 0]]
     np.testing.assert_allclose(found, slopes(sent_back, inputs), rtol=1e-7)
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "variational"])
+def test_what_tumbles_after_an_impact_tells_when_it_was(integrator: str) -> None:
+    """A box spins about an axis of its own until its corner hits the floor, and has a gyroscopic torque from then on.
+
+    Spin at the end, and its derivative by the height at first, which is by the time of the impact alone.
+    """
+    half, J0, T = np.array([0.3, 0.1, 0.2]), np.array([0.12, 0.2, 0.08]), 0.5
+    v, e, spin, y = -1.5, 0.9, 4.0, 0.45
+    q = np.array([0.9, 0.25, -0.3, 0.2])
+    q /= np.linalg.norm(q)
+    R0 = np.eye(3) + 2 * (q[0] * np.cross(np.eye(3), q[1:]) + np.outer(q[1:], q[1:]) - (q[1:] @ q[1:]) * np.eye(3))
+    corners = np.array(list(itertools.product((-1, 1), repeat=3))) * half
+
+    def at_the_end(y: float) -> float:
+        def lowest(t: float) -> tuple[float, Array, Array]:
+            R = turned(R0[:, 2], spin * t) @ R0
+            arm = R @ corners[int(np.argmin((corners @ R.T)[:, 1]))]
+            return y + v * t + arm[1], arm, R
+
+        t = brentq(lambda t: lowest(t)[0], 0.0, T, xtol=1e-15)
+        _, arm, R = lowest(t)
+        m, w = np.cross(arm, (0.0, 1.0, 0.0)), spin * R0[:, 2]
+        turns = R @ (R.T @ m / J0)
+        w = R.T @ (w - (1 + e) * (v + m @ w) / (1 + m @ turns) * turns)  # of mass 1
+
+        def rate(_: float, state: Array) -> Array:
+            w, R = state[:3], state[3:].reshape(3, 3)
+            return np.concatenate([-np.cross(w, J0 * w) / J0, (R @ np.cross(np.eye(3), w)).reshape(-1)])
+
+        found = solve_ivp(rate, (0, T - t), [*w, *R.reshape(-1)], method="DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
+        return float((found[3:].reshape(3, 3) @ found[:3])[0])
+
+    given = {
+        "position": [(0, 5, 0), (50, 5, 0), (100, y, 0)],
+        "orientation": [(1, 0, 0, 0), (1, 0, 0, 0), q],
+        "velocity": [(0, 0, 0), (0, 0, 0), (0, v, 0)],
+        "angular_velocity": [(0, 0, 0), (0, 0, 0), spin * R0[:, 2]],
+        "restitution": [0, 0, e],
+        "inertia": [(1, 1, 1), (1, 1, 1), J0],
+    }
+
+    def errors(dt: float) -> Array:
+        shapes = ((), (), (Box(tuple(half)),))
+        model = RigidBodies(3, dt, shapes, (Plane((0.0, 1.0, 0.0)),), integrator=integrator)
+        final, leaves = moved(model, given, T)
+        result = final.angular_velocity[2, 0]
+        by_y = derivatives(result, leaves)["position"][2, 1]
+        return np.array([result.data - at_the_end(y), by_y - slopes(at_the_end, (y,))[0]])
+
+    coarse, fine = errors(0.005), errors(0.0025)
+    assert abs(fine[0]) < 0.6 * abs(coarse[0]) and abs(fine[0]) < 0.01
+    assert max(abs(coarse[1]), abs(fine[1])) < 0.005 * abs(slopes(at_the_end, (y,))[0])
 
 
 # --- with gravity, steps of semi-implicit Euler err by O(h): half of it in steps half as long
