@@ -73,6 +73,12 @@ def _remember_interrupt(number: int, frame: FrameType | None) -> None:
     signal.default_int_handler(number, frame)
 
 
+def _leave_interrupts_out(lost: sys.UnraisableHookArgs) -> None:
+    """One that comes within a callback of the interpreter goes nowhere: it is remembered, and raised a little later."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+
+
 def _stop_if_interrupted() -> None:
     if _interrupted:
         raise KeyboardInterrupt
@@ -233,6 +239,7 @@ def schema(path: Annotated[Path, typer.Argument(help="Where to write the JSON sc
 def main() -> None:
     """Entry point: `--debug` may stand anywhere."""
     signal.signal(signal.SIGINT, _remember_interrupt)
+    sys.unraisablehook = _leave_interrupts_out
     arguments = sys.argv[1:]
     if "--debug" in arguments:
         arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]

@@ -24,7 +24,10 @@ from .small_scenes import soft_square
 
 ROOT = Path(__file__).parents[1]
 SCENES = sorted((ROOT / "scenes").rglob("*.toml"))
-LONG = {*(f"mpm/{name}" for name in ("walker", "liquid", "press", "squeeze", "throw")), "wave/inversion", "rigid/push"}
+LONG = {
+    *(f"mpm/{name}" for name in ("walker", "liquid", "press", "squeeze", "throw")),
+    *("wave/inversion", "rigid/push", "rigid/walker_2d"),
+}
 """Take up to a minute each; mpm/crawler, other waves and tests/rigid prove the same kernels, tests/mpm the laws."""
 LONGEST = {2: 60.0, 3: 150.0}
 """A certificate takes less processor time [s], most of it for kernels to compile, which in space are larger."""
