@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--certificates",
         choices=["quick", "all"],
         default="quick",
-        help="tests/test_certificates.py: without the longest (the default), or of all scenes",
+        help="certificates and fits of scenes: without the longest (the default), or all of them",
     )
 
 

@@ -25,10 +25,11 @@ from .small_scenes import soft_square
 ROOT = Path(__file__).parents[1]
 SCENES = sorted((ROOT / "scenes").rglob("*.toml"))
 LONG = {
-    *(f"mpm/{name}" for name in ("walker", "liquid", "press", "squeeze", "throw")),
-    *("wave/inversion", "rigid/push", "rigid/walker_2d"),
+    *(f"mpm/{name}" for name in ("walker", "crawler", "liquid", "press", "squeeze", "throw")),
+    *(f"rigid/{name}" for name in ("push", "walker_2d", "bounce", "two_balls")),
+    "wave/inversion",
 }
-"""Take up to a minute each; mpm/crawler, other waves and tests/rigid prove the same kernels, tests/mpm the laws."""
+"""Take up to a minute each; other waves, tests/mpm and tests/rigid prove the same kernels."""
 LONGEST = {2: 60.0, 3: 150.0}
 """A certificate takes less processor time [s], most of it for kernels to compile, which in space are larger."""
 
