@@ -28,8 +28,11 @@ FORWARD = (
     "row", "target", "unread_target", "limit", "bounce", "inverse_mass", "turned", "moment", "impulse", "new_twist",
     "shift", "held", "record", "speed", "trace", "goal", "gained", "result",
 )  # fmt: skip
-"""Of a step; a network and its rows are padded, see nn/fused.py. acting_...: the state in the middle of a step,
-then_...: poses at an impact, unread_target: where joints leave targets of such poses, which nothing reads."""
+"""Of a step; a network and its rows are padded, see nn/fused.py.
+
+acting_...: the state in the middle of a step; then_...: poses at an impact; unmoved: normals where gaps of what rests
+are taken, see meeting.py; unread_target: where joints leave targets of the poses at an impact, which nothing reads.
+"""
 
 ADJOINT = (
     "adj_outputs",

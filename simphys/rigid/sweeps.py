@@ -38,6 +38,7 @@ import numpy as np
 
 from ..autograd import runtime
 from ..autograd.runtime import ti
+from . import islands
 from .islands import IMPACT, REST
 
 JOINT, NORMAL, FRICTION = range(3)
@@ -74,6 +75,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     spins = 1 if dim == 2 else 3
     beyond = 1 + EDGE[runtime.real_dtype() == np.float32]
     D, W, L = dim + spins, dim + 2 * spins, record_length(dim)
+    island = islands.loops(real)
     rho_, trial_, miss_, change_, g_ = (4 * D + k for k in range(5))  # places in a record behind J_a, J_b, P_a, P_b
 
     @ti.func
@@ -96,13 +98,8 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def is_reached(block, bodies: ti.template(), first: ti.template(), first0) -> bool:
-        """Whether an impact of the step reaches a row of this block, see islands.py."""
-        found = False
-        for side in range(2):
-            body = bodies[2 * block + side]
-            if body >= 0:
-                found = found or first[first0 + body] >= 0
-        return found
+        """Whether an impact of the step reaches a row of this block."""
+        return island.of_block(block, bodies, first, first0) >= 0
 
     @ti.func
     def put_in_order(
