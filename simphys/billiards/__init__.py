@@ -1,4 +1,4 @@
-"""Billiards: start reading at step.py, the nested step; engine.py is the fast way through the same physics."""
+"""Billiards: start with step.py, the nested step; engine.py runs the same physics in fused loops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Billiards", "Params", "State", "build", "step"]
 
 
 def build(config: Any) -> tuple[Billiards, Params, State]:
-    """Model, parameters and initial state of a validated scene."""
+    """Return the model, parameters and initial state of a validated scene."""
     from ..autograd import tensor
     from . import scene
 

@@ -1,4 +1,4 @@
-"""Bounce of a ball off a cushion, without friction: its velocity across the cushion is turned round.
+"""Bounce of a ball off a cushion, without friction: the normal velocity is reversed.
 
     v_k' = -c v_k                                                           [m/s]
 
@@ -22,7 +22,7 @@ from ..autograd.runtime import ti
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The element functions of the velocity across a cushion."""
+    """Return the element functions of the velocity across a cushion."""
 
     @ti.func
     def bounce(v: real, c: real) -> real:
@@ -38,7 +38,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The nested sub-step for one ball."""
+    """Return the kernels of the nested sub-step for one ball."""
     f = functions(real)
     reals, matrices = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=real, ndim=2)
 
@@ -56,7 +56,7 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class Bounce(Function):
-    """Velocity [n, 2] after ball i has met a cushion across `axis`, by a restitution []."""
+    """Velocity [n, 2] after ball i bounces off a cushion whose normal is `axis`, with restitution []."""
 
     @staticmethod
     def forward(ctx: Context, i: int, axis: int, velocity: Tensor, restitution: Tensor) -> np.ndarray[Any, Any]:

@@ -1,4 +1,4 @@
-"""`BilliardsEngine`: the fused loops of one rollout over arrays, see `simphys.simulator.Engine`."""
+"""`BilliardsEngine`: fused loops over the arrays of one rollout; see `simphys.simulator.Engine`."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from . import fused, fused_adjoint, search
 from .model import BALL_US, PAIR_US, Billiards
 
 SPREAD = 512
-"""A parallel loop of so many iterations or fewer stays on one thread of a CPU: loops take as many for each member."""
+"""Iterations that a parallel loop takes per batch member: the CPU runs that many, or fewer, on a single thread."""
 
 
 class BilliardsEngine(ArrayEngine):
-    """The rollout of a batch of tables. A member in which impacts have no end is not a number from there on."""
+    """Rollout of a batch of tables. A member whose impacts do not end is NaN from that step on."""
 
     model: Billiards
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`: besides, what `pull` notes of a step's flights, and running adjoints."""
+        """Include the workspace in which `pull` stores the legs of a step, and the running adjoints."""
         slots, real = self.batch * (self.model.impacts + 1), runtime.real_dtype().itemsize
         noted = slots * ((4 * self.model.balls + 1) * real + 8) + self.batch * (4 * self.model.balls + 4) * real
         return super().segment_bytes(steps, dense=dense) + noted
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
-        """See `Engine`."""
         stuck = np.zeros(self.batch, np.int32)
         stuck[~np.isfinite(segment["position"][:, start]).all(axis=(1, 2))] = start + 1
         flat = {name: values.reshape(-1, 2) for name, values in segment.items()}
@@ -41,7 +40,6 @@ class BilliardsEngine(ArrayEngine):
                 values[member, stuck[member] : start + steps + 1] = np.nan
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """See `Engine`."""
         parallel, spread = self._threads(steps)
         sums = self.sums
         walls = search.walls_of(sums["lower"], sums["upper"])
@@ -55,14 +53,14 @@ class BilliardsEngine(ArrayEngine):
             sums["lower"][...], sums["upper"][...] = walls[:, 0::2], walls[:, 1::2]
 
     def _notes(self) -> tuple[Any, ...]:
-        """What the adjoint kernel works with: a step's states, times and who meets, and running adjoints."""
+        """Return the adjoint kernel's workspace: states, times and pairs of a step's legs, and running adjoints."""
         n, slots, real = self.model.balls, self.batch * (self.model.impacts + 1), runtime.real_dtype()
         states = [np.zeros((slots * n, 2), real) for _ in range(2)]
         running = [np.zeros((self.batch * n, 2), real) for _ in range(2)]
         return *states, np.zeros(slots, real), np.zeros((slots, 2), np.int32), *running
 
     def _arguments(self, segment: Arrays) -> tuple[Any, ...]:
-        """What both kernels take behind the states."""
+        """Return the arguments that both kernels take after the states."""
         model, p = self.model, self.params
         walls = search.walls_of(p["lower"], p["upper"]).reshape(-1)
         counts = (model.balls, model.partners, model.impacts, self.batch, segment["position"].shape[1])
@@ -72,7 +70,7 @@ class BilliardsEngine(ArrayEngine):
         )  # fmt: skip
 
     def _threads(self, steps: int) -> tuple[bool, int]:
-        """Whether members go to several threads, and how many iterations of the loop each has."""
+        """Choose the parallel loop or the serial one, and the number of iterations for each batch member."""
         n = self.model.balls
         work = (BALL_US * n + PAIR_US * n * n) * self.batch * steps
         parallel = self.batch > 1 and runtime.parallel(work)
@@ -80,5 +78,5 @@ class BilliardsEngine(ArrayEngine):
 
 
 def _is_dense(adjoint: Arrays) -> bool:
-    """Whether the adjoint of every state is given, and wanted."""
+    """Return True if `adjoint` has a row for every state, not just one."""
     return bool(adjoint["position"].shape[1] > 1)

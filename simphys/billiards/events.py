@@ -1,18 +1,18 @@
-"""What happens in a motion: impacts, balls that come to rest, near misses; and where a gradient is one-sided.
+"""Events of a motion: impacts, balls coming to rest and near misses; and the events at which a gradient is one-sided.
 
-An impact alone is smooth in the state before. It is not
+The state after an isolated impact is a smooth function of the state before. It is not smooth
 
-- at a graze, where the partners approach by next to nothing: a little to the side they would miss each other, and the
-  velocity after has a derivative that grows without bound. A near miss is one from the other side, and has a finite
-  one; what rounding cannot tell from it is one, too (see search.py);
-- where another impact of one of the balls takes place at the same time: which is first decides what comes out. The
-  course taken is that in the order of ball numbers (see search.py), and the derivative is of that order;
-- where one of the balls comes to rest in that very moment, since the derivative of its velocity has a jump there;
-- at the very start, nearer than which the balls would overlap, and at the very end, where it is before or behind the
-  last state.
+- at a graze, where the partners approach at almost zero speed: slightly to the side they would miss each other, and the
+  derivative of the velocity after grows without bound. A near miss is the same event seen from the other side, where
+  the derivative is finite. It includes all paths that rounding cannot distinguish from a miss (see search.py);
+- if another impact of one of the balls takes place at the same time: the result depends on which is first. Impacts are
+  resolved in the order of ball numbers (see search.py), and the derivative belongs to that order;
+- if one of the balls comes to rest at that very moment, since the derivative of its velocity jumps there;
+- at the very start, since any closer the balls would overlap; and at the very end, where the last state may be the one
+  before or after the impact.
 
-A ball that comes to rest has a smooth place, and a velocity with a kink, which the last state shows if it is then.
-Nearness counts where rounding could not tell two courses apart.
+When a ball comes to rest, its position is smooth and its velocity has a kink. The kink shows only if the ball stops at
+the last state. Two events count as near each other if rounding could not distinguish them.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ from .flight import Flight
 from .model import Billiards, Params
 from .step import strike, too_many
 
-GRAZE = "a graze: they approach by next to nothing, and beside that they miss each other"
-NEAR_MISS = "a near miss: beside that they touch"
-SAME_TIME = "another impact of {} at the same time: they are taken in the order of ball numbers"
-RESTING = "{} comes to rest in this moment, where its velocity has a kink"
-AT_START = "at the very start, nearer than which they would overlap"
-AT_END = "at the very end, where the last state may be that before it or that after it"
+GRAZE = "a graze: the partners approach at almost zero speed, and slightly to the side they miss each other"
+NEAR_MISS = "a near miss: slightly to the side they touch"
+SAME_TIME = "another impact of {} at the same time: impacts are resolved in the order of ball numbers"
+RESTING = "{} comes to rest at this moment, where its velocity has a kink"
+AT_START = "at the very start: any closer, they would overlap"
+AT_END = "at the very end: the last state may be the one before it or after it"
 
 HALVINGS = 60
 NEAR = 4.0
-"""So many times what the search takes for none, a graze may be deep and a near miss far."""
+"""Depth of a graze, or distance of a near miss, in units of the search's tolerance."""
 
 
 @dataclass(frozen=True)
 class Leg:
-    """Balls between two impacts."""
+    """Motion of the balls between two impacts."""
 
     position: Array
-    """At its start, [n, 2]."""
+    """Positions at its start, [n, 2]."""
     velocity: Array
     time: float
-    """How long it lasts [s]."""
+    """Duration [s]."""
     met: tuple[int, int] | None
-    """Who meets at its end."""
+    """Ball and partner that collide at its end; None if it ends with the step."""
 
     def at(self, deceleration: float, time: float) -> tuple[Array, Array]:
-        """Position and velocity after a time from its start."""
+        """Return position and velocity at a time from the start of the leg."""
         speed = np.linalg.norm(self.velocity, axis=1)
         rest = speed / deceleration if deceleration > 0 else np.full(len(speed), np.inf)
         span = np.minimum(time, rest)
@@ -64,7 +64,7 @@ class Leg:
 
 
 def events(model: Billiards, params: Arrays, states: Arrays) -> tuple[Event, ...]:
-    """The events of a motion with these states [rows, n, 2], in the order of time."""
+    """Return the events of a motion with these states [rows, n, 2], in the order of time."""
     watch = _Watch(model, params, len(states["position"]) - 1)
     for step in range(watch.steps):
         for leg in _legs(model, watch.params, states["position"][step], states["velocity"][step]):
@@ -73,7 +73,7 @@ def events(model: Billiards, params: Arrays, states: Arrays) -> tuple[Event, ...
 
 
 def endless(model: Billiards, params: Arrays, state: Arrays) -> str:
-    """Who has no end of impacts in the step from this state, and what to do."""
+    """Name the balls whose impacts do not end in the step from this state, and suggest what to do."""
     given = _as_params(params)
     legs = list(_legs(model, given, state["position"], state["velocity"]))
     if len(legs) <= model.impacts or legs[-1].met is None:
@@ -87,7 +87,7 @@ def _as_params(params: Arrays) -> Params:
 
 
 def _legs(model: Billiards, params: Params, position: Array, velocity: Array) -> Iterator[Leg]:
-    """The legs of a step from this state; at most as many as it may have impacts, and one."""
+    """Yield the legs of a step from this state: at most one more than the limit of impacts."""
     real, left = runtime.real_dtype(), model.dt
     x, v = tensor(position.astype(real)), tensor(velocity.astype(real))
     walls, a = search.walls_of(params.lower.data, params.upper.data), float(params.deceleration)
@@ -106,7 +106,7 @@ def _legs(model: Billiards, params: Params, position: Array, velocity: Array) ->
 
 
 class _Watch:
-    """The events found so far."""
+    """Collector of the events of a motion, leg by leg."""
 
     def __init__(self, model: Billiards, params: Arrays, steps: int) -> None:
         self.model, self.params, self.steps = model, _as_params(params), steps
@@ -118,13 +118,13 @@ class _Watch:
         self._other = np.where(self._pairs[1] < model.balls, self._pairs[1], self._pairs[0])
         self._now, self._step = 0.0, -1
         self._last: dict[int, tuple[int, float]] = {}
-        """Of each ball the place of its last impact in `found`, and how far rounding moves its time."""
+        """Last impact of each ball: its index in `found`, and the uncertainty of its time due to rounding."""
         self._parting: tuple[int, int] | None = None
         self._missed: set[int] = set()
-        """Partners whose near miss was told, while they are there."""
+        """Pairs in a near miss that is already reported and still lasts."""
 
     def add(self, step: int, leg: Leg) -> None:
-        """What happens in the next leg, and at its end."""
+        """Add the events during the next leg and at its end."""
         if step != self._step:
             self._step, self._now = step, step * self.model.dt
         self._misses(leg)
@@ -162,7 +162,7 @@ class _Watch:
         self._tell("impact" if j < n else "cushion", time, i, j, reason)
 
     def _bend(self, x: Array, v: Array, i: int, j: int) -> float:
-        """The second derivative of the gap of partners that touch: the cloth slows them, and they pass each other."""
+        """Return the second derivative of the gap of touching partners, due to the cloth and their sideways motion."""
         speed = np.linalg.norm(v, axis=1, keepdims=True)
         slowed = -self._a * np.divide(v, speed, out=np.zeros_like(v), where=speed > 0)
         side = j - self.model.balls
@@ -174,7 +174,7 @@ class _Watch:
         return (across**2 + float(d @ (slowed[i] - slowed[j]))) / distance
 
     def _rests(self, leg: Leg) -> dict[int, float]:
-        """When each ball comes to rest that does so in this leg or just behind it, from its start."""
+        """Return times, from the start of the leg, at which balls come to rest during the leg or just after it."""
         if self._a <= 0:
             return {}
         when = np.linalg.norm(leg.velocity, axis=1) / self._a
@@ -183,7 +183,7 @@ class _Watch:
         for ball in np.flatnonzero((when > 0) & (when <= leg.time + slack)):
             found[int(ball)] = float(when[ball])
             if when[ball] > leg.time and not (leg.met is None and self._step + 1 == self.steps):
-                continue  # told by the next leg, or hit before
+                continue  # the next leg reports it, or the ball is hit before
             time = self._now + float(when[ball])
             at_end = abs(time - self.steps * self.model.dt) <= slack
             what = self.model.name_of(int(ball))
@@ -192,7 +192,7 @@ class _Watch:
         return found
 
     def _misses(self, leg: Leg) -> None:
-        """Partners that come next to touching and part again, or rest there; and those about to meet at the end."""
+        """Add pairs that almost touch and separate again, or rest there; and pairs about to collide at the end."""
         i, j = self._pairs
         speed = np.linalg.norm(leg.velocity, axis=1)
         both = speed[i] + np.where(j < self.model.balls, speed[self._other], 0.0)
@@ -217,7 +217,7 @@ class _Watch:
                     self._tell("graze", self._now + at, *pair, NEAR_MISS)
 
     def _nearest(self, leg: Leg, which: int) -> float:
-        """When partners no longer approach."""
+        """Return the time at which partners stop approaching."""
         before, after = 0.0, leg.time
         for _ in range(HALVINGS):
             middle = (before + after) / 2
@@ -228,7 +228,7 @@ class _Watch:
         return after
 
     def _gaps(self, x: Array, v: Array) -> tuple[Array, Array]:
-        """The gap between all partners, and the rate at which it opens."""
+        """Return the gaps between all partners, and the rates at which they open."""
         (i, j), o, n = self._pairs, self._other, self.model.balls
         d = x[i] - x[o]
         distance = np.linalg.norm(d, axis=1)
@@ -241,7 +241,7 @@ class _Watch:
         return gap, rate
 
     def _near(self, x: Array) -> Array:
-        """Within such a gap rounding does not tell whether partners touch."""
+        """Return the gap of each pair below which rounding cannot tell whether the partners touch."""
         size = np.abs(x).max(axis=1) + self._radius
         i, j = self._pairs
         return search.rounding() * (size[i] + np.where(j < self.model.balls, size[self._other], 0.0))

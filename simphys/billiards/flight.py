@@ -1,22 +1,22 @@
 """Flight of a ball between impacts: it rolls straight, slowed by the cloth, until it rests.
 
-With u = |v|, e = v / u and q = min(a t / u, 1), the part of its speed that the cloth takes, after the time t
+With u = |v|, e = v / u and q = min(a t / u, 1), the fraction of its speed lost to the cloth, after a time t
 
     x' = x + v s (1 - q / 2),   v' = v (1 - q),   s = min(t, u / a)         [m], [m/s]
 
 a deceleration [m/s^2], t [s]: a parabola along the velocity, exact for any t. Adjoint, for g = adj_x', h = adj_v',
-of a ball that still moves, q < 1, with p = h + t g / 2 and its part across the velocity, p_ = p - e (e.p):
+of a ball still in motion, q < 1, with p = h + t g / 2 and its component across the velocity, p_ = p - e (e.p):
 
     adj_x = g     adj_v = t g + h - (a t / u) p_     adj_a = -t e.p     adj_t = v'.g - a e.h
 
-and of one that rests, x' = x + v u / (2 a), v' = 0:
+and of a ball at rest, x' = x + v u / (2 a), v' = 0:
 
     adj_x = g     adj_v = (u g + v (e.g)) / (2 a)    adj_a = -u (v.g) / (2 a^2)    adj_t = 0
 
-Both agree in x' at q = 1. There v' has a kink, and the ball counts as resting: then the derivative is that of less
-speed. A ball at rest stays, with the derivatives of x' by v that a small speed has: 0, or t without a deceleration.
-Below a = 0 the first form goes on, so that derivatives by a are two-sided at a = 0.
-Source: Coulomb's law for a deceleration that does not depend on speed, integrated.
+Both forms give the same x' at q = 1. There v' has a kink and the ball counts as resting: the derivative is the
+one-sided one towards less speed. A ball at rest stays; its derivatives of x' by v are the limits for small speed: 0, or
+t without a deceleration. For a < 0 the first form continues, so that derivatives by a are two-sided at a = 0.
+Source: Coulomb friction, a deceleration independent of speed, integrated in time.
 """
 
 import functools
@@ -29,13 +29,13 @@ from ..autograd import Context, Function, Tensor, kernel, runtime
 from ..autograd.runtime import ti
 
 NEVER = 1e30
-"""When a ball rests that nothing slows [s]."""
+"""Rest time of a ball without deceleration [s]: later than any time that occurs."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The element functions of one ball."""
+    """Return the element functions of one ball."""
     vec = ti.types.vector(2, real)
 
     @ti.func
@@ -80,7 +80,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The loops of the nested sub-step over balls."""
+    """Return the kernels of the nested sub-step: loops over balls."""
     vec = ti.types.vector(2, real)
     f = functions(real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
@@ -104,7 +104,7 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class Flight(Function):
-    """Position and velocity, both [n, 2], of balls that fly for a time [] at a deceleration []. Saved: all but x."""
+    """Positions and velocities, both [n, 2], after a flight of `time` [] at `deceleration` []. Saved: all but x."""
 
     @staticmethod
     def forward(

@@ -1,6 +1,6 @@
-"""Fused loops over time: the element functions of the sub-steps, from impact to impact, for the members of a batch.
+"""Fused loops over time for a batch: the element functions of the sub-steps, applied from impact to impact.
 
-Arrays are flat: ball i in row s of member b lies at (b * rows + s) * n + i.
+Arrays are flat: ball i in row s of batch member b is at index (b * rows + s) * n + i.
 """
 
 import functools
@@ -15,14 +15,14 @@ from . import bounce, flight, impact, search
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """What goes on between two impacts, and at one."""
+    """Return the flight of all balls between two impacts, and the impact."""
     fly, hit, turn = flight.functions(real), impact.functions(real), bounce.functions(real)
 
     @ti.func
     def flights(
         x: ti.template(), v: ti.template(), at, y: ti.template(), u: ti.template(), to, n, a, t
     ):  # fmt: skip
-        """All balls from index `at` on fly for a time t, to index `to` on."""
+        """Fly all balls, stored from index `at` on, for a time t; store them from index `to` on."""
         for i in range(n):
             x_new, v_new = fly.flight(x[at + i], v[at + i], a, t)
             y[to + i] = x_new
@@ -42,7 +42,7 @@ def functions(real: Any) -> SimpleNamespace:
         i,
         j,
     ):
-        """Ball i has met partner j."""
+        """Update the velocities after an impact of ball i and partner j."""
         if j < n:
             p, q = at + i, at + j
             v_i, v_j = hit.impact(x[p] - x[q], v[p], v[q], m[of + i], m[of + j], c[b])
@@ -58,7 +58,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def forward_kernel(real: Any, parallel: bool, spread: int) -> Any:
-    """States from step to step; stuck[b] becomes the row of the step in which member b has no end of impacts."""
+    """Return the forward loop; stuck[b] becomes the row of the step in which the impacts of member b do not end."""
     vec = ti.types.vector(2, real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
     whole = ti.types.ndarray(dtype=ti.i32, ndim=1)

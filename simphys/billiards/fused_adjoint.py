@@ -1,4 +1,4 @@
-"""The adjoint of the fused loops: each step's impacts are found again from its stored state, and reversed."""
+"""Adjoint of the fused loops: recomputes the impacts of each step from its stored state, then reverses them."""
 
 import functools
 from types import SimpleNamespace
@@ -12,9 +12,9 @@ from . import bounce, flight, fused, impact, impact_time, search
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """A step's legs, the flights between its impacts, one after the other and in reverse.
+    """Return functions for the legs of a step, the flights between impacts: forward, and each in reverse.
 
-    y, u [limit + 1, n]: the states before each leg. times, who: how long it lasts, and who meets then.
+    y, u [limit + 1, n]: the states before each leg. times, who: duration of each leg, and the pair that collides then.
     """
     vec = ti.types.vector(2, real)
     f, find = fused.functions(real), search.functions(real)
@@ -26,7 +26,7 @@ def functions(real: Any) -> SimpleNamespace:
         m: ti.template(), c: ti.template(), side_c: ti.template(), a, walls: ti.template(), h, least, n, partners,
         limit, b,
     ):  # fmt: skip
-        """From the state in the first slot; returns the slot of the last leg, which ends with the step."""
+        """Compute the legs from the state in the first slot; return the slot of the last, which ends with the step."""
         left, slot, going = h, slots, True
         while going:
             t, i, j = find.first_meeting(y, u, slot * n, r, b * n, walls, b * 4, n, partners, a, left, least)
@@ -50,10 +50,10 @@ def functions(real: Any) -> SimpleNamespace:
         adj_m: ti.template(), adj_c: ti.template(), adj_side_c: ti.template(), adj_a: ti.template(),
         adj_walls: ti.template(),
     ):  # fmt: skip
-        """Of the leg from index `at` on, at whose end ball i has met ball o, or the cushion `side` (o is i), if `met`.
+        """Reverse the leg from index `at` on. If `met`, ball i hits ball o, or the cushion `side` (o is i), at its end.
 
-        g, q: adjoints of the state behind it, then of that before. Returns that of the time left for all later legs,
-        which each impact takes some of.
+        g, q: adjoints of the state after the leg on entry, of the state before it on return. Returns the adjoint of
+        the time left for all later legs: each impact shortens that time.
         """
         of = b * n
         left, normal, rate = adj_left, vec(0.0), real(1.0)
@@ -107,7 +107,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_keep(adj_x: ti.template(), adj_v: ti.template(), at, g: ti.template(), q: ti.template(), of, n):
-        """The loss looks at this state, too."""
+        """Add the loss's derivatives by a stored state to the running adjoint."""
         for k in range(n):
             g[of + k] = g[of + k] + adj_x[at + k]
             q[of + k] = q[of + k] + adj_v[at + k]
@@ -120,7 +120,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def adjoint_kernel(real: Any, parallel: bool, spread: int) -> Any:
-    """Reverses the steps of a segment.
+    """Return the kernel that reverses the steps of a segment.
 
     y, u [members, limit + 1, n], times, who: see `functions`. adj_x, adj_v: one row a member, or with `dense` one for
     each state. g, q [members, n]: running adjoints.

@@ -1,4 +1,4 @@
-"""Impact of two balls, without friction: an impulse along their centres' line.
+"""Impact of two balls, without friction: an impulse along the line of centres.
 
 With d = x_i - x_j, n = d / |d|, w = n.(v_i - v_j) < 0 and the reduced mass m = m_i m_j / (m_i + m_j), the impulse
 
@@ -12,8 +12,8 @@ c restitution [1]: n.(v_i' - v_j') = -c w. Adjoint, for g = adj_v_i', h = adj_v_
     adj_c = m w adj_J          adj_m_i = J n.g / m_i^2 + (1 + c) w adj_J (m_j / (m_i + m_j))^2
                                adj_m_j = -J n.h / m_j^2 + (1 + c) w adj_J (m_i / (m_i + m_j))^2
 
-This is what the impact does at its time; that the time moves with the state is impact_time.py's. Source: Newton's law
-of restitution and the balance of momentum (Goldsmith 1960, Impact, chapter 1).
+These are derivatives at a fixed time; impact_time.py adds the dependence of that time on the state. Source: Newton's
+law of restitution and the balance of momentum (Goldsmith 1960, Impact, chapter 1).
 """
 
 import functools
@@ -29,7 +29,7 @@ from ..autograd.runtime import ti
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The element functions of two balls."""
+    """Return the element functions of two balls."""
     vec = ti.types.vector(2, real)
 
     @ti.func
@@ -60,7 +60,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The nested sub-step for one pair."""
+    """Return the kernels of the nested sub-step for one pair."""
     vec = ti.types.vector(2, real)
     f = functions(real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
@@ -87,7 +87,7 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class Impact(Function):
-    """Velocity [n, 2] after balls i and j have met, at position [n, 2], of mass [n], by a restitution []."""
+    """Velocity [n, 2] after an impact of balls i and j at position [n, 2], with mass [n] and restitution []."""
 
     @staticmethod
     def forward(

@@ -1,18 +1,18 @@
-"""Time of an impact: how it moves with the state before, by the implicit function theorem (saltation).
+"""Time of impact: its dependence on the state before, by the implicit function theorem (saltation).
 
-At the time t the gap of the partners closes, gap(t) = 0, at the rate w < 0 at which they approach:
+The gap between the partners closes at the time t, gap(t) = 0, at the rate w < 0:
 
     two balls        gap = |d| - r_i - r_j,       n = d / |d|,    w = n.(v_i - v_j),     d = x_i - x_j    [m]
-    and a cushion    gap = s (x_k - wall) - r_i,  n = s e_k,      w = n.v_i,             s = +-1          [m]
+    ball, cushion    gap = s (x_k - wall) - r_i,  n = s e_k,      w = n.v_i,             s = +-1          [m]
 
-x, v those at the impact. So dt = -d(gap) / w, where d(gap) is taken at the fixed time t. Adjoint, for g = adj_t and
+with x, v at the impact. Hence dt = -d(gap) / w, with d(gap) taken at the fixed time t. Adjoint, for g = adj_t and
 q = -g / w:
 
     adj_x_i = q n     adj_x_j = -q n     adj_r_i = adj_r_j = -q     adj_wall = -s q
 
-from where the adjoint of their flight takes it to the state before. A graze has w = 0, and no derivative. Together
-with the flights before and after, and the impact between, this is the saltation matrix (Bernardo et al. 2008,
-Piecewise-smooth Dynamical Systems, section 2.5); without it each derivative of a position after the impact is wrong.
+The adjoint of the flight carries these back to the state before it. At a graze w = 0, and there is no derivative.
+Together with the flights before and after and the impact between, this is the saltation matrix (Bernardo et al. 2008,
+Piecewise-smooth Dynamical Systems, section 2.5). Without it, derivatives of positions after the impact are wrong.
 """
 
 import functools
@@ -27,18 +27,18 @@ from . import flight, search
 from .model import Billiards
 
 AHEAD = 2.0
-"""How far the impact is sought, in time steps: beyond the one in which it is known to be."""
+"""Length of the search interval in time steps: longer than the one step in which the impact was found."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The element functions of one pair of partners."""
+    """Return the element functions of one pair of partners."""
     vec = ti.types.vector(2, real)
 
     @ti.func
     def approach(x_i: vec, v_i: vec, x_j: vec, v_j: vec, side):
-        """Normal, towards ball i, and rate; `side` is the number of a cushion, or negative for another ball."""
+        """Normal towards ball i, and rate of the gap; `side` is a cushion's number, or negative for another ball."""
         n, u = vec(0.0), v_i
         if side < 0:
             n = (x_i - x_j) / (x_i - x_j).norm()
@@ -49,7 +49,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_impact_time(n: vec, w: real, g: real):
-        """Adjoints of x_i and of r_i; those of a partner are -q n and -q, that of a cushion is -q n along its axis."""
+        """Adjoints of x_i and r_i; those of a partner are -q n and -q, that of a cushion is -q n along its axis."""
         q = -g / w
         return q * n, -q
 
@@ -59,7 +59,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The nested sub-step for ball i and ball o, or the cushion `side` (o is i)."""
+    """Return the kernels of the nested sub-step for ball i and ball o, or the cushion `side` (then o is i)."""
     vec = ti.types.vector(2, real)
     f, fly = functions(real), flight.functions(real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
@@ -91,7 +91,7 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class ImpactTime(Function):
-    """The time [] from now at which ball i meets partner j, of balls at position and velocity [n, 2], radius [n]."""
+    """Time [] until ball i meets partner j, for balls at position and velocity [n, 2] with radius [n]."""
 
     @staticmethod
     def forward(

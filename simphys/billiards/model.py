@@ -1,4 +1,4 @@
-"""What a table of balls is: how many, cushions or none, the parameters and the state."""
+"""A table of balls: the model (number of balls, cushions, time step), its parameters and its state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .engine import BilliardsEngine
 
 SIDES = ("left", "right", "lower", "upper")
-"""The cushions, by number: of the first axis at its lower and upper end, then of the second axis."""
+"""Names of the cushions by number: lower and upper end of the first axis, then of the second axis."""
 
 
 @dataclass(frozen=True)
@@ -25,47 +25,47 @@ class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
     radius: Tensor
-    """Of each ball [m], [n]."""
+    """Radius of each ball [m], [n]."""
     mass: Tensor
-    """Of each ball [kg], [n]."""
+    """Mass of each ball [kg], [n]."""
     restitution: Tensor
-    """Speed at which two balls part over that at which they met, along their centres' line, 0 to 1 [1], []."""
+    """Coefficient of restitution between two balls: normal speed after impact over that before, 0 to 1 [1], []."""
     cushion_restitution: Tensor
-    """The same of a ball and a cushion [1], []."""
+    """Coefficient of restitution between a ball and a cushion [1], []."""
     deceleration: Tensor
-    """By which the cloth slows a rolling ball, friction coefficient times gravity; not negative [m/s^2], []."""
+    """Deceleration of a rolling ball by the cloth, friction coefficient times gravity; not negative [m/s^2], []."""
     lower: Tensor
-    """Where the left and the lower cushion are [m], [2]; [0] on an open table."""
+    """Coordinates of the left and the lower cushion [m], [2]; [0] on an open table."""
     upper: Tensor
-    """Where the right and the upper cushion are [m], [2]; [0] on an open table."""
+    """Coordinates of the right and the upper cushion [m], [2]; [0] on an open table."""
 
 
 @dataclass(frozen=True)
 class State(Record):
-    """Where the balls are and how they move."""
+    """Positions and velocities of the balls."""
 
     position: Tensor
-    """Of the centres [m], [n, 2]."""
+    """Positions of the centres [m], [n, 2]."""
     velocity: Tensor
-    """[m/s], [n, 2]."""
+    """Velocities of the centres [m/s], [n, 2]."""
 
 
 @dataclass(frozen=True)
 class Billiards:
-    """Balls on a level table, seen from above: discs that roll straight, slowed by the cloth, until they meet.
+    """Balls on a level table seen from above: discs that roll straight, slowed by the cloth, until they collide.
 
-    They carry no spin: impacts are frictionless, so that a ball leaves a cushion as it came but for its restitution.
+    Balls carry no spin and impacts are frictionless: an impact changes the normal component of the velocity only.
     """
 
     balls: int
-    """How many, n."""
+    """Number of balls, n."""
     dt: float
-    """Time step [s]: between states, no more. Motion and impacts are exact in time, whatever it is."""
+    """Time step [s]. It only spaces the stored states: motion and impacts are exact in time."""
     cushions: bool = True
-    """Whether the table has cushions; else balls roll on for ever, or to where they rest."""
+    """True if the table has cushions; on an open table balls roll on until they rest, if ever."""
     impacts: int = 100
-    """The most impacts in a step. Balls that push each other, or are trapped between others, would have no end of them
-    in finite time: that is no motion of this model."""
+    """Maximum number of impacts in a step. Balls that push each other, or are trapped between others, would collide
+    infinitely often in finite time; this model does not cover such motion."""
 
     Params = Params
     State = State
@@ -79,11 +79,11 @@ class Billiards:
 
     @property
     def partners(self) -> int:
-        """How many a ball may meet: the balls, then the cushions by their number in SIDES."""
+        """Number of possible collision partners of a ball: the balls, then the cushions in the order of SIDES."""
         return self.balls + (len(SIDES) if self.cushions else 0)
 
     def name_of(self, partner: int) -> str:
-        """A ball or a cushion in words."""
+        """Return the partner's name for messages: a ball or a cushion."""
         return f"ball {partner}" if partner < self.balls else f"the {SIDES[partner - self.balls]} cushion"
 
     def param_shapes(self) -> Mapping[str, Shape]:
@@ -98,7 +98,7 @@ class Billiards:
         return None
 
     def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        """The nested step: a node of the graph for each flight, time of an impact, and impact."""
+        """Advance by the nested step; the graph has one node for each flight, time of impact, and impact."""
         from .step import step
 
         return step(self, params, state)
@@ -113,7 +113,7 @@ class Billiards:
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> BilliardsEngine:
-        """The fused loops. A member is one thread's, so that they are deterministic, asked to be or not."""
+        """Return the engine. One thread computes a batch member, so results never depend on `deterministic`."""
         from .engine import BilliardsEngine
 
         check_params(params)
@@ -122,13 +122,13 @@ class Billiards:
         )
 
     def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
-        """Impacts of two balls, of a ball and a cushion, balls that come to rest, and near misses ("graze")."""
+        """Return the impacts of balls and cushions, the balls coming to rest, and near misses (kind "graze")."""
         from .events import events
 
         return events(self, params, states)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """Who has no end of impacts, where that is why."""
+        """Name the balls whose impacts never end, if a step from this state exceeds the limit."""
         from .events import endless
 
         return endless(self, params, state)
@@ -137,7 +137,7 @@ class Billiards:
 BALL_US = 0.03
 """Serial cost [us] of a ball's flight through a step."""
 PAIR_US = 0.004
-"""Serial cost [us] of looking whether two balls meet in a step."""
+"""Serial cost [us] of checking whether two balls collide in a step."""
 
 
 def check_params(params: Arrays) -> None:

@@ -1,4 +1,4 @@
-"""The sections of a scene file that describe a table of balls, and the arrays that they stand for."""
+"""Sections of a scene file that describe a table of balls, and their conversion to arrays."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Restitution = Annotated[float, Field(ge=0, le=1)]
 
 
 class BilliardsSimulator(Simulator):
-    """Balls that roll and meet; it has no options: motion and impacts are exact in time."""
+    """Balls that roll and collide. It has no options: motion and impacts are exact in time."""
 
     name: Literal["billiards"]
 
 
 class Geometry(Section):
-    """Where the centres of the balls start [m]."""
+    """Initial positions of the balls' centres [m]."""
 
     position: Annotated[list[Point], Field(min_length=1)]
 
@@ -30,7 +30,7 @@ class Geometry(Section):
 class Material(Section):
     """radius [m] and mass [kg]: one number for all balls, or a list with one for each.
 
-    restitution: speed at which two balls part over that at which they met, 0 to 1; 1 loses no energy.
+    restitution: coefficient of restitution between two balls, 0 to 1; 1 loses no energy.
     """
 
     radius: Positive | list[Positive]
@@ -41,7 +41,7 @@ class Material(Section):
 class Table(Section):
     """A rectangle of cushions from the corner `lower` to the corner `upper` [m]; without them the table is open.
 
-    restitution: of a ball and a cushion, 0 to 1. deceleration [m/s^2]: by which the cloth slows a rolling ball until it
+    restitution: between a ball and a cushion, 0 to 1. deceleration [m/s^2]: of a rolling ball by the cloth until it
     rests, friction coefficient times gravity; 0 by default.
     """
 
@@ -52,13 +52,13 @@ class Table(Section):
 
 
 class State(Section):
-    """The start velocity [m/s] of each ball, at rest by default."""
+    """Initial velocity [m/s] of each ball; at rest by default."""
 
     velocity: list[Point] | None = None
 
 
 def fields(*, geometry: Geometry, material: Material, table: Table, state: State) -> Fields:
-    """Every parameter field and state component in full length."""
+    """Return every parameter field and state component in full length."""
     position = np.array(geometry.position, dtype=float)
     n = len(position)
     velocity = np.zeros_like(position) if state.velocity is None else np.array(state.velocity, dtype=float)
@@ -75,16 +75,16 @@ def fields(*, geometry: Geometry, material: Material, table: Table, state: State
 
 
 def of_balls(value: float | list[float], n: int) -> np.ndarray[Any, Any]:
-    """A number for each ball."""
+    """Return one number for each ball."""
     return np.broadcast_to(np.asarray(value, dtype=float), (n,)).copy()
 
 
 def model(config: Any) -> Billiards:
-    """The model of a scene that was loaded, and so is known to be free of problems."""
+    """Return the model of a scene that is loaded and hence free of problems."""
     return Billiards(len(config.geometry.position), config.time.dt, cushions=config.table.lower is not None)
 
 
 def bodies(config: Any) -> Bodies:
-    """Discs; all are free, and nothing joins them."""
+    """Return the discs; all are free, and nothing links them."""
     n = len(config.geometry.position)
     return Bodies(pinned=np.zeros(n, dtype=bool), own=n, radius=of_balls(config.material.radius, n))

@@ -1,4 +1,4 @@
-"""What must hold of a scene of balls, inside its sections and between them and the loss."""
+"""Checks of a scene of balls: inside its sections, between them, and between them and the loss."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from simphys.section import Key, Problem, Words, rows_of
 Array = np.ndarray[Any, Any]
 
 ROUNDING = 1e-9
-"""Balls whose decimal places make them touch do not overlap: so much of their size is none."""
+"""Relative overlap that is tolerated: balls that touch only because of rounded decimals do not overlap."""
 
 
 def problems(
     *, geometry: Geometry | None, material: Material | None, table: Table | None, state: State | None, loss: Any
 ) -> list[Problem]:
-    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at."""
+    """Return all problems. An invalid section is passed as None, and checks that need it are skipped."""
     found = [] if table is None else list(_check_table(table))
     if geometry is None:
         return found
@@ -46,7 +46,7 @@ def problems(
 
 
 def require_apart(position: Array, radius: Array, lower: Array, upper: Array) -> None:
-    """Raise InputError where balls overlap or are off the table: positions and tables may be batched [..., n, 2]."""
+    """Raise InputError if balls overlap or are off the table: positions and tables may be batched [..., n, 2]."""
     flat = position.reshape(-1, *position.shape[-2:])
     for placed, sizes, low, high in zip(
         flat, *[_of_members(values, len(flat)) for values in (radius, lower, upper)], strict=True
@@ -61,7 +61,7 @@ def _of_members(values: Array, count: int) -> Array:
 
 
 def _overlaps(position: Array, radius: Array) -> Iterator[tuple[int, str, str]]:
-    """The second ball of each pair that overlaps, by how much, and a remedy."""
+    """Yield the second ball of each pair that overlaps, a description, and a remedy."""
     for i in range(len(position)):
         for j in range(i + 1, len(position)):
             distance, reach = float(np.linalg.norm(position[j] - position[i])), float(radius[i] + radius[j])
@@ -91,7 +91,7 @@ def _check_table(table: Table) -> Iterator[Problem]:
         constraint, remedy = "a table with cushions has two corners", "Give lower and upper, or neither."
         yield Problem(key=("table",), constraint=constraint, found=found, remedy=remedy)
     elif table.lower is not None and table.upper is not None and not np.less(table.lower, table.upper).all():
-        constraint, remedy = f"must be above lower = {table.lower} along both axes", "Exchange what is not."
+        constraint, remedy = f"must exceed lower = {table.lower} along both axes", "Exchange those that do not."
         yield Problem(key=("table", "upper"), constraint=constraint, found=table.upper, remedy=remedy)
 
 
@@ -102,9 +102,9 @@ def _check_count(key: Key, value: Sequence[Any], count: int) -> Iterator[Problem
 
 
 def _check_reach(key: Key, term: Any, radius: Array, lower: Array, upper: Array) -> Iterator[Problem]:
-    """Whether the balls that a term of the loss looks at can be at its target: what else is wrong is told elsewhere.
+    """Check that the balls of a loss term can reach its target; other checks report other mistakes in the term.
 
-    Targets in files are not looked at.
+    Targets in files are not checked.
     """
     if getattr(term, "field", None) != "position" or isinstance(term.target, str | None):
         return
@@ -123,7 +123,7 @@ def _check_reach(key: Key, term: Any, radius: Array, lower: Array, upper: Array)
         if (target[row] < low[row] - slack).any() or (target[row] > high[row] + slack).any():
             who = "the mean of these balls" if term.kind == "final_mean" else f"the centre of ball {balls[row]}"
             constraint = f"unreachable target: {who} stays from {_point(low[row])} to {_point(high[row])} m"
-            remedy = "Name a place on the table less the ball's radius."
+            remedy = "Give a target on the table, at least the ball's radius from each cushion."
             yield Problem(key=key, constraint=constraint, found=term.target, remedy=remedy)
             return
 

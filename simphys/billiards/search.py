@@ -1,23 +1,25 @@
-"""When and where the next impact is: the first time at which a gap closes while its partners approach.
+"""Search for the next impact: the first time at which a gap closes while the partners approach.
 
-Between rests the way between two balls is d(t) = d + w t + b t^2 / 2, w and b the differences of their velocities and
-of their accelerations -a e. With the sum of radii R they touch at a root of the quartic
+While no ball comes to rest, the vector between two centres is d(t) = d + w t + b t^2 / 2. Here w and b are the
+differences of their velocities and of their accelerations -a e. With the sum of radii R they touch at a root of the
+quartic
 
     f(t) = |d(t)|^2 - R^2 = c0 + c1 t + c2 t^2 + c3 t^3 + c4 t^4            [m^2]
     c0 = |d|^2 - R^2   c1 = 2 d.w   c2 = |w|^2 + d.b   c3 = w.b   c4 = |b|^2 / 4
 
-and a ball and a cushion at a root of their gap, which has c0, c1, c2 alone [m]. With -k the least second derivative,
-or 0, f(t + s) >= f + f' s - k s^2 / 2. The root s of that parabola is a step which never passes the first root and
-converges to it as Newton's does; it is tangent there. Where f is convex and rises, there is none.
+A ball and a cushion touch at a root of their gap [m], which has c0, c1, c2 only. With -k the minimum of the second
+derivative, or 0 if that is positive, f(t + s) >= f + f' s - k s^2 / 2. Stepping to the root s of that parabola never
+passes the first root of f. It converges like Newton's method, since the parabola is tangent to f. Where f is convex and
+rises, there is no root.
 
-What rounding cannot tell apart counts as one: partners touch within CLOSE roundings of their place, and approach by
-more than CLOSE roundings of their speed. A graze in which a straight way would lead less deep than that into the
-partner is none: the ball passes. Impacts whose times agree within what rounding makes of them take place one after the
-other, in the order of ball numbers: those of ball 0 first, with balls before cushions. Balls that touch and are pushed
-together without approaching (one that slows less behind another) meet anew at intervals of a 1024th of the time step,
-until there are more impacts than a step may have.
+Rounding sets the tolerances. Partners touch if their gap is within CLOSE roundings of their coordinates; they approach
+if their rate exceeds CLOSE roundings of their speed. A graze counts as a miss if the straight path would penetrate the
+partner by less than that. Impacts whose times agree to rounding take place one after the other, in the order of ball
+numbers: those of ball 0 first, balls before cushions. Balls that touch and are pushed together without approaching (one
+that slows less behind another) collide again every 1024th of the time step, until the step exceeds its limit of
+impacts.
 Source: conservative advancement (Mirtich 1996, Impulse-based dynamic simulation, section 2.3), with a bound on the
-second derivative in place of one on the speed.
+second derivative instead of a bound on the speed.
 """
 
 import functools
@@ -33,22 +35,22 @@ from . import flight
 from .model import Billiards
 
 CLOSE = 64
-"""So many roundings are no difference."""
+"""Tolerance of all comparisons, in units of rounding."""
 LIMIT = 4096
-"""Of steps to a root: beyond what any takes."""
+"""Maximum number of steps to a root: more than any search needs."""
 
 
 def rounding() -> float:
-    """What counts as none, as a part, in the precision of this process."""
+    """Return the relative tolerance of comparisons in the precision of this process."""
     return CLOSE * float(np.finfo(runtime.real_dtype()).eps)
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The search for one pair of partners, and for the first of all; balls lie one after the other from index `at`.
+    """Return the search for one pair of partners, and for the first impact of all; balls are stored from index `at` on.
 
-    `walls` holds the coordinates of the four cushions, from index 4 * b in member b.
+    `walls` holds the coordinates of the four cushions, from index 4 * b for batch member b.
     """
     vec = ti.types.vector(2, real)
     f = flight.functions(real)
@@ -56,8 +58,8 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def first_root(c0, c1, c2, c3, c4, end, near, slow, least):
-        """Its time in [0, end], or -1 without one; and how far rounding moves it."""
-        low = ti.min(c2, c2 + (3 * c3 + 6 * c4 * end) * end)  # half the least second derivative
+        """First root in [0, end], or -1 without one; and its uncertainty due to rounding."""
+        low = ti.min(c2, c2 + (3 * c3 + 6 * c4 * end) * end)  # half the minimum of the second derivative
         if c4 > 0:
             turn = -c3 / (4 * c4)
             if turn > 0 and turn < end:
@@ -98,7 +100,7 @@ def functions(real: Any) -> SimpleNamespace:
     def meeting(
         x: ti.template(), v: ti.template(), at, r: ti.template(), of, walls: ti.template(), wall, n, a, i, j, end, least
     ):
-        """When ball i meets partner j, NEVER unless until `end`; and how far rounding moves that."""
+        """Time of impact of ball i and partner j, NEVER if later than `end`; and its uncertainty due to rounding."""
         o = i
         if j < n:
             o = j
@@ -121,7 +123,7 @@ def functions(real: Any) -> SimpleNamespace:
         if speed > 0 and gap <= (speed + ti.max(-a, 0.0) * end) * end + near:
             rest_i, rest_j = f.rest_time(v_i, a), f.rest_time(v_j, a)
             begin = real(0.0)
-            for part in range(2):  # both move, one moves
+            for part in range(2):  # first both move, then one
                 until = ti.min(rest_i, rest_j)
                 if part == 1:
                     until = ti.max(rest_i, rest_j)
@@ -154,7 +156,7 @@ def functions(real: Any) -> SimpleNamespace:
         x: ti.template(), v: ti.template(), at, r: ti.template(), of, walls: ti.template(), wall, n, partners, a, end,
         least,
     ):  # fmt: skip
-        """The time of the first impact until `end`, NEVER without one, and who meets."""
+        """Time of the first impact, NEVER if later than `end`; and the numbers of its ball and its partner."""
         first, slack, ball, partner = real(flight.NEVER), real(0.0), -1, -1
         for i in range(n):
             for j in range(i + 1, partners):
@@ -169,7 +171,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The search from the host."""
+    """Return kernels that run the search for the host."""
     vec = ti.types.vector(2, real)
     f = functions(real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
@@ -197,19 +199,19 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class Meeting(NamedTuple):
-    """The next impact."""
+    """The next impact: its time and its partners."""
 
     time: float
-    """From now [s]."""
+    """Time from now [s]."""
     ball: int
     partner: int
-    """A ball of a higher number; or the number of balls and the number of a cushion."""
+    """Number of the other ball, which is higher; or the number of balls plus the number of a cushion."""
 
 
 def first_meeting(
     model: Billiards, position: Array, velocity: Array, radius: Array, walls: Array, deceleration: float, end: float
 ) -> Meeting | None:
-    """The first impact of balls at position and velocity [n, 2] until `end` [s]; walls [4] as `walls_of` makes them."""
+    """Find the first impact until `end` [s]; position and velocity are [n, 2], `walls` [4] is made by `walls_of`."""
     time, who = np.empty(1, position.dtype), np.empty(2, np.int32)
     kernels(runtime.real()).first(
         position, velocity, radius, walls, model.balls, model.partners, deceleration, end, least(model), time, who
@@ -218,12 +220,12 @@ def first_meeting(
 
 
 def least(model: Billiards) -> float:
-    """The interval at which balls that are pushed together meet anew [s]."""
+    """Return the interval [s] at which balls that are pushed together collide again."""
     return model.dt / 1024
 
 
 def walls_of(lower: Array, upper: Array) -> Array:
-    """The coordinates of the four cushions [..., 4] of tables from `lower` to `upper` [..., 2]; 0 without cushions."""
+    """Return coordinates of the four cushions [..., 4] for corners `lower` and `upper` [..., 2]; 0 without cushions."""
     if lower.shape[-1] == 0:
         return np.zeros((*lower.shape[:-1], 4), lower.dtype)
     return np.stack([lower[..., 0], upper[..., 0], lower[..., 1], upper[..., 1]], axis=-1)

@@ -1,4 +1,4 @@
-"""The nested step: one node of the graph for each flight, time of an impact, and impact. Read this first."""
+"""The nested step, one node of the graph for each flight, time of impact, and impact. Read this first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .model import Billiards, Params, State, check_params
 
 
 def step(model: Billiards, params: Params, state: State) -> State:
-    """Advance `state` by one time step, from impact to impact. Errors: InputError for more than the model allows."""
+    """Advance `state` by one time step, from impact to impact. Raise InputError if there are more than the limit."""
     check_params({"radius": params.radius.data, "mass": params.mass.data})
     x, v = state.position, state.velocity
     left: Tensor = tensor(model.dt)
@@ -29,14 +29,14 @@ def step(model: Billiards, params: Params, state: State) -> State:
 
 
 def _next(model: Billiards, params: Params, x: Tensor, v: Tensor, left: float) -> tuple[int, int]:
-    """Who meets next in the time that is left; (-1, -1): nobody."""
+    """Return the pair that collides next within the time left, or (-1, -1)."""
     walls = search.walls_of(params.lower.data, params.upper.data)
     met = search.first_meeting(model, x.data, v.data, params.radius.data, walls, float(params.deceleration), left)
     return (-1, -1) if met is None else (met.ball, met.partner)
 
 
 def strike(model: Billiards, params: Params, i: int, j: int, x: Tensor, v: Tensor) -> Tensor:
-    """The velocities after ball i has met partner j."""
+    """Return the velocities after an impact of ball i and partner j."""
     after: Tensor
     if j < model.balls:
         after = Impact.apply(i, j, x, v, params.mass, params.restitution)
@@ -46,13 +46,13 @@ def strike(model: Billiards, params: Params, i: int, j: int, x: Tensor, v: Tenso
 
 
 def too_many(model: Billiards, params: Params, ball: int, partner: int, time: float) -> tuple[str, str, str]:
-    """Constraint, what was found until a time within the step, and remedy where impacts have no end."""
+    """Describe impacts that do not end: the constraint, the situation at a time within the step, and a remedy."""
     restitution = params.restitution if partner < model.balls else params.cushion_restitution
     return (
         f"at most {model.impacts} impacts within a time step",
         f"more within its first {time:.3g} s, the last of them of ball {ball} and {model.name_of(partner)}, whose "
         f"restitution is {float(restitution):g}",
-        "Balls that lose all speed between others, or are pushed by others, meet without end, and there is no lasting "
-        "contact here: give more restitution or more distance, a shorter time step where many balls are fast, or "
+        "Balls that lose all speed between others, or are pushed by others, collide without end, and this model has no "
+        "lasting contact: give more restitution or more distance, a shorter time step if many balls are fast, or "
         "another start.",
     )

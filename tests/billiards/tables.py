@@ -1,4 +1,4 @@
-"""Small tables of balls on which something happens."""
+"""Small tables of balls with impacts, and helpers for tests of their motion."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def table(
     corners: tuple[list[float], list[float]] | None = None,
     impacts: int = 100,
 ) -> tuple[Billiards, Params, State]:
-    """Balls at given places [n, 2]; `corners` of the cushions, none on an open table. All require a gradient."""
+    """Return a table with balls at `position` [n, 2]; `corners` of the cushions. All inputs require a gradient."""
     n = len(position)
     sizes = [np.broadcast_to(np.asarray(value, float), (n,)) for value in (radius, mass)]
     lower, upper = corners or (np.zeros(0), np.zeros(0))
@@ -38,12 +38,12 @@ def table(
 
 
 def leaf(value: Any) -> Tensor:
-    """A Tensor of this process's precision that requires a gradient."""
+    """Return a Tensor in the precision of this process that requires a gradient."""
     return tensor(np.array(value, runtime.real_dtype()), requires_grad=True)
 
 
 def busy(*, deceleration: float = 0.3, dt: float = 0.1, cushions: bool = True) -> tuple[Billiards, Params, State]:
-    """Four balls, unlike, that meet each other and the cushions within a second; one comes to rest by itself."""
+    """Return four different balls that hit each other and cushions within a second; one comes to rest by itself."""
     return table(
         [[0.2, 0.31], [0.5, 0.33], [0.8, 0.6], [0.25, 0.72]],
         [[1.0, 0.1], [0.03, -0.02], [0.2, -1.0], [0.7, 0.4]],
@@ -56,22 +56,22 @@ def busy(*, deceleration: float = 0.3, dt: float = 0.1, cushions: bool = True) -
 
 
 def leaves(params: Params, state: State) -> tuple[Tensor, ...]:
-    """All inputs of a step, in the order of NAMES."""
+    """Return all inputs of a step, in the order of NAMES."""
     return *state.tensors(), *params.tensors()
 
 
 def unpacked(*tensors: Tensor) -> tuple[Params, State]:
-    """The reverse of `leaves`."""
+    """Return params and state from tensors in the order of `leaves`."""
     return Params(*tensors[2:]), State(*tensors[:2])
 
 
 def fresh(params: Params, state: State) -> tuple[Params, State]:
-    """The same inputs as new leaves without gradients."""
+    """Return the same inputs as new leaves without gradients."""
     return unpacked(*[tensor(each.data, requires_grad=True) for each in leaves(params, state)])
 
 
 def moved(case: tuple[Billiards, Params, State], time: float) -> tuple[np.ndarray, np.ndarray]:
-    """Position and velocity after a time, whatever the time step is."""
+    """Return position and velocity after a time, whatever the time step is."""
     model, params, state = case
     with no_grad():
         found = rollout(model, params, state, steps=round(time / model.dt), keep="final").final

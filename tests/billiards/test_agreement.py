@@ -1,4 +1,4 @@
-"""Nested steps, fused steps and rollouts of every kind are one physics: values and gradients are the same."""
+"""Nested steps, fused steps and all kinds of rollouts are the same physics: values and gradients agree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def weights(shape: tuple[int, ...], seed: int) -> Tensor:
 
 
 def evaluate(case: Case, *, along: bool = True, **options: Any) -> dict[str, np.ndarray]:
-    """States along time, and the gradient of a random sum over all of them, or over the last alone."""
+    """Return the states along time, and the gradient of a random sum over all of them, or over the last one only."""
     model, params, state = case
     params, state = fresh(params, state)
     found = rollout(model, params, state, steps=STEPS, **options)
@@ -71,7 +71,7 @@ def test_less_memory_changes_no_bit() -> None:
 
 
 def test_a_batch_is_its_members() -> None:
-    """Some fields have an axis of members, some are shared: their gradient is a sum."""
+    """Some fields have a batch axis, some are shared: the gradient of a shared field is a sum."""
     model, params, state = busy()
     slower = [state, state.replace(velocity=leaf(0.7 * state.velocity.data))]
     harder = [params, params.replace(mass=leaf(params.mass.data[::-1]))]
@@ -97,7 +97,7 @@ def test_a_batch_is_its_members() -> None:
 
 
 def test_the_gradient_of_a_motion_is_right() -> None:
-    """By everything, through impacts of balls, cushions and a ball that comes to rest."""
+    """Check derivatives by every input, through impacts of balls, cushions and a ball that comes to rest."""
     model, params, state = busy()
 
     def end(*inputs: Tensor) -> tuple[Tensor, ...]:
@@ -119,11 +119,11 @@ def test_tangents_are_refused_by_name() -> None:
 
 @pytest.mark.gpu
 def test_a_motion_is_the_same_in_either_precision() -> None:
-    """Two balls meet and one of them hits a cushion; the end is known."""
+    """Two balls collide and one of them hits a cushion; the final state is known."""
     case = table([[0.2, 0.5], [0.5, 0.5]], [[0.5, 0.0], [0.0, 0.0]], restitution=1.0, corners=([0.0, 0.0], [1.0, 1.0]))
     model, params, state = case
     final = rollout(model, params, state, steps=20, keep="final").final
-    # It takes 0.4 s to meet, after which ball 1 goes 0.8 m: 0.45 to the cushion, from which it comes with 0.35 m/s.
+    # They collide after 0.4 s. Then ball 1 travels 0.8 m: 0.45 m to the cushion, from which it returns at 0.35 m/s.
     np.testing.assert_allclose(final.position.data, [[0.4, 0.5], [0.95 - 0.7 * 0.35, 0.5]], atol=2e-6)
     final.position[1, 0].backward()
     assert state.position.grad is not None

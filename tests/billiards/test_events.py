@@ -1,4 +1,4 @@
-"""A motion tells what happened, and where the derivatives from two sides differ."""
+"""A motion reports its events, and those at which the one-sided derivatives differ."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def told(case: Case, steps: int = STEPS) -> tuple[Event, ...]:
 
 
 def one_of(case: Case, kind: str) -> Event:
-    """The only one-sided event, and that of a kind."""
+    """Return the only one-sided event, which has this kind."""
     found = one_sided(told(case))
     assert [event.kind for event in found] == [kind]
     return found[0]
 
 
 def slopes(case: Case, ball: int, axis: int, of: int, step: float = 1e-4) -> tuple[float, float, float]:
-    """Of the final place of ball `of` across the first axis by a start: from the left, from the right, the adjoint."""
+    """Derivative of ball `of`'s final second coordinate by an initial one: from the left, the right, and by adjoint."""
     model, params, state = case
 
     def end(position: Tensor) -> Tensor:
@@ -78,15 +78,15 @@ def test_a_ball_that_comes_to_rest_is_told_and_smooth() -> None:
 
 
 def grazing(beside: float) -> Case:
-    """A ball passes another one that rests, whose centre is its diameter and `beside` off its way."""
+    """A ball passes another one at rest, whose centre is one diameter plus `beside` off its path."""
     return table([[0.2, 0.5], [0.6, 0.6 + beside]], [[0.5, 0.0], [0.0, 0.0]])
 
 
 @pytest.mark.parametrize("beside", [-1e-15, 0.0, 1e-15])
 def test_a_graze_is_one_sided(beside: float) -> None:
-    """Nearer, the ball is struck ever harder, as the square root of how much nearer; farther, not at all.
+    """Any closer, the impulse grows as the square root of the overlap; farther away there is none.
 
-    The derivative taken is that of the miss.
+    The derivative returned is that of the miss.
     """
     event = one_of(grazing(beside), "graze")
     assert event.what == "ball 0 and ball 1" and event.time == pytest.approx(0.8)
@@ -111,18 +111,18 @@ def test_balls_that_slide_along_each_other_graze() -> None:
 
 
 def breaking(order: list[int]) -> Case:
-    """A ball runs into two others at once, symmetrically, in some order of their numbers."""
+    """A ball runs into two others at once, symmetrically; `order` permutes the numbers of the balls."""
     x = np.array([[0.2, 0.5], [0.6, 0.56], [0.6, 0.44]])
     return table(x[order], np.array([[0.5, 0.0], [0.0, 0.0], [0.0, 0.0]])[order], restitution=1.0)
 
 
 def test_simultaneous_impacts_are_one_sided_and_taken_in_the_order_of_ball_numbers() -> None:
-    """Which of the two is hit first takes more; shifted to the other one the ball hits that first."""
+    """The ball hit first takes more momentum; a shift towards the other ball makes that one the first."""
     found = told(breaking([0, 1, 2]))[:2]
     assert [event.what for event in found] == ["ball 0 and ball 1", "ball 0 and ball 2"]
     assert all("at the same time" in event.one_sided for event in found)
     left, right, adjoint = slopes(breaking([0, 1, 2]), 0, 1, 0)
-    assert abs(left) > 1e3  # a jump, from the other order
+    assert abs(left) > 1e3  # a jump, due to the other order
     assert adjoint == pytest.approx(right, rel=1e-2)
 
     model, params, state = breaking([0, 1, 2])
@@ -136,7 +136,7 @@ def test_simultaneous_impacts_are_one_sided_and_taken_in_the_order_of_ball_numbe
 
 
 def test_touching_balls_hand_an_impact_on_at_once() -> None:
-    """A row of three: nearer they would overlap, so that the derivative is one-sided."""
+    """Balls in a row of three overlap if moved any closer, so that the derivative is one-sided."""
     row = table([[0.2, 0.5], [0.6, 0.5], [0.7, 0.5]], [[0.5, 0.0], [0.0, 0.0], [0.0, 0.0]], restitution=1.0)
     found = told(row)
     assert [event.what for event in found] == ["ball 0 and ball 1", "ball 1 and ball 2"]
@@ -155,19 +155,19 @@ def test_a_rest_at_the_very_end_is_one_sided() -> None:
 
 
 def test_a_ball_that_comes_to_rest_just_where_it_would_touch_is_one_sided() -> None:
-    """Faster, it touches and comes back; it goes 0.5^2 / (2 0.25) = 0.5 m, in 2 s."""
+    """If faster, it would touch and come back; it travels 0.5^2 / (2 0.25) = 0.5 m, in 2 s."""
     case = table([[0.2, 0.5]], [[0.5, 0.0]], dt=0.2, deceleration=0.25, corners=([0.0, 0.0], [0.75, 1.0]))
     found = one_sided(told(case))
     assert {event.kind for event in found} <= {"graze", "cushion"} and len(found) == 1
 
 
 def test_an_impact_in_the_moment_of_a_rest_is_one_sided() -> None:
-    """Ball 1 stops at 0.5 s, 0.25 m on, which is when ball 0 gets there."""
+    """Ball 1 stops after 0.5 s and 0.25 m, exactly when ball 0 arrives."""
     a, t = 2.0, 0.5
     stop = 0.6 + 0.5 * 1.0 * t
     way = 1.5 * t - a * t**2 / 2
     case = table([[stop - 0.1 - way, 0.5], [0.6, 0.5]], [[1.5, 0.0], [1.0, 0.0]], deceleration=a)
-    assert any(event.kind == "impact" and "comes to rest in this moment" in event.one_sided for event in told(case))
+    assert any(event.kind == "impact" and "comes to rest at this moment" in event.one_sided for event in told(case))
 
 
 def test_balls_that_part_or_touch_at_rest_are_no_events() -> None:

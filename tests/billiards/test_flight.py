@@ -1,4 +1,4 @@
-"""A ball rolls straight, slowed evenly, until it rests; its adjoint, and the kink where it comes to rest."""
+"""A ball rolls straight at constant deceleration until it rests; its adjoint, and the kink where it comes to rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLACES = [[0.3, 0.7], [1.1, -0.4], [0.2, 0.9]]
 
 @pytest.mark.parametrize("deceleration", [0.0, 0.4])
 def test_every_element_of_the_jacobian_is_right(deceleration: float) -> None:
-    """Two balls move all the time, the last comes to rest within it, where the cloth slows it."""
+    """Two balls move all the time; the third comes to rest meanwhile if the cloth slows it."""
     v = leaf([[1.3, 0.4], [-0.6, 0.9], [0.1, -0.2]])
     gradcheck(Flight.apply, (leaf(PLACES), v, leaf(deceleration), leaf(0.8)), tolerance=1e-8)
 

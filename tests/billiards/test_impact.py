@@ -1,4 +1,4 @@
-"""Two balls exchange an impulse along their centres' line; a cushion turns a velocity round."""
+"""Two balls exchange an impulse along the line of centres; a cushion reverses the normal velocity."""
 
 from __future__ import annotations
 

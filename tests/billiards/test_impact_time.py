@@ -1,4 +1,4 @@
-"""The time of an impact is found to rounding, and its derivative is that of the closing gap (saltation)."""
+"""The time of impact is exact to rounding, and its derivative is that of the closing gap (saltation)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_element_of_the_jacobian_is_right(i: int, j: int, deceleration: fl
 
 
 def test_a_partner_that_rests_before_the_impact_is_where_it_stopped() -> None:
-    """Ball 1 stops after 0.1^2 / (2 0.5) = 0.01 m, 0.2 s; ball 0 has 0.29 m to go, slowed all the way."""
+    """Ball 1 stops after 0.1^2 / (2 0.5) = 0.01 m, at 0.2 s; ball 0 travels 0.29 m and is slowed all the way."""
     model, params, state = table([[0.0, 0.0], [0.38, 0.0]], [[1.0, 0.0], [0.1, 0.0]], deceleration=0.5, dt=1.0)
     p = params
     t = ImpactTime.apply(model, 0, 1, *state.tensors(), p.radius, p.deceleration, p.lower, p.upper)

@@ -1,4 +1,4 @@
-"""The scene that ships: a gradient through dozens of impacts puts a ball into a pocket."""
+"""The shipped scene: a gradient through dozens of impacts puts a ball into a pocket."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def load(*overrides: str) -> Scene:
 
 
 def test_the_loss_falls_as_the_scene_says(tmp_path: Path) -> None:
-    """Of DiffTaichi 4.5e-2 -> 2.2e-5 within 200 iterations are told: here as many are not needed."""
+    """DiffTaichi reports 4.5e-2 -> 2.2e-5 within 200 iterations; here 40 are enough."""
     fit = simphys.identify(load("optimizer.iterations=40"), folder=tmp_path / "run")
     scene = fit.scene
     final = scene.rollout().final.position.data

@@ -1,4 +1,4 @@
-"""The sections of a scene of billiards become arrays, and what does not fit is told with its place."""
+"""The sections of a billiards scene become arrays, and each problem is reported with its key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLE = {"lower": [0.0, 0.0], "upper": [2.0, 1.0]}
 
 
 def sections(**changed: Any) -> dict[str, Any]:
-    """A scene of two balls; runtime as in this process."""
+    """A scene of two balls; its runtime section is that of this process."""
     return {
         "simulator": {"name": "billiards"},
         "time": {"dt": 0.01, "steps": 5},
@@ -146,7 +146,7 @@ def test_an_unknown_start_that_overlaps_is_told_before_the_search() -> None:
 
 
 def test_a_fit_that_ends_where_balls_overlap_says_so(tmp_path: Path) -> None:
-    """Nothing moves: the ball that is sought is led to where it is wanted, which is on another one."""
+    """Nothing moves: the fit leads the unknown ball to its target, which lies on another ball."""
     unknown = {"place": {"parameter": "position", "entries": [0], "start": [0.6, 0.4]}}
     made = sections(unknowns=unknown, optimizer={"method": "lbfgs", "iterations": 20})
     fit = simphys.identify(build_scene(from_dict({**made, **term(nodes=[0], target=[1.0, 0.3])})), folder=tmp_path)

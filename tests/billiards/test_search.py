@@ -1,4 +1,4 @@
-"""The first impact is found, and none that is not one: touching, parting, passing by, resting before."""
+"""The search finds the first impact, and no false ones: touching, separating, passing by, resting before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def first(case: Case, end: float | None = None) -> Meeting | None:
 
 
 def sampled(case: Case, end: float) -> tuple[float, int, int] | None:
-    """The first sample at which a gap is closed, of very many."""
+    """Return the first of very many samples at which a gap is closed."""
     model, params, state = case
     x, v, r, a = (each.data for each in (state.position, state.velocity, params.radius, params.deceleration))
     t = np.linspace(0, end, 40001)[:, None]
@@ -43,7 +43,7 @@ def sampled(case: Case, end: float) -> tuple[float, int, int] | None:
 
 @pytest.mark.parametrize("deceleration", [0.0, 0.2, 2.0])
 def test_it_is_the_first_of_what_samples_show(deceleration: float) -> None:
-    """Some hundred random tables, to the distance of the samples; near misses of that size are left out."""
+    """Some hundred random tables, to the spacing of the samples; near misses of that size are left out."""
     random, met = np.random.default_rng(5), 0
     for _ in range(100):
         x = np.array([[0.2, 0.2], [0.5, 0.6], [0.8, 0.3]]) + random.uniform(-0.1, 0.1, (3, 2))
@@ -59,7 +59,7 @@ def test_it_is_the_first_of_what_samples_show(deceleration: float) -> None:
 
 
 def test_the_time_is_right_to_rounding() -> None:
-    """A ball rolls towards another one that rests: d - v t + a t^2 / 2 = 2 r; and hits a cushion."""
+    """A ball rolls towards another one at rest, d - v t + a t^2 / 2 = 2 r, and hits a cushion."""
     head_on = table([[0.0, 0.0], [1.0, 0.0]], [[2.0, 0.0], [0.0, 0.0]], deceleration=0.5)
     found = first(head_on, 1.0)
     assert found is not None
@@ -91,14 +91,14 @@ def test_a_graze_and_a_near_miss_are_told_apart(beside: float, meets: bool) -> N
 
 
 def test_a_ball_that_rests_before_meets_nobody() -> None:
-    """It stops after v^2 / (2 a) = 0.4 m exactly where it would touch, or beyond."""
+    """It stops after v^2 / (2 a) = 0.4 m, just before or just after it would touch."""
     for gap, meets in ((0.4 + 1e-9, False), (0.4 - 1e-9, True)):
         case = table([[0.0, 0.0], [gap + 0.1, 0.0]], [[0.8, 0.0], [0.0, 0.0]], deceleration=0.8)
         assert (first(case, 2.0) is not None) == meets
 
 
 def test_what_happens_at_the_same_time_comes_in_the_order_of_ball_numbers() -> None:
-    """A ball meets two at once, whatever rounding says of which is first; and a cushion after balls."""
+    """A ball hits two at once, whichever is first by rounding; and a cushion after balls."""
     for angle in np.linspace(0.1, 1.5, 15):
         c, s = np.cos(angle), np.sin(angle)
         turn = np.array([[c, s], [-s, c]])

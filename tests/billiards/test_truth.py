@@ -1,6 +1,6 @@
-"""Adjoint, finite difference and closed form agree: of impacts of two balls, of a cushion, of a ball that rests.
+"""Adjoint, finite difference and closed form agree for impacts of two balls, a cushion, and a ball that comes to rest.
 
-Two methods may agree and both be wrong, where the time of an impact is taken as fixed: the closed form decides.
+Two methods that both take the time of impact as fixed agree and are both wrong: the closed form decides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ END = STEPS * DT
 
 
 def ends(case: Case) -> Callable[..., Tensor]:
-    """Position and velocity of all balls at the end, [4 n], as a function of the inputs of a motion."""
+    """Return a function from the inputs of a motion to the final positions and velocities of all balls, [4 n]."""
     model = case[0]
 
     def end(*inputs: Tensor) -> Tensor:
@@ -37,7 +37,7 @@ def ends(case: Case) -> Callable[..., Tensor]:
 
 
 def differences(function: Callable[[Array], Array], at: Array) -> Array:
-    """Central differences [m, p] by extrapolation from three steps (Richardson)."""
+    """Central differences [m, p], extrapolated from three step sizes (Richardson)."""
     columns = []
     for direction in np.eye(len(at)):
         d = [(function(at + h * direction) - function(at - h * direction)) / (2 * h) for h in (4e-3, 2e-3, 1e-3)]
@@ -47,10 +47,10 @@ def differences(function: Callable[[Array], Array], at: Array) -> Array:
 
 
 def assert_all_agree(case: Case, closed: Callable[[Array], Array], picked: list[tuple[str, tuple[int, ...]]]) -> None:
-    """The end and its derivative by some entries of the inputs, `closed` being that end as a function of these.
+    """Compare the final state and its derivatives with `closed`, the same as a function of some entries of the inputs.
 
-    Every derivative is taken in another way: by the adjoint, by differences of the motion, and of the closed form by
-    complex steps, which are exact to rounding.
+    Derivatives are computed in three ways: by the adjoint, by differences of the motion, and by complex steps of the
+    closed form, which are exact to rounding.
     """
     inputs = dict(zip((*State.names(), *Params.names()), leaves(*case[1:]), strict=True))
     at = np.array([inputs[name].data[index] for name, index in picked])
@@ -81,7 +81,7 @@ def assert_all_agree(case: Case, closed: Callable[[Array], Array], picked: list[
 
 
 def test_two_balls_head_on() -> None:
-    """x1 = x + v t until they meet, at t = (X - x - R) / (v - V); then with v1, V1 of masses m, M and restitution c."""
+    """x1 = x + v t until the impact at t = (X - x - R) / (v - V); then with v1, V1 of masses m, M and restitution c."""
 
     def closed(p: Array) -> Array:
         x, v, big_v, m, big_m, c, r = p
@@ -106,7 +106,7 @@ def test_two_balls_head_on() -> None:
 
 
 def test_two_balls_oblique() -> None:
-    """They meet at the lower root of |d + w t|^2 = R^2, d and w their distance and relative velocity."""
+    """The impact is at the smaller root of |d + w t|^2 = R^2, with d, w the relative position and velocity."""
 
     def closed(p: Array) -> Array:
         x, v, m, c = p[:2], p[2:4], p[4], p[5]
@@ -134,10 +134,10 @@ def test_two_balls_oblique() -> None:
 
 @pytest.mark.parametrize("deceleration", [0.0, 0.4])
 def test_a_ball_and_a_cushion(deceleration: float) -> None:
-    """Slowed by a, it hits the cushion at X with u = sqrt(v^2 - 2 a s), s the way to it, after (v - u) / a.
+    """Slowed by a, it hits the cushion at X with u = sqrt(v^2 - 2 a s) after (v - u) / a, s being the distance to it.
 
-    Then it goes on with c u, slowed alike. Its place has d x_end / d x = -c without a deceleration: higher up it
-    hits sooner. If the time of the impact were fixed, that would be 1.
+    Then it continues with c u, slowed alike. Without a deceleration its position has d x_end / d x = -c: starting
+    nearer it hits sooner. If the time of impact were fixed, that would be 1.
     """
 
     def closed(p: Array) -> Array:
@@ -181,9 +181,10 @@ def saltation(
 
 
 def test_the_jacobian_across_an_impact_is_the_saltation_matrix() -> None:
-    """Of a ball and a cushion on the cloth, and of two balls met obliquely: states (x, v), the flow is (v, -a e).
+    """One ball hits a cushion on the cloth, and two balls collide obliquely; states are (x, v), the flow is (v, -a e).
 
-    The motion goes from 1e-6 s before to as long after, which changes the Jacobian by about as much times its size.
+    The motion starts 1e-6 s before the impact and ends as long after, which changes the Jacobian by about 1e-6 of its
+    size.
     """
     a, c = 0.4, 0.8
     v = np.array([1.3, 0.5])
@@ -214,7 +215,7 @@ def test_the_jacobian_across_an_impact_is_the_saltation_matrix() -> None:
 
 
 def across(x: Any, v: Any, **options: Any) -> Array:
-    """The Jacobian of a motion from just before an impact to just after; x is at the impact."""
+    """Return the Jacobian of a motion from just before an impact to just after; x is the position at impact."""
     short = 1e-6
     model, params, state = table(np.asarray(x) - short * np.asarray(v), v, dt=2 * short, **options)
 
@@ -234,11 +235,11 @@ def test_momentum_and_energy_stay_without_losses() -> None:
     _, after = moved(case, 4.0)
     np.testing.assert_allclose(m @ after, m @ v, rtol=0, atol=2e-14)
     np.testing.assert_allclose(m @ (after**2).sum(axis=1), m @ (v**2).sum(axis=1), rtol=1e-14)
-    assert (np.abs(after - v).max(axis=1) > 0.1).sum() > 10  # most have met
+    assert (np.abs(after - v).max(axis=1) > 0.1).sum() > 10  # most have collided
 
 
 def test_a_motion_does_not_depend_on_the_time_step() -> None:
-    """Impacts, cushions and rests: only where it is sampled."""
+    """The time step changes only where a motion with impacts, cushions and rests is sampled."""
     coarse, fine, whole = (moved(busy(dt=dt), 1.4) for dt in (0.1, 0.1 / 7, 1.4))
     for a, b, c in zip(coarse, fine, whole, strict=True):
         np.testing.assert_allclose(b, a, rtol=0, atol=2e-14)
@@ -248,7 +249,7 @@ def test_a_motion_does_not_depend_on_the_time_step() -> None:
 
 
 def test_a_motion_runs_back_to_where_it_came_from() -> None:
-    """Without losses: velocities turned round after several impacts."""
+    """Without losses, reversed velocities retrace a motion with several impacts."""
     model, params, state = busy(deceleration=0.0)
     params = params.replace(restitution=tensor(1.0), cushion_restitution=tensor(1.0))
     x, v = moved((model, params, state), 2.0)
