@@ -155,7 +155,7 @@ def test_a_rest_at_the_very_end_is_one_sided() -> None:
 
 
 def test_a_ball_that_comes_to_rest_just_where_it_would_touch_is_one_sided() -> None:
-    """If faster, it would touch and come back; it travels 0.5^2 / (2 0.25) = 0.5 m, in 2 s."""
+    """A faster ball would touch and come back; it travels 0.5^2 / (2 0.25) = 0.5 m, in 2 s."""
     case = table([[0.2, 0.5]], [[0.5, 0.0]], dt=0.2, deceleration=0.25, corners=([0.0, 0.0], [0.75, 1.0]))
     found = one_sided(told(case))
     assert {event.kind for event in found} <= {"graze", "cushion"} and len(found) == 1
