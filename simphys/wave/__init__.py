@@ -1,4 +1,4 @@
-"""The scalar wave equation: start reading at step.py, the nested step; engine.py is the fast way through it."""
+"""The scalar wave equation. Start with step.py, the nested step; engine.py runs the same physics in fused loops."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["Params", "State", "Wave", "build", "step"]
 
 
 def build(config: Any) -> tuple[Wave, Params, State]:
-    """Model, parameters and initial state of a validated scene; receivers have read the start.
+    """Build model, parameters and initial state of a validated scene, including the first reading of each receiver.
 
-    Errors: InputError when the time step is beyond the stability limit.
+    Raises InputError if the time step exceeds the stability limit.
     """
     from ..autograd import tensor
     from . import scene

@@ -1,4 +1,4 @@
-"""The fused steps in reverse, which carry w = kappa adj_u in place of adj_u: see `advance`."""
+"""The fused steps in reverse. They carry w = kappa adj_u in place of adj_u, see `advance`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Adjoint:
-    """The running adjoint of a block of steps. Fields of the adjoint have one row, or one for each state."""
+    """The running adjoint of a segment. Each field of `adjoint` has either one row or a row for each state."""
 
     def __init__(self, engine: WaveEngine, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         grid = engine.grid
@@ -22,9 +22,9 @@ class Adjoint:
         self._grid, self._ends = grid, engine.ends
         batch, size, dtype = grid.batch, grid.layout.size, engine.kappa.dtype
         self._extra_w = np.zeros((batch, size), dtype) if grid.slabs else None
-        """What layers give back."""
+        """Adjoint contribution of the absorbing layers."""
         self._w = np.zeros((batch, 3, size), dtype)
-        """w of the new height, of the one before with the sign turned, and room for the next, in turns."""
+        """w of the new height, -w of the height before, and a row for the next result; the three rows rotate."""
         self._now, self._steps = 0, steps
         self._psi, self._zeta = (grid.into_slabs(adjoint[name][:, -1]) for name in ("slope_memory", "curvature_memory"))
         self._position = adjoint["source_position"][:, -1].copy()
@@ -45,7 +45,7 @@ class Adjoint:
         self._begin()
 
     def step(self, row: int) -> None:
-        """From the adjoint of state `row` + 1 to that of state `row`."""
+        """Step from the adjoint of state `row` + 1 to that of state `row`."""
         engine, size = self._engine, self._grid.layout.size
         now, before, new = self._now, (self._now + 2) % 3, (self._now + 1) % 3
         self._receive(row + 1)
@@ -56,7 +56,7 @@ class Adjoint:
             time = self._first + row
             self._ends.adj_inject(self._segment, row, time, self._w, now, of_log, self._position, engine.sums)
         if self._of_speed:
-            engine.absorb(self._again, self._extra, row)  # memories come out as they are already
+            engine.absorb(self._again, self._extra, row)  # rewrites the memories with the values they already hold
             self._log((row + 1) * size, now * size)
         if self._extra_w is not None:
             self._extra_w[...] = 0
@@ -67,7 +67,7 @@ class Adjoint:
         self._keep(row)
 
     def finish(self) -> None:
-        """Hand out the adjoint of the first state, of fields with one row."""
+        """Write the adjoint of the first state to the fields that have one row."""
         cells, kappa = self._grid.layout.cells, self._kappa
         w, before = self._w[:, self._now].copy(), self._w[:, self._now - 1].copy()
         height, previous = cells(w) / kappa, -cells(before) / kappa
@@ -85,7 +85,7 @@ class Adjoint:
                 self._adjoint[name][:, 0] = values
 
     def _begin(self) -> None:
-        """Take the adjoint of the last state: w as it was handed out, to the bit, where that is what comes back."""
+        """Load the adjoint of the last state; if the last `pull` returned these very values, reuse its w unrounded."""
         height, previous = (self._adjoint[name][:, -1] for name in ("height", "previous"))
         carried = self._engine.carried
         if carried is not None and np.array_equal(carried[0], height) and np.array_equal(carried[1], previous):
@@ -96,17 +96,17 @@ class Adjoint:
         cells(self._w[:, -1])[...] = -self._kappa * previous
 
     def _receive(self, row: int) -> None:
-        """Add what reaches the height of state `row` from receivers, which are no part of the state's own height."""
+        """Add the receivers' contribution to the adjoint of the height of state `row`."""
         received, engine = self._adjoint["received"], self._engine
         place = row if self._is_dense("received") else 0
         if row < self._steps and place == 0:
             return
-        height, at = self._segment.height, row + 1 if engine.needs_states else 0  # read for positions alone
+        height, at = self._segment.height, row + 1 if engine.needs_states else 0  # only adj_position reads heights
         adj_position = engine.sums["receiver_position"]
         self._ends.adj_receive(height, at, received, place, self._w, self._now, adj_position)
 
     def _keep(self, row: int) -> None:
-        """Add the loss's own derivatives by state `row`, and keep the whole adjoint, where there are rows for it."""
+        """For fields with a row per state, add the direct loss derivatives of state `row` and store the total."""
         cells, adjoint, kappa = self._grid.layout.cells, self._adjoint, self._kappa
         w, before = cells(self._w[:, self._now]), cells(self._w[:, self._now - 1])
         if self._is_dense("height"):

@@ -1,13 +1,13 @@
-"""A step of leapfrog for the scalar wave equation u_tt = c^2 (laplace u + f):
+"""A leapfrog step for the scalar wave equation u_tt = c^2 (laplace u + f):
 
     u' = 2 u - u_prev + kappa (k + F),   kappa = (c dt / dx)^2
 
-k = dx^2 laplace u (see `curvature`), F = dx^2 f (see `source`), c speed [m/s]. It is of second order in dt, and may be
-read backward in time: u_prev = 2 u - u' + kappa (k + F). Adjoint, for g = adj_u':
+k = dx^2 laplace u (see `curvature`), F = dx^2 f (see `source`), c speed [m/s]. The step is of second order in dt and
+can be run backward in time: u_prev = 2 u - u' + kappa (k + F). Adjoint, for g = adj_u':
 
     adj_u = 2 g      adj_u_prev = -g      w = adj_k = adj_F = kappa g      l = w (k + F)      adj_c = 2 l / c
 
-where l is the adjoint of log kappa. Fused steps carry w in place of g: as the Laplacian is symmetric, w takes the very
+l is the adjoint of log kappa. Fused steps carry w in place of g. As the Laplacian is symmetric, w takes exactly the
 same step backward in time as u does forward. Source: Alterman and Karal 1968.
 """
 
@@ -34,7 +34,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_leap(kappa: real, k: real, g: real):
-        """adj_u, adj_u_prev, adj_k and the adjoint of log kappa."""
+        """Return adj_u, adj_u_prev, adj_k and the adjoint of log kappa."""
         w = kappa * g
         return 2 * g, -g, w, adj_log_courant(k, w)
 
@@ -58,7 +58,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, parallel: bool) -> SimpleNamespace:
-    """The loops of the nested sub-step over cells."""
+    """Loops over cells for the nested sub-step."""
     f, reals = functions(real), ti.types.ndarray(dtype=real, ndim=1)
 
     @kernel
@@ -89,17 +89,17 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
 
 def courant(model: Wave, speed: Array) -> Array:
-    """kappa of arrays."""
+    """Compute kappa from arrays of speeds."""
     return (speed * (model.dt / model.spacing)) ** 2
 
 
 def jvp_courant(model: Wave, speed: Array, dspeed: Array) -> Array:
-    """The change of kappa of arrays."""
+    """Compute the tangent of kappa from arrays of speeds and their tangents."""
     return 2 * (model.dt / model.spacing) ** 2 * speed * dspeed
 
 
 def adj_speed(speed: Array, of_log: Array) -> Array:
-    """The adjoint of speed from that of log kappa, of arrays."""
+    """Compute the adjoint of speed from that of log kappa, for arrays."""
     return 2 * of_log / speed
 
 
@@ -108,7 +108,7 @@ CELL_US = 0.001
 
 
 class Advance(Function):
-    """The next height [*cells] from height, previous, dx^2 (laplace u + f) and speed. Saved: the last two."""
+    """The next height [*cells] from height, previous, dx^2 (laplace u + f) and speed; saves the last two."""
 
     @staticmethod
     def forward(

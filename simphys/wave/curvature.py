@@ -1,13 +1,13 @@
-"""The curvature of the field as the wave equation sees it, undivided: dx^2 laplace u, and what absorbing layers add.
+"""The undivided curvature in the wave equation: dx^2 laplace u plus the terms of the absorbing layers.
 
     k_i = sum over axes of sum_m c_m u_{i+m} + extra_i
 
-c are the coefficients of `math.stencil`, of order 2, 4 or 8. Beyond a side u is continued oddly, evenly, periodically,
-or it is 0 there (see `math.boundary`), in such a way that the matrix of the sum is symmetric. Adjoint, for g = adj_k:
+c are the coefficients of `math.stencil`, of order 2, 4 or 8. Beyond a side u is extended oddly, evenly, periodically
+or by zero (see `math.boundary`), such that the matrix of the sum is symmetric. Adjoint, for g = adj_k:
 
-    adj_u_i = sum over axes of sum_m c_m g_{i+m} + what layers give back          (see `layer`)
+    adj_u_i = sum over axes of sum_m c_m g_{i+m} + adj_extra_i          (adj_extra: see `layer`)
 
-with g continued as u is. Sources: Fornberg 1988; Pasalic and McGarry 2010.
+with g extended as u is. Sources: Fornberg 1988; Pasalic and McGarry 2010.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .model import Wave
 
 
 class Curvature(Function):
-    """k [*cells] and the next slope_memory and curvature_memory [layer_cells]. It is linear: nothing is saved."""
+    """k [*cells] and the next slope_memory and curvature_memory [layer_cells]. Linear, so nothing is saved."""
 
     @staticmethod
     def forward(
@@ -50,7 +50,7 @@ class Curvature(Function):
 
 
 class _Workspace:
-    """Arrays in the layout of a model's grid, and the launches bound to them, which all its nodes use in turn."""
+    """Arrays in the layout of a model's grid with launches bound to them, shared by all nodes of that model."""
 
     def __init__(self, model: Wave) -> None:
         self._grid = GridLoops(model, 1)
@@ -69,14 +69,14 @@ class _Workspace:
         return self._grid.adj_layers(self._field, self._psi, self._zeta, self._extra, of_w=0)
 
     def forward(self, height: Array, psi: Array, zeta: Array) -> tuple[Array, Array, Array]:
-        """Curvature and memories of layers from those of the step before."""
+        """Compute the curvature and the layers' next memories."""
         self._load(height, psi, zeta)
         for layer in self._layers:
             layer(0, 0, 0)
         return self._results()
 
     def backward(self, adj_curvature: Array, adj_psi: Array, adj_zeta: Array) -> tuple[Array, Array, Array]:
-        """The transpose of `forward`."""
+        """Apply the transpose of `forward`."""
         self._load(adj_curvature, adj_psi, adj_zeta)
         for layer in self._adj_layers:
             layer(0)

@@ -1,4 +1,4 @@
-"""Undivided central differences along a line of memory, in which neighbours are `stride` numbers apart."""
+"""Undivided central differences along a line in memory; neighbouring cells are `stride` numbers apart."""
 
 import functools
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from ..math.stencil import first_difference, second_difference
 @functools.cache
 @no_type_check
 def functions(real: Any, order: int) -> SimpleNamespace:
-    """dx f' and dx^2 f'' at number i of array u. Both read order / 2 numbers to either side."""
+    """Return dx f' and dx^2 f'' at entry i of array u. Both read order / 2 entries on either side."""
     first, second, reach = first_difference(order), second_difference(order), order // 2
 
     @ti.func

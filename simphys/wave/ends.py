@@ -1,4 +1,4 @@
-"""Sources and receivers of all members, bound to a segment: where the field is driven, and where it is read."""
+"""Sources and receivers of all batch members, bound to the arrays of a segment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .segment import Segment
 
 
 class Ends:
-    """`params` and `control` [B, T, S] are those of all members; rows are those of the segment's states."""
+    """Launches of sources and receivers. `params` and `control` [B, T, S] hold all batch members; a row is a state."""
 
     def __init__(self, grid: GridLoops, params: Arrays, control: Array | None, kappa: Array) -> None:
         model, layout = grid.model, grid.layout
@@ -31,12 +31,12 @@ class Ends:
             self._receive = receive.kernels(runtime.real(), model.cells, model.boundaries, place)
 
     def inject(self, segment: Segment, row: int, time: int) -> None:
-        """Add kappa dx^2 f of step `time` to the height after state `row`, and move the sources."""
+        """Add kappa dx^2 f of step `time` to the height that follows state `row`, and move the sources."""
         self._move(segment, row, self._params["source_velocity"])
         self.add(segment, row, time, row + 2)
 
     def add(self, segment: Segment, row: int, time: int, to: int) -> None:
-        """Add kappa dx^2 f of step `time`, with sources where they are at state `row`, to row `to` of heights."""
+        """Add kappa dx^2 f of step `time`, for the source positions of state `row`, to row `to` of the heights."""
         if not self._drives:
             return
         x, u = segment.source_position, segment.height
@@ -56,7 +56,7 @@ class Ends:
         adj_x: Array,
         sums: Arrays,
     ) -> None:
-        """Reverse `inject`, from w = kappa adj_u: add to the adjoints of strengths, log kappa and positions."""
+        """Reverse `inject`: from w = kappa adj_u, add to the adjoints of strengths, log kappa and positions."""
         sums["source_velocity"] += self._grid.model.dt * adj_x
         if not self._drives:
             return
@@ -71,7 +71,7 @@ class Ends:
                 of_kappa(here, strength, position, b * of_log[0].size)
 
     def jvp_inject(self, segment: Segment, moved: Segment, row: int, time: int, dkappa: Array, changes: Arrays) -> None:
-        """Add the change of what `inject` adds to that of the height."""
+        """Add the tangent of `inject` to the tangent of the height."""
         self._move(moved, row, changes["source_velocity"])
         if not self._drives:
             return
@@ -86,7 +86,7 @@ class Ends:
             )  # fmt: skip
 
     def receive(self, segment: Segment, row: int) -> None:
-        """What receivers read of state `row`."""
+        """Read state `row` at the receivers."""
         if not self._reads:
             return
         u, out = segment.height, segment.received
@@ -97,7 +97,7 @@ class Ends:
     def adj_receive(
         self, height: Array, height_row: int, adj_received: Array, row: int, w: Array, w_row: int, adj_position: Array
     ) -> None:
-        """Reverse `receive`: `adj_received` [B, rows, R] adds to w = kappa adj_u and adj_position [B, R, dim]."""
+        """Reverse `receive`: add `adj_received` [B, rows, R] to w = kappa adj_u and adj_position [B, R, dim]."""
         if not self._reads:
             return
         arrays = height, self._params["receiver_position"], adj_received, self._kappa, w, adj_position
@@ -109,7 +109,7 @@ class Ends:
             )  # fmt: skip
 
     def jvp_receive(self, segment: Segment, moved: Segment, row: int, changes: Arrays) -> None:
-        """The change of what receivers read of state `row`."""
+        """Compute the tangent of the receivers' readings of state `row`."""
         if not self._reads:
             return
         u, du, out = segment.height, moved.height, moved.received
@@ -123,11 +123,11 @@ class Ends:
 
     @property
     def _ears(self) -> tuple[int, float]:
-        """How many receivers, and the spacing."""
+        """Number of receivers, and the grid spacing."""
         return self._grid.model.receivers, self._grid.model.spacing
 
     def _bound(self, kernel: Any, *arguments: Any) -> Launch:
-        """`kernel.bind`, done once while a kernel's arrays stay the same ones."""
+        """Return `kernel.bind(*arguments)`, bound again only when one of the arguments is another object."""
         known = self._launches.get(kernel.name)
         if known is None or any([old is not new for old, new in zip(known[0], arguments, strict=True)]):
             taken = [flat(each) if isinstance(each, np.ndarray) else each for each in arguments]
@@ -141,7 +141,7 @@ class Ends:
 
     @staticmethod
     def _row(b: int, values: Array, row: int) -> int:
-        """Where a row of member b begins in `values` [B, rows, ...]."""
+        """Index at which a row of batch member b begins in `values` [B, rows, ...]."""
         return b * values[0].size + row * (values[0, 0].size if values.ndim > 2 or row else 0)
 
     def _strength(self, b: int, time: int) -> int:

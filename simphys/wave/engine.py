@@ -1,4 +1,4 @@
-"""`WaveEngine`: the fused loops of one rollout over arrays, see `simphys.simulator.Engine`."""
+"""`WaveEngine`, the fused loops of one rollout over arrays; see `simphys.simulator.Engine`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .tape import Tape
 
 
 class WaveEngine(ArrayEngine):
-    """The rollout of a batch of waves; loops know members, sources and receivers go member by member."""
+    """The rollout of a batch of waves. Grid loops cover all batch members; sources and receivers loop over members."""
 
     model: Wave
 
@@ -30,30 +30,27 @@ class WaveEngine(ArrayEngine):
         self.grid = GridLoops(model, self.batch)
         self._shared = params["speed"].ndim == model.dim
         self.carried: tuple[Array, Array, Array, Array] | None = None
-        """What the last `pull` handed out as the adjoints of height and previous, and w as it was then."""
+        """Adjoints of height and previous that the last `pull` returned, and the two rows of w they came from."""
 
     @property
     def needs_states(self) -> bool:
-        """Whether `pull` reads states: the equation is linear in the field, so speeds, sources and receivers do."""
+        """True if `pull` reads states. The equation is linear in the field, so only gradients of speeds, sources and
+        receiver positions need them."""
         return bool(self.needs & {"speed", "receiver_position"}) or bool(self.model.sources)
 
     @property
     def fields_apart(self) -> bool:
-        """`pull` takes adjoints along time of some fields, and of the last state only of others."""
         return True
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`: states, sums, and what `pull` works with."""
         held = {**self.sums, **self.params}
         work = self.batch * (6 * self.grid.layout.size + 7 * self.grid.memory) * runtime.real_dtype().itemsize
         return Segment.bytes_of(self.grid, steps) + sum([values.nbytes for values in held.values()]) + work
 
     def segment(self, steps: int) -> Segment:  # type: ignore[override]
-        """See `Engine`."""
         return Segment(self.grid, steps)
 
     def load(self, segment: Segment, state: Arrays) -> None:  # type: ignore[override]
-        """See `Engine`."""
         segment.load(state)
         for launch in self.grid.continue_beyond(segment.height, of_u=segment.height[0].size):
             launch(self.grid.layout.size)
@@ -61,11 +58,9 @@ class WaveEngine(ArrayEngine):
     def read(  # type: ignore[override]
         self, segment: Segment, rows: slice | list[int], names: Collection[str] | None = None
     ) -> Arrays:
-        """See `Engine`."""
         return segment.read(rows, names)
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
-        """See `Engine`."""
         grid, size, u = self.grid, self.grid.layout.size, segment.height
         extra = self._extra()
         layers = [] if extra is None else self.layers(segment, extra)
@@ -81,19 +76,15 @@ class WaveEngine(ArrayEngine):
             self.ends.receive(segment, row + 1)
 
     def tape_bytes(self, steps: int) -> int:
-        """See `Frugal`."""
         return Tape.bytes_of(self.grid, steps)
 
     def tape(self, steps: int) -> Tape:
-        """See `Frugal`."""
         return Tape(self.grid, steps)
 
     def record(self, tape: Tape, segment: Segment, *, first: int, steps: int) -> None:
-        """See `Frugal`."""
         tape.record(segment, first=first, steps=steps)
 
     def rebuild(self, tape: Tape, segment: Segment, *, first: int, steps: int) -> None:
-        """See `Frugal`."""
         tape.replay(segment, first=first, steps=steps)
         grid, size, u = self.grid, self.grid.layout.size, segment.height
         leap = grid.leap(u, self.kappa, None, of_u=u[0].size)
@@ -107,14 +98,13 @@ class WaveEngine(ArrayEngine):
                 launch(row * size)
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """See `Engine`; a field's adjoint may also have one row where others have all."""
+        """Reverse the segment. Some fields of `adjoint` may have one row while others have a row for each state."""
         back = Adjoint(self, segment, first=first, steps=steps, adjoint=adjoint)
         for row in reversed(range(steps)):
             back.step(row)
         back.finish()
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:  # type: ignore[override]
-        """See `Engine`."""
         grid, size, u = self.grid, self.grid.layout.size, segment.height
         moved = self.segment(steps)
         self.load(moved, tangent)
@@ -139,7 +129,6 @@ class WaveEngine(ArrayEngine):
         return moved.read(slice(steps + 1))
 
     def gradients(self) -> Arrays:
-        """See `Engine`."""
         if "speed" in self.needs:
             of_log = self.grid.layout.cells(self.of_log_kappa)
             self.sums["speed"] += advance.adj_speed(self.params["speed"], of_log)
@@ -147,14 +136,14 @@ class WaveEngine(ArrayEngine):
         return super().gradients()
 
     def layers(self, segment: Segment, extra: Array) -> list[Launch]:
-        """The absorbing layers' loops over states of a segment: see `GridLoops.layers`."""
+        """Bind the loops of the absorbing layers to the states of a segment, see `GridLoops.layers`."""
         of_u, of_psi = segment.height[0].size, segment.slope_memory[0].size
         return self.grid.layers(
             segment.height, segment.slope_memory, segment.curvature_memory, extra, of_u=of_u, of_psi=of_psi
         )
 
     def absorb(self, layers: list[Launch], extra: Array, row: int) -> None:
-        """What layers add to the curvature of state `row`, and their memories of the next one."""
+        """Compute the layers' contribution to the curvature of state `row`, and their memories of the next state."""
         size, memory = self.grid.layout.size, self.grid.memory
         extra[...] = 0
         for layer in layers:
@@ -162,21 +151,21 @@ class WaveEngine(ArrayEngine):
 
     @cached_property
     def ends(self) -> Ends:
-        """Sources and receivers."""
+        """Launches of sources and receivers."""
         return Ends(self.grid, self.params, self.control, self.kappa)
 
     @cached_property
     def kappa(self) -> Array:
-        """(c dt / dx)^2 in the grid's layout, of all members or of the one that stands for them."""
+        """(c dt / dx)^2 in the grid's layout, [B, size], or [1, size] if all batch members share the speed."""
         speed = self.params["speed"][:1] if self._shared else self.params["speed"]
         return self.grid.layout.padded(advance.courant(self.model, speed))
 
     @cached_property
     def of_log_kappa(self) -> Array:
-        """The adjoint of log kappa that `pull` has summed up, in the grid's layout."""
+        """Adjoint sum of log kappa that `pull` adds to, in the grid's layout, [B, size]."""
         return np.zeros((self.batch, self.grid.layout.size), runtime.real_dtype())
 
     def _extra(self) -> Array | None:
-        """Room for what layers add, where there are some."""
+        """Allocate the layers' contribution to the curvature; None without absorbing layers."""
         size = self.grid.layout.size
         return np.zeros((self.batch, size), runtime.real_dtype()) if self.grid.slabs else None

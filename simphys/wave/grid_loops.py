@@ -1,4 +1,4 @@
-"""A grid's layout with its slabs, and its loops bound to arrays: what the nested sub-step and the engine launch."""
+"""The layout of a grid and its slabs, and loops bound to arrays, which the nested sub-step and the engine launch."""
 
 from __future__ import annotations
 
@@ -20,37 +20,38 @@ CELL_US = 0.0008
 """Serial cost [us] of a cell in `leap`."""
 
 SPREAD = 512
-"""A parallel loop of so many iterations or fewer stays on one thread of a CPU: loops take as many for each piece."""
+"""Loop iterations for each piece of work. A CPU runs a parallel loop of at most 512 iterations on one thread, so each
+piece has this many iterations, one of which does the work."""
 
 Launch = Callable[..., None]
 
 
 @dataclass(frozen=True)
 class SlabPlace:
-    """Where a slab lies in its own layout, and in the grid's."""
+    """Position of a slab in its own layout and in the layout of the grid."""
 
     slab: Slab
     layout: Layout
     offset: int
-    """Where it begins in a row of the layers' memory."""
+    """Index at which it begins in a row of the layers' memory."""
     along: bool
-    """Its axis is the last one."""
+    """True if the layer's axis is the last one, so that lines of memory run along it."""
     indices: tuple[int, ...]
-    """lines, then the layout's indices."""
+    """Number of lines, then the indices of its layout."""
     grid: tuple[int, int, int]
-    """m0, M1, M2: see `layer_loops`."""
+    """m0, M1, M2, see `layer_loops`."""
     which: tuple[int, int]
-    """which, width."""
+    """which and width, see `layer_loops`."""
     own: int
-    """The stride of its axis in its own layout."""
+    """Stride of its axis in its own layout."""
     lead: int
-    """Cells of its layout before its own ones, where lines go along its axis."""
+    """Number of cells in its layout before its own first cell; nonzero only if lines run along its axis."""
     beside: tuple[int, int, tuple[int, ...]]
-    """Of the cells that it reaches: origin in its layout, m0, and (lines, s1, s2, lines2)."""
+    """For the cells within reach of its differences: origin in its layout, m0, and (lines, s1, s2, lines2)."""
 
 
 class GridLoops:
-    """The loops for a model and a batch."""
+    """The loops of a model for a batch of a given size."""
 
     def __init__(self, model: Wave, batch: int) -> None:
         self.model, self.batch = model, batch
@@ -73,12 +74,12 @@ class GridLoops:
 
     @property
     def memory(self) -> int:
-        """Numbers of the layers' memory of a member, in slabs' layouts, and a block behind, which loops may read."""
+        """Length of a batch member's layer memory in the layouts of the slabs; loops may read its extra last block."""
         return sum([place.layout.size for place in self.slabs]) + BLOCK
 
     @cached_property
     def profiles(self) -> list[tuple[Array, Array, Array]]:
-        """a, b and 1 along the axis of each slab, 0 beside it."""
+        """Profiles a, b and a mask of 1 along the axis of each slab, all 0 outside of it."""
         made = []
         for place in self.slabs:
             slab, length = place.slab, place.layout.shape[place.slab.axis]
@@ -89,14 +90,14 @@ class GridLoops:
         return made
 
     def into_slabs(self, memory: Array) -> Array:
-        """Memory of layers [..., layer_cells] in slabs' layouts, [..., self.memory]."""
+        """Copy the layers' memory [..., layer_cells] into the layouts of the slabs, [..., self.memory]."""
         made = np.zeros((*memory.shape[:-1], self.memory), runtime.real_dtype())
         for place in self.slabs:
             self._cells(place, made)[...] = self._own(place, memory)
         return made
 
     def from_slabs(self, values: Array) -> Array:
-        """The reverse of `into_slabs`."""
+        """Copy the layers' memory out of the layouts of the slabs: the reverse of `into_slabs`."""
         memory = np.empty((*values.shape[:-1], self.model.layer_cells), values.dtype)
         for place in self.slabs:
             self._own(place, memory)[...] = self._cells(place, values)
@@ -114,36 +115,36 @@ class GridLoops:
         return part.reshape(*memory.shape[:-1], *slab.shape)
 
     def curvature(self, u: Array, extra: Array, new: Array) -> Launch:
-        """`curvature()`: dx^2 laplace u and `extra`, [size] all, of one member, u being continued beyond its sides."""
+        """Bind `curvature()`: dx^2 laplace u + extra for one batch member, from u with its halo filled; all [size]."""
         return self._kernels(True).curve.bind(flat(u), blocks(new), flat(extra), *self._head)
 
     def leap(self, u: Array, kappa: Array, extra: Array | None, *, of_u: int) -> Launch:
-        """`leap(at_before, at_u, at_new)`, all three in u; `kappa` [1 or B, size]."""
+        """Bind `leap(at_before, at_u, at_new)`, all offsets into u; `kappa` [1 or B, size]."""
         of = (of_u, self.layout.size if len(kappa) > 1 else 0, self.layout.size)
         arrays = flat(u), flat(u), blocks(u), flat(kappa), flat(u if extra is None else extra)
         return self._kernels(extra is not None).leap.bind(*arrays, *self._head, *of)
 
     def adj_log_courant(self, u: Array, w: Array, total: Array, extra: Array, *, of_u: int, of_w: int) -> Launch:
-        """`adj_log_courant(at_u, at_w)`."""
+        """Bind `adj_log_courant(at_u, at_w)`, which adds to `total`."""
         arrays = flat(u), flat(w), blocks(total), flat(total), flat(extra)
         log = self._kernels(bool(self.slabs)).adj_log_courant
         return log.bind(*arrays, *self._head, of_u, of_w, self.layout.size)
 
     def jvp_kappa(self, u: Array, du: Array, dkappa: Array, extra: Array, *, of_u: int, of_new: int) -> Launch:
-        """`jvp_kappa(at_u, at_new)`."""
+        """Bind `jvp_kappa(at_u, at_new)`, which adds the effect of `dkappa` to du."""
         arrays = flat(u), blocks(du), flat(du), flat(dkappa), flat(extra)
         of_kappa = self._kernels(bool(self.slabs)).jvp_kappa
         return of_kappa.bind(*arrays, *self._head, of_u, self.layout.size, self.layout.size, of_new)
 
     def continue_beyond(self, u: Array, *, of_u: int) -> list[Launch]:
-        """For each axis on which it does anything, `continue_beyond(at)`."""
+        """Bind `continue_beyond(at)` for each axis whose halo is not always 0."""
         model, layout = self.model, self.layout
         made = []
         for axis, count in enumerate(model.cells):
             low, high = (loops.KINDS[kind] for kind in model.boundaries[2 * axis : 2 * axis + 2])
             still = {loops.KINDS["absorbing"]} | ({loops.KINDS["zero"]} if model.order == 2 else set())
             if {low, high} <= still:
-                continue  # what is beyond was 0 at the start
+                continue  # the halo of this axis is 0 from the start and stays so
             others = [(model.cells[b], layout.strides[b]) for b in range(model.dim) if b != axis]
             (n1, s1), (n2, s2) = (*others, (1, 0), (1, 0))[:2]
             of = self.batch, of_u, layout.origin, count, layout.strides[axis], n1, s1, n2, s2, low, high
@@ -151,7 +152,7 @@ class GridLoops:
         return made
 
     def layers(self, u: Array, psi: Array, zeta: Array, extra: Array, *, of_u: int, of_psi: int) -> list[Launch]:
-        """For each slab `layer(at_u, at, at_new)`: from memories at `at` those at `at_new`, and its part in `extra`."""
+        """Bind `layer(at_u, at, at_new)` for each slab: step memories from `at` to `at_new` and add to `extra`."""
         made = []
         for place, (a, b, mask) in zip(self.slabs, self.profiles, strict=True):
             kernels = self._layer_kernels(place)
@@ -179,7 +180,7 @@ class GridLoops:
         return made
 
     def adj_layers(self, w: Array, adj_psi: Array, adj_zeta: Array, extra: Array, *, of_w: int) -> list[Launch]:
-        """For each slab `adj_layer(at_w)`: adjoints of memories go a step back, and `extra` gets what reaches u."""
+        """Bind `adj_layer(at_w)` for each slab: step the adjoint memories back and add the adjoint of u to `extra`."""
         made = []
         q, s, r = (np.zeros((self.batch, self.memory), runtime.real_dtype()) for _ in range(3))
         for place, (a, b, mask) in zip(self.slabs, self.profiles, strict=True):
@@ -226,18 +227,18 @@ class GridLoops:
 
 
 def flat(values: Array) -> Array:
-    """A contiguous array as numbers."""
+    """View a contiguous array as a row of numbers."""
     return values.reshape(-1)
 
 
 def blocks(values: Array) -> Array:
-    """A contiguous array as blocks."""
+    """View a contiguous array as rows of BLOCK numbers."""
     return values.reshape(-1, BLOCK)
 
 
 def _place(model: Wave, grid: Layout, slab: Slab, offset: int) -> SlabPlace:
     axis, along = slab.axis, slab.axis == model.dim - 1
-    low = max(slab.first - model.halo, 0)  # the first cell that it reaches
+    low = max(slab.first - model.halo, 0)  # the first cell within reach of the slab's differences
     high = min(slab.first + slab.width + model.halo, model.cells[axis])
     first, shape, lead = slab.first, slab.shape, 0
     if along:

@@ -1,11 +1,11 @@
-"""The loops of absorbing layers over the lines of a slab, for all members of a batch.
+"""The loops of absorbing layers over the lines of a slab, for all batch members.
 
-A slab has a layout of its own, with room for two reaches of the differences on either side, which holds 0. Its first
-cell is number `m0` of a grid's layout; M1, M2 are the strides there of the lines that s1, s2 part in the slab. `which`
-says where a line lies along the layer's axis: at l // which % width, unless the layer's axis is the line itself. Then
-the slab's layout begins and ends with blocks of the grid's, and in cells that are none of the layer a and b are 0, and
-so is `mask`, which is 1 in the layer. Everything begins at an offset, a multiple of BLOCK, and each member at a
-multiple of another number.
+A slab has a layout of its own, with a halo of zeros on either side, twice as wide as the differences reach. Its first
+cell is number m0 of the grid's layout. s1, s2 are the strides between lines of the slab, and M1, M2 the strides between
+the same lines in the grid. Line l is at l // which % width along the layer's axis, unless lines run along that axis.
+In that case the slab's layout begins and ends at blocks of the grid, and in cells outside of the layer a, b and `mask`
+are 0; `mask` is 1 inside. Each array is read from an offset at_..., a multiple of BLOCK; of_... is the distance between
+batch members.
 """
 
 import functools
@@ -21,22 +21,22 @@ from .layout import BLOCK, INDEX, STRIDE
 
 @dataclass(frozen=True)
 class Variant:
-    """What is fixed when the loops are compiled."""
+    """Constants fixed when the loops are compiled."""
 
     real: Any
     order: int
     along: bool
-    """The layer's axis is the last one, along which lines go."""
+    """True if the layer's axis is the last one, so that lines run along it."""
     parallel: bool
     spread: int
-    """Iterations of a parallel loop for each piece, one of which does the work: few iterations stay on one thread."""
+    """Loop iterations for each piece, one of which does the work, see `grid_loops.SPREAD`."""
 
 
 # fmt: off
 @functools.cache
 @no_type_check
 def kernels(variant: Variant) -> SimpleNamespace:
-    """See the module."""
+    """Compile the loops described at the top of this module."""
     real, along, spread = variant.real, variant.along, variant.spread
     reals = ti.types.ndarray(dtype=real, ndim=1)
     blocks_of = ti.types.ndarray(dtype=ti.types.vector(BLOCK, real), ndim=1)
@@ -45,17 +45,17 @@ def kernels(variant: Variant) -> SimpleNamespace:
 
     @ti.func
     def place(which, width, line) -> ti.i32:
-        """Where a line lies along the layer's axis, unless it goes along it."""
+        """Return the position of a line along the layer's axis; 0 if the line runs along that axis."""
         return 0 if ti.static(along) else (line // which % width) & INDEX
 
     @ti.func
     def at(profile: ti.template(), first, k, n) -> real:
-        """A profile at number n of block k of a line."""
+        """Read a profile at entry n of block k of a line."""
         return profile[((k * BLOCK) & INDEX) + n] if ti.static(along) else profile[first]
 
     @ti.func
     def inside(mask: ti.template(), k, n, value: real) -> real:
-        """0 where a line goes beyond the slab."""
+        """Return `value` inside of the slab, 0 where the line extends beyond it."""
         return mask[((k * BLOCK) & INDEX) + n] * value if ti.static(along) else value
 
     @kernel
@@ -65,7 +65,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         blocks: ti.i32, m0: ti.i32, M1: ti.i32, M2: ti.i32, stride: ti.i32, which: ti.i32, width: ti.i32,
         of_u: ti.i32, of_psi: ti.i32, at_u: ti.i32, at_psi: ti.i32, at_new: ti.i32,
     ):
-        """psi'."""
+        """Compute psi'."""
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * pieces * spread):
             if r % spread == 0:
@@ -91,7 +91,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         own: ti.i32, of_u: ti.i32, of_psi: ti.i32, of_extra: ti.i32,
         at_u: ti.i32, at_psi: ti.i32, at_zeta: ti.i32, at_new: ti.i32,
     ):
-        """zeta', and what the layer adds: psi is psi', and `own` the stride of the layer's axis in the slab."""
+        """Compute zeta' and add to `extra`; psi holds psi', and `own` is the stride of the layer's axis in the slab."""
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * pieces * spread):
             if r % spread == 0:
@@ -121,7 +121,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         blocks: ti.i32, m0: ti.i32, M1: ti.i32, M2: ti.i32, which: ti.i32, width: ti.i32,
         of_w: ti.i32, of_psi: ti.i32, at_w: ti.i32, start: ti.i32,
     ):
-        """adj_zeta, q and s, for w = adj_extra; `zeta` is adj_zeta again, which is read before it is written."""
+        """Compute adj_zeta, q and s for w = adj_extra; `zeta` is the same array as adj_zeta, read before written."""
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * pieces * spread):
             if r % spread == 0:
@@ -147,7 +147,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
         blocks: ti.i32, which: ti.i32, width: ti.i32, own: ti.i32, of_psi: ti.i32, start: ti.i32,
     ):
-        """adj_psi and r."""
+        """Compute adj_psi and r; `psi` is the same array as adj_psi, read before written."""
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * pieces * spread):
             if r % spread == 0:
@@ -172,9 +172,9 @@ def kernels(variant: Variant) -> SimpleNamespace:
         blocks: ti.i32, m0: ti.i32, M1: ti.i32, M2: ti.i32, own: ti.i32,
         of_psi: ti.i32, of_extra: ti.i32, start: ti.i32,
     ):
-        """adj_u, added to `extra`, in the slab's cells and those beside it inside of the grid.
+        """Add adj_u to `extra`, in the slab's cells and in cells of the grid within reach of its differences.
 
-        `origin` and m0 are of the first one of these.
+        `origin` and m0 belong to the first of these cells.
         """
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * pieces * spread):

@@ -1,7 +1,7 @@
-"""The fused loops over the lines of a grid in its layout, for all members of a batch: see `layout` and `advance`.
+"""The fused loops over the lines of a grid in its layout, for all batch members; see `layout` and `advance`.
 
-Fields begin at an offset, a multiple of BLOCK, and each member's at a multiple of another number. `kappa` has one, too:
-0 where all members share it.
+Each field is read from an offset at_..., a multiple of BLOCK. of_... is the distance in memory between batch members;
+for `kappa` it is 0 if all members share one.
 """
 
 import functools
@@ -17,23 +17,23 @@ from .layout import BLOCK, INDEX, STRIDE
 
 @dataclass(frozen=True)
 class Variant:
-    """What is fixed when the loops are compiled."""
+    """Constants fixed when the loops are compiled."""
 
     real: Any
     dim: int
     order: int
     layers: bool
-    """There are absorbing layers or other terms, which come in `extra`."""
+    """True if `extra` holds further terms of the curvature, such as those of absorbing layers."""
     parallel: bool
     spread: int
-    """Iterations of a parallel loop for each piece, one of which does the work: few iterations stay on one thread."""
+    """Loop iterations for each piece, one of which does the work, see `grid_loops.SPREAD`."""
 
 
 # fmt: off
 @functools.cache
 @no_type_check
 def kernels(variant: Variant) -> SimpleNamespace:
-    """See the module."""
+    """Compile the loops described at the top of this module."""
     real, dim, spread, reach = variant.real, variant.dim, variant.spread, variant.order // 2
     reals = ti.types.ndarray(dtype=real, ndim=1)
     blocks_of = ti.types.ndarray(dtype=ti.types.vector(BLOCK, real), ndim=1)
@@ -42,7 +42,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
 
     @ti.func
     def curvature(u: ti.template(), i, s1, s2) -> real:
-        """dx^2 laplace u."""
+        """Return dx^2 laplace u."""
         total = by.bend(u, i, 1)
         if ti.static(dim > 1):
             total += by.bend(u, i, s2 & STRIDE)
@@ -63,7 +63,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
         blocks: ti.i32,
     ):
-        """dx^2 laplace u with what layers add, of one member."""
+        """Compute dx^2 laplace u, plus `extra`, for one batch member."""
         ti.loop_config(serialize=not variant.parallel)
         for r in range(pieces * spread):
             if r % spread == 0:
@@ -105,7 +105,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
         blocks: ti.i32, of_u: ti.i32, of_w: ti.i32, of_extra: ti.i32, at_u: ti.i32, at_w: ti.i32,
     ):
-        """Add to l, from u at the start of a step and w at its end; `sums` is `total` again, which is read before."""
+        """Add to l = adj log kappa, from u before a step and w after it; `sums` is the same array as `total`."""
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * pieces * spread):
             if r % spread == 0:
@@ -128,7 +128,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
         blocks: ti.i32, of_u: ti.i32, of_kappa: ti.i32, of_extra: ti.i32, of_new: ti.i32, at_u: ti.i32, at_new: ti.i32,
     ):
-        """Add what a change of kappa makes to the tangent of the new height; `dnew` is `new` again."""
+        """Add the effect of dkappa to the tangent of the new height; `dnew` is the same array as `new`."""
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * pieces * spread):
             if r % spread == 0:
@@ -150,9 +150,9 @@ def kernels(variant: Variant) -> SimpleNamespace:
         u: reals, B: ti.i32, of_u: ti.i32, origin: ti.i32, count: ti.i32, stride: ti.i32,
         n1: ti.i32, s1: ti.i32, n2: ti.i32, s2: ti.i32, low: ti.i32, high: ti.i32, at: ti.i32,
     ):
-        """The numbers beyond both sides of an axis, as `math.boundary` says: kinds by their place in `KINDS`.
+        """Fill the halo beyond both sides of an axis as `math.boundary` defines; `low`, `high` are codes of `KINDS`.
 
-        n1, n2 are the cells along the other axes, and s1, s2 their strides.
+        n1, n2 count the cells along the other axes, and s1, s2 are their strides.
         """
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * n1 * n2):
@@ -183,4 +183,4 @@ def kernels(variant: Variant) -> SimpleNamespace:
 
 
 KINDS = {"zero": 0, "free": 1, "periodic": 2, "absorbing": 3}
-"""Of sides."""
+"""Codes of the boundary kinds in kernels."""

@@ -1,4 +1,4 @@
-"""What a wave simulation is: a grid with its boundaries and absorbing layers, sources, receivers."""
+"""The model of a wave simulation: a grid with boundaries, absorbing layers, sources and receivers."""
 
 from __future__ import annotations
 
@@ -27,76 +27,76 @@ class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
     speed: Tensor
-    """Speed of the wave in each cell, positive [m/s], [*cells]."""
+    """Wave speed in each cell, positive [m/s], [*cells]."""
     source_velocity: Tensor
-    """How each source moves [m/s], [S, dim]."""
+    """Velocity of each source [m/s], [S, dim]."""
     receiver_position: Tensor
-    """Where each receiver is [m], [R, dim]."""
+    """Position of each receiver [m], [R, dim]."""
 
 
 @dataclass(frozen=True)
 class State(Record):
-    """The field at a step and at the one before, and what absorbing layers remember."""
+    """The field at the current and the previous step, and the memory variables of the absorbing layers."""
 
     height: Tensor
-    """The field u: a height, a pressure [any unit], [*cells]."""
+    """The field u, such as a height or a pressure [any unit], [*cells]."""
     previous: Tensor
-    """The same one time step before, [*cells]."""
+    """The field one time step earlier, [*cells]."""
     slope_memory: Tensor
     """psi of the absorbing layers: convolved first derivatives, [model.layer_cells]; see `model.slabs`."""
     curvature_memory: Tensor
     """zeta of the absorbing layers: convolved second derivatives, [model.layer_cells]."""
     source_position: Tensor
-    """Where each source is [m], [S, dim]; of a plane source only the component along its normal counts."""
+    """Position of each source [m], [S, dim]; a plane source uses only the component along its normal."""
     received: Tensor
-    """What each receiver reads of `height`, [R]."""
+    """Value of `height` at each receiver, [R]."""
 
 
 @dataclass(frozen=True)
 class Slab:
-    """The absorbing layer at one side: cells first ... first + width - 1 along `axis`, all cells along the others."""
+    """The absorbing layer at one side: cells first ... first + width - 1 along `axis`, all cells along other axes."""
 
     axis: int
     first: int
     width: int
     offset: int
-    """Where its cells begin in the layers' memory, row-major with the shape of the slab."""
+    """Index of its first cell in the layers' memory, which holds each slab in row-major order."""
     shape: Shape
 
 
 @dataclass(frozen=True)
 class Wave:
-    """The scalar wave equation u_tt = c^2 (laplace u + f) on a regular grid: everything that no gradient flows to.
+    """The scalar wave equation u_tt = c^2 (laplace u + f) on a regular grid: everything without a gradient.
 
     Cell (i, j, k) is at spacing * (i, j, k) [m]. The control of a step is the strength of each source [S]:
-    f = sum_s strength_s delta(x - x_s), with a delta of as many dimensions as the source (plane sources: one).
+    f = sum_s strength_s delta(x - x_s). The delta of a point source has dim dimensions, that of a plane source one.
     """
 
     cells: tuple[int, ...]
-    """How many along each axis, of 1, 2 or 3."""
+    """Number of cells along each of 1, 2 or 3 axes."""
     spacing: float
-    """Edge of a cell [m]."""
+    """Edge length of a cell [m]."""
     dt: float
     """Time step [s]."""
     order: int = 2
-    """Of the differences in space: 2, 4 or 8."""
+    """Order of the finite differences in space: 2, 4 or 8."""
     boundaries: tuple[str, ...] = ()
-    """Of each side, x-, x+, y-, ...: zero, free, periodic or absorbing; all zero by default.
+    """Boundary condition of each side x-, x+, y-, ...: zero, free, periodic or absorbing; all zero by default.
 
-    zero: the field vanishes outside, and is continued oddly: a clamped edge, the free surface of a pressure.
-    free: the slope vanishes, and the field is continued evenly: the free edge of a membrane, a hard wall.
-    absorbing: a layer inside the grid, see `curvature`, behind which the field is zero.
+    zero: the field vanishes outside and is extended oddly, as at a clamped edge or at the free surface of a pressure.
+    free: the slope vanishes and the field is extended evenly, as at the free edge of a membrane or at a hard wall.
+    absorbing: a layer inside the grid absorbs waves (see `curvature`); behind it the field is zero.
     """
     layer: int = 20
     """Width of absorbing layers, in cells."""
     layer_speed: float = 0.0
-    """Speed for which absorbing layers are made, as a rule the largest [m/s]."""
+    """Design speed of the absorbing layers [m/s], usually the largest in the medium."""
     layer_frequency: float = 0.0
-    """Frequency about which they absorb best [Hz]: the dominant one."""
+    """Frequency that the layers absorb best [Hz], usually the dominant one."""
     sources: tuple[str, ...] = ()
-    """The kind of each of S sources: point, or plane_x (and so on): a plane with this normal."""
+    """Kind of each of S sources: point, or plane_x, plane_y, plane_z for a plane with this normal."""
     receivers: int = 0
-    """How many, R."""
+    """Number of receivers, R."""
 
     Params = Params
     State = State
@@ -106,44 +106,45 @@ class Wave:
         if len(self.cells) not in (1, 2, 3):
             raise InputError(f"{who}.cells", "space has 1, 2 or 3 dimensions", list(self.cells), "Give 1 to 3 counts.")
         if self.order not in ORDERS:
-            raise InputError(f"{who}.order", f"one of {ORDERS}", self.order, "Choose one of these.")
+            raise InputError(f"{who}.order", f"must be one of {ORDERS}", self.order, "Choose one of these.")
         if not self.boundaries:
             object.__setattr__(self, "boundaries", ("zero",) * (2 * self.dim))
         if len(self.boundaries) != 2 * self.dim or not set(self.boundaries) <= set(BOUNDARIES):
-            constraint = f"{2 * self.dim} of {BOUNDARIES}, one for each side x-, x+, ..."
-            raise InputError(f"{who}.boundaries", constraint, list(self.boundaries), "Name each side's.")
+            constraint = f"must hold {2 * self.dim} of {BOUNDARIES}, one for each side x-, x+, ..."
+            raise InputError(f"{who}.boundaries", constraint, list(self.boundaries), "Name one for each side.")
         for axis in range(self.dim):
             pair = self.boundaries[2 * axis : 2 * axis + 2]
             if pair.count("periodic") == 1:
-                remedy = "Make both periodic, or neither."
+                remedy = "Make both sides periodic, or neither."
                 raise InputError(f"{who}.boundaries", "opposite sides are periodic together", list(pair), remedy)
             least = max(pair.count("absorbing") * self.layer, self.order)
             if self.cells[axis] < least:
                 remedy = "Take more cells, a thinner layer or a lower order."
-                constraint = f"axis {axis} has at least {least} cells: its absorbing layers, or as many as the order"
+                constraint = f"axis {axis} has at least {least} cells, to hold its absorbing layers and differences"
                 raise InputError(f"{who}.cells", constraint, self.cells[axis], remedy)
         if "absorbing" in self.boundaries and not (
             self.layer > 0 and self.layer_speed > 0 and self.layer_frequency > 0
         ):
             found = {"layer": self.layer, "speed": self.layer_speed, "frequency": self.layer_frequency}
-            raise InputError(f"{who}, absorbing layers", "width, speed and frequency are positive", found, "Give them.")
+            remedy = "Give all three."
+            raise InputError(f"{who}, absorbing layers", "width, speed and frequency are positive", found, remedy)
         for kind in self.sources:
             if kind not in SOURCES[: self.dim + 1]:
                 raise InputError(f"{who}.sources", f"each is one of {SOURCES[: self.dim + 1]}", kind, "Correct it.")
 
     @property
     def dim(self) -> int:
-        """Dimensions of space."""
+        """Number of space dimensions."""
         return len(self.cells)
 
     @property
     def halo(self) -> int:
-        """How many cells beyond its own a difference sees."""
+        """Number of cells that a difference reads on either side of its own."""
         return self.order // 2
 
     @cached_property
     def slabs(self) -> tuple[Slab, ...]:
-        """The absorbing layers, in the order of sides."""
+        """The absorbing layers, in the order of the sides."""
         made: list[Slab] = []
         for side, kind in enumerate(self.boundaries):
             if kind == "absorbing":
@@ -156,7 +157,7 @@ class Wave:
 
     @property
     def layer_cells(self) -> int:
-        """The length of the layers' memory."""
+        """Length of each memory variable of the layers."""
         return sum([math.prod(slab.shape) for slab in self.slabs])
 
     def param_shapes(self) -> Mapping[str, Shape]:
@@ -177,7 +178,6 @@ class Wave:
         return (len(self.sources),) if self.sources else None
 
     def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        """The nested step: one node of the graph for each sub-step."""
         from .step import step
 
         return step(self, params, state, control)
@@ -192,7 +192,7 @@ class Wave:
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> WaveEngine:
-        """The fused loops. Every sum has one order, so that they are deterministic, asked to be or not."""
+        """Return the fused loops. Each sum has a fixed order, so results are always deterministic."""
         from .engine import WaveEngine
 
         return WaveEngine(
@@ -200,17 +200,17 @@ class Wave:
         )
 
     def largest_dt(self, speed: float) -> float:
-        """The time step [s] up to which waves of this speed stay bounded (Courant, Friedrichs and Lewy 1928).
+        """Return the largest stable time step [s] for waves of this speed (Courant, Friedrichs and Lewy 1928).
 
-        Leapfrog is stable while dt^2 c^2 times the largest eigenvalue of the negative Laplacian is below 4; that is
-        the alternating sum of the difference's coefficients, for each axis.
+        Leapfrog is stable while dt^2 c^2 times the largest eigenvalue of the negative Laplacian is below 4. Each axis
+        adds the alternating sum of the difference coefficients to that eigenvalue.
         """
         coefficients = np.array(second_difference(self.order))
         largest = abs(coefficients[0] + 2 * sum([c * (-1) ** k for k, c in enumerate(coefficients) if k]))
         return float(2 * self.spacing / (speed * math.sqrt(self.dim * largest)))
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """The stability limit, which is what a wave that blows up has passed as a rule."""
+        """Report the stability limit: a wave that blows up has usually exceeded it."""
         fastest = float(params["speed"].max())
         limit = self.largest_dt(fastest)
         return (

@@ -1,9 +1,9 @@
-"""Receivers: what the field is at points anywhere between cells.
+"""Receivers: values of the field at points anywhere between cells.
 
     received_r = sum_i weight_i(x_r) u_i
 
-over the 4^dim cells about the receiver, by cubic convolution; cells beyond a side stand for cells inside, as the field
-is continued there (`math/boundary.py`). Adjoint, with g = adj_received:
+over the 4^dim cells around the receiver, by cubic convolution. A cell beyond a side is mapped to a cell inside, as the
+field is extended there (`math/boundary.py`). Adjoint, with g = adj_received:
 
     adj_u_i = sum_r weight_i(x_r) g_r          adj_x_r = g_r sum_i u_i grad weight_i(x_r)
 
@@ -26,7 +26,7 @@ from .source import Place, compact
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions of a receiver and a cell that it sees."""
+    """The element functions of a receiver and one cell of its stencil."""
     vec = ti.types.vector(dim, real)
 
     @ti.func
@@ -35,7 +35,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_received(u: real, weight: real, slope: vec, g: real):
-        """The adjoints of the field and of the receiver's position."""
+        """Return the adjoints of the field and of the receiver's position."""
         return weight * g, (u * g) * slope
 
     @ti.func
@@ -48,10 +48,10 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], field: Place) -> SimpleNamespace:
-    """Loops over receivers and the cells that they see, one after the other, for fields that lie so in memory.
+    """Serial loops over receivers and the cells of their stencils, for a field with this memory layout.
 
-    They serve the nested sub-step and the fused one: scalars named ..._at say where a field, or what belongs to a
-    member or a step, begins. Adjoints are added to.
+    They serve both the nested and the fused sub-step. A scalar named ..._at is the index at which an array begins, or
+    its part for a batch member or a step. Adjoints are added to their arrays.
     """
     dim, seen_cells = len(cells), cubic.STENCIL ** len(cells)
     vec, reals = ti.types.vector(dim, real), ti.types.ndarray(dtype=real, ndim=1)
@@ -87,7 +87,7 @@ def kernels(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], fiel
         u_at: ti.i32, position_at: ti.i32, adj_out_at: ti.i32, scale_at: ti.i32, adj_u_at: ti.i32,
         adj_position_at: ti.i32,
     ):  # fmt: skip
-        """adj_u gets each cell's adjoint times its number of `scale`: fused loops carry kappa adj_u."""
+        """Add each cell's adjoint times its entry of `scale` to adj_u, as fused loops carry kappa adj_u."""
         ti.loop_config(serialize=True)
         for r in range(n):
             seen, w, s = spline.stencil(vector(position, position_at, r), 1.0 / dx)
@@ -121,7 +121,7 @@ def kernels(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], fiel
 
 
 class Receive(Function):
-    """What receivers at position [R, dim] [m] read of a field [*cells]: [R]. Saved: the two inputs."""
+    """Values [R] of a field [*cells] at the receivers' position [R, dim] [m]. Saves the two inputs."""
 
     @staticmethod
     def forward(ctx: Context, model: Wave, height: Tensor, position: Tensor) -> np.ndarray[Any, Any]:

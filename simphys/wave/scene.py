@@ -1,4 +1,4 @@
-"""The sections of a scene file that describe waves: grid, medium, sources, receivers; and what arrays they mean."""
+"""The sections of a scene file that describe waves (grid, medium, sources, receivers), and the arrays made of them."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+", "z-", "z+")
 
 
 class WaveSimulator(Simulator):
-    """The simulator's own options: the order of differences in space."""
+    """Options of the simulator: the order of the finite differences in space."""
 
     name: Literal["wave"]
     order: Literal[2, 4, 8] = 2
 
 
 class Grid(Section):
-    """The grid: its cells along each axis, their spacing [m], and what its sides are; cell i is at i * spacing.
+    """The grid: number of cells along each axis, their spacing [m], and its boundaries. Cell i is at i * spacing.
 
-    boundaries: "zero", "free", "periodic" or "absorbing", one for all sides, or a table such as
-    { "x-" = "absorbing", "x+" = "absorbing" }, where other sides are zero. Absorbing layers are inside the grid and
-    `layer` cells wide; layer_frequency: the one that they absorb best [Hz], as a rule that of the sources;
-    layer_speed: of the waves that they are made for [m/s], by default the largest one of the medium.
+    boundaries: "zero", "free", "periodic" or "absorbing" for all sides, or a table such as
+    { "x-" = "absorbing", "x+" = "absorbing" }, with all other sides zero. Absorbing layers lie inside the grid and
+    are `layer` cells wide. layer_frequency: the frequency that they absorb best [Hz], usually that of the sources.
+    layer_speed: the wave speed for which they are designed [m/s], by default the largest in the medium.
     """
 
     cells: Annotated[list[Count], Field(min_length=1, max_length=3)]
@@ -49,20 +49,20 @@ class Grid(Section):
 
 
 class FieldFile(Section):
-    """A file with a number for each cell: .npy, text, or a picture (.png) whose black and white mean these `greys`."""
+    """A file with a number for each cell: .npy, text, or a .png picture; `greys` are the values of black and white."""
 
     file: str
     greys: Annotated[list[float], Field(min_length=2, max_length=2)] = [0.0, 1.0]
 
 
 class Medium(Section):
-    """The speed of waves [m/s]: one number, or a file."""
+    """The medium: the wave speed [m/s], one number or a file."""
 
     speed: Positive | FieldFile
 
 
 class Bump(Section):
-    """A field amplitude exp(-|x - centre|^2 / width^2), lengths in m."""
+    """A Gaussian bump amplitude exp(-|x - centre|^2 / width^2), with lengths in m."""
 
     centre: Vector
     width: Positive
@@ -70,9 +70,9 @@ class Bump(Section):
 
 
 class State(Section):
-    """The field at the start: one number, a list of bumps, or a file; 0 by default.
+    """The initial field: one number, a list of bumps, or a file; 0 by default.
 
-    previous: the same one time step before; as at the start by default, so that the field is at rest.
+    previous: the field one time step earlier; equal to the initial field by default, so that it is at rest.
     """
 
     height: float | list[Bump] | FieldFile = 0.0
@@ -80,10 +80,10 @@ class State(Section):
 
 
 class Source(Section):
-    """What drives the field: at a point, or along the plane through `position` [m] with this normal.
+    """A source of the field, at a point or along the plane through `position` [m] with this normal.
 
-    velocity: how it moves [m/s], at rest by default. shot: sources of different shots never meet, each shot is a
-    simulation of its own; all have as many sources, of the same kinds in the same order.
+    velocity: its velocity [m/s], 0 by default. shot: the number of its shot. Each shot is a separate simulation; all
+    shots have the same number of sources, of the same kinds in the same order.
     """
 
     kind: Literal["point", "plane_x", "plane_y", "plane_z"] = "point"
@@ -93,7 +93,7 @@ class Source(Section):
 
 
 class Line(Section):
-    """`count` receivers at equal distances from `start` to `end` [m]."""
+    """A line of `count` evenly spaced receivers from `start` to `end` [m]."""
 
     start: Vector
     end: Vector
@@ -101,16 +101,16 @@ class Line(Section):
 
 
 class Receivers(Section):
-    """Where receivers are [m]: one by one, then along lines."""
+    """Receiver positions [m]: single ones first, then lines."""
 
     position: list[Vector] = []
     lines: list[Line] = []
 
 
 def fields(*, grid: Grid, medium: Medium, state: State, sources: Sequence[Source], receivers: Receivers) -> Fields:
-    """Every parameter field and state component in full length; of several shots positions of sources are a batch.
+    """Build every parameter and state field at full size. With several shots, source positions have a batch axis.
 
-    What receivers read of the start is left at 0.
+    The receivers' initial readings are left at 0.
     """
     dim = len(grid.cells)
     position = _of_shots([source.position for source in sources], sources, dim)
@@ -140,7 +140,7 @@ def fields(*, grid: Grid, medium: Medium, state: State, sources: Sequence[Source
 def model(
     grid: Grid, medium: Medium, sources: Sequence[Source], receivers: Receivers, *, order: int, dt: float
 ) -> Wave:
-    """The model of these sections. Errors: InputError where they do not fit each other, see `scene_checks`."""
+    """Build the model of these sections. Raises InputError if they are inconsistent, see `scene_checks`."""
     kinds = boundaries(grid)
     absorbing = "absorbing" in kinds
     return Wave(
@@ -158,36 +158,36 @@ def model(
 
 
 def model_of(config: WaveConfig) -> Wave:
-    """The model of a scene that was loaded, and so is known to be free of problems."""
+    """Build the model of a validated scene."""
     order, dt = config.simulator.order, config.time.dt
     return model(config.grid, config.medium, config.sources, config.receivers, order=order, dt=dt)
 
 
 def cells(model: Wave) -> Cells:
-    """Where the cells are, and which fields show something: the height before is no news."""
+    """Describe the cells and the fields worth plotting; `previous` is omitted, as it repeats `height`."""
     fields = {"height": "", "speed": "m/s"}
     return Cells(cells=model.cells, spacing=model.spacing, offset=0.0, fields=fields)
 
 
 def boundaries(grid: Grid) -> tuple[Kind, ...]:
-    """What each side is, in the order of SIDES."""
+    """List the boundary kind of each side, in the order of SIDES."""
     given = grid.boundaries if isinstance(grid.boundaries, dict) else dict.fromkeys(SIDES, grid.boundaries)
     return tuple([given.get(side, "zero") for side in SIDES[: 2 * len(grid.cells)]])
 
 
 def shots(sources: Sequence[Source]) -> list[list[Source]]:
-    """The sources of each shot."""
+    """Group the sources by shot."""
     count = max([source.shot for source in sources], default=0) + 1
     return [[source for source in sources if source.shot == shot] for shot in range(count)]
 
 
 def speed(grid: Grid, medium: Medium) -> Array:
-    """In each cell, [*cells]."""
+    """Compute the wave speed in each cell, [*cells] [m/s]."""
     return field(grid, medium.speed)
 
 
 def field(grid: Grid, given: float | list[Bump] | FieldFile) -> Array:
-    """The field that a number, bumps or a file stand for, [*cells]."""
+    """Compute the field given by a number, bumps or a file, [*cells]."""
     shape = tuple(grid.cells)
     if isinstance(given, FieldFile):
         return read_field(given.file, [shape], greys=given.greys)
@@ -202,13 +202,13 @@ def field(grid: Grid, given: float | list[Bump] | FieldFile) -> Array:
 
 
 def receiver_position(receivers: Receivers, dim: int) -> Array:
-    """Of all receivers, [R, dim]."""
+    """Compute the positions of all receivers, [R, dim] [m]."""
     lines = [np.linspace(line.start, line.end, line.count) for line in receivers.lines]
     return np.concatenate([np.array(receivers.position, dtype=float).reshape(-1, dim), *lines])
 
 
 def _of_shots(rows: Sequence[Any], sources: Sequence[Source], dim: int) -> Array:
-    """Rows of sources [S, dim], or [shots, S, dim] where there are several."""
+    """Arrange the rows of all sources as [S, dim], or as [shots, S, dim] for several shots."""
     count = max([source.shot for source in sources], default=0) + 1
     parts = [[row for row, source in zip(rows, sources, strict=True) if source.shot == shot] for shot in range(count)]
     made = np.array(parts, dtype=float).reshape(count, -1, dim)

@@ -1,4 +1,4 @@
-"""What must hold inside and between the sections that describe waves."""
+"""Consistency checks within and between the sections that describe waves."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from simphys.wave.scene import (
 )
 
 MOST_CELLS = 2**31 - 1
-"""Cells are counted in 32 bits."""
+"""Largest number of cells, limited by 32-bit indices."""
 BEYOND = {"zero": 1.0, "free": 0.5, "periodic": 0.0, "absorbing": 0.0}
-"""How far from the last cell to where the field ends, in cells."""
+"""Distance from the outermost cell to the end of the field, in cells."""
 
 
 def problems(
@@ -41,9 +41,9 @@ def problems(
     members: int | None,
     driven: bool,
 ) -> list[Problem]:
-    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at.
+    """Collect all problems. A section that is itself invalid is None; checks that need it are skipped.
 
-    driven: whether there is a control; members: for how many simulations it has signals, None for the same in all.
+    driven: true if the scene has a control. members: number of batch members with their own signals; None if shared.
     """
     found: list[Problem] = []
     if sources is not None:
@@ -77,10 +77,10 @@ def _check_control(sources: Sequence[Source], members: int | None, driven: bool)
     count = len(shots(sources))
     if sources and not driven:
         remedy = 'Add a section [control], such as kind = "wavelet", or drop the sources.'
-        yield _problem(("sources",), "sources need a control", Words("no section [control]"), remedy)
+        yield _problem(("sources",), "sources need a control", Words("no [control] section"), remedy)
     elif members is not None and count not in (1, members):
         constraint = f"must have {count} rows, one for each shot"
-        remedy = "Give a row for each, or one that serves all."
+        remedy = "Give a row for each shot, or one row for all."
         yield _problem(("control", "amplitude"), constraint, Words(f"{members}"), remedy)
 
 
@@ -89,23 +89,23 @@ def _check_grid(grid: Grid, simulator: WaveSimulator | None) -> Iterator[Problem
     for side in grid.boundaries if isinstance(grid.boundaries, dict) else ():
         if side not in SIDES[: 2 * dim]:
             remedy = f"Its sides are {', '.join(SIDES[: 2 * dim])}."
-            yield _problem((*key, side), f"must be a side of a grid in {dim}-D", side, remedy)
+            yield _problem((*key, side), f"must be a side of a {dim}-D grid", side, remedy)
     if math.prod(grid.cells) > MOST_CELLS:
-        constraint = f"there can be {MOST_CELLS} cells at most"
-        yield _problem(("grid", "cells"), constraint, grid.cells, "Take larger cells, and fewer.")
+        constraint = f"a grid has at most {MOST_CELLS} cells"
+        yield _problem(("grid", "cells"), constraint, grid.cells, "Use fewer and larger cells.")
     for axis, count in enumerate(grid.cells):
         pair = kinds[2 * axis : 2 * axis + 2]
         if pair.count("periodic") == 1:
             named = dict(zip(SIDES[2 * axis : 2 * axis + 2], pair, strict=True))
-            remedy = "Make both periodic, or neither; sides that are not named are zero."
+            remedy = "Make both periodic, or neither; sides not listed are zero."
             yield _problem(key, "opposite sides are periodic together", named, remedy)
         order, layers = simulator.order if simulator is not None else 0, pair.count("absorbing") * grid.layer
         if count < max(order, layers):
-            why = f"its absorbing layers take {layers}" if layers >= order else f"the order is {order}"
+            why = f"its absorbing layers take {layers} cells" if layers >= order else f"the order is {order}"
             constraint = f"must be at least {max(order, layers)}, as {why}"
             yield _problem(("grid", "cells", axis), constraint, count, "Give more cells.")
     if "absorbing" in kinds and grid.layer_frequency is None:
-        remedy = "Add it: as a rule it is the dominant frequency of the sources."
+        remedy = "Add it; usually it is the dominant frequency of the sources."
         yield _problem(("grid", "layer_frequency"), "absorbing layers need a frequency [Hz]", NOTHING, remedy)
 
 
@@ -113,7 +113,8 @@ def _check_source(key: Key, source: Source, grid: Grid) -> Iterator[Problem]:
     dim = len(grid.cells)
     normal = None if source.kind == "point" else ("plane_x", "plane_y", "plane_z").index(source.kind)
     if normal is not None and normal >= dim:
-        yield _problem((*key, "kind"), f"must have its normal along an axis in {dim}-D", source.kind, "Correct it.")
+        remedy = "Choose a plane with its normal along an axis of the grid."
+        yield _problem((*key, "kind"), f"must have its normal along an axis in {dim}-D", source.kind, remedy)
     else:
         yield from _check_place((*key, "position"), source.position, grid, "a source", normal)
     if source.velocity is not None:
@@ -126,13 +127,13 @@ def _check_shots(sources: Sequence[Source]) -> Iterator[Problem]:
         if kinds != first:
             constraint = f"shot {number} must have as many sources as shot 0, of the same kinds in the same order"
             found = Words(f"{_listed(kinds)}, and {_listed(first)} in shot 0")
-            yield _problem(("sources",), constraint, found, "Number shots from 0, and give each the same.")
+            yield _problem(("sources",), constraint, found, "Number shots from 0, and give all the same sources.")
 
 
 def _check_place(
     key: Key, position: Sequence[float], grid: Grid, what: str, only: int | None = None
 ) -> Iterator[Problem]:
-    """Whether something is where the field is, along all axes or only one."""
+    """Check that a position is within the field, along all axes or only one."""
     dim, kinds = len(grid.cells), boundaries(grid)
     if len(position) != dim:
         yield from _check_axes(key, position, dim)
@@ -142,7 +143,7 @@ def _check_place(
         lower = 0.0 - BEYOND[low] * grid.spacing
         upper = (count if high == "periodic" else count - 1 + BEYOND[high]) * grid.spacing
         if only in (None, axis) and not lower <= position[axis] <= upper * (1 + 1e-12):
-            constraint = f"{what} must be inside of the grid, along {'xyz'[axis]} from {lower:.6g} to {upper:.6g} m"
+            constraint = f"{what} must be inside of the grid, from {lower:.6g} to {upper:.6g} m along {'xyz'[axis]}"
             yield _problem((*key, axis), constraint, position[axis], "Move it, or give more cells.")
 
 
@@ -156,9 +157,8 @@ def _check_file(key: Key, given: FieldFile, grid: Grid, *, positive: bool) -> It
     if positive and not values.min() > 0:
         index = tuple(map(int, np.unravel_index(np.argmin(values), values.shape)))
         found = Words(f"{values.min():g} in cell {list(index)} of {given.file}")
-        remedy = (
-            "Say with greys which speeds black and white mean." if given.file.endswith(".png") else "Mend the file."
-        )
+        picture = given.file.endswith(".png")
+        remedy = "Set `greys` to the speeds of black and white." if picture else "Correct the file."
         yield _problem((*key, "file"), "speeds must be above 0", found, remedy)
 
 

@@ -1,4 +1,5 @@
-"""States of a wave along time, as the engine's loops take them: heights once, though each state holds two of them."""
+"""States of a wave over time, in the layout of the engine's loops. Each height is stored once, though two states
+share it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from .layout import INDEX
 
 
 class Segment:
-    """`steps` + 1 states. Row r + 1 of `height` is that of state r, and row 0 the one before the first."""
+    """Storage for `steps` + 1 states. Row r + 1 of `height` belongs to state r; row 0 precedes the first state."""
 
     def __init__(self, grid: GridLoops, steps: int) -> None:
         model, real = grid.model, runtime.real_dtype()
@@ -23,8 +24,8 @@ class Segment:
         size, rows = grid.layout.size, steps + 1
         if grid.batch * (rows + 1) * size > INDEX:
             found = f"{grid.batch} x {rows + 1} x {size}"
-            remedy = "Give rollout a memory budget, so that states are kept in blocks."
-            raise InputError("wave", f"states kept together hold at most {INDEX} numbers a field", found, remedy)
+            remedy = "Give rollout a memory budget, so that states are stored in segments."
+            raise InputError("wave", f"a segment holds at most {INDEX} numbers per field", found, remedy)
         self.height = arena.empty((grid.batch, rows + 1, size), real)
         self.height[...] = 0
         self.slope_memory = np.zeros((grid.batch, rows, grid.memory), real)
@@ -34,13 +35,13 @@ class Segment:
 
     @staticmethod
     def bytes_of(grid: GridLoops, steps: int) -> int:
-        """Memory [B] of one."""
+        """Compute the memory [B] of a segment."""
         sources = len(grid.model.sources) * grid.model.dim
         row = grid.layout.size + 2 * grid.memory + sources + grid.model.receivers
         return grid.batch * ((steps + 1) * row + grid.layout.size) * runtime.real_dtype().itemsize
 
     def load(self, state: Arrays) -> None:
-        """Make `state` [B, *shape] the first one."""
+        """Make `state` [B, *shape] the first state."""
         cells, into_slabs = self._grid.layout.cells, self._grid.into_slabs
         cells(self.height[:, 0])[...] = state["previous"]
         cells(self.height[:, 1])[...] = state["height"]
@@ -50,7 +51,7 @@ class Segment:
         self.received[:, 0] = state["received"]
 
     def read(self, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
-        """Copies of states, [B, rows, *shape]: of these fields, or of all."""
+        """Copy states, [B, rows, *shape], with these fields or all."""
         cells, from_slabs = self._grid.layout.cells, self._grid.from_slabs
         last = self.received.shape[1]
         ways: dict[str, Callable[[], Array]] = {

@@ -1,16 +1,16 @@
-"""Sources: what drives the field, at points or along planes, anywhere between cells.
+"""Sources, which drive the field at points or along planes, anywhere between cells.
 
     dx^2 f = sum_s strength_s dx^2 delta_h(x - x_s)          delta_h at cell i: h_s weight_i(x_s), h_s = dx^(2 - m_s)
 
-The delta of a point is spread to the 4^dim cells about it by cubic convolution; it has as many dimensions as space,
-m = dim. That of a plane is spread to the 4 planes of cells about it and is the same along the other axes, m = 1. Cells
-beyond a side stand for cells inside, as the field is continued there: a source has its mirror images, see
-`math/boundary.py`. Adjoint, with g = adj_(dx^2 f) and i the cells that source s sees:
+Cubic convolution spreads the delta of a point over the 4^dim cells around it; its dimension is that of space, m = dim.
+The delta of a plane is spread over the 4 planes of cells around it and is constant along the other axes, m = 1. A cell
+beyond a side is mapped to a cell inside, as the field is extended there: a source has mirror images, see
+`math/boundary.py`. Adjoint, with g = adj_(dx^2 f) and i the cells in the stencil of source s:
 
     adj_strength_s = h_s sum_i g_i weight_i          adj_x_s = h_s strength_s sum_i g_i grad weight_i
 
-In a step the field receives kappa (dx^2 f), kappa = (c dt / dx)^2. Fused loops add this to a field u where it lies, so
-that g = kappa adj_u, and kappa has the adjoint (dx^2 f) adj_u. Positions of a plane along its own axes have none.
+In a step the field receives kappa (dx^2 f), kappa = (c dt / dx)^2. Fused loops add this to a field u in place, so that
+g = kappa adj_u, and kappa has the adjoint (dx^2 f) adj_u. The position of a plane within itself has no adjoint.
 Source: the moment conditions of discrete deltas in Petersson, O'Reilly, Sjoegreen and Bydlon 2016, which cubic
 convolution (Keys 1981) fulfils to the second moment; the adjoint is the transpose of the Jacobian.
 """
@@ -28,30 +28,30 @@ from ..math import cubic
 from .model import SOURCES, Wave
 
 Place = tuple[int, ...]
-"""Where cells lie in memory, (origin, *strides): cell (i, j) at origin + i strides[0] + j strides[1]."""
+"""Memory layout of cells, (origin, *strides): cell (i, j) is at origin + i strides[0] + j strides[1]."""
 
 
 def planes(model: Wave) -> np.ndarray[Any, Any]:
-    """What loops take as the kinds of sources [S]: the axis along which the normal of a plane points, -1 for points."""
+    """Encode the kinds of sources [S] for loops: the axis of a plane's normal, -1 for a point."""
     return np.array([SOURCES.index(kind) - 1 for kind in model.sources], np.int32)
 
 
 def compact(cells: tuple[int, ...]) -> Place:
-    """The place of cells in row-major order, nothing between them."""
+    """Return the layout of cells in row-major order without gaps."""
     return (0, *[math.prod(cells[axis + 1 :]) for axis in range(len(cells))])
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) -> SimpleNamespace:
-    """The element functions of a source and a cell that it sees."""
+    """The element functions of a source and one cell of its stencil."""
     dim, everywhere = len(cells), math.prod(cells)
     vec, ivec = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32)
     spline = cubic.functions(real, cells, boundaries)
 
     @ti.func
     def count(plane: ti.i32) -> ti.i32:
-        """How many cells a source sees."""
+        """Count the cells in the stencil of a source."""
         total = cubic.STENCIL**dim
         for d in ti.static(range(dim)):
             if plane == d:
@@ -60,7 +60,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
 
     @ti.func
     def spread(plane: ti.i32, dx: real) -> real:
-        """h of a source."""
+        """Return h of a source."""
         h = dx
         if plane < 0:
             h = dx ** (2 - dim)
@@ -68,7 +68,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
 
     @ti.func
     def node(seen: ti.template(), w: ti.template(), s: ti.template(), plane: ti.i32, number: ti.i32):
-        """The cell, its weight and the gradient of that by the position of the source."""
+        """Return a cell, its weight, and the gradient of the weight by the position of the source."""
         cell, weight, slope = ivec(0), real(0.0), vec(0.0)
         if plane < 0:
             o = spline.offset(number)
@@ -91,7 +91,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
 
     @ti.func
     def adj_source(strength: real, h: real, weight: real, slope: vec, g: real):
-        """The adjoints of strength and position."""
+        """Return the adjoints of strength and position."""
         return h * weight * g, (strength * h * g) * slope
 
     @ti.func
@@ -109,9 +109,10 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
 def kernels(
     real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], field: Place, medium: Place
 ) -> SimpleNamespace:
-    """Loops over sources and the cells that they see, one after the other, for fields and kappa that lie so in memory.
+    """Serial loops over sources and the cells of their stencils, for a field and a kappa with these memory layouts.
 
-    Scalars named ..._at say where a field, or what belongs to a member or a step, begins. Adjoints are added to.
+    A scalar named ..._at is the index at which an array begins, or its part for a batch member or a step. Adjoints are
+    added to their arrays.
     """
     dim = len(cells)
     vec = ti.types.vector(dim, real)
@@ -131,7 +132,7 @@ def kernels(
 
     @kernel
     def forward(strength: reals, position: reals, plane: integers, density: reals, dx: real):
-        """density += dx^2 f, in compact memory."""
+        """Compute density += dx^2 f."""
         ti.loop_config(serialize=True)
         for s in range(plane.shape[0]):
             seen, w, slopes = f.stencil(vector(position, 0, s), 1.0 / dx)
@@ -160,7 +161,7 @@ def kernels(
         u: reals, kappa: reals, strength: reals, position: reals, plane: integers, dx: real,
         u_at: ti.i32, kappa_at: ti.i32, strength_at: ti.i32, position_at: ti.i32,
     ):  # fmt: skip
-        """u += kappa dx^2 f."""
+        """Compute u += kappa dx^2 f."""
         ti.loop_config(serialize=True)
         for s in range(plane.shape[0]):
             seen, w, slopes = f.stencil(vector(position, position_at, s), 1.0 / dx)
@@ -176,7 +177,7 @@ def kernels(
         dx: real, g_at: ti.i32, strength_at: ti.i32, position_at: ti.i32, adj_strength_at: ti.i32,
         adj_position_at: ti.i32,
     ):  # fmt: skip
-        """Of strength and position, from g = kappa adj_u; the nested sub-step's, too."""
+        """Add to the adjoints of strength and position, from g = kappa adj_u; also serves the nested sub-step."""
         ti.loop_config(serialize=True)
         for s in range(plane.shape[0]):
             seen, w, slopes = f.stencil(vector(position, position_at, s), 1.0 / dx)
@@ -198,7 +199,7 @@ def kernels(
         adj_u: reals, strength: reals, position: reals, plane: integers, adj_kappa: reals, dx: real,
         adj_u_at: ti.i32, strength_at: ti.i32, position_at: ti.i32, adj_kappa_at: ti.i32,
     ):  # fmt: skip
-        """Of kappa, from adj_u."""
+        """Add to the adjoint of kappa, from adj_u."""
         ti.loop_config(serialize=True)
         for s in range(plane.shape[0]):
             seen, w, slopes = f.stencil(vector(position, position_at, s), 1.0 / dx)
@@ -214,7 +215,7 @@ def kernels(
         dposition: reals, dx: real, du_at: ti.i32, kappa_at: ti.i32, strength_at: ti.i32, position_at: ti.i32,
         dkappa_at: ti.i32, dstrength_at: ti.i32, dposition_at: ti.i32,
     ):  # fmt: skip
-        """du += dkappa dx^2 f + kappa d(dx^2 f)."""
+        """Compute du += dkappa dx^2 f + kappa d(dx^2 f)."""
         ti.loop_config(serialize=True)
         for s in range(plane.shape[0]):
             seen, w, slopes = f.stencil(vector(position, position_at, s), 1.0 / dx)
@@ -233,7 +234,7 @@ def kernels(
 
 
 class SourceTerm(Function):
-    """dx^2 f [*cells] of sources of this strength [S] at position [S, dim] [m]. Saved: the two inputs."""
+    """dx^2 f [*cells] of sources with strength [S] at position [S, dim] [m]. Saves the two inputs."""
 
     @staticmethod
     def forward(ctx: Context, model: Wave, strength: Tensor, position: Tensor) -> np.ndarray[Any, Any]:

@@ -1,4 +1,4 @@
-"""The nested step: one node of the graph for each sub-step. Read this first."""
+"""The nested step, with one graph node for each sub-step. Read this first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .source import SourceTerm
 
 
 def step(model: Wave, params: Params, state: State, control: Tensor | None = None) -> State:
-    """Advance `state` by one time step; `control` is the strength of each source [S] at its start."""
+    """Advance `state` by one time step; `control` [S] holds the source strengths at the beginning of the step."""
     curvature, slope_memory, curvature_memory = Curvature.apply(
         model, state.height, state.slope_memory, state.curvature_memory
     )

@@ -1,8 +1,9 @@
-"""What a wave leaves behind so that its states can be computed again, backward in time.
+"""A tape, from which the states of a wave can be recomputed backward in time.
 
-Leapfrog may be read backward: the height before is the same function of the two that follow. Absorbing layers lose what
-they absorb, so that a tape holds their heights and memories at every step, and nothing of the cells between them; two
-heights at the end. It is exact but for rounding. Source: Dussaud, Symes et al. 2008 compare this with checkpoints.
+Leapfrog runs backward: a height is the same function of the two that follow it. Absorbing layers lose the energy that
+they absorb. The tape therefore stores heights and memories of the layers at every step, nothing of the cells between
+them, and the last two heights. It is exact to rounding. Source: Dussaud, Symes et al. 2008 compare this with
+checkpoints.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .segment import Segment
 
 
 class Tape:
-    """Of a horizon of so many steps: what states 1 ... steps + 1 hold in layers, and where sources are."""
+    """The layers' contents and source positions of states 0 ... steps, for a horizon of `steps` steps."""
 
     def __init__(self, grid: GridLoops, steps: int) -> None:
         model, real = grid.model, runtime.real_dtype()
@@ -30,13 +31,13 @@ class Tape:
 
     @staticmethod
     def bytes_of(grid: GridLoops, steps: int) -> int:
-        """Memory [B] of one."""
+        """Compute the memory [B] of a tape."""
         memory = grid.memory if grid.slabs else 0
         row = grid.model.layer_cells + 2 * memory + len(grid.model.sources) * grid.model.dim
         return grid.batch * ((steps + 1) * row + 2 * grid.layout.size) * runtime.real_dtype().itemsize
 
     def record(self, segment: Segment, *, first: int, steps: int) -> None:
-        """Rows 0 ... steps of a segment."""
+        """Store rows 0 ... steps of a segment."""
         along, rows = slice(first, first + steps + 1), slice(0, steps + 1)
         for place, kept in zip(self._grid.slabs, self._slabs, strict=True):
             kept[:, along] = self._of_slab(place, segment.height[:, 1:][:, rows])
@@ -47,7 +48,7 @@ class Tape:
             self._end[...] = segment.height[:, steps : steps + 2]
 
     def replay(self, segment: Segment, *, first: int, steps: int) -> None:
-        """Put what is known of rows 0 ... steps there, and the two heights behind them into rows steps, steps + 1."""
+        """Restore the stored parts of rows 0 ... steps, and the last two heights into rows steps and steps + 1."""
         along, rows = slice(first, first + steps + 1), slice(0, steps + 1)
         last = self._end if first + steps == self.steps else segment.height[:, :2].copy()
         segment.height[:, steps : steps + 2] = last
@@ -56,12 +57,12 @@ class Tape:
         segment.source_position[:, rows] = self._position[:, along]
 
     def correct(self, height: Array, step: int) -> None:
-        """Put what is known of the height of state `step` into it, [B, size]."""
+        """Overwrite the layers' cells of the height [B, size] of state `step` with the stored values."""
         for place, kept in zip(self._grid.slabs, self._slabs, strict=True):
             self._of_slab(place, height)[...] = kept[:, step]
 
     def _of_slab(self, place: SlabPlace, rows: Array) -> Array:
-        """A view of the cells of a slab in rows of heights [..., size]."""
+        """View the cells of a slab in rows of heights [..., size]."""
         slab = place.slab
         cells = np.moveaxis(self._grid.layout.cells(rows), slab.axis - self._grid.model.dim, -1)
         return np.moveaxis(cells[..., slab.first : slab.first + slab.width], -1, slab.axis - self._grid.model.dim)

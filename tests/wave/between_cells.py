@@ -1,4 +1,4 @@
-"""Sources and receivers between cells: inputs, and the agreement of fused loops with the sub-step."""
+"""Sources and receivers between cells: test inputs, and checks that the fused loops agree with the sub-steps."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Array = np.ndarray[Any, Any]
 
 
 def sources(model: Wave, seed: int = 0) -> tuple[Array, Array]:
-    """Strengths, and positions inside and up to half a cell beyond."""
+    """Draw strengths, and positions inside of the grid and up to half a cell beyond."""
     random = np.random.default_rng(seed)
     S, cells = len(model.sources), np.array(model.cells)
     return random.normal(size=S), random.uniform(-0.5, cells - 0.5, size=(S, model.dim)) * DX
 
 
 def receivers(model: Wave, seed: int = 0) -> tuple[Array, Array]:
-    """A field, and positions inside and up to half a cell beyond."""
+    """Draw a field, and positions inside of the grid and up to half a cell beyond."""
     random = np.random.default_rng(seed)
     places = random.uniform(-0.5, np.array(model.cells) - 0.5, size=(model.receivers, model.dim))
     return random.normal(size=model.cells), places * DX
 
 
 def sources_agree(module: Any, model: Wave) -> None:
-    """To fields and kappa that lie otherwise in memory, at offsets; and their adjoints and tangents likewise."""
+    """Compare both for a field and a kappa with other memory layouts and offsets, with adjoints and tangents."""
     random = np.random.default_rng(3)
     S, dim, real = len(model.sources), model.dim, runtime.real()
     field, medium, size = (9, 10, 1), (2, 1, 7), 70  # (origin, strides) of a field with a border; by columns
@@ -80,7 +80,7 @@ def sources_agree(module: Any, model: Wave) -> None:
 
 
 def receivers_agree(module: Any, model: Wave) -> None:
-    """On fields that lie otherwise in memory, at offsets."""
+    """Compare both for a field with another memory layout and offsets, with adjoints and tangents."""
     random = np.random.default_rng(3)
     R, dim, size = model.receivers, model.dim, 80
     field = (9, 10, 1)  # (origin, strides) of a field with a border

@@ -1,4 +1,4 @@
-"""Small waves in which every term acts: all kinds of sides, orders and sources, layers, moving sources, receivers."""
+"""Small wave models in which every term matters: all boundaries, orders, sources, layers, moving sources, receivers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LINE = Wave(
     (19,), DX, 0.02, order=8, boundaries=("absorbing", "free"), layer=4, layer_speed=1.5, layer_frequency=2.0,
     sources=("point", "plane_x"), receivers=2,
 )  # fmt: skip
-"""The last block of a line has 3 cells."""
+"""A 1-D model; the last block of a line has 3 cells."""
 PLANE = Wave(
     (12, 19), DX, 0.02, order=4, boundaries=("zero", "absorbing", "absorbing", "free"), layer=4,
     layer_speed=1.5, layer_frequency=2.0, sources=("point", "plane_x"), receivers=3,
 )  # fmt: skip
-"""Its layers cross in a corner."""
+"""A 2-D model with layers that cross in a corner."""
 SMALL_PLANE = replace(PLANE, cells=(6, 9), layer=3)
-"""For which whole Jacobians are quick; the same loops."""
+"""A smaller 2-D model with the same loops, for which full Jacobians are quick."""
 SPACE = Wave(
     (7, 9, 10), DX, 0.02, order=2, boundaries=("absorbing", "free", "absorbing", "absorbing", "zero", "absorbing"),
     layer=3, layer_speed=1.5, layer_frequency=2.0, sources=("point",), receivers=1,
@@ -36,11 +36,11 @@ SPACE = Wave(
 TORUS = Wave(
     (10, 17), DX, 0.02, order=8, boundaries=("free", "zero", "periodic", "periodic"), sources=("point",), receivers=1
 )
-"""Without layers."""
+"""A 2-D model without layers."""
 
 
 class Case(NamedTuple):
-    """A model with leaves."""
+    """A model with the leaf tensors of a rollout."""
 
     model: Wave
     params: Params
@@ -50,12 +50,12 @@ class Case(NamedTuple):
 
     @property
     def leaves(self) -> tuple[Tensor, ...]:
-        """State, parameters, control; those that have a number."""
+        """The tensors of state, parameters and control that are not empty."""
         control = () if self.control is None else (self.control,)
         return tuple([x for x in (*self.state.tensors(), *self.params.tensors(), *control) if x.size])
 
     def at(self, *leaves: Tensor) -> Case:
-        """The same from other leaves."""
+        """Return the same case with other leaves."""
         left = iter(leaves)
 
         def put(record: Any) -> Any:
@@ -66,7 +66,7 @@ class Case(NamedTuple):
         return Case(self.model, params, state, next(left, None), self.steps)
 
     def fresh(self) -> Case:
-        """The same from new leaves without gradients."""
+        """Return the same case with new leaves, whose gradients are empty."""
         return self.at(*[tensor(x.data, requires_grad=x.requires_grad) for x in self.leaves])
 
     def rollout(self, **options: Any) -> Trajectory:
@@ -75,7 +75,7 @@ class Case(NamedTuple):
 
 
 def case(model: Wave, steps: int, *, batch: int | None = None, batched: tuple[str, ...] = (), seed: int = 0) -> Case:
-    """Random leaves. With a `batch` the `batched` ones (a field's name, or control) have that axis."""
+    """Build a case with random leaves. Those named in `batched` (a field or control) have a batch axis."""
     random = np.random.default_rng(seed)
     extent = np.array(model.cells) * DX
 
@@ -95,7 +95,7 @@ def case(model: Wave, steps: int, *, batch: int | None = None, batched: tuple[st
 
 
 def still(model: Wave, *, speed: Any = 1.0, **values: Any) -> tuple[Params, State]:
-    """A wave at rest, but for the values given of state and parameters."""
+    """Build a wave at rest, except for the given values of state and parameters."""
     shapes = {**model.state_shapes(), **model.param_shapes()}
     made = {name: np.zeros(shape) for name, shape in shapes.items()}
     made["speed"] += speed
@@ -105,7 +105,7 @@ def still(model: Wave, *, speed: Any = 1.0, **values: Any) -> tuple[Params, Stat
 
 
 def of_all(trajectory: Trajectory, *, along: bool = True) -> Tensor:
-    """A loss that looks at the final state and, `along` time, at all states, at each number differently."""
+    """Compute a loss that weights each number of the final state differently, and with `along` those of all states."""
     random = np.random.default_rng(3)
     states = trajectory.states.tensors() if along else ()
     total = tensor(np.zeros((), real_dtype()))
@@ -117,7 +117,7 @@ def of_all(trajectory: Trajectory, *, along: bool = True) -> Tensor:
 
 
 def evaluate(given: Case, *, along: bool = True, **options: Any) -> dict[str, Array]:
-    """Kept and final states, loss, and its gradient by each leaf."""
+    """Return the stored and the final states, the loss, and its gradient by each leaf."""
     given = given.fresh()
     trajectory = given.rollout(**options)
     loss = of_all(trajectory, along=along)
@@ -134,7 +134,7 @@ def evaluate(given: Case, *, along: bool = True, **options: Any) -> dict[str, Ar
 
 
 def assert_same(found: dict[str, Array], expected: dict[str, Array], relative: float) -> None:
-    """Equal within a part of the largest value of each array expected; to the bit at 0."""
+    """Compare arrays within a fraction of the largest expected value of each; 0 demands bitwise equality."""
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         if relative == 0:
@@ -145,5 +145,5 @@ def assert_same(found: dict[str, Array], expected: dict[str, Array], relative: f
 
 
 def tolerance(f64: float, f32: float) -> float:
-    """The one that fits the precision of this process."""
+    """Choose the tolerance for the precision of this process."""
     return f64 if runtime.real_dtype() == np.float64 else f32

@@ -1,4 +1,4 @@
-"""A step of leapfrog, and its adjoint."""
+"""The leapfrog step, and its adjoint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MODEL = Wave((4, 3), 0.5, 0.1)
 
 
 def inputs() -> tuple[Tensor, ...]:
-    """Height, previous, dx^2 (laplace u + f), speed."""
+    """Draw height, previous, dx^2 (laplace u + f) and speed."""
     random = np.random.default_rng(0)
     dtype = tensor(0.0).dtype
     fields = [random.normal(size=MODEL.cells) for _ in range(3)]
@@ -36,7 +36,7 @@ def test_it_is_newtons_law_by_central_differences() -> None:
     np.testing.assert_allclose(acceleration, c**2 * k / MODEL.spacing**2, rtol=tolerance(1e-10, 1e-2))
 
 
-def test_it_may_be_read_backward_in_time() -> None:
+def test_it_can_be_run_backward_in_time() -> None:
     u, before, k, c = inputs()
     new = Advance.apply(MODEL, u, before, k, c)
     np.testing.assert_allclose(Advance.apply(MODEL, u, new, k, c).data, before.data, rtol=0, atol=1e-14)

@@ -1,6 +1,6 @@
-"""Nested steps, fused steps and rollouts of every kind are one physics: values and gradients are the same.
+"""Nested steps, fused steps and rollouts of every kind compute the same values and gradients.
 
-They do the same arithmetic in another order at most, so that results differ by rounding only.
+They do the same arithmetic, at most in another order, so results differ only by rounding.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MODELS = pytest.mark.parametrize("model", [LINE, PLANE, SPACE, TORUS], ids=["lin
 def test_all_ways_give_the_same_states_and_gradients(model: Wave, along: bool) -> None:
     given = case(model, STEPS)
     nested = evaluate(given, along=along, mode="nested")
-    silent = set() if along else {"gradient by received"}  # what was received before the first step
+    silent = set() if along else {"gradient by received"}  # the initial readings do not influence the final state
     assert {name for name, value in nested.items() if value.size and not value.any()} == silent
     assert_same(evaluate(given, along=along), nested, 1e-12)
     assert_same(evaluate(given, along=along, mode="step"), nested, 1e-12)
@@ -88,7 +88,7 @@ def test_neither_a_second_run_nor_the_number_of_threads_changes_a_bit() -> None:
 
 
 def derivative_is_right(given: Case) -> None:
-    """Of a loss that looks at all states, by each leaf in random directions; and tangents are transposed adjoints."""
+    """Check the gradient of a loss on all states along random directions, and tangents against adjoints."""
 
     def loss(*leaves: Tensor) -> Tensor:
         return of_all(given.at(*leaves).rollout())

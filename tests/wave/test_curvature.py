@@ -1,4 +1,4 @@
-"""Differences in space and absorbing layers, and their adjoint."""
+"""Finite differences in space and absorbing layers, and their adjoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODELS = pytest.mark.parametrize("model", [LINE, PLANE, SPACE, TORUS], ids=["lin
 
 
 def continued(model: Wave, u: Array, axis: int) -> Array:
-    """u with this axis first, and `halo` values beyond either side."""
+    """Move this axis of u to the front, and append `halo` values beyond either side."""
     r, n = model.halo, model.cells[axis]
     u = np.moveaxis(u, axis, 0)
     made = np.zeros((n + 2 * r, *u.shape[1:]))
@@ -33,26 +33,26 @@ def continued(model: Wave, u: Array, axis: int) -> Array:
             elif kind == "periodic":
                 made[at] = u[far]
             elif kind == "zero" and k > 1:
-                made[at] = -u[near[k - 2]]  # odd about the first cell beyond, where it is 0
+                made[at] = -u[near[k - 2]]  # odd about the first cell beyond the side, where u is 0
     return made
 
 
 def bend(v: Array, order: int) -> Array:
-    """dx^2 v'' along the first axis, of all but order / 2 values at either end."""
+    """Compute dx^2 v'' along the first axis, except for order / 2 values at either end."""
     r, c = order // 2, second_difference(order)
     n = len(v) - 2 * r
     return c[0] * v[r : r + n] + sum([c[k] * (v[r + k : r + k + n] + v[r - k : r - k + n]) for k in range(1, r + 1)])
 
 
 def slope(v: Array, order: int) -> Array:
-    """dx v', likewise."""
+    """Compute dx v' along the first axis, except for order / 2 values at either end."""
     r, c = order // 2, first_difference(order)
     n = len(v) - 2 * r
     return sum([c[k - 1] * (v[r + k : r + k + n] - v[r - k : r - k + n]) for k in range(1, r + 1)], np.zeros(()))
 
 
 def curvature(model: Wave, u: Array, psi: Array, zeta: Array) -> tuple[Array, Array, Array]:
-    """The definition, in NumPy."""
+    """Compute the sub-step from its definition, in NumPy."""
     total, new_psi, new_zeta = np.zeros(model.cells), np.zeros_like(psi), np.zeros_like(zeta)
 
     def of(memory: Array, slab: Slab) -> Array:
@@ -77,7 +77,7 @@ def curvature(model: Wave, u: Array, psi: Array, zeta: Array) -> tuple[Array, Ar
 
 @pytest.mark.gpu
 @MODELS
-def test_it_is_what_its_definition_says(model: Wave) -> None:
+def test_it_agrees_with_its_definition(model: Wave) -> None:
     state = case(model, 1).state
     inputs = state.height, state.slope_memory, state.curvature_memory
     expected = curvature(model, *[x.data for x in inputs])
@@ -98,7 +98,7 @@ def test_every_element_of_the_jacobian_is_right(model: Wave) -> None:
 
 
 def test_polynomials_are_differentiated_exactly() -> None:
-    """Up to the degree order + 1, away from the sides."""
+    """The differences are exact up to the degree order + 1, away from the sides."""
     for model, degree in ((PLANE, 5), (TORUS, 9)):
         x, y = np.meshgrid(*[np.linspace(-1, 1, n) for n in model.cells], indexing="ij")
         hx, hy = (2 / (n - 1) for n in model.cells)
@@ -112,7 +112,7 @@ def test_polynomials_are_differentiated_exactly() -> None:
 
 
 def test_layers_begin_gently_and_end_strongly() -> None:
-    """At the inner edge a layer takes next to nothing, and its memories fade everywhere."""
+    """A layer absorbs next to nothing at its inner edge, and its memories decay everywhere."""
     for slab in LINE.slabs:
         a, b = layer.profile(LINE, slab)
         inwards = slice(None) if slab.first else slice(None, None, -1)

@@ -1,4 +1,4 @@
-"""Grids in lines of blocks: where cells lie."""
+"""The memory layout of a grid in lines of blocks."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_lines_begin_at_blocks_and_are_found_by_their_number(shape: tuple[int, .
 
 @SHAPES
 @HALOS
-def test_neighbours_across_a_side_are_the_rows_own(shape: tuple[int, ...], halo: int) -> None:
-    """All numbers that differences or whole blocks reach lie in the row, and apart from the cells of other lines."""
+def test_halos_lie_within_the_array_and_apart_from_cells(shape: tuple[int, ...], halo: int) -> None:
+    """All numbers that differences or whole blocks reach lie in the array, and are not cells of other lines."""
     layout = Layout(shape, halo)
     numbers = layout.cells(np.arange(layout.size))
     for axis, stride in enumerate(layout.strides):

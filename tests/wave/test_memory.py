@@ -1,4 +1,4 @@
-"""Rollouts of waves within memory: stored states, states computed backward in time, and no states at all."""
+"""Rollouts of waves within a memory budget: stored states, states recomputed backward in time, and no states."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plan(given: Case, **options: Any) -> Plan:
 
 
 def budgets(given: Case, **options: Any) -> dict[str, int]:
-    """The largest budget of each kind of plan."""
+    """Find the largest budget [B] that leads to each kind of plan."""
     found: dict[str, int] = {}
     memory = plan(given, **options).predicted_bytes
     try:
@@ -41,7 +41,7 @@ def budgets(given: Case, **options: Any) -> dict[str, int]:
 
 @pytest.fixture
 def none_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """States are computed backward in time, whatever fits into memory."""
+    """Force states to be recomputed backward in time, whatever fits into memory."""
 
     def refused(**_: Any) -> Plan:
         raise InputError("rollout, memory", "states fit", "none", "Store none.")
@@ -50,7 +50,7 @@ def none_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def silent(model: Wave, steps: int, **of_case: Any) -> Case:
-    """Whose speed and receivers are given, and which has no sources: `pull` needs no states."""
+    """Build a case with fixed speed and receivers and without sources, whose `pull` needs no states."""
     given = case(replace(model, sources=()), steps, **of_case)
     fixed = {name: tensor(getattr(given.params, name).data) for name in ("speed", "receiver_position")}
     return given._replace(params=given.params.replace(**fixed))
@@ -117,7 +117,7 @@ def test_without_states_memory_does_not_grow_with_the_horizon() -> None:
 
 
 def test_without_layers_states_computed_backward_take_a_few_numbers_a_step() -> None:
-    """Where sources are, and what drives them; so they are chosen where stored ones would be computed twice."""
+    """The tape holds source positions and strengths, so this plan beats one that computes stored states twice."""
     budget = {8_000: 850_000, 16_000: 1_050_000}
     found = [plan(case(TORUS, steps), keep="final", memory=memory) for steps, memory in budget.items()]
     assert [each.kind for each in found] == ["rebuilt", "rebuilt"]
@@ -126,7 +126,7 @@ def test_without_layers_states_computed_backward_take_a_few_numbers_a_step() -> 
 
 
 @pytest.mark.parametrize("kind", ["all", "rebuilt", "none"])
-def test_the_graph_can_be_gone_through_again(kind: str, request: pytest.FixtureRequest) -> None:
+def test_backward_can_run_twice(kind: str, request: pytest.FixtureRequest) -> None:
     trajectory, wanted = cut(kind, request)
     loss = of_all(trajectory, along=False)
     loss.backward(retain_graph=True)
@@ -139,7 +139,7 @@ def test_the_graph_can_be_gone_through_again(kind: str, request: pytest.FixtureR
 
 
 def cut(kind: str, request: pytest.FixtureRequest, **options: Any) -> tuple[Trajectory, list[Tensor]]:
-    """A rollout that keeps the final state, in several blocks where it stores no states; and its leaves."""
+    """Run a rollout that keeps the final state, in several segments if it stores no states; return its leaves, too."""
     given = silent(PLANE, STEPS) if kind == "none" else case(PLANE, STEPS)
     memory = plan(given, keep="final").predicted_bytes
     if kind == "rebuilt":

@@ -1,4 +1,4 @@
-"""What a wave is: what must hold of it, where its layers lie, and how large a time step may be."""
+"""The wave model: its validation, its layers in memory, and its largest time step."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_sides_are_zero_where_none_is_named() -> None:
         ({"sources": ("plane_z",)}, "each is one of"),
     ],
 )
-def test_what_cannot_be_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_invalid_models_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Wave(**{"cells": (9, 9), "spacing": 0.1, "dt": 0.01, **changes})
 
@@ -63,7 +63,7 @@ def test_layers_lie_at_their_sides_one_behind_the_other_in_memory(model: Wave) -
 
 @pytest.mark.parametrize(("dim", "order"), [(1, 2), (2, 4), (2, 8)])
 def test_the_largest_time_step_is_the_limit_of_stability(dim: int, order: int) -> None:
-    """Below it the roughest wave stays as large as it was, and above it grows without bound."""
+    """Below the limit the shortest wave keeps its size; above it, it grows without bound."""
     speed, cells = 1.7, (10,) * dim
     rough = (-1.0) ** np.indices(cells).sum(axis=0)
     limit = Wave(cells, 0.1, 1.0, order=order).largest_dt(speed)
@@ -75,7 +75,7 @@ def test_the_largest_time_step_is_the_limit_of_stability(dim: int, order: int) -
 
     assert (
         largest(0.99 * limit) < 20
-    )  # two waves of opposite sign that are nearly one: 1 / sin(acos(1 - 2 * 0.99^2) / 2)
+    )  # bound: two nearly equal waves of opposite sign, 1 / sin(acos(1 - 2 * 0.99^2) / 2)
     assert largest(1.02 * limit) > 1e12
 
 
@@ -84,7 +84,7 @@ def test_the_limit_of_the_second_order_is_courants() -> None:
     assert Wave((5, 5), 0.1, 1.0).largest_dt(2.0) == pytest.approx(0.1 / 2.0 / np.sqrt(2))
 
 
-def test_a_wave_that_blows_up_tells_the_limit() -> None:
+def test_a_blow_up_names_the_stability_limit() -> None:
     model = Wave((10,), 0.1, 0.2, boundaries=("periodic",) * 2)
     params, state = still(model, height=(-1.0) ** np.arange(10))
     with pytest.raises(BlowUp, match=r"steps beyond 0\.1 s are unstable, and dt is 0\.2 s"):

@@ -1,4 +1,4 @@
-"""What waves must do, whatever computes them."""
+"""Physical properties that waves must have, whatever computes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .systems import TORUS, Array, case, still
 
 
 def run(model: Wave, steps: int, *, control: Any = None, speed: Any = 1.0, **start: Any) -> dict[str, Array]:
-    """States along time."""
+    """Run a rollout and return its states over time."""
     params, state = still(model, speed=speed, **start)
     with no_grad():
         strength = None if control is None else tensor(control)
@@ -29,7 +29,7 @@ def run(model: Wave, steps: int, *, control: Any = None, speed: Any = 1.0, **sta
 
 
 def standing(n: int, order: int, dt: float) -> tuple[Wave, Array, float]:
-    """Between zero sides, the length n dx = 1 apart, and free ones: a model, the shape, and its wave number squared."""
+    """Return a model of length n dx = 1 between zero and free sides, a standing mode, and its squared wave number."""
     model = Wave((n - 1, n), 1 / n, dt, order=order, boundaries=("zero", "zero", "free", "free"))
     kx, ky = np.pi * 2, np.pi * 3
     x, y = (np.arange(n - 1) + 1) / n, (np.arange(n) + 0.5) / n
@@ -38,13 +38,13 @@ def standing(n: int, order: int, dt: float) -> tuple[Wave, Array, float]:
 
 @pytest.mark.parametrize("order", [2, 4, 8])
 def test_the_error_in_space_is_of_the_order_named(order: int) -> None:
-    """Of the frequency of a standing wave, from which the error in time is taken out: leapfrog's is known."""
+    """Measured by the frequency of a standing wave, after removing the known error of leapfrog in time."""
     errors = []
     for n in (16, 32):
         model, shape, k2 = standing(n, order, dt := 0.2 / n)
         height = run(model, 9, height=shape, previous=shape * np.cos(np.sqrt(k2) * dt))["height"]
         a = (height * shape).sum(axis=(1, 2))
-        np.testing.assert_allclose(height[-1], a[-1] / a[0] * shape, atol=1e-12)  # it stays what it is
+        np.testing.assert_allclose(height[-1], a[-1] / a[0] * shape, atol=1e-12)  # the mode keeps its shape
         cosine = (a[2:] + a[:-2]) @ a[1:-1] / (2 * a[1:-1] @ a[1:-1])
         errors.append(abs(2 * (1 - cosine) / dt**2 / k2 - 1))
     assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.12)
@@ -65,7 +65,7 @@ def test_the_error_in_time_is_of_second_order() -> None:
 
 @pytest.mark.parametrize(("sides", "sign"), [(("zero", "zero"), -1), (("free", "free"), 1)], ids=["zero", "free"])
 def test_a_pulse_at_courant_number_one_is_dalemberts(sides: tuple[str, str], sign: int) -> None:
-    """Any shape moves a cell a step as it is, and comes back from zero sides upside down, from free ones upright."""
+    """Any pulse moves one cell per step unchanged; zero sides reflect it upside down, free sides upright."""
     n, dx = 40, 0.1
     pulse, before = np.zeros(n), np.zeros(n)
     pulse[5:12] = np.random.default_rng(0).normal(size=7)
@@ -73,7 +73,7 @@ def test_a_pulse_at_courant_number_one_is_dalemberts(sides: tuple[str, str], sig
     model = Wave((n,), dx, dx / 2.0, boundaries=sides)
     height = run(model, 70, speed=2.0, height=pulse, previous=before)["height"]
     np.testing.assert_allclose(height[20], np.roll(pulse, 20), atol=1e-13)
-    turned = n if sign < 0 else n - 0.5  # where the side is: at the first cell beyond, or halfway to it
+    turned = n if sign < 0 else n - 0.5  # position of the side: the first cell beyond the grid, or halfway to it
     expected = np.zeros(n)
     for i in range(5, 12):
         expected[round(2 * turned - (i + 50))] = sign * pulse[i]
@@ -81,7 +81,7 @@ def test_a_pulse_at_courant_number_one_is_dalemberts(sides: tuple[str, str], sig
 
 
 def test_a_travelling_wave_comes_round_on_a_torus() -> None:
-    """After a period of space and time all is as it was, within the error of dispersion."""
+    """After a full period in space and time the field returns to itself, up to numerical dispersion."""
     n = 24
     model = Wave((n, n), 1 / n, 1 / 200, order=8, boundaries=("periodic",) * 4)
     x, y = np.meshgrid(np.arange(n) / n, np.arange(n) / n, indexing="ij")
@@ -99,7 +99,7 @@ def test_a_travelling_wave_comes_round_on_a_torus() -> None:
 
 
 def test_energy_is_conserved_to_rounding() -> None:
-    """Leapfrog's own, |u' - u|^2 / (2 dt^2 c^2) - u' laplace u / 2 over all cells, in any medium, without layers."""
+    """The energy of leapfrog is sum |u' - u|^2 / (2 dt^2 c^2) - u' laplace u / 2, in any medium, without layers."""
     given = case(replace(TORUS, sources=(), receivers=0), 1)
     speed = given.params.speed.data
     start = {"height": given.state.height.data, "previous": given.state.previous.data}
@@ -117,7 +117,7 @@ def test_energy_is_conserved_to_rounding() -> None:
 
 
 def test_source_and_receiver_may_be_exchanged() -> None:
-    """In any medium, without layers: a cause here is seen there as a cause there is seen here."""
+    """Reciprocity holds in any medium without layers."""
     model, here, there = TORUS, [[0.32, 0.51]], [[0.61, 1.13]]
     speed = case(model, 1).params.speed.data
     strength = np.random.default_rng(2).normal(size=(40, 1))
@@ -130,12 +130,12 @@ def test_source_and_receiver_may_be_exchanged() -> None:
 
 
 def bump(t: Array, width: float) -> Array:
-    """A smooth pulse about 3.5 widths."""
+    """Compute a smooth pulse centred at 3.5 widths."""
     return np.exp(-(((t - 3.5 * width) / width) ** 2))
 
 
 def test_a_source_on_a_line_leaves_a_plateau_behind() -> None:
-    """u(x, t) = c / 2 times what the source has given until t - |x - x_s| / c."""
+    """u(x, t) is c / 2 times the integral of the source strength up to t - |x - x_s| / c."""
     n, dx, c, width, steps = 120, 0.1, 2.0, 0.15, 80
     model = Wave((n,), dx, 0.5 * dx / c, order=8, sources=("point",), receivers=1)
     t = np.arange(steps) * model.dt
@@ -150,7 +150,7 @@ def test_a_source_on_a_line_leaves_a_plateau_behind() -> None:
 
 
 def test_a_point_source_in_space_is_heard_as_it_sounded_and_fades_by_distance() -> None:
-    """u(r, t) = strength(t - r / c) / (4 pi r)."""
+    """The solution is u(r, t) = strength(t - r / c) / (4 pi r)."""
     n, dx, c, width = 30, 0.1, 1.0, 0.25
     model = Wave((n,) * 3, dx, 0.3 * dx / c, order=4, sources=("point",), receivers=2)
     steps = 60
@@ -164,7 +164,7 @@ def test_a_point_source_in_space_is_heard_as_it_sounded_and_fades_by_distance() 
         r = float(np.linalg.norm(place - source))
         late = t + model.dt - r / c
         expected = np.where(late > 0, bump(late, width), 0) / (4 * np.pi * r)
-        early = t < 1.8  # what comes back from the sides comes later
+        early = t < 1.8  # before the first reflections from the sides
         np.testing.assert_allclose(got[early], expected[early], atol=0.02 * expected.max())
 
 
@@ -172,7 +172,7 @@ def test_a_point_source_in_space_is_heard_as_it_sounded_and_fades_by_distance() 
 
 
 def ricker(t: Array, f: float) -> Array:
-    """The wavelet of this dominant frequency, about 0."""
+    """Compute the Ricker wavelet of this dominant frequency, centred at 0."""
     a = (np.pi * f * t) ** 2
     return (1 - 2 * a) * np.exp(-a)
 
@@ -191,7 +191,7 @@ def test_a_pulse_on_a_line_leaves_through_a_layer(order: int) -> None:
 
 
 def test_a_ring_in_the_plane_leaves_as_if_there_were_no_side() -> None:
-    """Compared with a grid so large that nothing has come back from its sides."""
+    """Compare with a grid so large that no reflection has returned from its sides."""
     dx, c, f, steps = 0.1, 1.0, 1.0, 150
     model = Wave(
         (60, 56), dx, 0.05, order=4, boundaries=("absorbing",) * 4, layer_speed=c, layer_frequency=f,
@@ -204,12 +204,12 @@ def test_a_ring_in_the_plane_leaves_as_if_there_were_no_side() -> None:
     free = run(large, steps, speed=c, control=strength, source_position=[[6.53, 6.41]])["height"]
     error = (small - free[:, 40:100, 40:96])[:, 20:40, 20:36]
     peak = np.abs(free[:, 60:80, 60:76]).max()
-    assert np.abs(free[:, 60, 60]).max() > 0.1 * peak  # it goes through the layers
+    assert np.abs(free[:, 60, 60]).max() > 0.1 * peak  # the ring does reach the layers
     assert np.abs(error).max() < 0.01 * peak
 
 
 def test_all_energy_leaves_through_layers_on_all_sides() -> None:
-    """Also where two of them cross: nothing grows there in a long time."""
+    """Nothing grows in the long run, even where two layers cross."""
     model = Wave(
         (30, 30), 0.1, 0.06, order=4, boundaries=("absorbing",) * 4, layer=10, layer_speed=1.0, layer_frequency=1.0
     )

@@ -1,4 +1,4 @@
-"""Receivers on the grid, and their adjoint."""
+"""Receivers between the cells of a grid, and their adjoint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_element_of_the_jacobian_is_right(model: Wave) -> None:
 @pytest.mark.gpu
 @DIMS
 def test_a_receiver_reads_what_a_source_at_its_place_spreads(model: Wave) -> None:
-    """Reciprocity: the one is the transpose of the other, so that exchanging them changes no signal."""
+    """Receiving is the transpose of injecting, so exchanging source and receiver leaves the signal unchanged."""
     height, position = receivers(model)
     strength = np.random.default_rng(2).normal(size=model.receivers)
     density = SourceTerm.apply(model, tensor(strength), tensor(position)).data * DX ** (model.dim - 2)

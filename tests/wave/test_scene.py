@@ -1,4 +1,4 @@
-"""Scenes of waves: what their sections mean, and what must hold of them."""
+"""Scenes of waves: the meaning of their sections, and their checks."""
 
 from __future__ import annotations
 
@@ -131,44 +131,44 @@ def test_each_shot_may_have_its_own_amplitudes_and_velocities() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"simulator": {"order": 3}}, "simulator.order: must be one of 2, 4 or 8; found 3."),
         ({"grid": {"cells": [12, 3]}}, "grid.cells.1: must be at least 4, as the order is 4; found 3."),
-        ({"grid": {"cells": [10**30, 12]}}, "grid.cells: there can be 2147483647 cells at most; found"),
-        ({"grid": {"layer": 13}}, "grid.cells.0: must be at least 13, as its absorbing layers take 13; found 12."),
+        ({"grid": {"cells": [10**30, 12]}}, "grid.cells: a grid has at most 2147483647 cells; found"),
+        ({"grid": {"layer": 13}}, "grid.cells.0: must be at least 13, as its absorbing layers take 13 cells; found"),
         ({"grid": {"layer_frequency": None}}, "grid.layer_frequency: absorbing layers need a frequency [Hz]; found"),
-        ({"grid": {"boundaries": {"z-": "free"}}}, "grid.boundaries.z-: must be a side of a grid in 2-D; found"),
+        ({"grid": {"boundaries": {"z-": "free"}}}, "grid.boundaries.z-: must be a side of a 2-D grid; found"),
         ({"grid": {"boundaries": {"y+": "periodic"}}}, "grid.boundaries: opposite sides are periodic together; found"),
-        ({"control": None}, "sources: sources need a control; found no section [control]. Add a section"),
+        ({"control": None}, "sources: sources need a control; found no [control] section. Add a section"),
         ({"control": {"channels": 3, "amplitude": 1.0}}, "control.channels: must be 2, which drive a step of this"),
         ({"sources": [{"kind": "plane_z", "position": [1.0, 1.0]}]}, "sources.0.kind: must have its normal along"),
         ({"sources": [{"position": [1.0]}]}, "sources.0.position: must have 2 elements, one for each axis of the grid"),
         (
             {"sources": [{"position": [3.0, 4.6]}, {"position": [3.0, 5.1]}]},
-            "sources.1.position.1: a source must be inside of the grid, along y from -0.25 to 5 m; found 5.1. Move it",
+            "sources.1.position.1: a source must be inside of the grid, from -0.25 to 5 m along y; found 5.1. Move it",
         ),
         ({"sources": [{"position": [-0.1, 1.0]}, POND["sources"][1]]}, "sources.0.position.0: a source must be inside"),
         ({"sources": [POND["sources"][0], {**POND["sources"][1], "shot": 1}]}, "sources: shot 1 must have as many"),
         ({"sources": [SHOTS[0], SHOTS[2]]}, "sources: shot 1 must have as many sources as shot 0, of the"),
         (
             {"sources": SHOTS, "control": {"channels": 1, "amplitude": [[1.0], [2.0]]}},
-            "control.amplitude: must have 3 rows, one for each shot; found 2. Give a row for each",
+            "control.amplitude: must have 3 rows, one for each shot; found 2. Give a row for each shot",
         ),
         ({"receivers": {"position": [[9.0, 1.0]]}}, "receivers.position.0.0: a receiver must be inside of the grid"),
         (
             {"receivers": {"lines": [{"start": [1.0, 1.0], "end": [1.0, -1.0], "count": 3}]}},
-            "receivers.lines.0.end.1: a receiver must be inside of the grid, along y from -0.25 to 5 m; found -1.0.",
+            "receivers.lines.0.end.1: a receiver must be inside of the grid, from -0.25 to 5 m along y; found -1.0.",
         ),
         ({"state": {"height": [{"centre": [1.0], "width": 1.0}]}}, "state.height.0.centre: must have 2 elements"),
         ({"medium": {"speed": -1.0}}, "medium.speed"),
         ({"medium": {"speed": {"file": "/none.npy"}}}, "medium.speed.file: must be a file that can be read; found"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_told(changes: dict[str, Any], told: str) -> None:
+def test_inconsistent_sections_are_reported(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         from_dict(pond(**changes))
-    assert any(str(error).startswith(f"scene: {told}") for error in caught.value.errors), str(caught.value)
+    assert any(str(error).startswith(f"scene: {message}") for error in caught.value.errors), str(caught.value)
 
 
 def test_speeds_from_a_file_are_positive(tmp_path: Path) -> None:
@@ -177,11 +177,11 @@ def test_speeds_from_a_file_are_positive(tmp_path: Path) -> None:
     np.save(tmp_path / "speed.npy", speed)
     with pytest.raises(ConfigError) as caught:
         from_dict(pond(medium={"speed": {"file": str(tmp_path / "speed.npy")}}))
-    told = "scene: medium.speed.file: speeds must be above 0; found 0 in cell [3, 7] of"
-    assert str(caught.value).startswith(told)
+    message = "scene: medium.speed.file: speeds must be above 0; found 0 in cell [3, 7] of"
+    assert str(caught.value).startswith(message)
 
 
-def test_a_time_step_beyond_the_limit_is_told() -> None:
+def test_a_time_step_beyond_the_limit_is_reported() -> None:
     limit = 2 * 0.5 / (2 * np.sqrt(2 * 16 / 3))
     build_scene(from_dict(pond(time={"dt": 0.99 * limit}))).require_stable()
     with pytest.raises(InputError) as caught:

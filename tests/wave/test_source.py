@@ -1,4 +1,4 @@
-"""Sources on the grid, and their adjoint."""
+"""Sources between the cells of a grid, and their adjoint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_element_of_the_jacobian_is_right(model: Wave) -> None:
 
 @DIMS
 def test_a_source_has_the_moments_of_a_delta(model: Wave) -> None:
-    """Volume, centre and width of each source, in so many dimensions as its delta has."""
+    """Check volume, centre and width of each source, in the dimensions of its delta."""
     where = np.stack(np.meshgrid(*[np.arange(n) * DX for n in model.cells], indexing="ij"), axis=-1)
     middle = np.random.default_rng(1).uniform(1, np.array(model.cells) - 2, size=model.dim) * DX
     for s, kind in enumerate(model.sources):
@@ -50,7 +50,7 @@ def test_a_source_has_the_moments_of_a_delta(model: Wave) -> None:
                 assert moment == pytest.approx(0, abs=1e-14)
 
 
-def test_at_a_cell_a_point_source_is_there_alone() -> None:
+def test_a_point_source_at_a_cell_affects_that_cell_alone() -> None:
     density = SourceTerm.apply(
         CASES[1], tensor([3.0, 0.0, 0.0]), tensor([[2 * DX, 4 * DX], [0.0, 0.0], [0.0, 0.0]])
     ).data
@@ -59,7 +59,7 @@ def test_at_a_cell_a_point_source_is_there_alone() -> None:
     np.testing.assert_allclose(density, expected, atol=1e-14)
 
 
-def test_a_plane_does_not_depend_on_where_it_is_along_itself() -> None:
+def test_a_plane_source_does_not_depend_on_its_position_within_the_plane() -> None:
     strength, x = tensor([0.0, 0.0, 1.0]), 0.9
     one, other = (
         SourceTerm.apply(CASES[1], strength, tensor([[0.0, 0.0], [0.0, 0.0], [x, y]])).data for y in (0.0, 1.3)

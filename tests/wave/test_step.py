@@ -1,4 +1,4 @@
-"""The nested step: which sub-step gets what."""
+"""The nested step: the inputs and outputs of each sub-step."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_without_a_control_nothing_drives() -> None:
 
 
 def test_its_derivative_is_right() -> None:
-    """Of a step by all inputs, in random directions."""
+    """Check the derivative of a step by all inputs along random directions."""
     given = case(TORUS, 1)
     assert given.control is not None
     names = [*State.names()[:2], *State.names()[4:]]

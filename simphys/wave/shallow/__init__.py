@@ -1,4 +1,4 @@
-"""Shallow water: start reading at step.py, the nested step; engine.py is the fast way through it."""
+"""Shallow water. Start with step.py, the nested step; engine.py runs the same physics in fused loops."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["Params", "ShallowWater", "State", "build", "step"]
 
 
 def build(config: Any) -> tuple[ShallowWater, Params, State]:
-    """Model, parameters and initial state of a validated scene.
+    """Build model, parameters and initial state of a validated scene.
 
-    Errors: InputError when the time step is beyond the stability limit, or the start is dry.
+    Raises InputError if the time step exceeds the stability limit, or if a cell is dry initially.
     """
     from ...autograd import tensor
     from . import scene

@@ -1,19 +1,19 @@
-"""A stage of the time step: elevation and velocity go on from the step's start by what the fluxes make of them.
+"""A stage of the time step, which advances elevation and velocity from the beginning of the step by the fluxes.
 
-With w the length of the stage [s]:
+w is the length of the stage [s]:
 
     eta' = eta_0 - w sum_a dU_a/dx_a                                        [m] in cells
     u_a' = u_a0 + w (R_a(q, U) - dH/dx_a)                                   [m/s] at faces; at walls u_a' = u_a0
     R_x(q, U) = mean_y(q mean_x(U_y))     R_y(q, U) = -mean_x(q mean_y(U_x))
 
-Adjoint, for the adjoints e of eta' and v of u', with G = w v, and 0 at walls; R is antisymmetric in U, which is why it
-does no work:
+Adjoint, for the adjoints e of eta' and v of u', with G = w v, and 0 at walls. R is antisymmetric in U, so it does no
+work:
 
     adj_U_a = w de/dx_a - R_a(q, G)     adj_H = sum_a dG_a/dx_a
     adj_q = mean_y(G_x) mean_x(U_y) - mean_x(G_y) mean_y(U_x)
 
-Sources: Sadourny 1975, model I, which conserves mass, and energy but for the steps in time; Wicker and Skamarock 2002
-for the three stages of w = dt/3, dt/2 and dt, each from the state at the start: of second order, third where linear.
+Sources: Sadourny 1975, model I, which conserves mass, and energy up to the error in time; Wicker and Skamarock 2002
+for the three stages w = dt/3, dt/2 and dt, each from the initial state: second order, third for linear problems.
 """
 
 import functools
@@ -37,7 +37,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
 
     @ti.func
     def turned(q: ti.template(), U: ti.template(), c, axis: ti.template(), n, m, N):
-        """R_axis(q, U)."""
+        """Return R_axis(q, U)."""
         other = ti.static(1 - axis)
         d = at.after(c, other, n, m)
         mean = 0.5 * (q[c] * at.to_corner(U, c, other, n, m, N) + q[d] * at.to_corner(U, d, other, n, m, N))
@@ -81,7 +81,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> SimpleNamespace:
-    """The loops over all cells of all members; G is written for the loop behind."""
+    """Loops over all cells of all batch members; G passes values from one loop to the next."""
     f = functions(real, dim, closed)
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
@@ -130,9 +130,10 @@ def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> Si
 
 
 class Advance(Function):
-    """Elevation [*cells] and velocity [dim, *cells] at the end of a stage that is `part` of a time step long.
+    """Elevation [*cells] and velocity [dim, *cells] at the end of a stage whose length is `part` time steps.
 
-    Of both at the step's start, and of the fluxes of the stage before. Saved: transport, potential vorticity.
+    Inputs: both at the beginning of the step, and the fluxes of the previous stage. Saves transport and potential
+    vorticity.
     """
 
     @staticmethod
@@ -170,5 +171,5 @@ class Advance(Function):
 
 
 def kernels_of(model: ShallowWater, batch: int = 1) -> SimpleNamespace:
-    """Those for so many members."""
+    """Compile the kernels of a model for a batch of this size."""
     return kernels(runtime.real(), model.dim, model.closed, is_parallel(model, batch))

@@ -1,4 +1,4 @@
-"""`ShallowEngine`: the fused loops of one rollout over arrays, see `simphys.simulator.Engine`."""
+"""`ShallowEngine`, the fused loops of one rollout over arrays; see `simphys.simulator.Engine`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .model import ShallowWater, is_dry
 
 
 class ShallowEngine(ArrayEngine):
-    """The rollout of a batch of waters."""
+    """The rollout of a batch of shallow-water simulations."""
 
     model: ShallowWater
 
@@ -26,14 +26,14 @@ class ShallowEngine(ArrayEngine):
         self._back: Adjoint | None = None
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`: what a step and its adjoint work with, besides."""
+        """Count the arrays that a step and its adjoint work with, too."""
         N = sizes(self.model, self.batch)[-1]
         of_cells, of_faces = np.array(Forward.ARRAYS) + Adjoint.ARRAYS
         numbers = int(of_cells + of_faces * self.model.dim) * N
         return super().segment_bytes(steps, dense=dense) + numbers * runtime.real_dtype().itemsize
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
-        """See `Engine`. The velocity is NaN where water runs dry, which stops a rollout; see `Friction`."""
+        """Advance the states. A dry cell makes the whole velocity NaN, which stops the rollout; see `Friction`."""
         step = self._step
         for row in range(start, start + steps):
             step.start.load(segment, row)
@@ -44,7 +44,6 @@ class ShallowEngine(ArrayEngine):
             step.end.store(segment, row + 1)
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """See `Engine`."""
         self._back = self._back or Adjoint(self._step)
         dense = adjoint["elevation"].shape[1] > 1
         state = self._back.state
@@ -60,7 +59,6 @@ class ShallowEngine(ArrayEngine):
             state.store(adjoint, 0)
 
     def gradients(self) -> Arrays:
-        """See `Engine`."""
         if self._back is not None:
             sums = self._back.sums._asdict()
             for name, total in sums.items():
@@ -71,7 +69,6 @@ class ShallowEngine(ArrayEngine):
         return super().gradients()
 
     def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        """See `Engine`."""
         along = Tangent(self._step, Given.of(self.tangents))
         made = self.segment(steps)
         self.load(made, tangent)

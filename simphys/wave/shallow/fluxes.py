@@ -1,13 +1,13 @@
-"""What moves the water: transport through faces, potential vorticity at corners, the Bernoulli head in cells.
+"""The fluxes: transport through faces, potential vorticity at corners, and the Bernoulli head in cells.
 
-With h = D + eta the height of the water, and means over the neighbours along one axis or both:
+h = D + eta is the height of the water; means are over the neighbours along one axis or both:
 
     U_a = mean_a(h) u_a                                                     [m^2/s] at faces
-    q = (du_y/dx - du_x/dy) / mean_xy(h)                                    [1/(m s)] at corners, in the plane
+    q = (du_y/dx - du_x/dy) / mean_xy(h)                                    [1/(m s)] at corners, in 2-D
     H = g eta + 1/2 sum_a mean_a(u_a^2)                                     [m^2/s^2] in cells
 
-Adjoint, for W = adj_U, p = adj_q and s = adj_H, with z = p / mean_xy(h), and means that go back from faces or corners
-to cells, or from cells to faces:
+Adjoint, for W = adj_U, p = adj_q and s = adj_H, with z = p / mean_xy(h). Here means go back from faces or corners to
+cells, or from cells to faces:
 
     adj_h = sum_a mean_a(W_a u_a) - mean_xy(z q)       adj_D = adj_h      adj_eta = adj_h + g s
     adj_u_x = mean_x(h) W_x + u_x mean_x(s) + dz/dy    adj_u_y = mean_y(h) W_y + u_y mean_y(s) - dz/dx
@@ -32,7 +32,7 @@ from .model import ShallowWater
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
-    """The element functions at the cell, face or corner c; h the height of the water."""
+    """The element functions at the cell, face or corner c; h is the height of the water."""
     at = grid.functions(real, dim, closed)
 
     @ti.func
@@ -46,7 +46,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
 
     @ti.func
     def kinetic(u: ti.template(), v: ti.template(), c, n, m, N):
-        """1/2 sum_a mean_a(u_a v_a)."""
+        """Return 1/2 sum_a mean_a(u_a v_a)."""
         total = real(0.0)
         for axis in ti.static(range(dim)):
             k, k_after = axis * N + c, axis * N + at.after(c, axis, n, m)
@@ -94,7 +94,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> SimpleNamespace:
-    """The loops over all cells of all members; h is written for the loop behind, and z likewise."""
+    """Loops over all cells of all batch members; h and z pass values from one loop to the next."""
     f = functions(real, dim, closed)
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
@@ -157,7 +157,8 @@ def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> Si
 class Fluxes(Function):
     """Transport [dim, *cells], potential vorticity [*cells] (0 in one dimension) and head [*cells].
 
-    Of elevation [*cells], velocity [dim, *cells], depth [*cells] and gravity []. Saved: all but depth, the height, q.
+    Inputs: elevation [*cells], velocity [dim, *cells], depth [*cells] and gravity []. Saves these except depth, the
+    height of the water, and the potential vorticity.
     """
 
     @staticmethod
@@ -204,5 +205,5 @@ class Fluxes(Function):
 
 
 def kernels_of(model: ShallowWater, batch: int = 1) -> SimpleNamespace:
-    """Those for so many members."""
+    """Compile the kernels of a model for a batch of this size."""
     return kernels(runtime.real(), model.dim, model.closed, is_parallel(model, batch))

@@ -1,16 +1,16 @@
-"""Friction at the bottom, over a time t, with the height of the water as it is.
+"""Bottom friction over a time t, with the height of the water held fixed.
 
     u_a' = u_a / (1 + k s)     k = t c_f / mean_a(h)     s = sqrt(u_a^2 + v^2)     [m/s] at faces; 0 at walls
 
-v is the mean of the other component over the four faces around, h = D + eta. Where the water moves alike everywhere
-this is the solution of du/dt = -c_f |u| u / h, 1/|u'| = 1/|u| + t c_f/h, and however large t is, it never turns the
-velocity. Adjoint, for g = adj_u_a', with r = 1 / (1 + k s) and e = g k u_a r^2:
+v is the mean of the other component over the four faces around, h = D + eta. For a uniform velocity this is the exact
+solution of du/dt = -c_f |u| u / h, namely 1/|u'| = 1/|u| + t c_f/h. It never reverses the velocity, however large t
+is. Adjoint, for g = adj_u_a', with r = 1 / (1 + k s) and e = g k u_a r^2:
 
     adj_u_a = g r - e u_a/s     adj_v = -e v/s     adj_h = e s / mean_a(h)     adj_c = -e s / c_f = -g u_a s r^2 t/h
 
-and back from faces to the cells and faces around by the same means. Where the water rests, s = 0, u/s and v/s count as
-0: there e is 0, too, and the derivative of u' by u is 1, which is the true one. Source: the quadratic law as in Chow
-1959; its solution is elementary.
+and back from faces to the cells and faces around by the transposed means. In water at rest, s = 0, u/s and v/s count
+as 0. There e is 0, too, and the derivative of u' by u is 1, which is exact. Source: the quadratic law as in Chow 1959;
+its solution is elementary.
 """
 
 import functools
@@ -29,14 +29,14 @@ from .model import ShallowWater, is_dry
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
-    """The element functions at a face, with h the height there."""
+    """The element functions at a face; h is the height of the water there."""
     at = grid.functions(real, dim, closed)
 
     @ti.func
     def across(u: ti.template(), c, axis: ti.template(), n, m, N):
-        """The mean of the other component over the four faces around the face c across `axis`.
+        """Average the other component over the four faces around face c normal to `axis`.
 
-        Its own transpose, with the axes exchanged.
+        With the axes exchanged, this is its own transpose.
         """
         mean = real(0.0)
         if ti.static(dim == 2):
@@ -51,7 +51,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
 
     @ti.func
     def over_speed(s):
-        """1/s, 0 where the water rests."""
+        """Return 1/s, or 0 for water at rest."""
         inverse = real(0.0)
         if s > 0:
             inverse = 1 / s
@@ -59,7 +59,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
 
     @ti.func
     def adj_slowed(u, v, h, c_f, t, g):
-        """The adjoints of u, v, h and c_f."""
+        """Return the adjoints of u, v, h and c_f."""
         s = ti.sqrt(u * u + v * v)
         k = t * c_f / h
         r = 1 / (1 + k * s)
@@ -85,7 +85,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> SimpleNamespace:
-    """The loops over all cells of all members; the adjoints of u, v and h are written, the others accumulate."""
+    """Loops over all cells of all batch members. The adjoints of u, v and h are overwritten, the others added to."""
     f = functions(real, dim, closed)
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
@@ -145,9 +145,9 @@ def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> Si
 
 
 class Friction(Function):
-    """Velocity [dim, *cells] after half a time step of friction; NaN where the water runs dry, which stops a rollout.
+    """Velocity [dim, *cells] after half a time step of friction; all NaN if a cell is dry, which stops a rollout.
 
-    Of velocity, elevation [*cells], depth [*cells] and friction []. Saved: all of them.
+    Inputs: velocity, elevation [*cells], depth [*cells] and friction []; all are saved.
     """
 
     @staticmethod
@@ -183,5 +183,5 @@ class Friction(Function):
 
 
 def kernels_of(model: ShallowWater, batch: int = 1) -> SimpleNamespace:
-    """Those for so many members."""
+    """Compile the kernels of a model for a batch of this size."""
     return kernels(runtime.real(), model.dim, model.closed, is_parallel(model, batch))

@@ -1,6 +1,6 @@
-"""A time step of all members at once, forward, back and by tangents: the sub-steps' own kernels, bound to their arrays.
+"""A time step of all batch members at once: forward, adjoint and tangent. Binds the kernels of the sub-steps to arrays.
 
-Arrays lie as kernels take them, N numbers for what cells have and V = dim N for what faces have; see `grid`.
+Arrays have the layout of the kernels: N numbers for a cell quantity, dim N for a face quantity; see `grid`.
 """
 
 from __future__ import annotations
@@ -21,33 +21,32 @@ LAST = len(STAGES)
 
 
 class Pair:
-    """An elevation and a velocity of all members, or adjoints or tangents of them."""
+    """Elevation and velocity of all batch members, or their adjoints or tangents; a given `eta` is shared memory."""
 
     def __init__(self, model: ShallowWater, batch: int, eta: Array | None = None) -> None:
-        """With the elevation in the memory of another's, or in its own."""
         self.eta = cells(model, batch) if eta is None else eta
         self.u = faces(model, batch)
         self.elevation = self.eta.reshape(batch, *model.cells)
         self.velocity = np.moveaxis(self.u.reshape(model.dim, batch, *model.cells), 0, 1)
 
     def load(self, states: Arrays, row: int) -> None:
-        """Take a row of states along time [B, rows, *shape]."""
+        """Load a row of the states over time [B, rows, *shape]."""
         self.elevation[...] = states["elevation"][:, row]
         self.velocity[...] = states["velocity"][:, row]
 
     def add(self, states: Arrays, row: int) -> None:
-        """Add a row of states along time."""
+        """Add a row of the states over time."""
         self.elevation += states["elevation"][:, row]
         self.velocity += states["velocity"][:, row]
 
     def store(self, states: Arrays, row: int) -> None:
-        """Make this a row of states along time."""
+        """Store this pair as a row of the states over time."""
         states["elevation"][:, row] = self.elevation
         states["velocity"][:, row] = self.velocity
 
 
 class Fluxes(NamedTuple):
-    """The height of the water, what `fluxes` makes of a stage, or their adjoints or tangents."""
+    """The height of the water and the results of `fluxes` for a stage, or their adjoints or tangents."""
 
     h: Array
     U: Array
@@ -60,7 +59,7 @@ class Fluxes(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The parameters of all members, or tangents of them."""
+    """The parameters of all batch members, or their tangents, flattened."""
 
     depth: Array
     gravity: Array
@@ -68,15 +67,15 @@ class Given(NamedTuple):
 
     @classmethod
     def of(cls, params: Arrays) -> Given:
-        """Those of [B, *shape] each."""
+        """Flatten parameters of shape [B, *shape] each."""
         return cls(*flat(*[params[name] for name in cls._fields]))
 
 
 class Forward:
-    """A step from `start` to `end`, and all that its adjoint needs of it."""
+    """A step from `start` to `end`, with the intermediate values that its adjoint needs."""
 
     ARRAYS = 13, 9
-    """How many arrays of cells and of faces it works with."""
+    """Number of arrays over cells, and over faces."""
 
     def __init__(self, model: ShallowWater, batch: int, given: Given) -> None:
         self.model, self.batch, self.given = model, batch, given
@@ -86,13 +85,15 @@ class Forward:
         self.fluxes = [Fluxes.zeros(model, batch) for _ in STAGES]
         counts, dx = sizes(model, batch), model.spacing
         self.half = model.dt / 2, *counts
-        """The scalars of friction, of the fluxes, and of each stage."""
+        """Scalar arguments of the friction kernels."""
         self.edge = dx, *counts
+        """Scalar arguments of the flux kernels."""
         self.parts = [(part * model.dt, dx, *counts) for part in STAGES]
+        """Scalar arguments of each stage."""
         self._launches = self._bound()
 
     def run(self) -> None:
-        """From `start` to `end`."""
+        """Compute `end` from `start`."""
         for launch in self._launches:
             launch()
 
@@ -108,16 +109,16 @@ class Forward:
 
 
 class Adjoint:
-    """The step back: the adjoint of its end becomes that of its start, and sums of parameters grow."""
+    """The adjoint of a step: turns the adjoint of its end into that of its start, and adds to the adjoint sums."""
 
     ARRAYS = 11, 9
-    """How many arrays of cells and of faces it works with."""
+    """Number of arrays over cells, and over faces."""
 
     def __init__(self, step: Forward) -> None:
         model, batch = step.model, step.batch
         self.state = Pair(model, batch)
         self.sums = Given(*[cells(model, batch) for _ in Given._fields])
-        """With an entry for each cell, also of what a member has one of."""
+        """Adjoint sums with an entry for each cell, even for parameters that are scalars."""
         self._stages = [Pair(model, batch) for _ in step.stages]
         z, U, q, H = Fluxes.zeros(model, batch)
         G, across, height = (faces(model, batch) for _ in range(3))
@@ -141,7 +142,7 @@ class Adjoint:
             self._back.append((of_stage, of_fluxes))
 
     def run(self) -> None:
-        """Back through the step that ran last."""
+        """Reverse the step that ran last."""
         for stage in self._stages:
             stage.eta.fill(0)
             stage.u.fill(0)
@@ -149,7 +150,7 @@ class Adjoint:
         last.eta[:] = self.state.eta
         self._slow_last()
         for k in reversed(range(LAST)):
-            first.eta += self._stages[k + 1].eta  # each stage goes on from the step's start
+            first.eta += self._stages[k + 1].eta  # each stage starts from the state at the beginning of the step
             first.u += self._stages[k + 1].u
             for launch in self._back[k]:
                 launch()
@@ -158,7 +159,7 @@ class Adjoint:
 
 
 class Tangent:
-    """Tangents of a step, from that of its start to that of its end."""
+    """The tangent of a step, from the tangent of its start to that of its end."""
 
     def __init__(self, step: Forward, given: Given) -> None:
         model, batch = step.model, step.batch
@@ -181,16 +182,16 @@ class Tangent:
         self._launches.append(slow.bind(value.u, value.eta, D, c_f, *step.half, last.u, last.eta, dD, dc, self.end.u))
 
     def run(self) -> None:
-        """Along the step that ran last."""
+        """Compute the tangent of the step that ran last."""
         for launch in self._launches:
             launch()
 
 
 def cells(model: ShallowWater, batch: int) -> Array:
-    """Zeros for the cells of all members."""
+    """Return zeros for the cells of all batch members."""
     return np.zeros(sizes(model, batch)[-1], runtime.real_dtype())
 
 
 def faces(model: ShallowWater, batch: int) -> Array:
-    """Zeros for the faces of all members."""
+    """Return zeros for the faces of all batch members."""
     return np.zeros(model.dim * sizes(model, batch)[-1], runtime.real_dtype())

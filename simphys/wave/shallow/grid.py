@@ -1,10 +1,10 @@
-"""Cells, faces and corners of an Arakawa C-grid, by their numbers.
+"""Index arithmetic for cells, faces and corners of an Arakawa C-grid.
 
-Cell (i, j) of member b of a batch has the number c = (b n_x + i) n_y + j. The face before it along an axis and the
-corner before it along both have the same number. So the grid closes on itself, as a periodic one does, and a wall is
-its faces 0 along an axis, which stay shut: what lies beyond the last cell is that same wall.
+Cell (i, j) of batch member b has the number c = (b n_x + i) n_y + j. The face before it along an axis and the corner
+before it along both have the same number. Numbers wrap around, as on a periodic grid. A wall consists of the faces 0
+along an axis, which stay closed; the face beyond the last cell is that same wall.
 
-Components of a vector lie one after the other, [dim, N], N the number of all cells of all members.
+Components of a vector are stored one after the other, [dim, N]; N counts the cells of all batch members.
 Source: Arakawa and Lamb 1977 (the C-grid).
 """
 
@@ -20,7 +20,10 @@ from .model import CELL_US, ShallowWater
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
-    """Neighbours of a cell and means over them: n cells a member, m from one to the next along the first axis."""
+    """Neighbours of a cell, and means and differences over them.
+
+    n is the number of cells of a batch member, m the distance in memory between neighbours along the first axis.
+    """
 
     @ti.func
     def before(c, axis: ti.template(), n, m):
@@ -38,7 +41,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
 
     @ti.func
     def is_open(c, axis: ti.template(), n, m):
-        """Whether the face is none of a wall."""
+        """Return True if the face is not part of a wall."""
         found = True
         if ti.static(closed[axis] and axis == 0):
             found = c % n >= m
@@ -48,27 +51,27 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
 
     @ti.func
     def to_face(x: ti.template(), c, axis: ti.template(), n, m):
-        """The mean at a face of what cells have."""
+        """Average a cell quantity at a face."""
         return 0.5 * (x[c] + x[before(c, axis, n, m)])
 
     @ti.func
     def to_cell(w: ti.template(), c, axis: ti.template(), n, m, N):
-        """The mean at a cell of what the faces across an axis have: the transpose of `to_face`."""
+        """Average a quantity of the faces normal to an axis at a cell: the transpose of `to_face`."""
         return 0.5 * (w[axis * N + c] + w[axis * N + after(c, axis, n, m)])
 
     @ti.func
     def to_corner(w: ti.template(), c, axis: ti.template(), n, m, N):
-        """The mean at a corner of what the faces across an axis have."""
+        """Average a quantity of the faces normal to an axis at a corner."""
         return 0.5 * (w[axis * N + c] + w[axis * N + before(c, 1 - axis, n, m)])
 
     @ti.func
     def difference(x: ti.template(), c, axis: ti.template(), n, m):
-        """Over a face, of what cells have."""
+        """Difference a cell quantity across a face."""
         return x[c] - x[before(c, axis, n, m)]
 
     @ti.func
     def divergence(w: ti.template(), c, n, m, N):
-        """The sum of differences over a cell of what faces have: the negative transpose of `difference`."""
+        """Sum the differences of a face quantity across a cell: the negative transpose of `difference`."""
         total = real(0.0)
         for axis in ti.static(range(dim)):
             total += w[axis * N + after(c, axis, n, m)] - w[axis * N + c]
@@ -81,16 +84,16 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
 
 
 def flat(*arrays: Any) -> list[Any]:
-    """Arrays and Tensors as kernels take them."""
+    """Flatten arrays and Tensors, as kernels expect them."""
     return [(x.data if isinstance(x, Tensor) else x).reshape(-1) for x in arrays]
 
 
 def sizes(model: ShallowWater, batch: int = 1) -> tuple[int, int, int]:
-    """The counts n, m and N of kernels."""
+    """Return the counts n, m and N that kernels take."""
     n = model.row * model.cells[0]
     return n, model.row, batch * n
 
 
 def is_parallel(model: ShallowWater, batch: int = 1) -> bool:
-    """Whether so many members are shared out among threads."""
+    """Return True if loops over a batch of this size run on several threads."""
     return runtime.parallel(CELL_US * sizes(model, batch)[-1])

@@ -1,4 +1,4 @@
-"""What a simulation of shallow water is: a grid with its boundaries and the stages of a time step."""
+"""The model of a shallow-water simulation: a grid with its boundaries, and the stages of a time step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BOUNDARIES = ("closed", "periodic")
 
 STAGES = (1 / 3, 1 / 2, 1.0)
-"""How far each stage of a time step goes, in time steps (Wicker and Skamarock 2002)."""
+"""Length of each stage, as a fraction of the time step (Wicker and Skamarock 2002)."""
 
 CELL_US = 0.02
 """Serial cost [us] of one cell in a sub-step."""
@@ -28,39 +28,39 @@ class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
     depth: Tensor
-    """How far the bottom lies below the rest level in each cell, positive [m], [*cells]."""
+    """Depth of the bottom below the rest level in each cell, positive [m], [*cells]."""
     gravity: Tensor
-    """[m/s^2], []."""
+    """Gravitational acceleration [m/s^2], []."""
     friction: Tensor
-    """Coefficient c_f of the quadratic friction at the bottom, [], a number without unit."""
+    """Dimensionless coefficient c_f of the quadratic bottom friction, []."""
 
 
 @dataclass(frozen=True)
 class State(Record):
-    """The water's surface and how the water moves, the same all the way down."""
+    """The elevation of the surface, and the velocity, which does not vary with depth."""
 
     elevation: Tensor
-    """How far the surface lies above the rest level [m], [*cells]."""
+    """Height of the surface above the rest level [m], [*cells]."""
     velocity: Tensor
-    """[m/s], [dim, *cells]: entry i of component a is that of the face between the cells i - 1 and i along axis a.
-    Face 0 lies between the last cell and the first; along a closed axis it is the wall: its entries count as 0."""
+    """Velocity [m/s], [dim, *cells]. Entry i of component a is at the face between cells i - 1 and i along axis a.
+    Face 0 is between the last cell and the first; along a closed axis it is the wall, and its entries count as 0."""
 
 
 @dataclass(frozen=True)
 class ShallowWater:
-    """Shallow water over an uneven bottom, on an Arakawa C-grid: everything that no gradient flows to.
+    """Shallow water over an uneven bottom, on an Arakawa C-grid: everything without a gradient.
 
     The centre of cell (i, j) is at spacing * (i + 1/2, j + 1/2).
     """
 
     cells: tuple[int, ...]
-    """How many along each axis, of 1 or 2."""
+    """Number of cells along each of 1 or 2 axes."""
     spacing: float
-    """Edge of a cell [m]."""
+    """Edge length of a cell [m]."""
     dt: float
     """Time step [s]."""
     boundaries: tuple[str, ...] = ()
-    """Of each axis: closed (a wall at both ends, along which the water slips) or periodic; all closed by default."""
+    """Boundary kind of each axis: closed (free-slip walls at both ends) or periodic; all closed by default."""
 
     Params = Params
     State = State
@@ -72,22 +72,22 @@ class ShallowWater:
         if not self.boundaries:
             object.__setattr__(self, "boundaries", ("closed",) * self.dim)
         if len(self.boundaries) != self.dim or not set(self.boundaries) <= set(BOUNDARIES):
-            constraint = f"{self.dim} of {BOUNDARIES}, one for each axis"
-            raise InputError("ShallowWater.boundaries", constraint, list(self.boundaries), "Name each axis's.")
+            constraint = f"must hold {self.dim} of {BOUNDARIES}, one for each axis"
+            raise InputError("ShallowWater.boundaries", constraint, list(self.boundaries), "Name one for each axis.")
 
     @property
     def dim(self) -> int:
-        """Dimensions: 1 of a channel, 2 of the plane."""
+        """Number of dimensions: 1 for a channel, 2 for the plane."""
         return len(self.cells)
 
     @property
     def closed(self) -> tuple[bool, ...]:
-        """Whether each axis ends in walls."""
+        """True for each axis that ends in walls."""
         return tuple([boundary == "closed" for boundary in self.boundaries])
 
     @property
     def row(self) -> int:
-        """Cells from one to its neighbour along the first axis."""
+        """Distance in memory between neighbouring cells along the first axis."""
         return math.prod(self.cells[1:])
 
     def param_shapes(self) -> Mapping[str, Shape]:
@@ -100,7 +100,6 @@ class ShallowWater:
         return None
 
     def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        """The nested step: one node of the graph for each sub-step."""
         from .step import step
 
         return step(self, params, state)
@@ -115,7 +114,7 @@ class ShallowWater:
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> ShallowEngine:
-        """The fused loops. Every sum has one order, so that they are deterministic, asked to be or not."""
+        """Return the fused loops. Each sum has a fixed order, so results are always deterministic."""
         from .engine import ShallowEngine
 
         return ShallowEngine(
@@ -123,12 +122,11 @@ class ShallowWater:
         )
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """Where the water is about to run dry, or how far the time step is beyond the stable ones."""
         from .stability import advice
 
         return advice(self, params, state)
 
 
 def is_dry(elevation: Array, depth: Array) -> bool:
-    """Whether there is a cell without water, for which these equations do not hold."""
+    """Return True if a cell has no water, so that these equations do not hold."""
     return bool((elevation + depth).min() <= 0)

@@ -1,4 +1,4 @@
-"""The sections of a scene file that describe shallow water, the arrays that they mean, and what must hold of them."""
+"""The sections of a scene file that describe shallow water, their conversion to arrays, and their checks."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Kind = Literal["closed", "periodic"]
 
 
 class ShallowSimulator(Simulator):
-    """The simulator has no options of its own."""
+    """The simulator section, which has no options of its own."""
 
     name: Literal["shallow_water"]
 
 
 class Grid(Section):
-    """The grid: its cells along each axis, their edge [m], and how it ends.
+    """The grid: number of cells along each axis, their spacing [m], and the boundaries.
 
-    boundaries: "closed" (walls along which the water slips) or "periodic", one for all axes or a list, one for each.
+    boundaries: "closed" (free-slip walls) or "periodic", either one for all axes or a list with one for each.
     """
 
     cells: Annotated[list[Count], Field(min_length=1, max_length=2)]
@@ -37,15 +37,15 @@ class Grid(Section):
 
 
 class ArrayFile(Section):
-    """A file, .npy, text or a picture, with a number for each cell, [*cells]."""
+    """A file (.npy, text or a picture) with a number for each cell, [*cells]."""
 
     file: str
 
 
 class Medium(Section):
-    """depth of the bottom below the rest level [m], gravity [m/s^2], and c_f of the friction at the bottom.
+    """The medium: depth of the bottom below the rest level [m], gravity [m/s^2], and c_f of the bottom friction.
 
-    depth: one for all cells, or a file.
+    depth: one number for all cells, or a file.
     """
 
     depth: Positive | ArrayFile
@@ -54,7 +54,7 @@ class Medium(Section):
 
 
 class Bump(Section):
-    """Water that stands `height` [m] above the rest level at `centre`: height exp(-|x - centre|^2 / radius^2) [m]."""
+    """An elevation height exp(-|x - centre|^2 / radius^2) above the rest level; all lengths in m."""
 
     centre: Vector
     radius: Positive
@@ -62,13 +62,13 @@ class Bump(Section):
 
 
 class State(Section):
-    """The surface's elevation over the rest level at the start, bumps or a file; the water is at rest."""
+    """The initial elevation above the rest level, as bumps or a file; the velocity is 0 initially."""
 
     elevation: list[Bump] | ArrayFile = []
 
 
 def fields(*, grid: Grid, medium: Medium, state: State) -> Fields:
-    """Every parameter field and state component in full length."""
+    """Build every parameter and state field at full size."""
     cells = tuple(grid.cells)
     params = {"depth": depth(grid, medium), "gravity": np.array(medium.gravity), "friction": np.array(medium.friction)}
     start = {"elevation": elevation(grid, state), "velocity": np.zeros((len(cells), *cells))}
@@ -76,7 +76,7 @@ def fields(*, grid: Grid, medium: Medium, state: State) -> Fields:
 
 
 def depth(grid: Grid, medium: Medium) -> Array:
-    """That of each cell, [*cells]."""
+    """Compute the depth of each cell, [*cells] [m]."""
     cells = tuple(grid.cells)
     if isinstance(medium.depth, ArrayFile):
         return read_field(medium.depth.file, [cells])
@@ -84,7 +84,7 @@ def depth(grid: Grid, medium: Medium) -> Array:
 
 
 def elevation(grid: Grid, state: State) -> Array:
-    """The elevation at the start, [*cells]."""
+    """Compute the initial elevation, [*cells] [m]."""
     cells = tuple(grid.cells)
     if isinstance(state.elevation, ArrayFile):
         return read_field(state.elevation.file, [cells])
@@ -97,20 +97,20 @@ def elevation(grid: Grid, state: State) -> Array:
 
 
 def model(config: Any) -> ShallowWater:
-    """The model of a scene that was loaded, and so is known to be free of problems."""
+    """Build the model of a validated scene."""
     grid: Grid = config.grid
     given = grid.boundaries if isinstance(grid.boundaries, list) else [grid.boundaries] * len(grid.cells)
     return ShallowWater(tuple(grid.cells), grid.spacing, config.time.dt, tuple(given))
 
 
 def cells(model: ShallowWater) -> Cells:
-    """Where the cells are, and what is recorded of them."""
+    """Describe the cells and the fields recorded for them."""
     fields = {"elevation": "m", "velocity": "m/s", "depth": "m"}
     return Cells(cells=model.cells, spacing=model.spacing, offset=0.5, fields=fields)
 
 
 def problems(*, grid: Grid | None, medium: Medium | None, state: State | None) -> list[Problem]:
-    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at."""
+    """Collect all problems. A section that is itself invalid is None; checks that need it are skipped."""
     if grid is None:
         return []
     dim = len(grid.cells)
@@ -130,7 +130,8 @@ def problems(*, grid: Grid | None, medium: Medium | None, state: State | None) -
 def _check_axes(key: Key, value: list[Any], dim: int) -> Iterator[Problem]:
     if len(value) != dim:
         constraint = f"must have {dim} elements, one for each axis of the grid"
-        yield Problem(key=key, constraint=constraint, found=value, remedy=f"It has {len(value)}: give {dim}.")
+        remedy = f"It has {len(value)}: give {dim}."
+        yield Problem(key=key, constraint=constraint, found=value, remedy=remedy)
 
 
 def _check_file(key: Key, read: Callable[[], Array], *, positive: bool = False) -> Iterator[Problem]:
@@ -143,5 +144,5 @@ def _check_file(key: Key, read: Callable[[], Array], *, positive: bool = False) 
     if positive and values.min() <= 0:
         at = [int(i) for i in np.unravel_index(int(values.argmin()), values.shape)]
         found = Words(f"{values.min():g} at {at}")
-        remedy = "Deepen the bottom there: what falls dry is no shallow water."
+        remedy = "Deepen the bottom there: the equations do not cover dry cells."
         yield Problem(key=key, constraint="must hold positive depths", found=found, remedy=remedy)

@@ -1,4 +1,4 @@
-"""The nested step: one node of the graph for each sub-step. Read this first."""
+"""The nested step, with one graph node for each sub-step. Read this first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .model import STAGES, Params, ShallowWater, State
 
 
 def step(model: ShallowWater, params: Params, state: State) -> State:
-    """Advance `state` by one time step: half of the friction, waves in three stages, the other half (Strang 1968)."""
+    """Advance `state` by one time step: half a step of friction, waves in three stages, another half (Strang 1968)."""
     depth, gravity = params.depth, params.gravity
     elevation, velocity = (
         state.elevation,

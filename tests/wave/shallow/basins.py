@@ -1,4 +1,4 @@
-"""Small basins of shallow water in which every term acts."""
+"""Small basins of shallow water in which every term matters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = (*State.names(), *Params.names())
 
 CHANNEL = (5,), ("closed",)
 BASIN = (4, 3), ("closed", "periodic")
-"""Cells and boundaries, in one dimension and in the plane."""
+"""Numbers of cells, and boundaries, in one and two dimensions."""
 
 
 def basin(
@@ -26,7 +26,7 @@ def basin(
     batched: tuple[str, ...] = NAMES,
     seed: int = 0,
 ) -> tuple[ShallowWater, Params, State]:
-    """Random water; all its tensors require a gradient. With a `batch` the `batched` ones have that axis."""
+    """Build a random state and parameters that require gradients. Those named in `batched` have a batch axis."""
     random = np.random.default_rng(seed)
     model = ShallowWater(cells, 0.5, dt, boundaries)
     shapes = {**model.state_shapes(), **model.param_shapes()}
@@ -44,26 +44,26 @@ def basin(
 
 
 def leaves(params: Params, state: State) -> tuple[Tensor, ...]:
-    """All inputs of a step, in the order of NAMES."""
+    """List all inputs of a step, in the order of NAMES."""
     return *state.tensors(), *params.tensors()
 
 
 def unpacked(*tensors: Tensor) -> tuple[Params, State]:
-    """The reverse of `leaves`."""
+    """Rebuild the records from `leaves`."""
     return Params(*tensors[2:]), State(*tensors[:2])
 
 
 def random_leaf(*shape: int, seed: int = 0) -> Tensor:
-    """Random numbers that require a gradient."""
+    """Draw random numbers that require a gradient."""
     return tensor(np.random.default_rng(seed).uniform(-1, 1, shape), requires_grad=True)
 
 
 def assert_close(found: Any, expected: Any, relative: float, name: str = "") -> None:
-    """Equal within a part of the largest value expected."""
+    """Compare arrays within a fraction of the largest expected value."""
     scale = float(np.abs(expected).max())
     np.testing.assert_allclose(found, expected, rtol=0, atol=relative * scale, err_msg=name)
 
 
 def tolerance(f64: float, f32: float) -> float:
-    """The one that fits the precision of this process."""
+    """Choose the tolerance for the precision of this process."""
     return f64 if runtime.real_dtype() == np.float64 else f32

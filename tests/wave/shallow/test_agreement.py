@@ -1,4 +1,4 @@
-"""Nested steps, fused steps and rollouts of every kind are one physics: values and gradients are the same."""
+"""Nested steps, fused steps and rollouts of every kind compute the same values and gradients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = dict[str, np.ndarray]
 
 
 def evaluate(case: Case, *, along: bool = True, **options: Any) -> Result:
-    """States along time, and the gradient of a random sum over all of them, or over the last alone."""
+    """Return the states over time, and the gradient of a random sum over all of them or over the last one."""
     model, params, state = case
     inputs = [tensor(each.data, requires_grad=True) for each in leaves(params, state)]
     params, state = unpacked(*inputs)
@@ -88,7 +88,7 @@ def test_the_derivative_over_the_horizon_is_right(grid: Any, mode: Any) -> None:
     dot_product_test(final, leaves(params, state), tolerance=1e-12)
 
 
-def test_the_memory_that_it_tells_is_what_it_takes() -> None:
+def test_the_predicted_memory_is_what_it_takes() -> None:
     model, params, state = basin((40, 30), batch=2)
     options: dict[str, Any] = {"batch": 2, "needs": frozenset(Params.names()), "deterministic": True}
     last = {name: values[:, None].copy() for name, values in state.arrays().items()}
@@ -101,7 +101,7 @@ def test_the_memory_that_it_tells_is_what_it_takes() -> None:
         engine.pull(segment, first=0, steps=STEPS, adjoint=last)
         return engine
 
-    run()  # what it compiles is none of it
+    run()  # memory for compiling kernels does not count
     tracemalloc.start()
     predicted = run().segment_bytes(STEPS, dense=False)
     _, peak = tracemalloc.get_traced_memory()

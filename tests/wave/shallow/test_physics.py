@@ -1,4 +1,4 @@
-"""Shallow water does what it should, whatever its gradients: waves, vortices, conserved quantities, friction, rest."""
+"""Physical properties of shallow water: waves, vortices, conserved quantities, friction, rest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GRAVITY = 9.81
 def water(
     model: ShallowWater, depth: Any, elevation: Any, velocity: Any = 0.0, friction: float = 0.0
 ) -> tuple[Params, State]:
-    """Params and state, of numbers or arrays."""
+    """Build parameters and state from numbers or arrays."""
     shapes = model.state_shapes()
     params = Params(tensor(np.broadcast_to(depth, model.cells).copy()), tensor(GRAVITY), tensor(friction))
     start = {"elevation": elevation, "velocity": velocity}
@@ -34,13 +34,13 @@ def water(
 
 
 def final(model: ShallowWater, params: Params, state: State, time: float) -> tuple[Array, Array]:
-    """Elevation and velocity after so long."""
+    """Compute elevation and velocity after this time."""
     moved = rollout(model, params, state, steps=round(time / model.dt), keep="final").final
     return moved.elevation.data, moved.velocity.data
 
 
 def places(model: ShallowWater) -> Array:
-    """The centres of cells, [dim, *cells]."""
+    """Compute the centres of the cells, [dim, *cells]."""
     return model.spacing * (np.indices(model.cells) + 0.5)
 
 
@@ -62,7 +62,7 @@ def test_a_standing_wave_has_its_period_to_second_order(waves: tuple[int, ...]) 
 
 
 def test_a_standing_wave_has_the_period_of_the_grid() -> None:
-    """omega = 2 sqrt(g D) / dx sin(k dx / 2) (Arakawa and Lamb 1977), but for the steps in time."""
+    """The grid gives omega = 2 sqrt(g D) / dx sin(k dx / 2) (Arakawa and Lamb 1977), up to the error in time."""
     n, length, depth = 12, 6.0, 0.8
     dx = length / n
     omega = 2 * math.sqrt(GRAVITY * depth) / dx * math.sin(3 * np.pi / length * dx / 2)
@@ -77,12 +77,12 @@ def test_a_standing_wave_has_the_period_of_the_grid() -> None:
 def vortex(
     n: int, length: float, size: float, swirl: float, stream: tuple[float, float], time: float
 ) -> tuple[Array, Array]:
-    """Elevation and velocity of a vortex that a uniform stream has carried for some time over a periodic plane."""
+    """Compute elevation and velocity of a vortex that a uniform stream has carried across a periodic plane."""
     face = np.arange(n) * length / n
     cell = face + length / n / 2
 
     def at(x: Array, y: Array) -> tuple[Array, Array, Array]:
-        """The way to there from the middle of the vortex, and exp(-r^2/2s^2)."""
+        """Compute the displacement from the centre of the vortex, and exp(-r^2/2s^2)."""
         middle = length / 2 + np.array(stream) * time
         way = np.meshgrid(x - middle[0], y - middle[1], indexing="ij")
         dx, dy = [(d + length / 2) % length - length / 2 for d in way]
@@ -95,7 +95,7 @@ def vortex(
 
 
 def test_a_vortex_drifts_with_the_stream_to_second_order() -> None:
-    """Swirling at A r exp(-r^2/2s^2) it keeps its shape, as g h = g H - A^2 s^2/2 exp(-r^2/s^2) balances it."""
+    """A swirl A r exp(-r^2/2s^2) keeps its shape, balanced by g h = g H - A^2 s^2/2 exp(-r^2/s^2)."""
     exact, time = functools.partial(vortex, length=8.0, size=0.9, swirl=1.2, stream=(0.8, -0.5)), 1.0
     errors = []
     for n in (32, 64):
@@ -116,7 +116,7 @@ def test_the_step_in_time_is_of_second_order_with_friction_and_an_uneven_bottom(
 
     coarse, middle, fine = after(8), after(16), after(32)
     ratio = np.abs(coarse - middle).max() / np.abs(middle - fine).max()
-    assert 3.5 < ratio < 9  # friction and what is not linear: second order; linear waves: third
+    assert 3.5 < ratio < 9  # second order for friction and nonlinear terms, third for linear waves
 
 
 @pytest.mark.gpu
@@ -128,7 +128,7 @@ def test_the_volume_of_the_water_stays() -> None:
 
 
 def rates(model: ShallowWater, params: Params, state: State) -> float:
-    """What the derivative in time changes the energy by, relative to what it exchanges [1]."""
+    """Compute the rate of change of the energy, relative to the rate of its exchange [1]."""
     u = state.velocity.data.copy()
     u[0][0] = 0.0  # at the wall
     fluxes = Fluxes.apply(model, state.elevation, tensor(u), params.depth, params.gravity)
@@ -140,13 +140,13 @@ def rates(model: ShallowWater, params: Params, state: State) -> float:
 
 
 def test_waves_and_vortices_exchange_energy_and_lose_none() -> None:
-    """dE/dt = sum H deta/dt + U.du/dt is 0 for any state, by the differences in space."""
+    """The differences in space give dE/dt = sum H deta/dt + U.du/dt = 0 for any state."""
     model, params, state = basin()
     assert abs(rates(model, params, state)) < 1e-13
 
 
 def energy(params: Params, elevation: Array, velocity: Array) -> float:
-    """1/2 sum (g eta^2 + mean(h) u^2)."""
+    """Compute 1/2 sum (g eta^2 + mean(h) u^2)."""
     height = params.depth.data + elevation
     kinetic = sum(float((0.5 * (height + np.roll(height, 1, a)) * u**2).sum()) for a, u in enumerate(velocity))
     return 0.5 * (float(params.gravity.data) * float((elevation**2).sum()) + kinetic)
@@ -169,7 +169,7 @@ def test_steps_in_time_lose_energy_to_third_order() -> None:
 
 @pytest.mark.parametrize("velocity", [(1.5,), (1.2, -0.9)], ids=["channel", "plane"])
 def test_friction_slows_a_uniform_flow_as_it_should(velocity: tuple[float, ...]) -> None:
-    """1/|u| = 1/|u_0| + c_f t / h, exactly, in whatever steps."""
+    """The law 1/|u| = 1/|u_0| + c_f t / h holds exactly, for any time step."""
     dim = len(velocity)
     model = ShallowWater((4, 3)[:dim], 0.5, 0.05, ("periodic",) * dim)
     u = np.array(velocity).reshape(dim, *[1] * dim) * np.ones((dim, *model.cells))
@@ -190,7 +190,7 @@ def test_a_lake_at_rest_stays_at_rest_over_any_bottom() -> None:
 
 @pytest.mark.parametrize("cells", [(12,), (8, 8)], ids=["channel", "plane"])
 def test_the_largest_time_step_is_sharp(cells: tuple[int, ...]) -> None:
-    """A ripple from cell to cell, which is the fastest wave, stays bounded below it and grows beyond it."""
+    """The fastest wave, which alternates from cell to cell, stays bounded below the limit and grows beyond it."""
     heights = []
     for part in (0.99, 1.01):
         model = ShallowWater(cells, 0.1, 1.0, ("periodic",) * len(cells))
@@ -203,16 +203,16 @@ def test_the_largest_time_step_is_sharp(cells: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("mode", ["fused", "nested"])
-def test_water_that_falls_dry_is_refused_and_the_place_is_told(mode: Any) -> None:
+def test_water_that_falls_dry_stops_the_rollout_and_names_the_cell(mode: Any) -> None:
     model = ShallowWater((10,), 0.5, 0.02)
     depth = np.full(10, 0.5)
     depth[7] = 0.02
     params, state = water(model, depth, -0.4 * np.exp(-((np.arange(10) - 4.0) ** 2)))
-    with pytest.raises(BlowUp, match=r"cell \[7\] has the least, .* of 0.02 m at rest\. Deepen the bottom there"):
+    with pytest.raises(BlowUp, match=r"Cell \[7\] has the least water, .* of 0.02 m at rest\. Deepen the bottom there"):
         rollout(model, params, state, steps=200, mode=mode)
 
 
-def test_a_time_step_that_is_too_large_is_told() -> None:
+def test_a_time_step_that_is_too_large_is_reported() -> None:
     model = ShallowWater((10,), 0.5, 0.5)
     params, state = water(model, 0.5, 1e-3 * (-1.0) ** np.arange(10))
     with pytest.raises(BlowUp, match=r"time steps beyond 0\.\d+ s are unstable, and dt is 0.5 s"):

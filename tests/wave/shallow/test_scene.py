@@ -1,4 +1,4 @@
-"""The sections of a scene of shallow water become arrays, what does not fit is told; the scene that ships is solved."""
+"""The sections of shallow-water scenes, their arrays and checks, and the fit of the scene that ships."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parents[3] / "scenes" / "shallow_water"
 
 
 def sections(**changed: Any) -> dict[str, Any]:
-    """A scene of a small basin."""
+    """Build the sections of a small basin."""
     return {
         "simulator": {"name": "shallow_water"},
         "time": {"dt": 0.01, "steps": 5},
@@ -40,7 +40,7 @@ def test_defaults_describe_level_water_between_walls_at_rest() -> None:
     assert scene.grid is not None and scene.grid.cells == (3, 2) and scene.grid.offset == 0.5
 
 
-def test_all_that_is_given_arrives(tmp_path: Path) -> None:
+def test_all_given_values_arrive(tmp_path: Path) -> None:
     np.save(tmp_path / "depth.npy", np.arange(1.0, 4))
     grid = {"cells": [3], "spacing": 0.5, "boundaries": ["periodic"]}
     medium = {"depth": {"file": str(tmp_path / "depth.npy")}, "gravity": 2.0, "friction": 0.1}
@@ -58,7 +58,7 @@ def test_all_that_is_given_arrives(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         (
             {"grid": {"cells": [3, 2], "spacing": 0.5, "boundaries": ["closed"]}},
@@ -73,32 +73,32 @@ def test_all_that_is_given_arrives(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_place(changed: dict[str, Any], told: str) -> None:
+def test_inconsistent_sections_are_reported_with_their_place(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         from_dict(sections(**changed))
-    assert told in str(raised.value)
+    assert message in str(raised.value)
     assert len(raised.value.errors) == 1
 
 
-def test_a_depth_above_the_water_is_told(tmp_path: Path) -> None:
+def test_a_depth_above_the_water_is_reported(tmp_path: Path) -> None:
     np.save(tmp_path / "depth.npy", np.array([[1.0, 1.0], [1.0, -0.2], [1.0, 1.0]]))
     with pytest.raises(ConfigError, match=r"must hold positive depths; found -0.2 at \[1, 1\]"):
         from_dict(sections(medium={"depth": {"file": str(tmp_path / "depth.npy")}}))
 
 
-def test_a_trough_without_water_is_told() -> None:
+def test_a_trough_without_water_is_reported() -> None:
     state = {"elevation": [{"centre": [0.25, 0.75], "radius": 0.1, "height": -0.5}]}
     with pytest.raises(InputError, match=r"every cell has water.* found -0\.1 m in cell \[0, 1\]"):
         build_scene(from_dict(sections(state=state)))
 
 
-def test_a_time_step_beyond_the_largest_one_is_told() -> None:
-    with pytest.raises(InputError, match=r"the largest time step that is stable with this water is 0\.15\d+ s"):
+def test_a_time_step_beyond_the_largest_one_is_reported() -> None:
+    with pytest.raises(InputError, match=r"the largest stable time step for this initial state is 0\.15\d+ s"):
         build_scene(from_dict(sections(time={"dt": 0.2, "steps": 5})))
 
 
 def recording() -> ModuleType:
-    """The script that made its recording, with the true values."""
+    """Load the script that made the recording, with the true values."""
     spec = importlib.util.spec_from_file_location("make_shallow_recordings", FOLDER / "make_recordings.py")
     assert spec is not None and spec.loader is not None
     made = importlib.util.module_from_spec(spec)
@@ -107,7 +107,7 @@ def recording() -> ModuleType:
 
 
 def load(*overrides: str) -> Scene:
-    """The scene that ships, in the precision of this process."""
+    """Load the scene that ships, in the precision of this process."""
     return simphys.load_scene(FOLDER / "harbour.toml", ['runtime.precision="f64"', *overrides])
 
 

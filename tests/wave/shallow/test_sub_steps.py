@@ -42,7 +42,7 @@ def test_every_element_of_frictions_jacobian_is_right(cells: tuple[int, ...], bo
 
 
 def test_where_the_water_rests_friction_changes_nothing_to_first_order() -> None:
-    """There, and only there, friction has no second derivative; the first one is 1, and none by the others."""
+    """There, and only there, friction has no second derivative; du'/du is 1, and all other derivatives are 0."""
     model, params, state = basin((3,), ("periodic",), dt=1.0)
     rest = tensor(np.zeros((1, 3)), requires_grad=True)
     others = state.elevation, params.depth, params.friction
@@ -56,7 +56,7 @@ def test_where_the_water_rests_friction_changes_nothing_to_first_order() -> None
     np.testing.assert_array_equal(moved, weights)
 
 
-def test_friction_never_turns_the_velocity() -> None:
+def test_friction_never_reverses_the_velocity() -> None:
     _, params, state = basin()
     model = ShallowWater(*BASIN[:1], 0.5, 1e9, BASIN[1])
     slowed = Friction.apply(model, state.velocity, state.elevation, params.depth, params.friction).data
@@ -67,7 +67,7 @@ def test_friction_never_turns_the_velocity() -> None:
 
 
 def fluxes_of(model: ShallowWater, u: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
-    """Of water of unit depth with a level surface."""
+    """Compute the fluxes of water of unit depth with a level surface."""
     depth, rest = tensor(np.ones(model.cells)), tensor(np.zeros(model.cells))
     transport, vorticity, head = Fluxes.apply(model, rest, tensor(u), depth, tensor(2.0))
     return transport, vorticity, head
