@@ -1,4 +1,4 @@
-"""Nodes and springs: start reading at step.py, the nested step; engine.py is the fast way through the same physics."""
+"""Mass-spring systems. Start with step.py, the nested step; engine.py runs the same physics in fused loops."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["Params", "State", "Topology", "build", "rollout", "step"]
 
 
 def build(config: Any) -> tuple[Topology, Params, State]:
-    """Topology, parameters and initial state of a validated scene.
+    """Build the model, the parameters and the initial state of a validated scene.
 
-    Errors: InputError when the time step is beyond the stability limit.
+    Errors: InputError if the time step exceeds the stability limit.
     """
     from ..autograd import tensor
     from .scene import build_arrays

@@ -44,7 +44,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The loops of the nested sub-step over springs, and over actuators, which gather what their springs hold."""
+    """Kernels of the nested sub-step: serial loops over the springs."""
     f = functions(real)
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -76,7 +76,7 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class Actuate(Function):
-    """The rest lengths [S] [m] of a step, from those at rest and amplitudes, both [S], and the control [A].
+    """Actuated rest lengths [S] [m] of a step, from rest length [S], amplitude [S] and control [A].
 
     Saved: the three inputs.
     """
@@ -111,7 +111,7 @@ class Actuate(Function):
 
 
 def extended(control: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Controls [..., A] with a further one, 0, for the springs without an actuator."""
+    """Append a control of 0, for the springs without an actuator: [..., A] to [..., A + 1]."""
     return np.concatenate([control, np.zeros((*control.shape[:-1], 1), control.dtype)], axis=-1)
 
 

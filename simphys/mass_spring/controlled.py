@@ -1,14 +1,14 @@
 """Kernels of the fused rollout under a controller: network, springs and ground in one loop over time.
 
-Each step senses the state, applies the network and goes through the stages of fused.py, which take the network's
-outputs for their control; the adjoint reverses that. Members are serial, each in one thread. What the network was given
-and gave is kept for the adjoint, a row a step of the segment, padded as `nn.fused.Layout` says:
+Each step senses the state, evaluates the network and runs the stages of fused.py, with the outputs of the network as
+their control. The adjoint reverses this. Batch members are serial, one thread each. The rows of the network are stored
+for the adjoint, one per step of the segment, padded as in `nn.fused.Layout`:
 
     inputs, hidden, outputs [B, steps, ...]        x, h, y of the network
-    adj_hidden, adj_outputs [B, steps, ...]        adjoints before tanh, from which those of the weights are made
+    adj_hidden, adj_outputs [B, steps, ...]        adjoints before tanh; those of the weights follow from them
     weights [B or 1, size]
 
-The adjoint of the pattern is left at the front of the row adj_inputs [B, steps, ...].
+The adjoint of the pattern is the leading part of each row of adj_inputs [B, steps, ...].
 """
 
 import functools
@@ -27,7 +27,7 @@ from .fused_adjoint import adjoint_stage
 @functools.cache
 @no_type_check
 def forward_kernel(variant: Variant, network: Network, waves: int) -> Any:
-    """States from that at step `first` to that at step `last` of a segment, which begins at the step `time`."""
+    """Kernel that advances a segment, which begins at step `time`, from step `first` to step `last`."""
     layout = network_loops.Layout(network)
     X, H, Y = layout.inputs, layout.hidden, layout.outputs
     t_ = types(variant.real, variant.dim)
@@ -74,7 +74,7 @@ def forward_kernel(variant: Variant, network: Network, waves: int) -> Any:
 @functools.cache
 @no_type_check
 def adjoint_kernel(variant: Variant, network: Network, waves: int) -> Any:
-    """From the adjoint of the state after the last of `steps` steps of a segment, in adj_x and adj_v, to the first."""
+    """Kernel that pulls the adjoint of the state, in adj_x and adj_v, back over a segment's first `steps` steps."""
     layout = network_loops.Layout(network)
     X, H, Y = layout.inputs, layout.hidden, layout.outputs
     t_ = types(variant.real, variant.dim)

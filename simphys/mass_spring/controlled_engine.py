@@ -1,4 +1,4 @@
-"""The fused loops of a rollout under a controller: see `controlled` for what a step does."""
+"""Engine of a rollout under a controller; its kernels are in controlled.py."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .segment import Segment
 
 CONTROL = 7
 LISTS = (9, 10)
-"""Among what all kernels take behind the states: the control, and the lists by which nodes gather."""
+"""Positions of the control and of the gather lists among the arguments that all kernels of fused.py share."""
 
 
 class ControlledSegment(Segment):
-    """States of some steps, and what the network was given and gave in each."""
+    """States of some steps, with the inputs, hidden values and outputs of the network in each."""
 
     def __init__(self, topology: Topology, steps: int, *, batch: int, layout: Layout) -> None:
         super().__init__(topology, steps, batch=batch)
@@ -34,7 +34,7 @@ class ControlledSegment(Segment):
 
 
 class ControlledEngine(MassSpringEngine):
-    """The rollout of a batch of controlled systems. The `control` that it is given is the pattern."""
+    """Engine of a batch of systems under a controller. Its `control` is the pattern that enters the network."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class ControlledEngine(MassSpringEngine):
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> None:
-        assert topology.network is not None and topology.controller is not None, "the model chose this engine for it"
-        assert control is not None, "a rollout requires what control_shape says"
+        assert topology.network is not None and topology.controller is not None, "this engine needs a controller"
+        assert control is not None, "a controller needs a pattern"
         placeholder = np.zeros((1, topology.actuators), runtime.real_dtype())
         of_network = frozenset(NAMES) | {"control"}
         self._network, self._controller = topology.network, topology.controller
@@ -72,7 +72,7 @@ class ControlledEngine(MassSpringEngine):
         self._goal = runtime.to_device(np.array([topology.controller.goal], runtime.real_dtype()), vector=True)
 
     def _choose(self, *, deterministic: bool) -> fused.Variant:
-        """Members are serial: what a network senses of all nodes ties these together in each step."""
+        """Keep batch members serial, since the network couples all nodes of a member at each step."""
         chosen = runtime.settings()
         spread = 1 if chosen.on_gpu else SPREAD if self._batch > 1 and chosen.threads > 1 else 0
         return replace(super()._choose(deterministic=deterministic), serial=True, spread=spread)
@@ -81,17 +81,15 @@ class ControlledEngine(MassSpringEngine):
         return replace(super()._with_adjoints(variant), control=True)
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`: rows of the network twice, of values and adjoints."""
+        """Count the rows of the network twice, for values and adjoints."""
         rows = 2 * self._batch * steps * (self._layout.inputs + self._layout.hidden + self._layout.outputs)
         sums = sum([prod(shape) for shape in self._sum_shapes_of_weights.values()]) + self._adj_pattern.size
         return super().segment_bytes(steps, dense=dense) + (rows + sums) * runtime.real_dtype().itemsize
 
     def segment(self, steps: int) -> ControlledSegment:
-        """See `Engine`."""
         return ControlledSegment(self._topology, steps, batch=self._batch, layout=self._layout)
 
     def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
-        """See `Engine`."""
         n, S, _, stages, *strides, _, members, tasks = self._sizes
         held = runtime.device_array((self._batch * n,), components=self._topology.dim)
         controlled.forward_kernel(self._variant, self._network, self._controller.waves)(
@@ -102,7 +100,6 @@ class ControlledEngine(MassSpringEngine):
         )  # fmt: skip
 
     def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """See `Engine`."""
         given = [adjoint["position"], adjoint["velocity"]]
         dense = given[0].shape[1] > 1
         n, S, _, stages, *strides, _, members, tasks = self._sizes
@@ -131,7 +128,7 @@ class ControlledEngine(MassSpringEngine):
         self._add(segment, first, steps, adj_inputs, adj_hidden, adj_outputs)
 
     def _add(self, segment: ControlledSegment, first: int, steps: int, *adjoints: Any) -> None:
-        """What the rows of a segment give to the weights and to the pattern."""
+        """Add a segment's contributions to the adjoint sums of the weights and of the pattern."""
         adj_inputs, adj_hidden, adj_outputs = adjoints
         if not self._wanted.isdisjoint(NAMES):
             add = sum_kernel(runtime.real(), runtime.settings().on_gpu)
@@ -144,7 +141,6 @@ class ControlledEngine(MassSpringEngine):
             self._adj_pattern[:, first : first + steps] += given[:, :steps, : self._controller.waves]
 
     def gradients(self) -> Arrays:
-        """See `Engine`."""
         found = super().gradients()
         shapes = self._sum_shapes_of_weights
         sums = {name: runtime.to_host(values, shapes[name]) for name, values in self._weight_sums.items()}
@@ -156,12 +152,12 @@ class ControlledEngine(MassSpringEngine):
         return found
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        """See `Engine`. Errors: MissingJvp."""
-        raise MissingJvp("Rollouts under a controller have no tangents when fused. Use reverse mode, or mode nested.")
+        """Raise MissingJvp: the fused loops have no tangents under a controller."""
+        raise MissingJvp("Fused rollouts under a controller have no tangents. Use reverse mode, or mode nested.")
 
     @property
     def _arrays(self) -> list[Any]:
-        """What both kernels take behind the states: springs, which are actuated, ends, nodes, world, drifts."""
+        """Array arguments of both kernels after the states: springs, their actuators, ends, nodes, world, drifts."""
         arrays = self._packed[: len(self._host)]
         return [each for place, each in enumerate(arrays) if place + 2 not in (CONTROL, *LISTS)]
 
@@ -174,7 +170,7 @@ class ControlledEngine(MassSpringEngine):
         return np.ascontiguousarray(np.broadcast_to(value, (members, *self._shapes[name])))
 
     def _clear(self) -> None:
-        """Begin new sums of adjoints of weights and pattern."""
+        """Reset the adjoint sums of the weights and of the pattern."""
         self._weight_sums = {name: _device_zeros(shape) for name, shape in self._sum_shapes_of_weights.items()}
         self._adj_pattern = np.zeros((self._batch, *self._shapes["control"]), runtime.real_dtype())
 

@@ -1,4 +1,4 @@
-"""The fused loops of one rollout: what is compiled, which memory it works on, and its launches."""
+"""Engine of a mass-spring rollout: choice of the kernels, their memory, and their launches."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from .segment import Segment, copied, rows_of
 from .spring import SPRING_US
 
 SPREAD = 512
-"""Iterations of a parallel loop that the compiler gives to one thread of the CPU."""
+"""Iterations of a parallel loop that the compiler assigns to one CPU thread."""
 TASKS_PER_THREAD = 8
-"""Neighbours in a batch share cache lines, so that a task takes several of them; more tasks even out the load."""
+"""Number of tasks per thread. Neighbouring members share cache lines: a task takes several; more tasks balance load."""
 GPU_SERIAL = 64
-"""Nodes and springs of a system up to which a GPU gives each member one thread, rather than each node and spring."""
+"""Largest number of nodes and springs for which a GPU spends one thread on a member, not on each node and spring."""
 
 
 class MassSpringEngine:
-    """The rollout of given parameters under a control: see `simulator.Engine`."""
+    """Engine of one rollout, for given parameters and control; see `simulator.Engine`."""
 
     def __init__(
         self,
@@ -56,9 +56,10 @@ class MassSpringEngine:
     # --- what is compiled
 
     def _choose(self, *, deterministic: bool) -> fused.Variant:
-        """Serial and gathering kernels round differently; each gives the same on any number of threads.
+        """Choose between serial and gathering kernels, which round differently.
 
-        So `deterministic` has only to choose between them by the system's size alone.
+        Either gives the same result on any number of threads. So all that `deterministic` requires is a choice that
+        depends on the size of the system alone.
         """
         topology, params, chosen = self._topology, self._params, runtime.settings()
         work_us = SPRING_US * topology.springs + NODE_US * topology.nodes
@@ -97,7 +98,7 @@ class MassSpringEngine:
     # --- memory
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`. Of the adjoint that `pull` is given its copy on a GPU is counted."""
+        """Count the copy of the adjoint on a GPU, too."""
         n, dim, on_gpu = self._topology.nodes, self._topology.dim, runtime.settings().on_gpu
         state = 2 * self._batch * n * dim  # numbers
         numbers = rows_of(self._topology, steps) * state + prod(self._held_shape())
@@ -108,12 +109,12 @@ class MassSpringEngine:
         return numbers * runtime.real_dtype().itemsize + given
 
     def _held_shape(self) -> Shape:
-        """What the forward kernel keeps of a stage: forces on nodes, or of springs."""
+        """Shape of the forward kernel's workspace for one stage: forces on nodes, or of springs."""
         n, S = self._topology.nodes, self._packing.springs
         return self._batch * (n if self._variant.serial else max(n, S)), self._topology.dim
 
     def _work_shapes(self) -> list[Shape]:
-        """What the adjoint kernel works with, as it takes it; empty is what the variant does without."""
+        """Shapes of the adjoint kernel's workspace, in the order of its arguments; empty if the variant needs none."""
         variant, dim = self._adjoint_variant, self._topology.dim
         n, S, gathers = self._batch * self._topology.nodes, self._batch * self._packing.springs, not variant.serial
         return [
@@ -126,7 +127,7 @@ class MassSpringEngine:
         ]
 
     def _sum_shapes(self) -> dict[str, Shape]:
-        """Adjoints that accumulate, as the adjoint kernel takes them; empty is what nobody wants."""
+        """Shapes of the adjoint sums, in the order of the adjoint kernel's arguments; empty for unwanted ones."""
         variant, packing = self._adjoint_variant, self._packing
         n, S = self._batch * self._topology.nodes, self._batch * packing.springs
         of_springs = any([getattr(variant, name) for name in SPRINGS])
@@ -146,25 +147,24 @@ class MassSpringEngine:
 
     @functools.cached_property
     def _packed(self) -> list[Any]:
-        """The arguments that all kernels share, behind the states."""
+        """Arguments that all kernels share, after the states."""
         put = [runtime.to_device(array, vector=array.ndim > 1) for array in self._host]
         return [*put, *self._packing.sizes(), self._batch, self._tasks]
 
     @functools.cached_property
     def _host(self) -> list[Array]:
-        """The arrays among these, as they are on the host."""
+        """The arrays among these arguments, on the host."""
         return self._packing.arrays(self._params, self._control, gathers=not self._variant.serial)
 
     @property
     def _actuated_springs(self) -> tuple[Array, Array]:
-        """The springs of each actuator, from which it gathers what the control's adjoint is."""
+        """Springs of each actuator, over which the adjoint of its control is gathered."""
         needed = self._packing.actuated and not self._variant.serial
         return self._topology.actuated_springs if needed else (UNUSED, UNUSED)
 
     # --- launches
 
     def segment(self, steps: int) -> Segment:
-        """See `Engine`."""
         segment = Segment(self._topology, steps, batch=self._batch)
         held = _device_array(self._held_shape())
         segment.launch = self._launch(
@@ -173,20 +173,16 @@ class MassSpringEngine:
         return segment
 
     def load(self, segment: Segment, state: Arrays) -> None:
-        """See `Engine`."""
         segment.load(state)
 
     def read(self, segment: Segment, rows: slice | list[int]) -> Arrays:
-        """See `Engine`."""
         return segment.read(rows)
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
-        """See `Engine`."""
         for stages in self._launches(start, steps):
             segment.launch(first, *stages)
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """See `Engine`."""
         given = [adjoint["position"], adjoint["velocity"]]
         dense = given[0].shape[1] > 1
         shape = (self._batch, self._topology.nodes, self._topology.dim)
@@ -218,14 +214,12 @@ class MassSpringEngine:
                 target[:, 0] += left
 
     def gradients(self) -> Arrays:
-        """See `Engine`."""
         shapes = {name: shape for name, shape in self._sum_shapes().items() if shape[0]}
         sums = {name: runtime.to_host(self._sums[name], shape) for name, shape in shapes.items()}
         self.__dict__.pop("_sums", None)
         return self._packing.gradients(self._params, sums, self._needs)
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        """See `Engine`."""
         shape = (self._batch, segment.rows, self._topology.nodes, self._topology.dim)
         changes = {name: np.zeros(shape, value.dtype) for name, value in tangent.items()}
         for name, value in tangent.items():
@@ -249,17 +243,17 @@ class MassSpringEngine:
         return {name: copied(value[:, :: self._stages], slice(steps + 1)) for name, value in changes.items()}
 
     def _launch(self, kernel: Kernel, *arguments: Any) -> Callable[..., None]:
-        """A launch with these arguments and a few scalars."""
+        """Prepare a launch with these arguments; a few scalars follow at each call."""
         return _Launch(kernel, arguments) if self._variant.serial else kernel.bind(*arguments)
 
     def _launches(self, start: int, steps: int) -> list[tuple[int, int]]:
-        """Stage intervals of the launches for some steps: all in one, or one stage each."""
+        """Stage intervals of the launches for some steps: one launch for all stages, or one for each."""
         first, last = start * self._stages, (start + steps) * self._stages
         return [(first, last)] if self._variant.serial else [(j, j + 1) for j in range(first, last)]
 
 
 class _Launch:
-    """A launch that binds its arguments once it has been repeated: to bind takes as long as some launches."""
+    """A launch that binds its arguments after a few calls, since binding takes as long as several launches."""
 
     def __init__(self, kernel: Kernel, arguments: tuple[Any, ...]) -> None:
         self._kernel, self._arguments = kernel, arguments
@@ -281,12 +275,12 @@ def _device_array(shape: Shape) -> Any:
 
 
 def _to_device(states: Array) -> Any:
-    """States [B, rows, n, dim] as the flat array of vectors that kernels take; on the CPU it is the same memory."""
+    """Flatten states [B, rows, n, dim] into an array of vectors on the device; on the CPU it is the same memory."""
     return runtime.to_device(states.reshape(-1, states.shape[-1]), vector=True)
 
 
 def _fetch(values: Any, target: Array) -> None:
-    """Put what kernels wrote into `target`, unless that is their memory."""
+    """Copy what kernels wrote into `target`, unless it is the same memory."""
     found = runtime.to_host(values, target.shape)
     if not np.shares_memory(found, target):
         target[...] = found

@@ -1,4 +1,4 @@
-"""External force on each node: gravity, and a penalty ground with viscous friction below the last axis.
+"""External force on each node: gravity, and a penalty ground with viscous friction. The last axis points up.
 
 With penetration p = max(0, h - x_up), normal force N = k_g p and tangential velocity v_t (all axes but the last):
 
@@ -9,7 +9,7 @@ h ground height [m], k_g ground stiffness [N/m], mu ground friction [s/m]. Adjoi
     adj_m = g.b      adj_g = m b      adj_N = b_up - mu v_t.b_t      adj_mu = -N v_t.b_t      adj_v_t = -mu N b_t
     adj_k_g = p adj_N      adj_h = -adj_x_up = k_g adj_N  (where p > 0)
 
-Convention at the kink: a node exactly at the ground's height is not in contact, and its derivative is 0.
+Convention at the kink: a node exactly at the height of the ground is not in contact, and its derivative is 0.
 Source: the linear penalty contact of Hu et al. 2020 (DiffTaichi) made continuous.
 """
 
@@ -77,7 +77,7 @@ def functions(real: Any, dim: int, ground: bool) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
-    """The loops of the nested sub-step over nodes."""
+    """Kernels of the nested sub-step: loops over the nodes."""
     vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
     f = functions(real, dim, True)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
@@ -116,7 +116,7 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
 
 
 def pack(*ground: Any) -> np.ndarray[Any, Any]:
-    """(height, stiffness, friction) as the one vector that kernels take, [1, 3]."""
+    """Pack (height, stiffness, friction) into the single vector [1, 3] that kernels take."""
     return np.array([[float(value) for value in ground]], runtime.real_dtype())
 
 
@@ -164,7 +164,7 @@ class ExternalForce(Function):
 
 
 NODE_US = 0.003
-"""Serial cost [us] of one node forward."""
+"""Serial cost [us] of the forward pass for one node."""
 
 
 def _kernels(topology: Topology) -> SimpleNamespace:

@@ -1,18 +1,18 @@
 """Kernels of the fused rollout: stages of the same element functions as in the nested sub-steps, for a whole batch.
 
-A stage is forces, kick, drift (Topology.stages). Small systems, or one thread: the loop over stages lies inside a
-serial loop, one for each member of the batch, where springs scatter into their nodes; members are spread over threads.
-Large systems: each stage is a launch of parallel loops over the nodes and springs of all members, where nodes gather
-from their springs in the same order, without atomics: results do not depend on the thread count.
+A stage consists of forces, kick and drift (Topology.stages). For small systems, or on one thread, the loop over stages
+is serial for each batch member: springs scatter to their nodes, and members are spread over threads. For large systems
+each stage is a launch of parallel loops over the nodes and springs of all members. Nodes then gather from their springs
+in the same order, without atomics, so that results do not depend on the thread count.
 
-Memory, for member b of the batch:
+Memory, for batch member b:
 
-    states, flat over [B, rows, n]      a row a stage; stage j leads from row j to row j + 1
-    parameters [B or 1, size]           index b * stride + i; stride is 0 where all members share them, else the size
-                                        (that of springs in blocks)
+    states, flat over [B, rows, n]      one row per stage; stage j leads from row j to row j + 1
+    parameters [B or 1, size]           index b * stride + i; the stride is 0 if all members share them, else the size
+                                        (for springs, in blocks)
     kick coefficients [B or 1, stages, n]
-    control, flat over [B or 1, T, A]   a row a step
-    accumulated adjoints [B, size]      the members' own; who shares parameters adds them up
+    control, flat over [B or 1, T, A]   one row per step
+    adjoint sums [B, size]              one per member; the engine adds up those of shared parameters
 """
 
 import functools
@@ -27,44 +27,45 @@ from . import actuate, external, integrate, spring
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """What a compiled rollout does; terms that are zero and adjoints that nobody asked for are left out."""
+    """Compile-time options of a rollout. Terms that are zero and unwanted adjoints are left out of the kernels."""
 
     real: Any
     dim: int
     serial: bool
-    """All stages of a member in one thread, in one launch; else a launch of parallel loops a stage."""
+    """True: one thread runs all stages of a member, in one launch. False: each stage launches parallel loops."""
     spread: int = 0
-    """Serial: how many iterations of a parallel loop a task has; the first one does it. 0: the loop is serial, too."""
+    """Serial: iterations of the parallel loop per task, of which the first does the work; 0 for a serial loop."""
     batched: bool = False
-    """There is more than one member."""
+    """True if there is more than one batch member."""
     damped: bool
-    """Springs have dashpots."""
+    """True if springs have dashpots."""
     ground: bool
-    """There is a ground."""
+    """True if there is a ground."""
     actuated: bool = False
-    """A control acts on the rest lengths."""
+    """True if a control acts on the rest lengths."""
     width: int = 1
-    """Springs are taken in blocks of so many, that the compiler vectorizes; their number is a multiple of it."""
+    """Springs per block, which the compiler vectorizes; the number of springs is a multiple of it."""
     stiffness: bool = False
     damping: bool = False
     rest_length: bool = False
     amplitude: bool = False
-    """The adjoint of this parameter of the springs is wanted."""
+    """True if the adjoint of this spring parameter is wanted; likewise for the three above."""
     control: bool = False
-    """The adjoint of the control is wanted."""
+    """True if the adjoint of the control is wanted."""
     decay: bool = False
+    """True if the adjoint of the kick coefficient a is wanted, for drag."""
     impulse: bool = False
-    """The adjoint of this kick coefficient, a or b, is wanted: for drag, or for mass or drag."""
+    """True if the adjoint of the kick coefficient b is wanted, for mass or drag."""
     weight: bool = False
-    """Adjoints of mass and gravity as they make the weight are wanted."""
+    """True if the adjoints of mass and gravity through the weight are wanted."""
     floor: bool = False
-    """Adjoints of the ground's height, stiffness and friction are wanted."""
+    """True if the adjoints of the ground's height, stiffness and friction are wanted."""
     dense: bool = False
-    """The adjoint of the state is given, and kept, at every step; else only the running one is."""
+    """True if the adjoint of the state is given, and stored, at every step; False for the last state alone."""
 
 
 def types(real: Any, dim: int) -> SimpleNamespace:
-    """The annotations of array arguments."""
+    """Type annotations of array arguments."""
     array = functools.partial(ti.types.ndarray, ndim=1)
     return SimpleNamespace(
         vectors=array(dtype=ti.types.vector(dim, real)),
@@ -90,13 +91,13 @@ def elements(variant: Variant) -> tuple[SimpleNamespace, SimpleNamespace, Simple
 @functools.cache
 @no_type_check
 def places(variant: Variant) -> SimpleNamespace:
-    """Where entries lie, and what is read the same way by all kernels."""
+    """Index arithmetic and reads that all kernels share."""
     flat = variant.batched and not variant.serial
     _, _, _, actuate_ = elements(variant)
 
     @ti.func
     def split(y, size, b):
-        """Member and number of the entry y of a loop: over all members, or over the member b."""
+        """Split the loop index y into batch member and index, in a loop over all members or over member b alone."""
         member, i = b, y
         if ti.static(flat):
             member = y // size
@@ -105,7 +106,7 @@ def places(variant: Variant) -> SimpleNamespace:
 
     @ti.func
     def rest_length(L: ti.template(), amp: ti.template(), act: ti.template(), u: ti.template(), s, p, now):
-        """Of spring s, whose parameters lie at p; the present control begins at `now`."""
+        """Rest length of spring s, whose parameters are at index p; the control of this step begins at `now`."""
         value = L[p]
         if ti.static(variant.actuated):
             value = actuate_.rest_length(value, amp[p], u[now + act[s]])
@@ -117,7 +118,7 @@ def places(variant: Variant) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def forward_stage(variant: Variant) -> Any:
-    """The stage q of step t of a segment that begins at the step `time`, of one member or of all `members`."""
+    """Stage q of step t of a segment that begins at step `time`, for one member or for all `members`."""
     serial, width, actuated = variant.serial, variant.width, variant.actuated
     spring_, external_, integrate_, _ = elements(variant)
     places_ = places(variant)
@@ -180,9 +181,9 @@ def forward_stage(variant: Variant) -> Any:
 @functools.cache
 @no_type_check
 def forward_kernel(variant: Variant) -> Any:
-    """From the state at stage `first` to that at stage `last` of a segment which begins at the step `time`.
+    """Kernel that advances a segment, which begins at step `time`, from stage `first` to stage `last`.
 
-    Serial: both begin a step. Else it is the one stage between them.
+    In serial variants both stages begin a step. In the others the kernel runs the single stage between them.
     """
     real, serial, period = variant.real, variant.serial, max(variant.spread, 1)
     t = types(real, variant.dim)

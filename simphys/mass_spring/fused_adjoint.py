@@ -12,7 +12,7 @@ from .fused import Variant, elements, places, types
 @functools.cache
 @no_type_check
 def adjoint_stage(variant: Variant) -> Any:
-    """The stage q of step t in reverse, of one member or of all `members`."""
+    """Stage q of step t in reverse, for one member or for all `members`."""
     serial, dense, width = variant.serial, variant.dense, variant.width
     actuated, damped, impulse = variant.actuated, variant.damped, variant.impulse
     of_length = variant.rest_length or (actuated and (variant.amplitude or variant.control))
@@ -154,14 +154,14 @@ def adjoint_stage(variant: Variant) -> Any:
 @functools.cache
 @no_type_check
 def adjoint_kernel(variant: Variant) -> Any:
-    """From the adjoint of the state at stage `last`, in adj_x and adj_v, to that at stage `first`.
+    """Kernel that pulls the adjoint of the state, in adj_x and adj_v, back from stage `last` to stage `first`.
 
-    Dense: `along_x` and `along_v`, a row a step, hold the loss's derivative by the state of each step; the adjoint of
-    the state is added there before it is pulled on.
+    Dense: `along_x` and `along_v`, one row per step, hold the derivative of the loss with respect to the state of each
+    step. The running adjoint is added there, and the sum is pulled back further.
 
-    Adjoints of parameters accumulate: `adj_springs` [B, 4, S] are those of stiffness, damping, rest length, amplitude,
-    `adj_nodes` [B, 2 stages + 1, n] those of a and b of each stage and of the mass. They lie in one array each since
-    drivers of Vulkan may bind 32 arrays to a kernel and no more.
+    Adjoints of parameters accumulate. `adj_springs` [B, 4, S] holds those of stiffness, damping, rest length and
+    amplitude; `adj_nodes` [B, 2 stages + 1, n] those of a and b of each stage, and of the mass. Each group shares one
+    array, since some Vulkan drivers bind no more than 32 arrays to a kernel.
     """
     real, serial, period = variant.real, variant.serial, max(variant.spread, 1)
     t = types(real, variant.dim)

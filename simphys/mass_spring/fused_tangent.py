@@ -1,4 +1,4 @@
-"""The tangent kernel of the fused rollout: what a change of the start and of the parameters makes of all states."""
+"""The tangent kernel of the fused rollout: the change of all states with the initial state and the parameters."""
 
 import functools
 from typing import Any, no_type_check
@@ -12,9 +12,9 @@ from .fused import Variant, elements, types
 @functools.cache
 @no_type_check
 def tangent_kernel(variant: Variant) -> Any:
-    """Tangents dx, dv of the states up to stage `last`, laid out as these, from the first rows, which are given.
+    """Kernel that computes the tangents dx, dv of the states up to stage `last`, from their given first rows.
 
-    Tangents of parameters and control are laid out as these, too.
+    Every tangent has the memory layout of its value.
     """
     real, actuated, period = variant.real, variant.actuated, max(variant.spread, 1)
     t = types(real, variant.dim)

@@ -1,12 +1,12 @@
-"""When nodes touch the penalty ground and leave it again, and where one stands exactly on the kink of its force.
+"""Ground events: contact and release of nodes at the penalty ground, and states exactly on the kink of its force.
 
-Forces are those at the states: at the start of a step and, for velocity Verlet, at its end, too. A node is in contact
-where its height x_up < h. Within a step that contact begins or ends in, it moves straight:
+Forces are evaluated at the states: at the start of a step and, for velocity Verlet, also at its end. A node is in
+contact while its height x_up < h. Contact begins or ends during a step s at the linearly interpolated time
 
     t = (s + (h - x_up[s]) / (x_up[s + 1] - x_up[s])) dt                        [s]
 
-The force is continuous, so that a gradient is the same from both sides of all but one kind of course: where the force
-is taken at x_up = h to within rounding. There the derivative is that of a node above the ground (see external.py).
+The force is continuous. The gradient is therefore the same from both sides, unless the force is evaluated at x_up = h
+to within rounding. There the derivative is that of a node above the ground (see external.py).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 ON_THE_KINK = "exactly at the ground's height, where the derivative taken is that without contact"
 ROUNDINGS = 4.0
-"""Heights this close, in units of the rounding of the largest one that a node reaches, are the same height."""
+"""Tolerance within which two heights count as equal, in rounding units of the largest height that a node reaches."""
 
 
 def ground_events(topology: Topology, params: Mapping[str, Array], position: Array) -> tuple[Event, ...]:
-    """Contacts, releases and grazes of a motion's `position` [rows, n, dim], in the order of time."""
+    """Contacts, releases and grazes in a trajectory `position` [rows, n, dim], in order of time."""
     if not params["ground_stiffness"] > 0:
         return ()
     ground = float(params["ground_height"])
@@ -39,7 +39,7 @@ def ground_events(topology: Topology, params: Mapping[str, Array], position: Arr
     size = np.maximum(np.abs(height).max(axis=0, initial=0), abs(ground))
     kink = np.abs(height - ground) <= ROUNDINGS * np.finfo(runtime.real_dtype()).eps * size
     if topology.stages[-1].drift > 0:
-        kink[-1] = False  # no force is taken at the end
+        kink[-1] = False  # no force is evaluated at the last state
     steps = len(height) - 1
     found = []
     crossed = np.zeros_like(kink)

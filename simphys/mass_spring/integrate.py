@@ -1,9 +1,9 @@
-"""Integration: kick the velocity by a force over h, then drift the position by the new velocity over e.
+"""Integration: kick the velocity by a force for a time h, then drift the position at the new velocity for a time e.
 
     v' = a v + b f,   a = exp(-drag h),   b = (h / m) exp(-drag r)      (a = b = 0 for a pinned node)
     x' = x + e v'
 
-h, r and e [s] are the lengths of kick, fade and drift of one stage (see Topology.stages). Adjoint, with
+h, r and e [s] are the durations of kick, fade and drift of one stage (see Topology.stages). Adjoint, with
 w = adj_v' + e adj_x':
 
     adj_x = adj_x'     adj_v = a w     adj_f = b w     adj_drag = -h a v.w - r b f.w     adj_m = -(b/m) f.w
@@ -64,7 +64,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
-    """The loops of the nested sub-step over nodes."""
+    """Kernels of the nested sub-step: loops over the nodes."""
     vec = ti.types.vector(dim, real)
     f = functions(real, dim)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
@@ -113,7 +113,7 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def coefficient_kernels(real: Any) -> SimpleNamespace:
-    """Kick coefficients of all nodes at one stage, from drag and mass, and their adjoint and tangent."""
+    """Kernels for the kick coefficients of all nodes at one stage, with their adjoint and tangent."""
     reals = ti.types.ndarray(dtype=real, ndim=1)
     f = functions(real, 1)
 

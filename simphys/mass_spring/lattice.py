@@ -17,8 +17,9 @@ def lattice_positions(shape: Sequence[int], spacing: float, origin: Sequence[flo
 def lattice_springs(shape: Sequence[int]) -> np.ndarray:
     """Springs [S, 2] as pairs of node indices.
 
-    First those along each axis in turn; then for each pair of axes the diagonals (i, j)-(i+1, j+1), then the
-    diagonals (i+1, j)-(i, j+1). Within each of these groups the last index runs fastest. A chain has no diagonals.
+    The springs along each axis come first, axis by axis. Then, for each pair of axes, come the diagonals
+    (i, j)-(i+1, j+1) and the diagonals (i+1, j)-(i, j+1). Within each group the last index runs fastest. A chain has
+    no diagonals.
     """
     numbers = np.arange(np.prod(shape, dtype=int), dtype=np.int32).reshape(shape)
     pairs = [_pairs(numbers, start, end) for start, end in _links(len(shape))]
@@ -26,13 +27,13 @@ def lattice_springs(shape: Sequence[int]) -> np.ndarray:
 
 
 def lattice_face(shape: Sequence[int], face: str) -> np.ndarray:
-    """The nodes of a face by its name: 'y+' are those with the largest second index, 'x-' those with i = 0."""
+    """Node indices of a face, given its name: 'y+' has the largest second index, 'x-' has i = 0."""
     numbers = np.arange(np.prod(shape, dtype=int), dtype=np.int32).reshape(shape)
     return np.take(numbers, -1 if face[1] == "+" else 0, axis="xyz".index(face[0])).reshape(-1)
 
 
 def _links(dim: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The corners of the unit cell that each kind of spring joins."""
+    """Corners of the unit cell joined by each kind of spring."""
     axes = np.eye(dim, dtype=int)
     for axis in axes:
         yield np.zeros(dim, dtype=int), axis

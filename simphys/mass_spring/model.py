@@ -1,4 +1,4 @@
-"""What a mass-spring system is: its topology, its parameters and its state."""
+"""Model, parameters and state of a mass-spring system."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ INTEGRATORS = ("semi_implicit_euler", "velocity_verlet")
 
 
 class Stage(NamedTuple):
-    """The lengths of a stage of a time step, [s]."""
+    """Durations [s] within one stage of a time step."""
 
     kick: float
-    """How long the force acts, and drag."""
+    """Time for which the force and drag act."""
     fade: float
-    """How long drag acts on the force's impulse: 0 if drag comes first."""
+    """Time for which drag acts on the impulse of the force; 0 if drag comes first."""
     drift: float
-    """How long the position follows the new velocity."""
+    """Time for which the position follows the new velocity."""
 
 
 @dataclass(frozen=True)
@@ -54,34 +54,34 @@ class Params(Record):
     ground_height: Tensor = field(default_factory=lambda: tensor(0.0))
     """Height of the ground along the last axis [m], []."""
     ground_stiffness: Tensor = field(default_factory=lambda: tensor(0.0))
-    """Normal force per depth of penetration [N/m], []; 0: there is no ground."""
+    """Normal force per depth of penetration [N/m], []; 0 means no ground."""
     ground_friction: Tensor = field(default_factory=lambda: tensor(0.0))
     """Friction force per normal force and tangential velocity [s/m], []."""
     amplitude: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """How much a control of 1 lengthens a spring, as a part of its rest length, [S]; [0] without actuators."""
+    """Relative change of the rest length per unit of control [1], [S]; [0] without actuators."""
     hidden_weight: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """Of the controller's network [1], [hidden, inputs]; [0] without a controller, like the next three."""
+    """Hidden weights of the controller's network [1], [hidden, inputs]; [0] without one, like the next three."""
     hidden_bias: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """[1], [hidden]."""
+    """Hidden biases [1], [hidden]."""
     output_weight: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """[1], [actuators, hidden]."""
+    """Output weights [1], [actuators, hidden]."""
     output_bias: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
-    """[1], [actuators]."""
+    """Output biases [1], [actuators]."""
 
 
 @dataclass(frozen=True)
 class State(Record):
-    """Where the nodes are and how they move."""
+    """Positions and velocities of the nodes."""
 
     position: Tensor
-    """[m], [n, dim]."""
+    """Position [m], [n, dim]."""
     velocity: Tensor
-    """[m/s], [n, dim]."""
+    """Velocity [m/s], [n, dim]."""
 
 
 @dataclass(frozen=True)
 class Topology:
-    """Which nodes the springs join, and how time advances: everything that no gradient flows to.
+    """Connectivity, time step and integrator: all parts of the model that carry no gradient.
 
     A fixed point to which a spring is anchored is a pinned node.
     """
@@ -95,13 +95,13 @@ class Topology:
     dt: float
     """Time step [s]."""
     integrator: str = "semi_implicit_euler"
-    """semi_implicit_euler or velocity_verlet."""
+    """Integrator: semi_implicit_euler or velocity_verlet."""
     anchors: int = 0
-    """How many of the last nodes are fixed points that springs are anchored to, and not nodes of the user's."""
+    """Number of nodes, the last ones, that are fixed points of anchored springs rather than the user's own nodes."""
     actuator: npt.NDArray[np.int32] | None = None
-    """The actuator that drives each spring, counted from 0; -1: none. [S]"""
+    """Index of the actuator that drives each spring, -1 for none, [S]."""
     controller: Controller | None = None
-    """What turns a pattern and the state into the control of the actuators; None: that is given from outside."""
+    """Controller that computes the actuators' control from a pattern and the state; None if the control is an input."""
 
     Params = Params
     State = State
@@ -114,19 +114,19 @@ class Topology:
                 "Topology.ends",
                 f"node indices lie in 0..{len(self.pinned) - 1}",
                 f"{self.ends.min()}..{self.ends.max()}",
-                "Correct the list of springs.",
+                "Correct the node indices of the springs.",
             )
         if self.actuator is not None and (np.shape(self.actuator) != (self.springs,) or np.min(self.actuator) < -1):
             raise InputError(
                 "Topology.actuator",
-                f"the number of an actuator, or -1, for each of the {self.springs} springs",
-                f"shape {np.shape(self.actuator)}, from {np.min(self.actuator)} on",
-                "Give one number for each spring.",
+                f"an actuator's index, or -1, for each of the {self.springs} springs",
+                f"shape {np.shape(self.actuator)}, minimum {np.min(self.actuator)}",
+                "Give one index per spring, -1 for no actuator.",
             )
         if self.controller is not None:
             if not self.actuators:
-                remedy = "Say which springs it drives."
-                raise InputError("Topology.controller", "there are actuators that it drives", "none", remedy)
+                remedy = "Set the actuator of the springs that it drives."
+                raise InputError("Topology.controller", "a controller needs actuators to drive", "none", remedy)
             if len(self.controller.goal) != self.dim:
                 found, remedy = self.controller.goal, f"Give {self.dim} numbers."
                 raise InputError("Topology.controller", f"a goal in {self.dim} dimensions", found, remedy)
@@ -141,16 +141,16 @@ class Topology:
 
     @cached_property
     def free(self) -> npt.NDArray[Any]:
-        """1 for nodes that move, 0 for pinned ones, in the chosen precision, [n]."""
+        """Mask [n] in the chosen precision: 1 for nodes that move, 0 for pinned ones."""
         return (~self.pinned).astype(runtime.real_dtype())
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """A step as stages: force at the present state, kick the velocity, then drift the position.
+        """Stages of a step: evaluate the force at the current state, kick the velocity, then drift the position.
 
-        Semi-implicit Euler is one stage; velocity Verlet is kick-drift-kick. There drag decays the velocity before the
-        first impulse and after the second: the step is symmetric in time, and so of second order with drag, too.
-        (Dashpots see the velocity at the start of a kick, which is of first order.)
+        Semi-implicit Euler has one stage; velocity Verlet is kick-drift-kick. There, drag acts before the first impulse
+        and after the second. The step is thus symmetric in time, and of second order even with drag. (Dashpots use the
+        velocity at the start of a kick, which is of first order.)
         """
         h = self.dt
         if self.integrator == "semi_implicit_euler":
@@ -159,9 +159,10 @@ class Topology:
 
     @cached_property
     def incidence(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Springs of each node as rows `start[i]:start[i+1]` of a list of 2 s (node is end a) or 2 s + 1 (end b).
+        """Springs at each node, as (start, list): node i has the entries `start[i]:start[i+1]` of the list.
 
-        Rows ascend in s, so that a gather sums in the order in which a serial scatter does.
+        An entry is 2 s if the node is end a of spring s, and 2 s + 1 if it is end b. The entries of a node ascend, so
+        that a gather sums in the same order as a serial scatter.
         """
         nodes = self.ends.reshape(-1)  # entry 2 s + e is end e of spring s
         order = np.argsort(nodes, kind="stable").astype(np.int32)
@@ -171,24 +172,24 @@ class Topology:
 
     @property
     def actuators(self) -> int:
-        """How many actuators there are: the length of a control."""
+        """Number of actuators, which is the length of a control."""
         return 0 if self.actuator is None else int(self.actuator.max()) + 1
 
     @cached_property
     def network(self) -> Network | None:
-        """The controller's."""
+        """Network of the controller, None without one."""
         senses = (2 * self.nodes + 1) * self.dim
         return None if self.controller is None else self.controller.network(senses=senses, outputs=self.actuators)
 
     @cached_property
     def columns(self) -> npt.NDArray[np.int32]:
-        """The entry of an extended control, which ends with a 0, that drives each spring, [S]."""
+        """Index of the entry that drives each spring in an extended control, which ends with a 0, [S]."""
         actuator = np.full(self.springs, -1) if self.actuator is None else self.actuator
         return np.where(actuator < 0, self.actuators, actuator).astype(np.int32)
 
     @cached_property
     def actuated_springs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Springs of each entry of an extended control as rows `start[i]:start[i+1]` of a list; none of the last."""
+        """Springs driven by each entry of an extended control, as (start, list); none for the last entry."""
         order = np.argsort(self.columns, kind="stable").astype(np.int32)
         counts = np.bincount(self.columns, minlength=self.actuators + 1)
         counts[-1] = 0
@@ -196,14 +197,13 @@ class Topology:
 
     @cached_property
     def lists(self) -> tuple[Any, ...]:
-        """The index arguments of kernels: ends, start, incidence, n, S."""
+        """Index arguments of kernels: ends, start, incidence, n, S."""
         ends = np.ascontiguousarray(self.ends, np.int32).reshape(-1, 2)
         return ends, *self.incidence, self.nodes, self.springs
 
-    # --- what all simulators have: see simulator.Model
+    # --- the contract that all simulators keep, see simulator.Model
 
     def param_shapes(self) -> Mapping[str, Shape]:
-        """Shapes of the fields of Params."""
         n, S = self.nodes, self.springs
         return {
             **dict.fromkeys(("stiffness", "damping", "rest_length"), (S,)),
@@ -215,17 +215,17 @@ class Topology:
         }
 
     def state_shapes(self) -> Mapping[str, Shape]:
-        """Shapes of the fields of State."""
+
         return dict.fromkeys(("position", "velocity"), (self.nodes, self.dim))
 
     def control_shape(self) -> Shape | None:
-        """One number an actuator, where there are any; with a controller, one a wave of its pattern."""
+        """One number per actuator, if there are any; with a controller, one per wave of its pattern."""
         if self.controller is not None:
             return (self.controller.waves,)
         return (self.actuators,) if self.actuators else None
 
     def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        """The nested step: one node of the graph for each sub-step. See `step.step`."""
+
         from .step import step
 
         return step(self, params, state, control)
@@ -240,7 +240,7 @@ class Topology:
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> MassSpringEngine:
-        """The fused loops. See `engine.MassSpringEngine`."""
+
         from .controlled_engine import ControlledEngine
         from .engine import MassSpringEngine
 
@@ -249,16 +249,16 @@ class Topology:
         return kind(self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents)
 
     def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
-        """When nodes touch the ground and leave it. See `ground_events.ground_events`."""
+
         from .ground_events import ground_events
 
         return ground_events(self, params, states["position"])
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """Which time step would have been stable where a motion that blew up had got to."""
+        """Name a time step that is stable at the state which a diverging motion has reached."""
         from .stability import largest_stable_dt
 
-        # Large motion may be stiffer than that at the start, for which a scene's dt was found stable.
+        # A large motion may be stiffer than the initial state, for which the scene's dt was checked.
         stable = largest_stable_dt(
             ends=self.ends,
             pinned=self.pinned,
@@ -266,10 +266,10 @@ class Topology:
             params={name: np.asarray(value, np.float64) for name, value in params.items()},
             integrator=self.integrator,
         )
-        limit = f"below {stable:.3g} s, which is stable where it had got to" if stable < self.dt else "to less"
-        return f"Lower time.dt {limit}, or begin with less motion."
+        limit = f"below {stable:.3g} s, which is stable at the state reached" if stable < self.dt else "further"
+        return f"Lower time.dt {limit}, or start with less motion."
 
 
 def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue unless every mass is positive and finite, that of a pinned node, too."""
+    """Raise UnphysicalValue unless every mass is positive and finite, including those of pinned nodes."""
     require_positive("mass_spring", params, {"mass": "kg"})

@@ -1,7 +1,8 @@
-"""How parameters lie in the memory of the fused kernels: of values and tangents, and, the other way, of adjoints.
+"""Memory layout of parameters for the fused kernels: packs values and tangents, and unpacks adjoints.
 
-Kernels index parameters in groups (of springs, of nodes, of the whole system): those of a group are shared by all
-members of a batch if all of them are, else each is given to every member.
+Kernels index parameters in groups: of the springs, of the nodes, and of the whole system. If all members of the batch
+share every parameter of a group, kernels get one copy of each. Otherwise all of them are broadcast along the batch
+axis.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from .actuate import extended
 from .model import Topology
 
 BLOCK = 4
-"""Springs in a block of the fused kernels: enough for the compiler to vectorize, few enough for the registers."""
+"""Springs per block of the fused kernels: enough for the compiler to vectorize, few enough for the registers."""
 
 UNUSED = np.zeros(1, np.int32)
-"""A list that the variant of a kernel does not read."""
+"""Placeholder for a list that a kernel variant does not read."""
 
 SPRINGS = ("stiffness", "damping", "rest_length", "amplitude")
 NODES = ("mass", "drag")
@@ -28,7 +29,7 @@ WORLD = ("gravity", "ground_height", "ground_stiffness", "ground_friction")
 
 
 class Packing:
-    """The layout for given parameters and control, each of its own shape or with the batch in front."""
+    """Memory layout for given parameters and control, each of its own shape or with a leading batch axis."""
 
     def __init__(self, topology: Topology, params: Arrays, control: Array | None, *, batch: int) -> None:
         self._topology, self._batch = topology, batch
@@ -38,25 +39,25 @@ class Packing:
         self.actuated = control is not None
         self.width = BLOCK if topology.springs >= 4 * BLOCK else 1
         self.springs = -(-topology.springs // self.width) * self.width
-        """How many springs there are with those that fill the last block."""
+        """Number of springs, including those that fill the last block."""
         self.steps = 0 if control is None else control.shape[-2]
         self.columns = topology.actuators + 1 if self.actuated else 0
-        """Actuators, and the one of springs that have none."""
+        """Length of the extended control: one entry per actuator, and one for the springs without."""
 
     def _members(self, names: tuple[str, ...]) -> int:
-        """How many copies of each of these parameters kernels are given."""
+        """Number of copies of each of these parameters that kernels get."""
         return self._batch if any([self._batched[name] for name in names]) else 1
 
     def arrays(self, params: Arrays, control: Array | None, *, gathers: bool) -> list[Array]:
-        """What kernels take of parameters, control and topology; of two axes are those whose elements are vectors.
+        """Array arguments of kernels: parameters, control and connectivity. Those with two axes hold vectors.
 
-        Without actuators, and where nodes do not gather from their springs, the lists for it are left out.
+        Placeholders take the place of the actuator list without actuators, and of the gather lists without `gathers`.
         """
         topology = self._topology
         ends = np.ascontiguousarray(topology.ends, np.int32).reshape(-1, 2)
         start, incidence = topology.incidence if gathers else (UNUSED, UNUSED)
         missing = self.springs - topology.springs
-        if missing:  # these join node 0 with itself
+        if missing:  # springs that fill the last block join node 0 with itself
             ends = np.concatenate([ends, np.zeros((missing, 2), np.int32)])
         columns = UNUSED
         if self.actuated:
@@ -73,7 +74,7 @@ class Packing:
         ]
 
     def sizes(self) -> tuple[int, ...]:
-        """What kernels take behind these: nodes, springs, columns of the control, stages, and strides."""
+        """Integer arguments of kernels after the arrays: nodes, springs, columns of the control, stages, strides."""
         sizes = {SPRINGS: self.springs // self.width, NODES: self._topology.nodes, WORLD: 1}
         strides = [size if self._members(names) > 1 else 0 for names, size in sizes.items()]
         of_control = self.steps * self.columns if self._batched["control"] else 0
@@ -81,22 +82,22 @@ class Packing:
         return *counts, *strides, of_control
 
     def tangents(self, params: Arrays, control: Array | None, given: Arrays) -> list[Any]:
-        """What the tangent kernel takes of the tangents of parameters and control, on the device."""
+        """Arguments of the tangent kernel for the tangents of parameters and control, on the device."""
         changes = {name: given.get(name, np.zeros_like(value)) for name, value in params.items()}
         of_control = given.get("control", None if control is None else np.zeros_like(control))
         flat = (*self._of_springs(changes), self._of_control(of_control), *self._of_nodes(params, changes))
         return [runtime.to_device(a, vector=a.ndim > 1) for a in (*flat, *self._of_world(changes))]
 
     def _of_springs(self, given: Arrays) -> list[Array]:
-        """stiffness, damping, rest length and amplitude, [members * springs]."""
+        """Stiffness, damping, rest length and amplitude, [members * springs] each."""
         return [self._padded(array).reshape(-1) for array in self._group(given, SPRINGS)]
 
     def _of_control(self, control: Array | None) -> Array:
-        """The control, [members * steps * columns]."""
+        """Extended control, [members * steps * columns]."""
         return np.zeros(1, runtime.real_dtype()) if control is None else extended(control).reshape(-1)
 
     def _of_nodes(self, given: Arrays, tangents: Arrays | None = None) -> list[Array]:
-        """Kick coefficients a, b [members * stages * n] and mass [members * n]; with `tangents` of these, theirs."""
+        """Kick coefficients a, b [members * stages * n] and mass [members * n]; given `tangents`, those of these."""
         mass, drag = self._group(given, NODES)
         launch, shape = integrate.coefficient_kernels(runtime.real()), (len(mass), len(self._topology.stages))
         a, b = (np.empty((*shape, self._topology.nodes), mass.dtype) for _ in range(2))
@@ -112,12 +113,12 @@ class Packing:
         return [a.reshape(-1), b.reshape(-1), (mass if changes is None else changes[0]).reshape(-1)]
 
     def _of_world(self, given: Arrays) -> list[Array]:
-        """gravity [members, dim] and the ground as one vector [members, 3]."""
+        """Gravity [members, dim], and the ground as one vector [members, 3]."""
         gravity, *ground = self._group(given, WORLD)
         return [gravity, np.stack(ground, axis=-1)]
 
     def gradients(self, given: Arrays, sums: Arrays, needs: frozenset[str]) -> Arrays:
-        """The adjoints that are wanted, from what kernels accumulated for each member."""
+        """Adjoints of the wanted parameters, from the kernels' adjoint sums of each member."""
         found: Arrays = {}
         if "springs" in sums:
             rows = sums["springs"].reshape(self._batch, len(SPRINGS), self.springs)[..., : self._topology.springs]
@@ -134,7 +135,7 @@ class Packing:
         return {name: self._own(name, found[name]) if name in found else self._none(name) for name in needs}
 
     def _adj_nodes(self, given: Arrays, sums: Array) -> tuple[Array, Array]:
-        """Adjoints of mass and drag, [B, n]: as they make the weight, and through the kick coefficients."""
+        """Adjoints of mass and drag, [B, n]: through the weight, and through the kick coefficients."""
         mass, drag = (self._repeated(name, given[name], self._batch) for name in NODES)
         rows = sums.reshape(self._batch, -1, self._topology.nodes)
         *of_kicks, adj_mass = np.ascontiguousarray(rows.swapaxes(0, 1))
@@ -150,7 +151,7 @@ class Packing:
         return adj_mass, adj_drag
 
     def _coefficient_arguments(self, mass: Array, drag: Array) -> list[tuple[Any, ...]]:
-        """What the kernels of kick coefficients take first, for each stage."""
+        """Leading arguments of the kick coefficient kernels, for each stage."""
         free = np.broadcast_to(self._topology.free, mass.shape).reshape(-1)
         return [
             (drag.reshape(-1), mass.reshape(-1), free, stage.kick, stage.fade, mass.size)
@@ -158,31 +159,31 @@ class Packing:
         ]
 
     def _group(self, given: Arrays, names: tuple[str, ...]) -> list[Array]:
-        """The parameters of a group, each [members, *shape]."""
+        """Parameters of a group, [members, *shape] each."""
         return [self._repeated(name, given[name], self._members(names)) for name in names]
 
     def _repeated(self, name: str, value: Array, members: int) -> Array:
-        """A parameter as [members, *shape]."""
+        """Broadcast a parameter to [members, *shape]."""
         shape = (members, *self._shapes[name])
         return value.reshape(shape) if members == 1 else np.ascontiguousarray(np.broadcast_to(value, shape))
 
     def _padded(self, array: Array) -> Array:
-        """Of springs, with those that fill the last block and have no force."""
+        """Append zeros for the springs that fill the last block, which thus exert no force."""
         missing = self.springs - self._topology.springs
         return np.concatenate([array, np.zeros((len(array), missing), array.dtype)], axis=1) if missing else array
 
     def _own(self, name: str, value: Array) -> Array:
-        """An adjoint [B, *shape] in the shape of its parameter."""
+        """Bring an adjoint [B, *shape] to the shape of its parameter: sum over the batch if it is shared."""
         return np.array(value) if self._batched[name] else _total(value)
 
     def _none(self, name: str) -> Array:
-        """The adjoint of a parameter that nothing depends on."""
+        """Zero adjoint of a parameter that nothing depends on."""
         shape = (self._batch, *self._shapes[name]) if self._batched[name] else self._shapes[name]
         return np.zeros(shape, runtime.real_dtype())
 
 
 def _total(adjoints: Array) -> Array:
-    """The sum over members, in order."""
+    """Sum over batch members, in order."""
     total = adjoints[0].copy()
     for adjoint in adjoints[1:]:
         total += adjoint

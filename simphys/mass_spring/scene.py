@@ -1,4 +1,4 @@
-"""The sections of a scene file that describe nodes and springs, and the arrays that they stand for."""
+"""Sections of a scene file for mass-spring systems, and the arrays that they define."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 
 
 class MassSpring(Simulator):
-    """The simulator's own options."""
+    """Options of the simulator."""
 
     name: Literal["mass_spring"]
     integrator: Literal["semi_implicit_euler", "velocity_verlet"] = "semi_implicit_euler"
 
 
 class Lattice(Section):
-    """Nodes on a regular grid: a chain, a sheet or a block, with springs along axes and across faces."""
+    """Nodes on a regular grid (a chain, a sheet or a block), with springs along its axes and face diagonals."""
 
     shape: Annotated[list[Count], Field(min_length=1, max_length=3)]
     spacing: Positive
@@ -45,16 +45,16 @@ class Anchor(Section):
 
 
 class Actuator(Section):
-    """The springs that one channel of the control lengthens and shortens, by their indices."""
+    """Indices of the springs that one channel of the control lengthens and shortens."""
 
     springs: Indices
 
 
 class Geometry(Section):
-    """Where nodes start [m] and which of them springs join: listed, or as a lattice.
+    """Start positions [m] of the nodes, and the springs between them: listed, or as a lattice.
 
-    Pinned nodes never move; faces of a lattice are pinned by name, 'y+' for the largest second index. Springs of a
-    lattice are numbered axis by axis, then diagonal by diagonal, the last index running fastest within each.
+    Pinned nodes never move. Faces of a lattice are pinned by name, such as 'y+' for the largest second index. Springs
+    of a lattice are numbered axis by axis, then diagonal by diagonal; within each, the last index runs fastest.
     """
 
     position: Annotated[list[Vector], Field(min_length=1)] | None = None
@@ -67,11 +67,11 @@ class Geometry(Section):
 
 
 class Material(Section):
-    """One number for all, or a list with one for each of the geometry's springs or nodes.
+    """Properties of springs and nodes: one number for all, or a list with one for each.
 
-    stiffness [N/m], damping of springs along their axis [N s/m], rest_length [m] (by default the distance of the
-    start positions), amplitude: the part of its rest length by which a control of 1 lengthens an actuated spring,
-    mass [kg], drag of nodes [1/s].
+    stiffness [N/m]; damping of springs along their axis [N s/m]; rest_length [m], by default the distance between the
+    start positions; amplitude: relative change of an actuated spring's rest length per unit of control; mass [kg];
+    drag of nodes [1/s].
     """
 
     stiffness: NonNegative | list[NonNegative] | None = None
@@ -83,7 +83,7 @@ class Material(Section):
 
 
 class Ground(Section):
-    """A penalty ground at a height [m] of the last axis: stiffness [N/m], friction [s/m]."""
+    """A penalty ground at a height [m] along the last axis, with stiffness [N/m] and friction [s/m]."""
 
     height: float = 0.0
     stiffness: NonNegative = 1e4
@@ -91,18 +91,18 @@ class Ground(Section):
 
 
 class Environment(Section):
-    """Gravity [m/s^2], none by default, and the ground, none by default."""
+    """Gravity [m/s^2] and ground; neither by default."""
 
     gravity: Vector | None = None
     ground: Ground | None = None
 
 
 class ControllerSection(Section):
-    """A network from the control, which then is a pattern, and what it senses of all nodes to the actuators.
+    """A network that drives the actuators. Its inputs are the control, which is then a pattern, and the sensed state.
 
-    hidden: units of its hidden layer. goal: a point that it is told of [m], as the distance from the middle. scale: by
-    which positions and velocities are multiplied before they go in. seed: of the weights to begin with; unknowns call
-    these hidden_weight, hidden_bias, output_weight and output_bias.
+    hidden: number of hidden units. goal [m]: a point, which enters relative to the centre of the nodes. scale: factor
+    on positions and velocities before they enter. seed: random seed of the initial weights; unknowns call the weights
+    hidden_weight, hidden_bias, output_weight and output_bias.
     """
 
     hidden: Count = 32
@@ -112,17 +112,17 @@ class ControllerSection(Section):
 
 
 class State(Section):
-    """The start velocity [m/s] of each node, at rest by default."""
+    """Start velocity [m/s] of each node; at rest by default."""
 
     velocity: list[Vector] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MassSpringArrays:
-    """A scene as plain arrays; anchors have become pinned nodes and springs behind the scene's own.
+    """A scene as plain arrays, in which anchors are pinned nodes and springs, after the scene's own.
 
-    ends [S, 2] int32, pinned [n] bool, actuator [S] int32 (-1: none) if there are any; params and state by name in
-    f64, see the model for their meaning; nodes and springs count the scene's own.
+    ends [S, 2] int32; pinned [n] bool; actuator [S] int32 (-1 for none), or None without actuators; params and state by
+    name, in f64, see the model for their meaning; nodes and springs: numbers of the scene's own.
     """
 
     ends: np.ndarray
@@ -139,7 +139,7 @@ class MassSpringArrays:
 
 
 def build_arrays(config: MassSpringConfig) -> MassSpringArrays:
-    """The arrays of a scene that was loaded, and so is known to be free of problems."""
+    """Build the arrays of a validated scene."""
     geometry = config.geometry
     made = fields(
         geometry=geometry,
@@ -149,14 +149,14 @@ def build_arrays(config: MassSpringConfig) -> MassSpringArrays:
         controller=config.controller,
         waves=getattr(config.control, "waves", 0),
     )
-    assert made.nodes is not None, "nodes are bodies"
+    assert made.nodes is not None, "every mass-spring scene has nodes"
     ends = geometry_springs(geometry)
     anchored = [[anchor.node, made.nodes + position] for position, anchor in enumerate(geometry.anchors)]
     pinned = np.zeros(made.nodes + len(anchored), dtype=bool)
     pinned[made.nodes :] = True
     pinned[geometry.pinned] = True
     for face in geometry.pinned_faces:
-        assert geometry.lattice is not None, "checked when the scene was loaded"
+        assert geometry.lattice is not None, "checked on loading the scene"
         pinned[lattice_face(geometry.lattice.shape, face)] = True
     return MassSpringArrays(
         ends=np.concatenate([ends, np.array(anchored, dtype=np.int32).reshape(-1, 2)]),
@@ -174,7 +174,7 @@ def build_arrays(config: MassSpringConfig) -> MassSpringArrays:
 
 
 def bodies(model: Topology) -> Bodies:
-    """Nodes with springs between them; the fixed points of anchors are not the scene's own."""
+    """Nodes, with the springs as links; the fixed points of anchors do not count as the scene's own."""
     return Bodies(pinned=model.pinned, links=model.ends, own=model.nodes - model.anchors)
 
 
@@ -193,9 +193,9 @@ def fields(
     controller: ControllerSection | None = None,
     waves: int = 0,
 ) -> Fields:
-    """Every parameter field and state component in full length, anchors included.
+    """Expand every parameter field and state component to full length, anchors included.
 
-    A controller's control is a pattern of so many waves.
+    waves: number of waves in the pattern that a controller receives.
     """
     own = geometry_positions(geometry)
     nodes, dim = own.shape
@@ -256,7 +256,7 @@ def spring_lengths(position: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 def _actuator_of_springs(geometry: Geometry, springs: int) -> np.ndarray | None:
-    """The actuator of each spring, -1 where it has none."""
+    """Index of the actuator of each spring, -1 for none."""
     if not geometry.actuators:
         return None
     actuator = np.full(springs, -1, np.int32)
@@ -266,6 +266,6 @@ def _actuator_of_springs(geometry: Geometry, springs: int) -> np.ndarray | None:
 
 
 def _extended(value: float | list[float], count: int, behind: list[float]) -> np.ndarray:
-    """One number for each of `count` elements, and those of the anchors behind."""
+    """Broadcast a value to `count` elements, and append those of the anchors."""
     own = np.broadcast_to(np.asarray(value, dtype=float), (count,))
     return np.concatenate([own, np.array(behind, dtype=float)])

@@ -1,4 +1,4 @@
-"""What must hold inside and between the sections that describe nodes and springs."""
+"""Checks within and between the sections of a mass-spring scene."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def problems(
     controller: ControllerSection | None = None,
     waves: int | None = None,
 ) -> list[Problem]:
-    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at.
+    """Collect all problems. A section that is itself invalid is None; checks that depend on it are skipped.
 
-    `waves`: of the control's pattern; None where it is none.
+    waves: number of waves of the control's pattern; None if the control is not a pattern.
     """
     if geometry is None:
         return []
@@ -93,7 +93,7 @@ def _check_nodes(geometry: Geometry, count: int) -> Iterator[Problem]:
 
 
 def _spring_count(geometry: Geometry) -> int:
-    """Of the scene's own springs, whose indices may be wrong."""
+    """Number of the scene's own springs, whose node indices may still be invalid."""
     return len(geometry.springs or []) if geometry.lattice is None else len(geometry_springs(geometry))
 
 
@@ -108,7 +108,7 @@ def _check_springs(geometry: Geometry, count: int) -> Iterator[Problem]:
 
 
 def _check_actuators(geometry: Geometry, springs: int) -> Iterator[Problem]:
-    """Whether each drives some springs, all of which exist, and no other one drives these."""
+    """Check that each actuator drives springs, that these exist, and that no other actuator drives them."""
     owners: dict[int, int] = {}
     for place, actuator in enumerate(geometry.actuators):
         key: Key = ("geometry", "actuators", place, "springs")
@@ -124,9 +124,9 @@ def _check_actuators(geometry: Geometry, springs: int) -> Iterator[Problem]:
             yield Problem(key=key, constraint="an actuator drives a spring", found=NOTHING, remedy="Name one or more.")
         for spring in driven:
             if (owner := owners.setdefault(spring, place)) != place:
-                found = Words(f"spring {spring}, which actuator {owner} drives, too")
-                remedy = "Take it out of one of them."
-                yield Problem(key=key, constraint="a spring has one actuator at most", found=found, remedy=remedy)
+                found = Words(f"spring {spring}, which actuator {owner} drives already")
+                remedy = "Remove it from one of them."
+                yield Problem(key=key, constraint="a spring has at most one actuator", found=found, remedy=remedy)
                 break
 
 
@@ -137,10 +137,10 @@ def _check_controller(
     yield from _check_length((*key, "goal"), controller.goal, dim, "axis")
     if not geometry.actuators:
         remedy = "Add [[geometry.actuators]], or drop it."
-        yield Problem(key=key, constraint="needs actuators that it drives", found=NOTHING, remedy=remedy)
+        yield Problem(key=key, constraint="needs actuators to drive", found=NOTHING, remedy=remedy)
     if waves is None:
         remedy = 'Give [control] with kind = "pattern", waves and frequency.'
-        yield Problem(key=key, constraint="needs a pattern for its control", found=NOTHING, remedy=remedy)
+        yield Problem(key=key, constraint="needs a pattern as its control", found=NOTHING, remedy=remedy)
 
 
 def _check_amplitude(geometry: Geometry, material: Material) -> Iterator[Problem]:
@@ -175,7 +175,7 @@ def _check_material(material: Material, *, nodes: int, springs: int) -> Iterator
 
 
 def _check_rest_lengths(geometry: Geometry, material: Material, position: np.ndarray) -> Iterator[Problem]:
-    """A spring of length 0 has no direction to push in: f = k (1 - L/l) d is not defined unless L = 0."""
+    """Check springs of zero length: these have no direction, and f = k (1 - L/l) d is undefined unless L = 0."""
     if material.rest_length is None:
         return
     ends = geometry_springs(geometry)

@@ -1,4 +1,4 @@
-"""Storage for the states of some steps of a rollout, on the device: what the fused kernels walk along."""
+"""Device storage for the states of some steps of a rollout."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -13,28 +13,28 @@ from ..simulator import Array, Arrays
 from .model import State, Topology
 
 LARGEST = 2**31 - 1
-"""Kernels index with 32 bits."""
+"""Largest size of an array, since kernels index with 32 bits."""
 
 
 class Segment:
-    """States of `steps` steps, the first and the last one included, for all members; a row a stage."""
+    """States of `steps` steps for all batch members, first and last included; one row per stage."""
 
     launch: Callable[..., None]
-    """Computes its states: set by the engine."""
+    """Launch that computes the states; set by the engine."""
 
     def __init__(self, topology: Topology, steps: int, *, batch: int) -> None:
         self._topology, self._batch = topology, batch
         self.rows = rows_of(topology, steps)
         numbers = batch * self.rows * topology.nodes * topology.dim
         if numbers > LARGEST:
-            remedy = "Give the rollout a memory budget below that, so that it is cut into segments."
+            remedy = "Give the rollout a smaller memory budget, which splits it into segments."
             size = numbers * runtime.real_dtype().itemsize
             raise InputError("rollout", f"at most {LARGEST} numbers in one array of states", f"{size:,} bytes", remedy)
         entries = batch * self.rows * topology.nodes
         self.x, self.v = (runtime.device_array((entries,), components=topology.dim) for _ in range(2))
 
     def load(self, state: Arrays) -> None:
-        """Make the states [B, n, dim] the first ones."""
+        """Write the states [B, n, dim] to the first row."""
         for name, memory in self._memory():
             if runtime.settings().on_gpu:
                 first = self.rows * np.arange(self._batch, dtype=np.int32)
@@ -43,7 +43,7 @@ class Segment:
                 self._on_host(memory)[:, 0] = state[name]
 
     def read(self, rows: slice | Sequence[int]) -> Arrays:
-        """Copies of the states after some steps, [B, len(rows), n, dim]."""
+        """Copy the states after some steps, [B, len(rows), n, dim]."""
         stages = len(self._topology.stages)
         if not runtime.settings().on_gpu:
             return {name: copied(self._on_host(memory)[:, ::stages], rows) for name, memory in self._memory()}
@@ -66,7 +66,7 @@ class Segment:
         return runtime.to_host(memory, self._shape(self.rows))
 
     def _copy(self, source: Any, sources: Array, target: Any, targets: Array) -> None:
-        """From states to states, these by number."""
+        """Copy states, selected by index, to other states, selected likewise."""
         n, dim = self._topology.nodes, self._topology.dim
         source = source.reshape(-1, dim) if isinstance(source, np.ndarray) else source
         copy_kernel(runtime.real(), dim)(source, sources, target, targets, n, n * len(sources))
@@ -75,7 +75,7 @@ class Segment:
 @functools.cache
 @no_type_check
 def copy_kernel(real: Any, dim: int) -> Any:
-    """Copies states of n nodes from one array of states to another, by their numbers."""
+    """Kernel that copies states of n nodes from one array to another, selected by index in both."""
     vectors = ti.types.ndarray(dtype=ti.types.vector(dim, real), ndim=1)
     ints = ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -88,12 +88,12 @@ def copy_kernel(real: Any, dim: int) -> Any:
 
 
 def rows_of(topology: Topology, steps: int) -> int:
-    """Rows of the states of so many steps."""
+    """Number of rows that hold the states of `steps` steps."""
     return steps * len(topology.stages) + 1
 
 
 def copied(states: Array, rows: slice | Sequence[int]) -> Array:
-    """Some rows of states [B, rows, n, dim], in memory of their own."""
+    """Copy some rows of states [B, rows, n, dim]."""
     batch, count, *shape = states.shape
     copy = np.empty((batch, np.arange(count)[rows].size, *shape), states.dtype)
     items(copy)[:] = items(states)[:, rows]
@@ -101,6 +101,6 @@ def copied(states: Array, rows: slice | Sequence[int]) -> Array:
 
 
 def items(states: Array) -> Array:
-    """States as one item each, [B, rows], which NumPy moves with a stride ten times as fast as their numbers."""
+    """View each state as a single item, [B, rows]: strided copies of these are ten times as fast in NumPy."""
     numbers = states.reshape(*states.shape[:2], -1)
     return numbers.view(np.dtype((np.void, numbers.shape[-1] * states.itemsize)))[..., 0]

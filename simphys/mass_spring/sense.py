@@ -1,9 +1,9 @@
-"""What a controller senses of nodes: where they are around their middle, how they move, and where the goal is.
+"""Sensing: the inputs of a controller from the nodes' positions relative to their centre, their velocities, and a goal.
 
     s_i = (scale (x_i - c), scale v_i)   for each node i,      s_goal = goal - c,      c = mean of x_i
 
-as one row: x_0, v_0, x_1, v_1, ..., goal, 2 n dim + dim numbers. scale [1/m] for positions, [s/m] for velocities.
-Adjoint, for g_i, h_i of the two parts of node i and g_goal:
+These form one row of 2 n dim + dim numbers: x_0, v_0, x_1, v_1, ..., goal. scale is in [1/m] for positions, in [s/m]
+for velocities. Adjoint, for the adjoints g_i, h_i of the two parts of s_i, and g_goal of s_goal:
 
     adj_v_i = scale h_i      adj_x_i = scale g_i - (g_goal + scale sum over j of g_j) / n
 
@@ -26,7 +26,7 @@ from .model import Topology
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions: what is sensed of a node, and of the goal."""
+    """The element functions: the sensed values of a node, their adjoint, and the adjoint of the centre."""
     vec = ti.types.vector(dim, real)
 
     @ti.func
@@ -35,12 +35,12 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_node(scale: real, g: vec, h: vec):
-        """Of x and v; that of c is the first one's negative."""
+        """Adjoints of x and v; that of c is the negative of the first."""
         return scale * g, scale * h
 
     @ti.func
     def adj_middle(scale: real, total: vec, g_goal: vec, n: real) -> vec:
-        """What each node gets as a part of the middle, for the sum `total` of all g."""
+        """Adjoint of each node's position through the centre; `total` is the sum of all g."""
         return -(g_goal + scale * total) / n
 
     return SimpleNamespace(node=node, adj_node=adj_node, adj_middle=adj_middle)
@@ -49,7 +49,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Over the nodes of one member: their states begin at `now`, their adjoints at `own`, the row at `at`."""
+    """Loops over the nodes of one member: states begin at `now`, adjoints at `own`, the row at `at`."""
     vec, f = ti.types.vector(dim, real), functions(real, dim)
 
     @ti.func
@@ -68,7 +68,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_sense(n, scale: real, adj_row: ti.template(), at, adj_x: ti.template(), adj_v: ti.template(), own):
-        """Adds to adj_x and adj_v."""
+        """Add to adj_x and adj_v."""
         total, g_goal = vec(0.0), vec(0.0)
         for i in range(n):
             for k in ti.static(range(dim)):
@@ -91,7 +91,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """The nested sub-step."""
+    """Kernels of the nested sub-step."""
     f, vec = loops(real, dim), ti.types.vector(dim, real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
 
@@ -111,9 +111,9 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
 
 class Sense(Function):
-    """Position [m] and velocity [m/s], [n, dim] each, to the row that the controller senses, [2 n dim + dim].
+    """Row [2 n dim + dim] that the controller senses, from position [m] and velocity [m/s], [n, dim] each.
 
-    It is linear, up to the goal: nothing is saved.
+    Saved: nothing, since the map is affine.
     """
 
     @staticmethod
@@ -138,7 +138,7 @@ class Sense(Function):
 
 
 def _controller(topology: Topology) -> Controller:
-    assert topology.controller is not None, "who senses has a controller"
+    assert topology.controller is not None, "only a controller senses"
     return topology.controller
 
 

@@ -28,13 +28,13 @@ from .model import Topology
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, damped: bool) -> SimpleNamespace:
-    """The element functions for springs in `dim` dimensions; without `damped` the dashpot's terms are left out."""
+    """The element functions for springs in `dim` dimensions; without `damped` the dashpot terms are left out."""
     vec = ti.types.vector(dim, real)
     tiny = 1e-37 if real is ti.f32 else 1e-300
 
     @ti.func
     def inverse_length(d: vec) -> real:
-        l2 = d.dot(d)  # 0 at 0, without a branch or a select, so that blocks of springs vectorize
+        l2 = d.dot(d)  # the result is 0 at d = 0 without a branch or a select, so that blocks of springs vectorize
         return ti.sqrt(l2) / ti.max(l2, tiny)
 
     @ti.func
@@ -81,7 +81,7 @@ def functions(real: Any, dim: int, damped: bool) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
-    """The loops of the nested sub-step: over springs, then over nodes, which gather what their springs hold."""
+    """Kernels of the nested sub-step: loops over the springs, then over the nodes, which gather from their springs."""
     vec, pair = ti.types.vector(dim, real), ti.types.vector(2, ti.i32)
     f = functions(real, dim, True)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
@@ -213,7 +213,7 @@ class SpringForce(Function):
 
 
 SPRING_US = 0.004
-"""Serial cost [us] of one spring forward, measured on the 128 x 128 lattice."""
+"""Serial cost [us] of the forward pass for one spring, measured on the 128 x 128 lattice."""
 
 
 def _kernels(topology: Topology) -> SimpleNamespace:

@@ -3,28 +3,28 @@
 Symbols, all scaled by the masses (M^-1/2 .. M^-1/2) and for free nodes only:
 
     K  stiffness [1/s^2]: a spring adds k (n n^T + (1 - L/l) (I - n n^T)), n its direction; k I where L = 0.
-       Every node counts as touching the ground: it may do so later.
+       Every node is taken to touch the ground, since it may do so later.
     C  dashpots along n [1/s], and the ground's friction at the start positions
     S  decay exp(-drag h) of the velocity in a kick of duration h
 
-A kick is v' = (S - h C) v - h K x. For velocity Verlet drag is left out, S = I: between two half impulses, or apart
-from them, a decay only lowers the quadratic form v.v + x.K (I - dt^2 K / 4) x that the undamped step conserves, so
-that it never makes a step unstable. (With dashpots besides, the limit given is on the safe side.)
+A kick is v' = (S - h C) v - h K x. For velocity Verlet, drag is left out: S = I. A decay between two half impulses, or
+around them, only lowers the quadratic form v.v + x.K (I - dt^2 K / 4) x, which the undamped step conserves. So drag
+never makes a step unstable. (With dashpots as well, the resulting limit is conservative.)
 
-An eigenvector x of the linear step with eigenvalue z gives z^2 - (1 + p - w) z + p = 0, where p and w are numbers, for
-they are quotients of symmetric forms of x; so C need not share its eigenvectors with K:
+An eigenvector x of the linear step with eigenvalue z satisfies z^2 - (1 + p - w) z + p = 0. Here p and w are real, as
+they are quotients of symmetric forms in x; so C need not share its eigenvectors with K:
 
     semi-implicit Euler     kick dt, drift dt            p = <S - dt C>    w = dt^2 <K>
     velocity Verlet         kick dt/2, drift dt, kick    with Q = S - dt/2 C, in the norm of 2 (I + Q)^-1 (the step is
                             similar to drift and a double kick, which decays by Q^2): p = <Q^2>, w = dt^2 <K>
 
-Jury's conditions |p| < 1 and 2 + 2 p - w > 0 then ask for a positive definite N(dt):
+Jury's conditions |p| < 1 and 2 + 2 p - w > 0 then require a positive definite N(dt):
 
     semi-implicit Euler     N = 2 (I + S) - 2 dt C - dt^2 K
     velocity Verlet         N = 4 (I + Q^2) (I + Q) - dt^2 (I + Q) K (I + Q)
 
-Without damping both say dt < 2 / sqrt(largest eigenvalue of K). Damping shortens that; where dashpots so strong that
-they reverse the velocity would lengthen it for velocity Verlet, the undamped limit is given.
+Without damping both reduce to dt < 2 / sqrt(largest eigenvalue of K). Damping shortens this limit. Dashpots that are
+strong enough to reverse the velocity would lengthen it for velocity Verlet; then the undamped limit is used.
 Sources: E. I. Jury, Theory and Application of the z-Transform Method (1964); the forms N are derived here.
 """
 
@@ -42,14 +42,14 @@ from simphys.mass_spring.scene import MassSpringArrays
 if TYPE_CHECKING:
     from simphys.mass_spring.model import Params, State, Topology
 
-_DENSE = 300  # degrees of freedom up to which dense eigenvalues are the quicker ones
-_TOLERANCE = 1e-3  # of dt, for the larger systems
-# The least of 4 (1 + q^2) / (1 + q) for q in [-1, 1].
+_DENSE = 300  # degrees of freedom up to which a dense eigenvalue solver is faster
+_TOLERANCE = 1e-3  # relative, of dt, for the larger systems
+# Minimum of 4 (1 + q^2) / (1 + q) for q in [-1, 1].
 _VERLET_MARGIN = 8 * (np.sqrt(2.0) - 1)
 
 
 def check_dt(arrays: MassSpringArrays) -> None:
-    """Raise InputError, which tells the largest stable time step, where the scene's dt is beyond it."""
+    """Raise InputError, with the largest stable time step, if the scene's dt exceeds it."""
     _require_stable(
         arrays.dt,
         ends=arrays.ends,
@@ -61,7 +61,7 @@ def check_dt(arrays: MassSpringArrays) -> None:
 
 
 def require_stable(model: Topology, params: Params, state: State) -> None:
-    """The same for a model with some values of its parameters and state; UnphysicalValue where a mass is none."""
+    """Raise InputError if the dt of a model exceeds its limit, and UnphysicalValue if a mass is not positive."""
     from simphys.mass_spring.model import check_params
 
     check_params({"mass": params.mass.data})
@@ -81,7 +81,7 @@ def _require_stable(dt: float, *, integrator: str, **system: Any) -> None:
     largest = largest_stable_dt(integrator=integrator, **system)
     if dt >= largest:
         constraint = f"the largest stable time step of this scene is {largest:.4g} s ({integrator})"
-        remedy = f"Set time.dt to {0.9 * largest:.2g} or less, or soften or damp less what is stiffest."
+        remedy = f"Set time.dt to {0.9 * largest:.2g} or less, or lower the largest stiffness or damping."
         raise InputError("time.dt", constraint, f"{dt:g} s", remedy)
 
 
@@ -93,16 +93,16 @@ def largest_stable_dt(
     params: Mapping[str, np.ndarray],
     integrator: str,
 ) -> float:
-    """The time step [s] below which motion near the start positions stays bounded; inf where nothing limits it.
+    """Compute the time step [s] below which motion near the start positions stays bounded; inf if nothing limits it.
 
     Args:
         ends: node indices of springs [S, 2].
         pinned: nodes that never move [n].
         position: start positions [n, dim] [m].
-        params: the parameter fields by name, see the model.
+        params: parameter fields by name, see the model.
         integrator: semi_implicit_euler or velocity_verlet.
 
-    Exact to rounding for small systems, to 1e-3 (on the safe side) for large ones. 0 for values that are not finite.
+    Exact to rounding for small systems, and to 1e-3 (conservatively) for large ones. 0 if a value is not finite.
     """
     if not all(np.isfinite(values).all() for values in (position, *params.values())):
         return 0.0
@@ -137,7 +137,7 @@ def _linearise(ends: np.ndarray, pinned: np.ndarray, position: np.ndarray, param
     direction, slackness = _directions(ends, position, params["rest_length"])
     along = direction[:, :, None] * direction[:, None, :]
     across = slackness[:, None, None] * (np.eye(dim) - along)
-    # A spring sees the difference of its ends: K = G^T diag(blocks) G.
+    # A spring force depends on the difference of its ends: K = G^T diag(blocks) G.
     rows = np.arange(springs)
     difference = sparse.coo_array((np.full(springs, 1.0), (rows, ends[:, 1])), shape=(springs, nodes))
     difference -= sparse.coo_array((np.full(springs, 1.0), (rows, ends[:, 0])), shape=(springs, nodes))
@@ -159,7 +159,7 @@ def _linearise(ends: np.ndarray, pinned: np.ndarray, position: np.ndarray, param
 
 
 def _directions(ends: np.ndarray, position: np.ndarray, rest_length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors [S, dim] along springs, 0 where a spring has no length, and 1 - L/l [S], 1 where L or l is 0."""
+    """Unit vectors [S, dim] along springs, 0 for a spring of length 0, and 1 - L/l [S], 1 where L or l is 0."""
     d = position[ends[:, 1]] - position[ends[:, 0]]
     length = np.linalg.norm(d, axis=1)
     inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
@@ -167,7 +167,7 @@ def _directions(ends: np.ndarray, position: np.ndarray, rest_length: np.ndarray)
 
 
 def _ground(position: np.ndarray, params: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Stiffness along the last axis and friction along the others [n, dim], before the masses are divided out."""
+    """Stiffness along the last axis and friction along the others, [n, dim] each, not yet divided by the masses."""
     stiffness = float(params["ground_stiffness"])
     depth = np.maximum(0.0, float(params["ground_height"]) - position[:, -1])
     normal, friction = np.zeros_like(position), np.zeros_like(position)
@@ -177,14 +177,14 @@ def _ground(position: np.ndarray, params: Mapping[str, np.ndarray]) -> tuple[np.
 
 
 def _first_unstable(system: _System, upper: float, integrator: str) -> float:
-    """The dt where N(dt) stops being positive definite, at most `upper`.
+    """Find the dt at which N(dt) ceases to be positive definite, at most `upper`.
 
-    The eigenvector x of the least eigenvalue bounds it from above, where x.N(dt)x = 0; the x of that dt bounds it
-    better. As Newton's method this converges in a few rounds.
+    The eigenvector x of the smallest eigenvalue gives an upper bound, at which x.N(dt)x = 0. The eigenvector at this dt
+    gives a better one. Like Newton's method, this converges in a few iterations.
     """
 
     def bound(dt: float) -> float:
-        # 16 I is beyond the largest eigenvalue of N, so that a relative tolerance does not ask too much near 0.
+        # 16 exceeds the largest eigenvalue of N: with this shift, a relative tolerance is not too strict near 0.
         _, x = _largest(lambda y: 16 * y - _times_n(system, dt, integrator, y), len(system.drag))
         return _bisect(lambda smaller: x @ _times_n(system, smaller, integrator, x) > 0, dt)
 
@@ -196,7 +196,7 @@ def _first_unstable(system: _System, upper: float, integrator: str) -> float:
 
 
 def _times_n(system: _System, dt: float, integrator: str, x: np.ndarray) -> np.ndarray:
-    """N(dt) x, for a vector or for the columns of a matrix."""
+    """Multiply N(dt) by a vector, or by the columns of a matrix."""
     euler = integrator == "semi_implicit_euler"
     kick, drag = (dt, system.drag) if euler else (dt / 2, np.zeros_like(system.drag))
     decay = np.exp(-kick * drag).reshape(-1, *[1] * (x.ndim - 1))
@@ -212,7 +212,7 @@ def _times_n(system: _System, dt: float, integrator: str, x: np.ndarray) -> np.n
 
 
 def _largest(times: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[float, np.ndarray]:
-    """The largest eigenvalue and its eigenvector of the symmetric matrix that a function multiplies by."""
+    """Largest eigenvalue and its eigenvector, for a symmetric matrix given as a function that multiplies by it."""
     if size <= _DENSE:
         values, vectors = np.linalg.eigh(times(np.eye(size)))
         return float(values[-1]), vectors[:, -1]
@@ -225,12 +225,12 @@ def _largest(times: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[floa
 
 
 def _largest_of(matrix: Any) -> float:
-    """The largest eigenvalue of a sparse matrix, or 0 where that is negative: it then limits nothing."""
+    """Largest eigenvalue of a sparse matrix, or 0 if it is negative, since it then limits nothing."""
     return max(_largest(lambda x: matrix @ x, matrix.shape[0])[0], 0.0) if matrix.count_nonzero() else 0.0
 
 
 def _bisect(holds: Callable[[float], bool], upper: float) -> float:
-    """The largest number up to `upper` for which something holds that holds from 0 on, to 1e-10."""
+    """Largest number up to `upper`, to 1e-10, for which a condition holds that holds at all smaller ones."""
     if holds(upper):
         return upper
     lower, limit = 0.0, upper
@@ -249,7 +249,7 @@ def _is_surely_stable(
     params: Mapping[str, np.ndarray],
     integrator: str,
 ) -> bool:
-    """Whether Gershgorin's bounds on K and C, which cost next to nothing, already show that dt is stable."""
+    """True if Gershgorin's bounds on K and C, which cost next to nothing, already prove that dt is stable."""
     _, slackness = _directions(ends, position, params["rest_length"])
     normal, friction = _ground(position, params)
     nodes = len(position)

@@ -12,9 +12,9 @@ from .spring import SpringForce
 
 
 def step(topology: Topology, params: Params, state: State, control: Tensor | None = None) -> State:
-    """Advance `state` by one time step of the topology's integrator, under the control [A] of its actuators.
+    """Advance `state` by one time step of the model's integrator, under the control [A] of its actuators.
 
-    With a controller the control is its pattern [waves], and the network makes that of the actuators.
+    With a controller, `control` is its pattern [waves], and the network computes the control of the actuators.
     """
     check_params({"mass": params.mass.data})
     position, velocity, rest_length = state.position, state.velocity, params.rest_length

@@ -1,4 +1,4 @@
-"""What several tests of masses and springs share."""
+"""Fixtures for the tests of mass-spring systems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simphys.mass_spring import engine
 
 @pytest.fixture(params=["serial", "gather"])
 def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both kinds of kernels, whatever the size of the system."""
+    """Run a test with either kind of kernels, regardless of the size of the system."""
     gather = request.param == "gather"
     monkeypatch.setattr(runtime, "parallel", lambda work_us: gather)
     monkeypatch.setattr(engine, "GPU_SERIAL", 0 if gather else 10**6)

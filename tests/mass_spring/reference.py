@@ -51,7 +51,7 @@ def forces(topology: Topology, inputs: Inputs, x: np.ndarray, v: np.ndarray) -> 
 
 
 def gradient(loss: Callable[[Inputs], float], inputs: Inputs) -> Inputs:
-    """Central differences of `loss` by every element of every input."""
+    """Central differences of `loss` with respect to every element of every input."""
     result = {}
     for name, values in inputs.items():
         result[name] = np.empty(values.shape)

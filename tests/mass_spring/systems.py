@@ -1,4 +1,4 @@
-"""Small systems in which every term acts: stretched and damped springs, drag, a pinned node, contact with friction."""
+"""Small systems in which no term vanishes: stretched and damped springs, drag, a pinned node, contact with friction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simphys.mass_spring.model import Params, State, Topology
 from simphys.nn import Controller
 
 NAMES = ("position", "velocity", *(field.name for field in fields(Params)))
-"""The inputs of a step, in the order of `leaves`."""
+"""Names of a step's inputs, in the order of `leaves`."""
 
 
 def system(
@@ -29,10 +29,11 @@ def system(
     controlled: bool = False,
     seed: int = 0,
 ) -> tuple[Topology, Params, State]:
-    """A random system; all its tensors require a gradient. The last node is isolated; unless `free`, node 1 is pinned.
+    """Make a random system, all tensors of which require a gradient.
 
-    With actuators each drives several springs, and others have none. A controller has 3 waves and 5 hidden units.
-    Half of the nodes lie below the ground's height 0.1, all by at least 0.05 m above or below it.
+    The last node is isolated; unless `free`, node 1 is pinned. Each actuator drives several springs; some springs have
+    none. A controller has 3 waves and 5 hidden units. Half of the nodes lie below the ground's height of 0.1 m; all are
+    at least 0.05 m away from it.
     """
     random = np.random.default_rng(seed)
     joined = max(nodes - 1, 2)
@@ -69,7 +70,7 @@ def system(
 
 
 def controls(topology: Topology, steps: int, *batch: int, seed: int = 3) -> Tensor:
-    """Random controls of all actuators, or a random pattern of the controller, which require a gradient."""
+    """Make random controls of all actuators, or a random pattern for the controller; they require a gradient."""
     shape = (*batch, steps, *(topology.control_shape() or (0,)))
     return tensor(np.random.default_rng(seed).uniform(-1, 1, shape), requires_grad=True)
 
@@ -89,7 +90,7 @@ def springs_only(
     integrator: str = "semi_implicit_euler",
     **ground: float,
 ) -> tuple[Topology, Params, State]:
-    """Equal springs between nodes of unit mass."""
+    """Make a system of equal springs between nodes of unit mass."""
     n, dim = np.shape(position)
     held = np.zeros(n, bool)
     held[pinned or []] = True
@@ -112,27 +113,27 @@ def leaves(params: Params, state: State) -> tuple[Tensor, ...]:
 
 
 def fresh(tensors: tuple[Tensor, ...], wanted: tuple[str, ...] = NAMES) -> tuple[Params, State]:
-    """The same inputs as new leaves without gradients; only the `wanted` ones require one."""
+    """Copy the inputs to new leaves without gradients; only the `wanted` ones require one."""
     new = [tensor(x.data, requires_grad=name in wanted) for name, x in zip(NAMES, tensors, strict=True)]
     return unpacked(*new)
 
 
 def unpacked(*tensors: Tensor) -> tuple[Params, State]:
-    """The reverse of `leaves`."""
+    """Params and State from the inputs of a step; the inverse of `leaves`."""
     return Params(*tensors[2:]), State(*tensors[:2])
 
 
 def gradients(params: Params, state: State) -> dict[str, np.ndarray]:
-    """The gradients that backward left, by name; zeros where none arrived."""
+    """Gradients from the last backward pass, by name; zeros if there is none."""
     found = zip(NAMES, leaves(params, state), strict=True)
     return {name: np.zeros(x.shape) if x.grad is None else x.grad.data for name, x in found}
 
 
 def weights(shape: tuple[int, ...], seed: int = 1) -> Tensor:
-    """Random weights, which make a scalar of a result in which no entry is special."""
+    """Random weights that reduce a result to a scalar without favouring any entry."""
     return tensor(np.random.default_rng(seed).standard_normal(shape))
 
 
 def tolerance(f64: float, f32: float) -> float:
-    """The one that fits the precision of this process."""
+    """Select the tolerance for the precision of this process."""
     return f64 if runtime.real_dtype() == np.float64 else f32

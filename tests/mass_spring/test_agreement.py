@@ -1,7 +1,7 @@
-"""Nested steps, fused steps and the rollout (serial and gathering) are one physics: values and gradients are the same.
+"""Nested steps, fused steps and rollouts (serial and gathering) agree in values and gradients.
 
-They do the same arithmetic in another order, so that results differ by rounding only: about 1e-16 an operation in f64,
-which a stable motion over a few dozen steps amplifies by little. The bounds leave a factor of 100 over what was seen.
+They do the same arithmetic in a different order, so their results differ by rounding only: about 1e-16 per operation in
+f64, which a stable motion over a few dozen steps amplifies little. The bounds are 100 times the observed differences.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Result = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
 
 
 def evaluate(mode: Mode, topology: Topology, params: Params, state: State, loss: list[str]) -> Result:
-    """The states along time, and the gradient of a random sum over the fields that `loss` names."""
+    """Compute all states, and the gradient of a random weighted sum over the fields that `loss` names."""
     params, start = fresh(leaves(params, state))
     control = controls(topology, STEPS) if topology.actuators else None
     result = rollout(topology, params, start, steps=STEPS, control=control, mode=mode)
@@ -71,7 +71,7 @@ def assert_same(found: Result, expected: Result, relative: float) -> None:
 def test_all_ways_give_the_same_states_and_gradients(
     dim: int, springs: int, actuators: int, integrator: str, loss: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """18 springs go in blocks of four, the last of which is not full; 7 one by one."""
+    """Numbers of springs: 18 form blocks of four, the last one incomplete; 7 are taken one by one."""
     case = system(dim, integrator=integrator, nodes=8, springs=springs, actuators=actuators, seed=dim)
     nested = evaluate("nested", *case, LOSSES[loss])
     acting = [name for name in NAMES if (dim > 1 or name != "ground_friction") and nested[1][name].size]

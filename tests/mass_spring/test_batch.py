@@ -1,7 +1,7 @@
-"""A batch is its members; gradients of what they share are summed over them.
+"""A batch gives the results of its members; gradients of shared parameters are summed over them.
 
-Bit by bit where members have a kernel's loop to themselves; kernels of large systems, whose loops run over all members,
-are compiled otherwise for a batch, and round differently.
+Results are bitwise equal if each member has a loop of its own. The kernels of large systems loop over all members; they
+are compiled differently for a batch, and round differently.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BATCHED: dict[str, tuple[str, ...]] = {
 
 
 def inputs_of(topology: Topology, params: Params, state: State, batched: tuple[str, ...], members: int) -> list[Tensor]:
-    """State, parameters and control; the `batched` ones differ from member to member by a few per cent."""
+    """State, parameters and control; the `batched` ones differ between members by a few per cent."""
     random = np.random.default_rng(7)
     found = []
     for name, value in zip((*NAMES, "control"), (*leaves(params, state), controls(topology, STEPS)), strict=True):
@@ -47,7 +47,7 @@ def inputs_of(topology: Topology, params: Params, state: State, batched: tuple[s
 
 
 def evaluate(topology: Topology, inputs: list[Tensor], w: np.ndarray, deterministic: bool = False) -> list[np.ndarray]:
-    """Positions and velocities along time, and the gradients of a sum of both that is weighted with `w`."""
+    """Compute all positions and velocities, and the gradients of their sum weighted with `w`."""
     params, state = unpacked(*inputs[:-1])
     result = rollout(topology, params, state, steps=STEPS, control=inputs[-1], deterministic=deterministic)
     ((tensor(w[0]) * result.position).sum() + (tensor(w[1]) * result.velocity).sum()).backward()
@@ -81,7 +81,7 @@ def test_a_batch_is_its_members_one_by_one(batched: str, integrator: str, varian
 @pytest.mark.usefixtures("variant")
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
 def test_the_derivative_of_a_batch_is_right(integrator: str) -> None:
-    """With shared and with batched parameters in each group."""
+    """Each group has shared and batched parameters."""
     topology, params, state = system(2, nodes=6, springs=7, actuators=2, integrator=integrator)
     inputs = inputs_of(topology, params, state, ("stiffness", "amplitude", "mass", "gravity", "control"), 2)
 
@@ -103,7 +103,7 @@ def test_a_batch_is_one_node() -> None:
 
 
 def digest(threads_case: bool, deterministic: bool) -> str:
-    """Of all results of a batch, and of one large system."""
+    """Checksum of all results of a batch, and of one large system."""
     found = hashlib.md5()
     sizes = [(9, 8, 18)] if threads_case else [(9, 8, 18), (2, 600, 1500)]
     for members, nodes, springs in sizes:
@@ -122,14 +122,14 @@ THREADS = """
 import sys
 from simphys.autograd import runtime
 runtime.init(threads=int(sys.argv[1]))
-runtime.PARALLEL_WORK_US = 5.0  # so that systems of a thousand nodes are large ones
+runtime.PARALLEL_WORK_US = 5.0  # so that systems of a thousand nodes count as large
 from tests.mass_spring.test_batch import digest
 print(digest(False, deterministic=True), digest(True, deterministic=False))
 """
 
 
 def test_results_do_not_depend_on_the_number_of_threads() -> None:
-    """Bit by bit: of large systems where that was asked for, of small ones always."""
+    """Results are bitwise equal: for small systems always, for large ones with `deterministic`."""
     root = Path(__file__).parents[2]
     found = []
     for threads in ("1", "2", "3"):

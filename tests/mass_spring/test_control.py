@@ -1,4 +1,4 @@
-"""Controls of actuated springs along a rollout: what they do, their derivative, and that the ways agree about them."""
+"""Controls of actuated springs in a rollout: their effect, their derivatives, and the agreement of all modes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTEGRATORS = ["semi_implicit_euler", "velocity_verlet"]
 
 
 def final_of(topology: Topology, steps: int) -> Any:
-    """The final state as a function of state, parameters and control."""
+    """Function that maps state, parameters and control to the final state."""
 
     def final(*inputs: Tensor) -> tuple[Tensor, Tensor]:
         after = rollout(topology, *unpacked(*inputs[:-1]), steps=steps, control=inputs[-1], keep="final").final
@@ -60,11 +60,11 @@ def test_a_gradient_wanted_alone_is_the_one_wanted_among_all(wanted: str) -> Non
 @pytest.mark.usefixtures("variant")
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_constant_control_is_another_rest_length(integrator: str) -> None:
-    """Also the gradients: by the rest length, of which the lengthened one is a multiple, and by control."""
+    """The same holds for the gradients with respect to rest length and control."""
     topology, params, state = system(2, nodes=8, springs=18, integrator=integrator, actuators=3)
     assert topology.actuator is not None
     control = tensor(np.tile([0.5, -0.3, 0.8], (20, 1)), requires_grad=True)
-    driven = np.append(control.data[0], 0)[topology.actuator]  # -1 is the last, 0
+    driven = np.append(control.data[0], 0)[topology.actuator]  # -1 selects the last entry, 0
     factor = 1 + params.amplitude.data * driven
     steady = params.replace(rest_length=tensor(params.rest_length.data * factor, requires_grad=True))
     for params_of, control_of in [(params, control), (steady, None)]:
@@ -96,7 +96,7 @@ def test_without_a_control_nothing_acts() -> None:
 @pytest.mark.usefixtures("variant")
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_looks_for_a_blow_up_on_the_way_change_no_bit(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each begins another launch, which has to go on with the control of its own step."""
+    """Each segment is a new launch, which must continue with the control of its own first step."""
     topology, params, state = system(2, integrator=integrator, springs=18, actuators=3, dt=0.005)
     inputs = (*leaves(params, state), controls(topology, 100))
     seldom = final_of(topology, 100)(*inputs)

@@ -1,4 +1,4 @@
-"""A network inside the loop over time: nested, fused, in segments and in batches it gives the same gradients."""
+"""A network inside the loop over time has the same gradients nested, fused, in segments and in batches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def weights(shape: Any, seed: int = 5) -> Tensor:
 
 
 def gradients(topology: Topology, inputs: dict[str, Tensor], **options: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """Of a weighted sum of all states, or of the last one, by each input, and the states."""
+    """Final positions, and the gradients of a weighted sum of all states, or of the last one, for each input."""
     leaves = {name: value.detach().requires_grad_() for name, value in inputs.items()}
     params = Params(**{name: leaves[name] for name in Params.names()})
     start = State(leaves["position"], leaves["velocity"])
@@ -101,7 +101,7 @@ def test_the_derivative_through_the_feedback_is_that_of_finite_differences() -> 
 
 
 def test_without_the_feedback_to_the_state_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the network senses matters: a rollout whose adjoint leaves that out is found out."""
+    """The sensed state matters: the check notices an adjoint that leaves it out."""
     from simphys.mass_spring.sense import Sense
 
     topology, inputs = case()
@@ -117,7 +117,7 @@ def test_without_the_feedback_to_the_state_the_check_fails(monkeypatch: pytest.M
 
 
 def test_a_goal_ahead_is_seen_and_one_in_the_middle_is_not() -> None:
-    """Shifting robot, ground and goal together changes nothing: all that is sensed is relative."""
+    """A common shift of robot, ground and goal changes nothing, since all sensed values are relative."""
     topology, inputs = case()
     with no_grad():
         ends = []
@@ -148,7 +148,7 @@ def test_tangents_are_refused_with_the_way_out() -> None:
 
 def test_a_controller_needs_something_to_drive_and_a_goal_in_space() -> None:
     ends, pinned = np.array([[0, 1]], np.int32), np.zeros(2, bool)
-    with pytest.raises(InputError, match="there are actuators that it drives"):
+    with pytest.raises(InputError, match="needs actuators to drive"):
         Topology(ends, pinned, 2, 0.1, controller=Controller(waves=2, hidden=3, goal=(0.0, 1.0)))
     with pytest.raises(InputError, match="a goal in 2 dimensions"):
         Topology(

@@ -1,4 +1,4 @@
-"""The engine's loops over segments: the same as in one piece, bit by bit; its memory; where parallel kernels begin."""
+"""The engine gives bitwise the same results in segments as in one piece; its memory; its choice of parallel kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INTEGRATORS = ["semi_implicit_euler", "velocity_verlet"]
 
 
 def case(integrator: str, **options: Any) -> tuple[Topology, Arrays, np.ndarray, Arrays]:
-    """Topology, parameters, control and a batch of starts."""
+    """Model, parameters, control and a batch of initial states."""
     topology, params, state = system(2, nodes=8, springs=18, actuators=4, integrator=integrator, **options)
     start = {name: np.stack([value, 1.01 * value]) for name, value in state.arrays().items()}
     return topology, params.arrays(), controls(topology, STEPS).data, start
@@ -34,7 +34,7 @@ def engine_of(topology: Topology, params: Arrays, control: np.ndarray | None, **
 
 
 def seeds(rows: int, topology: Topology) -> Arrays:
-    """Derivatives of a loss by states along time, [B, rows, n, dim]."""
+    """Random derivatives of a loss with respect to all states, [B, rows, n, dim]."""
     random = np.random.default_rng(5)
     shape = (BATCH, rows, topology.nodes, topology.dim)
     return {name: random.standard_normal(shape).astype(runtime.real_dtype()) for name in ("position", "velocity")}
@@ -44,7 +44,7 @@ def seeds(rows: int, topology: Topology) -> Arrays:
 @pytest.mark.usefixtures("variant")
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_horizon_cut_into_segments_is_the_same_bit_by_bit(integrator: str) -> None:
-    """States, adjoints of states, and gradients; a segment may be longer than the steps that it is used for."""
+    """States, their adjoints, and gradients; a segment may be longer than the steps that use it."""
     topology, params, control, start = case(integrator)
     whole, cut = engine_of(topology, params, control), engine_of(topology, params, control)
     segment = whole.segment(STEPS)
@@ -95,7 +95,7 @@ def test_the_adjoint_of_the_last_state_alone_is_pulled_in_place() -> None:
     engine.pull(segment, first=0, steps=STEPS, adjoint=along)
     of_all = engine.gradients()
     engine.pull(segment, first=0, steps=STEPS, adjoint=last)
-    of_last = engine.gradients()  # the sums of the first were cleared
+    of_last = engine.gradients()  # the sums of the first call were cleared
     for name, values in last.items():
         np.testing.assert_allclose(values, along[name][:, :1], rtol=1e-5 if values.dtype == np.float32 else 1e-12)
     for name, total in of_all.items():
@@ -156,5 +156,5 @@ def test_a_segment_beyond_what_kernels_can_index_is_refused(monkeypatch: pytest.
     monkeypatch.setattr(segments, "LARGEST", 1000)
     engine = engine_of(*case("semi_implicit_euler")[:3])
     engine.segment(30)
-    with pytest.raises(InputError, match=r"at most 1000 numbers.*cut into segments"):
+    with pytest.raises(InputError, match=r"at most 1000 numbers.*splits it into segments"):
         engine.segment(31)

@@ -1,4 +1,4 @@
-"""Gravity and the penalty ground: what they do, and their adjoint."""
+"""Gravity and the penalty ground: their forces and adjoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaving out what is zero or unwanted changes no derivative: each combination is compiled on its own."""
+"""Kernel variants without zero terms and unwanted adjoints give the same derivatives; each is compiled on its own."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_gradient_wanted_alone_is_the_one_wanted_among_all(case: str, wanted: 
 @pytest.mark.usefixtures("variant")
 @pytest.mark.parametrize("absent", ["damping", "ground_stiffness"])
 def test_a_term_that_is_zero_has_a_gradient_all_the_same(absent: str) -> None:
-    """At zero the term is compiled only because its gradient is wanted."""
+    """The vanishing term is compiled only because its gradient is wanted."""
     topology, params, state = system(2, damping=0.0, ground=0.0)
 
     def final(value: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Nodes that touch the ground and leave it: when that is told, and where gradients of the motion are one-sided."""
+"""Events of nodes at the ground: their times, and the states at which gradients are one-sided."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def events(topology: Topology, params: Params, state: State, steps: int) -> tupl
 
 
 def nodes(*height: float, speed: float = 0.0, **given: Any) -> tuple[Topology, Params, State]:
-    """Nodes of 1 kg at these heights over a ground at 0.3 m, apart from each other, moving with this speed upwards."""
+    """Nodes of 1 kg at these heights, side by side over a ground at 0.3 m, moving upwards with this speed."""
     ground = {"ground_height": 0.3, "ground_stiffness": STIFFNESS}
     velocity = [[1.0, speed]] * len(height)
     position = [[float(i), each] for i, each in enumerate(height)]
@@ -33,7 +33,7 @@ def nodes(*height: float, speed: float = 0.0, **given: Any) -> tuple[Topology, P
 
 @pytest.mark.gpu
 def test_the_time_of_a_contact_lies_between_those_of_the_states() -> None:
-    """Nothing acts on nodes that fly: each comes down when the way is done, and in the step that this falls in."""
+    """Without forces a node touches down after the time distance / speed; the event names the step that contains it."""
     found = events(*nodes(0.655, 0.915, speed=-1.0, dt=0.01), 80)
     down = [event for event in found if event.kind == "contact"]
     assert [(event.step, event.what, event.one_sided) for event in down] == [(35, "node 0", ""), (61, "node 1", "")]
@@ -42,8 +42,8 @@ def test_the_time_of_a_contact_lies_between_those_of_the_states() -> None:
 
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
 def test_a_node_that_bounces_comes_and_goes_at_the_times_of_the_closed_form(integrator: str) -> None:
-    """It falls for sqrt(2 d / g). On the ground, a spring, it turns round within pi / w and a bit, as its weight
-    presses: (pi + 2 atan(g / (w v))) / w."""
+    """The node falls for sqrt(2 d / g). The ground, a spring, then holds it for (pi + 2 atan(g / (w v))) / w, which
+    exceeds half a period because of its weight."""
     depth, g = 0.5, 9.8
     found = events(*nodes(0.3 + depth, gravity=[0.0, -g], dt=1e-4, integrator=integrator), 12_000)
     fall, rate = np.sqrt(2 * depth / g), np.sqrt(STIFFNESS)
@@ -60,7 +60,7 @@ def test_there_are_none_without_a_ground_and_of_pinned_nodes() -> None:
 
 
 def test_a_node_that_stands_exactly_at_the_ground_is_told_in_every_step_that_takes_its_force() -> None:
-    """And not, by semi-implicit Euler, at the end, where no force is taken."""
+    """Semi-implicit Euler evaluates no force at the last state, so there is no event."""
     graze = [(0, 0.0), (1, 0.01), (2, 0.02)]
     found = events(*nodes(0.3), 3)
     assert [(event.step, event.time) for event in found] == graze
@@ -83,8 +83,8 @@ def test_heights_that_differ_by_rounding_are_the_same() -> None:
 
 
 def test_there_the_derivatives_from_above_and_below_differ_and_the_gradient_is_that_from_above() -> None:
-    """Of the height after a step by that before: 1 in free flight, 1 - k dt^2 / m on the ground. And where an event
-    is not one-sided there is one derivative, though contact begins."""
+    """The height after a step has the derivative 1 with respect to that before it in free flight, and 1 - k dt^2 / m on
+    the ground. At an event that is not one-sided both derivatives are equal, though contact begins."""
 
     def slopes(height: float) -> tuple[float, ...]:
         topology, params, state = nodes(height, speed=-1.0, dt=0.01)

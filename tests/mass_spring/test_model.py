@@ -1,4 +1,4 @@
-"""A topology refuses what no kernel would notice, and lists the springs of each node."""
+"""The model rejects invalid input that no kernel would notice, and lists the springs at each node."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_an_actuator_drives_some_springs() -> None:
 
 @pytest.mark.parametrize("actuator", [[0], [0, -2]])
 def test_each_spring_has_an_actuator_or_none(actuator: list[int]) -> None:
-    with pytest.raises(InputError, match="the number of an actuator, or -1, for each of the 2 springs"):
+    with pytest.raises(InputError, match="an actuator's index, or -1, for each of the 2 springs"):
         Topology(np.array([[0, 1], [1, 2]]), np.zeros(3, bool), 2, 0.1, actuator=np.array(actuator))
 
 
@@ -85,7 +85,7 @@ def test_advice_tells_the_time_step_that_would_have_been_stable() -> None:
     model, params, state = springs_only([[0, 1]], [[0.0], [1.0]], pinned=[0], stiffness=100.0, dt=0.3)
     assert "below 0.2 s" in model.advice(params.arrays(), state.arrays())  # 2 / sqrt(k / m)
     slow = replace(model, dt=0.01)
-    assert "Lower time.dt to less" in slow.advice(params.arrays(), state.arrays())
+    assert "Lower time.dt further" in slow.advice(params.arrays(), state.arrays())
 
 
 @pytest.mark.parametrize("mass", [0.0, -1.0])

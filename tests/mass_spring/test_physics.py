@@ -1,4 +1,4 @@
-"""What a mass-spring system must do, whatever computes it."""
+"""Physics of a mass-spring system, independent of the implementation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def energies(case: tuple[Topology, Params, State], x: np.ndarray, v: np.ndarray)
 
 @BOTH
 def test_the_period_of_a_mass_on_a_spring(integrator: str) -> None:
-    """2 pi sqrt(m/k), up to the discretization's share (omega dt)^2 / 24."""
+    """The period is 2 pi sqrt(m/k), up to the discretization error (omega dt)^2 / 24."""
     dt = 0.002
     x, _ = run(oscillator(integrator=integrator, dt=dt), 6500)
     y = x[:, 0, 0] - 1.5
@@ -65,7 +65,7 @@ def test_the_error_falls_with_the_integrators_order(integrator: str, order: int)
 
 
 def test_velocity_verlet_stays_of_second_order_with_drag() -> None:
-    """x(t) = exp(-c t / 2) (cos w t + c / (2 w) sin w t), of a unit mass with stiffness 25 and drag c."""
+    """Exact solution for unit mass, stiffness 25 and drag c: x(t) = exp(-c t / 2) (cos w t + c / (2 w) sin w t)."""
     drag, end = 1.5, 2.0
     frequency = math.sqrt(25.0 - drag**2 / 4)
     swing = math.cos(frequency * end) + drag / (2 * frequency) * math.sin(frequency * end)
@@ -81,7 +81,7 @@ def test_velocity_verlet_stays_of_second_order_with_drag() -> None:
 
 @BOTH
 def test_the_energy_of_an_undamped_system_stays_bounded(integrator: str) -> None:
-    """Over 10,000 steps it fluctuates, without a trend: the integrators are symplectic."""
+    """The integrators are symplectic: over 10,000 steps the energy fluctuates without a trend."""
     case = springs_only(
         [[0, 1], [1, 2], [2, 0], [0, 3]],
         [[0.0, 0.0], [1.1, 0.0], [0.5, 0.8], [0.0, 1.0]],
@@ -111,7 +111,7 @@ def test_springs_and_dashpots_conserve_momentum(integrator: str, dim: int) -> No
 
 @pytest.mark.parametrize(("integrator", "excess"), [("semi_implicit_euler", 1), ("velocity_verlet", 0)])
 def test_free_fall(integrator: str, excess: int) -> None:
-    """g t^2 / 2; semi-implicit Euler falls by g dt t / 2 more, velocity Verlet is exact."""
+    """Velocity Verlet gives the exact g t^2 / 2; semi-implicit Euler falls further by g dt t / 2."""
     x, v = run(springs_only([], [[0.0, 0.0]], gravity=[0.0, -9.8], dt=0.01, integrator=integrator), 100)
     t = 0.01 * np.arange(101)
     np.testing.assert_allclose(x[:, 0, 1], -9.8 * t * (t + excess * 0.01) / 2, rtol=0, atol=1e-13)
@@ -128,7 +128,7 @@ def test_drag_slows_exponentially_and_exactly(integrator: str) -> None:
 
 @BOTH
 def test_a_dashpot_makes_the_amplitude_decay(integrator: str) -> None:
-    """As exp(-c t / 2 m), with the damped frequency."""
+    """The amplitude decays as exp(-c t / 2 m), at the damped frequency."""
     dt, c = 1e-4, 0.8
     x, _ = run(oscillator(integrator=integrator, dt=dt, damping=c), 20_000)
     t, rate = dt * np.arange(20_001), c / 2
@@ -154,7 +154,7 @@ def test_a_resting_node_sinks_into_the_ground_by_its_weight_over_the_stiffness(i
 
 
 def test_friction_slows_a_sliding_node_in_proportion_to_the_normal_force() -> None:
-    """dv/dt = -mu g v on a node that rests at its equilibrium depth."""
+    """A node at its equilibrium depth slows down as dv/dt = -mu g v."""
     ground: dict[str, Any] = {"ground_height": 0.02, "ground_stiffness": 490.0, "ground_friction": 0.3}
     case = springs_only([], [[0.0, 0.0, 0.0]], velocity=[[2.0, -1.0, 0.0]], gravity=[0.0, 0.0, -9.8], **ground)
     _, v = run(case, 100)
@@ -166,7 +166,7 @@ def test_friction_slows_a_sliding_node_in_proportion_to_the_normal_force() -> No
 
 @BOTH
 def test_pinned_nodes_never_move(integrator: str) -> None:
-    """Whatever velocity they were given."""
+    """Their initial velocity has no effect."""
     topology, params, state = system(3, integrator=integrator)
     x, v = run((topology, params, state), 200)
     pinned = topology.pinned

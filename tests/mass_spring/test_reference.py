@@ -1,4 +1,4 @@
-"""The rollout and its gradient are those of an independent simulation, on every device and in either precision."""
+"""The rollout and its gradient agree with an independent simulation, on every device and in either precision."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_states_and_gradients_are_those_of_plain_numpy_and_central_differences(
 
 
 def close(found: np.ndarray, expected: np.ndarray, relative: float, name: str = "") -> None:
-    """Every entry, relative to the largest."""
+    """Errors are relative to the largest entry."""
     np.testing.assert_allclose(found, expected, rtol=0, atol=relative * abs(expected).max(initial=0), err_msg=name)
 
 

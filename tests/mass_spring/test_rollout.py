@@ -1,4 +1,4 @@
-"""The rollout: what it returns, its derivative over a long horizon, and the smallest systems."""
+"""The rollout: its results, its derivative over a long horizon, and the smallest systems."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def final_of(topology: Topology, steps: int) -> Any:
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_the_derivative_of_two_hundred_steps_is_right(dim: int, integrator: str) -> None:
-    """With contact, friction, a pinned and an isolated node; in reverse and in forward mode."""
+    """The system has contact, friction, a pinned and an isolated node; both reverse and forward mode are checked."""
     topology, params, state = system(dim, integrator=integrator, springs=18 if dim == 3 else 7, dt=0.005)
     gradcheck(final_of(topology, 200), leaves(params, state), mode="projected", tolerance=1e-6)
     dot_product_test(final_of(topology, 200), leaves(params, state), tolerance=1e-12)
@@ -95,7 +95,7 @@ def test_without_recording_nothing_is_linked() -> None:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("dense", [False, True], ids=["final loss", "loss along time"])
 def test_the_kept_adjoint_is_the_gradient_by_the_state_at_every_step(integrator: str, dense: bool) -> None:
-    """The same as nested steps leave in `.grad` of each state."""
+    """It equals the `.grad` of each state after nested steps."""
     steps = 6
     topology, params, state = system(2, integrator=integrator)
     w = weights((2, steps + 1, *state.position.shape))

@@ -1,4 +1,4 @@
-"""The sections of a mass-spring scene become arrays, anchors included, and what does not fit is told."""
+"""The sections of a mass-spring scene become arrays, anchors included; inconsistent sections are reported."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_a_large_sheet_is_built_at_once() -> None:
         (
             {"actuators": [{"springs": [1]}, {"springs": [0, 1]}]},
             DRIVEN,
-            "geometry.actuators.1.springs: a spring has one actuator at most; found spring 1, which actuator 0 drives,",
+            "geometry.actuators.1.springs: a spring has at most one actuator; found spring 1, which actuator 0 drives",
         ),
         (
             {"actuators": [{"springs": []}]},
@@ -318,5 +318,5 @@ def test_a_controller_without_actuators_or_pattern_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         from_dict(scene(**{**DRIVEN_BY_NETWORK, "controller": {"goal": [1.0]}, "control": None}))
     told = str(caught.value)
-    assert "controller.goal: must have 2 elements" in told and "controller: needs actuators that it drives" in told
-    assert 'controller: needs a pattern for its control; found nothing. Give [control] with kind = "pattern"' in told
+    assert "controller.goal: must have 2 elements" in told and "controller: needs actuators to drive" in told
+    assert 'controller: needs a pattern as its control; found nothing. Give [control] with kind = "pattern"' in told

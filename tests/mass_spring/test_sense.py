@@ -1,4 +1,4 @@
-"""What a controller senses: where nodes are around their middle, how they move, and where the goal is."""
+"""Inputs of a controller: positions relative to the centre, velocities, and the goal."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_a_node_without_springs_feels_nothing() -> None:
 
 @pytest.mark.parametrize("rest_length", [0.0, 0.5])
 def test_by_convention_only_the_linear_part_remains_at_zero_length(rest_length: float) -> None:
-    """Force k d, no dashpot: force zero, derivative k times the identity, nothing by c and L, and no NaN."""
+    """The force is k d without a dashpot: zero, with derivative k times the identity, 0 for c and L, and no NaN."""
     topology, params, state = springs_only(
         [[0, 1]],
         [[0.2, 0.3]] * 2,
@@ -75,7 +75,7 @@ def test_by_convention_only_the_linear_part_remains_at_zero_length(rest_length: 
 
 
 def test_a_spring_without_rest_length_is_linear_through_zero_length() -> None:
-    """So the adjoint at zero length is the true derivative there."""
+    """The adjoint at zero length is thus the true derivative there."""
     topology, _, state = springs_only([[0, 1]], [[0.2, 0.3]] * 2)
     fixed = tensor([7.0]), tensor([0.0]), tensor([0.0])
     position = tensor(state.position.data, requires_grad=True)

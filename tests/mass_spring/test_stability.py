@@ -1,4 +1,4 @@
-"""The limit is where a simulation written here in plain NumPy starts to blow up."""
+"""The stability limit is the time step at which an independent NumPy simulation begins to diverge."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def forces(arrays: MassSpringArrays, x: np.ndarray, v: np.ndarray) -> np.ndarray
 
 
 def excursion(arrays: MassSpringArrays, dt: float, steps: int = 1500) -> float:
-    """How far, relative to a disturbance of 1e-9 m, the nodes get from where they start."""
+    """Largest displacement of the nodes, relative to an initial disturbance of 1e-9 m."""
     whole = [(dt, 0.0, dt)]
     halves = [(dt / 2, 0.0, dt), (dt / 2, dt / 2, 0.0)]
     stages = whole if arrays.integrator == "semi_implicit_euler" else halves
@@ -105,7 +105,7 @@ def test_motion_is_bounded_just_below_the_limit_and_blows_up_just_above(integrat
     dt = limit(arrays)
     assert excursion(arrays, 0.99 * dt) < 1e3
     if integrator == "velocity_verlet" and {"damping", "drag"} <= material.keys():
-        return  # drag beside dashpots widens this limit, which leaves it out
+        return  # the limit ignores drag, which would widen it in the presence of dashpots
     assert excursion(arrays, 1.01 * dt) == np.inf
 
 

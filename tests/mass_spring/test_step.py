@@ -1,4 +1,4 @@
-"""The nested step: a graph of three sub-steps a stage, and a derivative that is right as a whole."""
+"""The nested step: its graph has three sub-steps per stage, and its derivative is right as a whole."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_controlled_step_has_the_right_derivative(integrator: str) -> None:
 
 
 def test_the_control_is_the_same_for_all_stages_of_a_step() -> None:
-    """It is one node, and what it drives are the springs of both stages."""
+    """It is a single node of the graph, which drives the springs of both stages."""
     topology, params, state = system(2, integrator="velocity_verlet", actuators=2)
     node: Any = step(topology, params, state, controls(topology, 1)[0]).position.grad_fn
     drivers = []

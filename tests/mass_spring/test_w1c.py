@@ -1,4 +1,4 @@
-"""Workload w1c, a lattice of 128 x 128 nodes, has the loss and gradients that other programs agree on, C among them."""
+"""Workload w1c, a lattice of 128 x 128 nodes, reproduces the loss and gradients that other programs agree on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PEERS = Path(os.environ.get("SIMPHYS_PEERS", ROOT.parent / "shared" / "peers")) / "reference.json"
 OWN = ROOT / "benchmarks" / "reference.json"
-"""The project's copy, which is what is left where the peers are not."""
+"""The project's own copy, for use without the peers."""
 
 EVALUATE = """
 import json, sys
@@ -33,7 +33,7 @@ print(json.dumps({"loss": loss, "grads": summarize(gradients)}))
 
 @functools.cache
 def evaluate(precision: str, kernels: str) -> Any:
-    """Loss and summarized gradients; precision and threads are fixed for a process, so that each case has its own."""
+    """Compute loss and summarized gradients in a new process, since precision and threads are fixed per process."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-P", "-c", EVALUATE, precision, kernels]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
