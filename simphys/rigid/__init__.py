@@ -1,4 +1,4 @@
-"""Rigid bodies with contacts and joints: start reading at step.py, the nested step; rows.py tells what it passes on."""
+"""Rigid bodies with contacts and joints. Start with step.py, the nested step; rows.py lists the arrays it passes on."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = [
 
 
 def build(config: Any) -> tuple[RigidBodies, Params, State]:
-    """Model, parameters and initial state of a validated scene.
+    """Return the model, parameters and initial state of a validated scene.
 
-    Errors: InputError when the time step is beyond the stability limit.
+    Errors: InputError if the time step exceeds the stability limit.
     """
     from ..autograd import tensor
     from . import scene

@@ -1,45 +1,46 @@
-"""The acts of a step: until its first impact, the impact, and what is left of the step; each solves for impulses.
+"""Phases of a step: before its first impact, at the impact, and after it; each phase solves for impulses.
 
-With V the velocities before the forces of the step and V* after them, dV = V* - V, s the part of the step before the
-impact (parting.py) and `sweeps` the solve for impulses of sweeps.py,
+V are the velocities before the forces of the step, V* those after them, dV = V* - V, and s the fraction of the step
+before the impact (parting.py). With `sweeps` the solve for impulses of sweeps.py,
 
-    V_0 = sweeps(V*)                   joints, contacts at rest: the whole step, if there is no impact
-    V_1 = sweeps(V + s dV)             the same, until the impact
-    V_2 = sweeps(V_1)                  and the contacts that meet, all at once
-    V_3 = sweeps(V_2 + (1 - s) dV)     likewise
+    V_0 = sweeps(V*)                   joints and contacts at rest: the whole step, if there is no impact
+    V_1 = sweeps(V + s dV)             the same rows, before the impact
+    V_2 = sweeps(V_1)                  and all contacts with an impact, simultaneously
+    V_3 = sweeps(V_2 + (1 - s) dV)     the same rows, after the impact
 
-each body with the s of its own first impact; for those that none reaches (islands.py), there is V_0 alone. For the
-others V_0 says which contacts press in such a step, and which stick: these are held in V_1. That needs no more than the
-sign of a force: in a short first act alone it would get lost, as velocities follow a curved support by the directions
-of the last step's middle, half a step late, and forces have been at work until its end.
+Each body has the s of its own first impact. Bodies that no impact reaches (islands.py) have V_0 only. For all others,
+V_0 only tells which contacts press and which stick in such a step: these are held in V_1. Only the sign of a force is
+needed for that. A short first phase alone would lose this sign: velocities follow a curved support by the directions in
+the middle of the last step, half a step late, while forces have acted until its end.
 
-Joints and contacts at rest ask for their own targets t in V_0 and in V_3. In V_1 and V_2 joints, and contacts that
-are held, ask for 0, for velocities that go along constraints as they are then: targets take errors away, and bend
-velocities from the middle of a step to its end, which must not look like a speed of impact. Contacts that meet ask for
+In V_0 and V_3, joints and contacts at rest have their own targets t. In V_1 and V_2 the target of joints and held
+contacts is 0: velocities along the constraints in their current directions. Other targets would correct errors and
+rotate velocities from the middle of a step to its end, which must not look like a speed of impact. Contacts with an
+impact have
 
-    t = max(0, -e u) - d a,   u = J V_1 + d a,   a = J dV,   d = tau / h + 1/2 - s          of the normal, e the bounce
-    t = -d a                                                                                of tangents
+    t = max(0, -e u) - d a,   u = J V_1 + d a,   a = J dV,   d = tau / h + 1/2 - s          normal, e the restitution
+    t = -d a                                                                                tangents
 
-in V_2, and for 0 in V_3. u is the speed at the own time tau of a contact: t is what it comes back with then,
-at the time of the impact that is the first. Of that d = 0 in variational steps; in those of semi-implicit Euler, whose
-velocities are those of the middle of a step, d = 1/2.
+in V_2, and 0 in V_3. u is the speed at the contact's own time of impact tau, and t gives the speed of the rebound then,
+expressed at the time of the first impact. At the first impact itself d = 0 for variational steps, and d = 1/2 for
+semi-implicit Euler, whose velocities are those of the middle of a step.
 
-In steps of semi-implicit Euler in space dV has the gyroscopic torque of the start (kick.py). What of it is left after
-the impact is that of V_2: (1 - s) (G(w_2) - G(w)) besides, G(w) what it adds to a spin w in a step.
+For semi-implicit Euler in space, dV includes the gyroscopic torque at the start (kick.py). After the impact, the spin
+of V_2 applies instead: (1 - s) (G(w_2) - G(w)) is added, with G(w) the change of a spin w in a step.
 
-With one solve instead of V_1 to V_3, of what a body rests on or hangs on there would be one impulse in a step, and
-derivatives by the time of an impact would miss what it changes of such forces, with steps of any length.
+A single solve instead of V_1 to V_3 would give one impulse per step to the supports and joints of a body. Derivatives
+by the time of impact would then miss the change of these forces, for steps of any length.
 
-Impulses act at times t_1 .. t_3 from where forces act: what a position lacks, as they count as if all acted there, is
-the shift sum t P lambda,
+Impulses act at times t_1 ... t_3 after the forces, but velocities change as if all acted with the forces. Positions
+therefore need the correction `shift`, the sum of t P lambda,
 
-    t_1 = (s - 1) b      t_2 = s h - b, of contacts that meet tau      t_3 = s b          b = h / 2 or 0
+    t_1 = (s - 1) b      t_2 = s h - b, for contacts with an impact tau      t_3 = s b          b = h / 2 or 0
 
-b the time from the start of the step to where forces act: impulses of constraints go with the forces that they
-balance, in the middle of their part of the step or at its beginning.
+with b the time from the start of the step to the forces. Constraint impulses act together with the forces that they
+balance: in the middle of their phase or at its beginning.
 
-Adjoint: of the sums, in reverse; of t below 0 for the constant: u = 0 counts as a target of 0. A row of both bodies has
-the s of the first that is free.
+Adjoint: the phases in reverse. At u = 0 the target counts as the constant 0. A row of two bodies has the s of
+body a, or that of b if no impact reaches a.
 """
 
 import functools
@@ -57,12 +58,11 @@ ACTS = 4
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
-    """`play` and its adjoint, see rows.py and sweeps.py; gyroscopic: kicks have that torque.
+    """Return `play`, which solves all phases, and its adjoint, see rows.py and sweeps.py; gyroscopic: kicks include
+    the gyroscopic torque.
 
-    Work space that the adjoint needs again:
-
-    order, held [M], record, trace [ACTS sweeps, N], goal [2, N], gained [n + 1, D], which is dV, and result
-    [ACTS, n, D].
+    Workspace that the adjoint needs again: order, held [M], record, trace [ACTS sweeps, N], goal [2, N] (targets),
+    gained [n + 1, D] (dV), and result [ACTS, n, D] (velocities after each phase).
     """
     at, f, spins = rows.functions(real, dim), sweeps.loops(real, dim), kick.functions(real, dim, gyroscopic)
     turns = gyroscopic and dim == 3
@@ -74,17 +74,17 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 
     @ti.func
     def along(record: ti.template(), p, speed: ti.template(), speed0, a, b) -> real:
-        """J V of a row, with the places of its bodies."""
+        """Return J V of a row; a, b are the indices of its bodies in `speed`."""
         return f.dot(record, p, speed, speed0 + a * D) + f.dot(record, p + D, speed, speed0 + b * D)
 
     @ti.func
     def goal_of(act, N):
-        """Where the targets of an act begin."""
+        """Return the offset of the targets of a phase."""
         return ti.select(UNTIL <= act <= MEET, N, 0)
 
     @ti.func
     def asks(i, NJ, active: ti.template(), active0, held: ti.template(), held0) -> bool:
-        """Whether a row has its own target until an impact."""
+        """Return True if a row has its own target before an impact."""
         found = False
         if i >= NJ:
             c = (i - NJ) // dim
@@ -93,7 +93,7 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 
     @ti.func
     def owner(block, bodies: ti.template(), first: ti.template(), first0):
-        """The body whose part a row has."""
+        """Return the body whose fraction of the step applies to a row."""
         a, b = bodies[2 * block], bodies[2 * block + 1]
         found = a
         if b >= 0 and first[first0 + a] < 0:
@@ -109,7 +109,7 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 
     @ti.func
     def when(act, s: real, h: real, before: real, meets: bool, tau: real) -> real:
-        """An impulse acts."""
+        """Time at which an impulse acts."""
         t = s * before
         if act < MEET:
             t = (s - 1.0) * before
@@ -190,7 +190,7 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
                 for k in range(NJ + order[order0 + 1] * dim):
                     i, block = f.row_of(k, NJ, order, order0)
                     if f.is_reached(block, bodies, first, first0):
-                        impulse[impulse0 + i] = 0.0  # which only told what is held
+                        impulse[impulse0 + i] = 0.0  # it only served to find the held contacts
                         if asks(i, NJ, active, active0, held, held0):
                             goal[goal0 + N + i] = target[t0 + i]
             for e in range(n * D):
@@ -236,7 +236,7 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         adj_twist: ti.template(), adj_twist0, adj_v: ti.template(), adj_v0, adj_w: ti.template(), adj_w0,
         adj_theta: ti.template(), adj_theta0, adj_inertia: ti.template(), adj_inertia0,
     ):  # fmt: skip
-        """adj_record, adj_speed, adj_goal, adj_gained: work space; adj_impulse is used up."""
+        """Reverse all phases. adj_record, adj_speed, adj_goal, adj_gained: workspace; adj_impulse is overwritten."""
         N, acts = NJ + M * dim, acts_of(order, order0)
         for k in range(NJ + order[order0] * dim):
             i, block = f.row_of(k, NJ, order, order0)
@@ -282,7 +282,7 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
             for k in range(NJ + order[order0 + 1] * dim):
                 i, block = f.row_of(k, NJ, order, order0)
                 if f.is_reached(block, bodies, first, first0):
-                    adj_impulse[adj_impulse0 + i] = 0.0  # these impulses are thrown away
+                    adj_impulse[adj_impulse0 + i] = 0.0  # these impulses are discarded
 
         for back in range(acts):
             act = acts - 1 - back

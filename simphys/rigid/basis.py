@@ -1,4 +1,4 @@
-"""An orthonormal basis of a unit normal n and its tangents, smooth in n but for a seam where the last component is 0.
+"""Orthonormal basis of a unit normal n and its tangents, smooth in n except where its last component changes sign.
 
 The tangent of n = (x, y) is (-y, x); those of n = (x, y, z), with s = sign(z), a = -1 / (s + z):
 
@@ -17,12 +17,12 @@ from ..autograd.runtime import ti
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions in `dim` dimensions."""
+    """Return the element functions in `dim` dimensions."""
     vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
 
     @ti.func
     def basis(n: vec) -> mat:
-        """n and the tangents, as rows."""
+        """Return n and the tangents as rows."""
         T = mat(0.0)
         if ti.static(dim == 2):
             T = mat([[n[0], n[1]], [-n[1], n[0]]])

@@ -1,4 +1,4 @@
-"""What must hold of a model of rigid bodies and of its parameters."""
+"""Checks of a model of rigid bodies and of its parameters."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 IMPULSE, COMPLIANT = LAWS = ("impulse", "compliant")
 SLACK = 0.01
-"""By which friction and restitution may leave their range: finite differences at its ends do."""
+"""Tolerance by which friction and restitution may exceed their range: finite differences at its ends need it."""
 EULER, VARIATIONAL = INTEGRATORS = ("semi_implicit_euler", "variational")
 
 
 def check_params(params: Arrays) -> None:
-    """Raise UnphysicalValue for values that no body has.
+    """Raise UnphysicalValue for values that no body can have.
 
-    Masses and moments of inertia are positive and finite, friction is not negative, restitution is between 0 and 1, the
-    last two within SLACK.
+    Masses and moments of inertia must be positive and finite, friction not negative, restitution between 0 and 1. SLACK
+    applies to the last two.
     """
     units = {"mass": "kg", "inertia": "kg m^2"}
-    require_positive("rigid", params, units, instead="Hold a body by naming it in `fixed`")
+    require_positive("rigid", params, units, instead="To hold a body, name it in `fixed`")
     for name, most, constraint, bounds in (
         ("friction", np.inf, "not negative", "[0, inf]"),
         ("restitution", 1.0, "between 0 and 1", "[0, 1]"),
@@ -36,12 +36,12 @@ def check_params(params: Arrays) -> None:
         values = np.ravel(params[name])
         wrong = values[~((values >= -SLACK) & (values <= most + SLACK))]
         if wrong.size:
-            remedy = f"Give another one; give an unknown bounds = {bounds}."
+            remedy = f"Give a valid one; give an unknown bounds = {bounds}."
             raise UnphysicalValue(f"rigid: {name}", constraint, f"{wrong[0]:g}", remedy)
 
 
 def check(model: RigidBodies) -> None:
-    """Raise InputError at the first thing that is wrong of a model."""
+    """Raise InputError for the first mistake in a model."""
     for name, value, allowed in (
         ("dim", model.dim, (2, 3)),
         ("law", model.law, LAWS),
@@ -50,10 +50,10 @@ def check(model: RigidBodies) -> None:
         if value not in allowed:
             raise InputError(f"RigidBodies.{name}", f"one of {allowed}", value, "Choose one of these.")
     if not model.shapes:
-        raise InputError("RigidBodies.shapes", "one body or more", "none", "Give the shapes of each body.")
+        raise InputError("RigidBodies.shapes", "at least one body", "none", "Give the shapes of each body.")
     for name, number in (("dt", model.dt), ("sweeps", model.sweeps), ("slip_speed", model.slip_speed)):
         if not number > 0:
-            raise InputError(f"RigidBodies.{name}", "positive", number, "Give a positive one.")
+            raise InputError(f"RigidBodies.{name}", "positive", number, "Give a positive value.")
     for body, own in enumerate(model.shapes):
         for shape in own:
             _check_length(f"the offset of a shape of body {body}", shape.offset, model.dim)
@@ -65,7 +65,7 @@ def check(model: RigidBodies) -> None:
         _check_body("RigidBodies.fixed, apart", body, model)
     for a, b in model.apart:
         if a == b:
-            raise InputError("RigidBodies.apart", "pairs of two bodies", f"body {a} twice", "Name another, or drop it.")
+            raise InputError("RigidBodies.apart", "pairs of two bodies", f"body {a} twice", "Name another or drop it.")
     for index, joint in enumerate(model.joints):
         _check_link(f"joint {index}", joint, model)
         _check_joint(f"joint {index}", joint, model)
@@ -73,7 +73,7 @@ def check(model: RigidBodies) -> None:
         _check_link(f"spring {index}", spring, model)
     if model.controller is not None:
         if not model.motors:
-            raise InputError("RigidBodies.controller", "drives motors", "no motor", "Give a joint a motor.")
+            raise InputError("RigidBodies.controller", "drives motors", "no motor", "Add a motor to a joint.")
         _check_length("the controller's goal", model.controller.goal, model.dim)
 
 
@@ -92,7 +92,7 @@ def _check_joint(who: str, joint: Joint, model: RigidBodies) -> None:
     if wants != (joint.axis is not None):
         constraint = "an axis" if wants else "no axis"
         raise InputError(
-            f"rigid: {who}", constraint, str(joint.axis), f"It is {joint.kind}, in {model.dim} dimensions."
+            f"rigid: {who}", constraint, str(joint.axis), f"The joint is {joint.kind}, in {model.dim} dimensions."
         )
     if joint.axis is not None and not abs(sum([each * each for each in joint.axis]) - 1) < 1e-9:
         raise InputError(f"rigid: the axis of {who}", "a unit vector", joint.axis, "Divide it by its length.")
@@ -100,7 +100,7 @@ def _check_joint(who: str, joint: Joint, model: RigidBodies) -> None:
 
 def _check_body(who: str, body: int, model: RigidBodies) -> None:
     if not 0 <= body < model.bodies:
-        raise InputError(f"rigid: {who}", f"a body from 0 to {model.bodies - 1}", body, "Name one that there is.")
+        raise InputError(f"rigid: {who}", f"a body from 0 to {model.bodies - 1}", body, "Name an existing body.")
 
 
 def _check_length(who: str, vector: Vector | None, count: int) -> None:

@@ -1,31 +1,32 @@
-"""Contacts as forces: a stiff spring that damps where features overlap, and friction that is smooth in the slip.
+"""Contacts as forces: a stiff spring with damping where features overlap, and friction that is smooth in the slip.
 
-At depth p = -gap > 0, with the velocity u of a relative to b at the contact and its parts u_n = n.u, u_t = u - u_n n,
+At depth p = -gap > 0, with u the velocity of a relative to b at the contact, u_n = n.u and u_t = u - u_n n, the force
 
     f = f_n (n - mu y)      f_n = k p max(1 - c u_n, 0)      y = u_t / (|u_t|^2 + v_s^2)^(1/2)         [N]
 
-acts on a, -f on b, at a place between both surfaces, a_a = r_a - gap n / 2 from the centre of a, a_b = r_b + gap n / 2
-from that of b: one place, so that angular momentum is kept. k stiffness [N/m], c damping [s/m], v_s the slip at which
-friction has 1/sqrt(2) of its limit mu f_n, the model's `slip_speed` [m/s]: below, bodies creep. mu is the mean of both
-bodies' friction; against the world the body's own.
+acts on a, and -f on b, at a point midway between both surfaces: a_a = r_a - gap n / 2 from the centre of a and a_b =
+r_b + gap n / 2 from that of b. A single point conserves angular momentum. k stiffness [N/m], c damping [s/m]. v_s, the
+model's `slip_speed` [m/s], is the slip at which friction has 1/sqrt(2) of its limit mu f_n; below it, bodies creep. mu
+is the mean of both bodies' friction; against the world it is the body's own.
 
-The damping is in proportion to the depth, so that the force begins and ends at 0, and whatever k, m and shape are, an
-impact at speed v leaves at e v, where
+Damping is proportional to depth, so that the force starts and ends at 0. For any k, m and shape, an impact at speed v
+rebounds at e v, where
 
     G(v) = G(-e v),   G(v) = c v - ln(1 + c v);      e = 1 - 2/3 c v + O((c v)^2)
 
-Without it, a contact of mass m lasts pi (m/k)^(1/2). Derivatives through an impact need shorter steps than its speeds:
-within 1 % takes about 700 steps a contact, where speeds are good to 1e-5, as the depth at which a step first sees it
-counts. Adjoint, for g = adj_f, s = 1 - c u_n:
+Without damping, a contact of mass m lasts pi (m/k)^(1/2). Derivatives through an impact need shorter steps than speeds:
+1 % takes about 700 steps per contact, where speeds are accurate to 1e-5, because the depth in the first step of contact
+matters. Adjoint, for g = adj_f, s = 1 - c u_n:
 
     adj_f_n = g.(n - mu y)     adj_y = -mu f_n g     adj_mu = -f_n g.y     adj_u_t = (adj_y - y y.adj_y) / (...)^(1/2)
     adj_k = p s adj_f_n     adj_c = -k p u_n adj_f_n     adj_u_n = -k p c adj_f_n     adj_p = k s adj_f_n
     adj_u = adj_u_t + (adj_u_n - n.adj_u_t) n     adj_n = f_n g + (adj_u_n - n.adj_u_t) u - u_n adj_u_t
 
-with g = g_a - g_b + h_a x a_a - h_b x a_b for those of force and torque (g_a, h_a) on a and (g_b, h_b) on b; the arms
-get adj_a_a = f x h_a + adj_u x w_a, a_b the opposite. At the kinks p = 0 and 1 = c u_n, where a contact would pull,
-there is no contact, and derivative 0. Source: Hunt and Crossley 1975, Coefficient of Restitution Interpreted as Damping
-in Vibroimpact, Journal of Applied Mechanics 42, with exponent 1.
+with g = g_a - g_b + h_a x a_a - h_b x a_b, where (g_a, h_a) and (g_b, h_b) are the adjoints of force and torque on a
+and b. The arms get adj_a_a = f x h_a + adj_u x w_a, and a_b the opposite. At the kinks p = 0 and 1 = c u_n, beyond
+which a contact would pull, there is no contact and the derivative is 0.
+Source: Hunt and Crossley 1975, Coefficient of Restitution Interpreted as Damping in Vibroimpact, Journal of Applied
+Mechanics 42, with exponent 1.
 """
 
 import functools
@@ -46,12 +47,12 @@ from .rows import flat
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions of one contact in `dim` dimensions."""
+    """Return the element functions of one contact in `dim` dimensions."""
     vec = ti.types.vector(dim, real)
 
     @ti.func
     def parts(p: real, n: vec, u: vec, c: real, v_s: real):
-        """1 - c u_n or 0 where it does not push, y, and what y divides by."""
+        """1 - c u_n, or 0 without a repulsive force; y; and the denominator of y."""
         u_n = n.dot(u)
         slip = u - u_n * n
         root = ti.sqrt(slip.dot(slip) + v_s * v_s)
@@ -67,7 +68,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_force(p: real, n: vec, u: vec, mu: real, k: real, c: real, v_s: real, g: vec):
-        """By p, n, u, mu, k and c."""
+        """Return the adjoints of p, n, u, mu, k and c."""
         s, y, root = parts(p, n, u, c, v_s)
         adj_p, adj_n, adj_u, adj_mu, adj_k, adj_c = real(0.0), vec(0.0), vec(0.0), real(0.0), real(0.0), real(0.0)
         if s > 0:
@@ -88,7 +89,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Over all candidates; see rows.py. Forces add to `wrench`."""
+    """Return the loops over all candidates; see rows.py. Forces are added to `wrench`."""
     at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), functions(real, dim)
 
     @ti.func
@@ -100,7 +101,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def velocity(v: ti.template(), v0, w: ti.template(), w0, body, r):
-        """Of a body's point at r."""
+        """Velocity of a body's point at r."""
         return at.vec_of(v, v0, body) + rotate.cross(at.spin_of(w, w0, body), r)
 
     @ti.func
@@ -172,7 +173,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """The nested sub-step, over flat arrays."""
+    """Return the kernels of the nested sub-step, over flat arrays."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     f = loops(real, dim)
 

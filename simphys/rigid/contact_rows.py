@@ -1,20 +1,21 @@
-"""Rows of the contacts under the impulse law: what those ask for that count in a step of length h, see meeting.py.
+"""Rows of the active contacts (meeting.py) under the impulse law, for a step of length h.
 
-The rows of a contact are its normal n and the tangents t, with moments r x n, r x t (rows.py), its limit is mu and its
-bounce e, the restitution of the pair. With its gap g and a threshold v_rest the target of the normal is at rest
+The rows of a contact are its normal n and the tangents t, with moments r x n, r x t (rows.py). Its limit is the
+friction mu and its bounce the restitution e of the pair. With gap g and a threshold v_rest, the target of the normal at
+rest is
 
     t = min(-g / h, v_rest)
 
-and 0 of tangents, and of an impact: what those ask for at their time is told in acts.py. At rest features touch where
-forces act next, g + h u = 0, or later: bodies land, stand and slide without a gap, on both sides of g = 0 alike, where
-there is no kink. Those count, too, that only other impulses of the step would bring together. Overlaps are taken back
-by h v_rest a step at most.
+and 0 for tangents and impacts; acts.py adds their targets at the time of impact. At rest, features touch when forces
+act next, g + h u = 0, or later: bodies land, stand and slide without a gap. Both sides of g = 0 are treated alike, so
+there is no kink. This includes contacts that only other impulses of the step would close. Overlaps are corrected by at
+most h v_rest per step.
 
-The tangents are those of basis.py; friction does not depend on which they are. A pair has the mean of both bodies'
-friction, and of their restitution; against the world a body has its own.
+The tangents are those of basis.py; friction does not depend on their choice. A pair has the mean of both bodies'
+friction and restitution; against the world they are the body's own.
 
-Adjoint, for m = r x l: adj_r = l x adj_m, adj_l = adj_m x r; adj_g = -adj_t / h below the bound. At the kink,
--g / h = v_rest, the target counts as the constant.
+Adjoint, for m = r x l: adj_r = l x adj_m, adj_l = adj_m x r; adj_g = -adj_t / h below the bound. At the kink
+-g / h = v_rest the target counts as constant.
 
 Source: Stewart and Trinkle 1996, An Implicit Time-Stepping Scheme for Rigid Body Dynamics.
 """
@@ -38,7 +39,7 @@ from .rows import flat
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
-    """`contact_rows` and its adjoint, see rows.py; `bodies` are those of all rows, with the candidates' behind NJ."""
+    """Return `contact_rows` and its adjoint, see rows.py; in `bodies`, those of candidates follow after NJ rows."""
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
     normal_and_tangents = basis.functions(real, dim)
     vec, mat, spins = at.vec, ti.types.matrix(dim, dim, real), at.spins
@@ -67,7 +68,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         row: ti.template(), row0, target: ti.template(), target0, limit: ti.template(), limit0,
         bounce: ti.template(), bounce0,
     ):  # fmt: skip
-        """What belongs to contacts that do not count is not written."""
+        """Write the rows of active contacts; those of all others are left unchanged."""
         for c in range(M):
             if active[active0 + c] > NONE:
                 a, b, at_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
@@ -96,7 +97,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
         adj_friction: ti.template(), adj_friction0, adj_restitution: ti.template(), adj_restitution0,
     ):  # fmt: skip
-        """adj_row is used up."""
+        """Add to the adjoints of the inputs; adj_row is overwritten."""
         for c in range(M):
             if active[active0 + c] > NONE:
                 a, b, at_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
@@ -127,7 +128,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """The loops of the nested sub-step."""
+    """Return the kernels of the nested sub-step."""
     f = loops(real, dim)
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -161,9 +162,9 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
 
 class ContactRows(Function):
-    """Rows [dim M, W], targets [dim M], limits [M] and bounces [M]. Saved: what contacts are, gap, frame and rows.
+    """Rows [dim M, W], targets [dim M], limits [M] and bounces [M]. Saved: active, gap, frame and rows.
 
-    `active` [M] says what contacts are (see meeting.py). Inputs: gap [M], frame [M, 3 dim], friction [n],
+    `active` [M] is the state of each contact (see meeting.py). Inputs: gap [M], frame [M, 3 dim], friction [n],
     restitution [n].
     """
 

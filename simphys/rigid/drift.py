@@ -1,16 +1,17 @@
-"""Drift: bodies follow their new velocities for a time h, corrected for impulses that acted within it:
+"""Drift: bodies follow their new velocities for a time h, corrected for impulses within that time:
 
     x' = x + h v - s                                                        [m]
     q' = advance(q, h w - turn)
 
-An impulse that changed v by dv at a time t, counted from where forces act, came too early by t: s = sum t dv and turn =
-sum t dw over all impulses, as the step gives them (see acts.py). advance turns by a
-rotation vector in the world's frame, exactly, so that quaternions stay of unit length (see math/rotation.py). Adjoint:
+An impulse that changed v by dv at a time t after the forces was applied too early by t. Hence s = sum t dv and
+turn = sum t dw over all impulses of the step (see acts.py). advance rotates exactly by a rotation vector in the world
+frame, so that quaternions keep unit length (see math/rotation.py). Adjoint:
 
     adj_x = adj_x'     adj_v = h adj_x'     adj_s = -adj_x'     adj_w = h p     adj_turn = -p
 
-where adj_q and p, the adjoint of the rotation vector, are those of advance. Source: symplectic Euler, Hairer, Lubich
-and Wanner 2003; on the group of rotations, Hairer, Lubich and Wanner 2006, Geometric Numerical Integration, IV.8.
+with adj_q and p, the adjoint of the rotation vector, from the adjoint of advance. Source: symplectic Euler, Hairer,
+Lubich and Wanner 2003; on the group of rotations, Hairer, Lubich and Wanner 2006, Geometric Numerical Integration,
+IV.8.
 """
 
 import functools
@@ -32,7 +33,7 @@ from .rows import flat
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """`rotate(q, w, J, h, turn)` to q', w' = w, and its adjoint, in `dim` dimensions."""
+    """Return `rotate(q, w, J, h, turn)`, which gives q' and w' = w, and its adjoint, in `dim` dimensions."""
     group = rotation.functions(real, dim)
     spin, quat = ti.types.vector(group.spins, real), ti.types.vector(group.rotations, real)
 
@@ -42,7 +43,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_rotate(q: quat, w: spin, J: spin, h: real, turn: spin, g_q: quat, g_w: spin):
-        """By q, w, J and turn."""
+        """Adjoints of q, w, J and turn."""
         adj_q, p = group.adj_advance(q, h * w - turn, g_q)
         return adj_q, g_w + h * p, spin(0.0), -p
 
@@ -52,7 +53,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int, is_variational: bool) -> SimpleNamespace:
-    """Over all bodies; for the arguments see rows.py."""
+    """Return the loops over all bodies; for the arguments see rows.py."""
     at = rows.functions(real, dim)
     f = variational.functions(real, dim) if is_variational else functions(real, dim)
 
@@ -86,7 +87,7 @@ def loops(real: Any, dim: int, is_variational: bool) -> SimpleNamespace:
         adj_x: ti.template(), adj_x0, adj_q: ti.template(), adj_q0, adj_twist: ti.template(), adj_twist0,
         adj_shift: ti.template(), adj_shift0, adj_inertia: ti.template(), adj_inertia0,
     ):  # fmt: skip
-        """adj_q [n, R] is that by the numbers of the orientation, not by a small turn, as adj_q_new is."""
+        """Add to the adjoints; adj_q [n, R], like adj_q_new, is by orientation components, not by a small rotation."""
         for i in range(n):
             g_x = at.vec_of(adj_x_new, adj_x_new0, i)
             g_q, g_w, g_J, g_turn = f.adj(
@@ -108,7 +109,7 @@ def loops(real: Any, dim: int, is_variational: bool) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, is_variational: bool) -> SimpleNamespace:
-    """The nested sub-step, over flat arrays."""
+    """Return the kernels of the nested sub-step, over flat arrays."""
     reals, f = ti.types.ndarray(dtype=real, ndim=1), loops(real, dim, is_variational)
 
     @kernel

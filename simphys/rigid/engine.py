@@ -1,4 +1,4 @@
-"""`RigidEngine`: the fused loops of one rollout over arrays, see `simphys.simulator.Engine`."""
+"""`RigidEngine`: fused loops over the arrays of one rollout; see `simphys.simulator.Engine`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .spring_damper import springs
 from .sweeps import HEAD
 
 SPREAD = 2
-"""Members that are enough to share out among threads."""
+"""Minimum number of batch members to be distributed over threads."""
 
 
 class RigidEngine(ArrayEngine):
-    """The rollout of a batch of systems of rigid bodies."""
+    """Rollout of a batch of systems of rigid bodies."""
 
     model: RigidBodies
 
@@ -36,12 +36,10 @@ class RigidEngine(ArrayEngine):
         self._packed = np.concatenate([self.params[name].reshape(self.batch, -1) for name in PARAMS], axis=1)
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
-        """See `Engine`."""
         with fused.lightly_optimized():
             fused.forward_kernel(self._variant)(*self._arguments(segment), first, start, start + steps)
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """See `Engine`."""
         given = adjoint["position"].shape[1]
         of_control = self.sums.get("control", self._work[0])
         of_state = [adjoint[name].reshape(-1) for name in self.model.State.names()]
@@ -51,12 +49,12 @@ class RigidEngine(ArrayEngine):
             )
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`; a member's memory of a step and its packed parameters besides."""
+        """Include the workspace of a step and the packed parameters of each member."""
         own = self.batch * (self._memory.size + self._memory.params) * runtime.real_dtype().itemsize
         return super().segment_bytes(steps, dense=dense) + own
 
     def _zeros(self) -> Arrays:
-        """Sums that are parts of one array, as kernels take them."""
+        """Return sums as views of one array, the form that kernels take."""
         shapes = self.model.param_shapes()
         self._packed_sums = np.zeros((self.batch, sum([int(np.prod(shape)) for shape in shapes.values()])))
         self._packed_sums = self._packed_sums.astype(runtime.real_dtype())
@@ -88,7 +86,7 @@ class RigidEngine(ArrayEngine):
 
     @cached_property
     def _work(self) -> tuple[Array, Array]:
-        """Memory of all members, and their lists of contacts that count."""
+        """Return the workspaces of all members, and their lists of active contacts."""
         memory = np.zeros((self.batch, self._memory.size), runtime.real_dtype())
         if self.model.network is not None:
             weights = Layout(self.model.network).pack({name: self.params[name] for name in NAMES})
@@ -97,7 +95,7 @@ class RigidEngine(ArrayEngine):
         return memory.reshape(-1), np.zeros(self.batch * (self.model.candidates.count + HEAD), np.int32)
 
     def _arguments(self, segment: Arrays) -> list[Any]:
-        """What both kernels take before the steps."""
+        """Return the arguments that both kernels take before the steps."""
         model = self.model
         held, loose = joint_table.held(model), joint_table.free(model)
         ends, anchors, K = springs(model)

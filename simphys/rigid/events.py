@@ -1,20 +1,20 @@
-"""What happens between bodies in a motion, and where a gradient is one-sided; every step is computed once more.
+"""Contact events of a motion, and where a gradient is one-sided; every step is computed once more.
 
-Under the impulse law two bodies, or one and the world, touch in a step where a normal impulse is positive. Features
-that begin to touch make an `impact`, or a `rest` where they are slower than the restitution threshold and do not
-bounce; the last of a pair that ends is its `release`; between, friction may turn from sticking to `slip` and back to
-`stick`. A `graze` is a contact that counts or not by less than rounding: features that pass each other without any
-speed, or miss each other by no more (misses.py), that need no impulse, or that meet just as the motion ends.
+Under the impulse law two bodies, or a body and the world, touch in a step if a normal impulse is positive. Features
+that begin to touch make an `impact`, or a `rest` if they are slower than the restitution threshold and do not bounce.
+The end of a pair's last contact is its `release`; in between, friction may change from sticking to `slip` and back to
+`stick`. A `graze` is a contact that is active, or not, by less than rounding: features that pass each other without any
+speed or at a distance below rounding (misses.py), that need no impulse, or that meet just as the motion ends.
 Derivatives are one-sided
 
-- at a graze: beside it there is no contact, or no impulse;
-- where the approach is as fast as the threshold: beside it the body bounces;
-- where friction is exactly at the edge of its cone and nothing slides: beside it something does;
-- where features of one body meet others at the same time: one impact would change the next, and the derivative is that
-  of impulses that are solved for together.
+- at a graze: slightly to the side there is no contact, or no impulse;
+- if the approach is as fast as the threshold: slightly faster, the body bounces;
+- if friction is exactly at the edge of its cone and nothing slides: slightly beyond, something does;
+- if features of one body meet others at the same time: one impact would change the next, and the derivative belongs to
+  impulses that are solved for simultaneously.
 
-Under the compliant law a pair is in `contact` where features overlap at the start of a step; forces are continuous, so
-that the only kink is features that are exactly at each other: a graze.
+Under the compliant law a pair is in `contact` if features overlap at the start of a step. Forces are continuous, so the
+only kink is at features that exactly touch: a graze.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from .misses import misses
 from .model import Params, RigidBodies, State
 from .step import Solved, solved
 
-EDGE = "a graze: beside it the contact does not count"
-THRESHOLD = "as fast as the restitution threshold: beside it, it bounces or does not"
-CONE = "friction is exactly at the edge of its cone: beside it, it slides or sticks"
-TOGETHER = "impacts of one body at the same time, which are solved for together"
-TOUCHING = "exactly at each other, where the derivative taken is that without contact"
+EDGE = "a graze: slightly to the side there is no contact"
+THRESHOLD = "as fast as the restitution threshold: slightly faster it bounces, slightly slower it does not"
+CONE = "friction is exactly at the edge of its cone: on one side it slides, on the other it sticks"
+TOGETHER = "impacts of one body at the same time, which are solved for simultaneously"
+TOUCHING = "exactly touching, where the derivative is that without contact"
 
 ROUNDINGS = 64.0
-"""Numbers this close, in units of the rounding of what they are made of, are the same."""
+"""Tolerance within which numbers count as equal, in units of rounding of their terms."""
 
 SLIP = 1e-6
-"""Of the speeds before the impulses, above which features slide: sweeps leave some."""
+"""Minimum slip of sliding features, relative to the speeds before the impulses: sweeps leave a small residual."""
 
 Pair = tuple[int, int]
 
 
 def events(model: RigidBodies, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
-    """The events of a motion with these states [rows, *shape], in the order of time."""
+    """Return the events of a motion with these states [rows, *shape], in the order of time."""
     real = runtime.real_dtype()
     given = Params(**{name: tensor(np.asarray(values, real)) for name, values in params.items()})
     steps = len(states["position"]) - 1
@@ -79,7 +79,7 @@ def events(model: RigidBodies, params: Arrays, states: Arrays, control: Array | 
 
 
 class _Contacts:
-    """What a step of impulses says of all candidates, [M] each."""
+    """State of all candidates in a step of the impulse law, [M] each."""
 
     def __init__(self, model: RigidBodies, made: Solved, gap: Array, frame: Array, size: float, *, ends: bool) -> None:
         assert made.row is not None and made.target is not None and made.impulse is not None
@@ -92,7 +92,7 @@ class _Contacts:
         arms = frame.reshape(M, 3, dim)
         self.before, self.after = (_speeds(model, twist.data, arms) for twist in (made.before, made.twist))
         self.target = made.target.data[NJ:].reshape(M, dim)[:, 0]
-        impulse = made.impulse.data.sum(axis=0)[NJ:].reshape(M, dim)  # of all acts
+        impulse = made.impulse.data.sum(axis=0)[NJ:].reshape(M, dim)  # of all phases
         self.normal, self.tangent = impulse[:, 0], np.linalg.norm(impulse[:, 1:], axis=1)
         self.touch = self.normal > 0
         eps = ROUNDINGS * np.finfo(gap.dtype).eps
@@ -104,7 +104,7 @@ class _Contacts:
         slip = np.linalg.norm(self.after[:, 1:], axis=1)
         at_limit = self.tangent >= self.limit * self.normal - self.impulse_rounding
         self.sliding = self.touch & at_limit & (slip > SLIP * fastest)
-        # Features of a pair may hold against each other at their limits: what they hold together tells.
+        # Features of a pair may push against each other at their limits: their sum decides.
         held = np.array([self._of_pair(pair, impulse[:, 1:]) for pair in self.pairs])
         most = np.array([self._of_pair(pair, (self.limit * self.normal)[:, None]) for pair in self.pairs])
         together = held >= most - len(self.pairs) * self.impulse_rounding
@@ -120,12 +120,12 @@ class _Contacts:
         self.grazes = at_end | passes | unasked | missed
 
     def _of_pair(self, pair: Pair, values: Array) -> float:
-        """The length of the sum over the features of a pair that touch."""
+        """Return the norm of the sum over the touching features of a pair."""
         own = self.touch & np.array([each == pair for each in self.pairs])
         return float(np.linalg.norm(values[own].sum(axis=0)))
 
     def slips(self) -> dict[Pair, bool]:
-        """Of all pairs that touch, whether one of their features slides."""
+        """Return all touching pairs, with True if one of their features slides."""
         found: dict[Pair, bool] = {}
         for c in np.flatnonzero(self.touch):
             found[self.pairs[c]] = found.get(self.pairs[c], False) or bool(self.sliding[c])
@@ -159,7 +159,7 @@ def _of_step(model: RigidBodies, now: _Contacts, step: int, touched: Array, slid
 
 
 def _coincides(model: RigidBodies, now: _Contacts, begun: Array, first: int) -> bool:
-    """Whether another feature of one of its bodies begins to touch at the same time, or with this one (meeting.py)."""
+    """Return True if another feature of its bodies begins to touch at the same time, or acts together (meeting.py)."""
     mine = {body for body in now.pairs[first] if body != WORLD and model.free[body]}
 
     def together(c: int) -> bool:
@@ -171,7 +171,7 @@ def _coincides(model: RigidBodies, now: _Contacts, begun: Array, first: int) -> 
 
 
 def _overlaps(model: RigidBodies, gap: Array, size: float, touched: Array, step: int) -> tuple[Array, list[Event]]:
-    """Which candidates overlap at the start of a step, and what that changes."""
+    """Return the candidates that overlap at the start of a step, and the events of their changes."""
     found: list[Event] = []
     time = step * model.dt
     pairs = _pairs(model)
@@ -188,13 +188,13 @@ def _overlaps(model: RigidBodies, gap: Array, size: float, touched: Array, step:
 
 
 def _pairs(model: RigidBodies) -> list[Pair]:
-    """The bodies of each candidate, the lower number first, the world last."""
+    """Return the bodies of each candidate, the lower number first, the world last."""
     both = zip(model.candidates.body_a.tolist(), model.candidates.body_b.tolist(), strict=True)
     return [(a, b) if b == WORLD or a < b else (b, a) for a, b in both]
 
 
 def _speeds(model: RigidBodies, twist: Array, frame: Array) -> Array:
-    """Of a relative to b where they touch: along the normal, then what is across it, [M, 1 + dim]."""
+    """Return velocities of a relative to b at the contact: normal component, then tangential vector, [M, 1 + dim]."""
     v, w = twist[:, : model.dim], twist[:, model.dim :]
     relative = np.zeros((len(frame), model.dim))
     for bodies, arms, sign in (
@@ -210,7 +210,7 @@ def _speeds(model: RigidBodies, twist: Array, frame: Array) -> Array:
 
 
 def _reach(gap: Array, frame: Array) -> float:
-    """The longest arm of features that are near [m]."""
+    """Return the longest arm of features that are near [m]."""
     return float(np.abs(frame[gap < FAR]).max(initial=0.0))
 
 

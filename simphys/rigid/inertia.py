@@ -1,15 +1,15 @@
-"""The inertia of a body as the world sees it: A = R diag(J) R^T, which takes its angular velocity to its momentum,
+"""World-frame inertia of a body, A = R diag(J) R^T, which maps its angular velocity to its angular momentum:
 
     L = A w                                                                 [kg m^2/s]
 
-J principal moments [kg m^2] in the body's frame, R = R(q) from there to the world's; in the plane A = J, a number. The
-inverse is the same with d = 1/J for J: `apply` takes either. Adjoint of y = R diag(d) R^T w, for g = adj_y, by d, by w
-and by the small turn dtheta of the body in the world's frame (see math/rotation.py):
+J principal moments [kg m^2] in the body frame, R = R(q) the rotation from there to the world frame; in the plane A = J
+is a number. The inverse has d = 1/J in place of J: `apply` takes either. Adjoint of y = R diag(d) R^T w, for g = adj_y,
+by d, by w and by a small rotation dtheta of the body in the world frame (see math/rotation.py):
 
     adj_d = (R^T w) (R^T g)     adj_w = A g     adj_theta = y x g - w x (A g)
 
-as dR = [dtheta]x R, and products of vectors in the body's frame are by component; in the plane adj_theta = 0.
-`gyration` is the derivative of w x (J w) by w, in the body's frame and in space: [w]x diag(J) - [J w]x.
+since dR = [dtheta]x R. Products of vectors in the body frame are componentwise; in the plane adj_theta = 0. `gyration`
+is the derivative of w x (J w) by w, in the body frame and in space: [w]x diag(J) - [J w]x.
 Source: Goldstein, Poole and Safko 2002, Classical Mechanics, section 5.3.
 """
 
@@ -24,7 +24,7 @@ from ..math import cofactor, rotation
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions in `dim` dimensions; R is `rotation.matrix(q)`, which the plane's do not read."""
+    """Return the element functions in `dim` dimensions; R is `rotation.matrix(q)`, which is not read in the plane."""
     spins = rotation.functions(real, dim).spins
     spin, mat = ti.types.vector(spins, real), ti.types.matrix(dim, dim, real)
     cofactor_ = cofactor.functions(real, dim)
@@ -45,7 +45,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def turned(s: spin, f: spin) -> spin:
-        """What a small turn of s counts for f: s x f, which in the plane is nothing."""
+        """Return s x f, the contribution of a small rotation of s to f; 0 in the plane."""
         r = spin(0.0)
         if ti.static(dim == 3):
             r = s.cross(f)
@@ -57,7 +57,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_apply(R: mat, d: spin, w: spin, g: spin):
-        """By d, w and theta."""
+        """Return the adjoints of d, w and theta."""
         w_b, g_b = to_body(R, w), to_body(R, g)
         adj_w = to_world(R, d * g_b)
         return w_b * g_b, adj_w, turned(to_world(R, d * w_b), g) - turned(w, adj_w)
@@ -73,7 +73,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def inverse_transposed(N: mat) -> mat:
-        """By cofactors: it compiles in half the time of the compiler's own inverse."""
+        """Invert by cofactors: this compiles in half the time of the compiler's own inverse."""
         C = cofactor_.cofactor(N)
         return C / (C[0, 0] * N[0, 0] + C[0, 1] * N[0, 1] + C[0, 2] * N[0, 2])
 

@@ -1,7 +1,7 @@
-"""Which impact comes first among bodies that hold each other: what it changes of their forces, it changes for all.
+"""First impact among bodies that constrain each other: a change of their constraint forces affects all of them.
 
-Bodies are linked by the rows that they share in a step: those of joints, and of contacts that count. The world and
-fixed bodies link nothing, as no impulse goes through them. A piecewise constant choice: it has no derivative.
+Bodies are linked by the rows that they share in a step: joint rows, and rows of active contacts. The world and fixed
+bodies link nothing, since no impulse passes through them. The choice is piecewise constant and has no derivative.
 """
 
 import functools
@@ -11,13 +11,13 @@ from typing import Any, no_type_check
 from ..autograd.runtime import ti
 
 NONE, REST, IMPACT = range(3)
-"""What a candidate for a contact is in a step."""
+"""State of a contact candidate in a step."""
 
 
 @functools.cache
 @no_type_check
 def loops(real: Any) -> SimpleNamespace:
-    """For the arguments see rows.py; `bodies` are those of all rows, with the candidates' behind NJ."""
+    """Return the loops; for the arguments see rows.py. In `bodies`, those of candidates follow after NJ rows."""
 
     @ti.func
     def is_free(body, free: ti.template()) -> bool:
@@ -28,7 +28,7 @@ def loops(real: Any) -> SimpleNamespace:
 
     @ti.func
     def is_earlier(new, old, time: ti.template(), time0) -> bool:
-        """Of two candidates, below 0 none."""
+        """Compare two candidates; a negative number stands for none."""
         found = False
         if new >= 0 and new != old:
             found = True
@@ -42,7 +42,7 @@ def loops(real: Any) -> SimpleNamespace:
         free: ti.template(), n, bodies: ti.template(), NJ, M, time: ti.template(), time0,
         active: ti.template(), active0, first: ti.template(), first0,
     ):  # fmt: skip
-        """first [n]: the number of the candidate, -1 of bodies that no impact reaches."""
+        """Set first [n]: the number of the first impact's candidate, or -1 for bodies that no impact reaches."""
         for b in range(n):
             first[first0 + b] = -1.0
         for c in range(M):
@@ -69,7 +69,7 @@ def loops(real: Any) -> SimpleNamespace:
 
     @ti.func
     def of_block(block, bodies: ti.template(), first: ti.template(), first0):
-        """The first impact that reaches the rows of a block, below 0 none."""
+        """Return the first impact that reaches the rows of a block, negative for none."""
         found = -1
         for side in range(2):
             body = bodies[2 * block + side]

@@ -1,4 +1,4 @@
-"""What joins bodies: joints, which leave one motion free or none, and spring-dampers between two points."""
+"""Connections of bodies: joints, which leave one motion free or none, and spring-dampers between two points."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from .shapes import Vector
 REVOLUTE, PRISMATIC, FIXED = KINDS = ("revolute", "prismatic", "fixed")
 
 WORLD = -1
-"""The index of what is no body: the world, whose frame is the one that positions are in."""
+"""Index of the world, in whose frame positions are given."""
 
 
 @dataclass(frozen=True)
 class Joint:
-    """Of body a to body b, or to the world: what it leaves free is one turn (revolute), one slide (prismatic), nothing.
+    """A joint from body a to body b or the world; it leaves free a rotation (revolute), a slide (prismatic) or nothing.
 
-    The anchors of both lie on one point (revolute, fixed), or on a line along the axis (prismatic). The orientation of
-    b's frame seen from a's is `relative`, up to a turn about the axis (revolute).
+    The anchors of both bodies coincide (revolute, fixed), or lie on a line along the axis (prismatic). The orientation
+    of b's frame relative to a's is `relative`, up to a rotation about the axis (revolute).
     """
 
     kind: str
     """revolute, prismatic or fixed."""
     a: int
-    """A body."""
+    """Index of a body."""
     b: int
-    """Another body, or WORLD."""
+    """Index of another body, or WORLD."""
     anchor_a: Vector
-    """In the frame of a, from its centre of mass [m], [dim]."""
+    """Anchor in the frame of a, from its centre of mass [m], [dim]."""
     anchor_b: Vector
-    """In the frame of b, from its centre of mass; a place of the world [m], [dim]."""
+    """Anchor in the frame of b, from its centre of mass; for the world a position [m], [dim]."""
     axis: Vector | None = None
-    """Unit vector in the frame of a, [dim]: of the turn (in space only: in the plane None), or of the slide."""
+    """Unit vector in the frame of a, [dim]: axis of rotation (only in space, None in the plane), or of the slide."""
     relative: Vector | None = None
-    """Orientation of b's frame in a's: (angle [rad],), or a unit quaternion; None: the frames agree."""
+    """Orientation of b's frame in a's: (angle [rad],), or a unit quaternion; None if the frames agree."""
     motor: bool = False
-    """Whether a motor drives what the joint leaves free."""
+    """True if a motor drives the free motion of the joint."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -46,12 +46,12 @@ class Joint:
                 "Joint", "joins two bodies, or a body and the world", f"body {self.a} twice", "Name another."
             )
         if self.a < 0:
-            raise InputError("Joint.a", "a body", self.a, "Of a joint to the world the body comes first.")
+            raise InputError("Joint.a", "a body", self.a, "In a joint to the world, the body comes first.")
         if self.motor and self.kind == FIXED:
-            raise InputError("Joint.motor", "drives a revolute or a prismatic joint", self.kind, "Leave it away.")
+            raise InputError("Joint.motor", "drives a revolute or a prismatic joint", self.kind, "Remove the motor.")
 
     def rows(self, dim: int) -> int:
-        """How many scalar constraints it is."""
+        """Return the number of scalar constraints."""
         spins = 1 if dim == 2 else 3
         return dim + spins - (self.kind != FIXED)
 
@@ -61,13 +61,13 @@ class Spring:
     """A spring with a damper between a point of body a and one of body b or of the world."""
 
     a: int
-    """A body."""
+    """Index of a body."""
     b: int
-    """Another body, or WORLD."""
+    """Index of another body, or WORLD."""
     anchor_a: Vector
-    """In the frame of a, from its centre of mass [m], [dim]."""
+    """Anchor in the frame of a, from its centre of mass [m], [dim]."""
     anchor_b: Vector
-    """In the frame of b, from its centre of mass; a place of the world [m], [dim]."""
+    """Anchor in the frame of b, from its centre of mass; for the world a position [m], [dim]."""
 
     def __post_init__(self) -> None:
         if self.a == self.b:
@@ -75,4 +75,4 @@ class Spring:
                 "Spring", "joins two bodies, or a body and the world", f"body {self.a} twice", "Name another."
             )
         if self.a < 0:
-            raise InputError("Spring.a", "a body", self.a, "Of a spring to the world the body comes first.")
+            raise InputError("Spring.a", "a body", self.a, "In a spring to the world, the body comes first.")

@@ -1,32 +1,33 @@
-"""One row of a joint: a direction in which body b must not move, or does, or is driven, as seen from body a.
+"""One row of a joint: a direction in which body b is constrained, free or driven relative to body a.
 
-Each joint has a basis of a's frame, whose first vector is its axis, if it has one. A vector c of it, l = R_a c, makes a
+Each joint has a basis of a's frame, whose first vector is its axis, if it has one. A basis vector c, l = R_a c, makes a
 row u = l.(v_a - v_b) + m_a.w_a - m_b.w_b (see rows.py) of each kind:
 
-    LINE    m_a = r_a x l, m_b = r_b x l, with arms from either centre to one point, at which the impulse acts on both
-            and conserves angular momentum: the anchor of b, or of a if b is the world, from whose anchor a slide may
-            take a far (rows of long arms converge slowly). Its error is l.e, e = (x_a + y_a) - (x_b + y_b) between the
-            anchors, which lie at y_a, y_b from either centre; with s = 1 if b is the world, else 0,
-            r_a = y_a - (1 - s) e, r_b = y_b + s e
-    TURN    l = 0, m_a = m_b = R_a c, in the plane 1; its error is R_a c.E, in the plane the difference of angles
-            theta_a + relative - theta_b, where E = 2 vec(q_a relative q_b*) for that of the two signs of the quaternion
-            whose scalar part is positive
-    ALIGN   the same with E = n_b x n_a, the joint's axis as either body has it: it is left free to turn about it
+    LINE    m_a = r_a x l, m_b = r_b x l, with arms from either centre to one point. The impulse acts there on both,
+            which conserves angular momentum. The point is the anchor of b, or that of a if b is the world: a
+            slide may take a far from the world's anchor, and rows with long arms converge slowly. The error is l.e,
+            e = (x_a + y_a) - (x_b + y_b) between the anchors, which lie at y_a, y_b from either centre. With s = 1 if
+            b is the world, else 0, r_a = y_a - (1 - s) e, r_b = y_b + s e
+    TURN    l = 0, m_a = m_b = R_a c, in the plane 1. The error is R_a c.E, in the plane the difference of angles
+            theta_a + relative - theta_b, with E = 2 vec(q_a relative q_b*) for the sign of the quaternion that makes
+            its scalar part positive
+    ALIGN   the same with E = n_b x n_a, the joint's axis as seen by either body: rotation about the axis stays free
 
-A revolute joint has all rows LINE and ALIGN but that about its axis, in the plane no turns; a prismatic one all but the
-LINE along its axis, and TURN; a fixed one all. What these rows leave out is a joint's free row, which motors drive.
+A revolute joint has all LINE rows, and in space all ALIGN rows except the one about its axis. A prismatic joint has all
+LINE rows except the one along its axis, and TURN; a fixed joint has all rows. The omitted row is the free row of the
+joint, which motors drive.
 
-Adjoint of a LINE, for g of its results, with adj_ra = l x g_ma, adj_rb = l x g_mb:
+Adjoint of a LINE, for adjoints g of its results, with adj_ra = l x g_ma, adj_rb = l x g_mb:
 
     adj_l = g_l + g_ma x r_a + g_mb x r_b + g_err e      adj_e = g_err l - (1 - s) adj_ra + s adj_rb = adj_xa = -adj_xb
     adj_theta_a = l x adj_l + y_a x (adj_ra + adj_e)     adj_theta_b = y_b x (adj_rb - adj_e)
 
-of a turn, with g_m = g_ma + g_mb, V and W the vector and scalar part of that quaternion and adj_E = g_err l:
+and of TURN and ALIGN, with g_m = g_ma + g_mb, V, W the vector and scalar part of that quaternion and adj_E = g_err l:
 
     adj_theta_a = l x (g_m + g_err E) +     TURN   W adj_E + V x adj_E        ALIGN   n_a x (adj_E x n_b)
     adj_theta_b =                           TURN  -W adj_E + V x adj_E        ALIGN   n_b x (n_a x adj_E)
 
-At the kink W = 0, bodies turned by half a turn from where the joint holds them, the sign is positive.
+At the kink W = 0, where bodies are half a turn away from the joint's orientation, the sign is positive.
 Source: Catto 2009, Modeling and Solving Constraints (GDC); the adjoint is the transpose of the Jacobian.
 """
 
@@ -41,14 +42,14 @@ LINE, TURN, ALIGN = range(3)
 
 
 def numbers(dim: int) -> int:
-    """How many describe a row, in the order c, anchor_a, anchor_b, axis_a, axis_b, relative, at_a (s)."""
+    """Count the numbers that describe a row, in the order c, anchor_a, anchor_b, axis_a, axis_b, relative, at_a (s)."""
     return 5 * dim + (1 if dim == 2 else 4) + 1
 
 
 @functools.cache
 @no_type_check
 def turns_in_plane(real: Any) -> SimpleNamespace:
-    """The results m and error of the row of a turn, and their adjoints by theta_a and theta_b."""
+    """Return m and error of a rotational row in the plane, and the adjoints of theta_a and theta_b."""
     one, Part, Pose = ti.types.vector(1, real), _part(real, 2), _pose(real, 2)
 
     @ti.func
@@ -65,19 +66,19 @@ def turns_in_plane(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def turns_in_space(real: Any) -> SimpleNamespace:
-    """The results m and error of the row of a turn, and their adjoints by theta_a and theta_b."""
+    """Return m and error of a rotational row in space, and the adjoints of theta_a and theta_b."""
     vec, quat, f = ti.types.vector(3, real), ti.types.vector(4, real), quaternion.functions(real)
     Part, Pose = _part(real, 3), _pose(real, 3)
 
     @ti.func
     def between(part: Part, a: Pose, b: Pose) -> quat:
-        """Between the frame of b as the joint would have it and as it is, of positive scalar part."""
+        """Return the rotation from the actual frame of b to that required by the joint; its scalar part is positive."""
         Q = f.product(f.product(a.q / a.q.norm(), part.relative), f.conjugate(b.q / b.q.norm()))
         return ti.select(Q[0] >= 0, 1.0, -1.0) * Q
 
     @ti.func
     def turned_from(kind, part: Part, a: Pose, b: Pose) -> vec:
-        """E"""
+        """Return E."""
         E = 2 * f.vector_part(between(part, a, b))
         if kind == ALIGN:
             E = (b.R @ part.axis_b).cross(a.R @ part.axis_a)
@@ -107,7 +108,7 @@ def turns_in_space(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions in `dim` dimensions: to l, m_a, m_b and the error."""
+    """Return the element functions in `dim` dimensions: l, m_a, m_b and the error of a row, and their adjoint."""
     rotate = rotation.functions(real, dim)
     turns = turns_in_plane(real) if dim == 2 else turns_in_space(real)
     vec, spin, quat = (ti.types.vector(size, real) for size in (dim, rotate.spins, rotate.rotations))
@@ -115,7 +116,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def read(table: ti.template(), row) -> Part:
-        """A row's numbers."""
+        """Read the numbers of a row."""
         at = row * ti.static(numbers(dim))
         return Part(
             c=vec([table[at + j] for j in ti.static(range(dim))]),
@@ -150,7 +151,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_row(kind, part: Part, a: Pose, b: Pose, g_l: vec, g_ma: spin, g_mb: spin, g_error: real):
-        """By x_a (that by x_b is the opposite), theta_a and theta_b."""
+        """Return the adjoints of x_a (that of x_b is the opposite), theta_a and theta_b."""
         adj_x, adj_theta_a, adj_theta_b = vec(0.0), spin(0.0), spin(0.0)
         if kind == LINE:
             y_a, y_b = a.R @ part.anchor_a, b.R @ part.anchor_b
@@ -175,7 +176,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def _part(real: Any, dim: int) -> Any:
-    """What describes a row: constants in the frames of the bodies."""
+    """Return the struct that describes a row: constants in the frames of the bodies."""
     vec, quat = ti.types.vector(dim, real), ti.types.vector(1 if dim == 2 else 4, real)
     return ti.types.struct(c=vec, anchor_a=vec, anchor_b=vec, axis_a=vec, axis_b=vec, relative=quat, at_a=real)
 
@@ -183,6 +184,6 @@ def _part(real: Any, dim: int) -> Any:
 @functools.cache
 @no_type_check
 def _pose(real: Any, dim: int) -> Any:
-    """Where a body is."""
+    """Return the struct of a body's pose."""
     vec, quat = ti.types.vector(dim, real), ti.types.vector(1 if dim == 2 else 4, real)
     return ti.types.struct(x=vec, q=quat, R=ti.types.matrix(dim, dim, real))

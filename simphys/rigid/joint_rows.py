@@ -1,9 +1,9 @@
-"""The rows of constraints that joints hold: what bodies' velocities must not do, and how fast errors have to go.
+"""Constraint rows of the joints: directions of velocity that they forbid, and the rate at which errors are corrected.
 
     row = (l, m_a, m_b)      target = -(beta/h) error                       [m/s] or [rad/s]
 
-for each row of joint_row.py, with beta the part of an error that a step takes away. Adjoint: that of a row, with
-adj_error = -(beta/h) adj_target. Source: Baumgarte 1972, Stabilization of constraints and integrals of motion.
+for each row of joint_row.py, where beta is the fraction of an error that one step corrects. Adjoint: that of a row,
+with adj_error = -(beta/h) adj_target. Source: Baumgarte 1972, Stabilization of constraints and integrals of motion.
 """
 
 import functools
@@ -23,7 +23,7 @@ from .rows import flat
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Over the rows of a table (joint_table.py); for the other arguments see rows.py. `gain` is beta/h."""
+    """Return the loops over the rows of a table (joint_table.py); see rows.py. `gain` is beta/h."""
     at, f = rows.functions(real, dim), joint_row.functions(real, dim)
     width = dim + 2 * at.spins
 
@@ -69,7 +69,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """The nested sub-step, over flat arrays."""
+    """Return the kernels of the nested sub-step, over flat arrays."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     f, add_turns = loops(real, dim), turns(real, dim)
 
@@ -93,7 +93,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
 
 class JointRows(Function):
-    """row [NJ, W] and target [NJ] of all joints of a model, at position [n, dim], orientation [n, R]. Saved: these."""
+    """row [NJ, W] and target [NJ] of all joints, at position [n, dim] and orientation [n, R]. Saved: the inputs."""
 
     @staticmethod
     def forward(

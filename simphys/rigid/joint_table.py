@@ -1,4 +1,4 @@
-"""The rows of all joints of a model as tables for kernels: what they hold, and what they leave free."""
+"""Tables of the rows of all joints for kernels: constrained rows, and free rows."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .model import RigidBodies
 
 
 class Table(NamedTuple):
-    """Rows, in the order of their joints; flat arrays."""
+    """Rows in the order of their joints, as flat arrays."""
 
     rows: int
-    """How many, m."""
+    """Number of rows, m."""
     links: Array
-    """Bodies a and b, kind, joint, motor (-1 without one), [5 m]."""
+    """Bodies a and b, kind, joint, motor (-1 without one) of each row, [5 m]."""
     parts: Array
-    """What describes each (see joint_row.py), [numbers(dim) m]."""
+    """Description of each row (see joint_row.py), [numbers(dim) m]."""
 
 
 @lru_cache
 def held(model: RigidBodies) -> Table:
-    """The rows that joints hold, [NJ]: of each its lines, then its turns."""
+    """Return the constrained rows of the joints, [NJ]: for each joint its lines, then its rotations."""
     return _table(
         model,
         [
@@ -42,7 +42,7 @@ def held(model: RigidBodies) -> Table:
 
 @lru_cache
 def free(model: RigidBodies) -> Table:
-    """What joints leave free, a row each; a fixed one has none."""
+    """Return the free row of each joint; a fixed joint has none."""
     kinds = {REVOLUTE: ALIGN, PRISMATIC: LINE}
     return _table(
         model, [(index, kinds[joint.kind], 0) for index, joint in enumerate(model.joints) if joint.kind != FIXED]
@@ -50,14 +50,14 @@ def free(model: RigidBodies) -> Table:
 
 
 def _kinds(joint: Joint, dim: int) -> Iterable[tuple[int, bool]]:
-    """Kinds of rows that a joint holds, and whether the row along, or about, its axis is one of them."""
+    """Return the kinds of rows that a joint constrains; False excludes the row along, or about, its axis."""
     if joint.kind == REVOLUTE:
         return ((LINE, True), (ALIGN, False))
     return (LINE, joint.kind == FIXED), (TURN, True)
 
 
 def _table(model: RigidBodies, rows: list[tuple[int, int, int]]) -> Table:
-    """Of rows (joint, kind, which vector of its basis)."""
+    """Build a table of rows (joint, kind, index of the basis vector)."""
     links, parts = [], []
     for index, kind, c in rows:
         joint = model.joints[index]
@@ -83,7 +83,7 @@ def _numbers(joint: Joint, dim: int, c: int) -> list[float]:
 
 
 def _basis(joint: Joint, dim: int) -> Array:
-    """Unit vectors of the frame of a, across each other, the joint's axis first; [dim, dim]."""
+    """Return orthogonal unit vectors in the frame of a, the joint's axis first; [dim, dim]."""
     axis = np.array(joint.axis, float) if joint.axis is not None else np.eye(dim)[0]
     if dim == 2:
         return np.array([axis, [-axis[1], axis[0]]])
@@ -93,7 +93,7 @@ def _basis(joint: Joint, dim: int) -> Array:
 
 
 def _turned_back(relative: Array, axis: Array) -> Array:
-    """A vector of the frame of a as it is in that of b."""
+    """Return a vector of the frame of a, expressed in that of b."""
     if len(relative) == 1:
         c, s = np.cos(relative[0]), np.sin(relative[0])
         return np.array([[c, s], [-s, c]]) @ axis

@@ -1,19 +1,19 @@
-"""Kick: forces and torques act on the velocities of all bodies for a time h, before impulses do:
+"""Kick: forces and torques change the velocities of all bodies during a time h, before impulses do:
 
     v* = v + h (a + f/m)
     w* = w + h A^-1 tau - h R y,     N(w_b) y = w_b x (J w_b)
 
 a gravity, f, tau force and torque about the centre, m mass, A = R diag(J) R^T (see inertia.py), w_b = R^T w. The last
-term is the gyroscopic torque -w x (A w), only in space, and only where `gyroscopic`: a variational step has it in its
-drift (see variational.py). It is linearly implicit, in the body's frame,
+term is the gyroscopic torque -w x (A w). It exists only in space, and only if `gyroscopic`: a variational step has it
+in its drift (see variational.py). It is linearly implicit, in the body frame,
 
     N(w) = diag(J) + h/2 d(w x (J w))/dw = diag(J) + h/2 ([w]x diag(J) - [J w]x)
 
-which for this quadratic equation is Kahan's method: energy and |A w| of a free body err by O(h^2) without end. The
-explicit one, N = diag(J), makes its momentum grow, |J w*|^2 = |J w|^2 + h^2 |w x J w|^2, until the motion blows up, and
-implicit Euler, which has h in place of h/2 (Catto 2015), takes nearly all energy of a top from it within some hundred
-turns. Torques stand outside of N, so that action and reaction change the momenta of two bodies by opposite amounts. A
-fixed body is kicked for no time.
+which for this quadratic equation is Kahan's method: errors in energy and |A w| of a free body stay O(h^2) for all
+times. The explicit form, N = diag(J), lets the momentum grow, |J w*|^2 = |J w|^2 + h^2 |w x J w|^2, until the motion
+blows up. Implicit Euler, with h in place of h/2 (Catto 2015), dissipates nearly all energy of a top within some hundred
+turns. Other torques stay outside of N, so that action and reaction change the momenta of two bodies by opposite
+amounts. A fixed body gets h = 0.
 
 Adjoint, for g_v = adj_v*, g = adj_w*, and in the body's frame lambda = N^-T (-h R^T g), z = lambda x w, p = lambda x y:
 
@@ -22,8 +22,8 @@ Adjoint, for g_v = adj_v*, g = adj_w*, and in the body's frame lambda = N^-T (-h
     adj_J = w_b (z - h/2 p) - y (h/2 z + lambda) - (adj of A^-1 by 1/J) / J^2
     adj_theta from dR, see inertia.py
 
-with products by component. Source: Kahan 1993, Unconventional numerical methods for trajectory calculations; Hirota and
-Kimura 2000, Discretization of the Euler top.
+with componentwise products. Source: Kahan 1993, Unconventional numerical methods for trajectory calculations; Hirota
+and Kimura 2000, Discretization of the Euler top.
 """
 
 import functools
@@ -45,7 +45,7 @@ from .rows import flat
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
-    """The element functions of one body in `dim` dimensions."""
+    """Return the element functions of one body in `dim` dimensions."""
     rotate, body = rotation.functions(real, dim), inertia.functions(real, dim)
     vec, spin, quat = ti.types.vector(dim, real), body.spin, ti.types.vector(rotate.rotations, real)
     mat = ti.types.matrix(dim, dim, real)
@@ -60,7 +60,7 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 
     @ti.func
     def gyrate(w: spin, q: quat, J: spin, h: real) -> spin:
-        """What the gyroscopic torque adds to a spin."""
+        """Return the change of a spin due to the gyroscopic torque."""
         change = spin(0.0)
         if ti.static(gyroscopic):
             R = rotate.matrix(q)
@@ -70,7 +70,7 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 
     @ti.func
     def adj_gyrate(w: spin, q: quat, J: spin, h: real, g: spin):
-        """By w, theta and J."""
+        """Return the adjoints of w, theta and J."""
         adj_w, adj_theta, adj_J = spin(0.0), spin(0.0), spin(0.0)
         if ti.static(gyroscopic):
             R = rotate.matrix(q)
@@ -90,7 +90,7 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 
     @ti.func
     def adj_kick(w: spin, q: quat, f: vec, tau: spin, m: real, J: spin, h: real, g_v: vec, g: spin):
-        """By w, theta, f, tau, m and J; those by v and a are g_v and h g_v."""
+        """Return the adjoints of w, theta, f, tau, m and J; those of v and a are g_v and h g_v."""
         adj_f = (h / m) * g_v
         adj_inverse, adj_tau, adj_theta = body.adj(rotate.matrix(q), 1 / J, tau, h * g)
         by_w, by_theta, by_J = adj_gyrate(w, q, J, h, g)
@@ -102,7 +102,7 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
-    """Over all bodies; for the arguments see rows.py. Bodies that are not `free` are kicked for no time."""
+    """Return the loops over all bodies; for the arguments see rows.py. Bodies that are not `free` have h = 0."""
     at, f = rows.functions(real, dim), functions(real, dim, gyroscopic)
 
     @ti.func
@@ -153,7 +153,7 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
-    """The nested sub-step, over flat arrays."""
+    """Return the kernels of the nested sub-step, over flat arrays."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     f, add_turns = loops(real, dim, gyroscopic), turns(real, dim)
 

@@ -1,4 +1,4 @@
-"""What a system of rigid bodies is: shapes, joints and laws, its parameters and its state."""
+"""The model of a system of rigid bodies (shapes, joints, contact law), its parameters and its state."""
 
 from __future__ import annotations
 
@@ -29,60 +29,63 @@ class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
     mass: Tensor
-    """Of each body [kg], [n]."""
+    """Mass of each body [kg], [n]."""
     inertia: Tensor
-    """Principal moments about the centre of mass, along the axes of the body's frame [kg m^2], [n, S]."""
+    """Principal moments of inertia about the centre of mass, along the axes of the body's frame [kg m^2], [n, S]."""
     gravity: Tensor
-    """[m/s^2], [dim]."""
+    """Gravitational acceleration [m/s^2], [dim]."""
     friction: Tensor
-    """Coefficient of each body, [n]: of a pair the mean of both; against the world the body's own."""
+    """Friction coefficient of each body, [n]; a pair has the mean of both, a body against the world its own."""
     restitution: Tensor
-    """Of each body, between 0 and 1, [n]: mixed as friction is. Impulse law only."""
+    """Coefficient of restitution of each body, 0 to 1, [n]; combined like friction. Impulse law only."""
     contact_stiffness: Tensor
-    """Force a depth [N/m], []. Compliant law only."""
+    """Contact force per depth [N/m], []. Compliant law only."""
     contact_damping: Tensor
     """Damping of a contact, relative to its force [s/m], []. Compliant law only."""
     spring_stiffness: Tensor
-    """Of each spring-damper [N/m], [K]."""
+    """Stiffness of each spring-damper [N/m], [K]."""
     spring_damping: Tensor
-    """Of each spring-damper [kg/s], [K]."""
+    """Damping of each spring-damper [kg/s], [K]."""
     spring_length: Tensor
-    """At which each spring has no force [m], [K]."""
+    """Rest length of each spring-damper [m], [K]."""
     joint_damping: Tensor
-    """Of what a joint leaves free [N m s] or [kg/s], [J]; that of a fixed joint has no effect."""
+    """Damping of each joint's free motion [N m s] or [kg/s], [J]; without effect for a fixed joint."""
     motor_strength: Tensor
-    """Of each motor: torque [N m] or force [N] for an action of 1, [A]."""
+    """Torque [N m] or force [N] of each motor for an action of 1, [A]."""
     hidden_weight: Tensor
-    """Of the controller's network [1], [hidden, inputs]; [0] without a controller, like the next three."""
+    """Weights of the hidden layer of the controller's network [1], [hidden, inputs].
+
+    This array and the next three have shape [0] without a controller.
+    """
     hidden_bias: Tensor
-    """[1], [hidden]."""
+    """Biases of the hidden layer [1], [hidden]."""
     output_weight: Tensor
-    """[1], [A, hidden]."""
+    """Weights of the output layer [1], [A, hidden]."""
     output_bias: Tensor
-    """[1], [A]."""
+    """Biases of the output layer [1], [A]."""
 
 
 @dataclass(frozen=True)
 class State(Record):
-    """Where the bodies are and how they move."""
+    """Poses and velocities of the bodies."""
 
     position: Tensor
-    """Of the centre of mass [m], [n, dim]."""
+    """Positions of the centres of mass [m], [n, dim]."""
     orientation: Tensor
-    """Of the body's frame in the world's: an angle [rad], [n, 1], or a unit quaternion (w, x, y, z), [n, 4]."""
+    """Orientations of the body frames: an angle [rad], [n, 1], or a unit quaternion (w, x, y, z), [n, 4]."""
     velocity: Tensor
-    """[m/s], [n, dim]."""
+    """Velocities of the centres of mass [m/s], [n, dim]."""
     angular_velocity: Tensor
-    """In the world's frame [rad/s], [n, S]."""
+    """Angular velocities in the world frame [rad/s], [n, S]."""
 
 
 @dataclass(frozen=True)
 class RigidBodies:
     """Rigid bodies with contacts and joints: everything that no gradient flows to.
 
-    n bodies, dim = 2 or 3, S = 1 or 3 components of a spin, R = 1 or 4 of an orientation. The control of a step is an
-    action for each motor, [A], between -1 and 1 or not, in the order of the joints; with a neural controller it is the
-    central pattern, [waves]; without motors there is none.
+    n bodies, dim = 2 or 3; an angular velocity has S = 1 or 3 components, an orientation R = 1 or 4. The control of a
+    step is one action per motor, [A], nominally between -1 and 1, in the order of the joints. With a neural controller
+    it is the central pattern, [waves]; without motors there is no control.
     """
 
     dim: int
@@ -90,37 +93,37 @@ class RigidBodies:
     dt: float
     """Time step [s]."""
     shapes: tuple[tuple[BodyShape, ...], ...]
-    """Of each body; a body without shapes touches nothing."""
+    """Shapes of each body; a body without shapes has no contacts."""
     planes: tuple[Plane, ...] = ()
-    """That bound the world."""
+    """Planes that bound the world."""
     joints: tuple[Joint, ...] = ()
     springs: tuple[Spring, ...] = ()
     fixed: tuple[int, ...] = ()
-    """Bodies that nothing moves: they keep their velocity, which is 0 as a rule."""
+    """Bodies that no force moves: they keep their velocity, usually 0."""
     apart: tuple[tuple[int, int], ...] = ()
-    """Pairs of bodies that never touch, besides those that a joint joins."""
+    """Pairs of bodies that never touch, in addition to pairs connected by a joint."""
     law: str = IMPULSE
-    """Of contacts: impulse, or compliant."""
+    """Contact law: impulse or compliant."""
     integrator: str = EULER
-    """semi_implicit_euler: forces act at the start of a step, then bodies move; of first order.
+    """semi_implicit_euler: forces act at the start of a step, then bodies move; first order.
 
-    variational: bodies move for half of a step, forces act, bodies move on. Symplectic, and of second order for forces
-    that do not depend on velocities, but for impacts of bodies that something holds; in space bodies turn by a
-    variational integrator of rotations, see variational.py.
+    variational: bodies move for half a step, forces act, bodies move for the other half. Symplectic, and of second
+    order for forces that do not depend on velocity, except at impacts of bodies under constraints. In space, bodies
+    rotate by a variational integrator on the rotation group, see variational.py.
     """
     sweeps: int = 20
-    """Of projected Gauss-Seidel over all rows, in a step."""
+    """Number of projected Gauss-Seidel sweeps over all rows per step."""
     rest_speed: float = 0.2
-    """Impulse law: an impact that is slower [m/s] does not bounce, and overlaps are taken back no faster.
+    """Impulse law: impacts slower than this [m/s] do not bounce, and overlaps are corrected no faster.
 
-    It has to be more than gravity adds to a speed in a step, or bodies do not come to rest.
+    It must exceed the speed that gravity adds in a step; otherwise bodies do not come to rest.
     """
     slip_speed: float = 0.05
-    """Compliant law: the slip [m/s] at which friction has most of its limit; below, bodies creep."""
+    """Compliant law: slip speed [m/s] at which friction reaches 1/sqrt(2) of its limit; below it, bodies creep."""
     joint_correction: float = 0.2
-    """Part of a joint's error that a step takes away (Baumgarte)."""
+    """Fraction of a joint's position error that one step corrects (Baumgarte)."""
     controller: Controller | None = None
-    """What drives the motors; without one the control of a step does."""
+    """Controller that drives the motors; without one, the control of the step drives them."""
 
     Params = Params
     State = State
@@ -130,43 +133,43 @@ class RigidBodies:
 
     @property
     def carries(self) -> bool:
-        """Whether spins follow the angular momentum within a step, see mobility.py."""
+        """True if angular velocities follow the angular momentum within a step, see mobility.py."""
         return self.dim == 3 and self.integrator == VARIATIONAL
 
     @property
     def units(self) -> Mapping[str, str]:
-        """Of the fields of a state."""
+        """Units of the fields of a state."""
         turn = "rad" if self.dim == 2 else ""
         return {"position": "m", "orientation": turn, "velocity": "m/s", "angular_velocity": "rad/s"}
 
     @property
     def span(self) -> float:
-        """From where forces act to the end of a step [s]."""
+        """Time from the evaluation of forces to the end of the step [s]."""
         return self.dt / 2 if self.integrator == VARIATIONAL else self.dt
 
     @property
     def bodies(self) -> int:
-        """How many, n."""
+        """Number of bodies, n."""
         return len(self.shapes)
 
     @property
     def spins(self) -> int:
-        """Components of an angular velocity, S."""
+        """Number of components of an angular velocity, S."""
         return 1 if self.dim == 2 else 3
 
     @property
     def rotations(self) -> int:
-        """Components of an orientation, R."""
+        """Number of components of an orientation, R."""
         return 1 if self.dim == 2 else 4
 
     @cached_property
     def motors(self) -> tuple[int, ...]:
-        """The joint of each motor."""
+        """Index of the joint that each motor drives."""
         return tuple([index for index, joint in enumerate(self.joints) if joint.motor])
 
     @cached_property
     def joint_rows(self) -> int:
-        """How many scalar constraints all joints are."""
+        """Number of scalar constraints of all joints."""
         return sum([joint.rows(self.dim) for joint in self.joints])
 
     @cached_property
@@ -192,17 +195,17 @@ class RigidBodies:
 
     @property
     def contacts(self) -> int:
-        """How many candidates have rows: all under the impulse law."""
+        """Number of candidates with constraint rows: all under the impulse law, none under the compliant one."""
         return self.candidates.count if self.law == IMPULSE else 0
 
     @property
     def rows(self) -> int:
-        """Scalar constraints on velocities, N: those of the joints, then those of the candidates."""
+        """Number of scalar constraints on velocities, N: those of the joints, then those of the candidates."""
         return self.joint_rows + self.dim * self.contacts
 
     @cached_property
     def row_bodies(self) -> Array:
-        """Bodies a and b of each row of the joints, then of each candidate, one after the other, [2 (NJ + M)]."""
+        """Bodies a and b of each joint row, then of each candidate, flattened, [2 (NJ + M)]."""
         of_joints = [(joint.a, joint.b) for joint in self.joints for _ in range(joint.rows(self.dim))]
         found = self.candidates
         of_contacts = list(zip(found.body_a, found.body_b, strict=True))[: self.contacts]
@@ -210,19 +213,19 @@ class RigidBodies:
 
     @cached_property
     def free(self) -> Array:
-        """Whether forces move a body, 1 or 0, [n]."""
+        """1 if forces move the body, else 0, [n]."""
         free = np.ones(self.bodies, np.int32)
         free[list(self.fixed)] = 0
         return free
 
     @property
     def senses(self) -> int:
-        """Numbers of the state that a controller sees, see sense.py."""
+        """Number of inputs that a controller gets from the state, see sense.py."""
         return self.bodies * (self.dim * (self.dim + 1) + self.spins) + self.dim
 
     @property
     def network(self) -> Network | None:
-        """The controller's."""
+        """Network of the controller, or None."""
         if self.controller is None:
             return None
         return self.controller.network(senses=self.senses, outputs=len(self.motors))
@@ -260,7 +263,7 @@ class RigidBodies:
         return (len(self.motors),) if self.motors else None
 
     def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        """The nested step: one node of the graph for each sub-step."""
+        """Advance by the nested step; the graph has one node for each sub-step."""
         from .step import step
 
         return step(self, params, state, control)
@@ -275,7 +278,7 @@ class RigidBodies:
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> RigidEngine:
-        """The fused loops. Every sum has one order, so that they are deterministic, asked to be or not."""
+        """Return the engine. Every sum has a fixed order, so results never depend on `deterministic`."""
         from .engine import RigidEngine
 
         return RigidEngine(
@@ -283,18 +286,18 @@ class RigidBodies:
         )
 
     def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
-        """Impacts, releases, switches between sticking and slipping, and rest; see simphys.events."""
+        """Return impacts, releases, changes between stick and slip, and bodies at rest; see simphys.events."""
         from .events import events
 
         return events(self, params, states, control)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """Which body is the fastest, and what makes a step too long."""
+        """Name the fastest body, and the likely reason why the step is too long."""
         speed = np.linalg.norm(state["velocity"], axis=-1) + np.linalg.norm(state["angular_velocity"], axis=-1)
         body = int(np.nanargmax(speed))
         far = f"Body {body} is the fastest and moves {np.linalg.norm(state['velocity'][body]) * self.dt:.2g} m a step. "
         if self.law == COMPLIANT or self.springs:
             stiffness = [np.max(params[name], initial=0.0) for name in ("contact_stiffness", "spring_stiffness")]
             longest = 2 * np.sqrt(np.min(params["mass"]) / max(*stiffness, 1e-300))
-            return far + f"Contacts and springs of this stiffness need steps below {longest:.2g} s: take a smaller dt."
-        return far + "Look at the motors and the masses, or take a smaller dt."
+            return far + f"Contacts and springs of this stiffness need steps below {longest:.2g} s: reduce dt."
+        return far + "Check the motors and the masses, or reduce dt."

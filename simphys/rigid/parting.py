@@ -30,7 +30,7 @@ from .rows import flat
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Over all bodies; for the arguments see rows.py."""
+    """Return the loops over all bodies; for the arguments see rows.py."""
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
 
     @ti.func
@@ -79,7 +79,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """The nested sub-step, over flat arrays."""
+    """Return the kernels of the nested sub-step, over flat arrays."""
     reals, f, add_turns = ti.types.ndarray(dtype=real, ndim=1), loops(real, dim), turns(real, dim)
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
 

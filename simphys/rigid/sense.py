@@ -80,7 +80,7 @@ def loops(real: Any, dim: int, controller: Controller) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, controller: Controller) -> SimpleNamespace:
-    """The nested sub-step."""
+    """Return the kernels of the nested sub-step."""
     f, add_turns, reals = loops(real, dim, controller), turns(real, dim), ti.types.ndarray(dtype=real, ndim=1)
 
     @kernel

@@ -19,7 +19,7 @@ from .sweeps import HEAD, record_length
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
-    """The loops of the nested sub-step."""
+    """Return the kernels of the nested sub-step."""
     f, add_turns = loops(real, dim, gyroscopic), turns(real, dim)
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 

@@ -36,7 +36,7 @@ from .rows import flat
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions of one spring in `dim` dimensions."""
+    """Return the element functions of one spring in `dim` dimensions."""
     vec = ti.types.vector(dim, real)
     tiny = 1e-37 if real is ti.f32 else 1e-300
 
@@ -51,7 +51,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_force(d: vec, z: vec, k: real, c: real, L: real, g: vec):
-        """By d, z, k, c and L."""
+        """Return the adjoints of d, z, k, c and L."""
         r = inverse_length(d)
         e, rate, q = g.dot(d), z.dot(d), c * r * r
         adj_d = k * ((1 - L * r) * g + (L * r * r * r * e) * d) + q * (rate * g + e * z - (2 * rate * r * r * e) * d)
@@ -136,7 +136,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """The nested sub-step, over flat arrays."""
+    """Return the kernels of the nested sub-step, over flat arrays."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     f, add_turns = loops(real, dim), turns(real, dim)
 

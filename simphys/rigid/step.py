@@ -1,4 +1,4 @@
-"""The nested step: one node of the graph for each sub-step. Read this first, with rows.py."""
+"""The nested step, one node of the graph for each sub-step. Read this first, with rows.py."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ from .spring_damper import SpringDamper
 
 
 class Solved(NamedTuple):
-    """What a step comes to before bodies move on; None where nothing is to be solved for."""
+    """Results of a step before bodies move on; None if the step has no rows to solve for."""
 
     acting: State
-    """Where forces act."""
+    """State in which forces act."""
     twist: Tensor
-    """The new velocities, [n, D]."""
+    """New velocities, [n, D]."""
     shift: Tensor
-    """What positions lack, [n, D]."""
+    """Correction of positions for impulses that acted within the step, [n, D]."""
     before: Tensor
-    """Velocities before the impulses, [n, D]."""
+    """Velocities after forces and before impulses, [n, D]."""
     near: tuple[Tensor, Tensor] | None = None
-    """Gap and frame of contacts (meeting.py); under the compliant law at the start of the step."""
+    """Gap and frame of contacts (meeting.py); under the compliant law those at the start of the step."""
     row: Tensor | None = None
-    """Of joints, then of contacts, [N, W]."""
+    """Rows of the joints, then of the contacts, [N, W]."""
     target: Tensor | None = None
     limit: Tensor | None = None
     time: Tensor | None = None
     active: Tensor | None = None
     impulse: Tensor | None = None
-    """Of all acts (acts.py), [ACTS, N]."""
+    """Impulses of all phases (acts.py), [ACTS, N]."""
 
 
 def step(model: RigidBodies, params: Params, state: State, control: Tensor | None = None) -> State:
-    """Advance `state` by one time step: forces, then the impulses of joints and contacts, then motion."""
+    """Advance `state` by one time step: forces, then impulses of joints and contacts, then motion."""
     made = solved(model, params, state, control)
     x, q, _, _ = made.acting.tensors()
     return State(*Drift.apply(model, model.span, x, q, made.twist, made.shift, params.inertia))
 
 
 def solved(model: RigidBodies, params: Params, state: State, control: Tensor | None) -> Solved:
-    """A step without the motion."""
+    """Compute forces and impulses of a step, without the motion."""
     check_params(params.arrays())
     state = acting(model, params, state)
     x, q, v, w = state.tensors()
@@ -80,7 +80,7 @@ def solved(model: RigidBodies, params: Params, state: State, control: Tensor | N
 
 
 def acting(model: RigidBodies, params: Params, state: State) -> State:
-    """The state where forces act: that at the start, or in the middle of a step."""
+    """Return the state in which forces act: at the start or in the middle of a step."""
     if model.integrator != VARIATIONAL:
         return state
     x, q, v, w = state.tensors()
@@ -92,7 +92,7 @@ def acting(model: RigidBodies, params: Params, state: State) -> State:
 def forces(
     model: RigidBodies, params: Params, state: State, near: tuple[Tensor, Tensor] | None, control: Tensor | None
 ) -> Tensor:
-    """The wrench [n, D] of everything but gravity; `near`, gap and frame of contacts that give forces."""
+    """Return the wrench [n, D] of all forces but gravity; `near` is the gap and frame of compliant contacts."""
     wrench = tensor(np.zeros((model.bodies, model.dim + model.spins), state.position.dtype))
     if near is not None:
         of_contacts = (params.contact_stiffness, params.contact_damping, params.friction)
@@ -107,7 +107,7 @@ def forces(
 
 
 def actions(model: RigidBodies, params: Params, state: State, control: Tensor | None) -> Tensor:
-    """Of the motors, [A]: the control, or what the controller makes of it and of the state; 0 without any."""
+    """Return the actions of the motors, [A]: the control, or the controller's output; 0 without a control."""
     if control is None:
         return tensor(np.zeros(len(model.motors), state.position.dtype))
     if model.network is None:

@@ -55,7 +55,7 @@ def in_plane(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_rotate(q: one, w: one, J: one, h: real, turn: one, g_q: one, g_w: one):
-        """By q, w, J and turn."""
+        """Return the adjoints of q, w, J and turn."""
         return g_q, h * g_q + g_w, one(0.0), -g_q
 
     return SimpleNamespace(rotate=rotate, adj=adj_rotate)
@@ -97,7 +97,7 @@ def in_space(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_rotate(q: quat, w: vec, J: vec, h: real, turn: vec, g_q: quat, g_w: vec):
-        """By q, w, J and turn."""
+        """Return the adjoints of q, w, J and turn."""
         R = rotation_.matrix(q)
         L = body.apply(R, J, w)
         phi, inverse_T = solve(R.transpose() @ w, J, h)

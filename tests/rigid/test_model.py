@@ -51,7 +51,7 @@ def test_rows_are_those_of_joints_then_of_contacts() -> None:
         ({"law": "sticky"}, "law"),
         ({"integrator": "euler"}, "integrator"),
         ({"dt": 0.0}, "dt"),
-        ({"shapes": ()}, "one body or more"),
+        ({"shapes": ()}, "at least one body"),
         ({"shapes": ((Box((0.1, 0.1, 0.1)),),)}, "2 numbers"),
         ({"planes": (Plane((0.0, 0.0, 1.0)),)}, "2 numbers"),
         ({"fixed": (3,)}, "from 0 to 2"),

@@ -76,7 +76,7 @@ class Candidates:
 
     @property
     def count(self) -> int:
-        """How many, M."""
+        """Number of them, M."""
         return len(self.kind)
 
     @cached_property

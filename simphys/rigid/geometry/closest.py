@@ -37,7 +37,7 @@ TINY = 1e-30
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions in `dim` dimensions."""
+    """Return the element functions in `dim` dimensions."""
     vec = ti.types.vector(dim, real)
 
     @ti.func

@@ -91,7 +91,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
-    """The nested sub-step, over flat arrays."""
+    """Return the kernels of the nested sub-step, over flat arrays."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     f, add_turns = loops(real, dim, kinds), turns(real, dim)
 

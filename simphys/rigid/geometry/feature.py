@@ -41,7 +41,7 @@ def numbers(dim: int) -> int:
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions in `dim` dimensions."""
+    """Return the element functions in `dim` dimensions."""
     vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
     spin = ti.types.vector(rotation.functions(real, dim).spins, real)
     Feature = ti.types.struct(R=mat, o=vec, h=vec, sigma=vec, rho=real, middle=vec, half=vec)

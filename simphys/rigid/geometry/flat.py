@@ -39,7 +39,7 @@ EDGE = 1e-5
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions in `dim` dimensions: to gap, n, r_a and whether the pair counts."""
+    """Return the element functions in `dim` dimensions: to gap, n, r_a and whether the pair counts."""
     part, moment = feature.functions(real, dim), rotation.functions(real, dim).moment
     vec, Feature = part.vec, part.Feature
 
@@ -89,7 +89,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_flat(kind: ti.i32, d: vec, a: Feature, b: Feature, gap: real, n: vec, g_gap: real, g_n: vec, g_r: vec):
-        """By d, theta_a and theta_b."""
+        """Return the adjoints of d, theta_a and theta_b."""
         m = a.middle
         y, z = d + m, g_n - a.rho * g_r
         adj_y, distance = g_gap * n, gap + a.rho

@@ -28,7 +28,7 @@ FAR = 1e6
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
-    """The element functions in `dim` dimensions, of the kinds that there are: no other is compiled."""
+    """Return the element functions in `dim` dimensions, of the kinds that there are: no other is compiled."""
     part, side, segment = feature.functions(real, dim), flat.functions(real, dim), segments.functions(real, dim)
     vec, Feature = part.vec, part.Feature
     of_kind = {PLANE: side.plane, BOX: side.box, CORNER: side.corner, ROUND: segment.round}

@@ -43,7 +43,7 @@ DEEP = 2.0
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions in `dim` dimensions: to gap, n, r_a and whether the pair counts."""
+    """Return the element functions in `dim` dimensions: to gap, n, r_a and whether the pair counts."""
     part, moment = feature.functions(real, dim), rotation.functions(real, dim).moment
     points = closest.functions(real, dim)
     vec, Feature = part.vec, part.Feature
@@ -94,7 +94,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_segments(kind: ti.i32, d: vec, a: Feature, b: Feature, _: real, n: vec, g_gap: real, g_n: vec, g_r: vec):
-        """By d, theta_a and theta_b."""
+        """Return the adjoints of d, theta_a and theta_b."""
         m_a, m_b, u, v = a.middle, b.middle, a.half, b.half
         m = d + m_a - m_b
         s, t = points.closest(m, u, v)
