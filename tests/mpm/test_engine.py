@@ -46,6 +46,7 @@ def test_a_motion_that_stays_is_not_ended() -> None:
 
 
 def test_only_what_is_asked_for_gets_a_gradient_and_it_is_the_same() -> None:
+    """Equal to rounding: kernels for fewer gradients are compiled apart, and may contract a * b + c elsewhere."""
     case = system(2, laws=("fluid",), particles=5, actuators=0).fresh()
     every = case.leaves()
     loss = rollout(case.model, case.params, case.state, steps=4).final.position.sum()
@@ -54,7 +55,8 @@ def test_only_what_is_asked_for_gets_a_gradient_and_it_is_the_same() -> None:
         alone = case.using({key: tensor(x.data, requires_grad=key == name) for key, x in every.items()})
         loss = rollout(alone.model, alone.params, alone.state, steps=4).final.position.sum()
         (found,) = grad(loss, [alone.leaves()[name]])
-        np.testing.assert_array_equal(found.data, expected[name].data)
+        whole = expected[name].data
+        np.testing.assert_allclose(found.data, whole, rtol=0, atol=1e-14 * np.abs(whole).max())
 
 
 def test_a_stream_gives_the_states_of_the_rollout() -> None:

@@ -13,8 +13,9 @@ def test_the_pendulum_ends_on_its_head_and_still() -> None:
     scene = load("swing_up")
     held = scene.params.mass.data * scene.params.gravity.data * scene.params.length.data
     objective = scene.objective()
-    result = optimize.minimize(objective, method="lbfgs", iterations=scene.config.optimizer.iterations)
-    assert result.success
+    section = scene.config.optimizer
+    result = optimize.minimize(objective, method=section.method, iterations=section.iterations)
+    assert result.success and result.iterations < section.iterations / 2  # with room for another processor's rounding
     found = objective.scene_at(result.theta)
     torque = found.control()
     assert torque is not None and np.abs(torque.data).max() < 0.25 * held
