@@ -1,4 +1,4 @@
-"""Point charges: start reading at step.py, the nested step; engine.py is the fast way through the same physics."""
+"""Point charges. Start with step.py, the nested step; engine.py runs the same physics in fused loops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Charges", "Params", "State", "build", "step"]
 
 
 def build(config: Any) -> tuple[Charges, Params, State]:
-    """Model, parameters and initial state of a validated scene."""
+    """Build the model, the parameters and the initial state of a validated scene."""
     from ..autograd import tensor
     from . import scene
 

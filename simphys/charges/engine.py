@@ -1,4 +1,4 @@
-"""`ChargesEngine`: the fused loops of one rollout over arrays, see `simphys.simulator.Engine`."""
+"""Engine of a rollout of charges, which runs its fused loops; see `simphys.simulator.Engine`."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ OF_BODIES = ("charge", "mass")
 PARAMETERS = (*OF_BODIES, "coupling", "softening")
 
 SPREAD = 512
-"""A parallel loop of so many iterations or fewer stays on one thread of a CPU: loops take as many for each piece."""
+"""Iterations of a parallel loop that the compiler assigns to one CPU thread, and so the loop's iterations per piece."""
 
 PIECES = 16
-"""Into how many pieces all bodies are cut for a CPU's threads: several for each, as some come late."""
+"""Number of pieces into which the bodies are split for CPU threads: several per thread, to balance the load."""
 
 MANY_MEMBERS = 8
-"""Members of a batch that are enough to share out among a CPU's threads."""
+"""Smallest number of batch members that keeps the threads of a CPU busy."""
 
 SERIAL_BODIES = 32
-"""On a GPU, members with up to so many bodies are simulated by a thread each."""
+"""Largest number of bodies for which a GPU simulates each batch member in one thread."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Position and velocity of all members at some steps, on the device, [B, rows, dim, n]."""
+    """Position and velocity of all batch members at some steps, on the device, [B, rows, dim, n]."""
 
     position: Any
     velocity: Any
@@ -38,7 +38,7 @@ class Segment:
 
 
 class ChargesEngine:
-    """The rollout of a batch of systems of charges."""
+    """Engine of a batch of systems of charges."""
 
     def __init__(
         self,
@@ -70,25 +70,22 @@ class ChargesEngine:
         self._sums = self._zeros()
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`: the states, `pull`'s running adjoint and forces, sums; on a GPU its copy of dense adjoints."""
+        """Count states, running adjoint, forces and adjoint sums; on a GPU also the copy of dense adjoints."""
         bodies, dim = self._batch * self._model.bodies, self._model.dim
         rows = 2 * (steps + 1) * (2 if dense and runtime.settings().on_gpu else 1)
         numbers = (rows + 3) * bodies * dim + 2 * len(PARAMETERS) * bodies + 2 * self._batch * self._steps * dim
         return numbers * runtime.real_dtype().itemsize
 
     def segment(self, steps: int) -> Segment:
-        """See `Engine`."""
         size = self._batch * (steps + 1) * self._model.dim * self._model.bodies
         return Segment(runtime.device_array((size,)), runtime.device_array((size,)), steps + 1)
 
     def load(self, segment: Segment, state: Arrays) -> None:
-        """See `Engine`."""
         put = self._copy_kernels().put
         for target, name in self._parts(segment):
             put(self._vectors(state[name]), self._model.bodies, self._batch, segment.rows, target)
 
     def read(self, segment: Segment, rows: slice | list[int]) -> Arrays:
-        """See `Engine`."""
         n, dim = self._model.bodies, self._model.dim
         wanted = np.arange(segment.rows, dtype=np.int32)[rows]
         take = self._copy_kernels().take
@@ -100,7 +97,6 @@ class ChargesEngine:
         return found
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
-        """See `Engine`."""
         launch = fused.forward_kernel(self._threaded(steps)).bind(
             segment.position, segment.velocity, *self._arguments(segment), first
         )
@@ -109,7 +105,6 @@ class ChargesEngine:
             launch(start, last, row)
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """See `Engine`."""
         model, dense = self._model, _is_dense(adjoint)
         running = [self._vectors(adjoint[name][:, -1].copy()) for name in model.State.names()]
         along = [self._vectors(adjoint[name] if dense else _nothing(model.dim)) for name in model.State.names()]
@@ -126,7 +121,6 @@ class ChargesEngine:
                 _fetch(moved, adjoint[name][:, 0])
 
     def gradients(self) -> Arrays:
-        """See `Engine`."""
         sums, self._sums = self._sums, self._zeros()
         found = {}
         for name in PARAMETERS:
@@ -139,7 +133,6 @@ class ChargesEngine:
         return found
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        """See `Engine`."""
         real, given = runtime.real_dtype(), self._tangents or {}
         shapes = {**self._given, "control": self._control or ()}
         tangents = {name: given.get(name, np.zeros(shape, real)) for name, shape in shapes.items()}
@@ -155,11 +148,11 @@ class ChargesEngine:
 
     @property
     def _steps(self) -> int:
-        """How many steps have a field."""
+        """Number of steps with an external field."""
         return 0 if self._control is None else self._control[-2]
 
     def _zeros(self) -> dict[str, Any]:
-        """Adjoints that accumulate, as the adjoint kernel takes them: one entry a body, or a step."""
+        """Zeroed adjoint sums, in the order of the adjoint kernel's arguments: one entry per body, or per step."""
         zeros, real = np.zeros, runtime.real_dtype()
         bodies = self._batch * self._model.bodies
         field = zeros((max(self._batch * self._steps, 1), self._model.dim), real)
@@ -167,9 +160,9 @@ class ChargesEngine:
         return {**sums, "control": runtime.to_device(field, vector=True)}
 
     def _is_inside(self) -> bool:
-        """Whether the loop over time lies inside the loop over members, rather than each step being a launch.
+        """True if the loop over time lies inside the loop over members; False if each step is a launch.
 
-        It does not depend on the number of threads, on which the result then does not depend either.
+        The choice, and with it the result, does not depend on the number of threads.
         """
         n, batch = self._model.bodies, self._batch
         if runtime.settings().on_gpu:
@@ -177,7 +170,7 @@ class ChargesEngine:
         return batch >= MANY_MEMBERS or pairs_us(n, batch) <= runtime.PARALLEL_WORK_US
 
     def _threaded(self, steps: int) -> fused.Variant:
-        """The variant for so many steps, on several threads where that pays."""
+        """Choose the variant for this number of steps: with several threads where that pays."""
         work, inside = pairs_us(self._model.bodies, self._batch), self._variant.inside
         return replace(
             self._variant,
@@ -186,7 +179,7 @@ class ChargesEngine:
         )
 
     def _arguments(self, segment: Segment) -> list[Any]:
-        """What all kernels take behind the states."""
+        """Arguments of all kernels after the states."""
         model, chosen = self._model, runtime.settings()
         pieces = self._batch * model.bodies if chosen.on_gpu else PIECES
         return [*self._params, self._field, model.dt, model.bodies, self._batch, segment.rows, self._steps, pieces]
@@ -198,39 +191,39 @@ class ChargesEngine:
         return [(segment.position, "position"), (segment.velocity, "velocity")]
 
     def _of_members(self, name: str, value: Array) -> Array:
-        """A parameter with an entry for each member, or for each of its bodies, flat."""
+        """Broadcast a parameter to all members, flat: one entry per member, or per body."""
         shape = (self._batch, *self._model.param_shapes()[name])
         return np.ascontiguousarray(np.broadcast_to(value, shape), runtime.real_dtype()).reshape(-1)
 
     def _field_of_members(self, control: Array | None) -> Array:
-        """The field [B * T, dim]."""
+        """Broadcast the field to all members, [B * T, dim]."""
         if control is None:
             return _nothing(self._model.dim)
         shape = (self._batch, *control.shape[-2:])
         return np.ascontiguousarray(np.broadcast_to(control, shape), runtime.real_dtype()).reshape(-1, shape[-1])
 
     def _vectors(self, values: Array) -> Any:
-        """[..., dim] as the flat array of vectors that kernels take."""
+        """Flatten values [..., dim] into an array of vectors on the device."""
         return runtime.to_device(values.reshape(-1, self._model.dim), vector=True)
 
 
 def _nothing(dim: int) -> Array:
-    """One vector, for an argument that a variant does not read."""
+    """Placeholder of one vector, for an argument that a variant does not read."""
     return np.zeros((1, dim), runtime.real_dtype())
 
 
 def _is_dense(adjoint: Arrays) -> bool:
-    """Whether the adjoint of every state is given, and wanted."""
+    """True if the adjoint of every state is given, and wanted."""
     return bool(adjoint["position"].shape[1] > 1)
 
 
 def _fetch(values: Any, target: Array) -> None:
-    """Put what kernels wrote into `target`, unless that is their memory."""
+    """Copy what kernels wrote into `target`, unless it is the same memory."""
     found = runtime.to_host(values, target.shape)
     if not np.shares_memory(found, target):
         target[...] = found
 
 
 def _as_given(total: Array, shape: tuple[int, ...]) -> Array:
-    """Adjoints of all members, or their sum for what these share."""
+    """Bring adjoints of all members to the given shape: sum over the batch if the parameter is shared."""
     return total.copy() if total.shape == shape else total.sum(axis=0)

@@ -1,4 +1,4 @@
-"""Force of an external field, which is the same at every place:
+"""Force of a uniform external field:
 
     F_i = q_i E                                                             [N]
 
@@ -42,7 +42,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
-    """The loops of the nested sub-step over bodies."""
+    """Kernels of the nested sub-step: loops over the bodies."""
     vec = ti.types.vector(dim, real)
     f = functions(real, dim)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)

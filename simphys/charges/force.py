@@ -4,15 +4,15 @@ With d_ij = x_i - x_j and r_ij = (d_ij.d_ij + s^2)^(-1/2), the force on body i i
 
     F_i = k q_i sum_j p_ij d_ij,   p_ij = q_j r_ij^3                        [N]
 
-q charge [C], k coupling [N m^2/C^2], s softening [m]. Adjoint, for g = adj_F: as body j feels the opposite of what it
-does to body i, z_ij = g_i - g_j is what a change of the pair's force counts. With e_ij = p_ij d_ij.z_ij and
-h_ij = 3 r_ij^2 e_ij:
+q charge [C], k coupling [N m^2/C^2], s softening [m]. Adjoint, for g = adj_F: the force on body j is opposite to that
+on body i, so z_ij = g_i - g_j is the adjoint of the pair's force. With e_ij = p_ij d_ij.z_ij and h_ij = 3 r_ij^2 e_ij:
 
     adj_x_i = k q_i sum_j (p_ij z_ij - h_ij d_ij)      adj_k = 1/2 sum_i q_i sum_j e_ij
     adj_q_i = k sum_j e_ij                             adj_s = -1/2 k s sum_i q_i sum_j h_ij
 
-The adjoint is again a sum over j for each i, which writes to i alone. A body's pair with itself adds nothing, as
-d_ii = 0. Source: Coulomb's law with the softening of Aarseth 1963; the adjoint is the transpose of the Jacobian.
+The adjoint is again a sum over j for each i, which writes to i alone. The pair of a body with itself contributes
+nothing, as d_ii = 0. Source: Coulomb's law with the softening of Aarseth 1963; the adjoint is the transpose of the
+Jacobian.
 """
 
 import functools
@@ -29,9 +29,10 @@ from .model import Charges, check_softening, pairs_us
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions of a pair and of a body's sum over all pairs, in `dim` dimensions.
+    """The element functions of a pair, and of a body's sum over all pairs, in `dim` dimensions.
 
-    Vectors lie by component in rows of [dim, n] numbers, and sums write nothing: so the compiler vectorizes them.
+    Rows hold vectors component by component, [dim, n], and the sums write to no array: this lets the compiler vectorize
+    them.
     """
     vec = ti.types.vector(dim, real)
 
@@ -56,12 +57,12 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def at_body(x: ti.template(), row, n, i) -> vec:
-        """The vector of body i in a row."""
+        """Vector of body i in a row."""
         return vec([x[(row * dim + c) * n + i] for c in ti.static(range(dim))])
 
     @ti.func
     def sum_force(x: ti.template(), q: ti.template(), row, b, n, i, s) -> vec:
-        """F_i / (k q_i) in member b, of which `row` holds the positions."""
+        """F_i / (k q_i) in member b, with the positions in `row`."""
         x_i, total = at_body(x, row, n, i), vec(0.0)
         for j in range(n):
             total += pair_force(x_i - at_body(x, row, n, j), q[b * n + j], s)
@@ -69,7 +70,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_sum_force(x: ti.template(), q: ti.template(), g: ti.template(), row, b, n, i, s):
-        """The sums over j of p z - h d, of e, of h and of p d."""
+        """Sums over j of p z - h d, of e, of h and of p d."""
         x_i, g_i = at_body(x, row, n, i), at_body(g, b, n, i)
         adj_d, adj_p, adj_r, total = vec(0.0), real(0.0), real(0.0), vec(0.0)
         for j in range(n):
@@ -85,7 +86,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     def jvp_sum_force(
         x: ti.template(), q: ti.template(), dx: ti.template(), dq: ti.template(), row, b, n, i, s, ds
     ) -> vec:
-        """The tangent of `sum_force`."""
+        """Tangent of `sum_force`."""
         x_i, dx_i, total = at_body(x, row, n, i), at_body(dx, row, n, i), vec(0.0)
         for j in range(n):
             d, dd = x_i - at_body(x, row, n, j), dx_i - at_body(dx, row, n, j)
@@ -101,7 +102,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
-    """The loops of the nested sub-step over bodies; x, g and dx lie component by component."""
+    """Kernels of the nested sub-step: loops over the bodies; x, g and dx are stored component by component."""
     vec = ti.types.vector(dim, real)
     f = functions(real, dim)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
@@ -177,7 +178,7 @@ class ChargeForce(Function):
 
 
 def by_component(vectors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """[n, dim] as one component after the other, [dim * n]."""
+    """Reorder vectors [n, dim] component by component, [dim * n]."""
     return np.ascontiguousarray(vectors.T).reshape(-1)
 
 

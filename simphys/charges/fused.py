@@ -1,11 +1,11 @@
 """Kernels of the fused rollout: sums and element functions of the nested sub-steps in loops over time and members.
 
-Few bodies: the loop over time lies inside one loop over the members of the batch, a launch for all steps. Many bodies:
-a launch a step, of loops over all bodies of all members, which run in parallel, piece by piece. Which it is does not
-depend on the number of threads, and each body's sum over all others has one order: so results do not depend on it
-either. The adjoint is in fused_adjoint.py.
+For few bodies, the loop over time lies inside a loop over the batch members: one launch for all steps. For many bodies,
+each step is a launch of loops over all bodies of all members, which run in parallel, piece by piece. The choice does
+not depend on the number of threads, and each body's sum over all others has a fixed order. So the results do not depend
+on it either. The adjoint is in fused_adjoint.py.
 
-A member's position and velocity lie component by component, [rows, dim, n] numbers: there the sums are vectorized.
+A member's position and velocity are stored component by component, [rows, dim, n], so that the sums are vectorized.
 """
 
 import functools
@@ -20,30 +20,30 @@ from . import field, force, integrate
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """What a compiled rollout does."""
+    """Compile-time options of a rollout."""
 
     real: Any
     dim: int
     verlet: bool
-    """A step has a second stage: half a kick at the new position."""
+    """True if a step has a second stage: half a kick at the new position."""
     inside: bool
-    """All steps in one launch; else a launch a step."""
+    """True: all steps in one launch. False: one launch per step."""
     parallel: bool
-    """Loops over members, or over pieces of all bodies, on several threads."""
+    """True if loops over members, or over pieces of all bodies, run on several threads."""
     spread: int = 1
-    """Iterations that such a loop takes for each member or piece, one of which does the work; on a GPU, 1."""
+    """Iterations of such a loop per member or piece, of which the first does the work; 1 on a GPU."""
     field: bool
-    """There is an external field."""
+    """True if there is an external field."""
     adj_field: bool = False
     adj_mass: bool = False
     adj_softening: bool = False
-    """The adjoint of this is wanted; those of charge and coupling cost nothing."""
+    """True if the adjoint of this input is wanted; likewise for the two above. Charge and coupling cost nothing."""
     dense: bool = False
-    """The adjoint of the state is given, and kept, at every step; else only the running one is."""
+    """True if the adjoint of the state is given, and stored, at every step; False for the last state alone."""
 
 
 def types(variant: Variant) -> SimpleNamespace:
-    """The annotations of array arguments, and the functions of the sub-steps."""
+    """Type annotations of array arguments, and the element functions of the sub-steps."""
     real, dim = variant.real, variant.dim
     array = functools.partial(ti.types.ndarray, ndim=1)
     return SimpleNamespace(
@@ -54,7 +54,7 @@ def types(variant: Variant) -> SimpleNamespace:
         field=field.functions(real, dim),
         integrate=integrate.functions(real, dim),
         stages=2 if variant.verlet else 1,
-        light=variant.parallel and variant.spread == 1,  # loops of little work are parallel, too
+        light=variant.parallel and variant.spread == 1,  # True if loops with little work are parallel, too
     )
 
 
@@ -62,13 +62,13 @@ def types(variant: Variant) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def copy_kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
-    """Rows of a segment x [B, rows, dim * n] from and to vectors [B, those rows, n]."""
+    """Kernels that copy between rows of a segment x [B, rows, dim * n] and vectors [B, number of these rows, n]."""
     array, at_body = functools.partial(ti.types.ndarray, ndim=1), force.functions(real, dim).at_body
     vectors, reals, ints = array(dtype=ti.types.vector(dim, real)), array(dtype=real), array(dtype=ti.i32)
 
     @kernel
     def put(given: vectors, n: ti.i32, B: ti.i32, rows: ti.i32, x: reals):
-        """Given vectors [B, n] as the first row."""
+        """Write given vectors [B, n] to the first row."""
         ti.loop_config(serialize=not parallel)
         for k in range(B * n):
             b, i = k // n, k % n
@@ -88,10 +88,10 @@ def copy_kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def forward_kernel(variant: Variant) -> Any:
-    """States from that at row `start` to that at row `last` of a segment x, v, whose first is number `first` in time.
+    """Kernel that advances a segment x, v, whose first row is step `first`, from row `start` to row `last`.
 
-    E holds the field at T steps. Arrays of parameters have an entry for each member, or for each of its bodies. Where
-    each row is a launch, `row` tells which. The half kicks that end a step and begin the next share their force.
+    E holds the field at T steps. Parameter arrays have an entry per member, or per body of each. If each row is a
+    launch, `row` is its index. The half kicks that end a step and begin the next one share their force.
     """
     t = types(variant)
     real, dim, vectors, reals, spread = variant.real, variant.dim, t.vectors, t.reals, variant.spread
@@ -108,7 +108,7 @@ def forward_kernel(variant: Variant) -> Any:
         x: ti.template(), v: ti.template(), q: ti.template(), m: ti.template(), k: ti.template(), s: ti.template(),
         E: ti.template(), h, n, rows, T, b, i, row, time, ends, begins,
     ):
-        """At a row, end the step before for body i of member b, and begin the next."""
+        """For body i of member b, end the step that leads to a row, and begin the next."""
         at, now, new, at_E = b * n + i, b * rows + row, b * rows + row + 1, b * T + time
         f = k[b] * q[at] * force_.sum(x, q, now, b, n, i, s[b])
         v_i = force_.at_body(v, now, n, i)
@@ -155,7 +155,7 @@ def forward_kernel(variant: Variant) -> Any:
 @functools.cache
 @no_type_check
 def tangent_kernel(variant: Variant) -> Any:
-    """Tangents dx, dv of the states of a segment, whose first rows hold that of its start; a loop over members."""
+    """Kernel that computes the tangents dx, dv of a segment's states, from their first rows; a loop over members."""
     t = types(variant)
     real, dim, vectors, reals, stages, spread = variant.real, variant.dim, t.vectors, t.reals, t.stages, variant.spread
     force_, field_, integrate_ = t.force, t.field, t.integrate

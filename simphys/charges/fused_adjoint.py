@@ -1,7 +1,8 @@
 """The adjoint of the fused rollout: the stages of its steps in reverse, in the same loops over time and members.
 
-Two loops over bodies for each stage: one turns the adjoint of the new state into that of the force on each body; the
-other adds up what reaches each body, and its parameters, from all forces: a sum over all others for it alone.
+Each stage has two loops over the bodies. The first turns the adjoint of the new state into that of the force on each
+body. The second adds up, for each body and its parameters, the contributions of all forces: a sum over all other
+bodies.
 """
 
 import functools
@@ -16,10 +17,11 @@ from .fused import Variant, types
 @functools.cache
 @no_type_check
 def adjoint_kernel(variant: Variant) -> Any:
-    """The steps of `forward_kernel` in reverse. ax, av [B, n]: the adjoint of the state, last in, first out.
+    """Kernel for the steps of `forward_kernel` in reverse.
 
-    adj_q .. adj_E accumulate, one entry a body or a step. g is working memory. Dense: adj_x, adj_v [B, rows, n] are the
-    loss's derivatives by each state in, and whole adjoints out.
+    ax, av [B, n] hold the adjoint of the state: of the last one on entry, of the first one on return. adj_q .. adj_E
+    accumulate, with one entry per body or step. g is workspace. Dense: adj_x, adj_v [B, rows, n] hold the derivatives
+    of the loss with respect to each state on entry, and the complete adjoints on return.
     """
     t = types(variant)
     real, dim, vectors, reals, stages, spread = variant.real, variant.dim, t.vectors, t.reals, t.stages, variant.spread
@@ -29,7 +31,7 @@ def adjoint_kernel(variant: Variant) -> Any:
     def kick(
         stage: ti.template(), m: ti.template(), g: ti.template(), ax: ti.template(), av: ti.template(), h, b, i, n,
     ):
-        """The adjoint of the force on body i, from that of its new velocity and position."""
+        """Compute the adjoint of the force on body i from those of its new velocity and position."""
         at = b * n + i
         w = av[at]
         duration = h if ti.static(stages == 1) else h / 2
@@ -54,7 +56,7 @@ def adjoint_kernel(variant: Variant) -> Any:
         E: ti.template(), g: ti.template(), ax: ti.template(), adj_q: ti.template(), adj_m: ti.template(),
         adj_k: ti.template(), adj_s: ti.template(), n, rows, T, b, i, row, time,
     ):
-        """What reaches body i of member b from the forces of a stage of the step from `row`."""
+        """Add the contributions of all forces in a stage of the step from `row` to the adjoints of body i."""
         at, place, at_E = b * n + i, b * rows + row, b * T + time
         if ti.static(stage == 1):
             place += 1
@@ -78,7 +80,7 @@ def adjoint_kernel(variant: Variant) -> Any:
 
     @ti.func
     def keep(ax: ti.template(), av: ti.template(), adj_x: ti.template(), adj_v: ti.template(), at, at_row):
-        """Add the loss's derivative by this state, and keep the whole."""
+        """Add the derivative of the loss with respect to this state, and store the sum."""
         ax[at] = ax[at] + adj_x[at_row]
         av[at] = av[at] + adj_v[at_row]
         adj_x[at_row] = ax[at]

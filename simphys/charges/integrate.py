@@ -1,9 +1,9 @@
-"""Integration: kick the velocity by a force over h, then drift the position by the new velocity over e.
+"""Integration: kick the velocity by a force for a time h, then drift the position at the new velocity for a time e.
 
     v' = v + (h/m) f
     x' = x + e v'
 
-h and e [s] are the lengths of kick and drift of one stage (see Charges.stages), m mass [kg]. Adjoint, with
+h and e [s] are the durations of kick and drift of one stage (see Charges.stages), m mass [kg]. Adjoint, with
 w = adj_v' + e adj_x':
 
     adj_x = adj_x'     adj_v = w     adj_f = (h/m) w     adj_m = -(1/m) f.adj_f
@@ -50,7 +50,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
-    """The loops of the nested sub-step over bodies."""
+    """Kernels of the nested sub-step: loops over the bodies."""
     vec = ti.types.vector(dim, real)
     f = functions(real, dim)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)

@@ -1,4 +1,4 @@
-"""What a system of point charges is: its bodies and its integrator, its parameters and its state."""
+"""Model, parameters and state of a system of point charges."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ INTEGRATORS = ("semi_implicit_euler", "velocity_verlet")
 
 
 class Stage(NamedTuple):
-    """The lengths of a stage of a time step, [s]."""
+    """Durations [s] within one stage of a time step."""
 
     kick: float
-    """How long the force acts."""
+    """Time for which the force acts."""
     drift: float
-    """How long the position follows the new velocity."""
+    """Time for which the position follows the new velocity."""
 
 
 @dataclass(frozen=True)
@@ -33,40 +33,40 @@ class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
     charge: Tensor
-    """Charge of each body, of either sign [C], [n]."""
+    """Charge of each body [C], of either sign, [n]."""
     mass: Tensor
     """Mass of each body [kg], [n]."""
     coupling: Tensor
-    """Force of two unit charges at unit distance; positive: like charges repel [N m^2/C^2], []."""
+    """Force between two unit charges at unit distance [N m^2/C^2], []; if positive, like charges repel."""
     softening: Tensor
-    """Length below which the force of two charges falls off; positive [m], []."""
+    """Length below which the force between two charges falls off [m], []; positive."""
 
 
 @dataclass(frozen=True)
 class State(Record):
-    """Where the bodies are and how they move."""
+    """Positions and velocities of the bodies."""
 
     position: Tensor
-    """[m], [n, dim]."""
+    """Position [m], [n, dim]."""
     velocity: Tensor
-    """[m/s], [n, dim]."""
+    """Velocity [m/s], [n, dim]."""
 
 
 @dataclass(frozen=True)
 class Charges:
-    """Point charges, each of which acts on all others: everything that no gradient flows to.
+    """Point charges, each of which acts on all others: all parts of the model that carry no gradient.
 
-    The control of a step is an external field [N/C], [dim]: the same at every place, and constant during the step.
+    The control of a step is an external field [N/C], [dim], uniform in space and constant during the step.
     """
 
     bodies: int
-    """How many, n."""
+    """Number of bodies, n."""
     dim: int
-    """Dimensions of space: 1, 2 or 3. The force is that of three dimensions in any of them."""
+    """Dimensions of space: 1, 2 or 3. The force law is always that of three dimensions."""
     dt: float
     """Time step [s]."""
     integrator: str = "velocity_verlet"
-    """semi_implicit_euler or velocity_verlet."""
+    """Integrator: semi_implicit_euler or velocity_verlet."""
 
     Params = Params
     State = State
@@ -79,9 +79,9 @@ class Charges:
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """A step as stages: force at the present position, kick the velocity, then drift the position.
+        """Stages of a step: evaluate the force at the current position, kick the velocity, then drift the position.
 
-        Semi-implicit Euler is one stage; velocity Verlet is kick-drift-kick.
+        Semi-implicit Euler has one stage; velocity Verlet is kick-drift-kick.
         """
         h = self.dt
         if self.integrator == "semi_implicit_euler":
@@ -98,7 +98,6 @@ class Charges:
         return (self.dim,)
 
     def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        """The nested step: one node of the graph for each sub-step."""
         from .step import step
 
         return step(self, params, state, control)
@@ -113,32 +112,32 @@ class Charges:
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> ChargesEngine:
-        """The fused loops. Every sum has one order, so that they are deterministic, asked to be or not."""
+        """Ignore `deterministic`: every sum has a fixed order, so the fused loops are deterministic anyway."""
         from .engine import ChargesEngine
 
         return ChargesEngine(self, params, control, batch=batch, needs=needs, tangents=tangents)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """Which two bodies meet too closely for the time step."""
+        """Name the two bodies whose encounter is too close for the time step."""
         rate, i, j = _fastest_pair(params, state["position"])
         if rate == 0:
-            return "No body acts on another: look at the start, the field and the masses."
+            return "No body acts on another: check the initial state, the field and the masses."
         return (
-            f"The force between bodies {i} and {j} changes most: near them, steps beyond {2 / np.sqrt(rate):.2g} s "
-            f"cannot follow it, and dt is {self.dt:.2g} s. Take a smaller dt, or a larger softening."
+            f"The force between bodies {i} and {j} changes fastest: it requires steps below {2 / np.sqrt(rate):.2g} s, "
+            f"but dt is {self.dt:.2g} s. Lower dt, or increase the softening."
         )
 
 
 def check_softening(softening: Array) -> None:
-    """Raise InputError unless every softening is so large that its fifth power is a number of this precision."""
+    """Raise InputError unless every softening is so large that its fifth power is representable in this precision."""
     least = 1e-7 if softening.dtype == np.float32 else 1e-60
     if not (softening >= least).all():
-        who, remedy = "charges: softening", "Give a length that is small against the distances of the bodies."
+        who, remedy = "charges: softening", "Give a length that is small compared with the distances between bodies."
         raise InputError(who, f"at least {least:g} m in this precision", f"{softening.min():g} m", remedy)
 
 
 def _fastest_pair(params: Arrays, position: Array) -> tuple[float, int, int]:
-    """The two bodies whose force changes most with their distance, and that rate by their reduced mass [1/s^2]."""
+    """Find the pair whose force changes most with distance: the rate per reduced mass [1/s^2], and the two bodies."""
     charge, mass, softening = params["charge"], params["mass"], params["softening"]
     found = (0.0, 0, 0)
     for i in range(len(position) - 1):
@@ -151,9 +150,9 @@ def _fastest_pair(params: Arrays, position: Array) -> tuple[float, int, int]:
 
 
 BODY_US = 0.003
-"""Serial cost [us] of one body in a loop over bodies alone."""
+"""Serial cost [us] of one body in a loop over the bodies."""
 
 
 def pairs_us(bodies: int, batch: int = 1) -> float:
-    """Serial cost [us] of the forces of all pairs, forward."""
+    """Serial cost [us] of the forward pass for the forces of all pairs."""
     return 0.0005 * batch * bodies * bodies

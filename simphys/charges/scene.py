@@ -1,4 +1,4 @@
-"""The sections of a scene file that describe charges, the arrays that they stand for, and what must hold of them."""
+"""Sections of a scene file for point charges, the arrays that they define, and their checks."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 
 
 class ChargesSimulator(Simulator):
-    """The simulator's own options."""
+    """Options of the simulator."""
 
     name: Literal["charges"]
     integrator: Literal["semi_implicit_euler", "velocity_verlet"] = "velocity_verlet"
 
 
 class Geometry(Section):
-    """Where the bodies start [m]."""
+    """Start positions [m] of the bodies."""
 
     position: Annotated[list[Vector], Field(min_length=1)]
 
 
 class Material(Section):
-    """charge [C] and mass [kg]: one number for all, or a list with one for each body.
+    """Properties of the bodies: charge [C] and mass [kg], one number for all, or a list with one for each body.
 
-    coupling: the force of two unit charges at unit distance [N m^2/C^2]; softening: the length [m] below which the
+    coupling [N m^2/C^2]: the force between two unit charges at unit distance; softening [m]: the length below which the
     force falls off.
     """
 
@@ -42,13 +42,13 @@ class Material(Section):
 
 
 class State(Section):
-    """The start velocity [m/s] of each body, at rest by default."""
+    """Start velocity [m/s] of each body; at rest by default."""
 
     velocity: list[Vector] | None = None
 
 
 def fields(*, geometry: Geometry, material: Material, state: State) -> Fields:
-    """Every parameter field and state component in full length."""
+    """Expand every parameter field and state component to full length."""
     position = np.array(geometry.position, dtype=float)
     n = len(position)
     velocity = np.zeros_like(position) if state.velocity is None else np.array(state.velocity, dtype=float)
@@ -62,18 +62,18 @@ def fields(*, geometry: Geometry, material: Material, state: State) -> Fields:
 
 
 def model(config: Any) -> Charges:
-    """The model of a scene that was loaded, and so is known to be free of problems."""
+    """Build the model of a validated scene."""
     position = config.geometry.position
     return Charges(len(position), len(position[0]), config.time.dt, config.simulator.integrator)
 
 
 def bodies(model: Charges) -> Bodies:
-    """All are free, and nothing joins them."""
+    """Bodies without links, none of them pinned."""
     return Bodies(pinned=np.zeros(model.bodies, dtype=bool), own=model.bodies)
 
 
 def problems(*, geometry: Geometry | None, material: Material | None, state: State | None) -> list[Problem]:
-    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at."""
+    """Collect all problems. A section that is itself invalid is None; checks that depend on it are skipped."""
     if geometry is None:
         return []
     n, dim = len(geometry.position), len(geometry.position[0])

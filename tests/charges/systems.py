@@ -1,4 +1,4 @@
-"""Small systems of charges of either sign, in which every term acts."""
+"""Small systems of charges of either sign, in which no term vanishes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simphys.autograd import Tensor, runtime, tensor
 from simphys.charges import Charges, Params, State
 
 NAMES = (*State.names(), *Params.names())
-"""The inputs of a step, in the order of `leaves`."""
+"""Names of a step's inputs, in the order of `leaves`."""
 
 
 def system(
@@ -23,7 +23,7 @@ def system(
     batched: tuple[str, ...] = NAMES,
     seed: int = 0,
 ) -> tuple[Charges, Params, State]:
-    """A random system; all its tensors require a gradient. With a `batch` the `batched` ones have that axis."""
+    """Make a random system whose tensors all require a gradient. With a `batch`, the `batched` ones have that axis."""
     random = np.random.default_rng(seed)
     model = Charges(bodies, dim, dt, integrator)
     shapes = {**model.state_shapes(), **model.param_shapes()}
@@ -64,12 +64,12 @@ def leaves(params: Params, state: State) -> tuple[Tensor, ...]:
 
 
 def unpacked(*tensors: Tensor) -> tuple[Params, State]:
-    """The reverse of `leaves`."""
+    """Params and State from the inputs of a step; the inverse of `leaves`."""
     return Params(*tensors[2:]), State(*tensors[:2])
 
 
 def fresh(tensors: tuple[Tensor, ...]) -> tuple[Params, State]:
-    """The same inputs as new leaves without gradients."""
+    """Copy the inputs to new leaves without gradients."""
     return unpacked(*[tensor(each.data, requires_grad=True) for each in tensors])
 
 
@@ -80,16 +80,16 @@ def fields(steps: int, dim: int, batch: int | None = None) -> Tensor:
 
 
 def weights(shape: tuple[int, ...], seed: int = 1) -> Tensor:
-    """Random weights, which make a scalar of a result in which no entry is special."""
+    """Random weights that reduce a result to a scalar without favouring any entry."""
     return tensor(np.random.default_rng(seed).standard_normal(shape))
 
 
 def assert_close(found: Any, expected: Any, relative: float, name: str = "") -> None:
-    """Equal within a part of the largest value expected."""
+    """Require equality within a fraction of the largest expected value."""
     scale = float(np.abs(expected).max())
     np.testing.assert_allclose(found, expected, rtol=0, atol=relative * scale, err_msg=name)
 
 
 def tolerance(f64: float, f32: float) -> float:
-    """The one that fits the precision of this process."""
+    """Select the tolerance for the precision of this process."""
     return f64 if runtime.real_dtype() == np.float64 else f32

@@ -1,6 +1,6 @@
-"""Nested steps, fused steps and rollouts of every kind are one physics: values and gradients are the same.
+"""Nested steps, fused steps and rollouts of every kind agree in values and gradients.
 
-They do the same arithmetic, vectorized or not, so that results differ by rounding only.
+They do the same arithmetic, vectorized or not, so their results differ by rounding only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Result = dict[str, np.ndarray]
 
 
 def evaluate(case: Case, *, field: Tensor | None = None, along: bool = True, **options: Any) -> Result:
-    """States along time, and the gradient of a random sum over all of them, or over the last alone."""
+    """Compute all states, and the gradient of a random weighted sum over all of them, or over the last one."""
     model, params, state = case
     params, state = fresh(leaves(params, state))
     if field is not None:
@@ -69,7 +69,7 @@ def test_all_ways_give_the_same_states_and_gradients(
     assert all(value.any() for value in nested.values())
     assert_same(evaluate(case, field=field, along=along), nested, 1e-12)
     assert_same(evaluate(case, field=field, along=along, mode="step"), nested, 1e-12)
-    monkeypatch.setattr(runtime, "PARALLEL_WORK_US", 0.0)  # a launch a step
+    monkeypatch.setattr(runtime, "PARALLEL_WORK_US", 0.0)  # one launch per step
     assert_same(evaluate(case, field=field, along=along), nested, 1e-12)
 
 
@@ -135,7 +135,7 @@ def test_the_derivative_of_a_batch_is_right(integrator: str) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("bodies", [5, 40])  # a thread for each system, and one for each body
+@pytest.mark.parametrize("bodies", [5, 40])  # one thread per system, and one per body
 @BOTH
 def test_fused_and_nested_agree_on_any_device(bodies: int, integrator: str) -> None:
     batch = system(3, bodies=bodies, batch=2, batched=("position", "charge"), integrator=integrator)
@@ -159,7 +159,7 @@ from tests.charges.systems import fields, system
 from tests.charges.test_agreement import STEPS, evaluate
 plane = system(2, bodies=150), fields(STEPS, 2)
 space = system(3, bodies=20, batch=9, integrator="velocity_verlet"), fields(STEPS, 3, 9)
-for runtime.PARALLEL_WORK_US in (0.0, 250.0):  # each step is a launch, or all are one
+for runtime.PARALLEL_WORK_US in (0.0, 250.0):  # one launch per step, or one for all
     for _ in range(2):
         found = [evaluate(case, field=field, deterministic=True) for case, field in (plane, space)]
         print([zlib.crc32(value.tobytes()) for result in found for value in result.values()])
@@ -186,7 +186,7 @@ def test_neither_a_second_run_nor_the_number_of_threads_changes_a_bit(precision:
 def test_looks_for_a_blow_up_on_the_way_change_no_bit(
     integrator: str, launches: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each begins another launch, which has to go on with the field of its own step."""
+    """Each segment is a new launch, which must continue with the field of its own first step."""
     if launches == "each step":
         monkeypatch.setattr(runtime, "PARALLEL_WORK_US", 0.0)
     case, field = system(2, integrator=integrator), fields(STEPS, 2)

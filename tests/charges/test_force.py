@@ -33,7 +33,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
     dot_product_test(force_of(model), inputs_of(params, state), tolerance=1e-13)
 
 
-@pytest.mark.parametrize("bodies", [2, 37])  # 37: the compiler's blocks of bodies, and some that fill none
+@pytest.mark.parametrize("bodies", [2, 37])  # 37 bodies leave an incomplete block for the compiler
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_the_force_is_the_sum_over_all_others(dim: int, bodies: int) -> None:
     model, params, state = system(dim, bodies=bodies)
@@ -48,7 +48,7 @@ def test_the_force_is_the_sum_over_all_others(dim: int, bodies: int) -> None:
 
 @pytest.mark.parametrize("charge", [(1.0, -1.0), (2.0, 3.0)])
 def test_two_bodies_far_apart_feel_coulombs_law(charge: tuple[float, float]) -> None:
-    """Attraction of unlike, repulsion of like charges; the softening, 1/50 of the distance, takes 3/2 of its square."""
+    """Like charges repel, unlike ones attract. A softening of 1/50 of the distance weakens this by 3/2 (1/50)^2."""
     model, params, state = two_bodies(5.0, charge=charge, softening=0.1)
     force = force_of(model)(*inputs_of(params, state)).data
     pull = charge[0] * charge[1] / 5.0**2

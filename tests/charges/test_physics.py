@@ -1,4 +1,4 @@
-"""What charges must do, whatever computes it."""
+"""Physics of point charges, independent of the implementation."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_angular_momentum_is_conserved_to_rounding(integrator: str) -> None:
 
 @pytest.mark.parametrize(("integrator", "order"), [("semi_implicit_euler", 1), ("velocity_verlet", 2)])
 def test_the_energy_error_is_bounded_and_falls_with_the_integrators_order(integrator: str, order: int) -> None:
-    """An eccentric pair, over some ten revolutions: the error comes and goes with each, without a trend."""
+    """Over some ten revolutions of an eccentric pair, the error comes and goes with each, without a trend."""
     errors = []
     for dt in (0.004, 0.002, 0.001):
         case = two_bodies(1.0, softening=0.2, speed=0.5, dt=dt, integrator=integrator)
@@ -90,7 +90,7 @@ def test_velocity_verlet_runs_back_to_where_it_came_from() -> None:
 
 @pytest.mark.parametrize(("integrator", "excess"), [("semi_implicit_euler", 1), ("velocity_verlet", 0)])
 def test_one_charge_falls_in_a_field(integrator: str, excess: int) -> None:
-    """q E t^2 / 2 m; semi-implicit Euler falls by q E dt t / 2 m more, velocity Verlet is exact."""
+    """Velocity Verlet gives the exact q E t^2 / 2 m; semi-implicit Euler falls further by q E dt t / 2 m."""
     params = Params(tensor([-2.0]), tensor([0.5]), tensor(1.0), tensor(0.1))
     case = Charges(1, 2, 0.01, integrator), params, State(tensor([[0.0, 0.0]]), tensor([[0.0, 0.0]]))
     x, v = run(case, 100, tensor(np.tile([0.0, 3.0], (100, 1))))

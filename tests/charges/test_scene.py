@@ -1,4 +1,4 @@
-"""The sections of a scene of charges become arrays, and what does not fit is told; the scene that ships is solved."""
+"""The sections of a scene of charges become arrays; inconsistent ones are reported; the shipped scene is solved."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parents[2] / "scenes" / "charges"
 
 
 def sections(**changed: Any) -> dict[str, Any]:
-    """A scene of two charges; runtime as in this process."""
+    """Make a scene of two charges, with the runtime settings of this process."""
     return {
         "simulator": {"name": "charges"},
         "time": {"dt": 0.01, "steps": 5},
@@ -76,12 +76,12 @@ def test_what_does_not_fit_is_told_with_its_place(changed: dict[str, Any], where
 
 
 def load(*overrides: str) -> Scene:
-    """The scene that ships, in the precision of this process."""
+    """Load the shipped scene in the precision of this process."""
     return simphys.load_scene(FOLDER / "find_charges.toml", ['runtime.precision="f64"', *overrides])
 
 
 def recording() -> ModuleType:
-    """The script that made its recording, with the true values."""
+    """Load the script that made the scene's recording, with the true values."""
     spec = importlib.util.spec_from_file_location("make_recordings_of_charges", FOLDER / "make_recordings.py")
     assert spec is not None and spec.loader is not None
     made = importlib.util.module_from_spec(spec)
@@ -102,7 +102,7 @@ def test_the_shipped_recording_is_the_one_that_the_script_makes(tmp_path: Path) 
 
 
 def test_the_simulator_moves_as_the_recording_was_made() -> None:
-    """From the true values, to a hundredth of the noise."""
+    """The recording follows from the true values, to a hundredth of the noise."""
     true = recording()
     scene = load()
     params = scene.params.replace(charge=simphys.autograd.tensor(true.CHARGE))
