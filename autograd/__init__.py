@@ -13,23 +13,24 @@ from . import _guard  # noqa: F401 - first: refuses to be imported under another
 from .tensor import Tensor, tensor
 
 # isort: on
-from . import ops, runtime
-from .anomaly import AnomalyError, detect_anomaly
-from .compare import compare
-from .compose import checkpoint, combine, compose, pipe
-from .draw import draw, to_dot, to_mermaid, to_text
+from . import ops
+from .bridges.pytorch import from_torch, to_torch
+from .bridges.sharing import from_dlpack
+from .compose.compare import compare
+from .compose.functional import jacobian, jvp, linearize, vjp
+from .compose.pipe import checkpoint, combine, compose, pipe
+from .compose.second_order import gauss_newton, hvp
 from .errors import GraphError, InputError, MissingJvp, StorageError
 from .function import Context, Function
-from .functional import jacobian, jvp, linearize, vjp
-from .gradcheck import GradcheckError, dot_product_test, gradcheck, gradgradcheck
 from .graph import backward, grad
-from .launch import Kernel, kernel
+from .kernels import runtime
+from .kernels.launch import Kernel, kernel
+from .look.anomaly import AnomalyError, detect_anomaly
+from .look.draw import draw, to_dot, to_mermaid, to_text
+from .look.paths import independent_branches, paths
+from .look.profile import profile
 from .mode import enable_grad, is_grad_enabled, no_grad
-from .paths import independent_branches, paths
-from .profile import profile
-from .second_order import gauss_newton, hvp
-from .sharing import from_dlpack
-from .torch_interop import from_torch, to_torch
+from .proof.gradcheck import GradcheckError, dot_product_test, gradcheck, gradgradcheck
 
 __all__ = [
     "AnomalyError",

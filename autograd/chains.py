@@ -22,8 +22,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from .compose.functional import jacobian
 from .errors import InputError
-from .functional import jacobian
 from .mode import no_grad
 from .tensor import Array, Tensor, tensor
 

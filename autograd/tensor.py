@@ -302,12 +302,12 @@ class Tensor:
 
     def __dlpack__(self, **options: Any) -> Any:
         """What `from_dlpack` of other libraries takes; see `sharing.dlpack`."""
-        from .sharing import dlpack
+        from .bridges.sharing import dlpack
 
         return dlpack(self, **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        from .sharing import dlpack_device
+        from .bridges.sharing import dlpack_device
 
         return dlpack_device(self)
 
@@ -342,7 +342,8 @@ def tensor(
     guards against writes of the array's owner between forward and backward (anomaly mode notices them by checksums).
     Shape: that of `values`. Errors: InputError when a gradient is asked for integers, or such memory cannot be shared.
     """
-    from . import runtime, sharing
+    from .bridges import sharing
+    from .kernels import runtime
 
     if share:
         result = sharing.share(values)  # type: ignore[arg-type]  # it says what it takes

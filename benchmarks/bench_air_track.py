@@ -33,8 +33,8 @@ def build(integrator: str, precision: str, steps: int) -> Callable[[], float]:
     import numpy as np
 
     from simphys.autograd import runtime, tensor
-    from simphys.mass_spring.model import Params, State, Topology
     from simphys.rollout import rollout
+    from simphys.simulators.mass_spring.model import Params, State, Topology
 
     runtime.init(precision=precision, threads=1)
     topology = Topology(np.array([[0, 1]], np.int32), np.array([False, True]), 1, 1e-3, integrator)

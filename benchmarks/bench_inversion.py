@@ -23,9 +23,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from simphys.autograd import runtime, tensor
+from simphys.experiment.wavelets import ricker
 from simphys.rollout import rollout
-from simphys.wave.model import Params, State, Wave
-from simphys.wavelets import ricker
+from simphys.simulators.wave.model import Params, State, Wave
 
 from .measuring import turns
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from simphys import billiards, rigid
 from simphys.autograd import tensor
-from simphys.events import Event, events_of, one_sided
 from simphys.rollout import rollout
+from simphys.simulator.events import Event, events_of, one_sided
+from simphys.simulators import billiards, rigid
 
 from .measuring import markdown
 from .truth_cases import ALONG, COMPLIANT, DOWNHILL, FALL, HEIGHT, MU, SPEED, SPIN, Case, E, G, Place, R, Values, at

@@ -11,8 +11,8 @@ import numpy as np
 
 import simphys
 from simphys.autograd import grad, no_grad, tensor
-from simphys.autograd.finite_difference import derivative
-from simphys.autograd.gradcheck import EPS
+from simphys.autograd.proof.finite_difference import derivative
+from simphys.autograd.proof.gradcheck import EPS
 from simphys.rollout import rollout
 
 from .truth_cases import Case, Closed, Place, Values

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from simphys.autograd import Tensor, no_grad, tensor
-from simphys.mass_spring.model import Params, State, Topology
-from simphys.mass_spring.step import step
 from simphys.rollout import rollout
+from simphys.simulators.mass_spring.model import Params, State, Topology
+from simphys.simulators.mass_spring.step import step
 
 from .initial_data import hash01, lattice_nodes, lattice_springs
 from .workload import Case, Gradients, Settings, Workload

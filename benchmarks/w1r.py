@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
-from simphys.mass_spring.model import Params, State, Topology
 from simphys.nn import Controller, pattern
 from simphys.rollout import rollout
+from simphys.simulators.mass_spring.model import Params, State, Topology
 
 from .initial_data import hash01, lattice_nodes, lattice_springs
 from .workload import Case, Settings, Workload, case_of

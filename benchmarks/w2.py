@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
-from simphys.mpm.model import MPM, Params, State
 from simphys.rollout import Mode, rollout
+from simphys.simulators.mpm.model import MPM, Params, State
 
 from .initial_data import hash01
 from .workload import Case, Settings, Workload, case_of

@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.autograd import Tensor, tensor
 from simphys.rollout import Mode, rollout
-from simphys.wave.model import Params, State, Wave
+from simphys.simulators.wave.model import Params, State, Wave
 
 from .initial_data import hash01
 from .workload import Case, Settings, Workload, case_of

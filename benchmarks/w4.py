@@ -11,7 +11,7 @@ import numpy as np
 
 from simphys.autograd import Tensor, ops, tensor
 from simphys.rollout import Mode, rollout
-from simphys.smoke import Params, Smoke, State
+from simphys.simulators.smoke import Params, Smoke, State
 
 from .initial_data import hash01
 from .workload import Case, Settings, Workload, case_of

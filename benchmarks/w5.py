@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
-from simphys.charges import Charges, Params, State
 from simphys.rollout import Mode, rollout
+from simphys.simulators.charges import Charges, Params, State
 
 from .initial_data import hash01
 from .workload import Case, Settings, Workload, case_of

@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .scene import Scene, load_scene
-    from .workflow import identify, simulate
+    from simphys.app.workflow import identify, simulate
+    from simphys.experiment.scene import Scene, load_scene
 
 __version__ = "0.1.0"
 __all__ = ["Scene", "identify", "load_scene", "simulate"]

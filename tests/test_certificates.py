@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from simphys.autograd import runtime
-from simphys.check import Certificate, compare_modes
-from simphys.check.scene import check_file
-from simphys.config import load
+from simphys.diagnose.check import Certificate, compare_modes
+from simphys.diagnose.check.scene import check_file
+from simphys.scenefile import load
 
-from .small_scenes import soft_square
+from .helpers.small_scenes import soft_square
 
 ROOT = Path(__file__).parents[1]
 SCENES = sorted((ROOT / "scenes").rglob("*.toml"))

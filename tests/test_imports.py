@@ -53,8 +53,9 @@ def within(name: str, package: str) -> bool:
 
 
 def simulators() -> list[str]:
-    """The packages that model something: each has a model.py."""
-    return [f"simphys.{path.parent.name}" for path in sorted((ROOT / "simphys").glob("*/model.py"))]
+    """The packages of simulators."""
+    folders = sorted((ROOT / "simphys" / "simulators").iterdir())
+    return [f"simphys.simulators.{folder.name}" for folder in folders if (folder / "__init__.py").exists()]
 
 
 @functools.cache
@@ -99,7 +100,7 @@ def test_only_the_list_of_simulators_and_their_own_sections_import_any() -> None
         for simulator in simulators()
         for module, names in imports().items()
         if not within(module, simulator)
-        and module not in ("simphys.config.simulators", simulator.replace("simphys.", "simphys.config."))
+        and module not in ("simphys.scenefile.simulators", simulator.replace(".simulators.", ".scenefile."))
         for name in names
         if within(name, simulator)
     ]
@@ -110,7 +111,7 @@ def test_only_the_runtime_imports_the_kernel_compiler() -> None:
     strays = [
         f"{module} imports {name}"
         for module, names in imports().items()
-        if module != "simphys.autograd.runtime"
+        if module != "simphys.autograd.kernels.runtime"
         for name in names
         for compiler in COMPILERS
         if within(name, compiler)

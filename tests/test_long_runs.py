@@ -15,14 +15,15 @@ import numpy as np
 import pytest
 
 import simphys as api
-from simphys import motion, plot
+from simphys import plot
+from simphys.app.report import RunProgress
+from simphys.experiment.scene import Scene
 from simphys.record import Recorder, Recording
-from simphys.report import RunProgress
-from simphys.scene import Scene
+from simphys.runs import motion
 
-from . import oscillator
-from .oscillator import simphys
-from .small_scenes import soft_square
+from .helpers import oscillator
+from .helpers.oscillator import simphys
+from .helpers.small_scenes import soft_square
 
 POSITION = "particles/nodes/position"
 
@@ -30,7 +31,7 @@ POSITION = "particles/nodes/position"
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of seven states of the square."""
-    monkeypatch.setattr("simphys.motion.BLOCK_BYTES", 7 * 192)
+    monkeypatch.setattr("simphys.runs.motion.BLOCK_BYTES", 7 * 192)
 
 
 def square(folder: Path, **output: Any) -> Scene:
@@ -49,10 +50,10 @@ def test_what_is_recorded_does_not_depend_on_the_blocks(every: int, tmp_path: Pa
 
 
 def test_predictions_are_made_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from .small_scenes import oscillator as glider
+    from .helpers.small_scenes import oscillator as glider
 
     scene = glider(tmp_path / "seen.txt")
-    monkeypatch.setattr("simphys.motion.BLOCK_BYTES", 1)
+    monkeypatch.setattr("simphys.runs.motion.BLOCK_BYTES", 1)
     run = Recording(api.simulate(scene))
     np.testing.assert_array_equal(run["fit/predicted"], scene.predict(scene.rollout()).data)
 
@@ -97,7 +98,7 @@ def test_an_interrupt_between_blocks_leaves_what_was_simulated(
 
 def test_memory_is_that_of_some_blocks_however_long_the_motion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """States of 29 MB, in blocks of 0.2 MB and segments of 1 MB on disk."""
-    monkeypatch.setattr("simphys.motion.BLOCK_BYTES", 200_000)
+    monkeypatch.setattr("simphys.runs.motion.BLOCK_BYTES", 200_000)
     monkeypatch.setattr("simphys.record.recorder.SEGMENT_BYTES", 1 << 20)
     changes: dict[str, Any] = {"geometry": {"lattice": {"shape": [30, 30], "spacing": 0.5}}, "state": None}
     scene = soft_square(**changes, time={"steps": 1000}, output={"folder": str(tmp_path / "run")})
@@ -124,7 +125,7 @@ def test_pictures_of_a_long_motion_read_a_part_of_it(tmp_path: Path, monkeypatch
     plot.trajectory(run)
 
 
-FLUSHING = "import simphys.record.recorder as r, simphys.cli as c; r.FLUSH_SECONDS = 0.0; c.main()"
+FLUSHING = "import simphys.record.recorder as r, simphys.app.cli as c; r.FLUSH_SECONDS = 0.0; c.main()"
 """The command line, with every block on disk at once."""
 
 
@@ -159,7 +160,7 @@ def test_progress_tells_the_time_left(capsys: pytest.CaptureFixture[str], monkey
     with RunProgress(0.01) as short:
         short.update(10, 100)
     assert capsys.readouterr().err == ""  # in a log, which a short run does not fill
-    monkeypatch.setattr("simphys.report.LOG_SECONDS", 0.0)
+    monkeypatch.setattr("simphys.app.report.LOG_SECONDS", 0.0)
     with RunProgress(0.01) as long:
         long.update(25, 100)
     assert re.fullmatch(r"step 25/100  t = 0.25 s  25%  0 s left\n", capsys.readouterr().err)

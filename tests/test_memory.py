@@ -12,11 +12,11 @@ import simphys
 from simphys import optimize
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
-from simphys.config import from_dict, to_dict
+from simphys.experiment.scene import Scene, build_scene
 from simphys.record import Recording
-from simphys.scene import Scene, build_scene
+from simphys.scenefile import from_dict, to_dict
 
-from .small_scenes import merged, oscillator, soft_square
+from .helpers.small_scenes import merged, oscillator, soft_square
 
 END = {"kind": "final_state", "target_offset": [0.5, 0.0]}
 ALONG = {"kind": "running_sum", "field": "velocity", "nodes": [1, 4], "target": [0.2, 0.1], "weight": 3.0}

@@ -20,8 +20,8 @@ import pytest
 
 import simphys
 from simphys import optimize
-from simphys.scene import Scene
-from simphys.workflow import Identification
+from simphys.app.workflow import Identification
+from simphys.experiment.scene import Scene
 
 ROOT = Path(__file__).parents[1]
 SCENES = sorted((ROOT / "scenes").rglob("*.toml"))

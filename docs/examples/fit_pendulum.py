@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from simphys.autograd import Function, kernel, ops, runtime, tensor
-from simphys.autograd.runtime import ti
+from simphys.autograd.kernels.runtime import ti
 
 runtime.init(precision="f64")
 STEPS, H = 2000, 0.005  # time steps; their length [s]

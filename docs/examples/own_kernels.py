@@ -8,7 +8,7 @@ Run it:  python docs/examples/own_kernels.py
 import numpy as np
 
 from simphys.autograd import Function, InputError, gradcheck, kernel, runtime, tensor
-from simphys.autograd.runtime import ti
+from simphys.autograd.kernels.runtime import ti
 
 runtime.init(precision="f64")
 Vectors = ti.types.ndarray(dtype=ti.types.vector(2, ti.f64), ndim=1)

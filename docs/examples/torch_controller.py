@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from simphys.autograd import Tensor, tensor
-from simphys.autograd.torch_interop import to_torch
-from simphys.mass_spring import Params, State, Topology, rollout
+from simphys.autograd.bridges.pytorch import to_torch
+from simphys.simulators.mass_spring import Params, State, Topology, rollout
 
 SIDE, SPACING = 3, 0.2  # nodes along an edge; their distance [m]
 DT, STEPS, DECISIONS = 0.0025, 20, 20  # time step [s]; steps between two decisions; decisions

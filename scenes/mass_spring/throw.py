@@ -8,9 +8,9 @@ from pathlib import Path
 
 import simphys
 from simphys import optimize
-from simphys.config import Unknown
 from simphys.plot import all_figures
 from simphys.record import Recording
+from simphys.scenefile import Unknown
 
 folder = sys.argv[1] if len(sys.argv) > 1 else "runs/throw_script"
 scene = simphys.load_scene(Path(__file__).with_suffix(".toml"))

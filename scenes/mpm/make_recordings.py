@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from simphys import config
+from simphys import scenefile as config
 from simphys.autograd import no_grad
-from simphys.density import Cells, Density
-from simphys.scene import Scene, build_scene
+from simphys.experiment.density import Cells, Density
+from simphys.experiment.scene import Scene, build_scene
 
 HERE = Path(__file__).parent
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from simphys import config
+from simphys import scenefile as config
 from simphys.autograd import no_grad, tensor
-from simphys.scene import build_scene
+from simphys.experiment.scene import build_scene
 
 HERE = Path(__file__).parent
 

@@ -20,10 +20,10 @@ import h5py
 import numpy as np
 from matplotlib.figure import Figure
 
-from simphys import config
+from simphys import scenefile as config
 from simphys.autograd import no_grad
+from simphys.experiment.scene import build_scene
 from simphys.rollout import rollout
-from simphys.scene import build_scene
 
 HERE = Path(__file__).parent
 EVERY = 4

@@ -19,8 +19,9 @@ from typing import Any, no_type_check
 
 import numpy as np
 
-from ..autograd import kernel, runtime
-from ..autograd.runtime import ti
+from simphys.autograd import kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+
 from ..simulator import Array, Arrays, Shape
 from .network import Network
 

@@ -8,23 +8,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from simphys.autograd.errors import InputError
-from simphys.plot.adjoint import adjoint
-from simphys.plot.adjoint_fields import adjoint_fields
-from simphys.plot.animation import animation
-from simphys.plot.control import control
-from simphys.plot.convergence import convergence
-from simphys.plot.field_animation import field_animation
-from simphys.plot.fields import fields
-from simphys.plot.fit import fit
-from simphys.plot.gather import gather
-from simphys.plot.grids import read_grid, state_fields
-from simphys.plot.medium import medium
-from simphys.plot.particles import particles
-from simphys.plot.snapshots import snapshots
-from simphys.plot.sought import sought_labels
+from simphys.plot.fields.field_animation import field_animation
+from simphys.plot.fields.grids import read_grid, state_fields
+from simphys.plot.fields.snapshots import snapshots
+from simphys.plot.fields.state import fields
+from simphys.plot.fit.adjoint import adjoint
+from simphys.plot.fit.adjoint_fields import adjoint_fields
+from simphys.plot.fit.convergence import convergence
+from simphys.plot.fit.gather import gather
+from simphys.plot.fit.measurement import fit
+from simphys.plot.fit.medium import medium
+from simphys.plot.fit.sought import sought_labels
+from simphys.plot.fit.variance import variance
+from simphys.plot.motion.animation import animation
+from simphys.plot.motion.control import control
+from simphys.plot.motion.particles import particles
+from simphys.plot.motion.trajectory import trajectory
 from simphys.plot.style import NotRecorded
-from simphys.plot.trajectory import trajectory
-from simphys.plot.variance import variance
 from simphys.record import Recording
 
 __all__ = [

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, Tensor, enable_grad, grad, no_grad, ops, tensor
-from simphys.autograd.anomaly import AnomalyError, detect_anomaly
-from simphys.autograd.compose import checkpoint, combine
+from simphys.autograd.bridges.sharing import share
+from simphys.autograd.compose.pipe import checkpoint, combine
+from simphys.autograd.look.anomaly import AnomalyError, detect_anomaly
 from simphys.autograd.mode import switch
-from simphys.autograd.sharing import share
 
 pytestmark = [
     pytest.mark.gpu,
@@ -114,7 +114,7 @@ class TestForward:
         error = anomaly(lambda: logarithm(leaf(0.0)))
         assert [place.function for place in error.stack[-3:]] == ["anomaly", "<lambda>", "logarithm"]
         assert len(error.stack) == 5
-        assert not any("autograd/anomaly.py" in place.file for place in error.stack)
+        assert not any("autograd/look/anomaly.py" in place.file for place in error.stack)
         assert re.search(r"called from .* in <lambda>: .*\n    called from .* in anomaly: run\(\)", str(error))
 
     def test_whether_an_input_was_bad_already_is_told(self) -> None:

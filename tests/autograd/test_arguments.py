@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import InputError, kernel, runtime
-from simphys.autograd.launch import Kernel
+from simphys.autograd.kernels.launch import Kernel
 
 ti = runtime.ti
 real = runtime.real()

@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from simphys.autograd.columns import Column, cut
-from simphys.autograd.drawing import Arrow, Box, Drawing
+from simphys.autograd.look.drawing import Arrow, Box, Drawing
+from simphys.autograd.look.page_columns import Column, cut
 
 
 def drawing_of(nodes: int, arrows: list[tuple[int, int]]) -> Drawing:

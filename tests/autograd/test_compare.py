@@ -9,21 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import (
-    Context,
-    Function,
-    GraphError,
-    InputError,
-    Tensor,
-    enable_grad,
-    grad,
-    ops,
-    runtime,
-    tensor,
-)
-from simphys.autograd.compare import compare
-from simphys.autograd.compose import checkpoint, combine
-from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd import Context, Function, GraphError, InputError, Tensor, enable_grad, grad, ops, runtime, tensor
+from simphys.autograd.compose.compare import compare
+from simphys.autograd.compose.pipe import checkpoint, combine
+from simphys.autograd.proof.gradcheck import gradcheck
 
 from .test_compose import Square, gradients, leaf, nested, wave
 

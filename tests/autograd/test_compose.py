@@ -23,10 +23,10 @@ from simphys.autograd import (
     runtime,
     tensor,
 )
-from simphys.autograd.compare import compare
-from simphys.autograd.compose import combine, compose, pipe
-from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.compose.compare import compare
+from simphys.autograd.compose.pipe import combine, compose, pipe
 from simphys.autograd.graph import ancestors
+from simphys.autograd.proof.gradcheck import gradcheck
 
 pytestmark = pytest.mark.gpu
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from simphys.autograd import GraphError, InputError, Tensor, grad, ops, tensor
-from simphys.autograd.compare import compare
-from simphys.autograd.compose import combine
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.saved_memory import bytes_kept
+from simphys.autograd.compose.compare import compare
+from simphys.autograd.compose.pipe import combine
+from simphys.autograd.look.saved_memory import bytes_kept
+from simphys.autograd.proof.gradcheck import gradcheck
 
 from .test_compose import DOUBLE, ITEM, Square, leaf, nested, product, shear, turn, wave
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, runtime, tensor
-from simphys.autograd.draw import draw, to_dot, to_mermaid, to_text
+from simphys.autograd.look.draw import draw, to_dot, to_mermaid, to_text
 
 pytestmark = pytest.mark.gpu
 

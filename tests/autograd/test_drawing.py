@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, Tensor, ops, runtime, tensor
-from simphys.autograd.drawing import Drawing, read
+from simphys.autograd.look.drawing import Drawing, read
 
 pytestmark = pytest.mark.gpu
 

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simphys.autograd.folding import Fold, find_folds
+from simphys.autograd.look.folding import Fold, find_folds
 
 Inputs = list[list[int]]
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from simphys.autograd import GraphError, InputError, grad, no_grad, tensor
-from simphys.autograd.compose import combine
-from simphys.autograd.functional import jacobian, jvp
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.torch_interop import from_torch, to_torch
+from simphys.autograd.bridges.pytorch import from_torch, to_torch
+from simphys.autograd.compose.functional import jacobian, jvp
+from simphys.autograd.compose.pipe import combine
+from simphys.autograd.proof.gradcheck import gradcheck
 
 from .torch_functions import network, ours, theirs
 

@@ -7,9 +7,10 @@ from typing import Any, no_type_check
 import numpy as np
 import pytest
 
-from simphys.autograd import front_end, runtime
-from simphys.autograd.launch import kernel
-from simphys.autograd.runtime import compiler, ti
+from simphys.autograd import runtime
+from simphys.autograd.kernels import front_end
+from simphys.autograd.kernels.launch import kernel
+from simphys.autograd.kernels.runtime import compiler, ti
 
 needs_taichi = pytest.mark.skipif(compiler != "taichi", reason="quadrants has a front end of its own")
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, runtime, tensor
-from simphys.autograd.compose import combine
+from simphys.autograd.compose.functional import jacobian, jvp, linearize, vjp
+from simphys.autograd.compose.pipe import combine
 from simphys.autograd.errors import MissingJvp
-from simphys.autograd.functional import jacobian, jvp, linearize, vjp
 
 pytestmark = pytest.mark.gpu
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import Phase, find, given, reject, settings
 
 from simphys.autograd import Tensor, grad, ops, tensor
-from simphys.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from simphys.autograd.ops import functions
+from simphys.autograd.proof.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 from .programs import OPERATIONS, Program, programs
 

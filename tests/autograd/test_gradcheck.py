@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, tensor
-from simphys.autograd.finite_difference import derivative
-from simphys.autograd.gradcheck import EPS, GradcheckError, GradcheckReport, dot_product_test, gradcheck, gradgradcheck
+from simphys.autograd.proof.finite_difference import derivative
+from simphys.autograd.proof.gradcheck import (
+    EPS,
+    GradcheckError,
+    GradcheckReport,
+    dot_product_test,
+    gradcheck,
+    gradgradcheck,
+)
 
 MODES = ["full", "projected"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, grad, ops, tensor
-from simphys.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from simphys.autograd.proof.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 MODES = ["full", "projected"]
 

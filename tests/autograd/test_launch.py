@@ -57,7 +57,7 @@ def test_without_the_private_interfaces_launches_take_the_public_path(monkeypatc
     def compile_as_another_release(self: Any, *_: Any) -> None:
         raise AttributeError("no such interface")
 
-    monkeypatch.setattr("simphys.autograd.launch._Variant.__init__", compile_as_another_release)
+    monkeypatch.setattr("simphys.autograd.kernels.launch._Variant.__init__", compile_as_another_release)
 
     @no_type_check
     @kernel
@@ -263,7 +263,7 @@ def test_a_start_of_the_compiler_besides_the_runtime_is_told_and_does_not_crash(
         textwrap.dedent(f"""
         import numpy as np
         from simphys.autograd import InputError, kernel, runtime
-        from simphys.autograd.runtime import ti
+        from simphys.autograd.kernels.runtime import ti
 
         {start if moment == "before" else ""}
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from simphys.autograd.layout import Layout, Wire, place, rows_of
+from simphys.autograd.look.placement import Layout, Wire, place, rows_of
 
 LABEL = 0.1
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from simphys.autograd import InputError, ops, tensor
-from simphys.autograd.gradcheck import GradcheckError, gradcheck
-from simphys.autograd.mutation import loaded, mutants, notices, unnoticed
 from simphys.autograd.ops import algebra, operands
+from simphys.autograd.proof.gradcheck import GradcheckError, gradcheck
+from simphys.autograd.proof.mutation import loaded, mutants, notices, unnoticed
 
 SOURCE = '''
 from simphys.autograd import Function

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, kernel, no_grad, runtime, tensor
-from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.proof.gradcheck import gradcheck
 
 pytestmark = pytest.mark.gpu
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, grad, ops, tensor
 from simphys.autograd.graph import ancestors
-from simphys.autograd.paths import independent_branches, paths
+from simphys.autograd.look.paths import independent_branches, paths
 
 
 class SumAndDifference(Function):

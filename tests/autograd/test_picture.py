@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from simphys.autograd.drawing import Arrow, Box, Drawing
-from simphys.autograd.picture import picture
+from simphys.autograd.look.drawing import Arrow, Box, Drawing
+from simphys.autograd.look.picture import picture
 
 
 def drawing_of(labels: list[str], arrows: list[tuple[int, int]]) -> Drawing:

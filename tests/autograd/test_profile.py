@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, InputError, Tensor, enable_grad, no_grad, ops, runtime, tensor
-from simphys.autograd.anomaly import AnomalyError, detect_anomaly
-from simphys.autograd.compose import checkpoint, combine
+from simphys.autograd.compose.pipe import checkpoint, combine
+from simphys.autograd.look.anomaly import AnomalyError, detect_anomaly
+from simphys.autograd.look.profile import Row, profile
 from simphys.autograd.mode import switch
-from simphys.autograd.profile import Row, profile
 
 pytestmark = pytest.mark.gpu
 

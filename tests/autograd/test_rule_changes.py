@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from simphys.autograd.rule_changes import changes
+from simphys.autograd.proof.rule_changes import changes
 
 
 def made(body: str, *, header: str = "def rule(ctx, adj):") -> set[str]:

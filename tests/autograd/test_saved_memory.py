@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, Tensor, ops, runtime, tensor
-from simphys.autograd.compose import combine
-from simphys.autograd.saved_memory import bytes_kept, kept_by
+from simphys.autograd.compose.pipe import combine
+from simphys.autograd.look.saved_memory import bytes_kept, kept_by
 
 pytestmark = pytest.mark.gpu
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, grad, ops, tensor
-from simphys.autograd.functional import jacobian
-from simphys.autograd.second_order import gauss_newton, hvp
+from simphys.autograd.compose.functional import jacobian
+from simphys.autograd.compose.second_order import gauss_newton, hvp
 
 
 class Cube(Function):

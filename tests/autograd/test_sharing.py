@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import Context, Function, InputError, Tensor, sharing, tensor
-from simphys.autograd.sharing import ExportError, dlpack, dlpack_device, from_dlpack, share
+from simphys.autograd import Context, Function, InputError, Tensor, tensor
+from simphys.autograd.bridges import sharing
+from simphys.autograd.bridges.sharing import ExportError, dlpack, dlpack_device, from_dlpack, share
 
 OLD_NUMPY = not sharing._NUMPY_IS_VERSIONED
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, no_grad, ops, tensor
-from simphys.autograd.torch_interop import to_torch
+from simphys.autograd.bridges.pytorch import to_torch
 
 from .torch_functions import Scale, Unreached, leaf, ours, theirs
 

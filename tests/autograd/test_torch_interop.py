@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from simphys.autograd import InputError, Tensor, runtime, tensor
-from simphys.autograd.torch_interop import from_torch, to_torch
-from simphys.mass_spring import Params, State, Topology, rollout, step
+from simphys.autograd.bridges.pytorch import from_torch, to_torch
+from simphys.simulators.mass_spring import Params, State, Topology, rollout, step
 
 from .torch_functions import leaf, ours
 
@@ -77,7 +77,7 @@ def test_without_torch_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch
 
 
 def test_importing_the_layer_leaves_torch_alone() -> None:
-    code = "import sys, simphys.autograd, simphys.autograd.torch_interop, simphys; print('torch' in sys.modules)"
+    code = "import sys, simphys.autograd, simphys.autograd.bridges.pytorch, simphys; print('torch' in sys.modules)"
     environment = os.environ | {"SIMPHYS_COMPILER": "taichi"}  # quadrants itself imports torch
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"

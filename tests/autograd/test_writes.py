@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import InputError, kernel, runtime, tensor
-from simphys.autograd.writes import Writes, writes_of
+from simphys.autograd.kernels.writes import Writes, writes_of
 
 ti = runtime.ti
 real = runtime.real()

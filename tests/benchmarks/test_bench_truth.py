@@ -8,7 +8,7 @@ from benchmarks import bench_truth, truth_edges
 from benchmarks.truth_cases import CASES, Case
 from benchmarks.truth_edges import Edge
 from benchmarks.truth_motion import motion
-from simphys.events import one_sided
+from simphys.simulator.events import one_sided
 
 
 def named(case: Case) -> str:

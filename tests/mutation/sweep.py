@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from simphys.autograd import mutation
-from simphys.autograd.mutation import Mutant
+from simphys.autograd.proof import mutation
+from simphys.autograd.proof.mutation import Mutant
 
 
 class Sweep(NamedTuple):

@@ -7,12 +7,12 @@ from typing import Any
 from unittest.mock import patch
 
 from simphys.autograd import Tensor
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.billiards import Billiards, State, bounce, engine, flight, fused_adjoint, impact, impact_time
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
+from simphys.simulators.billiards import Billiards, State, bounce, engine, flight, fused_adjoint, impact, impact_time
 
-from ..billiards.tables import busy, leaf, leaves, unpacked
+from ..simulators.billiards.tables import busy, leaf, leaves, unpacked
 from .sweep import Sweep, stale
 
 EACH = 2

@@ -10,12 +10,12 @@ from typing import Any
 from unittest.mock import patch
 
 from simphys.autograd import Tensor, runtime, tensor
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.charges import engine, field, force, fused, fused_adjoint, integrate
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
+from simphys.simulators.charges import engine, field, force, fused, fused_adjoint, integrate
 
-from ..charges.systems import fields, leaves, system, unpacked, weights
+from ..simulators.charges.systems import fields, leaves, system, unpacked, weights
 from .sweep import Sweep, stale
 
 EACH = 6

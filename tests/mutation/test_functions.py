@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from simphys import density, lowpass, sampling, smoothing
-from simphys.autograd import Tensor, ops, replay, tensor, torch_interop
-from simphys.autograd.gradcheck import gradcheck, gradgradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
+from simphys.autograd import Tensor, ops, tensor
+from simphys.autograd.bridges import pytorch as torch_interop
+from simphys.autograd.compose import replay
+from simphys.autograd.proof.gradcheck import gradcheck, gradgradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.experiment import density, lowpass, sampling, smoothing
 
 from . import (
     test_billiards,

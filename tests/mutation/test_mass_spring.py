@@ -11,13 +11,22 @@ from unittest.mock import patch
 import numpy as np
 
 from simphys.autograd import Tensor, runtime, tensor
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.mass_spring import actuate, engine, external, fused_adjoint, fused_tangent, integrate, packing, spring
-from simphys.mass_spring.model import Topology
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
+from simphys.simulators.mass_spring import (
+    actuate,
+    engine,
+    external,
+    fused_adjoint,
+    fused_tangent,
+    integrate,
+    packing,
+    spring,
+)
+from simphys.simulators.mass_spring.model import Topology
 
-from ..mass_spring.systems import NAMES, controls, leaves, system, unpacked, weights
+from ..simulators.mass_spring.systems import NAMES, controls, leaves, system, unpacked, weights
 from .sweep import Sweep, stale
 
 EACH = 8

@@ -12,11 +12,11 @@ from unittest.mock import patch
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import Mutant
-from simphys.math import isotropic, polar
-from simphys.mpm import actuate, constitutive, deformation, g2p, p2g, transfer
-from simphys.mpm.laws import (
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import Mutant
+from simphys.numerics import isotropic, polar
+from simphys.simulators.mpm import actuate, constitutive, deformation, g2p, p2g, transfer
+from simphys.simulators.mpm.laws import (
     LAWS,
     drucker_prager,
     fixed_corotated,
@@ -29,9 +29,9 @@ from simphys.mpm.laws import (
     von_mises,
 )
 
-from ..mpm import test_actuate, test_deformation, test_g2p, test_p2g
-from ..mpm.laws.responses import Respond, deformed, diagonals, in_principal_frame
-from ..mpm.systems import system
+from ..simulators.mpm import test_actuate, test_deformation, test_g2p, test_p2g
+from ..simulators.mpm.laws.responses import Respond, deformed, diagonals, in_principal_frame
+from ..simulators.mpm.systems import system
 from .sweep import Sweep, stale
 from .test_charges import anew
 

@@ -9,17 +9,17 @@ from typing import Any
 from unittest.mock import patch
 
 from simphys.autograd import tensor
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import Mutant
-from simphys.math import quaternion, rotation
-from simphys.mpm import collider_motion, collision, contact, grid, signed_distance, stages, wall
-from simphys.mpm.collider import Collider
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import Mutant
+from simphys.numerics import quaternion, rotation
+from simphys.simulators.mpm import collider_motion, collision, contact, grid, signed_distance, stages, wall
+from simphys.simulators.mpm.collider import Collider
 
-from ..elements import element
-from ..math import test_quaternion, test_rotation
-from ..mpm import test_collider_motion, test_collision, test_contact, test_grid, test_signed_distance
-from ..mpm.grids import grid as small_grid
-from ..mpm.grids import surroundings
+from ..helpers.elements import element
+from ..numerics import test_quaternion, test_rotation
+from ..simulators.mpm import test_collider_motion, test_collision, test_contact, test_grid, test_signed_distance
+from ..simulators.mpm.grids import grid as small_grid
+from ..simulators.mpm.grids import surroundings
 from .sweep import Sweep, stale
 
 EACH = 1

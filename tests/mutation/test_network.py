@@ -8,14 +8,14 @@ from unittest.mock import patch
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
-from simphys.autograd.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.mutation import Mutant
-from simphys.mass_spring import controlled, sense
-from simphys.mass_spring.model import Params, State
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.autograd.proof.mutation import Mutant
 from simphys.nn import fused, linear
 from simphys.rollout import rollout
+from simphys.simulators.mass_spring import controlled, sense
+from simphys.simulators.mass_spring.model import Params, State
 
-from ..mass_spring.systems import NAMES, controls, system
+from ..simulators.mass_spring.systems import NAMES, controls, system
 from .sweep import Sweep
 
 

@@ -12,9 +12,9 @@ from unittest.mock import patch
 import numpy as np
 
 from simphys.autograd import Tensor, grad, node, ops, tensor
-from simphys.autograd.gradcheck import dot_product_test, gradcheck, gradgradcheck
-from simphys.autograd.mutation import Mutant
 from simphys.autograd.ops import algebra, functions, indexing, linear, operands, piecewise, reductions, shaping
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck, gradgradcheck
+from simphys.autograd.proof.mutation import Mutant
 
 from .sweep import Sweep, stale
 

@@ -11,12 +11,12 @@ from typing import Any
 from unittest.mock import patch
 
 from simphys.autograd import Tensor
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.pendulum import chain, spherical
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
+from simphys.simulators.pendulum import chain, spherical
 
-from ..pendulum import chains, sphericals
+from ..simulators.pendulum import chains, sphericals
 from .sweep import Sweep, stale
 
 

@@ -12,23 +12,23 @@ from unittest.mock import patch
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.rigid import Plane, RigidBodies, Sphere, compliant, geometry
-from simphys.rigid.geometry import Candidates, closest, contacts, flat, pair, segments
-from simphys.rigid.geometry.feature import BOX, CORNER, EDGES, PLANE, ROUND
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.simulators.rigid import Plane, RigidBodies, Sphere, compliant, geometry
+from simphys.simulators.rigid.geometry import Candidates, closest, contacts, flat, pair, segments
+from simphys.simulators.rigid.geometry.feature import BOX, CORNER, EDGES, PLANE, ROUND
 
-from ..rigid.geometry.poses import all_kinds, random_turns
+from ..simulators.rigid.geometry.poses import all_kinds, random_turns
 from .sweep import Sweep, stale
 
 EACH = 2
 """Mutants of a rule in a sample: most compile a kernel."""
 
 EQUIVALENT = {
-    "functions.adj_flat: distance > 0 -> distance >= 0": "the tie on the surface, which tests/rigid/geometry holds",
+    "functions.adj_flat: distance > 0 -> distance >= 0": "the tie on the surface: tests/simulators/rigid/geometry",
     "functions.adj_flat: ti.abs(p?k?) <= b.h?k? -> ti.abs(p?k?) < b.h?k?": "the tie at the end of a side",
     "functions.adj_flat: b.R.transpose() @ y - b.o -> b.o - b.R.transpose() @ y": "its size alone counts",
-    "loops.adj_contacts: gap* < pair.FAR -> *": "what does not count, which tests/rigid/geometry holds",
+    "loops.adj_contacts: gap* < pair.FAR -> *": "what does not count, which tests/simulators/rigid/geometry holds",
 }
 
 check = functools.partial(gradcheck, mode="projected", repeats=1)

@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from simphys import rigid
 from simphys.autograd import Tensor, tensor
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.rigid import (
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.simulators import rigid
+from simphys.simulators.rigid import (
     Capsule,
     Plane,
     RigidBodies,
@@ -34,14 +34,14 @@ from simphys.rigid import (
     spring_damper,
     variational,
 )
-from simphys.rigid.checks import EULER, INTEGRATORS
-from simphys.rigid.fused import lightly_optimized
+from simphys.simulators.rigid.checks import EULER, INTEGRATORS
+from simphys.simulators.rigid.fused import lightly_optimized
 
-from ..rigid import test_mobility, test_parting
-from ..rigid.free_bodies import bodies, drift_inputs, kick_inputs, leaf, state
-from ..rigid.test_joint_rows import chain
-from ..rigid.test_motor import driven
-from ..rigid.test_spring_damper import sprung
+from ..simulators.rigid import test_mobility, test_parting
+from ..simulators.rigid.free_bodies import bodies, drift_inputs, kick_inputs, leaf, state
+from ..simulators.rigid.test_joint_rows import chain
+from ..simulators.rigid.test_motor import driven
+from ..simulators.rigid.test_spring_damper import sprung
 from .sweep import Sweep, stale
 
 EACH = 1

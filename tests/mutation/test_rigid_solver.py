@@ -9,17 +9,17 @@ from unittest.mock import patch
 
 import numpy as np
 
-from simphys import rigid
 from simphys.autograd import Tensor, ops, tensor
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.rigid import Plane, RigidBodies, Sphere, acts, basis, contact_rows, engine, sense, solve
-from simphys.rigid.checks import VARIATIONAL
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
+from simphys.simulators import rigid
+from simphys.simulators.rigid import Plane, RigidBodies, Sphere, acts, basis, contact_rows, engine, sense, solve
+from simphys.simulators.rigid.checks import VARIATIONAL
 
-from ..rigid.systems import NAMES, System, chain, controls, leaves, system, unpacked
-from ..rigid.test_contact_rows import WHAT, balls, inputs_of
-from ..rigid.test_solve import model_of, parted
+from ..simulators.rigid.systems import NAMES, System, chain, controls, leaves, system, unpacked
+from ..simulators.rigid.test_contact_rows import WHAT, balls, inputs_of
+from ..simulators.rigid.test_solve import model_of, parted
 from . import test_rigid_motion as motion
 from .sweep import Sweep, stale
 

@@ -10,8 +10,8 @@ import numpy as np
 
 import simphys.rollout
 from simphys.autograd import tensor
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
 
 from ..rollout import cases, pendulums
 from ..rollout.cases import Case, case, energy

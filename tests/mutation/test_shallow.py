@@ -9,12 +9,12 @@ from typing import Any
 from unittest.mock import patch
 
 from simphys.autograd import Tensor
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
-from simphys.wave.shallow import advance, engine, fluxes, friction, fused
+from simphys.simulators.wave.shallow import advance, engine, fluxes, friction, fused
 
-from ..wave.shallow.basins import basin, leaves, random_leaf, unpacked
+from ..simulators.wave.shallow.basins import basin, leaves, random_leaf, unpacked
 from .sweep import Sweep, stale
 
 EACH = 1

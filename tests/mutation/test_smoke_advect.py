@@ -11,16 +11,16 @@ from unittest.mock import patch
 
 import numpy as np
 
-from simphys import arena
-from simphys.autograd.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.math import linear_interpolation
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.numerics import linear_interpolation
 from simphys.rollout import rollout
-from simphys.smoke import advect, engine, lattice, maccormack, model, sampling, transport
+from simphys.simulator import arena
+from simphys.simulators.smoke import advect, engine, lattice, maccormack, model, sampling, transport
 
-from ..smoke import test_advect, test_engine
-from ..smoke.flows import CHANNEL, some, velocity
-from ..smoke.fluids import fluid, leaves, unpacked
+from ..simulators.smoke import test_advect, test_engine
+from ..simulators.smoke.flows import CHANNEL, some, velocity
+from ..simulators.smoke.fluids import fluid, leaves, unpacked
 from .sweep import Sweep, stale
 
 EACH = 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import patch
 
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.smoke import buoyancy, diffuse, faces, obstacle, sides
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.simulators.smoke import buoyancy, diffuse, faces, obstacle, sides
 
-from ..smoke.flows import leaf, some, variants, velocity
+from ..simulators.smoke.flows import leaf, some, variants, velocity
 from .sweep import Sweep
 
 EACH = 2

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import patch
 
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.smoke import divergence, project
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.simulators.smoke import divergence, project
 
-from ..smoke import test_project
+from ..simulators.smoke import test_project
 from .sweep import Sweep
 
 EACH = 1

@@ -10,12 +10,12 @@ from unittest.mock import patch
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
-from simphys.autograd.gradcheck import dot_product_test, gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.wave import adjoint, advance, curvature, engine, grid_loops, layer, layer_loops, loops
-from simphys.wave.model import Wave
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.simulators.wave import adjoint, advance, curvature, engine, grid_loops, layer, layer_loops, loops
+from simphys.simulators.wave.model import Wave
 
-from ..wave.systems import DX, SMALL_PLANE, Case, case, of_all
+from ..simulators.wave.systems import DX, SMALL_PLANE, Case, case, of_all
 from .sweep import Sweep, stale
 
 EACH = 2
@@ -91,7 +91,7 @@ def with_adjoint(module: Any) -> None:
 
 
 def with_engine(module: Any) -> None:
-    with patch("simphys.wave.engine.WaveEngine", module.WaveEngine):
+    with patch("simphys.simulators.wave.engine.WaveEngine", module.WaveEngine):
         rollouts()
 
 

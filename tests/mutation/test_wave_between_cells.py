@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from simphys.autograd import tensor
-from simphys.autograd.gradcheck import gradcheck
-from simphys.autograd.mutation import ERRORS, Mutant
-from simphys.wave import receive, source
-from simphys.wave.model import Wave
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.simulators.wave import receive, source
+from simphys.simulators.wave.model import Wave
 
-from ..wave.between_cells import DX, receivers, receivers_agree, sources, sources_agree
+from ..simulators.wave.between_cells import DX, receivers, receivers_agree, sources, sources_agree
 from .sweep import Sweep
 
 EACH = 1

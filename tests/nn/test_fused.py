@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import kernel, runtime, tensor
-from simphys.autograd.runtime import ti
+from simphys.autograd.kernels.runtime import ti
 from simphys.nn import Network, fused
 
 SIZES = Network(inputs=21, hidden=5, outputs=33)

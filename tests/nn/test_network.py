@@ -7,7 +7,7 @@ import pytest
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.errors import InputError
-from simphys.autograd.gradcheck import dot_product_test, gradcheck
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.nn import Linear, Network, Weights, pattern, tanh
 
 

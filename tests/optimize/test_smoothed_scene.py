@@ -11,14 +11,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from simphys import plot
-from simphys.cli import app
-from simphys.config import ConfigError
+from simphys.app.cli import app
+from simphys.app.workflow import identify
+from simphys.experiment.scene import load_scene
 from simphys.record import Recording
-from simphys.scene import load_scene
-from simphys.workflow import identify
+from simphys.scenefile import ConfigError
 
-from ..small_scenes import oscillator
-from ..test_guide import DOCS
+from ..docs.test_guide import DOCS
+from ..helpers.small_scenes import oscillator
 
 SMOOTHED = (DOCS / "examples" / "snap.toml").read_text()
 PLAIN = re.sub("smoothing = .*\n", "", SMOOTHED)

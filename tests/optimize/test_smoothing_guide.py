@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ..test_guide import DOCS, blocks, outputs
+from ..docs.test_guide import DOCS, blocks, outputs
 
 TEXT = DOCS / "smoothing.md"
 

@@ -11,11 +11,11 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Circle, Rectangle
 
 import simphys
-from simphys.config import from_dict
+from simphys.experiment.scene import build_scene
 from simphys.plot import trajectory
-from simphys.plot.discs import PLAIN, POCKET
+from simphys.plot.motion.discs import PLAIN, POCKET
 from simphys.record import Recording
-from simphys.scene import build_scene
+from simphys.scenefile import from_dict
 
 
 @pytest.mark.parametrize("table", [{}, {"lower": [0.0, 0.0], "upper": [2.0, 1.0]}], ids=["open", "cushions"])

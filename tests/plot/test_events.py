@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from simphys.autograd import tensor
-from simphys.events import Event
-from simphys.health import health
-from simphys.plot.health import health as draw
+from simphys.diagnose.health import health
+from simphys.plot.fit.health import health as draw
+from simphys.simulator.events import Event
 
 from ..rollout.pendulums import Params, Pendulums, State
 

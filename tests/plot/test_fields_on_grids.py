@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from simphys import plot
-from simphys.grids import Grid
-from simphys.plot.grids import MOST, Plane, planes
-from simphys.plot.images import scale_of
+from simphys.plot.fields.grids import MOST, Plane, planes
+from simphys.plot.fields.images import scale_of
 from simphys.record import Recording
+from simphys.simulator.grids import Grid
 
 from .grid_runs import grid_run, ripple
 

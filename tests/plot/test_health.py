@@ -13,12 +13,12 @@ from matplotlib.axes import Axes
 
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
-from simphys.health import Health, health
-from simphys.plot.health import health as draw
+from simphys.diagnose.health import Health, health
+from simphys.plot.fit.health import health as draw
 
-from .. import tanks
-from ..mass_spring.systems import springs_only
+from ..helpers import tanks
 from ..rollout.pendulums import Params, Pendulums, State
+from ..simulators.mass_spring.systems import springs_only
 
 UNITS = {"angle": "rad", "rate": "rad/s"}
 

@@ -14,7 +14,7 @@ from matplotlib.patches import Polygon
 
 from simphys import plot
 from simphys.plot import style
-from simphys.plot.surroundings import project
+from simphys.plot.motion.surroundings import project
 
 from .particle_runs import GRID, particle_run
 

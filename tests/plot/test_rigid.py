@@ -12,7 +12,7 @@ from matplotlib.patches import Polygon
 
 from simphys import plot
 from simphys.plot import style
-from simphys.plot.surroundings import project
+from simphys.plot.motion.surroundings import project
 from simphys.record import Recorder, Recording
 
 FRAMES = 7

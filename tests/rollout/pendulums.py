@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from simphys.array_engine import ArrayEngine
 from simphys.autograd import Tensor, ops, tensor
 from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator.array_engine import ArrayEngine
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from simphys import rollout as package
 from simphys.autograd import Tensor, linearize
 from simphys.autograd.errors import InputError
-from simphys.autograd.gradcheck import gradcheck
+from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.rollout import Plan, Trajectory
 
 from .cases import assert_bitwise

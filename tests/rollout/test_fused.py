@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from simphys.autograd import grad, no_grad, tensor
+from simphys.autograd.compose.functional import linearize
 from simphys.autograd.errors import GraphError
-from simphys.autograd.functional import linearize
 from simphys.rollout import rollout
 
 from .cases import Case, assert_bitwise, case, energy, gradient, loss_of

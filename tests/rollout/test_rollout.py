@@ -9,8 +9,8 @@ import pytest
 
 from simphys.autograd import no_grad, tensor
 from simphys.autograd.errors import InputError
-from simphys.autograd.gradcheck import dot_product_test, gradcheck
 from simphys.autograd.graph import ancestors
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.rollout import run
 
 from .cases import Case, assert_bitwise, assert_rounding, case, energy, gradient, loss_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Tensor, grad, is_grad_enabled, no_grad, ops, tensor
-from simphys.autograd.gradcheck import GradcheckError, dot_product_test, gradgradcheck
+from simphys.autograd.proof.gradcheck import GradcheckError, dot_product_test, gradgradcheck
 
 from .rules_table import NUMPY, RULES, Array, Rule, Shape, draw, largest, leaves
 

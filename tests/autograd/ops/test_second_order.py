@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Tensor, grad, ops, tensor
-from simphys.autograd.gradcheck import gradgradcheck
+from simphys.autograd.proof.gradcheck import gradgradcheck
 
 from .rules_table import RULES, draw, largest, leaves
 

@@ -1,0 +1,1 @@
+"""Bridges to other array libraries: PyTorch both ways, and memory shared through DLPack."""

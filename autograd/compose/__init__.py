@@ -1,0 +1,1 @@
+"""Composition of functions: pipes, combined and checkpointed nodes, Jacobians and second derivatives."""

@@ -1,0 +1,1 @@
+"""Kernels: the compiler and its settings, checked arguments, launches."""

@@ -1,0 +1,235 @@
+"""The arguments of a kernel: what a parameter's annotation admits, and how a value is put into a launch context."""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..tensor import Array, Tensor
+from . import runtime
+
+ti = runtime.ti
+
+Put = Callable[[Any], bool]
+"""Check a value and put it into a launch context; False for the compiler's own memory, which goes another way."""
+
+_NDARRAY = type(ti.types.ndarray(dtype=ti.f32, ndim=1))
+_OWN_MEMORY = ti.lang._ndarray.Ndarray
+_REALS = (ti.f32, ti.f64, float)
+_INTEGERS = (ti.i32, ti.i64, int)
+_QUADRANTS = runtime.compiler == "quadrants"
+
+_REMEDY = "Annotate it with ti.types.ndarray(dtype=..., ndim=...), ti.i32, ti.i64 or a real type."
+
+
+def parameter(kernel: str, name: str, annotation: Any, *, written: bool) -> Parameter:
+    """A parameter as its annotation describes it. Errors: InputError for what a kernel cannot be given fast."""
+    who = f"kernel {kernel}, parameter {name}"
+    if isinstance(annotation, _NDARRAY):
+        if annotation.dtype in (float, int, bool):  # the compilers take these and fail later
+            remedy = "Name one: ti.f32, ti.f64, ti.i32, ti.i64."
+            raise InputError(who, "the dtype of an array is one of the compiler's", repr(annotation.dtype), remedy)
+        return ArrayParameter(kernel, name, annotation, written)
+    if annotation in _REALS:
+        return RealParameter(kernel, name)
+    if annotation in _INTEGERS:
+        return IntegerParameter(kernel, name, annotation)
+    remedy = _REMEDY
+    if ti.template in (annotation, type(annotation)):
+        remedy = (
+            "Pass arrays as ti.types.ndarray(); for what is fixed at compile time, define the kernel in a function."
+        )
+    elif annotation is inspect.Parameter.empty:
+        annotation = None
+    elif isinstance(annotation, str):
+        remedy = "Remove `from __future__ import annotations`: the compiler reads annotations, not their text."
+    shown = annotation.to_string() if type(annotation) is type(ti.f32) else repr(annotation)
+    raise InputError(who, "it is an array, an integer or a real number", shown, remedy)
+
+
+class Parameter(ABC):
+    """One parameter: `check` admits a value or raises, `put_into` makes the quick way into one launch context."""
+
+    is_array = False
+
+    def __init__(self, kernel: str, name: str) -> None:
+        self.kernel = kernel
+        self.name = name
+
+    @abstractmethod
+    def check(self, value: Any) -> Any:
+        """The value that the compiler gets. Errors: InputError."""
+
+    def stand_in(self, value: Any) -> Any:
+        """What to compile with in place of a checked value: the compiler keeps it in cycles of references."""
+        return value
+
+    @abstractmethod
+    def put_into(self, context: Any, position: int, like: Any) -> Put:
+        """`like`: a checked value; where the annotation leaves dtype or ndim open, others must have its."""
+
+    def error(self, constraint: str, found: str, remedy: str) -> InputError:
+        return InputError(f"kernel {self.kernel}, argument {self.name}", constraint, found, remedy)
+
+
+class ArrayParameter(Parameter):
+    """An array; `dtype` and `ndim` (NumPy's, with the axes of the element) are None where left open."""
+
+    is_array = True
+
+    def __init__(self, kernel: str, name: str, annotation: Any, written: bool) -> None:
+        super().__init__(kernel, name)
+        element = annotation.dtype
+        self.written = written
+        self.element: tuple[int, ...] = tuple(element.get_shape()) if hasattr(element, "get_shape") else ()
+        self.ndim = None if annotation.ndim is None else annotation.ndim + len(self.element)
+        self._type = element.dtype if self.element else element
+        self.is_open = self._type is None or self.ndim is None
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """NumPy's; known after the compiler's start, since ti.math.vec3 follows its precision."""
+        return None if self._type is None else np.dtype(ti.lang.util.to_numpy_type(self._type))
+
+    def check(self, value: Any) -> Any:
+        array = value.data if isinstance(value, Tensor) else value
+        if isinstance(array, _OWN_MEMORY):
+            return array  # the compiler checks it
+        if not isinstance(array, np.ndarray):
+            raise self.error("it is an array", repr(value), "Pass a NumPy array or a Tensor.")
+        if self.written and array is value and not array.flags.writeable:
+            remedy = "Pass a Tensor, whose version is raised, or a writable array."
+            raise self.error("it writes to this argument", "a read-only array", remedy)
+        axes = len(self.element)
+        admitted = array.dtype == self.dtype if self._type is not None else _known(array.dtype)
+        same_ndim = array.ndim >= axes if self.ndim is None else array.ndim == self.ndim
+        if not admitted or not same_ndim or array.shape[array.ndim - axes :] != self.element:
+            kind = f"of {self.dtype}" if self._type is not None else "of numbers that the compiler knows"
+            kind = ("an array " if self.ndim is None else f"a {self.ndim}-d array ") + kind
+            ending = f" whose last axes are {self.element}" if axes else ""
+            raise self.error(f"it is {kind}{ending}", f"{array.dtype} of shape {array.shape}", "Convert it first.")
+        if not array.flags.c_contiguous:
+            raise self.error("arrays are C-contiguous", f"strides {array.strides}", "Use np.ascontiguousarray.")
+        return array
+
+    def stand_in(self, value: Array) -> Array:
+        """A small array of that dtype and as many axes."""
+        return np.empty((1,) * (value.ndim - len(self.element)) + self.element, value.dtype)
+
+    def on_device(self, array: Array) -> Any:
+        """An array of the compiler with the values of a checked one."""
+        dtype = self._type or ti.lang.util.to_taichi_type(array.dtype)
+        shape = array.shape[: array.ndim - len(self.element)]
+        kinds = (ti.ndarray, ti.Vector.ndarray, ti.Matrix.ndarray)
+        copy = kinds[len(self.element)](*self.element, dtype, shape)
+        copy.from_numpy(array)
+        return copy
+
+    def put_into(self, context: Any, position: int, like: Array) -> Put:
+        index = _index(position)
+        put_array = context.set_arg_external_array_with_shape
+        dtype, ndim, element, written = like.dtype, like.ndim, self.element, self.written
+        outer = ndim - len(element)
+
+        def put(value: Any) -> bool:
+            array = value.data if type(value) is Tensor else value
+            flags = array.flags if type(array) is np.ndarray else None
+            if (
+                flags is None
+                or array.dtype != dtype
+                or array.ndim != ndim
+                or not flags.c_contiguous
+                or (written and array is value and not flags.writeable)
+            ):
+                array = self.check(value)  # raises, but for a subclass of arrays and for the compiler's own
+                if not isinstance(array, np.ndarray):
+                    return False
+            shape = array.shape
+            if element:
+                if shape[outer:] != element:
+                    self.check(value)
+                shape = shape[:outer]
+            put_array(index, _address(array), array.nbytes, shape, 0)
+            return True
+
+        return put
+
+
+class RealParameter(Parameter):
+    """A real number."""
+
+    def check(self, value: Any) -> float:
+        if not isinstance(value, float | int | np.floating | np.integer):
+            raise self.error("it is a number", repr(value), "Pass a float.")
+        return float(value)
+
+    def put_into(self, context: Any, position: int, like: Any) -> Put:
+        index, put_float = _index(position), context.set_arg_float
+
+        def put(value: Any) -> bool:
+            put_float(index, value if type(value) is float else self.check(value))
+            return True
+
+        return put
+
+
+class IntegerParameter(Parameter):
+    """An integer of 32 or 64 bits."""
+
+    def __init__(self, kernel: str, name: str, annotation: Any) -> None:
+        super().__init__(kernel, name)
+        limits = np.iinfo(np.int64 if annotation == ti.i64 else np.int32)
+        self.lowest, self.highest = int(limits.min), int(limits.max)
+
+    def check(self, value: Any) -> int:
+        if not isinstance(value, int | np.integer) or not self.lowest <= value <= self.highest:
+            constraint = f"it is an integer within {(self.lowest, self.highest)}"
+            raise self.error(constraint, repr(value), "Pass an int in this range.")
+        return int(value)
+
+    def put_into(self, context: Any, position: int, like: Any) -> Put:
+        index, put_int = _index(position), context.set_arg_int
+
+        def put(value: Any) -> bool:
+            put_int(index, self.check(value))
+            return True
+
+        return put
+
+
+def _index(position: int) -> Any:
+    return position if _QUADRANTS else (position,)
+
+
+def _known(dtype: np.dtype[Any]) -> bool:
+    """Whether the compiler has this type of numbers."""
+    return dtype.isnative and dtype.char in "fdbhilqBHILQ"
+
+
+_DATA = object.__basicsize__  # where NumPy's C structure holds the address of the elements: behind the object's head
+_pointer_at = ctypes.c_void_p.from_address
+
+
+def _address(array: Array) -> int:
+    """The address of the elements, read from NumPy's C structure: 1 us quicker than `array.ctypes.data`."""
+    return _pointer_at(id(array) + _DATA).value or 0
+
+
+def as_writable(array: Array) -> Array:
+    """The memory of a contiguous array, such as that of a Tensor, whose version the writer raises."""
+    memory: Any = (ctypes.c_char * array.nbytes).from_address(_address(array))
+    return np.frombuffer(memory, array.dtype).reshape(array.shape)
+
+
+def _address_by_attribute(array: Array) -> int:
+    return int(array.ctypes.data)
+
+
+if _address(_probe := np.zeros(1)) != _address_by_attribute(_probe):
+    _address = _address_by_attribute

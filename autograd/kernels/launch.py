@@ -1,0 +1,282 @@
+"""`kernel`: a compiled kernel that checks its arguments and launches them fast.
+
+The public call of the compiler spends 15-70 us on argument handling. Here a launch context is made once for a compiled
+variant and its pointers are set again (about 1 us an argument), or, by `bind`, not even that. This uses private
+interfaces of pinned releases of both compilers. On a GPU, or without them, every launch takes the public path.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import zip_longest
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..mode import switch
+from ..tensor import Tensor
+from . import runtime
+from .arguments import ArrayParameter, Parameter, Put, as_writable, parameter
+from .writes import writes_of
+
+ti = runtime.ti
+
+_QUADRANTS = runtime.compiler == "quadrants"
+
+
+class Kernel:
+    """A kernel of the compiler behind checks of count, dtype, shape of elements, contiguity and writability.
+
+    Arguments are NumPy arrays, Tensors (a written Tensor's version is raised), numbers, and arrays of the compiler
+    (`ti.ndarray`: these have no version, and are launched by the public call). Lengths are not compared.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        source = _source(function)
+        self.name = source.__name__
+        signature = inspect.signature(source)
+        self.parameters = list(signature.parameters)
+        self.written = _written(self.name, source)
+        self._arguments = [
+            parameter(self.name, name, described.annotation, written=name in self.written)
+            for name, described in signature.parameters.items()
+        ]
+        if signature.return_annotation not in (inspect.Signature.empty, None):
+            remedy = "Write the result to an array of one element."
+            raise InputError(f"kernel {self.name}", "it returns nothing", repr(signature.return_annotation), remedy)
+        self._kernel = ti.kernel(function) if source is function else function
+        self._written_positions = [i for i, a in enumerate(self._arguments) if a.is_array and a.name in self.written]
+        self._open_positions = [i for i, a in enumerate(self._arguments) if isinstance(a, ArrayParameter) and a.is_open]
+        self._variants: dict[Any, _Variant] = {}
+        self._variant: _Variant | None = None  # the only one, when the annotations leave nothing open
+        self._public = False
+
+    def __call__(self, *arguments: Any) -> None:
+        """Launch. Errors: InputError for an argument that it was not made for; nothing was written then."""
+        if switch.enabled:
+            self._refuse_unrecorded(arguments)
+        if len(arguments) != len(self._arguments):
+            raise self._count(len(arguments), self.parameters)
+        variant = self._variant or self._choose(arguments)
+        if variant is None:
+            return self._launch_publicly(arguments)
+        for put, value in zip(variant.puts, arguments, strict=True):
+            if not put(value):
+                return self._launch_publicly(arguments)
+        for position in self._written_positions:
+            written = arguments[position]
+            if isinstance(written, Tensor):
+                written.raise_version()
+        variant.launch(variant.context)
+
+    def bind(self, *arguments: Any) -> Callable[..., None]:
+        """A launch with these arguments, checked now and repeated later: 1.4 us, with quadrants 0.4.
+
+        Trailing scalars may be left open: `bound = kernel.bind(x, y)`, then `bound(3)`.
+        """
+        if switch.enabled:
+            self._refuse_unrecorded(arguments)
+        first = len(arguments)
+        names, rest = self.parameters[first:], self._arguments[first:]
+        if first > len(self._arguments) or any(a.is_array for a in rest):
+            raise self._count(first, self.parameters)
+        values = self._check(arguments)
+        variant = self._choose(arguments)
+        if variant is None or self._has_own_memory(values):
+            return lambda *rest: self(*arguments, *rest)
+        context, puts = variant.new_context(values)
+        for put, value in zip(puts, arguments, strict=False):
+            put(value)
+        puts = puts[first:]
+        written = [arguments[i] for i in self._written_positions if isinstance(arguments[i], Tensor)]
+        launch = variant.launch
+
+        def launch_bound(*scalars: float, keep_alive: Any = values) -> None:
+            if scalars or puts:
+                if len(scalars) != len(puts):
+                    raise self._count(len(scalars), names)
+                for put, scalar in zip(puts, scalars, strict=True):
+                    put(scalar)
+            for tensor in written:
+                tensor.raise_version()
+            launch(context)
+
+        return launch_bound
+
+    def _launch_publicly(self, arguments: tuple[Any, ...]) -> None:
+        """By the compiler's own call."""
+        values = self._check(arguments)
+        for position in self._written_positions:
+            if isinstance(arguments[position], Tensor):
+                arguments[position].raise_version()
+        staged = self._staged(values) if runtime.settings().on_gpu else []
+        for position, own, _, _ in staged:
+            values[position] = own
+        self._kernel(*values)
+        for _, own, host, before in staged:
+            after = own.to_numpy()
+            np.copyto(host, after, where=after != before)
+
+    def _staged(self, values: list[Any]) -> list[tuple[int, Any, np.ndarray, np.ndarray]]:
+        """(position, copy on the device, array, its values now) of what is written in memory of the host.
+
+        A GPU works on a copy, which the compiler does not fill where a kernel only writes, and brings back whole.
+        """
+        found = []
+        for position in self._written_positions:
+            argument, value = self._arguments[position], values[position]
+            if isinstance(argument, ArrayParameter) and isinstance(value, np.ndarray) and value.size:
+                host = as_writable(value)
+                found.append((position, argument.on_device(host), host, host.copy()))
+        return found
+
+    def _check(self, arguments: tuple[Any, ...]) -> list[Any]:
+        return [argument.check(value) for argument, value in zip(self._arguments, arguments, strict=False)]
+
+    def _has_own_memory(self, values: list[Any]) -> bool:
+        """Whether a value is an array of the compiler."""
+        pairs = zip(self._arguments, values, strict=False)
+        return any([argument.is_array and not isinstance(value, np.ndarray) for argument, value in pairs])
+
+    def _refuse_unrecorded(self, arguments: tuple[Any, ...]) -> None:
+        """While operations are recorded, a launch is not: what it reads or overwrites must carry no gradient."""
+        for argument, value in zip(self._arguments, arguments, strict=False):
+            if isinstance(value, Tensor) and value.requires_grad:
+                if argument.name not in self.written:
+                    constraint = "a launch outside a Function gives no gradient"
+                    remedy = "Launch it in the forward of a Function, or pass detach()."
+                    raise argument.error(constraint, f"a tensor that requires one, {value!r}", remedy)
+                if value.grad_fn is not None:
+                    constraint = "a computed tensor is not written in place"
+                    remedy = "Write to detach().clone(), or launch inside no_grad()."
+                    raise argument.error(constraint, repr(value), remedy)
+
+    def _count(self, found: int, names: list[str]) -> InputError:
+        who = f"kernel {self.name}"
+        return InputError(who, f"it takes {len(names)} arguments", f"{found}", f"Pass {', '.join(names) or 'none'}.")
+
+    def _choose(self, arguments: tuple[Any, ...]) -> _Variant | None:
+        """The variant for these arguments, compiled when first met; None where launches take the public path."""
+        if not runtime.initialised() and _program(_session()) is not None:
+            raise _started_twice(self.name)
+        if self._public or runtime.settings().on_gpu:
+            return None
+        values = self._check(arguments)
+        if self._has_own_memory(values):
+            return None
+        key = tuple([(values[i].dtype, values[i].ndim) for i in self._open_positions])
+        if key not in self._variants:
+            try:
+                self._variants[key] = _Variant(self.name, self._kernel, self._arguments, values)
+            except AttributeError:  # another release, without these interfaces
+                self._public = True
+                return None
+        if not self._open_positions:
+            self._variant = self._variants[key]
+        return self._variants[key]
+
+
+class _Variant:
+    """A kernel compiled for the dtypes and dimensions of certain values, with a launch context."""
+
+    def __init__(self, name: str, kernel: Any, arguments: list[Parameter], values: list[Any]) -> None:
+        self._name = name
+        self._arguments = arguments
+        primal = kernel._primal
+        self._session = _session()
+        program = self._session.prog
+        primal.raise_on_templated_floats = False  # quadrants reads it, the public call sets it
+        with _in_this_thread() if runtime.settings().threads == 1 else nullcontext():
+            given = [argument.stand_in(value) for argument, value in zip(arguments, values, strict=False)]
+            key = primal.ensure_compiled(*given, *[0] * (len(arguments) - len(given)))
+        self._launchable = (primal.materialized_kernels if _QUADRANTS else primal.compiled_kernels)[key]
+        compiled = program.compile_kernel(program.config(), program.get_device_caps(), self._launchable)
+        self._compiled = compiled.compiled_kernel_data if _QUADRANTS else compiled
+        self._launch_kernel = program.launch_kernel
+        self.context, self.puts = self.new_context(values)
+
+    def new_context(self, values: list[Any]) -> tuple[Any, list[Put]]:
+        """A launch context, and what checks and puts each argument into it."""
+        context = self._launchable.make_launch_context()
+        pairs = zip_longest(self._arguments, values)
+        return context, [argument.put_into(context, i, value) for i, (argument, value) in enumerate(pairs)]
+
+    def launch(self, context: Any) -> None:
+        if _program(self._session) is None:  # to launch what an ended session compiled is a segmentation fault
+            raise _started_twice(self._name)
+        self._launch_kernel(self._compiled, context)
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Decorator, or a wrapper of what @ti.kernel made: see `Kernel`."""
+    return Kernel(function)
+
+
+def _source(function: Any) -> Callable[..., Any]:
+    """The Python function itself, or the one that the compiler's decorator made a kernel of."""
+    if getattr(function, "_is_wrapped_kernel", False):
+        name = function.__name__
+        made_by = type(function._primal).__module__.partition(".")[0]
+        if made_by != runtime.compiler:
+            remedy = "Import ti from simphys.autograd.kernels.runtime; SIMPHYS_COMPILER chooses the compiler."
+            raise InputError(f"kernel {name}", f"the compiler of this process is {runtime.compiler}", made_by, remedy)
+        if function._is_classkernel:
+            remedy = "Move it out of the class, and pass what it uses of `self`."
+            raise InputError(f"kernel {name}", "a kernel is a function", "a method", remedy)
+        return function.__wrapped__
+    if not inspect.isfunction(function):
+        raise InputError("kernel", "it takes a function or a ti.kernel", repr(function), "Write @kernel above a def.")
+    return function
+
+
+def _written(name: str, source: Callable[..., Any]) -> frozenset[str]:
+    """The parameters that the kernel writes. Errors: InputError when it writes to anything else."""
+    try:
+        writes = writes_of(source)
+    except OSError:
+        remedy = "Put it into a file."
+        raise InputError(f"kernel {name}", "its source is in a file", "none", remedy) from None
+    if writes.captured:
+        remedy = "Pass it as an argument: what is captured has no version that would tell backward of the change."
+        raise InputError(
+            f"kernel {name}", "it writes to its arguments only", ", ".join(sorted(writes.captured)), remedy
+        )
+    return writes.parameters
+
+
+@contextmanager
+def _in_this_thread() -> Iterator[None]:
+    """Compile loops for the thread that launches: 3-10 us less than waking one other, and without its atomics."""
+    builder = ti._lib.core.ASTBuilder
+    names = ("begin_frontend_range_for", "begin_frontend_struct_for_on_external_tensor")
+    originals = [getattr(builder, name) for name in names]
+
+    def serialized(begin: Any) -> Any:
+        def begin_serialized(self: Any, *loop: Any) -> Any:
+            self.strictly_serialize()
+            return begin(self, *loop)
+
+        return begin_serialized
+
+    for name, original in zip(names, originals, strict=True):
+        setattr(builder, name, serialized(original))
+    try:
+        yield
+    finally:
+        for name, original in zip(names, originals, strict=True):
+            setattr(builder, name, original)
+
+
+_session = ti.lang.impl.get_runtime
+_program = attrgetter("_prog" if _QUADRANTS else "prog")
+
+
+def _started_twice(name: str) -> InputError:
+    remedy = "Remove it; runtime.init(arch=, precision=, threads=) makes these choices."
+    return InputError(
+        f"kernel {name}", "the compiler is started by runtime.init alone", "a ti.init or ti.reset", remedy
+    )

@@ -1,0 +1,52 @@
+"""Derivatives by finite differences that know how far they can be trusted.
+
+A central difference with step h errs by truncation, which falls with h, and by rounding, which rises. So a derivative
+is estimated at a sweep of steps (each estimate extrapolated from two steps, after Richardson) and taken from the
+plateau between the two, where neighbouring estimates agree best. The spread there is its accuracy. To it counts the
+jump between the one-sided derivatives, extrapolated to h = 0: a kink shows there although central differences agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..tensor import Array
+
+
+class Estimate(NamedTuple):
+    """Derivatives [...] with their accuracy."""
+
+    value: Array
+    spread: Array
+    """Absolute disagreement of the estimates on the plateau; inf where no estimate is finite."""
+    step: Array
+    """Where the plateau was found."""
+    slope: Array
+    """Largest one-sided difference quotient at the widest step: the size that a derivative could have had."""
+
+
+def derivative(f: Callable[[float], Array], steps: Array) -> Estimate:
+    """The derivative of f at 0, elementwise, from evaluations at 0, +h and -h for falling `steps` h (at least 4)."""
+    with np.errstate(all="ignore"):
+        center = f(0.0)
+        sides = np.array([(f(h), f(-h)) for h in steps])
+        h = steps.reshape(-1, *[1] * center.ndim)
+        rise, fall = (sides[:, 0] - center) / h, (center - sides[:, 1]) / h
+        central, bend = (rise + fall) / 2, rise - fall
+        ratio = h[:-1] / h[1:]
+        estimate = (ratio**2 * central[1:] - central[:-1]) / (ratio**2 - 1)
+        jump = abs(ratio * bend[1:] - bend[:-1]) / (ratio - 1)  # the part of `bend` that does not fall with h
+        change = abs(np.diff(estimate, axis=0))
+        spread = np.max([change[:-1], change[1:], jump[1:-1]], axis=0)  # of all estimates with two neighbours
+        spread[~np.isfinite(spread)] = np.inf
+        best = np.argmin(spread, axis=0, keepdims=True)
+        slope = np.maximum(abs(rise[0]), abs(fall[0]))
+    return Estimate(
+        value=np.take_along_axis(estimate[1:-1], best, axis=0)[0],
+        spread=np.take_along_axis(spread, best, axis=0)[0],
+        step=steps[1:-2][best[0]],
+        slope=np.where(np.isfinite(slope), slope, 0.0),
+    )

@@ -1,0 +1,197 @@
+"""Is a check of hand-written adjoints sharp? Each term of each rule is dropped or flipped, and the check must notice.
+
+A mutant is a temporary copy of a source file with one change in one rule: a sign flipped, a term or a factor left out,
+operands or branches exchanged, an accumulation or a transpose dropped. A check that passes on a mutant proves nothing
+about what was changed:
+
+    def check(module):
+        gradcheck(module.Square.apply, tensor([0.3, -1.2], requires_grad=True))
+
+    assert not unnoticed(square, check)  # `square`: the module that defines Square and its kernels
+
+`rule_changes` tells which changes there are. Some mutants change nothing that matters, such as the tie of a comparison
+whose branches agree there: name these, with the reason, beside the check.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib.util
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..errors import GraphError, InputError
+from ..kernels.runtime import compiler, ti
+from .gradcheck import GradcheckError
+from .rule_changes import Change, changes
+
+RULES = ("backward", "jvp", "derivative", "adj_*", "jvp_*", "adjoint", "tangent")
+"""Names of adjoint and tangent rules: of Functions, of element functions, of kernels."""
+
+ERRORS: tuple[type[Exception], ...] = (
+    *[AssertionError, GraphError, ValueError, IndexError],
+    getattr(ti, f"{compiler.capitalize()}CompilationError"),
+)
+"""What a check notices a mutant by: wrong values (GradcheckError is an AssertionError), and what does not fit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """One change of one rule."""
+
+    module: ModuleType = field(repr=False)
+    """Whose file is changed."""
+    rule: str
+    """Dotted path in the file: `Mul.backward`, or `functions.adj_spring_force` for what a factory defines."""
+    line: int
+    before: str
+    after: str
+    """The changed expression or statement; empty where it is left out."""
+    source: bytes = field(repr=False, compare=False)
+    """The whole file."""
+
+    @property
+    def change(self) -> str:
+        return f"{self.before} -> {self.after or 'nothing'}"
+
+    def __str__(self) -> str:
+        return f"{self.module.__name__}:{self.line}, {self.rule}: {self.change}"
+
+
+def mutants(module: ModuleType, *rules: str) -> list[Mutant]:
+    """All mutants of the functions of `module` whose name or dotted path matches one of `rules` (RULES by default).
+
+    Patterns are those of `fnmatch`. Errors: InputError for a pattern that matches no function.
+    """
+    path = _path(module)
+    source = path.read_bytes()
+    found = list(_functions(ast.parse(source)))
+    chosen: dict[str, ast.FunctionDef] = {}
+    for pattern in rules or RULES:
+        matching = {name: node for name, node in found if _matches(name, pattern)}
+        if rules and not matching:
+            names = ", ".join(name for name, _ in found)
+            raise InputError("mutants", f"a function of {path.name} matches {pattern!r}", names, "Name one of these.")
+        chosen |= matching
+    results = {}
+    for rule, function in chosen.items():
+        for change in changes(function):
+            mutated = _replaced(source, change)  # two ways to the same are one
+            results[mutated] = Mutant(
+                module=module,
+                rule=rule,
+                line=change.node.lineno,
+                before=ast.unparse(change.node),
+                after=change.text,
+                source=mutated,
+            )
+    return list(results.values())
+
+
+def unnoticed(
+    module: ModuleType,
+    check: Callable[[Any], object],
+    *,
+    rules: Sequence[str] = (),
+    package: ModuleType | None = None,
+    errors: tuple[type[Exception], ...] = ERRORS,
+) -> list[Mutant]:
+    """The mutants of `module` that `check` passes. None are left when every term of every rule is proven.
+
+    `check` gets a copy of the module (with `package`, of the whole package, see `loaded`), which it must take what it
+    checks from. It notices a mutant by raising one of `errors`; any other error is raised. First it has to pass on a
+    copy without a change.
+    """
+    with loaded(module, _path(module).read_bytes(), package=package) as copy:
+        check(copy)
+    return [mutant for mutant in mutants(module, *rules) if not notices(check, mutant, package=package, errors=errors)]
+
+
+def notices(
+    check: Callable[[Any], object],
+    mutant: Mutant,
+    *,
+    package: ModuleType | None = None,
+    errors: tuple[type[Exception], ...] = ERRORS,
+) -> bool:
+    """Whether `check` raises one of `errors` on the mutant; a gradcheck that could not tell has not noticed it."""
+    with loaded(mutant.module, mutant.source, package=package) as copy:
+        try:
+            with np.errstate(all="ignore"):  # a mutant may divide by zero
+                check(copy)
+        except errors as error:
+            report = error.report if isinstance(error, GradcheckError) else None
+            return report is None or report.outcome == "failed"
+    return False
+
+
+@contextlib.contextmanager
+def loaded(module: ModuleType, source: bytes, *, package: ModuleType | None = None) -> Iterator[ModuleType]:
+    """A second `module`, of the same package, made of `source`. Its file lasts as long as the context.
+
+    All other modules keep the original. With `package`, the one that the module lies in, it is that package which is
+    loaded once more, with `source` in place of the module, so that its other modules use the changed one.
+    """
+    path = _path(module)
+    unit = package or module
+    if package is not None and path.parent != _path(package).parent:
+        remedy = "Pass the package that holds the module itself."
+        raise InputError("loaded", f"{module.__name__} lies in the package", package.__name__, remedy)
+    name = f"{unit.__name__}_mutant"
+    with tempfile.TemporaryDirectory() as folder:
+        changed = Path(folder, path.name)
+        changed.write_bytes(source)
+        places = None if package is None else [folder, *package.__path__]  # the changed file comes first
+        spec = importlib.util.spec_from_file_location(
+            name, changed if unit is module else _path(unit), submodule_search_locations=places
+        )
+        assert spec is not None and spec.loader is not None
+        copy = importlib.util.module_from_spec(spec)
+        sys.modules[name] = copy
+        try:
+            spec.loader.exec_module(copy)
+            yield copy
+        finally:
+            for loaded_name in [other for other in sys.modules if other == name or other.startswith(f"{name}.")]:
+                del sys.modules[loaded_name]
+            sys.path_importer_cache.pop(folder, None)
+
+
+def _replaced(source: bytes, change: Change) -> bytes:
+    """The source with the change made; the rest stays as it is, with its comments."""
+    node = change.node
+    lines = source.splitlines(keepends=True)
+    before = b"".join(lines[: node.lineno - 1]) + lines[node.lineno - 1][: node.col_offset]
+    last = node.end_lineno or node.lineno
+    after = lines[last - 1][node.end_col_offset :] + b"".join(lines[last:])
+    text = f"({change.text})" if isinstance(node, ast.expr) else change.text or "pass"
+    return before + text.encode() + after
+
+
+def _functions(scope: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+    """All functions, methods and functions in functions with their dotted paths."""
+    for node in ast.iter_child_nodes(scope):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if isinstance(node, ast.FunctionDef):
+                yield prefix + node.name, node
+            yield from _functions(node, f"{prefix}{node.name}.")
+        else:
+            yield from _functions(node, prefix)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return fnmatchcase(name, pattern) or fnmatchcase(name.rsplit(".", 1)[-1], pattern)
+
+
+def _path(module: ModuleType) -> Path:
+    assert module.__file__ is not None
+    return Path(module.__file__).resolve()

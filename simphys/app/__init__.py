@@ -1,0 +1,1 @@
+"""The application: command line, workflows and printed reports."""

@@ -1,0 +1,252 @@
+"""The command `simphys`.
+
+Exit status: 0 done; 1 a proof failed, a fit did not converge, a gradient is not finite, storage or memory failed; 2 a
+user's mistake; 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import functools
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from simphys.optimize import IterationRecord
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Differentiable physics: simulate scenes, identify their parameters, prove their gradients.",
+)
+
+SceneFile = Annotated[Path, typer.Argument(metavar="SCENE", help="A scene file (TOML).")]
+Overrides = Annotated[
+    list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Overrides, such as material.stiffness=5e3.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in the output folder.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in the output folder.")]
+
+
+_debug = False
+_interrupted = False
+"""Whether Ctrl-C was pressed: a library may swallow the KeyboardInterrupt, or turn it into an error of its own."""
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """A command whose errors become messages and exit statuses; a traceback only with --debug."""
+
+    @functools.wraps(function)
+    def guarded(*arguments: Any, **options: Any) -> None:
+        from simphys.autograd.errors import InputError, StorageError
+
+        try:
+            function(*arguments, **options)
+        except InputError as error:
+            _tell(error, str(error), 2)
+        except StorageError as error:
+            _tell(error, str(error), 1)
+        except MemoryError as error:
+            _tell(error, f"Not enough memory: {error}. Simulate fewer steps or nodes.", 1)
+        except KeyboardInterrupt as error:
+            _tell(error, "Interrupted.", 130)
+        except typer.Exit:
+            raise
+        except Exception as error:
+            if not _interrupted:
+                raise
+            _tell(error, "Interrupted.", 130)
+
+    return app.command()(guarded)
+
+
+def _remember_interrupt(number: int, frame: FrameType | None) -> None:
+    global _interrupted
+    _interrupted = True
+    signal.default_int_handler(number, frame)
+
+
+def _leave_interrupts_out(lost: sys.UnraisableHookArgs) -> None:
+    """One that comes within a callback of the interpreter goes nowhere: it is remembered, and raised a little later."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+
+
+def _stop_if_interrupted() -> None:
+    if _interrupted:
+        raise KeyboardInterrupt
+
+
+def _tell(error: BaseException, message: str, status: int) -> None:
+    if _debug:
+        traceback.print_exception(error)
+    else:
+        typer.echo(message, err=True)
+    raise typer.Exit(status)
+
+
+@app.callback()
+def _options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False) -> None:
+    """Simulate scenes, identify their parameters from recordings, and prove their gradients."""
+    global _debug
+    _debug = debug
+
+
+@command
+def optimize(
+    scene: SceneFile, overrides: Overrides = None, overwrite: Overwrite = False, resume: Resume = False
+) -> None:
+    """Identify the scene's unknowns; record the fit and draw it."""
+    from simphys.experiment.scene import load_scene
+    from simphys.record import Recording
+
+    from . import report
+    from .workflow import Interrupted, identify
+
+    loaded = load_scene(scene, overrides or ())
+    try:
+        with report.FitProgress(loaded.config.optimizer.iterations) as progress:
+
+            def on_iteration(record: IterationRecord) -> None:
+                progress.update(record)
+                _stop_if_interrupted()
+
+            fit = identify(loaded, overwrite=overwrite, resume=resume, on_iteration=on_iteration)
+    except Interrupted as stop:
+        report.print_identification(stop.identification)
+        _tell(stop, f"What was evaluated is recorded in {stop.identification.folder}: --resume continues.", 130)
+    from simphys.plot import all_figures  # matplotlib takes a second, by which the fit begins earlier
+
+    pictures = all_figures(Recording(fit.folder), fit.folder)
+    report.print_identification(fit)
+    report.print_files(fit.folder, pictures)
+    if not fit.result.success:
+        raise typer.Exit(1)
+
+
+@command
+def run(scene: SceneFile, overrides: Overrides = None, overwrite: Overwrite = False) -> None:
+    """Simulate the scene, record the motion and draw it."""
+    from simphys.experiment.scene import load_scene
+    from simphys.record import Recording
+
+    from . import report
+    from .workflow import simulate
+
+    loaded = load_scene(scene, overrides or ())
+    folder = Path(loaded.config.output.folder)
+    try:
+        with report.RunProgress(loaded.dt) as progress:
+
+            def on_progress(step: int, steps: int) -> None:
+                progress.update(step, steps)
+                _stop_if_interrupted()
+
+            simulate(loaded, overwrite=overwrite, on_progress=on_progress)
+    except KeyboardInterrupt as stop:
+        _tell(stop, f"Interrupted. What was simulated is recorded: `simphys plot {folder}` draws it.", 130)
+    from simphys.plot import all_figures
+
+    report.print_files(folder, all_figures(Recording(folder), folder))
+
+
+@command
+def check(scene: SceneFile, overrides: Overrides = None) -> None:
+    """Prove the gradient of this scene in all modes, in f64 and over its full horizon."""
+    from simphys.diagnose.check.scene import check_file
+
+    from . import report
+
+    certificate = report.prove(scene, overrides or (), check_file)
+    typer.echo(str(certificate))
+    if not certificate.passed:
+        raise typer.Exit(1)
+
+
+@command
+def health(scene: SceneFile, overrides: Overrides = None) -> None:
+    """How the scene's adjoint grows or fades on its way back, what it tells nothing about, and how far it is usable."""
+    from simphys.diagnose.health import scene_health
+    from simphys.experiment.scene import load_scene
+
+    from . import report
+    from .health_report import print_health, write_health
+
+    loaded = load_scene(scene, overrides or ())
+    found = scene_health(loaded)
+    print_health(found, title=loaded.config.title)
+    report.print_files(*write_health(loaded, found))
+    if found.fault is not None:
+        raise typer.Exit(1)
+
+
+@command
+def plot(run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]) -> None:
+    """Draw again from what was recorded."""
+    from simphys.plot import all_figures
+    from simphys.record import Recording
+
+    from . import report
+
+    report.print_files(run, all_figures(Recording(run), run))
+
+
+@command
+def graph(scene: SceneFile, overrides: Overrides = None) -> None:
+    """The autograd graph of one step, as text and as a picture in the output folder."""
+    from simphys.experiment.scene import load_scene
+
+    from . import report
+    from .workflow import draw_step
+
+    loaded = load_scene(scene, overrides or ())
+    text, picture = draw_step(loaded)
+    typer.echo(text)
+    report.print_files(picture.parent, [picture])
+
+
+@command
+def info(
+    scene: Annotated[Path | None, typer.Argument(metavar="[SCENE]", help="Show the settings of this scene.")] = None,
+) -> None:
+    """Arch, compiler, precision, threads and versions."""
+    from importlib import metadata
+
+    from simphys import __version__
+    from simphys.autograd import runtime
+
+    if scene is not None:
+        from simphys.experiment.scene import load_scene
+
+        load_scene(scene)
+    found = {name: "yes" if runtime.available(name) else "no" for name in runtime.ARCHS}
+    versions = {name: metadata.version(name) for name in ("scipy", "h5py", "matplotlib", "pydantic")}
+    present = {f"{name} here": value for name, value in found.items()}
+    for name, value in {"simphys": __version__, **runtime.info(), **versions, **present}.items():
+        typer.echo(f"{name:14} {value}")
+
+
+@command
+def schema(path: Annotated[Path, typer.Argument(help="Where to write the JSON schema.")]) -> None:
+    """Write a JSON schema of scene files, for editors."""
+    from simphys.scenefile import write_schema
+
+    write_schema(path)
+    typer.echo(str(path))
+
+
+def main() -> None:
+    """Entry point: `--debug` may stand anywhere."""
+    signal.signal(signal.SIGINT, _remember_interrupt)
+    sys.unraisablehook = _leave_interrupts_out
+    arguments = sys.argv[1:]
+    if "--debug" in arguments:
+        arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]
+    app(arguments)

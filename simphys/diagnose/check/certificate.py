@@ -1,0 +1,119 @@
+"""What a check states, and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from simphys.rollout.budget import text as size_text
+
+DIFFERENCE = "adjoint = finite difference"
+TANGENT = "tangent = adjoint"
+DOT = 1e-9
+"""Tangents and adjoints are the same sums in another order."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One statement: that two ways to a gradient agree in the part of one parameter, state component or control."""
+
+    name: str
+    """Whose gradient; "loss" for the value itself."""
+    statement: str
+    error: float
+    """Relative difference; 0 where no bit differs."""
+    tolerance: float
+    note: str = ""
+
+    @property
+    def what(self) -> str:
+        return f"{self.name}: {self.statement}"
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.error <= self.tolerance)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one gradient took in one mode."""
+
+    mode: str
+    seconds: float
+    bytes: int
+    """What is kept for backward; of fused modes the plan's peak, of backward as well."""
+    steps: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a check found."""
+
+    lines: tuple[Line, ...]
+    costs: tuple[Cost, ...]
+    sizes: dict[str, float]
+    """|gradient| by name."""
+    findings: tuple[str, ...] = ()
+    """Where a disagreement begins, and which sub-step it comes from, in sentences."""
+    horizon: str = ""
+    """How far, how precisely and where."""
+    smaller: tuple[str, ...] = field(default=())
+    """The overrides by which the checked scene is smaller than the one in the file."""
+
+    @property
+    def passed(self) -> bool:
+        return all(line.passed for line in self.lines)
+
+    def __str__(self) -> str:
+        parts = [f"Gradient, over {self.horizon or 'the full horizon'}"]
+        if self.smaller:
+            parts.append(f"The scene asks to be checked with {', '.join(self.smaller)}.")
+        parts += ["", *_statements(self.lines, self.sizes), *_notes(self.lines), *self.findings]
+        parts += [*_costs(self.costs), ""]
+        failed = sum(not line.passed for line in self.lines)
+        parts.append(f"{failed} of {len(self.lines)} statements failed" if failed else "proven")
+        return "\n".join(parts)
+
+
+def _statements(lines: Sequence[Line], sizes: dict[str, float]) -> list[str]:
+    """A row for each name and a column for each statement; the last row tells the tolerances."""
+    columns = list(dict.fromkeys(line.statement for line in lines))
+    cells = {(line.name, line.statement): _cell(line) for line in lines}
+    heads = [column.partition(" = ") for column in columns]
+    rows = [["", "", *[head[0] for head in heads]], ["", "|gradient|", *[f"= {head[2]}" for head in heads]]]
+    for name in dict.fromkeys(line.name for line in lines):
+        size = f"{sizes[name]:.3e}" if name in sizes else ""
+        rows.append([name, size, *[cells.get((name, column), "") for column in columns]])
+    least = [min(line.tolerance for line in lines if line.statement == column) for column in columns]
+    rows.append(["tolerance", "", *["bitwise" if t == 0 else f"{t:.0e}" for t in least]])
+    return _table(rows)
+
+
+def _cell(line: Line) -> str:
+    error = "bitwise" if line.error == 0 else f"{line.error:.1e}"
+    return error if line.passed else f"{error} FAILED"
+
+
+def _notes(lines: Iterable[Line]) -> list[str]:
+    """What failed, and what is to be said of other statements."""
+    noted = [line for line in lines if line.note or not line.passed]
+    notes = [f"{line.what}: {line.error:.1e} (tolerance {line.tolerance:.0e}) {line.note}".rstrip() for line in noted]
+    return [note if line.passed else f"FAILED {note}" for note, line in zip(notes, noted, strict=True)]
+
+
+def _costs(costs: Sequence[Cost]) -> list[str]:
+    rows = [["one gradient", "steps", "time", "memory", ""]]
+    for cost in costs:
+        rows.append([cost.mode, str(cost.steps), f"{cost.seconds * 1e3:.3g} ms", size_text(cost.bytes), cost.note])
+    return ["", *_table(rows, left=(0, 4))] if costs else []
+
+
+def _table(rows: list[list[str]], *, left: Sequence[int] = (0,)) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            [cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))]
+        ).rstrip()
+        for row in rows
+    ]

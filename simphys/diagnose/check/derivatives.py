@@ -1,0 +1,80 @@
+"""The adjoint against finite differences and against tangents, for each leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from simphys.autograd import Tensor
+from simphys.autograd.proof.gradcheck import GradcheckError, GradcheckReport, gradcheck
+from simphys.simulator import Arrays
+
+from .case import Case, Run
+from .certificate import DIFFERENCE, DOT, TANGENT, Line
+from .modes import effects
+from .substeps import Step
+
+COARSE = 1e-3
+"""Finite differences that agree no better than this prove little: the motion is chaotic, or has a kink here."""
+UNSEEN = 1e-8
+"""Effects on the loss below this part of the largest drown in rounding: a system that is not stressed has no other."""
+
+
+def derivatives(case: Case, fused: Run, *, seed: int) -> Iterator[Line]:
+    """Statements about each leaf whose effect on the loss can be seen."""
+    hidden = unseen(case, fused)
+    for name, leaf in case.leaves().items():
+        if name in hidden:
+            continue
+        report = _report(case, name, leaf, seed)
+        worst = report.worst
+        # Finite differences prove no better than they agree with each other.
+        plateau = worst.spread if worst.outcome != "failed" else 0.0
+        tolerance, note = report.tolerance, ""
+        if plateau > tolerance:
+            tolerance, note = plateau, f"finite differences agree to {plateau:.1e} at eps {worst.eps:.0e}"
+            note += "; the modes and the sub-steps decide" if plateau > COARSE else ""
+        yield Line(name, DIFFERENCE, worst.error, tolerance, note)
+        if report.dot_product_error is not None:
+            yield Line(name, TANGENT, report.dot_product_error, DOT)
+
+
+def unseen(case: Case, fused: Run) -> list[str]:
+    """The leaves whose effect no difference of losses shows, by a gradient that the modes agree upon."""
+    found = effects(case, fused)
+    return [name for name in case.leaves() if found[name] <= UNSEEN * max(found.values())]
+
+
+def of_sub_steps(case: Case, states: Arrays, at: Iterable[int]) -> Iterator[Line]:
+    """Statements about each Function of the simulator's own, from the states [steps + 1, *shape] at some steps."""
+    worst: dict[tuple[str, str], Line] = {}
+    for t in at:
+        step = Step(case, {name: values[t] for name, values in states.items()}, t)
+        for proof in step.proofs():
+            if not proof.own:
+                continue
+            note = f"at step {t}, by {proof.by}"
+            lines = [Line(proof.name, DIFFERENCE, proof.error, proof.tolerance, note)]
+            if proof.tangent_error is not None:
+                lines.append(Line(proof.name, TANGENT, proof.tangent_error, DOT, note))
+            for line in lines:
+                known = worst.get((line.name, line.statement))
+                if known is None or line.error / line.tolerance > known.error / known.tolerance:
+                    worst[line.name, line.statement] = line
+    for line in worst.values():
+        yield replace(line, note="") if line.passed else line
+
+
+def _report(case: Case, name: str, leaf: Tensor, seed: int) -> GradcheckReport:
+    def loss_of(value: Tensor) -> Tensor:
+        here = case.with_values(
+            {name: value}
+        )  # the others ask for gradients, too: kernels are those of the other modes
+        return here.loss(here.trajectory())
+
+    try:
+        return gradcheck(loss_of, (leaf,), mode="projected", repeats=1, seed=seed)
+    except GradcheckError as error:
+        if error.report is None:
+            raise
+        return error.report

@@ -1,0 +1,233 @@
+"""The modes of a rollout against each other: nested, one step at a time, fused, within budgets, and in a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.errors import InputError
+from simphys.rollout import Trajectory
+from simphys.simulator import Array, Arrays
+
+from .case import Case, Run, run
+from .certificate import Cost, Line
+
+ROUNDING = {"f8": 1e-9, "f4": 1e-4}
+"""Modes sum in other orders; over a long horizon their relative difference stays below this, by precision."""
+PART = 256
+"""The rollout of one node a step is held against the fused one over at most so many steps."""
+
+OnLine = Callable[[Line], None]
+
+
+def nothing(line: Line) -> None:
+    """Hear nothing."""
+
+
+class Comparison:
+    """The modes of one case; `lines` and `costs` grow as they run."""
+
+    def __init__(self, case: Case, *, seed: int, on_line: OnLine) -> None:
+        self.case = case
+        self.lines: list[Line] = []
+        self.costs: list[Cost] = []
+        self._random = np.random.default_rng(seed)
+        self._on_line = on_line
+        run(case)  # compiles kernels, which is not to be timed
+        self.fused = self._run("fused")
+        self.sizes = {name: float(np.linalg.norm(g)) for name, g in self.fused.gradients.items()}
+        self._yardsticks = yardsticks(case, self.fused)
+        self.rounding = ROUNDING[self.fused.loss.dtype.str[1:]]
+
+    def others(self) -> None:
+        """Every mode but the nested one."""
+        self.one_by_one()
+        self.within_budgets()
+        self.in_a_batch()
+
+    def add(self, *lines: Line) -> None:
+        """Statements more."""
+        for line in lines:
+            self.lines.append(line)
+            self._on_line(line)
+
+    def nested(self) -> list[Line]:
+        """One node a sub-step, over the whole horizon: statements that are not added yet."""
+        run(part(self.case, 1), mode="nested")  # compiles kernels
+        found = differences(
+            self._run("nested", mode="nested", once=True).results(), self.fused.results(), self._yardsticks
+        )
+        return [Line(name, "nested = fused", error, self.rounding) for name, error in found.items()]
+
+    def one_by_one(self) -> None:
+        """One fused node a step, over a part of the horizon."""
+        steps = min(self.case.steps, PART)
+        case = self.case if steps == self.case.steps else part(self.case, steps)
+        found, fused = run(case, mode="step"), run(case)
+        self.costs.append(Cost("step", found.seconds, steps * part(case, 1).plan().predicted_bytes, steps))
+        scales = yardsticks(case, fused)
+        for name, error in differences(found.results(), fused.results(), scales).items():
+            self.add(Line(name, "step = fused", error, self.rounding))
+
+    def within_budgets(self) -> None:
+        """With segments and with the binomial schedule, in every bit like with all states stored."""
+        stored = self._run("deterministic", deterministic=True)
+        self._compare("deterministic = fused", stored, self.fused, self.rounding)
+        for kind, memory in budgets(self.case):
+            found = self._run(kind, deterministic=True, memory=memory)
+            assert found.plan is not None and found.plan.kind == kind
+            self._compare(f"{kind} = stored", found, stored, 0.0)
+
+    def in_a_batch(self) -> None:
+        """Two members, one perturbed: once each with all of its own, once with shared parameters."""
+        case = self.case
+        values = {name: leaf.data for name, leaf in case.leaves().items()}
+        others = {n: v * (1 + 1e-3 * self._random.standard_normal(v.shape)).astype(v.dtype) for n, v in values.items()}
+        other = run(case.with_values(_leaves(others)).alone())
+        both, found = _batch(case, values, others, shared=())
+        for name, scale in self._yardsticks.items():
+            members = zip((both[name][0], both[name][1]), (self.fused, other), strict=True)
+            self.add(
+                Line(
+                    name,
+                    "batch = single",
+                    max(difference(m, o.results()[name], scale) for m, o in members),
+                    self.rounding,
+                )
+            )
+        self.costs.append(Cost("batch of 2", found.seconds, found.bytes, case.steps))
+        shared = tuple([name for name in case.params.names() if name in values])
+        moved = {name: values[name] if name in shared else others[name] for name in values}
+        third = run(case.with_values(_leaves(moved)).alone())
+        both, _ = _batch(case, values, others, shared=shared)
+        for name, scale in self._yardsticks.items():
+            if name in shared:
+                expected = self.fused.gradients[name] + third.gradients[name]
+                error = difference(both[name], expected, 2 * scale)
+            else:
+                expected = np.stack([self.fused.results()[name], third.results()[name]])
+                error = difference(both[name], expected, scale)
+            self.add(Line(name, "shared = sum", error, self.rounding))
+
+    def _run(self, title: str, **options: Any) -> Run:
+        found = run(self.case, **options)
+        note = "" if found.plan is None or title == "deterministic" else found.plan.describe()
+        self.costs.append(Cost(title, found.seconds, found.bytes, self.case.steps, note))
+        return found
+
+    def _compare(self, statement: str, one: Run, other: Run, tolerance: float) -> None:
+        for name, error in differences(one.results(), other.results(), self._yardsticks).items():
+            self.add(Line(name, statement, error, tolerance))
+
+
+def yardsticks(case: Case, fused: Run) -> dict[str, float]:
+    """What differences are relative to, by name.
+
+    The size of the gradient. But what a parameter does to the loss is known to the rounding of the whole: where it
+    does hardly anything, 1e-4 of the whole is the yardstick, and an error of more than 1e-13 of that is noticed still.
+    """
+    found = effects(case, fused)
+    whole = max(found.values())
+    scales = {"loss": max(abs(float(fused.loss)), 1e-4 * whole)}
+    for name, leaf in case.leaves().items():
+        scales[name] = max(float(np.linalg.norm(fused.gradients[name])), 1e-4 * whole / _size(leaf.data))
+    return {name: scale or 1.0 for name, scale in scales.items()}
+
+
+def effects(case: Case, fused: Run) -> dict[str, float]:
+    """What doubling each leaf would do to the loss, to first order; and "loss", the loss itself."""
+    changes = {n: _size(x.data) * float(np.linalg.norm(fused.gradients[n])) for n, x in case.leaves().items()}
+    return {"loss": abs(float(fused.loss)), **changes}
+
+
+def _size(values: Array) -> float:
+    """The norm; of what is zero that of as many ones, since one is a unit for want of a better one."""
+    return float(np.linalg.norm(values)) or float(np.sqrt(values.size))
+
+
+def differences(one: Arrays, other: Arrays, scales: dict[str, float]) -> dict[str, float]:
+    """Relative differences by name."""
+    return {name: difference(one[name], other[name], scale) for name, scale in scales.items()}
+
+
+def difference(one: Array, other: Array, scale: float) -> float:
+    """|one - other| / scale: 0 only where all bits agree, inf where a number is not finite."""
+    if np.array_equal(one, other):
+        return 0.0
+    with np.errstate(all="ignore"):
+        error = float(np.linalg.norm(np.asarray(one, "f8") - other) / scale)
+    return max(error, np.finfo("f8").tiny) if np.isfinite(error) else np.inf
+
+
+def budgets(case: Case) -> Iterator[tuple[str, int]]:
+    """(kind, memory [B]) of a plan with as many segments as there may be, and of a binomial one that takes less."""
+    everything = case.plan(deterministic=True).predicted_bytes
+    segments = _least(case, ("all", "segments"), everything)
+    if _kind(case, segments) == "segments":
+        yield "segments", segments
+    least = _least(case, ("all", "segments", "binomial"), everything)
+    between = (least + segments) // 2  # not the least: that computes each step again and again
+    if _kind(case, between) == "binomial":
+        yield "binomial", between
+
+
+def _least(case: Case, kinds: tuple[str, ...], enough: int) -> int:
+    """The least memory [B] whose plan is of one of these kinds."""
+    low, high = 0, enough
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _kind(case, middle) in kinds:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _kind(case: Case, memory: int) -> str | None:
+    try:
+        return case.plan(deterministic=True, memory=memory).kind
+    except InputError:  # it does not fit
+        return None
+
+
+def part(case: Case, steps: int) -> Case:
+    """The first steps, with the sum of all that there is at their end for a loss."""
+    values = {} if case.control is None else {"control": case.control.detach()[:steps].requires_grad_()}
+    return replace(case.with_values(values), steps=steps, keep="final", loss=_last)
+
+
+def _last(trajectory: Trajectory) -> Tensor:
+    """The sum of all that there is at the end."""
+    parts = [getattr(trajectory.final, name).sum() for name in trajectory.final.names()]
+    return sum(parts[1:], parts[0])
+
+
+def _leaves(values: Arrays) -> dict[str, Tensor]:
+    return {name: tensor(value, requires_grad=True) for name, value in values.items()}
+
+
+def _batch(case: Case, values: Arrays, others: Arrays, *, shared: tuple[str, ...]) -> tuple[Arrays, Run]:
+    """Results of two members in one rollout by name, [2, *shape] but for what is shared, and the gradient itself."""
+    stacked = {n: values[n] if n in shared else np.stack([values[n], others[n]]) for n in values}
+    losses: list[Array] = []
+
+    def loss(trajectory: Trajectory) -> Tensor:
+        each = [case.loss(_member(trajectory, b)) for b in (0, 1)]
+        losses[:] = [one.data for one in each]
+        return each[0] + each[1]
+
+    found = run(replace(case.with_values(_leaves(stacked)), loss=loss))
+    return {"loss": np.stack(losses), **found.gradients}, found
+
+
+def _member(trajectory: Trajectory, member: int) -> Trajectory:
+    """One member of a batched trajectory."""
+
+    def of(states: Any) -> Any:
+        return states.replace(**{name: getattr(states, name)[member] for name in states.names()})
+
+    return replace(trajectory, states=of(trajectory.states), final=of(trajectory.final))

@@ -1,0 +1,93 @@
+"""The certificate of a scene: of its own loss, in f64 whatever the scene runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from simphys import scenefile as scene_files
+from simphys.autograd import Tensor, runtime
+from simphys.experiment.members import first_members, together
+from simphys.experiment.scene import Scene, build_scene
+from simphys.experiment.terms import AT_END
+from simphys.rollout import Trajectory
+
+from ..soundness import blow_up_told
+from . import check
+from .case import Loss
+from .certificate import Certificate
+from .modes import OnLine, nothing
+from .process import Job, in_f64
+
+EXACT = "runtime.precision=f64"
+
+
+def check_file(
+    path: str | Path, overrides: Sequence[str] = (), *, seed: int = 0, on_line: OnLine = nothing
+) -> Certificate:
+    """`check_scene` of a scene file, with the overrides that its section [check] asks for; `overrides` win over these.
+
+    Errors: ConfigError, InputError.
+    """
+    smaller = scene_files.load(path, overrides).check.overrides
+    exact = [EXACT]
+    if scene_files.load(path, overrides).runtime.arch in ("vulkan", "metal"):  # which have no f64
+        exact.append("runtime.arch=cpu")
+    config = scene_files.load(path, [*smaller, *overrides, *exact])
+    if runtime.initialised() and runtime.settings().precision != "f64":
+        found = in_f64(Job(scene_files.to_dict(config), seed))
+    else:
+        found = check_scene(build_scene(config), seed=seed, on_line=on_line)
+    return replace(found, smaller=tuple(smaller))
+
+
+def check_scene(scene: Scene, *, seed: int = 0, on_line: OnLine = nothing) -> Certificate:
+    """`check` of this very scene with its loss; without one, of a random combination of its states.
+
+    Several experiments at once are checked as one motion, of the loss of all, or of the first so many of them that
+    the section [check] asks for.
+    In a process that computes in f32 it runs in another one, in f64 (`on_line` then hears nothing).
+    Errors: InputError for a motion that blows up.
+    """
+    if runtime.settings().precision != "f64":
+        as_it_is = {"steps": scene.steps, "partial": scene.partial, "observations": scene.observations}
+        return in_f64(Job(_exact(scene), seed, scene.values(), as_it_is))
+    scene = together(first_members(scene, scene.config.check.members))
+    with blow_up_told("check"):
+        return check(
+            scene.model,
+            scene.params,
+            scene.state,
+            steps=scene.steps,
+            control=scene.control(),
+            loss=_loss(scene),
+            seed=seed,
+            on_line=on_line,
+        )
+
+
+def _loss(scene: Scene) -> Loss | None:
+    terms = {term.kind for term in scene.config.loss.terms} - {"regularization"}
+    if scene.partial:
+        terms -= AT_END
+    if scene.observations is None and not terms:
+        return None
+
+    def loss(trajectory: Trajectory) -> Tensor:
+        # Targets may count from the start: that of this trajectory, so that their share of the gradient is seen.
+        start = scene.state.replace(**{n: getattr(trajectory.states, n)[0] for n in scene.state.names()})
+        return replace(scene, state=start).loss(trajectory)
+
+    return loss
+
+
+def _exact(scene: Scene) -> dict[str, Any]:
+    """The scene's tables, in f64."""
+    tables = scene_files.to_dict(scene.config)
+    chosen = tables.setdefault("runtime", {})
+    chosen["precision"] = "f64"
+    if chosen.get("arch") in ("vulkan", "metal"):
+        chosen["arch"] = "cpu"
+    return tables

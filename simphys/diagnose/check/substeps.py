@@ -1,0 +1,243 @@
+"""One nested step: its sub-steps one by one, as nodes of the graph with what went in and came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Context, Tensor, grad, linearize, no_grad
+from simphys.autograd.errors import MissingJvp
+from simphys.autograd.mode import Observer, switch
+from simphys.autograd.proof.finite_difference import derivative
+from simphys.autograd.proof.gradcheck import EPS
+from simphys.simulator import Array, Arrays
+
+from .case import Case
+from .certificate import DOT
+
+
+@dataclass(frozen=True)
+class SubStep:
+    """One node of a step's graph."""
+
+    node: Context
+    inputs: tuple[Any, ...]
+    outputs: tuple[Tensor, ...]
+
+    @property
+    def name(self) -> str:
+        """Of its Function."""
+        return self.node.name().removesuffix("Backward")
+
+    @property
+    def own(self) -> bool:
+        """Whether its Function is the simulator's own rather than an operation on Tensors."""
+        return not self.node.function.__module__.startswith("simphys.autograd")
+
+
+class _Listener(Observer):
+    """Gathers the nodes that are recorded while it listens."""
+
+    def __init__(self) -> None:
+        self.found: list[SubStep] = []
+        self._depth = 0  # a sub-step's own inner graph is its own affair
+
+    def before_forward(self, ctx: Context, inputs: tuple[Any, ...]) -> None:
+        self._depth += 1
+
+    def after_forward(self, ctx: Context, inputs: tuple[Any, ...], outputs: tuple[Tensor, ...]) -> None:
+        self._depth -= 1
+        if self._depth == 0 and any(ctx.needs_input_grad):
+            self.found.append(SubStep(ctx, inputs, outputs))
+
+
+class Step:
+    """The nested step from a given state."""
+
+    def __init__(self, case: Case, state: Arrays, t: int) -> None:
+        values = dict(case.leaves())
+        if "control" in values:
+            values["control"] = Tensor(case.control.data[t])  # type: ignore[union-attr]
+        values |= {name: Tensor(np.ascontiguousarray(array)) for name, array in state.items()}
+        self.case = case.with_values(values).alone()
+        self.leaves = self.case.leaves()
+        listener = _Listener()
+        switch.observers = (*switch.observers, listener)
+        try:
+            following = case.model.step(self.case.params, self.case.state, self.case.control)
+        finally:
+            switch.observers = tuple([o for o in switch.observers if o is not listener])
+        self.following: dict[str, Tensor] = {name: getattr(following, name) for name in state}
+        self.sub_steps = listener.found
+
+    def pull(self, adjoint: Arrays) -> Arrays:
+        """The adjoints of all leaves from that of the state behind the step."""
+        outputs = [(y, adjoint[name]) for name, y in self.following.items() if y.requires_grad]
+        ys, seeds = zip(*outputs, strict=True)
+        found = grad(ys, list(self.leaves.values()), seeds, retain_graph=True, allow_unused=True)
+        return {
+            name: np.zeros(leaf.shape, leaf.dtype) if g is None else g.data
+            for (name, leaf), g in zip(self.leaves.items(), found, strict=True)
+        }
+
+    def proofs(self, seed: int = 0) -> Iterator[Proof]:
+        """Each input of each sub-step by itself."""
+        random = np.random.default_rng(seed)
+        for sub_step in self.sub_steps:
+            for place, edge in enumerate(sub_step.node.edges):
+                if edge is not None and sub_step.inputs[place].size:
+                    proof = prove(sub_step, place, random)
+                    yield replace(proof, by=self.name_of(sub_step.inputs[place], place))
+
+    def refuted(self) -> Proof | None:
+        """The first sub-step whose adjoint finite differences or tangents refute."""
+        return next((proof for proof in self.proofs() if not proof.holds), None)
+
+    def like_adjoint(self, name: str, difference: Array, adjoint: Arrays) -> str | None:
+        """The sub-step whose share of a leaf's adjoint has the direction of a difference in it."""
+        whole = self.pull(adjoint)[name]
+        shares = []
+        for sub_step in self.sub_steps:
+            for place, edge in enumerate(sub_step.node.edges):
+                if edge is not None:
+                    with sub_step.node.register_hook(_without(place)):
+                        share = whole - self.pull(adjoint)[name]
+                    where = f"{sub_step.name} by {self.name_of(sub_step.inputs[place], place)}"
+                    shares.append((where, share))
+        return _most_like(difference, shares)
+
+    def like_values(self, name: str, difference: Array) -> str | None:
+        """The sub-step to whose results, made larger or smaller, a state component reacts in that direction."""
+        shares = []
+        for sub_step in self.sub_steps:
+            sources = [y for y in sub_step.outputs if y.requires_grad]
+            try:
+                push = linearize([self.following[name]], sources)
+                shares.append((sub_step.name, push(*[y.data for y in sources])[0]))
+            except MissingJvp:
+                continue
+        return _most_like(difference, shares)
+
+    def name_of(self, value: Tensor, place: int) -> str:
+        """What a sub-step's input is: a leaf, another sub-step's result, or just its place."""
+        for name, leaf in self.leaves.items():
+            if leaf is value:
+                return name
+        for other in self.sub_steps:
+            if any(y is value for y in other.outputs):
+                return f"input {place} (from {other.name})"
+        return f"input {place}"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What finite differences and tangents say of a sub-step's adjoint by one of its inputs."""
+
+    name: str
+    own: bool
+    """Whether its Function is the simulator's own rather than an operation on Tensors."""
+    by: str
+    error: float
+    """Relative to the adjoint's size."""
+    tolerance: float
+    tangent_error: float | None
+    """None of a Function without a jvp."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing refutes it."""
+        return self.error <= self.tolerance and (self.tangent_error is None or self.tangent_error <= DOT)
+
+    def __str__(self) -> str:
+        if self.error > self.tolerance:
+            return f"{self.name}: its adjoint by {self.by} is off by {self.error:.1e} from finite differences"
+        return f"{self.name}: its adjoint and its tangent by {self.by} differ by {self.tangent_error:.1e}"
+
+
+def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
+    """Hold the adjoint by one input against finite differences, in a random direction and for random weights.
+
+    Outputs are weighed by their size: each counts. Entries of an input that differ by orders of magnitude, as masses
+    of nodes do, are each moved in proportion. What rounding of the outputs makes of a difference proves nothing, and
+    neither do differences that do not agree with each other, where the motion has a kink.
+    """
+
+    def outputs_of(value: Tensor) -> list[Tensor]:
+        given = [v.detach() if isinstance(v, Tensor) else v for v in sub_step.inputs]
+        given[place] = value
+        found = sub_step.node.function.apply(*given)
+        return list(found) if isinstance(found, tuple) else [found]
+
+    x = sub_step.inputs[place].detach().requires_grad_()
+    outputs = outputs_of(x)
+    smooth = [y.requires_grad for y in outputs]  # others, such as which contacts count, have no adjoint
+    ys = list(compress(outputs, smooth))
+    seeds = [random.standard_normal(y.shape) / _root_mean_square(y.data) for y in ys]
+    adjoint = grad(ys, [x], seeds, retain_graph=True)[0].data
+    size = _root_mean_square(x.data)
+    direction = random.standard_normal(x.shape) * (np.abs(x.data) if _is_of_many_sizes(x.data) else size)
+
+    def change(h: float) -> Array:
+        with no_grad():
+            moved = compress(outputs_of(Tensor(np.asarray(x.data + h * direction))), smooth)
+        parts = [np.vdot(u, m.data - y.data) for u, m, y in zip(seeds, moved, ys, strict=True)]
+        return np.asarray(sum(parts))
+
+    found = derivative(change, EPS)
+    scale = max(float(np.linalg.norm(adjoint)) * size, abs(float(found.value))) or 1.0
+    noise = 100 * np.finfo("f8").eps * np.sqrt(sum(y.size for y in ys)) / float(found.step)
+    tolerance = max(1e-6, 10 * float(found.spread) / scale, noise / scale)
+    error = abs(float(np.vdot(adjoint, direction) - found.value)) / scale
+    tangent_error: float | None = None
+    if sub_step.node.function.jvp is not None:
+        pushed = linearize(ys, [x])(direction)
+        forward = sum(np.vdot(u, dy) for u, dy in zip(seeds, pushed, strict=True))
+        tangent_error = abs(float(forward) - float(np.vdot(adjoint, direction))) / scale
+    return Proof(sub_step.name, sub_step.own, "", error, tolerance, tangent_error)
+
+
+def _root_mean_square(values: Array) -> float:
+    return (float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0) or 1.0
+
+
+def _is_of_many_sizes(values: Array) -> bool:
+    """Whether an entry that is not zero is less than a millionth of the others."""
+    sizes = np.abs(values[values != 0])
+    return bool(sizes.size and sizes.min() < 1e-6 * _root_mean_square(values))
+
+
+def _without(place: int) -> Any:
+    """A hook that takes away what flows to one input."""
+
+    def hook(results: tuple[Tensor | None, ...], _: Any) -> tuple[Tensor | None, ...]:
+        changed = list(results)
+        if (given := changed[place]) is not None:
+            changed[place] = Tensor(np.zeros(given.shape, given.dtype))
+        return tuple(changed)
+
+    return hook
+
+
+def _most_like(difference: Array, shares: list[tuple[str, Array]]) -> str | None:
+    """A sentence about the share that a difference is, or else that it is most nearly parallel to.
+
+    Only elements that differ are looked at, and of shares that are equally like it the first counts.
+    """
+    seen = abs(difference) > 1e-6 * np.max(abs(difference), initial=0.0)
+    gap = difference[seen]
+    length = float(np.linalg.norm(gap))
+    best: float = 0.0
+    like: str | None = None
+    for name, share in shares:
+        part = share[seen]
+        if float(np.linalg.norm(gap - part)) < 1e-3 * length:
+            return f"That is the share of {name}, which the fused loops lack."
+        size = length * float(np.linalg.norm(part))
+        likeness = abs(float(np.vdot(part, gap))) / size if size > 0 else 0.0
+        if likeness > best + 1e-3:
+            best, like = likeness, f"It looks like the share of {name}."
+    return like

@@ -1,0 +1,157 @@
+"""Controls of a scene: what drives its simulator along time, as a function of a few numbers that may be unknown.
+
+    sines    u[t, a] = amplitude[a] tanh( sum_j weight[a, j] sin(frequency t dt + 2 pi j / waves) + bias[a] )
+    knots    u[t, a] runs linearly from value to value [m, a], which are those of equally spaced steps: the horizon's
+             first step, ..., its last one
+    wavelet  u[t, a] = amplitude[a] w(t dt), a pulse of `wavelets` with a frequency [Hz] and a delay [s]
+    pattern  u[t, a] = sin(frequency t dt + 2 pi a / A), the waves of `nn.pattern` that a neural controller is given
+
+u [T, A] in the simulator's unit, t the step 0 ... T - 1 that it acts in, a one of A channels, frequency [rad/s].
+Of two waves one is the other's negative: three or more hold every phase. Source: sines are the open-loop controller of
+Hu et al. 2020 (DiffTaichi) for soft robots, with 4 waves of 20 rad/s.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simphys.autograd import Tensor, ops, tensor
+from simphys.nn import pattern
+from simphys.simulator import Array, Arrays, Record
+
+from .wavelets import WAVELETS
+
+if TYPE_CHECKING:
+    from simphys.scenefile.sections import Knots as KnotsSection
+    from simphys.scenefile.sections import Pattern as PatternSection
+    from simphys.scenefile.sections import Sines as SinesSection
+    from simphys.scenefile.sections import Wavelet as WaveletSection
+
+
+@dataclass(frozen=True)
+class Controls(Record, ABC):
+    """What a signal is made from: Tensors, all named control_..., and what no gradient flows to."""
+
+    dt: float
+    """Time step [s]."""
+    unit: str
+    """Of the signal."""
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The fields that are Tensors."""
+        return tuple([name for name in super().names() if name.startswith("control_")])
+
+    @abstractmethod
+    def signal(self, steps: int) -> Tensor:
+        """The control of the first `steps` steps, [steps, A]."""
+
+
+@dataclass(frozen=True)
+class Sines(Controls):
+    """Waves of one frequency, mixed for each channel and limited to its amplitude."""
+
+    frequency: float
+    """[rad/s]"""
+    amplitude: Array
+    """The largest magnitude, [A] in the control's unit."""
+    control_weight: Tensor
+    """How much of each wave goes to each channel, [A, waves]."""
+    control_bias: Tensor
+    """What each channel adds to its waves, [A]."""
+
+    def signal(self, steps: int) -> Tensor:
+        """See the equation above."""
+        weight, dtype = self.control_weight, self.control_weight.dtype
+        waves = weight.shape[1]
+        phase = 2 * np.pi * np.arange(waves) / waves
+        basis = np.sin(self.frequency * self.dt * np.arange(steps)[:, None] + phase).astype(dtype)  # [T, waves]
+        mixed = ops.matmul(basis, ops.transpose(weight)) + self.control_bias
+        return ops.tanh(mixed) * self.amplitude.astype(dtype)
+
+
+@dataclass(frozen=True)
+class Knots(Controls):
+    """Values at equally spaced steps, and straight lines between them."""
+
+    steps: int
+    """Of the whole horizon, over which the knots are spread, however much of it is simulated."""
+    control_value: Tensor
+    """[knots, A] in the control's unit."""
+
+    def signal(self, steps: int) -> Tensor:
+        """As many knots as steps are the signal itself. Beyond the horizon the last value stays."""
+        value, last = self.control_value, len(self.control_value.data) - 1
+        place = np.minimum(np.arange(steps) * last / max(self.steps - 1, 1), last)
+        before = np.minimum(place.astype(np.int64), max(last - 1, 0))
+        part = (place - before).astype(value.dtype)[:, None]
+        return value[before] * (1 - part) + value[np.minimum(before + 1, last)] * part
+
+
+@dataclass(frozen=True)
+class Wavelet(Controls):
+    """The same pulse for all channels, each with its own amplitude."""
+
+    wavelet: str
+    """One of `wavelets.WAVELETS`."""
+    frequency: float
+    """[Hz]"""
+    delay: float | None
+    """[s]; None for the wavelet's own."""
+    control_amplitude: Tensor
+    """[A] in the control's unit, or [B, A] with a row for each member of a batch, whose signal is [B, T, A]."""
+
+    def signal(self, steps: int) -> Tensor:
+        """See the equation above."""
+        amplitude = self.control_amplitude
+        times = self.dt * np.arange(steps)
+        pulse = WAVELETS[self.wavelet](times, self.frequency, self.delay).astype(amplitude.dtype)
+        return ops.reshape(amplitude, (*amplitude.shape[:-1], 1, amplitude.shape[-1])) * pulse[:, None]
+
+
+@dataclass(frozen=True)
+class Pattern(Controls):
+    """The waves of a neural controller: nothing of them is unknown."""
+
+    waves: int
+    frequency: float
+    """[rad/s]"""
+
+    def signal(self, steps: int) -> Tensor:
+        """See the equation above."""
+        return tensor(pattern(steps, dt=self.dt, frequency=self.frequency, waves=self.waves))
+
+
+def control_arrays(section: SinesSection | KnotsSection | WaveletSection | PatternSection) -> Arrays:
+    """The scene's value of each of the Tensors, by name. The section must be free of problems."""
+    if section.kind == "pattern":
+        return {}
+    if section.kind == "wavelet":
+        amplitude = np.array(section.amplitude, dtype=float)
+        return {"control_amplitude": np.full(section.channels, amplitude) if amplitude.ndim == 0 else amplitude}
+    if section.kind == "knots":
+        return {"control_value": np.array(section.value, dtype=float)}
+    weight, bias = np.zeros((section.channels, section.waves)), np.zeros(section.channels)
+    weight[:] = 0.0 if section.weight is None else section.weight
+    bias[:] = 0.0 if section.bias is None else section.bias
+    return {"control_weight": weight, "control_bias": bias}
+
+
+def build_controls(
+    section: SinesSection | KnotsSection | WaveletSection | PatternSection, *, steps: int, dt: float
+) -> Controls:
+    """The controls that a section describes, for a horizon of so many steps."""
+    made: dict[str, Any] = {name: tensor(values) for name, values in control_arrays(section).items()}
+    made |= {"dt": dt, "unit": section.unit}
+    if section.kind == "pattern":
+        return Pattern(waves=section.waves, frequency=section.frequency, **made)
+    if section.kind == "wavelet":
+        return Wavelet(wavelet=section.wavelet, frequency=section.frequency, delay=section.delay, **made)
+    if section.kind == "knots":
+        return Knots(steps=steps, **made)
+    amplitude = np.broadcast_to(np.asarray(section.amplitude, dtype=float), (section.channels,))
+    return Sines(frequency=section.frequency, amplitude=amplitude, **made)

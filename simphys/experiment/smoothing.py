@@ -1,0 +1,64 @@
+"""Unknowns of a grid that change smoothly: what is sought is a Gaussian's average of what a search changes.
+
+    y = s + P G P^T (x - s)
+
+s the start [m], x what the search changes, P the entries of the field that are sought, G the Gaussian with reflection
+at the field's sides: a symmetric map, whose rows add up to 1. So P G P^T is symmetric, and with g = adj_y
+
+    adj_x = P G P^T g
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How an unknown of a field is smoothed."""
+
+    shape: tuple[int, ...]
+    """Of the field."""
+    entries: Array
+    """Which of the field are sought, flat, [m]."""
+    spread: float
+    """The Gaussian's standard deviation in cells."""
+    start: Array
+    """What changes count from, [m]."""
+
+    def averaged(self, change: Array) -> Array:
+        """P G P^T of a change [m]."""
+        from scipy.ndimage import gaussian_filter
+
+        field = np.zeros(self.shape, change.dtype)
+        field.reshape(-1)[self.entries] = change
+        return np.asarray(gaussian_filter(field, self.spread, mode="reflect", truncate=8.0)).reshape(-1)[self.entries]
+
+    def around_start(self, values: Array) -> Array:
+        """s + P G P^T (x - s)."""
+        start = self.start.astype(values.dtype)
+        return start + self.averaged(values - start)
+
+
+class Smooth(Function):
+    """What is sought from what a search changes, [m] both."""
+
+    @staticmethod
+    def forward(ctx: Context, smoothing: Smoothing, x: Tensor) -> Array:
+        ctx.smoothing = smoothing
+        return smoothing.around_start(x.data)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
+        return None, ctx.smoothing.averaged(adj.data)
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, dx: Array) -> Array:
+        return np.asarray(ctx.smoothing.averaged(dx))

@@ -1,0 +1,1 @@
+"""Files of numbers: columns of text and HDF5, and fields on grids."""

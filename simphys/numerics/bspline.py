@@ -1,0 +1,120 @@
+"""Quadratic B-splines on a regular grid: which nodes a point sees, with which weights.
+
+A point x sees the 3 nodes an axis from base = int(x / dx - 1/2) on. With f = x / dx - base, between 1/2 and 3/2,
+
+    w_0 = (3/2 - f)^2 / 2      w_1 = 3/4 - (f - 1)^2      w_2 = (f - 1/2)^2 / 2
+    w_0' = f - 3/2             w_1' = -2 (f - 1)          w_2' = f - 1/2            (by f)
+
+and the weight of a node is the product over the axes. Weights and their first derivatives are continuous in x, so that
+nothing happens where base changes. Source: Steffen, Kirby and Berzins 2008; Hu et al. 2018 (MLS-MPM).
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+
+STENCIL = 3
+"""Nodes that a point sees along an axis."""
+
+
+def lines(dim: int) -> int:
+    """How many lines of 3 nodes along the last axis a point sees.
+
+    Sums over the nodes go line by line: what is the same along a line is computed once.
+    """
+    return int(STENCIL ** (dim - 1))
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
+    """The element functions for a grid of so many nodes along each axis, which lie in row-major order."""
+    vec, ivec, table = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32), ti.types.matrix(3, dim, real)
+    places = ti.types.vector(dim - 1, ti.i32)
+    strides = [1]
+    for count in reversed(cells[1:]):
+        strides.insert(0, strides[0] * count)
+
+    @ti.func
+    def base(x: vec, inv_dx: real) -> ivec:
+        """The first node; inside the grid wherever x is, so that no memory outside it is touched."""
+        b = ivec(0)
+        for d in ti.static(range(dim)):
+            b[d] = ti.max(0, ti.min(int(x[d] * inv_dx - 0.5), cells[d] - 3))
+        return b
+
+    @ti.func
+    def weights(f: vec) -> table:
+        w = table(0.0)
+        for d in ti.static(range(dim)):
+            w[0, d] = 0.5 * (1.5 - f[d]) * (1.5 - f[d])
+            w[1, d] = 0.75 - (f[d] - 1.0) * (f[d] - 1.0)
+            w[2, d] = 0.5 * (f[d] - 0.5) * (f[d] - 0.5)
+        return w
+
+    @ti.func
+    def slopes(f: vec) -> table:
+        """The derivatives of the weights by f."""
+        w = table(0.0)
+        for d in ti.static(range(dim)):
+            w[0, d] = f[d] - 1.5
+            w[1, d] = -2.0 * (f[d] - 1.0)
+            w[2, d] = f[d] - 0.5
+        return w
+
+    @ti.func
+    def offset(number) -> places:
+        """Of a line, on all axes but the last, by its number; lines are numbered in the order of the grid's memory."""
+        o = places(0)
+        if ti.static(dim == 2):
+            o[0] = number
+        else:
+            o[0] = number // 3
+            o[1] = number % 3
+        return o
+
+    @ti.func
+    def line_weight(w: table, o: places) -> real:
+        """Of all nodes of the line at that offset."""
+        product = w[o[0], 0]
+        for d in ti.static(range(1, dim - 1)):
+            product *= w[o[d], d]
+        return product
+
+    @ti.func
+    def line_slope(w: table, s: table, o: places, axis: ti.template()) -> real:
+        """The derivative of that weight by f along an axis."""
+        product = s[o[axis], axis]
+        for d in ti.static(range(dim - 1)):
+            if ti.static(d != axis):
+                product *= w[o[d], d]
+        return product
+
+    @ti.func
+    def line(b: ivec) -> ti.i32:
+        """The place in memory of the first node of the first line."""
+        place = 0
+        for d in ti.static(range(dim)):
+            place += b[d] * strides[d]
+        return place
+
+    @ti.func
+    def behind(o: places) -> ti.i32:
+        """How far in memory the line at that offset lies behind the first."""
+        place = 0
+        for d in ti.static(range(dim - 1)):
+            place += o[d] * strides[d]
+        return place
+
+    return SimpleNamespace(
+        base=base,
+        weights=weights,
+        slopes=slopes,
+        offset=offset,
+        line_weight=line_weight,
+        line_slope=line_slope,
+        line=line,
+        behind=behind,
+    )

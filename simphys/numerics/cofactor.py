@@ -1,0 +1,30 @@
+"""The cofactor matrix, which is the derivative of the determinant: d det(F) = cof(F) : dF, cof(F) = det(F) F^-T.
+
+It is a polynomial of F, so that it exists where F^-1 does not. Source: Jacobi's formula.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """`cofactor` of matrices of `dim` rows, 2 or 3."""
+    mat = ti.types.matrix(dim, dim, real)
+
+    @ti.func
+    def cofactor(F: mat) -> mat:
+        result = mat(0.0)
+        if ti.static(dim == 2):
+            result = mat([[F[1, 1], -F[1, 0]], [-F[0, 1], F[0, 0]]])
+        else:
+            for i, j in ti.static(ti.ndrange(3, 3)):
+                a, b, c, d = ti.static((i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3)
+                result[i, j] = F[a, c] * F[b, d] - F[a, d] * F[b, c]
+        return result
+
+    return SimpleNamespace(cofactor=cofactor)

@@ -1,0 +1,157 @@
+"""Conjugate gradients for the Poisson problem on a box (Hestenes and Stiefel 1952), preconditioned or not.
+
+With r = b - A z and the preconditioner's y = V r (y = r without one):
+
+    rho = r.y;  p <- y + rho / rho_before p;  q = A p;  alpha = rho / p.q;  z <- z + alpha p;  r <- r - alpha q.
+
+Without an open side A does not see constants: they are left out of b and of z.
+The error e = z - A^+ b has the norm |e|_A^2 = r . A^+ r, which r . V r estimates where V is a cycle of multigrid.
+"""
+
+import functools
+import math
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+
+from .multigrid import Multigrid
+from .poisson import BLOCK, COLUMNS, PLANE_STRIDE, PLANES, ROW_STRIDE, ROWS, SIZE, Poisson
+from .poisson import functions as passes
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int) -> SimpleNamespace:
+    """A step, after the preconditioner's."""
+    f = passes(real, dim)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @ti.func
+    def dot(x: ti.template(), y: ti.template(), size: ti.i32) -> real:
+        total = 0.0
+        for i in range(size):
+            total += x[i] * y[i]
+        return total
+
+    @ti.func
+    def add(x: ti.template(), factor: real, y: ti.template(), size: ti.i32):
+        """x = x + factor y."""
+        v = f.block(0)
+        for part in range(size // BLOCK):
+            for k in range(BLOCK):
+                v[k] = x[part * BLOCK + k] + factor * y[part * BLOCK + k]
+            for k in range(BLOCK):
+                x[part * BLOCK + k] = v[k]
+
+    @ti.func
+    def turn(p: ti.template(), beta: real, y: ti.template(), size: ti.i32):
+        """p = y + beta p."""
+        v = f.block(0)
+        for part in range(size // BLOCK):
+            for k in range(BLOCK):
+                v[k] = y[part * BLOCK + k] + beta * p[part * BLOCK + k]
+            for k in range(BLOCK):
+                p[part * BLOCK + k] = v[k]
+
+    @ti.func
+    def apply(grid: ti.template(), d: ti.template(), p: ti.template(), q: ti.template()):
+        """q = A p."""
+        row_stride, plane_stride = grid[ROW_STRIDE], grid[PLANE_STRIDE]
+        v = f.block(0)
+        for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
+            first = f.start(grid, plane, row)
+            for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
+                cell = first + part * BLOCK
+                for k in range(BLOCK):
+                    total = f.around(p, cell + k, row_stride, plane_stride)
+                    v[k] = ti.select(d[cell + k] > 0, d[cell + k] * p[cell + k] - total, 0)
+                for k in range(BLOCK):
+                    q[cell + k] = v[k]
+
+    @ti.func
+    def center(grid: ti.template(), x: ti.template()):
+        """Take the mean from x."""
+        total = 0.0
+        for i in range(grid[SIZE]):
+            total += x[i]
+        mean = total / (grid[PLANES] * grid[ROWS] * grid[COLUMNS])
+        for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
+            first = f.start(grid, plane, row)
+            for j in range(grid[COLUMNS]):
+                x[first + j] = x[first + j] - mean
+
+    @kernel
+    def step(grid: integers, d: reals, r: reals, y: reals, p: reals, q: reals, z: reals, rho: reals, singular: ti.i32):
+        """rho[0] is r.y of the step before, 0 at the first; rho[1] becomes r.r."""
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            size, before, now = grid[SIZE], rho[0], dot(r, y, grid[SIZE])
+            beta = 0.0
+            if before > 0:
+                beta = now / before
+            turn(p, beta, y, size)
+            f.wrap(grid, p, 0)
+            apply(grid, d, p, q)
+            curvature, alpha = dot(p, q, size), 0.0
+            if curvature > 0:
+                alpha = now / curvature
+            add(z, alpha, p, size)
+            add(r, -alpha, q, size)
+            if singular:  # rounding adds to the mean, which no step can take away
+                center(grid, r)
+            rho[0] = now
+            rho[1] = dot(r, r, size)
+
+    return SimpleNamespace(step=step)
+
+
+class ConjugateGradients:
+    """z = A^+ b to `tolerance`, the residual relative to b; `preconditioned` by multigrid or not."""
+
+    def __init__(self, system: Poisson, *, tolerance: float, most_iterations: int, preconditioned: bool) -> None:
+        self._system, self._tolerance, self._most = system, tolerance, most_iterations
+        self._cycle = functools.cache(lambda: Multigrid(system))
+        self._preconditioned = preconditioned
+        self.b, self.z = self._cycle().b if preconditioned else system.array(), system.array()
+        self._p, q, self._rho = system.array(), system.array(), np.zeros(2, runtime.real_dtype())
+        y = self._cycle().z if preconditioned else self.b
+        step = kernels(runtime.real(), system.dim).step
+        self._step = step.bind(
+            system.grid, system.diagonal, self.b, y, self._p, q, self.z, self._rho, int(system.is_singular)
+        )
+        self.iterations, self.residual = 0, 0.0
+
+    def solve(self) -> None:
+        """z from b, which becomes the residual."""
+        self._center(self.b)
+        self._p.fill(0)
+        self.z.fill(0)
+        self._rho.fill(0)
+        start = math.sqrt(np.einsum("i,i", self.b, self.b))  # not by BLAS, which would wake other threads
+        self.iterations, left = 0, start
+        while left > self._tolerance * start and self.iterations < self._most:
+            if self._preconditioned:
+                self._cycle().solve()
+            self._step()
+            left = math.sqrt(self._rho[1])
+            self.iterations += 1
+        self.residual = left / start if start else 0.0
+        self._center(self.z)
+
+    def error(self) -> float:
+        """An estimate of |e|_A, by one more cycle of multigrid."""
+        cycle = self._cycle()
+        if cycle.b is not self.b:
+            cycle.b[...] = self.b
+        cycle.solve()
+        return math.sqrt(max(float(np.einsum("i,i", cycle.b, cycle.z)), 0.0))
+
+    def _center(self, array: Any) -> None:
+        """Leave out the mean, where A does not see it."""
+        if self._system.is_singular:
+            inside = self._system.inside(array)
+            inside -= inside.mean()

@@ -1,0 +1,41 @@
+"""The Poisson problem on a box that is periodic along all axes, solved by Fourier transform.
+
+Of wave numbers k in [0, 2 pi) along each axis, A z = b with the symbol
+
+    compact: sum_a 2 - 2 cos k_a        central: sum_a (sin k_a)^2
+
+(the latter is minus the divergence of the gradient, both by central differences: cells twice as far apart). Modes that
+the operator does not see, where the symbol is 0, are left out of z.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from simphys.autograd import runtime
+
+from .poisson import Poisson
+
+
+class Fourier:
+    """z = A^+ b, a symmetric map, to rounding; of the compact operator, or of the central one."""
+
+    def __init__(self, system: Poisson, *, central: bool) -> None:
+        self.b, self.z = system.array(), system.array()
+        self.iterations, self.residual = 0, 0.0
+        self._from, self._to = system.inside(self.b), system.inside(self.z)
+        counts = [np.arange(n) for n in (*system.cells[:-1], system.cells[-1] // 2 + 1)]
+        waves = [2 * np.pi * k / n for k, n in zip(counts, system.cells, strict=True)]
+        unseen = [(2 * k if central else k) % n == 0 for k, n in zip(counts, system.cells, strict=True)]
+        symbol = functools.reduce(np.add.outer, [np.sin(k) ** 2 if central else 2 - 2 * np.cos(k) for k in waves])
+        seen = ~functools.reduce(np.logical_and.outer, unseen)
+        inverse = np.divide(1.0, symbol, out=np.zeros_like(symbol), where=seen)
+        self._inverse = inverse.astype(runtime.real_dtype())
+
+    def solve(self) -> None:
+        """z from b."""
+        self._to[...] = np.fft.irfftn(
+            np.fft.rfftn(self._from) * self._inverse, s=self._from.shape, axes=range(self._from.ndim)
+        )

@@ -1,0 +1,91 @@
+"""Derivatives of isotropic maps: of F = U diag(s) V^T (math/svd.py), by their values g, h in the principal frame,
+
+    G(F) = U diag(g(s)) V^T,   as a plastic law's new F;     H(F) = U diag(h(s)) U^T,   as a Kirchhoff stress
+
+g, h equivariant under permutations of s, with Jacobians J[i, j] = dg_i/ds_j. With dP = U^T dF V, and of each pair i, j
+the divided difference k_ij = (g_i - g_j) / (s_i - s_j), or of h, and m_ij = (g_i + g_j) / (s_i + s_j):
+
+    dG = U dB V^T,   dB_ii = sum_j J_ij dP_jj,   dB_ij = k_ij (dP_ij + dP_ji) / 2 + m_ij (dP_ij - dP_ji) / 2
+    dH = U dB U^T,   dB_ii = sum_j J_ij dP_jj,   dB_ij = k_ij (s_j dP_ij + s_i dP_ji) / (s_i + s_j)
+
+Adjoint: of G the same with J^T, as the rest is symmetric; of H, with B = U^T adj_H U,
+
+    adj_F = U adj_P V^T,   adj_P_ii = sum_j J_ji B_jj,   adj_P_ij = k_ij s_j (B_ij + B_ji) / (s_i + s_j)
+
+Equal singular values: k_ij is then its limit J_ii - J_ij, and closer than TIE (relative) it is the mean of that and of
+J_jj - J_ji, which is right to second order. Inverted F with s_i + s_j = 0, where U and V jump: s_i + s_j is held at
+LEAST or more as a denominator, so that derivatives stay finite; they are right where it is larger.
+Source: the derivatives of U and V, Papadopoulo and Lourakis 2000, Estimating the Jacobian of the singular value
+decomposition, equation 7.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+
+TIE = {"f32": 5e-3, "f64": 6e-6}
+"""The cube root of the rounding error, at which that of the quotient is as large as that of the mean."""
+LEAST = {"f32": 1e-3, "f64": 1e-6}
+"""Of sums of two principal stretches."""
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """jvp, adj of G and jvp_left, adj_left of H: each (U, s, V, values, J, dF or adjoint) -> dG, dH or adj_F."""
+    mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
+    precision = "f32" if real is ti.f32 else "f64"
+    tie, least = TIE[precision], LEAST[precision]
+    pairs = tuple([(i, j) for i in range(dim) for j in range(i + 1, dim)])
+
+    @ti.func
+    def diagonal(J: mat, P: mat) -> mat:
+        result = mat(0.0)
+        for i, j in ti.static(ti.ndrange(dim, dim)):
+            result[i, i] += J[i, j] * P[j, j]
+        return result
+
+    @ti.func
+    def difference(s: vec, g: vec, J: mat, i: ti.template(), j: ti.template()) -> real:
+        d = s[i] - s[j]
+        k = 0.5 * (J[i, i] + J[j, j] - J[i, j] - J[j, i])
+        if ti.abs(d) > tie * (ti.abs(s[i]) + ti.abs(s[j])):
+            k = (g[i] - g[j]) / d
+        return k
+
+    @ti.func
+    def jvp(U: mat, s: vec, V: mat, g: vec, J: mat, dF: mat) -> mat:
+        P = U.transpose() @ dF @ V
+        B = diagonal(J, P)
+        for i, j in ti.static(pairs):
+            k, m = difference(s, g, J, i, j), (g[i] + g[j]) / ti.max(s[i] + s[j], least)
+            even, odd = 0.5 * k * (P[i, j] + P[j, i]), 0.5 * m * (P[i, j] - P[j, i])
+            B[i, j], B[j, i] = even + odd, even - odd
+        return U @ B @ V.transpose()
+
+    @ti.func
+    def adj(U: mat, s: vec, V: mat, g: vec, J: mat, adj_G: mat) -> mat:
+        return jvp(U, s, V, g, J.transpose(), adj_G)
+
+    @ti.func
+    def jvp_left(U: mat, s: vec, V: mat, h: vec, J: mat, dF: mat) -> mat:
+        P = U.transpose() @ dF @ V
+        B = diagonal(J, P)
+        for i, j in ti.static(pairs):
+            k = difference(s, h, J, i, j) / ti.max(s[i] + s[j], least)
+            b = k * (s[j] * P[i, j] + s[i] * P[j, i])
+            B[i, j], B[j, i] = b, b
+        return U @ B @ U.transpose()
+
+    @ti.func
+    def adj_left(U: mat, s: vec, V: mat, h: vec, J: mat, adj_H: mat) -> mat:
+        B = U.transpose() @ adj_H @ U
+        P = diagonal(J.transpose(), B)
+        for i, j in ti.static(pairs):
+            b = difference(s, h, J, i, j) / ti.max(s[i] + s[j], least) * (B[i, j] + B[j, i])
+            P[i, j], P[j, i] = b * s[j], b * s[i]
+        return U @ P @ V.transpose()
+
+    return SimpleNamespace(adj=adj, jvp=jvp, adj_left=adj_left, jvp_left=jvp_left)

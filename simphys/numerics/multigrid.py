@@ -1,0 +1,257 @@
+"""A V-cycle of geometric multigrid for the Poisson problem on a box (Briggs, Henson and McCormick 2000, chapter 3).
+
+From fine to coarse: a sweep of Chebyshev's damped Jacobi for each of `DEGREE` weights from 0 (Adams et al. 2003), the
+residual, its restriction; on the coarsest grid the direct solve; and back: add the correction, the same sweeps.
+
+    z <- S(b);  b_c = R (b - A z);  z_c = cycle(b_c);  z <- z + P z_c;  z <- S(z, b)
+
+P is linear in each axis between centres of cells, R = 4 / 2^dim P^T, as A carries the spacing squared. The sweeps are a
+polynomial of D^-1 A, so that the whole cycle is a symmetric and positive map, which preconditions conjugate gradients.
+Grids are halved as long as all counts are even; what is left, even a large odd grid, the direct solve takes.
+At an open side the plane of z = 0 keeps its place, half a fine cell beyond the side. Arrays: see `poisson`.
+"""
+
+import functools
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.simulator import Array
+
+from .poisson import BLOCK, COLUMNS, PLANE_STRIDE, PLANES, ROW_STRIDE, ROWS, SIZE, Poisson
+from .poisson import functions as passes
+from .separable import Direct
+
+DEGREE = 2
+"""Sweeps before, and after, the correction from the coarser grid."""
+
+COARSEST = 16
+"""Cells along the longest axis that are not halved any further."""
+
+NEXT = 0.25
+"""Of linear interpolation halfway between the centre of a coarse cell and its edge: the weight of the next one."""
+
+
+def chebyshev_weights(dim: int) -> Array:
+    """Weights of the sweeps that damp best what a coarser grid does not see: eigenvalues of D^-1 A in [1/dim, 2]."""
+    low, high = 1 / dim, 2.0
+    roots = np.cos(np.pi * (np.arange(DEGREE) + 0.5) / DEGREE)
+    return (1 / ((high + low) / 2 + (high - low) / 2 * roots)).astype(runtime.real_dtype())
+
+
+def own_weights(system: Poisson, axis: int) -> Array:
+    """Weights [n] along an axis of the coarse cell that a fine cell lies in; the one next to it has `NEXT`."""
+    weights = np.full(system.cells[axis], 1 - NEXT)
+    for end, cell in zip(system.ends[axis], (0, -1), strict=True):
+        if end == "closed":
+            weights[cell] = 1.0
+        elif end == "open":
+            distance = 2 * _coarse_distance(system)  # of the coarse centre to where z is 0, in fine cells
+            weights[cell] = (distance - 0.5) / distance
+    return weights.astype(runtime.real_dtype())
+
+
+def coarser(system: Poisson) -> Poisson:
+    """The operator on the grid of half as many cells along each axis."""
+    return Poisson([n // 2 for n in system.cells], system.ends, open_distance=_coarse_distance(system))
+
+
+def _coarse_distance(system: Poisson) -> float:
+    return (system.open_distance + 0.5) / 2
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int) -> SimpleNamespace:
+    """The legs of the V-cycle between a grid and the next coarser one (`coarse`)."""
+    f = passes(real, dim)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @ti.func
+    def residual(
+        grid: ti.template(), b: ti.template(), d: ti.template(), x: ti.template(), at: ti.i32, r: ti.template()
+    ):
+        """r = b - A x."""
+        row_stride, plane_stride = grid[ROW_STRIDE], grid[PLANE_STRIDE]
+        v = f.block(0)
+        for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
+            first = f.start(grid, plane, row)
+            for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
+                cell = first + part * BLOCK
+                for k in range(BLOCK):
+                    total = f.around(x, at + cell + k, row_stride, plane_stride)
+                    v[k] = ti.select(d[cell + k] > 0, b[cell + k] - d[cell + k] * x[at + cell + k] + total, 0)
+                for k in range(BLOCK):
+                    r[cell + k] = v[k]
+
+    @ti.func
+    def four(r: ti.template(), at: ti.i32, row: ti.i32, weights: ti.template(), coarse_row: ti.i32) -> real:
+        """The weighted sum over four rows, in one column."""
+        inner = weights[2 * coarse_row] * r[at + row] + weights[2 * coarse_row + 1] * r[at + 2 * row]
+        return inner + NEXT * (r[at] + r[at + 3 * row])
+
+    @ti.func
+    def column(
+        grid: ti.template(),
+        r: ti.template(),
+        at: ti.i32,
+        w0: ti.template(),
+        w1: ti.template(),
+        plane: ti.i32,
+        row: ti.i32,
+    ) -> real:
+        """The weighted sum over four rows, in space of each of four planes."""
+        total = four(r, at, grid[ROW_STRIDE], w1, row)
+        if ti.static(dim == 3):
+            total = NEXT * total + w0[2 * plane] * four(r, at + grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row)
+            total += w0[2 * plane + 1] * four(r, at + 2 * grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row)
+            total += NEXT * four(r, at + 3 * grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row)
+        return total
+
+    @ti.func
+    def restrict(
+        grid: ti.template(),
+        r: ti.template(),
+        w0: ti.template(),
+        w1: ti.template(),
+        w2: ti.template(),
+        coarse: ti.template(),
+        b: ti.template(),
+    ):
+        """b = R r."""
+        scale = 4.0 / 2.0**dim
+        for plane, row in ti.ndrange(coarse[PLANES], coarse[ROWS]):
+            to = f.start(coarse, plane, row)
+            at = f.start(grid, (2 * plane - 1) * (dim - 2), 2 * row - 1)  # the first of the planes and rows
+            before, left = column(grid, r, at - 1, w0, w1, plane, row), column(grid, r, at, w0, w1, plane, row)
+            for j in range(coarse[COLUMNS]):
+                right = column(grid, r, at + 2 * j + 1, w0, w1, plane, row)
+                after = column(grid, r, at + 2 * j + 2, w0, w1, plane, row)
+                b[to + j] = scale * (NEXT * (before + after) + w2[2 * j] * left + w2[2 * j + 1] * right)
+                before = right
+                left = after
+
+    @ti.func
+    def between(
+        y: ti.template(),
+        at: ti.i32,
+        w0: ti.template(),
+        w1: ti.template(),
+        grid: ti.template(),
+        plane: ti.i32,
+        row: ti.i32,
+    ) -> real:
+        """The value between two rows, in space of two planes each, in a column of coarse cells."""
+        down = (2 * (row % 2) - 1) * grid[ROW_STRIDE]
+        value = w1[row] * y[at] + NEXT * y[at + down]
+        if ti.static(dim == 3):
+            far = at + (2 * (plane % 2) - 1) * grid[PLANE_STRIDE]
+            value = w0[plane] * value + NEXT * (w1[row] * y[far] + NEXT * y[far + down])
+        return value
+
+    @ti.func
+    def prolong(
+        grid: ti.template(),
+        x: ti.template(),
+        offset: ti.i32,
+        w0: ti.template(),
+        w1: ti.template(),
+        w2: ti.template(),
+        coarse: ti.template(),
+        y: ti.template(),
+        y_offset: ti.i32,
+    ):
+        """x = x + P y."""
+        for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
+            to = offset + f.start(grid, plane, row)
+            at = y_offset + f.start(coarse, plane // 2, row // 2)
+            before = between(y, at - 1, w0, w1, coarse, plane, row)
+            here = between(y, at, w0, w1, coarse, plane, row)
+            for j in range(coarse[COLUMNS]):
+                after = between(y, at + j + 1, w0, w1, coarse, plane, row)
+                x[to + 2 * j] = x[to + 2 * j] + w2[2 * j] * here + NEXT * before
+                x[to + 2 * j + 1] = x[to + 2 * j + 1] + w2[2 * j + 1] * here + NEXT * after
+                before = here
+                here = after
+
+    @kernel
+    def down(
+        grid: integers,
+        b: reals,
+        d: reals,
+        e: reals,
+        omega: reals,
+        x: reals,
+        r: reals,
+        w0: reals,
+        w1: reals,
+        w2: reals,
+        coarse: integers,
+        coarse_b: reals,
+    ):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            f.relax(grid, b, e, omega, x, 0, 1)
+            at = ((omega.shape[0] + 1) % 2) * grid[SIZE]
+            f.wrap(grid, x, at)
+            residual(grid, b, d, x, at, r)
+            f.wrap(grid, r, 0)
+            restrict(grid, r, w0, w1, w2, coarse, coarse_b)
+
+    @kernel
+    def up(
+        grid: integers,
+        b: reals,
+        e: reals,
+        omega: reals,
+        x: reals,
+        half: ti.i32,
+        w0: reals,
+        w1: reals,
+        w2: reals,
+        coarse: integers,
+        y: reals,
+    ):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            f.wrap(coarse, y, 0)
+            prolong(grid, x, half * grid[SIZE], w0, w1, w2, coarse, y, 0)
+            f.relax(grid, b, e, omega, x, half, 0)
+
+    return SimpleNamespace(down=down, up=up)
+
+
+class Multigrid:
+    """z = V b for one V-cycle V, which approximates A^+."""
+
+    def __init__(self, system: Poisson) -> None:
+        self._launches: list[Callable[[], None]]
+        if any(n % 2 for n in system.cells) or max(system.cells) <= COARSEST:
+            coarsest = Direct(system)
+            self.b, self.z, self._launches = coarsest.b, coarsest.z, [coarsest.solve]
+            return
+        coarse, pair = coarser(system), system.array(2)
+        below = Multigrid(coarse)
+        half = (DEGREE + 1) % 2  # after sweeps from 0; as many more end in the same one where they are even
+        self.b, self.z = system.array(), pair[half * system.size : (half + 1) * system.size]
+        omega = chebyshev_weights(system.dim)
+        weights = [own_weights(system, axis) for axis in range(system.dim)]
+        w0, w1, w2 = weights if system.dim == 3 else (weights[0], *weights)
+        legs = kernels(runtime.real(), system.dim)
+        down = legs.down.bind(
+            *(system.grid, self.b, system.diagonal, system.inverse, omega, pair, system.array()),
+            *(w0, w1, w2, coarse.grid, below.b),
+        )
+        up = legs.up.bind(
+            *(system.grid, self.b, system.inverse, omega, pair, half, w0, w1, w2, coarse.grid, below.z),
+        )
+        self._launches = [down, below.solve, up]
+
+    def solve(self) -> None:
+        """z from b."""
+        for launch in self._launches:
+            launch()

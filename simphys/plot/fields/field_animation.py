@@ -1,0 +1,70 @@
+"""A field on a grid as a moving picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from simphys.plot import style
+from simphys.plot.fields.grids import Frames, Plane, field_frames
+from simphys.plot.fields.images import Scale, draw_key, draw_plane, name_axes, proportion, scale_of
+from simphys.plot.film import FRAMES, film, write_film
+from simphys.record import Recording
+
+WIDTH = 5.4  # inch, of all panels
+TALLEST = 6.0  # inch
+Draw = Callable[[list[np.ndarray]], Sequence[Artist]]
+"""Draws what is seen of a moment."""
+
+
+def field_animation(recording: Recording, path: str | Path, *, field: str | None = None) -> list[Path]:
+    """Write a field of the state on its grid, the first one by default, as a GIF of up to 2 MB, and as MP4 beside it
+    where ffmpeg is installed; returns the paths.
+
+    What is drawn, and in which scale of colours, is as in `snapshots`. `path` is that of the GIF.
+    NotRecorded: no such field.
+    """
+    return write_film(_pictures(recording, field_frames(recording, field, FRAMES, "animation")), Path(path))
+
+
+def _pictures(recording: Recording, seen: Frames) -> Iterator[np.ndarray]:
+    scale = scale_of([picture for pictures in seen.pictures for picture in pictures])
+    label = seen.quantity.label
+    with style.style():
+        figure = style.new_figure(recording, 3.2, seen.ended)
+        figure.set_figwidth(WIDTH + 1.0)
+        if len(seen.planes[0].axes) == 1:
+            panels, draw = _line(figure, seen.planes[0], scale, label)
+        else:
+            panels, draw = _planes(figure, seen.planes, scale, label)
+        moments = zip(seen.time, seen.pictures, strict=True)
+        yield from film(figure, panels[0], [(moment, partial(draw, pictures)) for moment, pictures in moments])
+
+
+def _line(figure: Figure, plane: Plane, scale: Scale, label: str) -> tuple[list[Axes], Draw]:
+    axes = figure.subplots()
+    low, high = scale.limits
+    axes.set(xlim=plane.limits(plane.axes[0]), ylim=(low - 0.05 * (high - low), high + 0.05 * (high - low)))
+    axes.set(xlabel=plane.labels[0], ylabel=label)
+    places = plane.places(plane.axes[0])
+    return [axes], lambda pictures: axes.plot(places, pictures[0], color=style.COLORS[0])
+
+
+def _planes(figure: Figure, planes: Sequence[Plane], scale: Scale, label: str) -> tuple[list[Axes], Draw]:
+    width = WIDTH / len(planes)
+    figure.set_layout_engine("compressed")
+    figure.set_figheight(min(width * max(map(proportion, planes)), TALLEST) + 1.0)
+    panels = list(figure.subplots(1, len(planes), squeeze=False)[0])
+    for axes, plane in zip(panels, planes, strict=True):
+        name_axes(axes, plane, width)
+        draw_plane(axes, plane, np.full([2, 2], np.nan), scale)
+    draw_key(figure, panels, scale, label, fraction=0.05)
+    return panels, lambda pictures: [
+        draw_plane(axes, plane, picture, scale) for axes, plane, picture in zip(panels, planes, pictures, strict=True)
+    ]

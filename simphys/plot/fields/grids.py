@@ -1,0 +1,229 @@
+"""Fields on a regular grid as they are seen: which numbers of them, in which planes, at which times."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simphys.plot import style
+from simphys.record import Recording
+from simphys.simulator.grids import Grid
+
+MOST = 400
+"""Pixels along an axis that a picture shows at most; of more cells means over blocks are drawn."""
+BULK = 0.1
+"""Fields of more than such a part of the numbers of a grid are not drawn number by number."""
+REMEDY = "Simulators of fields on a grid record where its cells are, with the motion."
+
+
+@dataclass(frozen=True)
+class Plane:
+    """What is seen of a grid: one axis of a line, two of a plane, two of a space that is cut halfway `across` one."""
+
+    grid: Grid
+    axes: tuple[int, ...]
+    across: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Where space is cut: 'z = 0.5 m'."""
+        if self.across is None:
+            return ""
+        middle = self.grid.axis(self.across)[self.grid.cells[self.across] // 2]
+        return f"{style.AXIS_NAMES[self.across]} = {style.number(middle)} m"
+
+    @property
+    def labels(self) -> list[str]:
+        """Those of the axes."""
+        return [f"{style.AXIS_NAMES[axis]} [m]" for axis in self.axes]
+
+    def cut(self, values: np.ndarray) -> np.ndarray:
+        """What is seen of numbers [*cells]: means over blocks of so many cells that pixels can show them, in f32."""
+        seen = values if self.across is None else values.take(self.grid.cells[self.across] // 2, self.across)
+        for place, axis in enumerate(self.axes):
+            block, count = self._blocks(axis)
+            if block > 1:
+                shape = (*seen.shape[:place], count, block, *seen.shape[place + 1 :])
+                seen = seen.take(range(count * block), place).reshape(shape).mean(axis=place + 1)
+        return seen.astype(np.float32)
+
+    def places(self, axis: int) -> np.ndarray:
+        """Where along one of its axes the numbers of `cut` lie [m]."""
+        block, count = self._blocks(axis)
+        return self.grid.axis(axis)[: count * block].reshape(count, block).mean(axis=1)
+
+    def limits(self, axis: int) -> tuple[float, float]:
+        """From where to where the cells that `cut` shows fill one of its axes [m]."""
+        block, count = self._blocks(axis)
+        first = self.grid.spacing * (self.grid.offset - 0.5)
+        return first, first + count * block * self.grid.spacing
+
+    def _blocks(self, axis: int) -> tuple[int, int]:
+        """Cells in a block, and whole blocks."""
+        block = -(-self.grid.cells[axis] // (MOST if len(self.axes) > 1 else 4 * MOST))
+        return block, self.grid.cells[axis] // block
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What is drawn of a field at `path`: its numbers, or of vectors their vorticity or their length."""
+
+    path: str
+    name: str
+    unit: str
+    kind: str = "number"
+    of_many: bool = False
+    """Whether the field has an axis of experiments in front, of which the first one is drawn."""
+
+    @property
+    def label(self) -> str:
+        """The name of its axis or scale."""
+        return style.with_unit(self.name + (", experiment 0" if self.of_many else ""), self.unit)
+
+    def of(self, values: np.ndarray, grid: Grid) -> np.ndarray:
+        """One for each cell [*cells], of the field at a moment."""
+        values = values[0] if self.of_many else values
+        if self.kind == "number":
+            return values
+        vectors = _at_middles(values, grid)
+        if self.kind == "vorticity":
+            return (np.gradient(vectors[1], axis=0) - np.gradient(vectors[0], axis=1)) / grid.spacing
+        return np.sqrt(np.sum(vectors**2, axis=0))
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What is seen of a quantity: pictures [time][plane], each [across, up] or along a line, at times [T] s."""
+
+    quantity: Quantity
+    planes: tuple[Plane, ...]
+    rows: np.ndarray
+    time: np.ndarray
+    pictures: list[list[np.ndarray]]
+    ended: str = ""
+
+
+def read_grid(recording: Recording, picture: str) -> Grid:
+    """The grid of the run. NotRecorded: none."""
+    style.require(recording, picture, ("grid",), REMEDY)
+    about: dict[str, Any] = recording.attrs("grid")
+    fields = dict(zip(about["fields"], about["units"], strict=True))
+    return Grid(cells=tuple(about["cells"]), spacing=about["spacing"], offset=about["offset"], fields=fields)
+
+
+def planes(grid: Grid) -> tuple[Plane, ...]:
+    """A line and a plane as they are; of a space the middle planes, as seen from above, from the front, from a side."""
+    if len(grid.cells) < 3:
+        return (Plane(grid, tuple(range(len(grid.cells)))),)
+    return Plane(grid, (0, 1), 2), Plane(grid, (0, 2), 1), Plane(grid, (1, 2), 0)
+
+
+def state_fields(recording: Recording, group: str = style.FIELDS) -> list[str]:
+    """The fields on the grid that the run holds along time; with the group "adjoint", those whose gradient it holds."""
+    if "grid" not in recording:
+        return []
+    return [name for name in read_grid(recording, "").fields if f"{group}/{name}" in recording]
+
+
+def first_of(names: list[str], picture: str) -> str:
+    """What is drawn by default. NotRecorded: nothing."""
+    if not names:
+        remedy = "Leave output.fields out, or name one there."
+        raise style.NotRecorded(f"picture {picture!r}", "needs a field on the grid", "none", remedy)
+    return names[0]
+
+
+def quantity(recording: Recording, grid: Grid, field: str, picture: str) -> Quantity:
+    """What is drawn of a field of the state: in a plane the vorticity of vectors, in space their length."""
+    path = f"{style.FIELDS}/{field}/value"
+    style.require(recording, picture, (path,), REMEDY)
+    if field not in grid.fields:
+        constraint = f"draws fields on the grid: {', '.join(state_fields(recording)) or 'none'}"
+        raise style.NotRecorded(f"picture {picture!r}", constraint, field, "Name one of these.")
+    kind, many = _kind(recording, path, grid)
+    return named(grid, field, path, kind, of_many=many)
+
+
+def named(grid: Grid, field: str, path: str, kind: str, *, of_many: bool = False, unit: str | None = None) -> Quantity:
+    """A field's numbers, or what is drawn of its vectors, under their name; `unit` is that of the grid for None."""
+    unit = grid.fields[field] if unit is None else unit
+    if kind == "vorticity":
+        rotation = "vorticity" if field == "velocity" else f"rotation of {field}"
+        return Quantity(path, rotation, "1/s" if unit == "m/s" else f"({unit or 1})/m", kind, of_many)
+    if kind == "length":
+        return Quantity(path, "speed" if field == "velocity" else f"|{field}|", unit, kind, of_many)
+    return Quantity(path, field, unit, kind, of_many)
+
+
+def adjoint_quantity(recording: Recording, grid: Grid, field: str) -> Quantity:
+    """What is drawn of the gradient of the loss by a field of the state: of vectors its length."""
+    path = f"adjoint/{field}"
+    kind, many = _kind(recording, path, grid)
+    name, unit = f"∂loss/∂{field}", style.per_unit(grid.fields[field])
+    return (
+        Quantity(path, name, unit, of_many=many)
+        if kind == "number"
+        else Quantity(path, f"|{name}|", unit, "length", many)
+    )
+
+
+def read_frames(recording: Recording, grid: Grid, seen: Quantity, time: np.ndarray, count: int) -> Frames:
+    """At most `count` frames, evenly along `time` [T], read one by one; such as are not finite are left out.
+
+    NotRecorded: none is finite.
+    """
+    shown, kept, pictures = planes(grid), [], []
+    for row in np.unique(np.linspace(0, len(time) - 1, count).round().astype(int)):
+        values = recording.row(seen.path, int(row))
+        if (np.abs(values) < style.HUGE).all():  # False for NaN too
+            numbers = seen.of(values, grid)
+            pictures.append([plane.cut(numbers) for plane in shown])
+            kept.append(row)
+    if not kept:
+        raise style.NotRecorded("picture of fields", "needs a finite frame", "none", "Start the run with a smaller dt.")
+    rows = np.array(kept)
+    return Frames(seen, shown, rows, time[rows], pictures, style.ended(recording, time[: rows[-1] + 1], time))
+
+
+def field_frames(recording: Recording, field: str | None, count: int, picture: str) -> Frames:
+    """`read_frames` of a field of the state, of the first one on the grid for None. NotRecorded: there is none."""
+    grid = read_grid(recording, picture)
+    field = first_of(state_fields(recording), picture) if field is None else field
+    seen = quantity(recording, grid, field, picture)
+    time = recording[f"{style.FIELDS}/{field}/time"]
+    return read_frames(recording, grid, seen, time, count)
+
+
+def vector_kind(grid: Grid) -> str:
+    """What is drawn of vectors."""
+    return "vorticity" if len(grid.cells) == 2 else "length"
+
+
+def _kind(recording: Recording, path: str, grid: Grid) -> tuple[str, bool]:
+    """What is drawn of a field along time, and whether it is one of several experiments."""
+    many = "members" in recording.attrs("grid")
+    vectors = len(recording.shape(path)) - 1 - many > len(grid.cells)
+    return vector_kind(grid) if vectors else "number", many
+
+
+def is_bulk(recording: Recording, path: str) -> bool:
+    """Whether a field along time has about as many numbers as the run's grid has cells: pictures of grids show it."""
+    if "grid" not in recording:
+        return False
+    return math.prod(recording.shape(path)[1:]) > BULK * math.prod(read_grid(recording, "").cells)
+
+
+def _at_middles(vectors: np.ndarray, grid: Grid) -> np.ndarray:
+    """Vectors [dim, *faces] in the middle of cells [dim, *cells]: along an axis with an entry more than cells a
+    component lies on the faces across it, and is 0 beyond those along it."""
+    made = []
+    for component, values in enumerate(vectors):
+        for axis, cells in enumerate(grid.cells):
+            if values.shape[axis] > cells:
+                low, high = values.take(range(cells), axis), values.take(range(1, cells + 1), axis)
+                values = (low + high) / 2 if axis == component else low
+        made.append(values)
+    return np.stack(made)

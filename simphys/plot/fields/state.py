@@ -1,0 +1,45 @@
+"""The state of a simulator that has no bodies: each of its fields along time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from simphys.plot import style
+from simphys.plot.components import draw_elements, name_elements
+from simphys.plot.fields.grids import is_bulk
+from simphys.record import Recording
+
+REMEDY = "A run records what its simulator's state holds besides bodies."
+
+
+def fields(recording: Recording, path: str | Path | None = None) -> Figure:
+    """Draw every recorded field along time: a curve a number for a few, else the median and the middle 90 %.
+
+    Those that fill a grid are left out: snapshots show them.
+    Saved at `path` if given. NotRecorded: the state is one of bodies, or no motion was recorded.
+    """
+    names = [name for name in recording.keys("fields") if not is_bulk(recording, f"{style.FIELDS}/{name}/value")]
+    if not names and recording.keys("fields"):
+        raise style.NotRecorded("picture 'fields'", "draws small fields", "only large ones", "See their snapshots.")
+    if not names:
+        style.require(recording, "fields", ("fields",), REMEDY)
+    groups = [f"{style.FIELDS}/{name}" for name in names]
+    recorded, *values = style.frames(recording, f"{groups[0]}/time", *(f"{group}/value" for group in groups))
+    time, *values = style.sound_frames(recorded, *values)
+    with style.style():
+        figure = style.new_figure(recording, 0.6 + 2.5 * len(names), style.ended(recording, time, recorded))
+        panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, name, group, of in zip(panels, names, groups, values, strict=True):
+            unit = style.unit_of(recording, f"{group}/value")
+            draw_elements(axes, time, of)
+            name_elements(axes, of.shape[1:])
+            axes.set_ylabel(style.with_unit(name, unit))
+            low, high = (style.number(bound(of)) for bound in (np.min, np.max))
+            axes.set_title(f"{name}: from {low} to {high} {unit}".rstrip())
+        panels[-1].set_xlabel("time [s]")
+        figure.align_ylabels(panels)
+        style.save(figure, path)
+    return figure

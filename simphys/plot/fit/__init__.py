@@ -1,0 +1,1 @@
+"""Pictures of fits: measurement, search, gradients, and fields that were unknown."""

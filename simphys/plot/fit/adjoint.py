@@ -1,0 +1,76 @@
+"""What the loss feels of the state at each moment: the gradient by each of its fields along time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from simphys.plot import style
+from simphys.plot.components import (
+    component_name,
+    draw_components,
+    draw_elements,
+    element_name,
+    name_components,
+    name_elements,
+)
+from simphys.plot.fields.grids import is_bulk
+from simphys.record import Recording
+
+NEEDS = ("adjoint/time",)
+REMEDY = "Only `simphys optimize` records the gradient along time, when it ends."
+
+
+def adjoint(recording: Recording, path: str | Path | None = None) -> Figure:
+    """Draw the gradient of the loss by each component of the state along time; of bodies, by those that are free.
+
+    A push on the state at that moment, by one unit, changes the loss by so much (to first order). A curve a component
+    for a few; for many the median and the middle 90 %, of bodies by axis. Saved at `path` if given.
+    NotRecorded: no adjoint.
+    """
+    style.require(recording, "adjoint", NEEDS, REMEDY)
+    held = [name for name in recording.keys("adjoint") if name not in ("step", "time")]
+    names = [name for name in held if not is_bulk(recording, f"adjoint/{name}")]
+    if not names:
+        raise style.NotRecorded("picture 'adjoint'", "draws small fields", "only large ones", "See their snapshots.")
+    time, *gradients = style.sound_frames(
+        *style.frames(recording, "adjoint/time", *(f"adjoint/{name}" for name in names))
+    )
+    with style.style():
+        figure = style.new_figure(recording, 0.6 + 2.5 * len(names))
+        panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, gradient, name in zip(panels, gradients, names, strict=True):
+            unit = style.unit_of_field(recording, name)
+            _draw(axes, recording, name, time, gradient)
+            axes.axhline(0, color=style.INK, linewidth=0.6)
+            axes.set_ylabel(f"∂loss/∂{name}\n[{style.per_unit(unit)}]")
+        panels[-1].set_xlabel("time [s]")
+        figure.align_ylabels(panels)
+        style.save(figure, path)
+    return figure
+
+
+def _draw(axes: Axes, recording: Recording, name: str, time: np.ndarray, gradient: np.ndarray) -> None:
+    if style.is_of_bodies(recording, name):
+        free = style.free_nodes(recording, gradient.shape[1])
+        draw_components(axes, time, gradient, free)
+        if name == "position":  # one legend for both
+            name_components(axes, free, gradient.shape[2])
+        if free.size:
+            size = np.abs(gradient[:, free])
+            frame, node, axis = map(int, np.unravel_index(size.argmax(), size.shape))
+            _say_largest(axes, name, size.max(), component_name(free[node], axis, gradient.shape[2]), time[frame])
+    else:
+        draw_elements(axes, time, gradient)
+        name_elements(axes, gradient.shape[1:])
+        size = np.abs(gradient)
+        frame, *index = map(int, np.unravel_index(size.argmax(), size.shape))
+        _say_largest(axes, name, size.max(), element_name(tuple(index), gradient.shape[1:]), time[frame])
+
+
+def _say_largest(axes: Axes, name: str, size: float, where: str, when: float) -> None:
+    at = f"{where} at {style.number(when)} s".lstrip()
+    axes.set_title(f"by {name}: largest {style.number(size)}, {at}")

@@ -1,0 +1,75 @@
+"""What the loss feels of a field on a grid: the field at some times, and beneath it the gradient by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from simphys.plot import style
+from simphys.plot.fields.grids import Frames, adjoint_quantity, first_of, quantity, read_frames, read_grid, state_fields
+from simphys.plot.fields.images import UNSIGNED, draw_key, draw_plane, name_axes, proportion, scale_of
+from simphys.plot.fit.adjoint import REMEDY
+from simphys.record import Recording
+
+MOMENTS = 4
+WIDTH = 6.2  # inch, of all panels in a row
+
+
+def adjoint_fields(recording: Recording, path: str | Path | None = None, *, field: str | None = None) -> Figure:
+    """Draw a field of the state on its grid, the first one by default, and the loss's gradient by it at four times.
+
+    Each has one scale of colours for all times; a push on the field at that moment and place, by one unit in a cell,
+    changes the loss by so much (to first order). Of vectors the length of the gradient is drawn; of space its middle
+    plane. Saved at `path` if given. NotRecorded: no such field, or no gradient along time.
+    """
+    picture = "adjoint of fields"
+    grid = read_grid(recording, picture)
+    field = first_of(state_fields(recording, "adjoint"), picture) if field is None else field
+    style.require(recording, picture, (f"adjoint/{field}", "adjoint/time"), REMEDY)
+    seen = quantity(recording, grid, field, picture)
+    time = recording["adjoint/time"][: recording.shape(seen.path)[0]]
+    gradient = adjoint_quantity(recording, grid, field)
+    rows = [read_frames(recording, grid, each, time, MOMENTS) for each in (seen, gradient)]
+    with style.style():
+        figure = style.new_figure(recording, 4.6)
+        if len(grid.cells) == 1:
+            _draw_lines(figure, rows)
+        else:
+            _draw_planes(figure, rows)
+        style.save(figure, path)
+    return figure
+
+
+def _draw_lines(figure: Figure, rows: list[Frames]) -> None:
+    panels = figure.subplots(len(rows), 1, sharex=True)
+    for axes, frames in zip(panels, rows, strict=True):
+        (plane,) = frames.planes
+        places = plane.places(plane.axes[0])
+        colors = matplotlib.colormaps[UNSIGNED](np.linspace(0, 0.9, len(frames.time)))
+        for moment, (values,), color in zip(frames.time, frames.pictures, colors, strict=True):
+            axes.plot(places, values, color=color, label=f"{style.number(moment)} s")
+        axes.set_ylabel(f"{frames.quantity.name}\n[{frames.quantity.unit or 1}]")
+    style.legend_above(panels[0])
+    panels[-1].set_xlabel(plane.labels[0])
+    figure.align_ylabels(panels)
+
+
+def _draw_planes(figure: Figure, rows: list[Frames]) -> None:
+    plane, width = rows[0].planes[0], WIDTH / MOMENTS
+    figure.set_layout_engine("compressed")
+    figure.set_figheight(len(rows) * (width * proportion(plane) + 0.25) + 0.6)
+    panels = figure.subplots(len(rows), MOMENTS, sharex=True, sharey=True, squeeze=False)
+    for place, (line, frames) in enumerate(zip(panels, rows, strict=True)):
+        scale = scale_of([pictures[0] for pictures in frames.pictures])
+        for axes, moment, pictures in zip(line, frames.time, frames.pictures, strict=False):
+            draw_plane(axes, plane, pictures[0], scale)
+            name_axes(axes, plane, width)
+            axes.set_title(f"t = {style.number(moment)} s" if place == 0 else "")
+            axes.label_outer()
+        for axes in line[len(frames.time) :]:
+            axes.remove()
+        label = f"{frames.quantity.name}\n[{frames.quantity.unit}]" if frames.quantity.unit else frames.quantity.name
+        draw_key(figure, list(line[: len(frames.time)]), scale, label, fraction=0.05)

@@ -1,0 +1,128 @@
+"""How the adjoint grows or fades along time, the rate that was fitted, where its growth makes gradients noise, and what
+happened to the motion."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from simphys.autograd.errors import InputError
+from simphys.diagnose.growth import log_norms
+from simphys.diagnose.health import Health
+from simphys.plot import style
+from simphys.plot.components import FEW, draw_components, draw_elements, name_components, name_elements
+from simphys.plot.fit.events import ROW, draw_events
+from simphys.simulator.events import by_kind
+
+TANGENT, ADJOINT, NOISE = style.COLORS[2], style.COLORS[0], style.COLORS[1]
+LARGEST = 600.0
+"""The largest log that is drawn; beyond it numbers leave the range of f64."""
+
+
+def health(
+    found: Health,
+    path: str | Path | None = None,
+    *,
+    title: str = "",
+    units: Mapping[str, str],
+    bodies: Collection[str] = (),
+) -> Figure:
+    """Draw |adjoint| of each field along time, then its growth, with that of a tangent, against 1/eps, then events.
+
+    The part of the horizon from which no usable gradient comes back is shaded. `units` of the fields, by name;
+    `bodies` names those that are of bodies, [n, dim]. Pinned components are left out. Saved at `path` if given.
+    InputError: no step is sound.
+    """
+    if not found.steps:
+        raise InputError("picture of a gradient's health", "needs a sound step", "none", "Mend the start.")
+    with style.style():
+        kinds = len(by_kind(found.events))
+        heights = [*[2.3] * len(found.adjoint), 3.2, *[0.5 + ROW * kinds] * (kinds > 0)]
+        figure = Figure(figsize=(style.WIDTH, 0.6 + sum(heights)), layout="constrained")
+        remark = "" if found.fault is None else f"{found.fault.where} is not finite"
+        if title or remark:
+            figure.suptitle(": ".join([part for part in (title, remark) if part]), x=0.01, ha="left")
+        panels = list(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights))
+        for axes, name in zip(panels, found.adjoint, strict=False):
+            axes.set_title(f"by {name}")
+            unit = units.get(name) or "unit"
+            axes.set_ylabel(f"|∂loss/∂{name}|\n[loss / {f'({unit})' if '/' in unit else unit}]")
+            _draw_field(axes, found, name, of_bodies=name in bodies)
+        _draw_growth(panels[len(found.adjoint)], found)
+        if found.events:
+            draw_events(panels[-1], found.events)
+        for axes in panels:
+            _shade_unusable(axes, found)
+        panels[-1].set_xlabel("time [s]")
+        panels[-1].set_xlim(0, found.times[-1])
+        figure.align_ylabels(panels[: len(found.adjoint) + 1])
+        style.save(figure, path)
+    return figure
+
+
+def _draw_field(axes: Axes, found: Health, name: str, *, of_bodies: bool) -> None:
+    adjoint, moving = found.adjoint[name], found.moving[name]
+    size = np.where(np.isfinite(adjoint) & moving, np.abs(adjoint), np.nan)
+    if not (size > 0).any():
+        axes.text(0.5, 0.5, "zero throughout", transform=axes.transAxes, ha="center", va="center")
+        return
+    axes.set_yscale("log", nonpositive="clip")  # a spread from zero on reaches down to the edge
+    log = log_norms(adjoint[:, moving])
+    if moving.sum() > FEW:
+        axes.plot(found.times, _exp(log), color=style.INK, linewidth=0.8, label="norm of all")
+    if of_bodies:
+        nodes = np.flatnonzero(moving.any(axis=1))
+        draw_components(axes, found.times, size, nodes)
+        name_components(axes, nodes, size.shape[2])
+    else:
+        draw_elements(axes, found.times, size)
+        name_elements(axes, size.shape[1:])
+    _draw_fit(axes, found, log)
+
+
+def _draw_fit(axes: Axes, found: Health, log_size: np.ndarray, *, label: bool = False) -> None:
+    """The fitted growth through the middle of a curve, over the fitted range, whose times count back from the end."""
+    if found.rate is None:
+        return
+    back = found.times[-1] - found.times
+    fitted = (back >= found.rate.begin) & (back <= found.rate.end)
+    known = fitted & np.isfinite(log_size)
+    if known.any():
+        line = log_size[known].mean() + found.rate.value * (back[fitted] - back[known].mean())
+        named = f"fitted: {style.number(found.rate.value)} / s" if label else None
+        axes.plot(found.times[fitted], _exp(line), "--", color=style.INK, linewidth=1.1, label=named)
+
+
+def _draw_growth(axes: Axes, found: Health) -> None:
+    axes.set_yscale("log", nonpositive="mask")
+    axes.plot(found.times, _exp(found.log_growth), color=ADJOINT, label="adjoint, back from the end")
+    _draw_fit(axes, found, found.log_growth, label=True)
+    if found.log_tangent_growth is not None:
+        rate = found.tangent_rate
+        named = "" if rate is None else f", {style.number(rate.value)} / s"
+        axes.plot(
+            found.times, _exp(found.log_tangent_growth), color=TANGENT, label=f"tangent, forward from the start{named}"
+        )
+    axes.axhline(1 / found.eps, color=NOISE, linestyle="-.", label="1/eps")
+    axes.set_ylabel("growth [1]")
+    whole = found.usable_steps == found.steps
+    much = "the whole horizon" if whole else f"the last {found.usable_steps} of {found.steps} steps"
+    axes.set_title(f"usable gradient: {much}, {style.number(found.usable_steps * found.dt)} s", pad=20)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, columnspacing=1.2, handlelength=1.6, fontsize=8.5)
+
+
+def _shade_unusable(axes: Axes, found: Health) -> None:
+    """From there on back to the start no usable gradient comes."""
+    if found.usable_steps < found.steps:
+        edge = (found.steps - found.usable_steps) * found.dt
+        axes.axvspan(0, edge, color=style.SHADE, linewidth=0, zorder=0)
+        axes.axvline(edge, color=NOISE, linewidth=0.9)
+
+
+def _exp(log_size: np.ndarray) -> np.ndarray:
+    clipped = np.exp(np.clip(log_size, -LARGEST, LARGEST))
+    return np.where(np.isneginf(log_size), np.nan, clipped)  # what is zero has no place on a log axis

@@ -1,0 +1,152 @@
+"""The fitted motion over the measurement, and what the model leaves unexplained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from simphys.experiment.sampling import along
+from simphys.plot import style
+from simphys.record import Recording
+
+NEEDS = ("observations/time", "observations/value", "observations/weight", "fit/predicted")
+REMEDY = "A fit is recorded where the scene has [observations] and the run came to its end."
+CHANNELS = 6
+"""So many channels are drawn at most: those that the model misses by most."""
+GAP = 5.0
+"""Samples further apart than so many median distances have a gap between them."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """The samples of one channel that are there: time [N] s; the rest [N] in `unit`."""
+
+    label: str
+    unit: str
+    field: str
+    time: np.ndarray
+    measured: np.ndarray
+    predicted: np.ndarray
+    sigma: np.ndarray
+    missing: int
+    model_time: np.ndarray
+    model: np.ndarray
+
+    @property
+    def residual(self) -> np.ndarray:
+        return self.measured - self.predicted
+
+    @property
+    def rmse(self) -> float:
+        return float(np.sqrt(np.mean(self.residual**2)))
+
+    def gaps(self) -> list[tuple[float, float]]:
+        """Intervals of time without samples."""
+        distance = np.diff(self.time)
+        wide = np.flatnonzero(distance > GAP * np.median(distance)) if distance.size else ()
+        return [(self.time[i], self.time[i + 1]) for i in wide]
+
+
+def fit(recording: Recording, path: str | Path | None = None) -> Figure:
+    """Draw each channel's samples with the model's motion, and beneath it the residuals, their RMSE and their σ.
+
+    Samples of weight 0 are missing and not drawn; wide gaps are shaded. At most six channels, the worst ones.
+    Saved at `path` if given. NotRecorded: the run has no observations or no fit.
+    """
+    style.require(recording, "fit", NEEDS, REMEDY)
+    channels = [channel for channel in _read(recording) if channel.time.size]
+    if not channels:
+        raise style.NotRecorded("picture 'fit'", "needs samples of positive weight", "none", "Look at the weights.")
+    worst = sorted(channels, key=lambda c: np.mean((c.residual / c.sigma) ** 2), reverse=True)[:CHANNELS]
+    shown = [channel for channel in channels if channel in worst]
+    with style.style():
+        figure = style.new_figure(recording, 0.7 + 4.0 * len(shown) ** 0.9)
+        rows = figure.subplots(2 * len(shown), 1, sharex=True, squeeze=False, height_ratios=(2.2, 1) * len(shown))[:, 0]
+        for channel, above, beneath in zip(shown, rows[::2], rows[1::2], strict=True):
+            _draw_motion(above, channel)
+            _draw_residuals(beneath, channel)
+        if len(shown) < len(channels):
+            rows[0].set_title(f"{rows[0].get_title(loc='left')} (worst {len(shown)} of {len(channels)} channels)")
+        rows[-1].set_xlabel("time [s]")
+        figure.align_ylabels(rows)
+        style.save(figure, path)
+    return figure
+
+
+def _draw_motion(axes: Axes, channel: Channel) -> None:
+    missing = f", {channel.missing} missing" if channel.missing else ""
+    axes.set_title(f"{channel.label}: {channel.time.size} samples{missing}")
+    _shade_gaps(axes, channel, label="no samples")
+    axes.plot(channel.time, channel.measured, ".", color=style.COLORS[0], markersize=4, label="measured")
+    axes.plot(channel.model_time, channel.model, color=style.COLORS[1], linewidth=1, label="model")
+    axes.set_ylabel(style.with_unit(channel.field, channel.unit))
+    style.legend_above(axes)
+
+
+def _draw_residuals(axes: Axes, channel: Channel) -> None:
+    reach = 1.2 * float(np.abs(channel.residual).max())
+    axes.set_title(f"residual: RMSE {channel.rmse:.3g} {channel.unit}".rstrip())
+    sigma = channel.sigma
+    axes.fill_between(channel.time, -sigma, sigma, color="#CFCFCF", linewidth=0, label="±σ of the weights")
+    axes.plot(channel.time, channel.residual, ".", color=style.COLORS[0], markersize=3, label="measured − model")
+    _shade_gaps(axes, channel)
+    axes.axhline(0, color=style.COLORS[1], linewidth=1)
+    if reach > 0:
+        axes.set_ylim(-reach, reach)
+    axes.set_ylabel(style.with_unit("residual", channel.unit))
+    style.legend_above(axes)
+
+
+def _shade_gaps(axes: Axes, channel: Channel, label: str = "") -> None:
+    for begin, end in channel.gaps():
+        axes.axvspan(begin, end, color=style.SHADE, linewidth=0, label=label)
+        label = ""  # one entry in the legend stands for all
+
+
+def _read(recording: Recording) -> list[Channel]:
+    about = recording.attrs("observations")
+    time, value, weight = (recording[f"observations/{name}"] for name in ("time", "value", "weight"))
+    predicted = recording["fit/predicted"]
+    channels = []
+    seen = [np.asarray(about[key]) for key in ("labels", "units", "fields")]
+    for c, (label, unit, field, component) in enumerate(zip(*seen, _components(about), strict=True)):
+        there = (weight[:, c] > 0) & np.isfinite(predicted[:, c])
+        model_time, model = _model_line(recording, field, component, time, predicted[:, c])
+        channels.append(
+            Channel(
+                label=str(label),
+                unit=str(unit),
+                field=str(field),
+                time=time[there],
+                measured=value[there, c],
+                predicted=predicted[there, c],
+                sigma=weight[there, c] ** -0.5,
+                missing=int((weight[:, c] == 0).sum()),
+                model_time=model_time,
+                model=model,
+            )
+        )
+    return channels
+
+
+def _components(about: dict[str, object]) -> list[tuple[int, ...]]:
+    """What each channel sees of its field; of bodies some runs tell it by node and axis."""
+    if "components" in about:
+        return [tuple(int(i) for i in str(text).split(",") if i) for text in np.asarray(about["components"])]
+    return list(zip(np.asarray(about["nodes"]), np.asarray(about["axes"]), strict=True))
+
+
+def _model_line(
+    recording: Recording, field: str, component: tuple[int, ...], time: np.ndarray, predicted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The recorded motion with the predictions merged in, through which the line must go however seldom it was kept."""
+    group = style.group_of_field(recording, field)
+    if group in recording:
+        moments, values = style.frames(recording, f"{group}/time", f"{group}/value")
+        time, predicted = np.concatenate([time, moments]), np.concatenate([predicted, along(values, component)])
+    order = np.argsort(time, kind="stable")
+    return time[order], predicted[order]

@@ -1,0 +1,143 @@
+"""A field on a grid that was sought: start, found and true one, and what the loss felt of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from simphys.plot import style
+from simphys.plot.fields.grids import Plane, Quantity, planes
+from simphys.plot.fields.images import Scale, draw_key, draw_plane, name_axes, proportion, scale_of
+from simphys.plot.fit.sought import Sought, read_sought, sought_labels
+from simphys.record import Recording
+
+PICTURE = "medium"
+PANEL = 2.5  # inch
+BAR = 0.11  # inch, of colours
+
+
+def medium(recording: Recording, path: str | Path | None = None, *, unknown: str | None = None) -> Figure:
+    """Draw an unknown that is a field on the grid, the first one by default: as the search began, as it ended, and as
+    it is in truth where the scene tells that, in one scale of colours.
+
+    Beneath, the gradient of the loss by it at the start and at the end, each in its own scale, of smooth unknowns
+    after smoothing; and how far the found one is from the true one. Of vectors vorticity (in space length) and the
+    length of the gradient are drawn, of space its three middle planes. Saved at `path` if given.
+    NotRecorded: no such unknown.
+    """
+    sought = read_sought(recording, next(iter(sought_labels(recording)), "") if unknown is None else unknown, PICTURE)
+    with style.style():
+        figure = style.new_figure(recording, 5.0)
+        if len(sought.grid.cells) == 1:
+            _draw_lines(figure, sought)
+        else:
+            _draw_planes(figure, sought)
+        style.save(figure, path)
+    return figure
+
+
+def _values(sought: Sought) -> dict[str, np.ndarray]:
+    """Title -> field, of what is drawn in one scale."""
+    told = ["start", "found"]
+    if sought.errors is not None:
+        told = [f"{name}: {style.number(100 * error)} % off" for name, error in zip(told, sought.errors, strict=True)]
+    made = dict(zip(told, (sought.start, sought.value), strict=True))
+    return made if sought.truth is None else made | {"truth": sought.truth}
+
+
+def _others(sought: Sought) -> list[tuple[str, Quantity, np.ndarray]]:
+    """Title, name with unit, and numbers, of what has a scale of its own."""
+    gradient, quantity = sought.gradient, sought.quantity
+    made = [
+        (f"gradient {title}", gradient, gradient.of(field, sought.grid)) for title, field in sought.gradients.items()
+    ]
+    if sought.truth is not None:
+        away = quantity.of(sought.value, sought.grid) - quantity.of(sought.truth, sought.grid)
+        made.append(("found \N{MINUS SIGN} truth", quantity, away))
+    return made
+
+
+def _label(quantity: Quantity, power: int = 0) -> str:
+    """In two lines, as scales are narrow; numbers are those told times a power of ten."""
+    unit = " ".join([part for part in (f"$10^{{{power}}}$" if power else "", quantity.unit) if part])
+    return f"{quantity.name}\n[{unit}]" if unit else quantity.name
+
+
+def _power(scale: Scale) -> int:
+    """The power of ten that the numbers of a scale are told in; 0 for those that are short as they are."""
+    largest = np.abs(scale.limits).max()
+    power = int(np.floor(np.log10(largest))) if largest > 0 else 0
+    return 0 if -2 <= power < 4 else power
+
+
+def _draw_lines(figure: Figure, sought: Sought) -> None:
+    (plane,) = planes(sought.grid)
+    places, others = plane.places(0), _others(sought)
+    figure.set_figheight(2.8 + 1.8 * len(others) + 0.4)
+    panels = figure.subplots(1 + len(others), 1, sharex=True, squeeze=False, height_ratios=(2.8, *[1.8] * len(others)))
+    above, *beneath = panels[:, 0]
+    looks: tuple[dict[str, Any], ...] = (
+        {"color": "#888888", "linestyle": "--"},
+        {"color": style.COLORS[0]},
+        {"color": style.INK, "linewidth": 0.8},
+    )
+    for (title, field), look in zip(_values(sought).items(), looks, strict=False):
+        above.plot(places, plane.cut(sought.quantity.of(field, sought.grid)), label=title, **look)
+    above.set_ylabel(sought.quantity.label)
+    style.legend_above(above)
+    for axes, (title, quantity, numbers) in zip(beneath, others, strict=True):
+        axes.plot(places, plane.cut(numbers), color=style.COLORS[1])
+        axes.axhline(0, color=style.INK, linewidth=0.6)
+        axes.set_title(title)
+        axes.set_ylabel(_label(quantity))
+    panels[-1, 0].set_xlabel(plane.labels[0])
+    figure.align_ylabels(list(panels[:, 0]))
+
+
+def _draw_planes(figure: Figure, sought: Sought) -> None:
+    seen, values, others = planes(sought.grid), _values(sought), _others(sought)
+    columns = max(len(values), len(others))
+    heights = [proportion(plane) for plane in seen] * 2
+    figure.set_layout_engine("compressed")
+    figure.set_size_inches(columns * (PANEL + 0.4) + 0.3, sum([PANEL * height + 0.3 for height in heights]) + 2.0)
+    panels = figure.subplots(2 * len(seen), columns, squeeze=False, height_ratios=heights)
+    bar: dict[str, Any] = {"location": "bottom", "fraction": BAR / (PANEL * sum(heights) / 2)}
+    above, beneath = panels[: len(seen)], panels[len(seen) :]
+    fields = [sought.quantity.of(field, sought.grid) for field in values.values()]
+    scale = scale_of([plane.cut(field) for plane in seen for field in fields])
+    for place, (title, field) in enumerate(zip(values, fields, strict=True)):
+        _draw_column(list(above[:, place]), seen, field, scale, title, first=place == 0)
+    used = list(above[:, : len(fields)].flat)
+    label = sought.quantity.label
+    draw_key(figure, used, scale, label, aspect=0.9 * len(fields) * PANEL / BAR, **bar)
+    for place, (title, quantity, numbers) in enumerate(others):
+        its_own = scale_of([plane.cut(numbers) for plane in seen], signed=quantity.kind != "length")
+        _draw_column(list(beneath[:, place]), seen, numbers, its_own, title, first=place == 0)
+        label = _label(quantity, power := _power(its_own))
+        key = draw_key(figure, list(beneath[:, place]), its_own, label, aspect=0.9 * PANEL / BAR, **bar)
+        key.locator = MaxNLocator(3)
+        key.formatter = FuncFormatter(partial(_told, power=power))
+    for axes in (*above[:, len(fields) :].flat, *beneath[:, len(others) :].flat):
+        axes.remove()
+
+
+def _told(value: float, _: int | None, *, power: int) -> str:
+    """A number in units of a power of ten. (Matplotlib would write the power into the label.)"""
+    return f"{value / 10.0**power:.6g}".replace("-", "\N{MINUS SIGN}")
+
+
+def _draw_column(
+    panels: Sequence[Axes], seen: Sequence[Plane], field: np.ndarray, scale: Scale, title: str, *, first: bool
+) -> None:
+    """One field in all planes."""
+    for axes, plane in zip(panels, seen, strict=True):
+        draw_plane(axes, plane, plane.cut(field), scale)
+        name_axes(axes, plane, PANEL, first=first)
+    panels[0].set_title(title)

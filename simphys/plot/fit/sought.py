@@ -1,0 +1,167 @@
+"""An unknown that is a field on a grid, as a run recorded it: where its search began, what it found, its gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simphys.plot import style
+from simphys.plot.components import FEW
+from simphys.plot.fields.grids import Quantity, named, read_grid, vector_kind
+from simphys.record import Recording
+from simphys.scenefile import Unknown, flat_entries
+from simphys.simulator.grids import Grid
+
+NEEDS = ("unknowns/label", "unknowns/start", "unknowns/value", "iterations/theta", "grid")
+REMEDY = "`simphys optimize` records it where a field on a grid is unknown."
+
+
+@dataclass(frozen=True)
+class Sought:
+    """Fields of the shape that the parameter has; NaN where nothing is known.
+
+    errors: how far start and value are from the truth, |value - truth| / |truth|, if that is known.
+    gradients: title of each -> the gradient of the loss, at the start and at the end, of what is sought.
+    """
+
+    label: str
+    quantity: Quantity
+    gradient: Quantity
+    grid: Grid
+    start: np.ndarray
+    value: np.ndarray
+    truth: np.ndarray | None
+    errors: tuple[float, float] | None
+    gradients: dict[str, np.ndarray]
+
+
+def sought_labels(recording: Recording) -> list[str]:
+    """The unknowns of a run that are fields on its grid."""
+    if any(path not in recording for path in NEEDS):
+        return []
+    grid, sections = read_grid(recording, ""), _sections(recording)
+    return [label for label, section in sections.items() if _is_field(recording, grid, label, section)]
+
+
+def read_sought(recording: Recording, label: str, picture: str) -> Sought:
+    """An unknown field. NotRecorded: the run has no such."""
+    style.require(recording, picture, NEEDS, REMEDY)
+    if label not in sought_labels(recording):
+        constraint = f"draws unknown fields: {', '.join(sought_labels(recording)) or 'none'}"
+        raise style.NotRecorded(f"picture {picture!r}", constraint, label or "none", "Name one of these.")
+    grid, unknown = read_grid(recording, picture), _unknown(_sections(recording)[label])
+    base = _base(recording, grid, unknown.parameter)
+    entries = flat_entries(unknown, base.shape)
+    where = _where(recording, label)
+    start, value = (recording[f"unknowns/{name}"][where] for name in ("start", "value"))
+
+    def whole(numbers: np.ndarray, around: np.ndarray) -> np.ndarray:
+        made = np.array(around, float)
+        made.reshape(-1)[entries] = numbers
+        return made
+
+    known = f"truth/{label}"
+    truth = recording[f"{known}/truth"] if known in recording else None
+    kind = "number" if base.ndim == len(grid.cells) else vector_kind(grid)
+    unit = unknown.unit or grid.fields[unknown.parameter]
+    name = f"∂loss/∂{unknown.parameter}" + (", smoothed" if unknown.smooth else "")
+    scale = unknown.scale or np.where(start == 0, 1.0, np.abs(start))
+    gradients = {}
+    for title, row, at in zip(*_ends(recording), (start, value), strict=True):
+        gradient = _gradient(recording, row)
+        if gradient is not None:
+            natural = gradient[where] / (at if unknown.transform == "log" else scale)
+            gradients[title] = whole(natural, np.zeros_like(base) if kind != "number" else np.full(base.shape, np.nan))
+    return Sought(
+        label=label,
+        quantity=named(grid, unknown.parameter, "", kind, unit=unit),
+        gradient=Quantity("", name if kind == "number" else f"|{name}|", style.per_unit(unit), _gradient_kind(kind)),
+        grid=grid,
+        start=whole(start, base),
+        value=whole(value, base),
+        truth=None if truth is None else whole(truth, base),
+        errors=None if truth is None else (_error(start, truth), _error(value, truth)),
+        gradients=gradients,
+    )
+
+
+def _gradient_kind(kind: str) -> str:
+    return "number" if kind == "number" else "length"
+
+
+def _error(value: np.ndarray, truth: np.ndarray) -> float:
+    return float(np.linalg.norm(value - truth) / (np.linalg.norm(truth) or np.nan))
+
+
+def _sections(recording: Recording) -> dict[str, Any]:
+    found: Any = recording.scene.get("unknowns", {})
+    return dict(found)
+
+
+def _unknown(section: dict[str, Any]) -> Unknown:
+    return Unknown.model_validate(section)
+
+
+def _is_field(recording: Recording, grid: Grid, label: str, section: dict[str, Any]) -> bool:
+    count = _where(recording, label).size
+    if section["parameter"] not in grid.fields or section.get("tied") or count <= FEW:
+        return False
+    base = _base(recording, grid, section["parameter"])
+    unknown = _unknown(section)
+    return base.shape[-len(grid.cells) :] >= grid.cells and flat_entries(unknown, base.shape).size == count
+
+
+def _where(recording: Recording, label: str) -> np.ndarray:
+    """Which of all unknown numbers are those of a label."""
+    return np.flatnonzero([each == label or each.startswith(f"{label}[") for each in recording["unknowns/label"]])
+
+
+def _base(recording: Recording, grid: Grid, parameter: str) -> np.ndarray:
+    """The parameter, or the state at the start, as the fit left it: for what is not sought of it."""
+    if f"parameters/{parameter}" in recording:
+        return recording[f"parameters/{parameter}"]
+    path = f"{style.FIELDS}/{parameter}/value"
+    return recording.row(path, 0) if path in recording else np.full(grid.cells, np.nan)
+
+
+def _ends(recording: Recording) -> tuple[list[str], list[int]]:
+    """Titles and iterations of the search's start, and of its best point in the last stage."""
+    stage, loss = recording["iterations/stage"], recording["iterations/loss"]
+    last = np.flatnonzero(stage == stage[-1])
+    rows = [0, int(last[np.argmin(loss[last])])]
+    names = ["at the start", "at the end"]
+    if stage[-1] > stage[0]:
+        names = [f"{name},\n{_stage(recording, row)}" for name, row in zip(names, rows, strict=True)]
+    return names, rows
+
+
+def _stage(recording: Recording, row: int) -> str:
+    if "iterations/lowpass" in recording:
+        cutoff = recording["iterations/lowpass"][row]
+        return "all frequencies" if np.isinf(cutoff) else f"up to {cutoff:g} Hz"
+    return f"{style.fraction(recording['iterations/horizon'][row])} horizon"
+
+
+def _gradient(recording: Recording, iteration: int) -> np.ndarray | None:
+    """The gradient of the loss by the optimizer's coordinates at an iteration, from the log of evaluations."""
+    theta = recording.row("iterations/theta", iteration)
+    by_frequency = "iterations/lowpass" in recording
+    value = recording["iterations/lowpass" if by_frequency else "iterations/horizon"][iteration]
+    group = f"evaluations/{'lowpass' if by_frequency else 'horizon'}_{value:g}"
+    row = _row_at(recording, f"{group}/value_and_gradient", theta)
+    if row is not None:
+        return recording.row(f"{group}/value_and_gradient/gradient", row)
+    of_jacobian, of_residuals = (_row_at(recording, f"{group}/{name}", theta) for name in ("jacobian", "residuals"))
+    if of_jacobian is None or of_residuals is None:
+        return None
+    jacobian = recording.row(f"{group}/jacobian/jacobian", of_jacobian)
+    return jacobian.T @ recording.row(f"{group}/residuals/residual", of_residuals)
+
+
+def _row_at(recording: Recording, table: str, theta: np.ndarray) -> int | None:
+    """The evaluation at theta, read row by row."""
+    path = f"{table}/theta"
+    rows = range(recording.shape(path)[0]) if path in recording else ()
+    return next((row for row in rows if np.array_equal(recording.row(path, row), theta)), None)

@@ -1,0 +1,1 @@
+"""Pictures of motion: bodies, particles and springs along time."""

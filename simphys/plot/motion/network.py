@@ -1,0 +1,110 @@
+"""Pictures of many nodes: snapshots of their springs in a plane, and a chain's displacement along time."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import Collection, LineCollection
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from simphys.plot import style
+from simphys.plot.motion.recorded import Motion
+
+SNAPSHOTS = 6
+SPRINGS_SEEN = 20_000  # more of them merge into one surface, which the nodes alone show as well
+COLOR_MAP = "viridis"
+AZIMUTH, ELEVATION = np.radians(30), np.radians(20)
+HEIGHT_PANEL = 2.0  # inch
+SNAPSHOT_WIDTH = 7.2  # inch, of all snapshots in a row
+SNAPSHOT_HEIGHT = 4.0  # inch, at most
+
+
+def draw_chain(figure: Figure, motion: Motion) -> None:
+    """Nodes on a line: how far each is from its start, by node and time."""
+    displacement = (motion.position - motion.position[0])[..., 0].T
+    nodes = np.arange(len(displacement))
+    reach = float(np.abs(displacement).max()) or 1.0
+    axes = figure.subplots()
+    image = axes.pcolormesh(
+        motion.time, nodes, displacement, shading="nearest", cmap="RdBu_r", vmin=-reach, vmax=reach, rasterized=True
+    )
+    figure.colorbar(image, label=style.with_unit("displacement", motion.position_unit))
+    if motion.pinned.size:
+        starts = np.full(motion.pinned.size, motion.time[0])
+        axes.plot(starts, motion.pinned, "s", color=style.INK, markersize=4, label="pinned", clip_on=False)
+        style.legend_above(axes)
+    axes.set_title(f"{len(nodes)} nodes, displaced by up to {style.number(reach)} {motion.position_unit}".rstrip())
+    axes.set(xlabel="time [s]", ylabel="node")
+    axes.grid(False)
+
+
+def draw_network(figure: Figure, motion: Motion) -> None:
+    """Nodes in a plane or in space: snapshots at six times, and their height along time. Sets the figure's height."""
+    frames = np.unique(np.linspace(0, len(motion.time) - 1, SNAPSHOTS).round().astype(int))
+    points = _project(motion.position[frames])
+    low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
+    size = 1.1 * np.maximum(high - low, 0.02 * (high - low).max() or 1.0)
+    tall = size[1] > 1.6 * size[0]
+    columns = min(len(frames), SNAPSHOTS if tall else SNAPSHOTS // 2)
+    rows = -(-len(frames) // columns)
+    height = rows * (float(np.clip(SNAPSHOT_WIDTH / columns * size[1] / size[0], 0.9, SNAPSHOT_HEIGHT)) + 0.3) + 0.7
+    figure.set_figheight(height + HEIGHT_PANEL)
+    above, beneath = figure.subfigures(2, 1, squeeze=False, height_ratios=(height, HEIGHT_PANEL))[:, 0]
+
+    panels = above.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    speed = np.linalg.norm(motion.velocity[frames], axis=2)
+    norm = Normalize(0, float(speed.max()) or 1.0)
+    limits = np.stack([(low + high - size) / 2, (low + high + size) / 2], axis=1)
+    for axes, frame, where, values in zip(panels.flat, frames, points, speed, strict=False):
+        colors = _draw_snapshot(axes, motion, where, values, norm)
+        axes.set_title(f"t = {style.number(motion.time[frame])} s")
+        axes.set(aspect="equal", xlim=limits[0], ylim=limits[1])
+    for axes in panels.flat[len(frames) :]:
+        axes.remove()
+    across, up = ("x", "y") if motion.dim == 2 else ("across", "up")
+    ticks = int(np.clip(1.5 * min(SNAPSHOT_WIDTH / columns, SNAPSHOT_HEIGHT * size[0] / size[1]), 1, 5))
+    panels[0, 0].xaxis.set_major_locator(MaxNLocator(ticks))  # of all, as they share it
+    for axes in panels[-1]:
+        axes.set_xlabel(style.with_unit(across, motion.position_unit))
+    for axes in panels[:, 0]:
+        axes.set_ylabel(style.with_unit(up, motion.position_unit))
+    above.colorbar(colors, ax=panels, label=style.with_unit("speed", motion.velocity_unit), fraction=0.05)
+    _draw_height(beneath.subplots(), motion, frames)
+
+
+def _project(position: np.ndarray) -> np.ndarray:
+    """[..., 2] what a viewer sees: a plane as it is, space without perspective, the last axis up."""
+    if position.shape[-1] == 2:
+        return position
+    x, y, z = np.moveaxis(position, -1, 0)
+    across = np.cos(AZIMUTH) * x + np.sin(AZIMUTH) * y
+    depth = np.cos(AZIMUTH) * y - np.sin(AZIMUTH) * x
+    return np.stack([across, np.cos(ELEVATION) * z + np.sin(ELEVATION) * depth], axis=-1)
+
+
+def _draw_snapshot(axes: Axes, motion: Motion, points: np.ndarray, speed: np.ndarray, norm: Normalize) -> Collection:
+    """Springs and nodes coloured by speed [n]; returns what a colour bar is made from."""
+    if 0 < len(motion.springs) <= SPRINGS_SEEN:
+        lines = LineCollection(list(points[motion.springs]), cmap=COLOR_MAP, norm=norm, linewidths=0.8)
+        lines.set_array(speed[motion.springs].mean(axis=1))
+        axes.add_collection(lines, autolim=False)
+    area = float(np.clip(2000 / len(points), 1, 16))  # points²
+    x, y = points.T
+    colors = axes.scatter(x, y, s=area, c=speed, cmap=COLOR_MAP, norm=norm, linewidths=0, zorder=3)
+    axes.scatter(x[motion.pinned], y[motion.pinned], s=2 * area, marker="s", color=style.INK, linewidths=0, zorder=4)
+    return colors
+
+
+def _draw_height(axes: Axes, motion: Motion, frames: np.ndarray) -> None:
+    """Mean and range of the free nodes' last coordinate; dotted lines where the snapshots are."""
+    height = motion.position[:, motion.free, -1]
+    for moment in motion.time[frames]:
+        axes.axvline(moment, color="#999999", linewidth=0.8, linestyle=":")
+    axes.fill_between(
+        motion.time, height.min(axis=1), height.max(axis=1), color=style.COLORS[0], alpha=0.2, linewidth=0
+    )
+    axes.plot(motion.time, height.mean(axis=1), color=style.COLORS[0])
+    axes.set_title("height of the free nodes: mean, lowest to highest")
+    axes.set(xlabel="time [s]", ylabel=style.with_unit(style.AXIS_NAMES[motion.dim - 1], motion.position_unit))

@@ -1,0 +1,59 @@
+"""The simulated motion: components along time for a few nodes, snapshots of the network for many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from simphys.plot import style
+from simphys.plot.components import FEW, are_few, draw_components, name_components
+from simphys.plot.motion.discs import RADIUS, draw_discs
+from simphys.plot.motion.network import draw_chain, draw_network
+from simphys.plot.motion.recorded import Motion, read_motion
+from simphys.plot.motion.rigid import are_rigid, draw_rigid
+from simphys.record import Recording
+
+
+def trajectory(recording: Recording, path: str | Path | None = None) -> Figure:
+    """Draw the motion of the nodes.
+
+    A few free components: position and velocity along time, pinned nodes dashed. Many: the springs and nodes at six
+    times, coloured by speed, pinned nodes as squares, and the height along time (in 3-D seen from 20° above; in 1-D
+    the displacement of every node along time instead). Discs in the plane: their paths, from above. Rigid bodies: as
+    what they are, at six times. Saved at `path` if given. NotRecorded: no motion.
+    """
+    motion = read_motion(recording)
+    with style.style():
+        figure = style.new_figure(recording, 5.6, motion.ended)
+        if RADIUS in recording and motion.dim == 2:
+            draw_discs(figure, motion, recording)
+        elif are_rigid(recording):
+            draw_rigid(figure, motion, recording)
+        elif are_few(motion.free, motion.dim):
+            _draw_curves(figure, motion)
+        elif motion.dim == 1:
+            draw_chain(figure, motion)
+        else:
+            draw_network(figure, motion)
+        style.save(figure, path)
+    return figure
+
+
+def _draw_curves(figure: Figure, motion: Motion) -> None:
+    panels = figure.subplots(2, 1, sharex=True)
+    for axes, values, name, unit in (
+        (panels[0], motion.position, "position", motion.position_unit),
+        (panels[1], motion.velocity, "velocity", motion.velocity_unit),
+    ):
+        draw_components(axes, motion.time, values, motion.free)
+        axes.set_ylabel(style.with_unit(name, unit))
+        if motion.free.size:
+            low, high = (style.number(bound(values[:, motion.free])) for bound in (np.min, np.max))
+            axes.set_title(f"{name}: from {low} to {high} {unit}".rstrip())
+    for number, level in enumerate(motion.position[0, motion.pinned].ravel()[:FEW]):
+        panels[0].axhline(level, color="#888888", linewidth=1, linestyle="--", label="" if number else "pinned")
+    name_components(panels[0], motion.free, motion.dim)
+    panels[-1].set_xlabel("time [s]")
+    figure.align_ylabels(panels)

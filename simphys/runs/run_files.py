@@ -1,0 +1,258 @@
+"""What a run folder holds: a fit's tables, motion, measurement and prediction; and what a resume asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simphys import __version__, optimize
+from simphys.autograd import runtime
+from simphys.autograd.errors import InputError
+from simphys.experiment.observe_field import FieldObservations
+from simphys.experiment.scene import Measurement, Scene
+from simphys.record import Recorder, Recording
+from simphys.scenefile import from_dict, to_dict
+
+if TYPE_CHECKING:
+    from simphys.app.workflow import Unknown
+
+    from .comparison import Comparison
+
+OBSERVED_FIELD = "field_observations"
+"""The group of a measured field."""
+
+
+def open_recorder(
+    scene: Scene, folder: str | Path | None, *, kind: str, overwrite: bool, resume: bool = False
+) -> Recorder:
+    """The recorder of a run of this scene. Errors: those of Recorder."""
+    import scipy
+
+    provenance = {
+        "seed": scene.config.runtime.seed,
+        **runtime.info(),
+        "scipy": scipy.__version__,
+        "simphys": __version__,
+    }
+    return Recorder(
+        folder or scene.config.output.folder,
+        kind=kind,
+        provenance=provenance,
+        scene=to_dict(scene.config),
+        overwrite=overwrite,
+        resume=resume,
+    )
+
+
+def require_same_run(scene: Scene, folder: Path) -> None:
+    """Raise InputError unless a resumed run is of the same scene; only its length and where it lies may differ."""
+    if not (folder / "run.h5").exists():
+        return
+    recording = Recording(folder)
+    recorded, present = to_dict(from_dict(recording.scene)), to_dict(scene.config)  # with today's defaults
+    for section in sorted({*recorded, *present} - {"output"}):
+        one, other = recorded.get(section), present.get(section)
+        if section == "optimizer":
+            one, other = _without("iterations", one, other)
+        if section == "runtime":
+            one, other = _without("memory", one, other)  # which changes no result
+        if one != other:
+            raise InputError(
+                f"resume of {folder}",
+                "the scene must be that of the interrupted run",
+                f"[{section}] {other}, recorded was {one}",
+                "Undo that change, or start anew with --overwrite or another output.folder.",
+            )
+    if (seen := scene.observations) is None:
+        return
+    seen, group = seen.rows_first(), OBSERVED_FIELD if isinstance(seen, FieldObservations) else "observations"
+    if group in recording:
+        for name, values in (("time", seen.times), ("value", seen.values), ("weight", seen.weights)):
+            if not np.array_equal(recording[f"{group}/{name}"], values):
+                raise InputError(
+                    f"resume of {folder}",
+                    "the measurement must be that of the interrupted run",
+                    f"another {name} in {seen.file}",
+                    "Restore the file, or start anew with --overwrite or another output.folder.",
+                )
+
+
+def _without(key: str, *sections: Any) -> list[dict[str, Any]]:
+    return [{name: value for name, value in section.items() if name != key} for section in sections]
+
+
+class RecorderLog:
+    """The optimizer's log of evaluations as tables of a run."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._recording = Recording(recorder.folder)
+
+    def rows(self, kind: str) -> Sequence[dict[str, np.ndarray]]:
+        """Rows that an interrupted run left."""
+        columns = {name: self._recording[f"{kind}/{name}"] for name in self._recording.keys(kind)}
+        count = len(next(iter(columns.values()))) if columns else 0
+        return [{name: column[row] for name, column in columns.items()} for row in range(count)]
+
+    def append(self, kind: str, **arrays: np.ndarray) -> None:
+        """Keep one evaluation. Of a horizon that ends before the first observation there is nothing to keep."""
+        if any([np.size(array) == 0 for array in arrays.values()]):
+            return
+        columns: dict[str, Any] = dict(arrays)
+        self._recorder.append(kind, **columns)
+
+
+def iteration_writer(
+    recorder: Recorder, then: Callable[[optimize.IterationRecord], None] | None
+) -> Callable[[optimize.IterationRecord], None]:
+    """Record each iteration once: a resumed run reports the earlier ones again."""
+    recording = Recording(recorder.folder)
+    present = len(recording["iterations/index"]) if "iterations/index" in recording else 0
+    seen = 0
+
+    def write(record: optimize.IterationRecord) -> None:
+        nonlocal seen
+        seen += 1
+        if seen > present:
+            by_frequency: dict[str, Any] = {} if record.lowpass is None else {"lowpass": record.lowpass}
+            recorder.append(
+                "iterations",
+                index=record.index,
+                stage=record.stage,
+                horizon=record.horizon,
+                loss=record.loss,
+                gradient_norm=record.gradient_norm,
+                step_length=record.step_length,
+                theta=record.theta,
+                **by_frequency,
+                **({} if record.mixture is None else asdict(record.mixture)),
+            )
+        if then is not None:
+            then(record)
+
+    return write
+
+
+def write_unknowns(
+    recorder: Recorder, table: Sequence[Unknown], result: optimize.Result, compared: Sequence[Comparison]
+) -> None:
+    """Record the identified values, how far from known ones they are, and how the search ended."""
+    recorder.write(
+        "unknowns",
+        attrs={
+            "status": result.status,
+            "message": result.message,
+            "loss": result.loss,
+            **({} if result.mixture is None else {"plain_loss": result.mixture.plain_loss}),
+            "failed_trials": result.failed_trials,
+            **{f"{each.label}: relative error of the start": each.start for each in compared},
+            **{f"{each.label}: relative error": each.value for each in compared},
+        },
+        label=[row.label for row in table],
+        unit=[row.unit for row in table],
+        start=[row.start for row in table],
+        value=[row.value for row in table],
+        standard_error=[row.standard_error for row in table],
+    )
+
+
+def unit_of(scene: Scene, field: str) -> str:
+    """The unit of a state's field: that in which the measurement sees it, else the one that its simulator counts in.
+
+    Velocities of bodies go with their positions.
+    """
+    seen = scene.observations
+    if isinstance(seen, FieldObservations):
+        found = seen.unit or None if seen.field == field else None
+    else:
+        found = next((c.unit for c in (seen.channels if seen else ()) if c.field == field and c.unit), None)
+    if found is None and scene.grid is not None:
+        found = scene.grid.fields.get(field)
+    if found is None:
+        found = getattr(scene.model, "units", {}).get(field)
+    if found is None and scene.bodies is not None and field in ("position", "velocity"):
+        return "m" if field == "position" else f"{unit_of(scene, 'position')}/s"
+    return found or ""
+
+
+def group_of(scene: Scene, field: str) -> str:
+    """Where a state's field is recorded: bodies as the particles of H5MD, anything else among the fields.
+
+    Several experiments at once have no such particles.
+    """
+    is_of_bodies = scene.bodies is not None and scene.members is None and field in ("position", "velocity")
+    return f"particles/nodes/{field}" if is_of_bodies else f"fields/{field}"
+
+
+def write_grid(recorder: Recorder, scene: Scene) -> None:
+    """Record where the cells of the scene's grid are, and the parameters that have a number for each of them."""
+    if (grid := scene.grid) is None:
+        return
+    names = list(grid.fields)
+    attrs: dict[str, Any] = {
+        "cells": list(grid.cells),
+        "spacing": grid.spacing,
+        "offset": grid.offset,
+        "fields": names,
+        "units": [grid.fields[name] for name in names],
+    }
+    members = {} if scene.members is None else {"members": scene.members}
+    recorder.write("grid", attrs=attrs | members)
+    params = {name: values for name, values in scene.params.arrays().items() if name in grid.fields and values.size}
+    if params:
+        recorder.write("parameters", units={name: grid.fields[name] for name in params}, **params)
+
+
+def write_observations(recorder: Recorder, seen: Measurement) -> None:
+    """Record the measurement; of a whole field in the order of recorded states: times first, members second."""
+    if isinstance(seen, FieldObservations):
+        moved = seen.rows_first()
+        units = {"time": "s", "value": seen.unit}
+        arrays = {"time": moved.times, "value": moved.values, "weight": moved.weights}
+        recorder.write(OBSERVED_FIELD, attrs={"field": seen.field, "unit": seen.unit}, units=units, **arrays)
+        return
+    attrs = {
+        "labels": [c.label for c in seen.channels],
+        "units": [c.unit for c in seen.channels],
+        "fields": [c.field for c in seen.channels],
+        "components": [",".join(map(str, c.component)) for c in seen.channels],
+    }
+    recorder.write("observations", attrs=attrs, time=seen.times, value=seen.values, weight=seen.weights)
+
+
+def write_fit(recorder: Recorder, scene: Scene, predicted: np.ndarray) -> dict[str, float]:
+    """Record what the channels would have seen [N, C].
+
+    Of a measured field [N, members, *shape]. Returns the root mean square residual of each channel, and of all where
+    they share a unit; or of the field. NaN for a motion that blew up.
+    """
+    seen = scene.observations
+    assert seen is not None
+    if isinstance(seen, FieldObservations):
+        moved = seen.rows_first()
+        recorder.write("field_fit", time=seen.times, predicted=predicted)
+        there = moved.weights > 0
+        return {seen.field: float(np.sqrt(np.mean((moved.values - predicted) ** 2, where=there)))}
+    counts = seen.weights > 0
+    residual = np.where(counts, seen.values - predicted, np.nan)
+    recorder.write("fit", time=seen.times, predicted=predicted, residual=residual)
+    each = np.sqrt(np.mean(residual**2, axis=0, where=counts))
+    rmse = {c.label: float(value) for c, value in zip(seen.channels, each, strict=True)}
+    if len(rmse) > 1 and len({c.unit for c in seen.channels}) == 1:
+        rmse["all channels"] = float(np.sqrt(np.mean(residual**2, where=counts)))
+    return rmse
+
+
+def output_folder(scene: Scene) -> Path:
+    """The scene's output folder, made where there is none. Errors: InputError."""
+    folder = Path(scene.config.output.folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = "Name another one (output.folder=PATH)."
+        raise InputError(f"output folder {folder}", "must be one that can be made", str(error), remedy) from error
+    return folder

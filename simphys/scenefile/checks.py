@@ -1,0 +1,196 @@
+"""What must hold between the generic sections, and between them and the simulator's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd.errors import InputError
+from simphys.experiment.control import control_arrays
+from simphys.rollout.budget import parse
+from simphys.scenefile.control_checks import check_control
+from simphys.scenefile.fit_sections import Optimizer
+from simphys.scenefile.loss_sections import FinalDensity, FinalMean, FinalState, Loss, Regularization, RunningSum
+from simphys.scenefile.observation_checks import (
+    check_index,
+    check_lowpass,
+    check_observations,
+    check_seen,
+    unknown_field,
+)
+from simphys.scenefile.section import NOTHING, Fields, Indices, Key, Problem, Range, Words, rows_of
+from simphys.scenefile.sections import Output, Runtime, Time
+from simphys.scenefile.unknown_entries import unknown_problems
+from simphys.scenefile.validate import did_you_mean
+
+
+def check_sections(sections: Mapping[str, Any]) -> Iterator[Problem]:
+    """Problems between generic sections; a section that is itself invalid is absent, one that is not given is None."""
+    if "runtime" in sections:
+        yield from _check_memory(sections["runtime"])
+    if "time" in sections and "observations" in sections:
+        yield from _check_time(sections["time"], has_observations=sections["observations"] is not None)
+    if sections.get("observations") is not None:
+        yield from check_observations(sections["observations"])
+    if "optimizer" in sections:
+        yield from _check_smoothing(sections["optimizer"])
+    if "loss" in sections:
+        yield from _check_loss(sections["loss"], sections.get("unknowns"))
+        if "observations" in sections and "optimizer" in sections:
+            growing = sections["optimizer"].horizon == "growing"
+            yield from check_lowpass(sections["loss"], sections["observations"], growing=growing)
+
+
+def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterator[Problem]:
+    """Problems of controls, and of unknowns, loss terms and channels that name fields, nodes, entries or axes."""
+    control = sections.get("control")
+    fields = replace(fields, driven=getattr(control, "members", None))
+    of_control = list(check_control(control, fields.channels)) if control is not None else []
+    yield from of_control
+    if "unknowns" in sections and "control" in sections and not of_control:
+        controls = {} if control is None else control_arrays(control)
+        params = {name: values for name, values in fields.params.items() if name not in fields.designed}
+        yield from unknown_problems(sections["unknowns"], {**params, **fields.design, **fields.state, **controls})
+    for position, term in enumerate(sections["loss"].terms if "loss" in sections else []):
+        if isinstance(term, FinalDensity):
+            yield from _check_density(("loss", "terms", position), term, fields)
+        elif not isinstance(term, Regularization):
+            yield from _check_term(("loss", "terms", position), term, fields)
+    if sections.get("observations") is not None:
+        yield from check_seen(sections["observations"], fields)
+    if "output" in sections:
+        yield from _check_output(sections["output"], fields)
+
+
+def _check_output(output: Output, fields: Fields) -> Iterator[Problem]:
+    for position, name in enumerate(output.fields or []):
+        if name not in fields.state:
+            yield unknown_field(("output", "fields", position), name, fields)
+
+
+def _check_memory(runtime: Runtime) -> Iterator[Problem]:
+    try:
+        parse(runtime.memory)
+    except InputError as error:
+        yield Problem(key=("runtime", "memory"), constraint=error.constraint, found=runtime.memory, remedy=error.remedy)
+
+
+def _check_time(time: Time, *, has_observations: bool) -> Iterator[Problem]:
+    if time.steps is not None and time.duration is not None:
+        found = {"steps": time.steps, "duration": time.duration}
+        yield Problem(key=("time",), constraint="needs only one of steps and duration", found=found, remedy="Drop one.")
+    if time.steps is None and time.duration is None and not has_observations:
+        constraint = "needs steps or duration where there are no observations"
+        yield Problem(key=("time",), constraint=constraint, found=NOTHING, remedy="Add steps = 1000, for example.")
+
+
+def _check_smoothing(optimizer: Optimizer) -> Iterator[Problem]:
+    if optimizer.smoothing is not None and optimizer.method not in ("adam", "gradient_descent"):
+        constraint = 'belongs to the methods "adam" and "gradient_descent"'
+        found, remedy = Words(f'method = "{optimizer.method}"'), 'Use method = "adam", or drop smoothing.'
+        yield Problem(key=("optimizer", "smoothing"), constraint=constraint, found=found, remedy=remedy)
+
+
+def _check_loss(loss: Loss, unknowns: Mapping[str, Any] | None) -> Iterator[Problem]:
+    if loss.kind == "huber" and loss.delta is None:
+        remedy = "Add delta = 1.5, in standard deviations."
+        yield Problem(key=("loss",), constraint="the huber loss needs delta", found=NOTHING, remedy=remedy)
+    if loss.kind != "huber" and loss.delta is not None:
+        remedy = 'Use kind = "huber" or drop delta.'
+        yield Problem(key=("loss", "delta"), constraint="belongs to huber only", found=loss.delta, remedy=remedy)
+    for position, term in enumerate(loss.terms):
+        key: Key = ("loss", "terms", position)
+        if isinstance(term, Regularization) and unknowns is not None and term.unknown not in unknowns:
+            remedy = did_you_mean(term.unknown, list(unknowns))
+            constraint = "must be the label of an unknown"
+            yield Problem(key=(*key, "unknown"), constraint=constraint, found=term.unknown, remedy=remedy)
+        if isinstance(term, FinalState) and (term.target is None) == (term.target_offset is None):
+            found = NOTHING if term.target is None else [term.target, term.target_offset]
+            constraint = "needs one of target and target_offset"
+            yield Problem(key=key, constraint=constraint, found=found, remedy="Give exactly one of them.")
+
+
+def _check_term(key: Key, term: FinalState | FinalMean | RunningSum, fields: Fields) -> Iterator[Problem]:
+    if term.field not in fields.state:
+        yield unknown_field((*key, "field"), term.field, fields)
+        return
+    shape = fields.moving_shape(term.field)
+    nodes = fields.nodes if fields.members is None else None
+    vectors = nodes is not None and len(shape) == 2
+    wrong = list(_check_nodes((*key, "nodes"), term.nodes, shape[0] if shape else 0))
+    wrong += _check_axis((*key, "axis"), term.axis, shape if vectors else ())
+    yield from wrong
+    if wrong:
+        return
+    seen = shape
+    if shape:
+        count = shape[0] if nodes is None else nodes
+        seen = (count if term.nodes is None else len(np.arange(shape[0])[rows_of(term.nodes)]), *shape[1:])
+    each = seen[1:] if vectors else ()
+    if term.axis is not None:
+        seen, each = seen[:1], ()
+    if not isinstance(term, FinalMean) and term.target_range is not None and not isinstance(term.target, str):
+        remedy = "Drop it, or name a picture as target."
+        constraint = "belongs to a target that is a picture"
+        yield Problem(key=(*key, "target_range"), constraint=constraint, found=term.target_range, remedy=remedy)
+    if isinstance(term, FinalMean):
+        yield from _check_target((*key, "target"), term.target, [each])
+    elif term.target is not None and not isinstance(term.target, str):  # a file is looked at when it is read
+        yield from _check_target((*key, "target"), term.target, [each, seen])
+    if isinstance(term, FinalState) and term.target_offset is not None:
+        yield from _check_target((*key, "target_offset"), term.target_offset, [each])
+
+
+def _check_density(key: Key, term: FinalDensity, fields: Fields) -> Iterator[Problem]:
+    position, mass = fields.state.get("position"), fields.params.get("mass")
+    if position is None or mass is None or position.shape != (*mass.shape, position.shape[-1]):
+        found = Words(f"a state of {', '.join(fields.state)}")
+        remedy = "Take a term of another kind."
+        yield Problem(key=key, constraint="needs bodies with positions and masses", found=found, remedy=remedy)
+        return
+    dim = position.shape[-1]
+    for name in ("cells", "origin"):
+        value = getattr(term, name)
+        if value is not None and len(value) != dim:
+            constraint = f"must have {dim} elements, one for each axis"
+            yield Problem(key=(*key, name), constraint=constraint, found=value, remedy=f"Give {dim}.")
+
+
+def _check_nodes(key: Key, nodes: Indices | None, count: int) -> Iterator[Problem]:
+    if isinstance(nodes, Range):
+        yield from check_index((*key, "last"), nodes.last, "node", count)
+        if nodes.first > nodes.last:
+            constraint, remedy = f"must not be beyond last = {nodes.last}", "Exchange them."
+            yield Problem(key=(*key, "first"), constraint=constraint, found=nodes.first, remedy=remedy)
+        return
+    for position, node in enumerate(nodes or []):
+        yield from check_index((*key, position), node, "node", count)
+
+
+def _check_axis(key: Key, axis: int | None, shape: tuple[int, ...]) -> Iterator[Problem]:
+    """`shape` of a field of vectors, one for each node; () where it is none."""
+    if axis is not None and not shape:
+        constraint = "belongs to fields of vectors, one for each node"
+        yield Problem(key=key, constraint=constraint, found=axis, remedy="Drop it, or name another field.")
+    elif axis is not None:
+        yield from check_index(key, axis, "axis", shape[1])
+
+
+def _check_target(key: Key, target: Any, wanted: list[tuple[int, ...]]) -> Iterator[Problem]:
+    """Whether a target has one of the wanted shapes: that of one for all nodes, or with one for each."""
+    try:
+        if np.shape(target) in wanted:
+            return
+    except ValueError:  # rows of different lengths
+        pass
+    (*each,), seen = wanted[0], wanted[-1]
+    constraint = f"must be a vector of {each[0]} numbers" if each else "must be a number"
+    if len(wanted) > 1 and seen:
+        constraint += f" or {seen[0] if each else list(seen)} of them"
+    remedy = "Give a number for each axis" if each else "Give a number"
+    if len(wanted) > 1:
+        remedy += f"{', and a row' if each else ', or one'} for each node where they differ"
+    yield Problem(key=key, constraint=constraint, found=target, remedy=f"{remedy}.")

@@ -1,0 +1,72 @@
+"""What must hold inside the section of controls, and between it and the simulator that they drive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from simphys.scenefile.section import Key, Problem, Words
+from simphys.scenefile.sections import Control, Knots, Pattern, Sines, Wavelet
+
+_SECTION: Key = ("control",)
+
+
+def check_control(control: Control, channels: int | None) -> Iterator[Problem]:
+    """All that is wrong; `channels` is how many numbers drive a step of the simulator, None where it takes none."""
+    inside = list(_check_inside(control))
+    yield from inside
+    found = Words(f"a section of kind {control.kind}")
+    if channels is None:
+        remedy = "Drop the section, or add what it is to drive, such as an actuator."
+        yield Problem(key=_SECTION, constraint="needs a simulator that takes a control", found=found, remedy=remedy)
+    elif not inside:
+        if isinstance(control, Knots):
+            name, wanted, count = "value", f"must have rows of {channels} numbers", len(control.value[0])
+        else:
+            name = "waves" if isinstance(control, Pattern) else "channels"
+            wanted, count = f"must be {channels}", control.channels
+        if count != channels:
+            constraint = f"{wanted}, which drive a step of this scene's simulator"
+            remedy = f"Give {channels}, or change what is driven."
+            yield Problem(key=(*_SECTION, name), constraint=constraint, found=count, remedy=remedy)
+
+
+def _check_inside(control: Control) -> Iterator[Problem]:
+    if isinstance(control, Pattern):
+        return iter(())
+    if isinstance(control, Sines):
+        return _check_sines(control)
+    return _check_knots(control) if isinstance(control, Knots) else _check_wavelet(control)
+
+
+def _check_sines(control: Sines) -> Iterator[Problem]:
+    channels = control.channels
+    if isinstance(control.amplitude, list):
+        yield from _check_length("amplitude", control.amplitude, channels, "channel")
+    if control.bias is not None:
+        yield from _check_length("bias", control.bias, channels, "channel")
+    if control.weight is not None:
+        yield from _check_length("weight", control.weight, channels, "channel")
+        for channel, row in enumerate(control.weight):
+            yield from _check_length("weight", row, control.waves, "wave", channel)
+
+
+def _check_knots(control: Knots) -> Iterator[Problem]:
+    for knot, row in enumerate(control.value):
+        yield from _check_length("value", row, len(control.value[0]), "channel of the first knot", knot)
+
+
+def _check_wavelet(control: Wavelet) -> Iterator[Problem]:
+    if isinstance(control.amplitude, list):
+        rows = [row for row in control.amplitude if isinstance(row, list)]
+        for member, row in enumerate(rows):
+            yield from _check_length("amplitude", row, control.channels, "channel", member)
+        if not rows:
+            yield from _check_length("amplitude", control.amplitude, control.channels, "channel")
+
+
+def _check_length(name: str, value: Sequence[Any], count: int, what: str, *place: int) -> Iterator[Problem]:
+    if len(value) != count:
+        constraint = f"must have {count} elements, one for each {what}"
+        remedy = f"It has {len(value)}: give {count}."
+        yield Problem(key=(*_SECTION, name, *place), constraint=constraint, found=value, remedy=remedy)

@@ -1,0 +1,73 @@
+"""All that is wrong in a scene, told at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+
+from simphys.autograd.errors import InputError
+from simphys.scenefile.section import Key, Problem, Words
+
+_SHOWN_PER_LIST = 5
+_SHOWN_CHARACTERS = 60
+
+
+class ConfigError(InputError):
+    """The problems of a scene, one InputError each in `errors`; its text has a line for each of them."""
+
+    def __init__(self, errors: Sequence[InputError]) -> None:
+        first = errors[0]
+        super().__init__(first.who, first.constraint, first.found, first.remedy)
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)
+
+
+def dotted(key: Key) -> str:
+    """A key as it is written in an override: geometry.anchors.0.stiffness."""
+    return ".".join(str(part) for part in key)
+
+
+def shown(value: object) -> str:
+    """A value as TOML would write it, shortened where it is long."""
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 4] + " ..."
+
+
+Where = Callable[[Key], tuple[int, str]]
+"""Says where a key stands: the line, 0 where there is none, and the place in words ('scene.toml:12')."""
+
+
+def config_error(problems: Iterable[Problem], where: Where) -> ConfigError:
+    """The error for some problems, in the order of their lines.
+
+    Of the elements of one list only the first few are told: a wrong script fills a list with the same mistake.
+    """
+    errors: list[InputError] = []
+    told: dict[Key, int] = {}
+    for problem in sorted(problems, key=lambda each: where(each.key)[0]):
+        of = _without_indices(problem.key)
+        told[of] = told.get(of, 0) + 1
+        if told[of] <= _SHOWN_PER_LIST:
+            found = problem.found if isinstance(problem.found, Words) else shown(problem.found)
+            errors.append(InputError(_who(problem.key, where), problem.constraint, str(found), problem.remedy))
+    for of, count in told.items():
+        if count > _SHOWN_PER_LIST:
+            more = f"{count - _SHOWN_PER_LIST} more"
+            errors.append(
+                InputError(_who(of, where), "its elements have other problems like these", more, "Mend them.")
+            )
+    return ConfigError(errors)
+
+
+def _who(key: Key, where: Where) -> str:
+    _, place = where(key)
+    return f"{place}: {dotted(key)}" if key else place
+
+
+def _without_indices(key: Key) -> Key:
+    end = len(key)
+    while end and isinstance(key[end - 1], int):
+        end -= 1
+    return key[:end]

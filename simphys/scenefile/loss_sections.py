@@ -1,0 +1,95 @@
+"""The section of a scene file about what is minimized: misfits to a measurement, and terms about the motion."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from simphys.scenefile.fit_sections import Bound, Numbers
+from simphys.scenefile.section import Count, Index, Indices, NonNegative, Positive, Section
+
+
+class FinalState(Section):
+    """weight * mean over nodes of |state at the end - target|^2; target_offset counts from the start.
+
+    With `axis` only this component counts, and targets are numbers. A target may be a file: .npy, text, or a picture
+    (.png), of whose greys black is target_range[0] and white target_range[1].
+    """
+
+    kind: Literal["final_state"]
+    field: str = "position"
+    nodes: Indices | None = None
+    axis: Index | None = None
+    target: float | Numbers | str | None = None
+    target_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    target_offset: float | list[float] | None = None
+    weight: NonNegative = 1.0
+
+
+class FinalMean(Section):
+    """weight * |mean over nodes of the state at the end - target|^2: where they are on the whole, whatever their shape.
+
+    With `axis` only this component counts, and the target is a number.
+    """
+
+    kind: Literal["final_mean"]
+    field: str = "position"
+    nodes: Indices | None = None
+    axis: Index | None = None
+    target: float | list[float]
+    weight: NonNegative = 1.0
+
+
+class FinalDensity(Section):
+    """weight * mean over cells of (density at the end - target)^2, [kg/m^2 or kg/m^3]: a shape, whoever fills it.
+
+    The bodies' mass is shared out to a grid of its own, by quadratic B-splines: `cells` along each axis with edges of
+    `spacing` [m], from `origin` on, 0 by default. file: the target of each cell, as text, the last axis in rows.
+    """
+
+    kind: Literal["final_density"]
+    cells: Annotated[list[Count], Field(min_length=1, max_length=3)]
+    spacing: Positive
+    origin: list[float] | None = None
+    file: str
+    weight: NonNegative = 1.0
+
+
+class RunningSum(Section):
+    """weight * sum over steps of dt * mean over nodes of |state - target|^2; with `axis` only this component counts.
+
+    The target may be a file, as that of final_state.
+    """
+
+    kind: Literal["running_sum"]
+    field: str = "position"
+    nodes: Indices | None = None
+    axis: Index | None = None
+    target: float | Numbers | str
+    target_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    weight: NonNegative = 1.0
+
+
+class Regularization(Section):
+    """weight * |(theta - towards) / scale|^2 for one unknown; towards its start by default."""
+
+    kind: Literal["regularization"]
+    unknown: str
+    towards: float | Numbers | None = None
+    weight: NonNegative = 1.0
+
+
+class Loss(Section):
+    """How misfits to the observations are summed (delta: where Huber turns linear, in sigmas), and further terms.
+
+    lowpass: the fit goes through stages, in each of which misfits to a measured field are low-pass filtered along time
+    up to about such a frequency [Hz], low ones first; 0 or inf as the last one is without a filter.
+    """
+
+    kind: Literal["squares", "huber"] = "squares"
+    delta: Positive | None = None
+    lowpass: Annotated[list[Bound], Field(min_length=1)] | None = None
+    terms: list[
+        Annotated[FinalState | FinalMean | FinalDensity | RunningSum | Regularization, Field(discriminator="kind")]
+    ] = []

@@ -1,0 +1,207 @@
+"""The sections of a scene file that are the same for every simulator."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from simphys.rollout.budget import parse
+from simphys.scenefile.fit_sections import Observations, Optimizer, Unknown
+from simphys.scenefile.loss_sections import Loss
+from simphys.scenefile.section import Count, Fields, Index, Positive, Problem, Section, Simulator
+from simphys.simulator import Model, Record
+from simphys.simulator.bodies import Bodies
+from simphys.simulator.grids import Grid
+
+
+class Runtime(Section):
+    """Where and how precisely kernels run.
+
+    memory: what backward may keep of a motion: "all" (no limit), a size such as "2GB", bytes, or a part of the free
+    memory such as 0.5. With a limit a motion holds the states that observations and loss terms look at, and what does
+    not fit is computed again; loss and gradient are the same.
+    deterministic: results that do not depend on the number of threads, also where that is slower.
+    """
+
+    arch: Literal["cpu", "cuda", "vulkan", "metal"] = "cpu"
+    precision: Literal["f32", "f64"] = "f64"
+    threads: Count = 1
+    seed: Index = 0
+    memory: str | int | float = "all"
+    deterministic: bool = False
+
+    @property
+    def limited(self) -> bool:
+        """Whether backward keeps within a memory budget."""
+        return parse(self.memory) is not None
+
+
+class Time(Section):
+    """The time step [s] and how far to go: a number of steps, a duration [s], or until the last observation."""
+
+    dt: Positive
+    steps: Count | None = None
+    duration: Positive | None = None
+
+    def step_count(self, *, last_observation: float | None = None) -> int:
+        """The number of steps that reach the end; the last observation [s] counts where neither end is given."""
+        if self.steps is not None:
+            return self.steps
+        end = self.duration if self.duration is not None else last_observation
+        assert end is not None, "a loaded scene has steps, a duration or observations"
+        ratio = end / self.dt
+        nearest = max(1, round(ratio))
+        return nearest if math.isclose(ratio, nearest, rel_tol=1e-9) else math.ceil(ratio)
+
+
+class Sines(Section):
+    """amplitude tanh(sum over waves j of weight[j] sin(frequency t + 2 pi j / waves) + bias), for each channel.
+
+    channels: how many numbers drive a step of the simulator, such as one for each actuator. frequency [rad/s].
+    amplitude: the largest magnitude, one number or one for each channel. weight (a row for each channel) and bias are
+    0 by default; unknowns call them control_weight and control_bias. unit: of the control, for pictures.
+    """
+
+    kind: Literal["sines"]
+    channels: Count
+    waves: Count
+    frequency: Positive
+    amplitude: Positive | list[Positive] = 1.0
+    weight: list[list[float]] | None = None
+    bias: list[float] | None = None
+    unit: str = ""
+
+
+class Knots(Section):
+    """Values at equally spaced times from the first step of the horizon to the last one, and straight lines between.
+
+    value: a row for each knot, with a number for each channel; unknowns call it control_value. unit: of the control,
+    for pictures.
+    """
+
+    kind: Literal["knots"]
+    value: Annotated[list[Annotated[list[float], Field(min_length=1)]], Field(min_length=1)]
+    unit: str = ""
+
+
+class Wavelet(Section):
+    """A pulse for all channels, amplitude * wavelet(t): see `simphys.experiment.wavelets`.
+
+    channels: how many numbers drive a step of the simulator, such as one for each source. frequency [Hz]: the dominant
+    one. delay [s]: when the middle of a ricker or gaussian is reached, 1.5 / frequency by default, or when a sine_burst
+    begins, at once by default. amplitude: one number, one for each channel, or a row of these for each member of a
+    batch; unknowns call it control_amplitude. unit: of the control, for pictures.
+    """
+
+    kind: Literal["wavelet"]
+    wavelet: Literal["ricker", "gaussian", "sine_burst"] = "ricker"
+    channels: Count = 1
+    frequency: Positive
+    delay: float | None = None
+    amplitude: float | list[float] | Annotated[list[list[float]], Field(min_length=1)] = 1.0
+    unit: str = ""
+
+    @property
+    def members(self) -> int | None:
+        """Of the batch that has an amplitude each; None where all have the same."""
+        rows = self.amplitude if isinstance(self.amplitude, list) else []
+        return len(rows) if rows and isinstance(rows[0], list) else None
+
+
+class Pattern(Section):
+    """Waves sin(frequency t + 2 pi j / waves), j = 0 ... waves - 1: the rhythm that a neural controller is given.
+
+    frequency [rad/s]. Nothing of it is unknown: what is, are the weights of the network.
+    """
+
+    kind: Literal["pattern"]
+    waves: Count
+    frequency: Positive
+    unit: str = ""
+
+    @property
+    def channels(self) -> int:
+        """As other controls have them: one a wave."""
+        return self.waves
+
+
+Control = Annotated[Sines | Knots | Wavelet | Pattern, Field(discriminator="kind")]
+"""What drives a simulator along time."""
+
+
+class Check(Section):
+    """Overrides with which `simphys check` takes this scene, such as "geometry.lattice.shape=[8, 8]": a smaller size
+    for a large scene, but the horizon that it is about. members: of several experiments it takes so many, the first."""
+
+    overrides: list[str] = []
+    members: Count | None = None
+
+
+class Output(Section):
+    """The folder of the run, relative to the current folder, and what is recorded: which steps, and of the state
+    which `fields`, all by default."""
+
+    folder: str = "runs/scene"
+    every: Count = 1
+    fields: list[str] | None = None
+
+
+class Config(Section):
+    """A validated scene. Every simulator has a subclass that adds its sections; see `simphys.scenefile.simulators`."""
+
+    title: str = ""
+    simulator: Simulator
+    runtime: Runtime = Runtime()
+    time: Time
+    control: Control | None = None
+    unknowns: dict[str, Unknown] = {}
+    loss: Loss = Loss()
+    optimizer: Optimizer = Optimizer()
+    observations: Observations | None = None
+    check: Check = Check()
+    output: Output = Output()
+
+    @classmethod
+    @abstractmethod
+    def simulator_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+        """What is wrong inside and between the simulator's sections; a section that is itself invalid is absent."""
+
+    @classmethod
+    @abstractmethod
+    def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
+        """The arrays that the simulator's sections, free of problems, describe."""
+
+    @abstractmethod
+    def build(self) -> tuple[Model, Any, Any]:
+        """The model, its parameters and the initial state. Errors: InputError for a scene that cannot be simulated."""
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        """Raise InputError where no sound motion starts with these values.
+
+        Such as where the time step is beyond the largest stable one, which the error tells. A simulator that knows no
+        such limit leaves this as it is.
+        """
+
+    def completed(self, state: Any) -> Any:
+        """The start with what follows from other fields of it, some of which are unknown: by default nothing does."""
+        return state
+
+    def design(self) -> Record | None:
+        """Numbers that some parameters follow from, see `designed`, and that may be unknown in their place."""
+        return None
+
+    def designed(self, model: Any, params: Any, design: Any) -> Any:
+        """The parameters with those that follow from a design."""
+        return params
+
+    def bodies_of(self, model: Any) -> Bodies | None:
+        """The bodies of a simulator whose state has some."""
+        return None
+
+    def grid_of(self, model: Any) -> Grid | None:
+        """The grid of a simulator whose state is fields on one."""
+        return None

@@ -1,0 +1,168 @@
+"""From nested tables to sections, with every problem found rather than the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from simphys.scenefile.errors import dotted
+from simphys.scenefile.section import NOTHING, Key, Problem
+
+# pydantic's kinds of error in this project's words; each completes 'must be ...'.
+_REQUIRED = {
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "string_type": "a string",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "finite_number": "a finite number",
+    "greater_than": "greater than {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "less_than_equal": "at most {le:g}",
+    "literal_error": "one of {expected}",
+    "union_tag_invalid": "of one of the kinds {expected_tags}",
+    "union_tag_not_found": "of a kind: give the key {discriminator}",
+    "too_short": "a list of {min_length} or more elements",
+    "too_long": "a list of at most {max_length} elements",
+}
+
+
+def validate_sections(model: type[BaseModel], data: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """Validate each top-level key on its own: the valid sections, and the problems of the others.
+
+    That one section is invalid so does not hide what is wrong between two others.
+    """
+    valid: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name in data.keys() - model.model_fields.keys():
+        problems.append(_unknown_key((name,), data[name], list(model.model_fields)))
+    for name, field in model.model_fields.items():
+        if name not in data:
+            if field.is_required():
+                problems.append(_missing((name,)))
+            else:
+                valid[name] = field.get_default(call_default_factory=True)
+            continue
+        annotation: Any = field.annotation
+        try:
+            valid[name] = TypeAdapter(annotation).validate_python(data[name])
+        except ValidationError as error:
+            problems += _problems(error, model, name, data)
+    return valid, problems
+
+
+def did_you_mean(word: str, known: list[str]) -> str:
+    """A remedy for a word that is not known: the nearest known one, or all of them."""
+    near = get_close_matches(word, known, n=1)
+    return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known) or 'none'}."
+
+
+def _problems(error: ValidationError, model: type[BaseModel], name: str, data: Mapping[str, Any]) -> list[Problem]:
+    """The problems of one section. Where a value may be this or that, pydantic tells one error each: joined here."""
+    problems: list[Problem] = []
+    required: dict[Key, _Required] = {}
+    for entry in error.errors(include_url=False):
+        location: Key = (name, *entry["loc"])
+        kind = entry["type"]
+        key, found = _follow(location, data, keep_last=kind == "missing")
+        if kind == "missing":
+            problems.append(_missing(key))
+        elif kind == "extra_forbidden":
+            problems.append(_unknown_key(key, found, _known_keys(model, location[:-1])))
+        else:
+            context = entry.get("ctx", {})
+            text = _REQUIRED[kind].format(**context) if kind in _REQUIRED else entry["msg"]
+            at_key = required.setdefault(key, _Required(found, [], [], []))
+            (at_key.types if kind.endswith("_type") else at_key.ranges).append(text)
+            at_key.options.extend(_options(context))
+    deeper = {*required, *[problem.key for problem in problems]}
+    for key, at_key in required.items():
+        if any(other[: len(key)] == key for other in deeper if len(other) > len(key)):
+            continue  # of a number-or-list given as a list, only the list's own error is of interest
+        found, options = at_key.found, at_key.options
+        # Of a number-or-list given as a number, only that the number is wrong.
+        texts = list(dict.fromkeys(at_key.ranges or at_key.types))
+        remedy = did_you_mean(str(found), options) if options else _remedy(found, texts)
+        problems.append(Problem(key=key, constraint=f"must be {' or '.join(texts)}", found=found, remedy=remedy))
+    return problems
+
+
+@dataclass(frozen=True)
+class _Required:
+    """What pydantic asks for at one key: types, and ranges for a value of a right type; options are names."""
+
+    found: object
+    types: list[str]
+    ranges: list[str]
+    options: list[str]
+
+
+def _remedy(found: object, texts: list[str]) -> str:
+    if isinstance(found, str) and any("number" in text for text in texts):
+        return "Write numbers without quotes."
+    if isinstance(found, (int, float)) and "a string" in texts and "a number" not in texts:
+        return "Write strings in quotes."
+    return f"Give a value that is {' or '.join(texts)}."
+
+
+def _options(context: Mapping[str, Any]) -> list[str]:
+    """The choices of a literal or a kind, from pydantic's text "'a', 'b' or 'c'"."""
+    text = str(context.get("expected", context.get("expected_tags", "")))
+    return [part.strip(" '") for part in text.replace(" or ", ",").split(",") if part]
+
+
+def _missing(key: Key) -> Problem:
+    what = "section" if len(key) == 1 else "key"
+    return Problem(key=key, constraint=f"this {what} is required", found=NOTHING, remedy=f"Add {dotted(key)}.")
+
+
+def _unknown_key(key: Key, found: object, known: list[str]) -> Problem:
+    what = "section" if len(key) == 1 else "key"
+    return Problem(key=key, constraint=f"unknown {what}", found=found, remedy=did_you_mean(str(key[-1]), known))
+
+
+def _follow(location: Key, data: Any, *, keep_last: bool) -> tuple[Key, object]:
+    """pydantic's location without the names of union members that it contains, and the value there."""
+    key: Key = ()
+    for position, part in enumerate(location):
+        is_name = isinstance(data, dict) and part in data
+        is_index = isinstance(data, list) and part in range(len(data))
+        if is_name or is_index:
+            data = data[part]
+            key = (*key, part)
+        elif keep_last and position == len(location) - 1:
+            key = (*key, part)
+    return key, data
+
+
+def _known_keys(model: type[BaseModel], location: Key) -> list[str]:
+    """The keys that the table at a location may have."""
+    models = [model]
+    for part in location:
+        inner = [found for each in models if part in each.model_fields for found in _models(each, str(part))]
+        of_kind = [each for each in models if "kind" in each.model_fields and part in _kinds(each)]
+        models = inner or of_kind or models
+    return list(dict.fromkeys(key for each in models for key in each.model_fields))
+
+
+def _kinds(model: type[BaseModel]) -> tuple[Any, ...]:
+    return get_args(model.model_fields["kind"].annotation)
+
+
+def _models(model: type[BaseModel], field: str) -> Iterator[type[BaseModel]]:
+    """All models that a field's type mentions: X in X | None, list[X], dict[str, X]."""
+    pending = [model.model_fields[field].annotation]
+    while pending:
+        annotation = pending.pop(0)
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield annotation
+        else:
+            pending += get_args(annotation)

@@ -1,0 +1,192 @@
+"""What a simulator is: the contract between its physics and the machinery that all simulators share.
+
+A simulator's folder holds its physics and nothing else:
+
+- `model.py`: Params and State, dataclasses of Tensors with documented fields, and the model, which holds everything
+  that no gradient flows to (topology, time step);
+- a file for each physical sub-step: element functions f / adj_f, kernels, a Function;
+- `step.py`: the nested step, which reads as the algorithm;
+- `engine.py`: the same element functions in fused loops over time: the model's `Engine`.
+
+Rollouts, memory budgets, batches, checks of gradients, adjoint health and scenes come from outside, through `Model` and
+`Engine`, and are the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from simphys.autograd import Tensor
+
+Array = np.ndarray[Any, Any]
+Arrays = dict[str, Array]
+"""Arrays by the name of the field that they belong to."""
+Shape = tuple[int, ...]
+
+
+class Record:
+    """Base of Params and State: a frozen dataclass whose fields are Tensors."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The fields, in order."""
+        return tuple([field.name for field in fields(cls)])
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All fields, in order."""
+        return tuple([getattr(self, name) for name in self.names()])
+
+    def arrays(self) -> Arrays:
+        """The values of all fields by name."""
+        return {name: getattr(self, name).data for name in self.names()}
+
+    def replace(self, **changes: Tensor) -> Self:
+        """The same with some fields exchanged."""
+        return replace(self, **changes)
+
+
+class Engine(Protocol):
+    """The fused loops of one rollout, over arrays: made by `Model.engine`, it lives until that rollout's backward.
+
+    Arrays have an explicit batch axis B (1 where nothing is batched). A state is Arrays of [B, *shape]; states along
+    time are Arrays of [B, rows, *shape]. A segment is storage for the states of some steps, on the device.
+    """
+
+    def segment_bytes(self, steps: int, *, dense: bool) -> int:
+        """Memory [B] of a segment of so many steps and of what `pull` of it needs besides, with `dense` adjoints.
+
+        The engine's own sums count, the adjoint that `pull` is given does not.
+        """
+        ...
+
+    def segment(self, steps: int) -> Any:
+        """Storage for the states of `steps` steps: steps + 1 rows, the first and the last one included."""
+        ...
+
+    def load(self, segment: Any, state: Arrays) -> None:
+        """Make `state` the first of the segment."""
+        ...
+
+    def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
+        """Compute states start + 1 ... start + steps of the segment, whose first state (row 0) is step `first`."""
+        ...
+
+    def read(self, segment: Any, rows: slice | list[int]) -> Arrays:
+        """Copies of states of the segment, [B, rows, *shape]."""
+        ...
+
+    def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
+        """Reverse the segment's `steps` steps, adding what reaches parameters and controls to the engine's sums.
+
+        `adjoint` [B, rows, *shape] is written in place. With one row: the adjoint of the last state in, that of the
+        first one out. With steps + 1 rows (dense): the loss's derivative by each state in, the whole adjoint of each
+        state out.
+        """
+        ...
+
+    def gradients(self) -> Arrays:
+        """What `pull` has summed up since the last call, cleared thereby: the adjoints of wanted parameters, each of
+        its own shape [*shape] or [B, *shape] as it was given (a shared one's is summed over the batch in order), and
+        "control", like the controls.
+        """
+        ...
+
+    def push(self, segment: Any, *, first: int, steps: int, tangent: Arrays) -> Arrays:
+        """Tangents of all states of the segment, [B, steps + 1, *shape], from that of its first one [B, *shape].
+
+        Tangents of parameters and controls are those that `Model.engine` was given. The segment may be of another
+        engine for the same parameters. Errors: MissingJvp where the simulator has no tangents.
+        """
+        ...
+
+
+class Frugal(Protocol):
+    """What an engine may offer besides, so that rollouts take less memory: they look for these names."""
+
+    needs_states: bool
+    """Whether `pull` reads states. Where the physics is linear it need not: then none is stored."""
+
+    fields_apart: bool
+    """Each field of the adjoint that `pull` takes may have one row where others have steps + 1, and `read` takes the
+    names of fields to read, `read(segment, rows, names)`."""
+
+    def tape_bytes(self, steps: int) -> int | None:
+        """Memory [B] of a tape of so many steps, from which states are computed again backward in time.
+
+        None where that cannot be done.
+        """
+        ...
+
+    def tape(self, steps: int) -> Any:
+        """An empty tape."""
+        ...
+
+    def record(self, tape: Any, segment: Any, *, first: int, steps: int) -> None:
+        """Put onto the tape what `rebuild` needs of a segment of `steps` steps; segments come in order."""
+        ...
+
+    def rebuild(self, tape: Any, segment: Any, *, first: int, steps: int) -> None:
+        """Fill the segment with the states of its steps, from its first row, which holds the state behind them.
+
+        The last ones of the horizon come from the end of the tape.
+        """
+        ...
+
+
+class Model(Protocol):
+    """A simulator with everything that no gradient flows to: topology, time step, integrator."""
+
+    Params: type[Any]
+    State: type[Any]
+
+    @property
+    def dt(self) -> float:
+        """Time step [s]."""
+        ...
+
+    def param_shapes(self) -> Mapping[str, Shape]:
+        """The shape of each field of Params, without a batch axis."""
+        ...
+
+    def state_shapes(self) -> Mapping[str, Shape]:
+        """The shape of each field of State, without a batch axis."""
+        ...
+
+    def control_shape(self) -> Shape | None:
+        """The shape of the control of one step, without a batch axis; None where the simulator takes none."""
+        ...
+
+    def step(self, params: Any, state: Any, control: Tensor | None = None) -> Any:
+        """The nested step: one node of the graph for each sub-step."""
+        ...
+
+    def engine(
+        self,
+        params: Arrays,
+        control: Array | None,
+        *,
+        batch: int,
+        needs: frozenset[str],
+        deterministic: bool,
+        tangents: Arrays | None = None,
+    ) -> Engine:
+        """The fused loops for these parameters, each of its own shape or batched [B, *shape].
+
+        `control` is [T, *shape] or [B, T, *shape]. `needs` names the parameters (and "control") whose adjoints are
+        wanted. `deterministic`: results do not depend on the number of threads. `tangents` of parameters and of
+        "control", by name, are for `push`.
+        """
+        ...
+
+    def advice(self, params: Arrays, state: Arrays) -> str:
+        """What probably made a motion blow up from this (last finite) state, and what to do, in a sentence or two.
+
+        Without a batch axis.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""The simulators, a folder each; none uses another."""

@@ -1,0 +1,252 @@
+"""Events of a motion: impacts, balls coming to rest and near misses; and the events at which a gradient is one-sided.
+
+The state after an isolated impact is a smooth function of the state before. It is not smooth
+
+- at a graze, where the partners approach at almost zero speed: slightly to the side they would miss each other, and the
+  derivative of the velocity after grows without bound. A near miss is the same event seen from the other side, where
+  the derivative is finite. It includes all paths that rounding cannot distinguish from a miss (see search.py);
+- if another impact of one of the balls takes place at the same time: the result depends on which is first. Impacts are
+  resolved in the order of ball numbers (see search.py), and the derivative belongs to that order;
+- if one of the balls comes to rest at that very moment, since the derivative of its velocity jumps there;
+- at the very start, since any closer the balls would overlap; and at the very end, where the last state may be the one
+  before or after the impact.
+
+When a ball comes to rest, its position is smooth and its velocity has a kink. The kink shows only if the ball stops at
+the last state. Two events count as near each other if rounding could not distinguish them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from simphys.autograd import no_grad, runtime, tensor
+from simphys.simulator import Array, Arrays
+from simphys.simulator.events import Event
+
+from . import search
+from .flight import Flight
+from .model import Billiards, Params
+from .step import strike, too_many
+
+GRAZE = "a graze: the partners approach at almost zero speed, and slightly to the side they miss each other"
+NEAR_MISS = "a near miss: slightly to the side they touch"
+SAME_TIME = "another impact of {} at the same time: impacts are resolved in the order of ball numbers"
+RESTING = "{} comes to rest at this moment, where its velocity has a kink"
+AT_START = "at the very start: any closer, they would overlap"
+AT_END = "at the very end: the last state may be the one before it or after it"
+
+HALVINGS = 60
+NEAR = 4.0
+"""Depth of a graze, or distance of a near miss, in units of the search's tolerance."""
+
+
+@dataclass(frozen=True)
+class Leg:
+    """Motion of the balls between two impacts."""
+
+    position: Array
+    """Positions at its start, [n, 2]."""
+    velocity: Array
+    time: float
+    """Duration [s]."""
+    met: tuple[int, int] | None
+    """Ball and partner that collide at its end; None if it ends with the step."""
+
+    def at(self, deceleration: float, time: float) -> tuple[Array, Array]:
+        """Return position and velocity at a time from the start of the leg."""
+        speed = np.linalg.norm(self.velocity, axis=1)
+        rest = speed / deceleration if deceleration > 0 else np.full(len(speed), np.inf)
+        span = np.minimum(time, rest)
+        lost = np.divide(span, rest, out=np.zeros(len(speed)), where=rest > 0)
+        return self.position + (span * (1 - lost / 2))[:, None] * self.velocity, (1 - lost)[:, None] * self.velocity
+
+
+def events(model: Billiards, params: Arrays, states: Arrays) -> tuple[Event, ...]:
+    """Return the events of a motion with these states [rows, n, 2], in the order of time."""
+    watch = _Watch(model, params, len(states["position"]) - 1)
+    for step in range(watch.steps):
+        for leg in _legs(model, watch.params, states["position"][step], states["velocity"][step]):
+            watch.add(step, leg)
+    return tuple(sorted(watch.found, key=lambda event: event.time))
+
+
+def endless(model: Billiards, params: Arrays, state: Arrays) -> str:
+    """Name the balls whose impacts do not end in the step from this state, and suggest what to do."""
+    given = _as_params(params)
+    legs = list(_legs(model, given, state["position"], state["velocity"]))
+    if len(legs) <= model.impacts or legs[-1].met is None:
+        return "Impacts have an end here: look at the start, the masses and the velocities."
+    constraint, found, remedy = too_many(model, given, *legs[-1].met, sum([leg.time for leg in legs]))
+    return f"There may be {constraint}; found were {found}. {remedy}"
+
+
+def _as_params(params: Arrays) -> Params:
+    return Params(**{name: tensor(values.astype(runtime.real_dtype())) for name, values in params.items()})
+
+
+def _legs(model: Billiards, params: Params, position: Array, velocity: Array) -> Iterator[Leg]:
+    """Yield the legs of a step from this state: at most one more than the limit of impacts."""
+    real, left = runtime.real_dtype(), model.dt
+    x, v = tensor(position.astype(real)), tensor(velocity.astype(real))
+    walls, a = search.walls_of(params.lower.data, params.upper.data), float(params.deceleration)
+    for _ in range(model.impacts + 1):
+        met = search.first_meeting(model, x.data, v.data, params.radius.data, walls, a, left)
+        time = left if met is None else met.time
+        start = x.data.astype(np.float64), v.data.astype(np.float64)
+        if met is None:
+            yield Leg(*start, time, None)
+            return
+        yield Leg(*start, time, (met.ball, met.partner))
+        with no_grad():
+            x, v = Flight.apply(x, v, params.deceleration, tensor(np.asarray(time, real)))
+            v = strike(model, params, met.ball, met.partner, x, v)
+        left -= time
+
+
+class _Watch:
+    """Collector of the events of a motion, leg by leg."""
+
+    def __init__(self, model: Billiards, params: Arrays, steps: int) -> None:
+        self.model, self.params, self.steps = model, _as_params(params), steps
+        self.found: list[Event] = []
+        self._a, self._radius = float(params["deceleration"]), np.asarray(params["radius"], np.float64)
+        self._walls = search.walls_of(params["lower"], params["upper"]).astype(np.float64)
+        pairs = [(i, j) for i in range(model.balls) for j in range(i + 1, model.partners)]
+        self._pairs = np.array(pairs, np.int64).reshape(-1, 2).T
+        self._other = np.where(self._pairs[1] < model.balls, self._pairs[1], self._pairs[0])
+        self._now, self._step = 0.0, -1
+        self._last: dict[int, tuple[int, float]] = {}
+        """Last impact of each ball: its index in `found`, and the uncertainty of its time due to rounding."""
+        self._parting: tuple[int, int] | None = None
+        self._missed: set[int] = set()
+        """Pairs in a near miss that is already reported and still lasts."""
+
+    def add(self, step: int, leg: Leg) -> None:
+        """Add the events during the next leg and at its end."""
+        if step != self._step:
+            self._step, self._now = step, step * self.model.dt
+        self._misses(leg)
+        resting = self._rests(leg)
+        if leg.met is not None:
+            self._impact(leg, *leg.met, resting)
+        self._parting = leg.met
+        self._now += leg.time
+
+    def _impact(self, leg: Leg, i: int, j: int, resting: dict[int, float]) -> None:
+        x, v = leg.at(self._a, leg.time)
+        n, end = self.model.balls, self.steps * self.model.dt
+        which = int(np.flatnonzero((self._pairs[0] == i) & (self._pairs[1] == j))[0])
+        rate, near = float(self._gaps(x, v)[1][which]), float(self._near(x)[which])
+        time = self._now + leg.time
+        moved = near / abs(rate) + search.rounding() * time
+        here, reason = len(self.found), ""
+        if rate**2 <= 2 * NEAR * near * self._bend(x, v, i, j):
+            reason = GRAZE
+        elif time <= moved:
+            reason = AT_START
+        elif end - time <= moved:
+            reason = AT_END
+        for ball in (i, j) if j < n else (i,):
+            name = self.model.name_of(ball)
+            if ball in resting and abs(resting[ball] - leg.time) <= moved:
+                reason = reason or RESTING.format(name)
+            if ball in self._last:
+                other, slack = self._last[ball]
+                if time - self.found[other].time <= moved + slack:
+                    reason = reason or SAME_TIME.format(name)
+                    same = self.found[other].one_sided or reason
+                    self.found[other] = replace(self.found[other], one_sided=same)
+            self._last[ball] = here, moved
+        self._tell("impact" if j < n else "cushion", time, i, j, reason)
+
+    def _bend(self, x: Array, v: Array, i: int, j: int) -> float:
+        """Return the second derivative of the gap of touching partners, due to the cloth and their sideways motion."""
+        speed = np.linalg.norm(v, axis=1, keepdims=True)
+        slowed = -self._a * np.divide(v, speed, out=np.zeros_like(v), where=speed > 0)
+        side = j - self.model.balls
+        if side >= 0:
+            return float((1 - 2 * (side % 2)) * slowed[i, side // 2])
+        d, w = x[i] - x[j], v[i] - v[j]
+        distance = float(np.linalg.norm(d))
+        across = float(d[0] * w[1] - d[1] * w[0]) / distance
+        return (across**2 + float(d @ (slowed[i] - slowed[j]))) / distance
+
+    def _rests(self, leg: Leg) -> dict[int, float]:
+        """Return times, from the start of the leg, at which balls come to rest during the leg or just after it."""
+        if self._a <= 0:
+            return {}
+        when = np.linalg.norm(leg.velocity, axis=1) / self._a
+        slack = search.rounding() * (1 + self.steps) * self.model.dt
+        found = {}
+        for ball in np.flatnonzero((when > 0) & (when <= leg.time + slack)):
+            found[int(ball)] = float(when[ball])
+            if when[ball] > leg.time and not (leg.met is None and self._step + 1 == self.steps):
+                continue  # the next leg reports it, or the ball is hit before
+            time = self._now + float(when[ball])
+            at_end = abs(time - self.steps * self.model.dt) <= slack
+            what = self.model.name_of(int(ball))
+            reason = "at the very end, where its velocity has a kink" if at_end else ""
+            self.found.append(Event(self._step, time, "rest", what, reason))
+        return found
+
+    def _misses(self, leg: Leg) -> None:
+        """Add pairs that almost touch and separate again, or rest there; and pairs about to collide at the end."""
+        i, j = self._pairs
+        speed = np.linalg.norm(leg.velocity, axis=1)
+        both = speed[i] + np.where(j < self.model.balls, speed[self._other], 0.0)
+        (gap, rate), (then, later) = self._gaps(leg.position, leg.velocity), self._gaps(*leg.at(self._a, leg.time))
+        near, slow = self._near(leg.position), search.rounding() * both
+        told, self._missed = self._missed, set()
+        for which in np.flatnonzero((both > 0) & (gap <= both * leg.time + near) & (rate <= slow)).tolist():
+            pair = int(i[which]), int(j[which])
+            if pair in (leg.met, self._parting):
+                continue
+            if later[which] < -slow[which]:
+                last = leg.met is None and self._step + 1 == self.steps
+                if last and then[which] <= NEAR * near[which]:
+                    self._tell(
+                        "impact" if pair[1] < self.model.balls else "cushion", self._now + leg.time, *pair, AT_END
+                    )
+                continue
+            at = self._nearest(leg, which)
+            if abs(self._gaps(*leg.at(self._a, at))[0][which]) <= NEAR * near[which]:
+                self._missed.add(which)
+                if which not in told:
+                    self._tell("graze", self._now + at, *pair, NEAR_MISS)
+
+    def _nearest(self, leg: Leg, which: int) -> float:
+        """Return the time at which partners stop approaching."""
+        before, after = 0.0, leg.time
+        for _ in range(HALVINGS):
+            middle = (before + after) / 2
+            if self._gaps(*leg.at(self._a, middle))[1][which] < 0:
+                before = middle
+            else:
+                after = middle
+        return after
+
+    def _gaps(self, x: Array, v: Array) -> tuple[Array, Array]:
+        """Return the gaps between all partners, and the rates at which they open."""
+        (i, j), o, n = self._pairs, self._other, self.model.balls
+        d = x[i] - x[o]
+        distance = np.linalg.norm(d, axis=1)
+        distance[j >= n] = 1.0
+        gap, rate = distance - self._radius[i] - self._radius[o], (d * (v[i] - v[o])).sum(axis=1) / distance
+        side = j[j >= n] - n
+        ball, axis, sign = i[j >= n], side // 2, 1 - 2 * (side % 2)
+        gap[j >= n] = sign * (x[ball, axis] - self._walls[side]) - self._radius[ball]
+        rate[j >= n] = sign * v[ball, axis]
+        return gap, rate
+
+    def _near(self, x: Array) -> Array:
+        """Return the gap of each pair below which rounding cannot tell whether the partners touch."""
+        size = np.abs(x).max(axis=1) + self._radius
+        i, j = self._pairs
+        return search.rounding() * (size[i] + np.where(j < self.model.balls, size[self._other], 0.0))
+
+    def _tell(self, kind: str, time: float, i: int, j: int, reason: str) -> None:
+        what = f"{self.model.name_of(i)} and {self.model.name_of(j)}"
+        self.found.append(Event(self._step, float(time), kind, what, reason))

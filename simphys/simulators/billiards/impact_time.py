@@ -1,0 +1,124 @@
+"""Time of impact: its dependence on the state before, by the implicit function theorem (saltation).
+
+The gap between the partners closes at the time t, gap(t) = 0, at the rate w < 0:
+
+    two balls        gap = |d| - r_i - r_j,       n = d / |d|,    w = n.(v_i - v_j),     d = x_i - x_j    [m]
+    ball, cushion    gap = s (x_k - wall) - r_i,  n = s e_k,      w = n.v_i,             s = +-1          [m]
+
+with x, v at the impact. Hence dt = -d(gap) / w, with d(gap) taken at the fixed time t. Adjoint, for g = adj_t and
+q = -g / w:
+
+    adj_x_i = q n     adj_x_j = -q n     adj_r_i = adj_r_j = -q     adj_wall = -s q
+
+The adjoint of the flight carries these back to the state before it. At a graze w = 0, and there is no derivative.
+Together with the flights before and after and the impact between, this is the saltation matrix (Bernardo et al. 2008,
+Piecewise-smooth Dynamical Systems, section 2.5). Without it, derivatives of positions after the impact are wrong.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+
+from . import flight, search
+from .model import Billiards
+
+AHEAD = 2.0
+"""Length of the search interval in time steps: longer than the one step in which the impact was found."""
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any) -> SimpleNamespace:
+    """Return the element functions of one pair of partners."""
+    vec = ti.types.vector(2, real)
+
+    @ti.func
+    def approach(x_i: vec, v_i: vec, x_j: vec, v_j: vec, side):
+        """Normal towards ball i, and rate of the gap; `side` is a cushion's number, or negative for another ball."""
+        n, u = vec(0.0), v_i
+        if side < 0:
+            n = (x_i - x_j) / (x_i - x_j).norm()
+            u = v_i - v_j
+        else:
+            n[side // 2] = 1 - 2 * (side % 2)
+        return n, n.dot(u)
+
+    @ti.func
+    def adj_impact_time(n: vec, w: real, g: real):
+        """Adjoints of x_i and r_i; those of a partner are -q n and -q, that of a cushion is -q n along its axis."""
+        q = -g / w
+        return q * n, -q
+
+    return SimpleNamespace(approach=approach, adj_impact_time=adj_impact_time)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any) -> SimpleNamespace:
+    """Return the kernels of the nested sub-step for ball i and ball o, or the cushion `side` (then o is i)."""
+    vec = ti.types.vector(2, real)
+    f, fly = functions(real), flight.functions(real)
+    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
+
+    @kernel
+    def adjoint(
+        x: vectors, v: vectors, a: real, i: ti.i32, o: ti.i32, side: ti.i32, t: real, adj_t: real,
+        adj_x: vectors, adj_v: vectors, adj_r: reals, adj_a: reals, adj_walls: reals,
+    ):  # fmt: skip
+        x_i, v_i = fly.flight(x[i], v[i], a, t)
+        x_o, v_o = fly.flight(x[o], v[o], a, t)
+        normal, w = f.approach(x_i, v_i, x_o, v_o, side)
+        g, gr = f.adj_impact_time(normal, w, adj_t)
+        if side >= 0:
+            wall = ti.max(side, 0)
+            adj_walls[wall] = -g.sum()
+        for part in range(2):
+            at, sign = i, real(1.0)
+            if part == 1:
+                at, sign = o, real(-1.0)
+            if part == 0 or side < 0:
+                gv, ga, _ = fly.adj_flight(v[at], a, t, sign * g, vec(0.0))
+                adj_x[at] = sign * g
+                adj_v[at] = gv
+                adj_r[at] = gr
+                adj_a[at] = ga
+
+    return SimpleNamespace(adjoint=adjoint)
+
+
+class ImpactTime(Function):
+    """Time [] until ball i meets partner j, for balls at position and velocity [n, 2] with radius [n]."""
+
+    @staticmethod
+    def forward(
+        ctx: Context, model: Billiards, i: int, j: int, position: Tensor, velocity: Tensor, radius: Tensor,
+        deceleration: Tensor, lower: Tensor, upper: Tensor,
+    ) -> np.ndarray[Any, Any]:  # fmt: skip
+        time = np.empty(1, position.dtype)
+        walls, end = search.walls_of(lower.data, upper.data), AHEAD * model.dt
+        search.kernels(runtime.real()).one(
+            position, velocity, radius, walls, model.balls, i, j, float(deceleration), end, search.least(model), time
+        )
+        ctx.model, ctx.time = model, float(time[0])
+        ctx.partners = (i, j, -1) if j < model.balls else (i, i, j - model.balls)
+        ctx.save_for_backward(position, velocity, deceleration)
+        return time[0]
+
+    @staticmethod
+    def backward(ctx: Context, adj_time: Tensor) -> tuple[Any, ...]:
+        position, velocity, deceleration = ctx.saved_tensors
+        model: Billiards = ctx.model
+        adj_x, adj_v = np.zeros_like(position.data), np.zeros_like(velocity.data)
+        adj_r, adj_a = np.zeros(model.balls, position.dtype), np.zeros(model.balls, position.dtype)
+        adj_walls = np.zeros(4, position.dtype)
+        kernels(runtime.real()).adjoint(
+            position, velocity, float(deceleration), *ctx.partners, ctx.time, float(adj_time),
+            adj_x, adj_v, adj_r, adj_a, adj_walls,
+        )  # fmt: skip
+        corners = (adj_walls[0::2], adj_walls[1::2]) if model.cushions else (adj_walls[:0], adj_walls[:0])
+        return None, None, None, adj_x, adj_v, adj_r, adj_a.sum(), *corners

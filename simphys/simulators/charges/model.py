@@ -1,0 +1,158 @@
+"""Model, parameters and state of a system of point charges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from simphys.autograd import Tensor
+from simphys.autograd.errors import InputError
+from simphys.simulator import Array, Arrays, Record, Shape
+
+if TYPE_CHECKING:
+    from .engine import ChargesEngine
+
+INTEGRATORS = ("semi_implicit_euler", "velocity_verlet")
+
+
+class Stage(NamedTuple):
+    """Durations [s] within one stage of a time step."""
+
+    kick: float
+    """Time for which the force acts."""
+    drift: float
+    """Time for which the position follows the new velocity."""
+
+
+@dataclass(frozen=True)
+class Params(Record):
+    """Physical parameters; each is a Tensor and may require a gradient."""
+
+    charge: Tensor
+    """Charge of each body [C], of either sign, [n]."""
+    mass: Tensor
+    """Mass of each body [kg], [n]."""
+    coupling: Tensor
+    """Force between two unit charges at unit distance [N m^2/C^2], []; if positive, like charges repel."""
+    softening: Tensor
+    """Length below which the force between two charges falls off [m], []; positive."""
+
+
+@dataclass(frozen=True)
+class State(Record):
+    """Positions and velocities of the bodies."""
+
+    position: Tensor
+    """Position [m], [n, dim]."""
+    velocity: Tensor
+    """Velocity [m/s], [n, dim]."""
+
+
+@dataclass(frozen=True)
+class Charges:
+    """Point charges, each of which acts on all others: all parts of the model that carry no gradient.
+
+    The control of a step is an external field [N/C], [dim], uniform in space and constant during the step.
+    """
+
+    bodies: int
+    """Number of bodies, n."""
+    dim: int
+    """Dimensions of space: 1, 2 or 3. The force law is always that of three dimensions."""
+    dt: float
+    """Time step [s]."""
+    integrator: str = "velocity_verlet"
+    """Integrator: semi_implicit_euler or velocity_verlet."""
+
+    Params = Params
+    State = State
+
+    def __post_init__(self) -> None:
+        if self.integrator not in INTEGRATORS:
+            raise InputError("Charges.integrator", f"one of {INTEGRATORS}", self.integrator, "Choose one of these.")
+        if self.dim not in (1, 2, 3):
+            raise InputError("Charges.dim", "space has 1, 2 or 3 dimensions", self.dim, "Choose one of these.")
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """Stages of a step: evaluate the force at the current position, kick the velocity, then drift the position.
+
+        Semi-implicit Euler has one stage; velocity Verlet is kick-drift-kick.
+        """
+        h = self.dt
+        if self.integrator == "semi_implicit_euler":
+            return (Stage(kick=h, drift=h),)
+        return Stage(kick=h / 2, drift=h), Stage(kick=h / 2, drift=0.0)
+
+    def param_shapes(self) -> Mapping[str, Shape]:
+        return {"charge": (self.bodies,), "mass": (self.bodies,), "coupling": (), "softening": ()}
+
+    def state_shapes(self) -> Mapping[str, Shape]:
+        return {"position": (self.bodies, self.dim), "velocity": (self.bodies, self.dim)}
+
+    def control_shape(self) -> Shape | None:
+        return (self.dim,)
+
+    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
+        from .step import step
+
+        return step(self, params, state, control)
+
+    def engine(
+        self,
+        params: Arrays,
+        control: Array | None,
+        *,
+        batch: int,
+        needs: frozenset[str],
+        deterministic: bool,
+        tangents: Arrays | None = None,
+    ) -> ChargesEngine:
+        """Ignore `deterministic`: every sum has a fixed order, so the fused loops are deterministic anyway."""
+        from .engine import ChargesEngine
+
+        return ChargesEngine(self, params, control, batch=batch, needs=needs, tangents=tangents)
+
+    def advice(self, params: Arrays, state: Arrays) -> str:
+        """Name the two bodies whose encounter is too close for the time step."""
+        rate, i, j = _fastest_pair(params, state["position"])
+        if rate == 0:
+            return "No body acts on another: check the initial state, the field and the masses."
+        return (
+            f"The force between bodies {i} and {j} changes fastest: it requires steps below {2 / np.sqrt(rate):.2g} s, "
+            f"but dt is {self.dt:.2g} s. Lower dt, or increase the softening."
+        )
+
+
+def check_softening(softening: Array) -> None:
+    """Raise InputError unless every softening is so large that its fifth power is representable in this precision."""
+    least = 1e-7 if softening.dtype == np.float32 else 1e-60
+    if not (softening >= least).all():
+        who, remedy = "charges: softening", "Give a length that is small compared with the distances between bodies."
+        raise InputError(who, f"at least {least:g} m in this precision", f"{softening.min():g} m", remedy)
+
+
+def _fastest_pair(params: Arrays, position: Array) -> tuple[float, int, int]:
+    """Find the pair whose force changes most with distance: the rate per reduced mass [1/s^2], and the two bodies."""
+    charge, mass, softening = params["charge"], params["mass"], params["softening"]
+    found = (0.0, 0, 0)
+    for i in range(len(position) - 1):
+        d = position[i + 1 :] - position[i]
+        strength = abs(params["coupling"] * charge[i] * charge[i + 1 :]) * (1 / mass[i] + 1 / mass[i + 1 :])
+        rates = strength / ((d * d).sum(axis=1) + softening**2) ** 1.5
+        j = int(rates.argmax())
+        found = max(found, (float(rates[j]), i, i + 1 + j))
+    return found
+
+
+BODY_US = 0.003
+"""Serial cost [us] of one body in a loop over the bodies."""
+
+
+def pairs_us(bodies: int, batch: int = 1) -> float:
+    """Serial cost [us] of the forward pass for the forces of all pairs."""
+    return 0.0005 * batch * bodies * bodies

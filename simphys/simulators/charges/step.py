@@ -1,0 +1,21 @@
+"""The nested step: one node of the graph for each sub-step. Read this first."""
+
+from __future__ import annotations
+
+from simphys.autograd import Tensor
+
+from .field import FieldForce
+from .force import ChargeForce
+from .integrate import Integrate
+from .model import Charges, Params, State
+
+
+def step(model: Charges, params: Params, state: State, field: Tensor | None = None) -> State:
+    """Advance `state` by one time step of the model's integrator, in an external field [dim] [N/C] if there is one."""
+    position, velocity = state.position, state.velocity
+    for stage in model.stages:
+        force = ChargeForce.apply(model, position, params.charge, params.coupling, params.softening)
+        if field is not None:
+            force = force + FieldForce.apply(params.charge, field)
+        position, velocity = Integrate.apply(model, stage, position, velocity, force, params.mass)
+    return State(position, velocity)

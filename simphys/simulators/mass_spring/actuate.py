@@ -1,0 +1,124 @@
+"""Actuation: a control lengthens and shortens springs.
+
+    L' = L (1 + A u)                                                        [m]
+
+L rest length [m], u control of the spring's actuator, A amplitude of the spring [1/unit of the control]. A spring
+without an actuator has u = 0. Adjoint, for g = adj_L':
+
+    adj_L = (1 + A u) g      adj_A = L u g      adj_u = sum of L A g over the actuator's springs
+
+Source: the actuated springs of Hu et al. 2020 (DiffTaichi).
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+
+from .model import Topology
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any) -> SimpleNamespace:
+    """The element functions."""
+
+    @ti.func
+    def rest_length(L: real, amp: real, u: real) -> real:
+        return L * (1 + amp * u)
+
+    @ti.func
+    def adj_rest_length(L: real, amp: real, u: real, adj: real):
+        return (1 + amp * u) * adj, L * u * adj, L * amp * adj
+
+    @ti.func
+    def jvp_rest_length(L: real, amp: real, u: real, dL: real, damp: real, du: real) -> real:
+        return (1 + amp * u) * dL + L * (u * damp + amp * du)
+
+    return SimpleNamespace(rest_length=rest_length, adj=adj_rest_length, jvp=jvp_rest_length)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any) -> SimpleNamespace:
+    """Kernels of the nested sub-step: serial loops over the springs."""
+    f = functions(real)
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @kernel
+    def forward(L: reals, amp: reals, u: reals, act: ints, S: ti.i32, L_new: reals):
+        ti.loop_config(serialize=True)
+        for s in range(S):
+            L_new[s] = f.rest_length(L[s], amp[s], u[act[s]])
+
+    @kernel
+    def adjoint(
+        L: reals, amp: reals, u: reals, act: ints, S: ti.i32, adj_L_new: reals,
+        adj_L: reals, adj_amp: reals, adj_u: reals,
+    ):  # fmt: skip
+        ti.loop_config(serialize=True)
+        for s in range(S):
+            gL, gamp, gu = f.adj(L[s], amp[s], u[act[s]], adj_L_new[s])
+            adj_L[s] = gL
+            adj_amp[s] = gamp
+            adj_u[act[s]] = adj_u[act[s]] + gu
+
+    @kernel
+    def tangent(L: reals, amp: reals, u: reals, act: ints, S: ti.i32, dL: reals, damp: reals, du: reals, dL_new: reals):
+        ti.loop_config(serialize=True)
+        for s in range(S):
+            dL_new[s] = f.jvp(L[s], amp[s], u[act[s]], dL[s], damp[s], du[act[s]])
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+
+
+class Actuate(Function):
+    """Actuated rest lengths [S] [m] of a step, from rest length [S], amplitude [S] and control [A].
+
+    Saved: the three inputs.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Context, topology: Topology, rest_length: Tensor, amplitude: Tensor, control: Tensor
+    ) -> np.ndarray[Any, Any]:
+        ctx.topology = topology
+        ctx.save_for_backward(rest_length, amplitude, control)
+        actuated = np.empty(topology.springs, rest_length.dtype)
+        _kernels().forward(*_arguments(topology, rest_length, amplitude, control), actuated)
+        return actuated
+
+    @staticmethod
+    def backward(ctx: Context, adj_actuated: Tensor) -> tuple[Any, ...]:
+        topology: Topology = ctx.topology
+        rest_length, _, control = ctx.saved_tensors
+        adj_L, adj_amp = (np.empty(topology.springs, rest_length.dtype) for _ in range(2))
+        adj_u = extended(np.zeros_like(control.data))
+        _kernels().adjoint(*_arguments(topology, *ctx.saved_tensors), adj_actuated, adj_L, adj_amp, adj_u)
+        return None, adj_L, adj_amp, adj_u[:-1]
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+        topology: Topology = ctx.topology
+        saved = ctx.saved_tensors
+        dL, damp, du = (np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True))
+        dactuated = np.empty(topology.springs, saved[0].dtype)
+        _kernels().tangent(*_arguments(topology, *saved), dL, damp, extended(du), dactuated)
+        return dactuated
+
+
+def extended(control: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Append a control of 0, for the springs without an actuator: [..., A] to [..., A + 1]."""
+    return np.concatenate([control, np.zeros((*control.shape[:-1], 1), control.dtype)], axis=-1)
+
+
+def _arguments(topology: Topology, rest_length: Tensor, amplitude: Tensor, control: Tensor) -> tuple[Any, ...]:
+    return rest_length, amplitude, extended(control.data), topology.columns, topology.springs
+
+
+def _kernels() -> SimpleNamespace:
+    return kernels(runtime.real())

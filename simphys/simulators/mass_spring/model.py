@@ -1,0 +1,276 @@
+"""Model, parameters and state of a mass-spring system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simphys.autograd import Tensor, runtime, tensor
+from simphys.autograd.errors import InputError
+from simphys.nn import Controller, Network
+from simphys.nn.network import NONE
+from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator.physical import require_positive
+
+if TYPE_CHECKING:
+    from simphys.simulator.events import Event
+
+    from .engine import MassSpringEngine
+
+INTEGRATORS = ("semi_implicit_euler", "velocity_verlet")
+
+
+class Stage(NamedTuple):
+    """Durations [s] within one stage of a time step."""
+
+    kick: float
+    """Time for which the force and drag act."""
+    fade: float
+    """Time for which drag acts on the impulse of the force; 0 if drag comes first."""
+    drift: float
+    """Time for which the position follows the new velocity."""
+
+
+@dataclass(frozen=True)
+class Params(Record):
+    """Physical parameters; each is a Tensor and may require a gradient."""
+
+    stiffness: Tensor
+    """Spring stiffness [N/m], [S]."""
+    damping: Tensor
+    """Dashpot along each spring [N s/m], [S]."""
+    rest_length: Tensor
+    """Length without force [m], [S]; 0 makes the spring linear."""
+    mass: Tensor
+    """Node mass [kg], [n]."""
+    drag: Tensor
+    """Rate at which a free node loses velocity, v ~ exp(-drag t) [1/s], [n]."""
+    gravity: Tensor
+    """Gravitational acceleration [m/s^2], [dim]."""
+    ground_height: Tensor = field(default_factory=lambda: tensor(0.0))
+    """Height of the ground along the last axis [m], []."""
+    ground_stiffness: Tensor = field(default_factory=lambda: tensor(0.0))
+    """Normal force per depth of penetration [N/m], []; 0 means no ground."""
+    ground_friction: Tensor = field(default_factory=lambda: tensor(0.0))
+    """Friction force per normal force and tangential velocity [s/m], []."""
+    amplitude: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Relative change of the rest length per unit of control [1], [S]; [0] without actuators."""
+    hidden_weight: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Hidden weights of the controller's network [1], [hidden, inputs]; [0] without one, like the next three."""
+    hidden_bias: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Hidden biases [1], [hidden]."""
+    output_weight: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Output weights [1], [actuators, hidden]."""
+    output_bias: Tensor = field(default_factory=lambda: tensor(np.zeros(0)))
+    """Output biases [1], [actuators]."""
+
+
+@dataclass(frozen=True)
+class State(Record):
+    """Positions and velocities of the nodes."""
+
+    position: Tensor
+    """Position [m], [n, dim]."""
+    velocity: Tensor
+    """Velocity [m/s], [n, dim]."""
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Connectivity, time step and integrator: all parts of the model that carry no gradient.
+
+    A fixed point to which a spring is anchored is a pinned node.
+    """
+
+    ends: npt.NDArray[np.int32]
+    """Node indices (a, b) of each spring, [S, 2]."""
+    pinned: npt.NDArray[np.bool_]
+    """Nodes that never move, [n]."""
+    dim: int
+    """Dimensions of space: 1, 2 or 3. The last axis points up."""
+    dt: float
+    """Time step [s]."""
+    integrator: str = "semi_implicit_euler"
+    """Integrator: semi_implicit_euler or velocity_verlet."""
+    anchors: int = 0
+    """Number of nodes, the last ones, that are fixed points of anchored springs rather than the user's own nodes."""
+    actuator: npt.NDArray[np.int32] | None = None
+    """Index of the actuator that drives each spring, -1 for none, [S]."""
+    controller: Controller | None = None
+    """Controller that computes the actuators' control from a pattern and the state; None if the control is an input."""
+
+    Params = Params
+    State = State
+
+    def __post_init__(self) -> None:
+        if self.integrator not in INTEGRATORS:
+            raise InputError("Topology.integrator", f"one of {INTEGRATORS}", self.integrator, "Choose one of these.")
+        if len(self.ends) and (self.ends.min() < 0 or self.ends.max() >= len(self.pinned)):
+            raise InputError(
+                "Topology.ends",
+                f"node indices lie in 0..{len(self.pinned) - 1}",
+                f"{self.ends.min()}..{self.ends.max()}",
+                "Correct the node indices of the springs.",
+            )
+        if self.actuator is not None and (np.shape(self.actuator) != (self.springs,) or np.min(self.actuator) < -1):
+            raise InputError(
+                "Topology.actuator",
+                f"an actuator's index, or -1, for each of the {self.springs} springs",
+                f"shape {np.shape(self.actuator)}, minimum {np.min(self.actuator)}",
+                "Give one index per spring, -1 for no actuator.",
+            )
+        if self.controller is not None:
+            if not self.actuators:
+                remedy = "Set the actuator of the springs that it drives."
+                raise InputError("Topology.controller", "a controller needs actuators to drive", "none", remedy)
+            if len(self.controller.goal) != self.dim:
+                found, remedy = self.controller.goal, f"Give {self.dim} numbers."
+                raise InputError("Topology.controller", f"a goal in {self.dim} dimensions", found, remedy)
+
+    @property
+    def nodes(self) -> int:
+        return len(self.pinned)
+
+    @property
+    def springs(self) -> int:
+        return len(self.ends)
+
+    @cached_property
+    def free(self) -> npt.NDArray[Any]:
+        """Mask [n] in the chosen precision: 1 for nodes that move, 0 for pinned ones."""
+        return (~self.pinned).astype(runtime.real_dtype())
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """Stages of a step: evaluate the force at the current state, kick the velocity, then drift the position.
+
+        Semi-implicit Euler has one stage; velocity Verlet is kick-drift-kick. There, drag acts before the first impulse
+        and after the second. The step is thus symmetric in time, and of second order even with drag. (Dashpots use the
+        velocity at the start of a kick, which is of first order.)
+        """
+        h = self.dt
+        if self.integrator == "semi_implicit_euler":
+            return (Stage(kick=h, fade=0.0, drift=h),)
+        return (Stage(kick=h / 2, fade=0.0, drift=h), Stage(kick=h / 2, fade=h / 2, drift=0.0))
+
+    @cached_property
+    def incidence(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Springs at each node, as (start, list): node i has the entries `start[i]:start[i+1]` of the list.
+
+        An entry is 2 s if the node is end a of spring s, and 2 s + 1 if it is end b. The entries of a node ascend, so
+        that a gather sums in the same order as a serial scatter.
+        """
+        nodes = self.ends.reshape(-1)  # entry 2 s + e is end e of spring s
+        order = np.argsort(nodes, kind="stable").astype(np.int32)
+        start = np.zeros(self.nodes + 1, np.int32)
+        np.cumsum(np.bincount(nodes, minlength=self.nodes), out=start[1:])
+        return start, order
+
+    @property
+    def actuators(self) -> int:
+        """Number of actuators, which is the length of a control."""
+        return 0 if self.actuator is None else int(self.actuator.max()) + 1
+
+    @cached_property
+    def network(self) -> Network | None:
+        """Network of the controller, None without one."""
+        senses = (2 * self.nodes + 1) * self.dim
+        return None if self.controller is None else self.controller.network(senses=senses, outputs=self.actuators)
+
+    @cached_property
+    def columns(self) -> npt.NDArray[np.int32]:
+        """Index of the entry that drives each spring in an extended control, which ends with a 0, [S]."""
+        actuator = np.full(self.springs, -1) if self.actuator is None else self.actuator
+        return np.where(actuator < 0, self.actuators, actuator).astype(np.int32)
+
+    @cached_property
+    def actuated_springs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Springs driven by each entry of an extended control, as (start, list); none for the last entry."""
+        order = np.argsort(self.columns, kind="stable").astype(np.int32)
+        counts = np.bincount(self.columns, minlength=self.actuators + 1)
+        counts[-1] = 0
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), order
+
+    @cached_property
+    def lists(self) -> tuple[Any, ...]:
+        """Index arguments of kernels: ends, start, incidence, n, S."""
+        ends = np.ascontiguousarray(self.ends, np.int32).reshape(-1, 2)
+        return ends, *self.incidence, self.nodes, self.springs
+
+    # --- the contract that all simulators keep, see simulator.Model
+
+    def param_shapes(self) -> Mapping[str, Shape]:
+        n, S = self.nodes, self.springs
+        return {
+            **dict.fromkeys(("stiffness", "damping", "rest_length"), (S,)),
+            **dict.fromkeys(("mass", "drag"), (n,)),
+            "gravity": (self.dim,),
+            **dict.fromkeys(("ground_height", "ground_stiffness", "ground_friction"), ()),
+            "amplitude": (S if self.actuators else 0,),
+            **(NONE if self.network is None else self.network.shapes()),
+        }
+
+    def state_shapes(self) -> Mapping[str, Shape]:
+
+        return dict.fromkeys(("position", "velocity"), (self.nodes, self.dim))
+
+    def control_shape(self) -> Shape | None:
+        """One number per actuator, if there are any; with a controller, one per wave of its pattern."""
+        if self.controller is not None:
+            return (self.controller.waves,)
+        return (self.actuators,) if self.actuators else None
+
+    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
+
+        from .step import step
+
+        return step(self, params, state, control)
+
+    def engine(
+        self,
+        params: Arrays,
+        control: Array | None,
+        *,
+        batch: int,
+        needs: frozenset[str],
+        deterministic: bool,
+        tangents: Arrays | None = None,
+    ) -> MassSpringEngine:
+
+        from .controlled_engine import ControlledEngine
+        from .engine import MassSpringEngine
+
+        check_params(params)
+        kind = MassSpringEngine if self.controller is None else ControlledEngine
+        return kind(self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents)
+
+    def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
+
+        from .ground_events import ground_events
+
+        return ground_events(self, params, states["position"])
+
+    def advice(self, params: Arrays, state: Arrays) -> str:
+        """Name a time step that is stable at the state which a diverging motion has reached."""
+        from .stability import largest_stable_dt
+
+        # A large motion may be stiffer than the initial state, for which the scene's dt was checked.
+        stable = largest_stable_dt(
+            ends=self.ends,
+            pinned=self.pinned,
+            position=np.asarray(state["position"], np.float64),
+            params={name: np.asarray(value, np.float64) for name, value in params.items()},
+            integrator=self.integrator,
+        )
+        limit = f"below {stable:.3g} s, which is stable at the state reached" if stable < self.dt else "further"
+        return f"Lower time.dt {limit}, or start with less motion."
+
+
+def check_params(params: Arrays) -> None:
+    """Raise UnphysicalValue unless every mass is positive and finite, including those of pinned nodes."""
+    require_positive("mass_spring", params, {"mass": "kg"})

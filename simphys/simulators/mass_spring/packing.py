@@ -1,0 +1,191 @@
+"""Memory layout of parameters for the fused kernels: packs values and tangents, and unpacks adjoints.
+
+Kernels index parameters in groups: of the springs, of the nodes, and of the whole system. If all members of the batch
+share every parameter of a group, kernels get one copy of each. Otherwise all of them are broadcast along the batch
+axis.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.simulator import Array, Arrays
+
+from . import integrate
+from .actuate import extended
+from .model import Topology
+
+BLOCK = 4
+"""Springs per block of the fused kernels: enough for the compiler to vectorize, few enough for the registers."""
+
+UNUSED = np.zeros(1, np.int32)
+"""Placeholder for a list that a kernel variant does not read."""
+
+SPRINGS = ("stiffness", "damping", "rest_length", "amplitude")
+NODES = ("mass", "drag")
+WORLD = ("gravity", "ground_height", "ground_stiffness", "ground_friction")
+
+
+class Packing:
+    """Memory layout for given parameters and control, each of its own shape or with a leading batch axis."""
+
+    def __init__(self, topology: Topology, params: Arrays, control: Array | None, *, batch: int) -> None:
+        self._topology, self._batch = topology, batch
+        self._shapes = topology.param_shapes()
+        self._batched = {name: value.ndim > len(self._shapes[name]) for name, value in params.items()}
+        self._batched["control"] = control is not None and control.ndim > 2
+        self.actuated = control is not None
+        self.width = BLOCK if topology.springs >= 4 * BLOCK else 1
+        self.springs = -(-topology.springs // self.width) * self.width
+        """Number of springs, including those that fill the last block."""
+        self.steps = 0 if control is None else control.shape[-2]
+        self.columns = topology.actuators + 1 if self.actuated else 0
+        """Length of the extended control: one entry per actuator, and one for the springs without."""
+
+    def _members(self, names: tuple[str, ...]) -> int:
+        """Number of copies of each of these parameters that kernels get."""
+        return self._batch if any([self._batched[name] for name in names]) else 1
+
+    def arrays(self, params: Arrays, control: Array | None, *, gathers: bool) -> list[Array]:
+        """Array arguments of kernels: parameters, control and connectivity. Those with two axes hold vectors.
+
+        Placeholders take the place of the actuator list without actuators, and of the gather lists without `gathers`.
+        """
+        topology = self._topology
+        ends = np.ascontiguousarray(topology.ends, np.int32).reshape(-1, 2)
+        start, incidence = topology.incidence if gathers else (UNUSED, UNUSED)
+        missing = self.springs - topology.springs
+        if missing:  # springs that fill the last block join node 0 with itself
+            ends = np.concatenate([ends, np.zeros((missing, 2), np.int32)])
+        columns = UNUSED
+        if self.actuated:
+            columns = np.append(topology.columns, np.full(missing, topology.actuators, np.int32))
+        drifts = np.array([stage.drift for stage in topology.stages], runtime.real_dtype())
+        return [
+            *self._of_springs(params),
+            columns,
+            self._of_control(control),
+            *(ends, start, incidence),
+            *self._of_nodes(params),
+            *self._of_world(params),
+            drifts,
+        ]
+
+    def sizes(self) -> tuple[int, ...]:
+        """Integer arguments of kernels after the arrays: nodes, springs, columns of the control, stages, strides."""
+        sizes = {SPRINGS: self.springs // self.width, NODES: self._topology.nodes, WORLD: 1}
+        strides = [size if self._members(names) > 1 else 0 for names, size in sizes.items()]
+        of_control = self.steps * self.columns if self._batched["control"] else 0
+        counts = (self._topology.nodes, self.springs, self.columns, len(self._topology.stages))
+        return *counts, *strides, of_control
+
+    def tangents(self, params: Arrays, control: Array | None, given: Arrays) -> list[Any]:
+        """Arguments of the tangent kernel for the tangents of parameters and control, on the device."""
+        changes = {name: given.get(name, np.zeros_like(value)) for name, value in params.items()}
+        of_control = given.get("control", None if control is None else np.zeros_like(control))
+        flat = (*self._of_springs(changes), self._of_control(of_control), *self._of_nodes(params, changes))
+        return [runtime.to_device(a, vector=a.ndim > 1) for a in (*flat, *self._of_world(changes))]
+
+    def _of_springs(self, given: Arrays) -> list[Array]:
+        """Stiffness, damping, rest length and amplitude, [members * springs] each."""
+        return [self._padded(array).reshape(-1) for array in self._group(given, SPRINGS)]
+
+    def _of_control(self, control: Array | None) -> Array:
+        """Extended control, [members * steps * columns]."""
+        return np.zeros(1, runtime.real_dtype()) if control is None else extended(control).reshape(-1)
+
+    def _of_nodes(self, given: Arrays, tangents: Arrays | None = None) -> list[Array]:
+        """Kick coefficients a, b [members * stages * n] and mass [members * n]; given `tangents`, those of these."""
+        mass, drag = self._group(given, NODES)
+        launch, shape = integrate.coefficient_kernels(runtime.real()), (len(mass), len(self._topology.stages))
+        a, b = (np.empty((*shape, self._topology.nodes), mass.dtype) for _ in range(2))
+        a_q, b_q = (np.empty_like(mass) for _ in range(2))
+        changes = None if tangents is None else self._group(tangents, NODES)
+        for q, arguments in enumerate(self._coefficient_arguments(mass, drag)):
+            if changes is None:
+                launch.forward(*arguments, a_q.reshape(-1), b_q.reshape(-1))
+            else:
+                dmass, ddrag = (change.reshape(-1) for change in changes)
+                launch.tangent(*arguments, ddrag, dmass, a_q.reshape(-1), b_q.reshape(-1))
+            a[:, q], b[:, q] = a_q, b_q
+        return [a.reshape(-1), b.reshape(-1), (mass if changes is None else changes[0]).reshape(-1)]
+
+    def _of_world(self, given: Arrays) -> list[Array]:
+        """Gravity [members, dim], and the ground as one vector [members, 3]."""
+        gravity, *ground = self._group(given, WORLD)
+        return [gravity, np.stack(ground, axis=-1)]
+
+    def gradients(self, given: Arrays, sums: Arrays, needs: frozenset[str]) -> Arrays:
+        """Adjoints of the wanted parameters, from the kernels' adjoint sums of each member."""
+        found: Arrays = {}
+        if "springs" in sums:
+            rows = sums["springs"].reshape(self._batch, len(SPRINGS), self.springs)[..., : self._topology.springs]
+            found = {name: rows[:, row] for row, name in enumerate(SPRINGS) if self.actuated or name != "amplitude"}
+        if "control" in sums:
+            found["control"] = sums["control"].reshape(self._batch, self.steps, self.columns)[..., :-1]
+        if "nodes" in sums:
+            found["mass"], found["drag"] = self._adj_nodes(given, sums["nodes"])
+        if "gravity" in sums:
+            found["gravity"] = sums["gravity"].reshape(self._batch, self._topology.nodes, -1).sum(axis=1)
+        if "ground" in sums:
+            ground = sums["ground"].reshape(self._batch, self._topology.nodes, 3).sum(axis=1)
+            found |= dict(zip(WORLD[1:], ground.T, strict=True))
+        return {name: self._own(name, found[name]) if name in found else self._none(name) for name in needs}
+
+    def _adj_nodes(self, given: Arrays, sums: Array) -> tuple[Array, Array]:
+        """Adjoints of mass and drag, [B, n]: through the weight, and through the kick coefficients."""
+        mass, drag = (self._repeated(name, given[name], self._batch) for name in NODES)
+        rows = sums.reshape(self._batch, -1, self._topology.nodes)
+        *of_kicks, adj_mass = np.ascontiguousarray(rows.swapaxes(0, 1))
+        adj_drag = np.zeros_like(adj_mass)
+        launch = integrate.coefficient_kernels(runtime.real()).adjoint
+        for q, arguments in enumerate(self._coefficient_arguments(mass, drag)):
+            launch(
+                *arguments,
+                *[of_kicks[2 * q + ab].reshape(-1) for ab in (0, 1)],
+                adj_drag.reshape(-1),
+                adj_mass.reshape(-1),
+            )
+        return adj_mass, adj_drag
+
+    def _coefficient_arguments(self, mass: Array, drag: Array) -> list[tuple[Any, ...]]:
+        """Leading arguments of the kick coefficient kernels, for each stage."""
+        free = np.broadcast_to(self._topology.free, mass.shape).reshape(-1)
+        return [
+            (drag.reshape(-1), mass.reshape(-1), free, stage.kick, stage.fade, mass.size)
+            for stage in self._topology.stages
+        ]
+
+    def _group(self, given: Arrays, names: tuple[str, ...]) -> list[Array]:
+        """Parameters of a group, [members, *shape] each."""
+        return [self._repeated(name, given[name], self._members(names)) for name in names]
+
+    def _repeated(self, name: str, value: Array, members: int) -> Array:
+        """Broadcast a parameter to [members, *shape]."""
+        shape = (members, *self._shapes[name])
+        return value.reshape(shape) if members == 1 else np.ascontiguousarray(np.broadcast_to(value, shape))
+
+    def _padded(self, array: Array) -> Array:
+        """Append zeros for the springs that fill the last block, which thus exert no force."""
+        missing = self.springs - self._topology.springs
+        return np.concatenate([array, np.zeros((len(array), missing), array.dtype)], axis=1) if missing else array
+
+    def _own(self, name: str, value: Array) -> Array:
+        """Bring an adjoint [B, *shape] to the shape of its parameter: sum over the batch if it is shared."""
+        return np.array(value) if self._batched[name] else _total(value)
+
+    def _none(self, name: str) -> Array:
+        """Zero adjoint of a parameter that nothing depends on."""
+        shape = (self._batch, *self._shapes[name]) if self._batched[name] else self._shapes[name]
+        return np.zeros(shape, runtime.real_dtype())
+
+
+def _total(adjoints: Array) -> Array:
+    """Sum over batch members, in order."""
+    total = adjoints[0].copy()
+    for adjoint in adjoints[1:]:
+        total += adjoint
+    return total

@@ -1,0 +1,271 @@
+"""Sections of a scene file for mass-spring systems, and the arrays that they define."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from simphys.nn import Controller
+from simphys.scenefile.section import Count, Fields, Index, Indices, NonNegative, Positive, Section, Simulator, rows_of
+from simphys.simulator.bodies import Bodies
+from simphys.simulators.mass_spring.lattice import lattice_face, lattice_positions, lattice_springs
+
+if TYPE_CHECKING:
+    from simphys.scenefile.simulators import MassSpringConfig
+    from simphys.simulators.mass_spring.model import Topology
+
+Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
+
+
+class MassSpring(Simulator):
+    """Options of the simulator."""
+
+    name: Literal["mass_spring"]
+    integrator: Literal["semi_implicit_euler", "velocity_verlet"] = "semi_implicit_euler"
+
+
+class Lattice(Section):
+    """Nodes on a regular grid (a chain, a sheet or a block), with springs along its axes and face diagonals."""
+
+    shape: Annotated[list[Count], Field(min_length=1, max_length=3)]
+    spacing: Positive
+    origin: Vector | None = None
+
+
+class Anchor(Section):
+    """A spring of rest length 0 from a node to a fixed point: stiffness [N/m], damping [N s/m]."""
+
+    node: Index
+    point: Vector
+    stiffness: NonNegative
+    damping: NonNegative = 0.0
+
+
+class Actuator(Section):
+    """Indices of the springs that one channel of the control lengthens and shortens."""
+
+    springs: Indices
+
+
+class Geometry(Section):
+    """Start positions [m] of the nodes, and the springs between them: listed, or as a lattice.
+
+    Pinned nodes never move. Faces of a lattice are pinned by name, such as 'y+' for the largest second index. Springs
+    of a lattice are numbered axis by axis, then diagonal by diagonal; within each, the last index runs fastest.
+    """
+
+    position: Annotated[list[Vector], Field(min_length=1)] | None = None
+    lattice: Lattice | None = None
+    springs: list[Annotated[list[Index], Field(min_length=2, max_length=2)]] | None = None
+    pinned: list[Index] = []
+    pinned_faces: list[Literal["x-", "x+", "y-", "y+", "z-", "z+"]] = []
+    anchors: list[Anchor] = []
+    actuators: list[Actuator] = []
+
+
+class Material(Section):
+    """Properties of springs and nodes: one number for all, or a list with one for each.
+
+    stiffness [N/m]; damping of springs along their axis [N s/m]; rest_length [m], by default the distance between the
+    start positions; amplitude: relative change of an actuated spring's rest length per unit of control; mass [kg];
+    drag of nodes [1/s].
+    """
+
+    stiffness: NonNegative | list[NonNegative] | None = None
+    damping: NonNegative | list[NonNegative] = 0.0
+    rest_length: NonNegative | list[NonNegative] | None = None
+    amplitude: NonNegative | list[NonNegative] | None = None
+    mass: Positive | list[Positive] = 1.0
+    drag: NonNegative | list[NonNegative] = 0.0
+
+
+class Ground(Section):
+    """A penalty ground at a height [m] along the last axis, with stiffness [N/m] and friction [s/m]."""
+
+    height: float = 0.0
+    stiffness: NonNegative = 1e4
+    friction: NonNegative = 0.0
+
+
+class Environment(Section):
+    """Gravity [m/s^2] and ground; neither by default."""
+
+    gravity: Vector | None = None
+    ground: Ground | None = None
+
+
+class ControllerSection(Section):
+    """A network that drives the actuators. Its inputs are the control, which is then a pattern, and the sensed state.
+
+    hidden: number of hidden units. goal [m]: a point, which enters relative to the centre of the nodes. scale: factor
+    on positions and velocities before they enter. seed: random seed of the initial weights; unknowns call the weights
+    hidden_weight, hidden_bias, output_weight and output_bias.
+    """
+
+    hidden: Count = 32
+    goal: Vector
+    scale: Positive = 0.05
+    seed: Index = 0
+
+
+class State(Section):
+    """Start velocity [m/s] of each node; at rest by default."""
+
+    velocity: list[Vector] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MassSpringArrays:
+    """A scene as plain arrays, in which anchors are pinned nodes and springs, after the scene's own.
+
+    ends [S, 2] int32; pinned [n] bool; actuator [S] int32 (-1 for none), or None without actuators; params and state by
+    name, in f64, see the model for their meaning; nodes and springs: numbers of the scene's own.
+    """
+
+    ends: np.ndarray
+    pinned: np.ndarray
+    actuator: np.ndarray | None
+    dim: int
+    dt: float
+    integrator: str
+    params: dict[str, np.ndarray]
+    state: dict[str, np.ndarray]
+    nodes: int
+    springs: int
+    controller: Controller | None
+
+
+def build_arrays(config: MassSpringConfig) -> MassSpringArrays:
+    """Build the arrays of a validated scene."""
+    geometry = config.geometry
+    made = fields(
+        geometry=geometry,
+        material=config.material,
+        environment=config.environment,
+        state=config.state,
+        controller=config.controller,
+        waves=getattr(config.control, "waves", 0),
+    )
+    assert made.nodes is not None, "every mass-spring scene has nodes"
+    ends = geometry_springs(geometry)
+    anchored = [[anchor.node, made.nodes + position] for position, anchor in enumerate(geometry.anchors)]
+    pinned = np.zeros(made.nodes + len(anchored), dtype=bool)
+    pinned[made.nodes :] = True
+    pinned[geometry.pinned] = True
+    for face in geometry.pinned_faces:
+        assert geometry.lattice is not None, "checked on loading the scene"
+        pinned[lattice_face(geometry.lattice.shape, face)] = True
+    return MassSpringArrays(
+        ends=np.concatenate([ends, np.array(anchored, dtype=np.int32).reshape(-1, 2)]),
+        pinned=pinned,
+        actuator=_actuator_of_springs(geometry, len(ends) + len(anchored)),
+        dim=made.state["position"].shape[1],
+        dt=config.time.dt,
+        integrator=config.simulator.integrator,
+        params=made.params,
+        state=made.state,
+        nodes=made.nodes,
+        springs=len(ends),
+        controller=_controller(config.controller, getattr(config.control, "waves", 0)),
+    )
+
+
+def bodies(model: Topology) -> Bodies:
+    """Nodes, with the springs as links; the fixed points of anchors do not count as the scene's own."""
+    return Bodies(pinned=model.pinned, links=model.ends, own=model.nodes - model.anchors)
+
+
+def _controller(section: ControllerSection | None, waves: int) -> Controller | None:
+    if section is None:
+        return None
+    return Controller(waves=waves, hidden=section.hidden, goal=tuple(section.goal), scale=section.scale)
+
+
+def fields(
+    *,
+    geometry: Geometry,
+    material: Material,
+    environment: Environment,
+    state: State,
+    controller: ControllerSection | None = None,
+    waves: int = 0,
+) -> Fields:
+    """Expand every parameter field and state component to full length, anchors included.
+
+    waves: number of waves in the pattern that a controller receives.
+    """
+    own = geometry_positions(geometry)
+    nodes, dim = own.shape
+    ends = geometry_springs(geometry)
+    anchors = geometry.anchors
+    points = np.array([anchor.point for anchor in anchors], dtype=float).reshape(-1, dim)
+    velocity = np.zeros((nodes + len(anchors), dim))
+    if state.velocity is not None:
+        velocity[:nodes] = state.velocity
+    rest_length = material.rest_length
+    if rest_length is None:
+        rest_length = spring_lengths(own, ends).tolist()
+    ground = environment.ground or Ground(stiffness=0.0)
+    params = {
+        "stiffness": _extended(material.stiffness or 0.0, len(ends), [anchor.stiffness for anchor in anchors]),
+        "damping": _extended(material.damping, len(ends), [anchor.damping for anchor in anchors]),
+        "rest_length": _extended(rest_length, len(ends), [0.0] * len(anchors)),
+        "mass": _extended(material.mass, nodes, [1.0] * len(anchors)),
+        "drag": _extended(material.drag, nodes, [0.0] * len(anchors)),
+        "gravity": np.array(environment.gravity or [0.0] * dim, dtype=float),
+        "ground_height": np.array(ground.height),
+        "ground_stiffness": np.array(ground.stiffness),
+        "ground_friction": np.array(ground.friction),
+    }
+    if geometry.actuators:
+        params["amplitude"] = _extended(material.amplitude or 0.0, len(ends), [0.0] * len(anchors))
+    channels = len(geometry.actuators) or None
+    network = _controller(controller, waves) if channels else None
+    if network is not None and controller is not None and channels is not None:
+        senses = (2 * len(velocity) + 1) * dim
+        params |= network.network(senses=senses, outputs=channels).initial_arrays(controller.seed)
+        channels = waves
+    return Fields(
+        params=params,
+        state={"position": np.concatenate([own, points]), "velocity": velocity},
+        nodes=nodes,
+        channels=channels,
+    )
+
+
+def geometry_positions(geometry: Geometry) -> np.ndarray:
+    """Start positions [n, dim] of the scene's own nodes."""
+    if (lattice := geometry.lattice) is not None:
+        return lattice_positions(lattice.shape, lattice.spacing, lattice.origin or [0.0] * len(lattice.shape))
+    return np.array(geometry.position, dtype=float)
+
+
+def geometry_springs(geometry: Geometry) -> np.ndarray:
+    """Node indices [S, 2] int32 of the scene's own springs."""
+    if geometry.lattice is not None:
+        return lattice_springs(geometry.lattice.shape)
+    return np.array(geometry.springs or [], dtype=np.int32).reshape(-1, 2)
+
+
+def spring_lengths(position: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Distances [S] between the ends of springs."""
+    return np.linalg.norm(position[ends[:, 1]] - position[ends[:, 0]], axis=1)
+
+
+def _actuator_of_springs(geometry: Geometry, springs: int) -> np.ndarray | None:
+    """Index of the actuator of each spring, -1 for none."""
+    if not geometry.actuators:
+        return None
+    actuator = np.full(springs, -1, np.int32)
+    for number, each in enumerate(geometry.actuators):
+        actuator[rows_of(each.springs)] = number
+    return actuator
+
+
+def _extended(value: float | list[float], count: int, behind: list[float]) -> np.ndarray:
+    """Broadcast a value to `count` elements, and append those of the anchors."""
+    own = np.broadcast_to(np.asarray(value, dtype=float), (count,))
+    return np.concatenate([own, np.array(behind, dtype=float)])

@@ -1,0 +1,221 @@
+"""Spring force: springs with dashpots along their axis, between pairs of nodes.
+
+With d = x_b - x_a, u = v_b - v_a, l = |d|, r = 1/l, the force on end a is f = s d and on end b it is -f, where
+
+    s = k (1 - L r) + c (u.d) r^2                                           [N/m]
+
+k stiffness [N/m], L rest length [m], c damping [N s/m]. A spring with L = 0 is linear: f = k d, also at l = 0.
+Adjoint, for g = adj_f (which is adj_force_a - adj_force_b) and e = g.d:
+
+    adj_k = (1 - L r) e     adj_L = -k r e     adj_c = (u.d) r^2 e     adj_u = c r^2 e d
+    adj_d = k ((1 - L r) g + L r^3 e d) + c r^2 ((u.d) g + e u - 2 (u.d) r^2 e d)
+
+Convention at l = 0, where the direction is undefined: r = 0, so that only the linear part k d remains, in the force,
+in its tangent and in its adjoint. Source: Hooke's law; the adjoint is the transpose of the Jacobian.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+
+from .model import Topology
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int, damped: bool) -> SimpleNamespace:
+    """The element functions for springs in `dim` dimensions; without `damped` the dashpot terms are left out."""
+    vec = ti.types.vector(dim, real)
+    tiny = 1e-37 if real is ti.f32 else 1e-300
+
+    @ti.func
+    def inverse_length(d: vec) -> real:
+        l2 = d.dot(d)  # the result is 0 at d = 0 without a branch or a select, so that blocks of springs vectorize
+        return ti.sqrt(l2) / ti.max(l2, tiny)
+
+    @ti.func
+    def spring_force(d: vec, u: vec, k: real, c: real, L: real) -> vec:
+        r = inverse_length(d)
+        s = k * (1 - L * r)
+        if ti.static(damped):
+            s += c * u.dot(d) * r * r
+        return s * d
+
+    @ti.func
+    def adj_spring_force(d: vec, u: vec, k: real, c: real, L: real, adj_f: vec):
+        r = inverse_length(d)
+        h = L * r
+        e = adj_f.dot(d)
+        adj_d = k * ((1 - h) * adj_f + (h * r * r * e) * d)
+        adj_u = vec(0.0)
+        adj_c = 0.0
+        if ti.static(damped):
+            q, p = c * r * r, u.dot(d)
+            adj_d += q * (p * adj_f + e * u - (2 * p * r * r * e) * d)
+            adj_u = (q * e) * d
+            adj_c = p * r * r * e
+        return adj_d, adj_u, (1 - h) * e, adj_c, -k * r * e
+
+    @ti.func
+    def jvp_spring_force(
+        d: vec, u: vec, k: real, c: real, L: real, dd: vec, du: vec, dk: real, dc: real, dL: real
+    ) -> vec:
+        r = inverse_length(d)
+        h = L * r
+        stretch = d.dot(dd) * r * r
+        s = k * (1 - h)
+        ds = dk * (1 - h) - k * dL * r + k * h * stretch
+        if ti.static(damped):
+            rate = u.dot(d) * r * r
+            s += c * rate
+            ds += dc * rate + c * (du.dot(d) + u.dot(dd)) * r * r - 2 * c * rate * stretch
+        return ds * d + s * dd
+
+    return SimpleNamespace(force=spring_force, adj=adj_spring_force, jvp=jvp_spring_force)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
+    """Kernels of the nested sub-step: loops over the springs, then over the nodes, which gather from their springs."""
+    vec, pair = ti.types.vector(dim, real), ti.types.vector(2, ti.i32)
+    f = functions(real, dim, True)
+    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
+    pairs, ints = ti.types.ndarray(dtype=pair, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @kernel
+    def forward(
+        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32,
+        S: ti.i32, held: vectors, force: vectors,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for s in range(S):
+            a, b = ends[s][0], ends[s][1]
+            held[s] = f.force(x[b] - x[a], v[b] - v[a], k[s], c[s], L[s])
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            total = vec(0.0)
+            for j in range(start[i], start[i + 1]):
+                total += (1 - 2 * (incidence[j] & 1)) * held[incidence[j] >> 1]
+            force[i] = total
+
+    @kernel
+    def adjoint(
+        x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32,
+        S: ti.i32, adj_force: vectors, held_d: vectors, held_u: vectors, adj_x: vectors, adj_v: vectors,
+        adj_k: reals, adj_c: reals, adj_L: reals,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for s in range(S):
+            a, b = ends[s][0], ends[s][1]
+            adj_d, adj_u, gk, gc, gL = f.adj(x[b] - x[a], v[b] - v[a], k[s], c[s], L[s], adj_force[a] - adj_force[b])
+            held_d[s] = adj_d
+            held_u[s] = adj_u
+            adj_k[s] = gk
+            adj_c[s] = gc
+            adj_L[s] = gL
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            total_x, total_v = vec(0.0), vec(0.0)
+            for j in range(start[i], start[i + 1]):  # d = x_b - x_a: end a takes the negative
+                sign = 2 * (incidence[j] & 1) - 1
+                total_x += sign * held_d[incidence[j] >> 1]
+                total_v += sign * held_u[incidence[j] >> 1]
+            adj_x[i] = total_x
+            adj_v[i] = total_v
+
+    @kernel
+    def tangent(
+        x: vectors, v: vectors, k: reals, c: reals, L: reals, dx: vectors, dv: vectors, dk: reals, dc: reals,
+        dL: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32, held: vectors, dforce: vectors,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for s in range(S):
+            a, b = ends[s][0], ends[s][1]
+            held[s] = f.jvp(
+                x[b] - x[a], v[b] - v[a], k[s], c[s], L[s], dx[b] - dx[a], dv[b] - dv[a], dk[s], dc[s], dL[s]
+            )
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            total = vec(0.0)
+            for j in range(start[i], start[i + 1]):
+                total += (1 - 2 * (incidence[j] & 1)) * held[incidence[j] >> 1]
+            dforce[i] = total
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+
+
+class SpringForce(Function):
+    """Forces [n, dim] [N] of all springs on the nodes, at position [n, dim] and velocity [n, dim].
+
+    Saved: the five inputs. stiffness, damping, rest_length are [S].
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Context,
+        topology: Topology,
+        position: Tensor,
+        velocity: Tensor,
+        stiffness: Tensor,
+        damping: Tensor,
+        rest_length: Tensor,
+    ) -> np.ndarray[Any, Any]:
+        ctx.topology = topology
+        ctx.save_for_backward(position, velocity, stiffness, damping, rest_length)
+        held, force = (
+            np.empty((topology.springs, topology.dim), position.dtype),
+            np.empty(position.shape, position.dtype),
+        )
+        _kernels(topology).forward(position, velocity, stiffness, damping, rest_length, *topology.lists, held, force)
+        return force
+
+    @staticmethod
+    def backward(ctx: Context, adj_force: Tensor) -> tuple[Any, ...]:
+        topology: Topology = ctx.topology
+        position, velocity, stiffness, damping, rest_length = ctx.saved_tensors
+        held_d, held_u = (np.empty((topology.springs, topology.dim), position.dtype) for _ in range(2))
+        adj_x, adj_v = np.empty(position.shape, position.dtype), np.empty(position.shape, position.dtype)
+        adj_k, adj_c, adj_L = (np.empty(topology.springs, position.dtype) for _ in range(3))
+        _kernels(topology).adjoint(
+            position,
+            velocity,
+            stiffness,
+            damping,
+            rest_length,
+            *topology.lists,
+            adj_force,
+            held_d,
+            held_u,
+            adj_x,
+            adj_v,
+            adj_k,
+            adj_c,
+            adj_L,
+        )
+        return None, adj_x, adj_v, adj_k, adj_c, adj_L
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+        topology: Topology = ctx.topology
+        saved = ctx.saved_tensors
+        given = [np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True)]
+        held, dforce = (
+            np.empty((topology.springs, topology.dim), saved[0].dtype),
+            np.empty(saved[0].shape, saved[0].dtype),
+        )
+        _kernels(topology).tangent(*saved, *given, *topology.lists, held, dforce)
+        return dforce
+
+
+SPRING_US = 0.004
+"""Serial cost [us] of the forward pass for one spring, measured on the 128 x 128 lattice."""
+
+
+def _kernels(topology: Topology) -> SimpleNamespace:
+    return kernels(runtime.real(), topology.dim, runtime.parallel(SPRING_US * topology.springs))

@@ -1,0 +1,166 @@
+"""A rigid collider pushes the nodes of the grid that are in it or in the skin around it.
+
+With r = x - c from its centre, R its rotation, phi and n_0 signed distance and normal at R^T r (signed_distance.py):
+
+    n = R n_0     v_c = v + omega x r     w' = what contact makes of w = u - v_c (contact.py)
+    u' = u + s (v_c + w' - u)             s = t^2 (3 - 2 t),  t = 1 - phi / skin, between 0 and 1
+
+x node [m], u velocity [m/s], v velocity of the centre [m/s], omega angular velocity [rad/s]. The influence s sets in
+smoothly: it is 1 in the body and falls to 0 over the skin, with slope 0 at both ends. Adjoint, for g = adj_u':
+
+    adj_s = g.(v_c + w' - u)              adj_w, adj_n, adj_mu from adj_w' = s g
+    adj_u = (1 - s) g + adj_w             adj_phi = -6 t (1 - t) / skin adj_s
+    adj_vc = s g - adj_w                  adj_v = adj_vc     adj_omega = r x adj_vc
+
+and for a pose that shifts by dc and turns by dtheta (rotation.py), when the surface at r moves by dc + dtheta x r:
+
+    adj_e = adj_phi n + R H R^T adj_n     of e = dr - dtheta x r, H the Hessian of phi
+    adj_c = -adj_e - adj_vc x omega       adj_theta = n x adj_n - r x adj_e
+
+Source: Stomakhin et al. 2013, section 8, with the influence of Hu et al. 2018 (rigid bodies' blurred boundary).
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import rotation
+
+from . import contact, signed_distance
+from .stages import accumulate
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
+    """The element functions of a node at r from a collider's centre, where `is_near`."""
+    turn = rotation.functions(real, dim)
+    sd, touch = signed_distance.functions(real, dim, shape), contact.functions(real, dim, law)
+    vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
+    spin, quat = ti.types.vector(turn.spins, real), ti.types.vector(turn.rotations, real)
+
+    @ti.func
+    def influence(phi: real, skin: real):
+        """s and ds/dphi."""
+        t = ti.min(ti.max(1 - phi / skin, 0.0), 1.0)
+        return t * t * (3 - 2 * t), -6 * t * (1 - t) / skin
+
+    @ti.func
+    def collide(u: vec, r: vec, q: quat, v: vec, omega: spin, mu: real, size: vec3, skin: real) -> vec:
+        R = turn.matrix(q)
+        phi, n_0, _ = sd.distance(R.transpose() @ r, size)
+        s, _ = influence(phi, skin)
+        v_c = v + turn.cross(omega, r)
+        return u + s * (v_c + touch.velocity(u - v_c, R @ n_0, mu) - u)
+
+    @ti.func
+    def adj_collide(u: vec, r: vec, q: quat, v: vec, omega: spin, mu: real, size: vec3, skin: real, g: vec):
+        R = turn.matrix(q)
+        x = R.transpose() @ r
+        phi, n_0, kappa = sd.distance(x, size)
+        s, slope = influence(phi, skin)
+        n, v_c = R @ n_0, v + turn.cross(omega, r)
+        w = u - v_c
+        adj_s = g.dot(v_c + touch.velocity(w, n, mu) - u)
+        adj_w, adj_n, adj_mu = touch.adj(w, n, mu, s * g)
+        adj_vc = s * g - adj_w
+        adj_e = R @ sd.adj(x, n_0, kappa, size, slope * adj_s, R.transpose() @ adj_n)
+        adj_q = turn.adj_turn(q, turn.moment(n, adj_n) - turn.moment(r, adj_e))
+        adj_r = adj_e + turn.adj_cross(omega, adj_vc)
+        return (1 - s) * g + adj_w, adj_r, adj_q, adj_vc, turn.moment(r, adj_vc), adj_mu
+
+    @ti.func
+    def jvp_collide(
+        u: vec, r: vec, q: quat, v: vec, omega: spin, mu: real, size: vec3, skin: real,
+        du: vec, dr: vec, dq: quat, dv: vec, domega: spin, dmu: real,
+    ) -> vec:  # fmt: skip
+        R = turn.matrix(q)
+        x = R.transpose() @ r
+        phi, n_0, kappa = sd.distance(x, size)
+        s, slope = influence(phi, skin)
+        n, v_c = R @ n_0, v + turn.cross(omega, r)
+        dtheta = turn.jvp_turn(q, dq)
+        dphi, dn_0 = sd.jvp(x, n_0, kappa, size, R.transpose() @ (dr - turn.cross(dtheta, r)))
+        dn = R @ dn_0 + turn.cross(dtheta, n)
+        dv_c = dv + turn.cross(domega, r) + turn.cross(omega, dr)
+        change = v_c + touch.velocity(u - v_c, n, mu) - u
+        dchange = dv_c + touch.jvp(u - v_c, n, mu, du - dv_c, dn, dmu) - du
+        return du + slope * dphi * change + s * dchange
+
+    @ti.func
+    def is_near(r: vec, q: quat, size: vec3, skin: real):
+        x = r  # a distance from the centre needs no frame
+        if ti.static(shape == "plane"):
+            x = turn.matrix(q).transpose() @ r
+        return sd.is_near(x, size, skin)
+
+    return SimpleNamespace(is_near=is_near, velocity=collide, adj=adj_collide, jvp=jvp_collide)
+
+
+@functools.cache
+@no_type_check
+def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> SimpleNamespace:
+    """What collider k of `count` does to a node of the grid, with what it takes from `env` (see grid.py)."""
+    turn, f = rotation.functions(real, dim), functions(real, dim, shape, law)
+    vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
+    widths = (dim, turn.rotations, dim, turn.spins, 1)
+    begins = [dim + 1 + count * sum(widths[:field]) + k * widths[field] for field in range(5)]
+    position, rotated, moves, spins, rubs = (_reader(real, *field) for field in zip(begins, widths, strict=True))
+
+    @ti.func
+    def size_of(sizes: ti.template()) -> vec3:
+        return vec3(sizes[3 * k], sizes[3 * k + 1], sizes[3 * k + 2])
+
+    @ti.func
+    def velocity(cell, u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real) -> vec:
+        new, r, size = u, dx * cell - position(env, at), size_of(sizes)
+        if f.is_near(r, rotated(env, at), size, skin):
+            new = f.velocity(u, r, rotated(env, at), moves(env, at), spins(env, at), rubs(env, at)[0], size, skin)
+        return new
+
+    @ti.func
+    def adj_velocity(
+        cell, u: vec, g: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real,
+        acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
+    ) -> vec:  # fmt: skip
+        adj_u, r, size = g, dx * cell - position(env, at), size_of(sizes)
+        if f.is_near(r, rotated(env, at), size, skin):
+            gu, gr, gq, gv, gomega, gmu = f.adj(
+                u, r, rotated(env, at), moves(env, at), spins(env, at), rubs(env, at)[0], size, skin, g
+            )
+            adj_u = gu
+            if ti.static(wanted):
+                accumulate(acc, slot, begins[0], widths[0], -gr, atomic)
+                accumulate(acc, slot, begins[1], widths[1], gq, atomic)
+                accumulate(acc, slot, begins[2], widths[2], gv, atomic)
+                accumulate(acc, slot, begins[3], widths[3], gomega, atomic)
+                accumulate(acc, slot, begins[4], widths[4], ti.Vector([gmu]), atomic)
+        return adj_u
+
+    @ti.func
+    def jvp_velocity(
+        cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), at, sizes: ti.template(), dx: real, skin: real
+    ) -> vec:
+        new, r, size = du, dx * cell - position(env, at), size_of(sizes)
+        if f.is_near(r, rotated(env, at), size, skin):
+            new = f.jvp(
+                u, r, rotated(env, at), moves(env, at), spins(env, at), rubs(env, at)[0], size, skin,
+                du, -position(denv, at), rotated(denv, at), moves(denv, at), spins(denv, at),
+                rubs(denv, at)[0],
+            )  # fmt: skip
+        return new
+
+    return SimpleNamespace(velocity=velocity, adj=adj_velocity, jvp=jvp_velocity)
+
+
+@no_type_check
+def _reader(real: Any, first: int, width: int) -> Any:
+    """The vector env[at + first : at + first + width]."""
+    vector = ti.types.vector(width, real)
+
+    @ti.func
+    def read(env: ti.template(), at) -> vector:
+        return vector([env[at + first + j] for j in ti.static(range(width))])
+
+    return read

@@ -1,0 +1,270 @@
+"""What the particles' matter answers to a trial deformation gradient: each particle by its law (laws/).
+
+    c = Coefficients(parameters of laws)         by particle, of the law that it obeys
+    F', q', tau = Respond(F, q, c)               F', q' after plastic flow; tau = P F'^T the Kirchhoff stress [Pa]
+
+Adjoint: that of the particle's law. The adjoint of a parameter is zero at particles whose law does not read it.
+"""
+
+import functools
+from collections.abc import Iterator, Mapping
+from types import ModuleType, SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.simulator import Array
+
+from .laws import LAWS
+from .model import MPM
+
+OF_LAWS = (
+    "young_modulus", "poisson_ratio", "bulk_modulus", "yield_stress", "friction_angle", "hardening",
+    "critical_compression", "critical_stretch",
+)  # fmt: skip
+"""The fields of Params that laws read, in the order of the inputs of Coefficients."""
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int, laws: tuple[str, ...]) -> SimpleNamespace:
+    """respond, adj and jvp of a particle, as those of a law but for a first argument: which of `laws` it obeys."""
+    mat = ti.types.matrix(dim, dim, real)
+    of = [LAWS[name].functions(real, dim) for name in laws]
+    if len(of) == 1:
+        (only,) = of
+
+        @ti.func
+        def respond(law: ti.i32, F: mat, q: real, c):
+            return only.respond(F, q, c)
+
+        @ti.func
+        def adj(law: ti.i32, F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
+            return only.adj(F, q, c, adj_F_new, adj_q_new, adj_tau)
+
+        @ti.func
+        def jvp(law: ti.i32, F: mat, q: real, c, dF: mat, dq: real, dc):
+            return only.jvp(F, q, c, dF, dq, dc)
+
+    else:
+
+        @ti.func
+        def respond(law: ti.i32, F: mat, q: real, c):
+            F_new, q_new, tau = F, q, mat(0.0)
+            for k in ti.static(range(len(of))):
+                if law == k:
+                    F_new, q_new, tau = of[k].respond(F, q, c)
+            return F_new, q_new, tau
+
+        @ti.func
+        def adj(law: ti.i32, F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
+            adj_F, adj_q, adj_c = adj_F_new, adj_q_new, c
+            for k in ti.static(range(len(of))):
+                if law == k:
+                    adj_F, adj_q, adj_c = of[k].adj(F, q, c, adj_F_new, adj_q_new, adj_tau)
+            return adj_F, adj_q, adj_c
+
+        @ti.func
+        def jvp(law: ti.i32, F: mat, q: real, c, dF: mat, dq: real, dc):
+            dF_new, dq_new, dtau = dF, dq, mat(0.0)
+            for k in ti.static(range(len(of))):
+                if law == k:
+                    dF_new, dq_new, dtau = of[k].jvp(F, q, c, dF, dq, dc)
+            return dF_new, dq_new, dtau
+
+    return SimpleNamespace(respond=respond, adj=adj, jvp=jvp)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int, laws: tuple[str, ...], width: int, plastic: bool, parallel: bool) -> SimpleNamespace:
+    """The loops of the nested sub-step over particles; without a `plastic` law nothing is read or written of q."""
+    mat = ti.types.matrix(dim, dim, real)
+    f = functions(real, dim, laws)
+    mats, reals = ti.types.ndarray(dtype=mat, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
+    rows = ti.types.ndarray(dtype=ti.types.vector(width, real), ndim=1)
+    ints = ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @ti.func
+    def hidden(q: ti.template(), i) -> real:
+        result = 0.0
+        if ti.static(plastic):
+            result = q[i]
+        return result
+
+    @kernel
+    def forward(law: ints, F: mats, q: reals, c: rows, n: ti.i32, F_new: mats, q_new: reals, tau: mats):
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            k = 0 if ti.static(len(laws) == 1) else law[i]
+            F_i, q_i, tau_i = f.respond(k, F[i], hidden(q, i), c[i])
+            F_new[i] = F_i
+            tau[i] = tau_i
+            if ti.static(plastic):
+                q_new[i] = q_i
+
+    @kernel
+    def adjoint(
+        law: ints, F: mats, q: reals, c: rows, n: ti.i32, adj_F_new: mats, adj_q_new: reals, adj_tau: mats,
+        adj_F: mats, adj_q: reals, adj_c: rows,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            k = 0 if ti.static(len(laws) == 1) else law[i]
+            gF, gq, gc = f.adj(k, F[i], hidden(q, i), c[i], adj_F_new[i], hidden(adj_q_new, i), adj_tau[i])
+            adj_F[i] = gF
+            adj_c[i] = gc
+            if ti.static(plastic):
+                adj_q[i] = gq
+
+    @kernel
+    def tangent(
+        law: ints, F: mats, q: reals, c: rows, dF: mats, dq: reals, dc: rows, n: ti.i32,
+        dF_new: mats, dq_new: reals, dtau: mats,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            k = 0 if ti.static(len(laws) == 1) else law[i]
+            dF_i, dq_i, dtau_i = f.jvp(k, F[i], hidden(q, i), c[i], dF[i], hidden(dq, i), dc[i])
+            dF_new[i] = dF_i
+            dtau[i] = dtau_i
+            if ti.static(plastic):
+                dq_new[i] = dq_i
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+
+
+def coefficients(model: MPM, params: Mapping[str, Array]) -> Array:
+    """What the laws' kernels take of each particle [n, model.width]: row i begins with what i's law takes."""
+    result = np.zeros((model.particles, model.width), runtime.real_dtype())
+    for law, members in _members(model):
+        for k, values in enumerate(law.coefficients(*_of(law, params, members))):
+            result[members, k] = values
+    return result
+
+
+def adj_coefficients(model: MPM, params: Mapping[str, Array], adj: Array) -> dict[str, Array]:
+    """Adjoints of the fields OF_LAWS, each of its field's shape, of those `adj` [n, model.width] of coefficients."""
+    result = {name: np.zeros(params[name].shape, adj.dtype) for name in OF_LAWS}
+    for law, members in _members(model):
+        columns = tuple([adj[members, k] for k in range(len(law.COEFFICIENTS))])
+        found = law.adj_coefficients(_of(law, params, members), columns)
+        for name, values in zip(law.PARAMETERS, found, strict=True):
+            result[name][members] = values
+    return result
+
+
+def jvp_coefficients(model: MPM, params: Mapping[str, Array], tangents: Mapping[str, Array]) -> Array:
+    """Tangents of the coefficients [n, model.width] of those of the fields OF_LAWS."""
+    result = np.zeros((model.particles, model.width), runtime.real_dtype())
+    for law, members in _members(model):
+        found = law.jvp_coefficients(_of(law, params, members), _of(law, tangents, members))
+        for k, values in enumerate(found):
+            result[members, k] = values
+    return result
+
+
+def _members(model: MPM) -> Iterator[tuple[ModuleType, Any]]:
+    """Each law with an index to the particles that obey it."""
+    if model.law is None:
+        yield LAWS[model.laws[0]], slice(None)
+    else:
+        for k, name in enumerate(model.laws):
+            yield LAWS[name], np.flatnonzero(model.law == k)
+
+
+def _of(law: ModuleType, params: Mapping[str, Array], members: Any) -> tuple[Array, ...]:
+    return tuple([params[name][members] for name in law.PARAMETERS])
+
+
+class Coefficients(Function):
+    """The laws' coefficients [n, width] of the fields OF_LAWS of Params, each [n], or [0] where no law reads it.
+
+    Saved: the fields.
+    """
+
+    @staticmethod
+    def forward(ctx: Context, model: MPM, *fields: Tensor) -> Array:
+        ctx.model = model
+        ctx.save_for_backward(*fields)
+        return coefficients(model, _by_name(fields))
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
+        found = adj_coefficients(ctx.model, _by_name(ctx.saved_tensors), adj.data)
+        return None, *[found[name] for name in OF_LAWS]
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
+        params = _by_name(ctx.saved_tensors)
+        given = [np.zeros_like(p) if d is None else d for d, p in zip(tangents, params.values(), strict=True)]
+        return jvp_coefficients(ctx.model, params, dict(zip(OF_LAWS, given, strict=True)))
+
+
+def _by_name(fields: tuple[Tensor, ...]) -> dict[str, Array]:
+    return {name: field.data for name, field in zip(OF_LAWS, fields, strict=True)}
+
+
+class Respond(Function):
+    """F' [n, dim, dim], q' and tau [n, dim, dim] of the trial F [n, dim, dim], q and c [n, width].
+
+    q and q' are [n], or [0] where no law of the model has a hidden variable. Saved: the three inputs.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Context, model: MPM, deformation: Tensor, plastic: Tensor, coefficients: Tensor
+    ) -> tuple[Array, Array, Array]:
+        ctx.model = model
+        ctx.save_for_backward(deformation, plastic, coefficients)
+        F_new, tau = np.empty_like(deformation.data), np.empty_like(deformation.data)
+        q_new = np.empty_like(plastic.data)
+        _kernels(model).forward(
+            _law(model), deformation, _whole(plastic.data), coefficients, model.particles, F_new, _whole(q_new), tau
+        )
+        return F_new, q_new, tau
+
+    @staticmethod
+    def backward(ctx: Context, adj_F_new: Tensor, adj_q_new: Tensor, adj_tau: Tensor) -> tuple[Any, ...]:
+        model: MPM = ctx.model
+        F, q, c = ctx.saved_tensors
+        adj_F, adj_q, adj_c = np.empty_like(F.data), np.empty_like(q.data), np.empty_like(c.data)
+        _kernels(model).adjoint(
+            _law(model), F, _whole(q.data), c, model.particles, adj_F_new, _whole(adj_q_new.data), adj_tau,
+            adj_F, _whole(adj_q), adj_c,
+        )  # fmt: skip
+        return None, adj_F, adj_q, adj_c
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[Array, Array, Array]:
+        model: MPM = ctx.model
+        F, q, c = ctx.saved_tensors
+        dF, dq, dc = (np.zeros_like(s.data) if d is None else d for d, s in zip(tangents, (F, q, c), strict=True))
+        dF_new, dq_new, dtau = np.empty_like(F.data), np.empty_like(q.data), np.empty_like(F.data)
+        _kernels(model).tangent(
+            _law(model), F, _whole(q.data), c, dF, _whole(dq), dc, model.particles, dF_new, _whole(dq_new), dtau
+        )
+        return dF_new, dq_new, dtau
+
+
+PARTICLE_US = 0.02
+"""Serial cost [us] of one particle's elastic response in the plane."""
+
+
+def _kernels(model: MPM) -> SimpleNamespace:
+    parallel = runtime.parallel(PARTICLE_US * model.particles)
+    return kernels(runtime.real(), model.dim, model.laws, model.width, model.is_plastic, parallel)
+
+
+def _law(model: MPM) -> Array:
+    """Which law a particle obeys, for a kernel that reads it only where there are several."""
+    if model.law is None:
+        return np.zeros(model.particles, np.int32)
+    return np.ascontiguousarray(model.law, np.int32)
+
+
+def _whole(q: Array) -> Array:
+    """Hidden variables, or in their absence something that is no empty array, which kernels do not take."""
+    return q if q.size else np.zeros(1, q.dtype)

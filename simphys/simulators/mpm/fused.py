@@ -1,0 +1,283 @@
+"""Kernels of the fused step: the element functions of the nested sub-steps in three loops, a kernel each.
+
+1. `to_grid`, particles, piece by piece: deform, respond, hand mass and momentum to the grid of the piece.
+2. `nodes`: add up the grids of all pieces, in order; velocity.
+3. `to_particles`: take the velocity, move.
+
+On a GPU a piece is a particle, and all add to one grid by atomics, whose order is not always the same. The adjoint is
+in fused_adjoint.py, the tangent in fused_tangent.py. One kernel for all three loops would save some microseconds a
+step, and compile several times as long.
+"""
+
+import functools
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd import kernel
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import memory
+
+from . import actuate, box, constitutive, deformation, g2p, grid, p2g, transfer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """What a compiled step does."""
+
+    real: Any
+    cells: tuple[int, ...]
+    laws: tuple[str, ...]
+    width: int
+    """Coefficients of a particle."""
+    hidden: bool
+    """A law has a hidden variable."""
+    actuated: bool
+    """There are controls of actuators."""
+    margin: int
+    walls: tuple[str, ...]
+    shapes: tuple[str, ...]
+    contacts: tuple[str, ...]
+    single: bool
+    """There is one grid."""
+    atomic: bool
+    """A piece is a particle, and all add to one grid by atomics: on a GPU, unless results must not vary."""
+    parallel_particles: bool = False
+    parallel_nodes: bool = False
+    block: int = 16
+    """Particles that a loop works on at a time: see `shared`."""
+    spread: int = 1
+    """Iterations of a parallel loop for each piece, one of which does the work: few iterations stay on one thread."""
+    adj_mass: bool = False
+    adj_volume: bool = False
+    adj_coefficients: bool = False
+    adj_control: bool = False
+    adj_environment: bool = False
+    """Whose adjoints are wanted."""
+
+    @property
+    def dim(self) -> int:
+        return len(self.cells)
+
+    @property
+    def forward(self) -> "Variant":
+        """The same for kernels that know no adjoints, which are compiled once, whatever is wanted."""
+        return replace(
+            self, adj_mass=False, adj_volume=False, adj_coefficients=False, adj_control=False, adj_environment=False
+        )
+
+
+def types(variant: Variant) -> SimpleNamespace:
+    """The annotations of array arguments, and the functions of the sub-steps."""
+    real, dim, cells = variant.real, variant.dim, variant.cells
+    return SimpleNamespace(
+        vec=ti.types.vector(dim, real),
+        mat=ti.types.matrix(dim, dim, real),
+        row=ti.types.vector(variant.width, real),
+        ivec=ti.types.vector(dim, ti.i32),
+        reals=ti.types.ndarray(dtype=real, ndim=1),
+        ints=ti.types.ndarray(dtype=ti.i32, ndim=1),
+        at=memory.functions(real, dim),
+        box=box.functions(real, dim, cells),
+        deformation=deformation.functions(real, dim),
+        law=constitutive.functions(real, dim, variant.laws),
+        actuate=actuate.functions(real, dim),
+        transfer=transfer.functions(real, dim, cells),
+        p2g=p2g.functions(real, dim, cells),
+        g2p=g2p.functions(real, dim, cells),
+        grid=grid.functions(
+            real, dim, cells, variant.margin, variant.walls, variant.shapes, variant.contacts
+        ),
+        nodes=functools.reduce(lambda a, b: a * b, cells),
+    )  # fmt: skip
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def shared(variant: Variant) -> SimpleNamespace:
+    """What forward, adjoint and tangent do alike to a particle or a node.
+
+    A loop that writes to arrays is not vectorized, as any of them might be what it reads. So particles go in blocks:
+    one loop computes, and writes to a local table of `block` entries for each result; another moves these to arrays.
+    """
+    t = types(variant)
+    real, vec, mat, row, at, dim = variant.real, t.vec, t.mat, t.row, t.at, variant.dim
+
+    @ti.func
+    def coefficients(c: ti.template(), k: ti.i32) -> row:
+        found = row(0.0)
+        for j in ti.static(range(variant.width)):
+            found[j] = c[k * variant.width + j]
+        return found
+
+    @ti.func
+    def law_of(law: ti.template(), k: ti.i32) -> ti.i32:
+        found = 0
+        if ti.static(len(variant.laws) > 1):
+            found = law[k]
+        return found
+
+    @ti.func
+    def hidden(q: ti.template(), i: ti.i32) -> real:
+        found = real(0.0)
+        if ti.static(variant.hidden):
+            found = q[i]
+        return found
+
+    @ti.func
+    def respond(
+        C: mat, F: ti.template(), q: ti.template(), c: ti.template(), law: ti.template(), act: ti.template(),
+        fibre: ti.template(), control: ti.template(), h: real, i: ti.i32, k: ti.i32, control_at: ti.i32,
+    ):
+        """What the law is tried on, F', q' and tau of particle k, whose state is entry i of its arrays."""
+        trial = t.deformation.deform(C, at.matrix(F, i), h)
+        F_new, q_new, tau = t.law.respond(law_of(law, k), trial, hidden(q, i), coefficients(c, k))
+        if ti.static(variant.actuated):
+            tau += t.actuate.stress(F_new, at.vector(fibre, k), control[control_at + act[k]])
+        return trial, F_new, q_new, tau
+
+    @ti.func
+    def node_velocity(
+        cell, node: ti.i32, total: ti.template(), U: ti.template(), env: ti.template(), env_at: ti.i32,
+        sizes: ti.template(), dx: real, h: real, skin: real, floor: real,
+    ):
+        p = vec(0.0)
+        for d in ti.static(range(dim)):
+            p[d] = total[node * (dim + 1) + d]
+        m = total[node * (dim + 1) + dim]
+        at.put_vector(U, node, t.grid.velocity(cell, m, p, env, env_at, sizes, dx, h, skin, floor))
+
+    @ti.func
+    def cell_of(node: ti.i32):
+        """The index of a node on each axis."""
+        cell, rest = t.ivec(0), node
+        for reverse in ti.static(range(dim)):
+            cell[dim - 1 - reverse] = rest % variant.cells[dim - 1 - reverse]
+            rest = rest // variant.cells[dim - 1 - reverse]
+        return cell
+
+    return SimpleNamespace(
+        coefficients=coefficients, law_of=law_of, hidden=hidden, respond=respond, node_velocity=node_velocity,
+        cell_of=cell_of,
+    )
+
+
+@functools.cache
+@no_type_check
+def kernels(variant: Variant) -> SimpleNamespace:
+    """The loops of a step of one member of a batch, from row `now` of its states x ... q to the row behind it.
+
+    States are [rows, n, ...], all arrays flat. control: [T, A + 1], whose last column is 0, this step's from control_at
+    on; so env, from env_at on. Working memory: a grid G for each piece, `total` of all (the same where there is one),
+    velocities U, boxes `span` of pieces.
+    """
+    t, s = types(variant), shared(variant)
+    real, reals, ints, at, dim = variant.real, t.reals, t.ints, t.at, variant.dim
+    spread, L, size = variant.spread, variant.block, variant.dim + 1
+    results = ti.types.vector((2 * dim + dim * dim) * L, real)
+    table, places = ti.types.vector(t.transfer.width * L, real), ti.types.vector(L, ti.i32)
+    deformed = ti.types.vector((dim * dim + 1) * L, real)
+
+    @kernel
+    def to_grid(
+        x: reals, v: reals, C: reals, F: reals, q: reals, mass: reals, volume: reals, c: reals, law: ints, act: ints,
+        fibre: reals, control: reals, G: reals, span: ints, h: real, dx: real, n: ti.i32, pieces: ti.i32,
+        now: ti.i32, control_at: ti.i32,
+    ):
+        """Writes G and span, and F and q of the row behind `now`."""
+        if ti.static(variant.atomic):
+            for k in range(t.nodes * size):
+                G[k] = 0.0
+        ti.loop_config(serialize=not variant.parallel_particles)
+        for r in range(pieces * spread):
+            if r % spread == 0:
+                piece = r // spread
+                begin, end, at_G = n * piece // pieces, n * (piece + 1) // pieces, 0
+                if ti.static(not variant.atomic):
+                    at_G = piece * t.nodes * size
+                    t.box.find(span, piece, x, now * n + begin, now * n + end, 1.0 / dx)
+                    t.box.clear(span, piece, G, at_G, size)
+                for number in range((end - begin + L - 1) // L):
+                    low = begin + number * L
+                    count = ti.min(L, end - low)
+                    shares, nodes, new = table(0.0), places(0), deformed(0.0)
+                    for lane in range(count):
+                        k, i = low + lane, now * n + low + lane
+                        C_i, m = at.matrix(C, i), mass[k]
+                        _, F_new, q_new, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, k, control_at)
+                        node, share = t.p2g.hand_over(
+                            at.vector(x, i), at.vector(v, i), C_i, tau, m, volume[k], h, dx
+                        )
+                        nodes[lane] = node
+                        for e in range(t.transfer.width):
+                            shares[e * L + lane] = share[e]
+                        for d in ti.static(range(dim * dim)):
+                            new[d * L + lane] = F_new[d // dim, d % dim]
+                        new[dim * dim * L + lane] = q_new
+                    for lane in range(count):
+                        share = t.transfer.table(0.0)
+                        for e in range(t.transfer.width):
+                            share[e] = shares[e * L + lane]
+                        t.p2g.scatter(G, at_G, nodes[lane], share, mass[low + lane], variant.atomic)
+                    for lane in range(count):
+                        i = (now + 1) * n + low + lane
+                        for d in ti.static(range(dim * dim)):
+                            F[i * dim * dim + d] = new[d * L + lane]
+                        if ti.static(variant.hidden):
+                            q[i] = new[dim * dim * L + lane]
+
+    @kernel
+    def nodes(
+        env: reals, sizes: reals, G: reals, total: reals, U: reals, span: ints, h: real, dx: real, skin: real,
+        floor: real, pieces: ti.i32, parts: ti.i32, env_at: ti.i32,
+    ):
+        """Writes total and U."""
+        if ti.static(variant.atomic):
+            for node in range(t.nodes):
+                s.node_velocity(s.cell_of(node), node, total, U, env, env_at, sizes, dx, h, skin, floor)
+        else:
+            ti.loop_config(serialize=not variant.parallel_nodes)
+            for r in range(parts * spread):
+                if r % spread == 0:
+                    part = r // spread
+                    a, b = t.box.union(span, pieces)
+                    lines = t.box.lines(a, b)
+                    for line in range(lines * part // parts, lines * (part + 1) // parts):
+                        if ti.static(not variant.single):
+                            t.box.add_up(span, pieces, a, b, line, G, t.nodes * size, total, size)
+                        cell = t.box.cell(a, b, line)
+                        first = t.box.place(cell)
+                        for k in range(b[dim - 1] - a[dim - 1]):
+                            s.node_velocity(cell, first + k, total, U, env, env_at, sizes, dx, h, skin, floor)
+                            cell[dim - 1] += 1
+
+    @kernel
+    def to_particles(
+        x: reals, v: reals, C: reals, U: reals, h: real, dx: real, nan: real, n: ti.i32, pieces: ti.i32, now: ti.i32,
+    ):
+        """Writes x, v and C of the row behind `now`."""
+        ti.loop_config(serialize=not variant.parallel_particles)
+        for r in range(pieces * spread):
+            if r % spread == 0:
+                piece = r // spread
+                begin, end = n * piece // pieces, n * (piece + 1) // pieces
+                for number in range((end - begin + L - 1) // L):
+                    low = now * n + begin + number * L
+                    count = ti.min(L, now * n + end - low)
+                    moved = results(0.0)
+                    for lane in range(count):
+                        x_new, v_new, C_new = t.g2p.gather(U, at.vector(x, low + lane), h, dx, nan)
+                        for d in ti.static(range(dim)):
+                            moved[d * L + lane], moved[(dim + d) * L + lane] = x_new[d], v_new[d]
+                        for d in ti.static(range(dim * dim)):
+                            moved[(2 * dim + d) * L + lane] = C_new[d // dim, d % dim]
+                    for lane in range(count):
+                        new = low + n + lane
+                        for d in ti.static(range(dim)):
+                            x[new * dim + d] = moved[d * L + lane]
+                            v[new * dim + d] = moved[(dim + d) * L + lane]
+                        for d in ti.static(range(dim * dim)):
+                            C[new * dim * dim + d] = moved[(2 * dim + d) * L + lane]
+
+    return SimpleNamespace(to_grid=to_grid, nodes=nodes, to_particles=to_particles)

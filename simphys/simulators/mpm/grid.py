@@ -1,0 +1,195 @@
+"""Velocity of the grid's nodes from their momentum: gravity, rigid colliders, walls.
+
+    u = p / (m + m_0) + dt g,   then each collider (collision.py), then the walls axis by axis (wall.py)     [m/s]
+
+m mass [kg], p momentum [kg m/s], m_0 the floor of the mass [kg], g gravity [m/s^2]. Walls come last, so that nothing
+leaves. Adjoint: walls and colliders in reverse (stages.py), then for a = adj_u
+
+    adj_p = a / (m + m_0)     adj_m = -(p.a) / (m + m_0)^2     adj_g = dt a
+
+The surroundings of a node in one step are one array `env`, [P] with P = dim + 1 + K (2 dim + rotations + spins + 1):
+gravity [dim], the walls' friction, and, of all K colliders after each other, positions [K, dim], rotations
+[K, rotations], velocities [K, dim], spins [K, spins], frictions [K]. Source: Hu et al. 2018 (MLS-MPM), on the grid.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+
+from . import collision, wall
+from .stages import accumulate, chain
+
+if TYPE_CHECKING:
+    from .model import MPM
+
+
+@functools.cache
+@no_type_check
+def functions(
+    real: Any,
+    dim: int,
+    cells: tuple[int, ...],
+    margin: int,
+    walls: tuple[str, ...],
+    shapes: tuple[str, ...],
+    contacts: tuple[str, ...],
+) -> SimpleNamespace:
+    """The element functions of a node: `cell` is its index on each axis; `env` of the step lies from `at` on.
+
+    `adj_velocity` adds the adjoint of env to `acc` from `slot` on if `wanted`, by atomics if `atomic`.
+    """
+    vec, ivec = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32)
+    count = len(shapes)
+    stages = [collision.stage(real, dim, shapes[k], contacts[k], k, count) for k in range(count)]
+    stages += [wall.stage(real, dim, axis, cells[axis], margin, walls[2 * axis : 2 * axis + 2]) for axis in range(dim)]
+    meet = chain(real, dim, stages)
+
+    @ti.func
+    def free_velocity(m: real, p: vec, env: ti.template(), at, dt: real, floor: real) -> vec:
+        return p / (m + floor) + dt * vec([env[at + j] for j in ti.static(range(dim))])
+
+    @ti.func
+    def velocity(
+        cell: ivec, m: real, p: vec, env: ti.template(), at, sizes: ti.template(), dx: real, dt: real, skin: real,
+        floor: real,
+    ) -> vec:  # fmt: skip
+        return meet.velocity(cell, free_velocity(m, p, env, at, dt, floor), env, at, sizes, dx, skin)
+
+    @ti.func
+    def adj_velocity(
+        cell: ivec, m: real, p: vec, adj_u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, dt: real,
+        skin: real, floor: real, acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
+    ):  # fmt: skip
+        u = free_velocity(m, p, env, at, dt, floor)
+        a = meet.adj(cell, u, adj_u, env, at, sizes, dx, skin, acc, slot, wanted, atomic)
+        inverse = 1 / (m + floor)
+        if ti.static(wanted):  # noqa: SIM102 - one is compiled in, the other runs
+            if ti.abs(a).sum() > 0:  # most nodes are empty, and a sum in memory takes its time
+                accumulate(acc, slot, 0, dim, dt * a, atomic)
+        return -p.dot(a) * inverse * inverse, a * inverse
+
+    @ti.func
+    def jvp_velocity(
+        cell: ivec, m: real, p: vec, dm: real, dp: vec, env: ti.template(), denv: ti.template(), at,
+        sizes: ti.template(), dx: real, dt: real, skin: real, floor: real,
+    ) -> vec:  # fmt: skip
+        u, inverse = free_velocity(m, p, env, at, dt, floor), 1 / (m + floor)
+        du = (dp - dm * inverse * p) * inverse + dt * vec([denv[at + j] for j in ti.static(range(dim))])
+        return meet.jvp(cell, u, du, env, denv, at, sizes, dx, skin)
+
+    return SimpleNamespace(velocity=velocity, adj_velocity=adj_velocity, jvp_velocity=jvp_velocity)
+
+
+@functools.cache
+@no_type_check
+def kernels(
+    real: Any, dim: int, cells: tuple[int, ...], *setup: Any, parallel: bool, wanted: bool, atomic: bool
+) -> SimpleNamespace:
+    """The loops of the nested sub-step over nodes; `setup` is what `functions` takes after `cells`."""
+    vec, ivec = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32)
+    f = functions(real, dim, cells, *setup)
+    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
+
+    @ti.func
+    def cell_of(node) -> ivec:
+        cell, rest = ivec(0), node
+        for reverse in ti.static(range(dim)):
+            axis = ti.static(dim - 1 - reverse)
+            cell[axis] = rest % ti.static(cells[axis])
+            rest = rest // ti.static(cells[axis])
+        return cell
+
+    @kernel
+    def forward(
+        m: reals, p: vectors, env: reals, sizes: reals, dx: real, dt: real, skin: real, floor: real, n: ti.i32,
+        u: vectors,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            u[i] = f.velocity(cell_of(i), m[i], p[i], env, 0, sizes, dx, dt, skin, floor)
+
+    @kernel
+    def adjoint(
+        m: reals, p: vectors, env: reals, sizes: reals, dx: real, dt: real, skin: real, floor: real, n: ti.i32,
+        adj_u: vectors, adj_m: reals, adj_p: vectors, adj_env: reals,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            gm, gp = f.adj_velocity(
+                cell_of(i), m[i], p[i], adj_u[i], env, 0, sizes, dx, dt, skin, floor, adj_env, 0, wanted, atomic
+            )
+            adj_m[i] = gm
+            adj_p[i] = gp
+
+    @kernel
+    def tangent(
+        m: reals, p: vectors, env: reals, sizes: reals, dx: real, dt: real, skin: real, floor: real, n: ti.i32,
+        dm: reals, dp: vectors, denv: reals, du: vectors,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for i in range(n):
+            du[i] = f.jvp_velocity(cell_of(i), m[i], p[i], dm[i], dp[i], env, denv, 0, sizes, dx, dt, skin, floor)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+
+
+NODE_US = 0.004
+"""Serial cost [us] of one node forward."""
+
+
+class GridVelocity(Function):
+    """Velocity [nodes, dim] [m/s] of nodes of mass [nodes] and momentum [nodes, dim] in the surroundings `env`.
+
+    Nodes are numbered with the last axis fastest. Saved: the three inputs.
+    """
+
+    @staticmethod
+    def forward(ctx: Context, model: "MPM", mass: Tensor, momentum: Tensor, env: Tensor) -> np.ndarray[Any, Any]:
+        ctx.model = model
+        ctx.save_for_backward(mass, momentum, env)
+        u = np.empty(momentum.shape, momentum.dtype)
+        _kernels(model).forward(mass, momentum, env, *_numbers(model), u)
+        return u
+
+    @staticmethod
+    def backward(ctx: Context, adj_u: Tensor) -> tuple[Any, ...]:
+        mass, momentum, env = ctx.saved_tensors
+        adj_m, adj_p, adj_env = np.empty_like(mass.data), np.empty_like(momentum.data), np.zeros_like(env.data)
+        chosen = _kernels(ctx.model, wanted=ctx.needs_input_grad[3])
+        chosen.adjoint(mass, momentum, env, *_numbers(ctx.model), adj_u, adj_m, adj_p, adj_env)
+        return None, adj_m, adj_p, adj_env
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+        given = [np.zeros_like(s.data) if d is None else d for d, s in zip(tangents, ctx.saved_tensors, strict=True)]
+        du = np.empty_like(given[1])
+        _kernels(ctx.model).tangent(*ctx.saved_tensors, *_numbers(ctx.model), *given, du)
+        return du
+
+
+def setup(model: "MPM") -> tuple[Any, ...]:
+    """What `functions` takes after real."""
+    shapes, contacts = (tuple([getattr(c, name) for c in model.colliders]) for name in ("shape", "contact"))
+    return model.dim, model.cells, model.margin, model.walls, shapes, contacts
+
+
+def sizes(model: "MPM") -> np.ndarray[Any, Any]:
+    """Three sizes of each collider, the missing ones 0; at least of one, as kernels take no empty arrays."""
+    rows = [(*collider.size, 0.0, 0.0, 0.0)[:3] for collider in model.colliders] or [(0.0, 0.0, 0.0)]
+    return np.array(rows, runtime.real_dtype()).ravel()
+
+
+def _numbers(model: "MPM") -> tuple[Any, ...]:
+    return sizes(model), model.spacing, model.dt, model.skin, model.mass_floor, model.nodes
+
+
+def _kernels(model: "MPM", wanted: bool = False) -> SimpleNamespace:
+    """With the adjoint of env it runs on one thread, which always adds up in the same order, or on a GPU."""
+    on_gpu = runtime.settings().on_gpu
+    parallel = on_gpu or (not wanted and runtime.parallel(NODE_US * model.nodes))
+    return kernels(runtime.real(), *setup(model), parallel=parallel, wanted=wanted, atomic=on_gpu)

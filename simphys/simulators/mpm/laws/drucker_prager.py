@@ -1,0 +1,149 @@
+"""Dry sand: Drucker and Prager's cone of friction, without cohesion; under pressure it slides at constant volume.
+
+The elasticity is that of hencky.py. The hidden variable q >= 0 is the logarithm of the volume that the sand has gained
+while it was loose: it bears no pressure before that is lost again. With the strains b = e + q/dim, their trace t, the
+deviator d = b - t/dim and n = d/|d|, and the cone |dev tau| <= -alpha tr(tau), which is |d| <= r,
+
+    r = -k t,   k = alpha (dim lambda + 2 mu) / (2 mu),   alpha = sqrt(2/3) 2 sin(phi) / (3 - sin(phi))
+
+    t > 0, loose:     e' = 0              q' = t
+    |d| <= r, stuck:  e' = b              q' = 0
+    else, sliding:    e' = t/dim + r n    q' = 0
+
+phi friction angle [rad]. So log det F' + q' = log det F + q in all cases. alpha is where the cone meets Mohr and
+Coulomb's law under triaxial compression. In the plane, with the two principal strains there, the angle of friction that
+acts is arcsin(sqrt(2) alpha): 27.5 degrees where phi is 30.
+
+Derivatives, for A = adj_e', its mean M = tr(A)/dim and a = A.n:
+
+    loose:    de'_i/de_j = 0                                                            adj_q = adj_q',  dq'/de_j = 1
+    stuck:    de'_i/de_j = delta_ij                                                     adj_q = M
+    sliding:  de'_i/de_j = 1/dim + r/|d| (delta_ij - 1/dim - n_i n_j) - k n_i           adj_q = M - k a,  adj_k = -t a
+
+Convention where cases meet: on the cone, |d| = r, the derivative is that of stuck sand, at t = 0 that of t < 0; so at
+rest it is elastic. Source: Klar et al. 2016, Drucker-Prager elastoplasticity for sand animation (the return mapping);
+Tampubolon et al. 2017, Multi-species simulation of porous sand and water mixtures (the correction of volume).
+"""
+
+import functools
+import math
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd.kernels.runtime import ti
+from simphys.simulator import Array
+
+from . import hencky, lame, principal
+
+PARAMETERS = (*lame.PARAMETERS, "friction_angle")
+COEFFICIENTS = (*lame.COEFFICIENTS, "alpha")
+HIDDEN, REST = True, 0.0
+
+_SCALE = 2 * math.sqrt(2 / 3)
+
+
+def coefficients(E: Array, nu: Array, friction_angle: Array) -> tuple[Array, ...]:
+    """mu, lambda [Pa] and alpha."""
+    sin = np.sin(friction_angle)
+    return *lame.coefficients(E, nu), _SCALE * sin / (3 - sin)
+
+
+def adj_coefficients(parameters: tuple[Array, ...], adj: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Adjoints of the parameters of those of the coefficients."""
+    return *lame.adj_coefficients(parameters[:2], adj[:2]), _by_angle(parameters[2]) * adj[2]
+
+
+def jvp_coefficients(parameters: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Tangents of the coefficients of those of the parameters."""
+    return *lame.jvp_coefficients(parameters[:2], tangents[:2]), _by_angle(parameters[2]) * tangents[2]
+
+
+def _by_angle(phi: Array) -> Array:
+    """d alpha / d phi."""
+    return 3 * _SCALE * np.cos(phi) / (3 - np.sin(phi)) ** 2
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
+    mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
+
+    @ti.func
+    def slope(c):
+        """k."""
+        return c[2] * (0.5 * dim * c[1] / c[0] + 1)
+
+    @ti.func
+    def returned(e: vec, q: real, c):
+        b = e + q / dim
+        t = b.sum()
+        d = b - t / dim
+        size, r = d.norm(), -slope(c) * t
+        e_new, q_new = b, real(0.0)
+        if t > 0:
+            e_new, q_new = vec(0.0), t
+        elif size > r:
+            e_new = t / dim + (r / size) * d
+        return e_new, q_new
+
+    @ti.func
+    def adj_returned(e: vec, q: real, c, adj_e_new: vec, adj_q_new: real):
+        b = e + q / dim
+        t = b.sum()
+        d = b - t / dim
+        k = slope(c)
+        size, r = d.norm(), -k * t
+        adj_q, adj_c = adj_e_new.sum() / dim, principal.zero(c)
+        if t > 0:
+            adj_q = adj_q_new
+        elif size > r:
+            along = adj_e_new.dot(d) / size
+            adj_k = -t * along
+            by_ratio = adj_k * c[2] * 0.5 * dim / c[0]  # the adjoint of lambda/mu, over mu
+            adj_q -= k * along
+            adj_c[0] = -by_ratio * c[1] / c[0]
+            adj_c[1] = by_ratio
+            adj_c[2] = adj_k * (0.5 * dim * c[1] / c[0] + 1)
+        return adj_q, adj_c
+
+    @ti.func
+    def jvp_returned(e: vec, q: real, c, dq: real, dc):
+        b = e + q / dim
+        t = b.sum()
+        d = b - t / dim
+        k = slope(c)
+        size, r = d.norm(), -k * t
+        de, dq_new = vec(dq / dim), real(0.0)
+        if t > 0:
+            de, dq_new = vec(0.0), dq
+        elif size > r:
+            dk = dc[2] * (0.5 * dim * c[1] / c[0] + 1) + c[2] * 0.5 * dim * (dc[1] - c[1] * dc[0] / c[0]) / c[0]
+            de = dq / dim - (k * dq + dk * t) / size * d
+        return de, dq_new
+
+    @ti.func
+    def jacobian(e: vec, q: real, c):
+        b = e + q / dim
+        t = b.sum()
+        d = b - t / dim
+        k = slope(c)
+        size, r = d.norm(), -k * t
+        kept, across, loose = real(1.0), real(0.0), real(0.0)
+        if t > 0:
+            loose = 1.0
+        elif size > r:
+            kept, across = r / size, 1 / size
+        n = across * d
+        e_e = mat(0.0)
+        for i, j in ti.static(ti.ndrange(dim, dim)):
+            e_e[i, j] = (1 - kept) / dim - kept * n[i] * n[j] - k * n[i]
+            if ti.static(i == j):
+                e_e[i, i] += kept
+        return (1 - loose) * e_e, vec(loose)
+
+    return hencky.plastic(
+        real, dim, SimpleNamespace(returned=returned, adj=adj_returned, jvp=jvp_returned, jacobian=jacobian)
+    )

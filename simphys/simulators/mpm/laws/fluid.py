@@ -1,0 +1,108 @@
+"""A weakly compressible fluid without viscosity: the pressure of J = det F, and the energy density (of a volume at
+rest), by Tait's equation of state,
+
+    p = K / gamma (J^-gamma - 1)     tau = -p J I                           [Pa]
+    psi = K / gamma (J^(1 - gamma) / (gamma - 1) + J - gamma / (gamma - 1))  [J/m^3]
+    F' = J^(1/dim) I
+
+K bulk modulus [Pa]. A fluid forgets all of its deformation but J, so that F' cannot be sheared without end. Adjoint,
+with t = tr adj_tau and dp/dJ = -K J^(-gamma - 1):
+
+    adj_J = -(p + J dp/dJ) t + J^(1/dim - 1) / dim tr adj_F'     adj_F = adj_J cof F     adj_K = -(p/K) J t
+
+Convention at J <= LEAST_J, which no finite energy reaches: J is held at LEAST_J, with zero derivative.
+Source: Monaghan 1994, Simulating free surface flows with SPH (gamma = 7 for water); in the material-point method
+Tampubolon et al. 2017, Multi-species simulation of porous sand and water mixtures.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import cofactor
+from simphys.simulator import Array
+
+PARAMETERS = ("bulk_modulus",)
+COEFFICIENTS = ("bulk",)
+HIDDEN, REST = False, 0.0
+GAMMA = 7
+"""Stiffness of the equation of state, of water (Monaghan 1994)."""
+LEAST_J = 0.05
+"""J^-GAMMA is 1e9 there."""
+
+
+def coefficients(bulk: Array) -> tuple[Array]:
+    """The bulk modulus itself."""
+    return (bulk,)
+
+
+def adj_coefficients(parameters: tuple[Array, ...], adj: tuple[Array, ...]) -> tuple[Array, ...]:
+    """The same."""
+    return adj
+
+
+def jvp_coefficients(parameters: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, ...]:
+    """The same."""
+    return tangents
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
+    mat = ti.types.matrix(dim, dim, real)
+    cof = cofactor.functions(real, dim).cofactor
+
+    @ti.func
+    def times_unit(x: real) -> mat:
+        result = mat(0.0)
+        for i in ti.static(range(dim)):
+            result[i, i] = x
+        return result
+
+    @ti.func
+    def volume(F: mat) -> real:
+        return ti.max(F.determinant(), LEAST_J)
+
+    @ti.func
+    def power(J: real) -> real:
+        return (1 / J) ** GAMMA
+
+    @ti.func
+    def root(J: real) -> real:
+        return ti.sqrt(J) if ti.static(dim == 2) else J ** (1 / 3)
+
+    @ti.func
+    def slopes(F: mat, J: real, K: real):
+        """Of tau (each of its diagonal) and of F' by J, 0 where J is held; tau' = -(p + J dp/dJ)."""
+        stress, stretch = 0.0, 0.0
+        if F.determinant() > LEAST_J:
+            stress = K * (power(J) * (1 - 1 / GAMMA) + 1 / GAMMA)
+            stretch = root(J) / (dim * J)
+        return stress, stretch
+
+    @ti.func
+    def respond(F: mat, q: real, c):
+        J = volume(F)
+        return times_unit(root(J)), q, times_unit(c[0] / GAMMA * (1 - power(J)) * J)
+
+    @ti.func
+    def adj(F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
+        J = volume(F)
+        stress, stretch = slopes(F, J, c[0])
+        trace = adj_tau.trace()
+        adj_c = c
+        for k in ti.static(range(1, c.n)):
+            adj_c[k] = 0.0
+        adj_c[0] = (1 - power(J)) * J * trace / GAMMA
+        return (stress * trace + stretch * adj_F_new.trace()) * cof(F), adj_q_new, adj_c
+
+    @ti.func
+    def jvp(F: mat, q: real, c, dF: mat, dq: real, dc):
+        J = volume(F)
+        stress, stretch = slopes(F, J, c[0])
+        dJ = (cof(F) * dF).sum()
+        return times_unit(stretch * dJ), dq, times_unit(stress * dJ + dc[0] * (1 - power(J)) * J / GAMMA)
+
+    return SimpleNamespace(respond=respond, adj=adj, jvp=jvp)

@@ -1,0 +1,123 @@
+"""Hencky's elasticity: isotropic, linear in the logarithmic strain.
+
+With F = U diag(s) V^T and the principal strains e = log s, the Kirchhoff stress is
+
+    tau = U diag(h) U^T,   h = 2 mu e + lambda tr(e)                        [Pa]
+
+mu, lambda Lame's coefficients [Pa]. With this elasticity a plastic law is a return mapping of strains alone: e' of e
+and a hidden variable q; then F' = U diag(g) V^T with g = exp(e'), and h of e'. Adjoint, for G = adj_g and H = adj_h:
+
+    adj_e' = g G + 2 mu H + lambda tr(H)     adj_mu += 2 e'.H     adj_lambda += tr(e') tr(H)
+
+and what the mapping makes of adj_e'. By the stretches, with E_ij = de'_i/de_j of the mapping,
+
+    dg_i/ds_j = g_i E_ij / s_j               dh_i/ds_j = (2 mu E_ij + lambda sum_k E_kj) / s_j
+
+Convention for what is crushed or inverted: a stretch below STRETCH_FLOOR counts as STRETCH_FLOOR, also in F', which is
+then no longer inverted. The derivative by it is 0 below, and at the floor that of the logarithm.
+Source: Klar et al. 2016, Drucker-Prager elastoplasticity for sand animation (St. Venant-Kirchhoff with Hencky strain).
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+
+from . import principal
+from .lame import COEFFICIENTS, PARAMETERS, adj_coefficients, coefficients, jvp_coefficients
+
+__all__ = ["COEFFICIENTS", "PARAMETERS", "adj_coefficients", "coefficients", "functions", "jvp_coefficients", "plastic"]
+
+HIDDEN, REST = False, 0.0
+
+STRETCH_FLOOR = 0.01
+"""The least principal stretch."""
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """The response of a particle, its adjoint and its tangent; see laws/__init__.py."""
+    mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
+
+    @ti.func
+    def returned(e, q, c):
+        return e, q
+
+    @ti.func
+    def adj_returned(e, q, c, adj_e_new, adj_q_new):
+        return adj_q_new, principal.zero(c)
+
+    @ti.func
+    def jvp_returned(e, q, c, dq, dc):
+        return vec(0.0), dq
+
+    @ti.func
+    def jacobian(e, q, c):
+        e_e = mat(0.0)
+        for i in ti.static(range(dim)):
+            e_e[i, i] = 1.0
+        return e_e, vec(0.0)
+
+    return plastic(real, dim, SimpleNamespace(returned=returned, jacobian=jacobian, adj=adj_returned, jvp=jvp_returned))
+
+
+@no_type_check
+def plastic(real: Any, dim: int, mapping: SimpleNamespace) -> SimpleNamespace:
+    """What `functions` is to give for a law of this elasticity, whose coefficients c begin with mu and lambda.
+
+    Its return mapping: returned(e, q, c) -> e', q'; jacobian(e, q, c) -> de'/de, dq'/de;
+    adj(e, q, c, adj_e', adj_q') -> adj_q, adj_c; jvp(e, q, c, dq, dc) -> de', dq' at constant e.
+    """
+    mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
+
+    @ti.func
+    def strain(s: vec) -> vec:
+        return ti.log(ti.max(s, STRETCH_FLOOR))
+
+    @ti.func
+    def stretches(s: vec, q: real, c):
+        e = strain(s)
+        e_new, q_new = mapping.returned(e, q, c)
+        g = ti.max(s, STRETCH_FLOOR) * ti.exp(e_new - e)  # is s where e' is e
+        return g, q_new, 2 * c[0] * e_new + c[1] * e_new.sum()
+
+    @ti.func
+    def adj_stretches(s: vec, q: real, c, adj_g: vec, adj_q_new: real, adj_h: vec):
+        e = strain(s)
+        e_new, _ = mapping.returned(e, q, c)
+        trace = adj_h.sum()
+        adj_e_new = ti.exp(e_new) * adj_g + 2 * c[0] * adj_h + c[1] * trace
+        adj_q, adj_c = mapping.adj(e, q, c, adj_e_new, adj_q_new)
+        adj_c[0] += 2 * e_new.dot(adj_h)
+        adj_c[1] += e_new.sum() * trace
+        return adj_q, adj_c
+
+    @ti.func
+    def jvp_stretches(s: vec, q: real, c, dq: real, dc):
+        e = strain(s)
+        e_new, _ = mapping.returned(e, q, c)
+        de, dq_new = mapping.jvp(e, q, c, dq, dc)
+        dh = 2 * (c[0] * de + dc[0] * e_new) + c[1] * de.sum() + dc[1] * e_new.sum()
+        return ti.exp(e_new) * de, dq_new, dh
+
+    @ti.func
+    def jacobian(s: vec, q: real, c):
+        e = strain(s)
+        e_new, _ = mapping.returned(e, q, c)
+        e_e, q_e = mapping.jacobian(e, q, c)
+        g, g_s, q_s, h_s = ti.exp(e_new), mat(0.0), vec(0.0), mat(0.0)
+        for j in ti.static(range(dim)):
+            by_s = 0.0 if s[j] < STRETCH_FLOOR else 1 / s[j]
+            q_s[j] = q_e[j] * by_s
+            trace = real(0.0)
+            for i in ti.static(range(dim)):
+                trace += e_e[i, j]
+            for i in ti.static(range(dim)):
+                g_s[i, j] = g[i] * e_e[i, j] * by_s
+                h_s[i, j] = (2 * c[0] * e_e[i, j] + c[1] * trace) * by_s
+        return g_s, q_s, h_s
+
+    law = SimpleNamespace(respond=stretches, jacobian=jacobian, adj=adj_stretches, jvp=jvp_stretches)
+    return principal.functions(real, dim, law)

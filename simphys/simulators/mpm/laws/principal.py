@@ -1,0 +1,79 @@
+"""Laws with plastic flow are written for principal stretches; here, once for all, they become laws of matrices.
+
+Of the trial deformation F = U diag(s) V^T a law makes g, q' and h of s, the hidden variable q and the coefficients c:
+
+    F' = U diag(g) V^T,   tau = U diag(h) U^T                               [Pa]
+
+Adjoint of F: that of isotropic maps (math/isotropic.py) with the law's Jacobians of g and h by s, plus
+U diag(adj_q' dq'/ds) V^T. Adjoints of q and c: the law's, of adj_g, the diagonal of U^T adj_F' V, and adj_h, that of
+U^T adj_tau U. The tangent likewise.
+"""
+
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import isotropic, svd
+
+
+@ti.func
+@no_type_check
+def zero(c):
+    """A vector like c, of zeros."""
+    result = c
+    for k in ti.static(range(c.n)):
+        result[k] = 0.0
+    return result
+
+
+@no_type_check
+def functions(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
+    """The response of a particle, its adjoint and its tangent, as laws/__init__.py has them.
+
+    Of the law: respond(s, q, c) -> g, q', h; jacobian(s, q, c) -> dg/ds, dq'/ds, dh/ds (row i, column j: dg_i/ds_j);
+    adj(s, q, c, adj_g, adj_q', adj_h) -> adj_q, adj_c; jvp(s, q, c, dq, dc) -> dg, dq', dh at constant s.
+    """
+    mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
+    decompose, maps = svd.functions(real, dim).svd, isotropic.functions(real, dim)
+
+    @ti.func
+    def respond(F: mat, q: real, c):
+        U, s, V = decompose(F)
+        g, q_new, h = law.respond(s, q, c)
+        return F + framed(U, g - s, V), q_new, framed(U, h, U)  # F' is F where g is s
+
+    @ti.func
+    def adj(F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
+        U, s, V = decompose(F)
+        g, _, h = law.respond(s, q, c)
+        g_s, q_s, h_s = law.jacobian(s, q, c)
+        adj_F = maps.adj(U, s, V, g, g_s, adj_F_new) + maps.adj_left(U, s, V, h, h_s, adj_tau)
+        adj_F += framed(U, adj_q_new * q_s, V)
+        adj_q, adj_c = law.adj(s, q, c, diagonal(U, adj_F_new, V), adj_q_new, diagonal(U, adj_tau, U))
+        return adj_F, adj_q, adj_c
+
+    @ti.func
+    def jvp(F: mat, q: real, c, dF: mat, dq: real, dc):
+        U, s, V = decompose(F)
+        g, _, h = law.respond(s, q, c)
+        g_s, q_s, h_s = law.jacobian(s, q, c)
+        dg, dq_new, dh = law.jvp(s, q, c, dq, dc)
+        dF_new = maps.jvp(U, s, V, g, g_s, dF) + framed(U, dg, V)
+        dtau = maps.jvp_left(U, s, V, h, h_s, dF) + framed(U, dh, U)
+        return dF_new, dq_new + q_s.dot(diagonal(U, dF, V)), dtau
+
+    @ti.func
+    def framed(U: mat, x: vec, V: mat) -> mat:
+        """U diag(x) V^T."""
+        Ux = U
+        for i, j in ti.static(ti.ndrange(dim, dim)):
+            Ux[i, j] = U[i, j] * x[j]
+        return Ux @ V.transpose()
+
+    @ti.func
+    def diagonal(U: mat, A: mat, V: mat) -> vec:
+        """That of U^T A V."""
+        P = U.transpose() @ A @ V
+        return vec([P[i, i] for i in ti.static(range(dim))])
+
+    return SimpleNamespace(respond=respond, adj=adj, jvp=jvp)

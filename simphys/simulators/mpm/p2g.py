@@ -1,0 +1,192 @@
+"""Particles to grid: each particle hands its mass and momentum to the nodes that it sees.
+
+    m_i = sum over particles of w_ip m_p
+    p_i = sum over particles of w_ip (m_p v_p + A_p (x_i - x_p))        [kg m/s]
+    A_p = m_p C_p - (4 h / dx^2) V_p tau_p                              [kg/s]
+
+w_ip quadratic B-splines (math/bspline.py), C velocity gradient [1/s], tau Kirchhoff stress [Pa], V volume at rest
+[m^dim], h time step. Adjoint, with g_i = adj_p_i, k_i = adj_m_i and r = x_i - x_p, sums over the nodes i that p sees, a
+gather:
+
+    adj_v = m sum w g            adj_A = sum w g r^T            adj_m = sum w (v g + k) + C : adj_A
+    adj_x = sum grad_w (g (m v + A r) + k m) - A^T sum w g
+    adj_C = m adj_A              adj_tau = -(4 h / dx^2) V adj_A            adj_V = -(4 h / dx^2) tau : adj_A
+
+with grad_w the derivative of w_ip by x_p. Source: Hu et al. 2018 (MLS-MPM), eqs. 16 and 18.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import bspline, memory
+
+from . import transfer
+from .arrays import empty_like, flat, given
+
+if TYPE_CHECKING:
+    from .model import MPM
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
+    """The element functions. A grid G holds momentum and mass of a node, [dim + 1] numbers, from G[at] on."""
+    vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
+    spline, lines, size = bspline.functions(real, dim, cells), bspline.lines(dim), dim + 1
+    sums = transfer.functions(real, dim, cells)
+
+    @ti.func
+    def factor(h: real, dx: real) -> real:
+        """Of stress times volume in A."""
+        return 4.0 * h / (dx * dx)
+
+    @ti.func
+    def affine(C: mat, tau: mat, m: real, V: real, h: real, dx: real) -> mat:
+        """A."""
+        return m * C - (factor(h, dx) * V) * tau
+
+    @ti.func
+    def hand_over(x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real):
+        """The first node that sees the particle, and the table of shares for `scatter`."""
+        return sums.spread(x, 1.0 / dx, m * v, dx * affine(C, tau, m, V, h, dx))
+
+    @ti.func
+    def scatter(G: ti.template(), at: ti.i32, first: ti.i32, shares: ti.template(), m: real, atomic: ti.template()):
+        sums.scatter(G, at, dim + 1, first, shares, m, atomic)
+
+    @ti.func
+    def adj_hand_over(
+        adj_G: ti.template(), x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real,
+    ):
+        """What comes back from the nodes, for x, v, C, tau, m and V."""
+        k, A = factor(h, dx), affine(C, tau, m, V, h, dx)
+        g, gr, adj_f, back = sums.weigh(adj_G, dim + 1, x, 1.0 / dx, m * v, dx * A, m)
+        adj_A = dx * gr
+        adj_x, adj_m = adj_f / dx - A.transpose() @ g, v.dot(g) + back + (C * adj_A).sum()
+        return adj_x, m * g, m * adj_A, (-k * V) * adj_A, adj_m, -k * (tau * adj_A).sum()
+
+    @ti.func
+    def jvp_hand_over(
+        dG: ti.template(), x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real,
+        tx: vec, tv: vec, tC: mat, ttau: mat, tm: real, tV: real, atomic: ti.template(),
+    ):
+        """The tangent of what is scattered, from those (t) of its inputs."""
+        A, tA = affine(C, tau, m, V, h, dx), tm * C + m * tC - factor(h, dx) * (tV * tau + V * ttau)
+        inv_dx = 1.0 / dx
+        base = spline.base(x, inv_dx)
+        f = x * inv_dx - base
+        w, s, tf = spline.weights(f), spline.slopes(f), inv_dx * tx
+        mv, Adx, tmv, tAdx = m * v, dx * A, tm * v + m * tv - A @ tx, dx * tA
+        for number in range(lines):
+            o = spline.offset(number)
+            weight, tweight = spline.line_weight(w, o), real(0.0)
+            for d in ti.static(range(dim - 1)):
+                tweight += spline.line_slope(w, s, o, d) * tf[d]
+            q, tq = sums.crossing(mv, Adx, f, o), sums.crossing(tmv, tAdx, f, o)
+            i = (spline.line(base) + spline.behind(o)) * size
+            for k in ti.static(range(3)):
+                r = k - f[dim - 1]
+                here, there = weight * w[k, dim - 1], tweight * w[k, dim - 1] + weight * s[k, dim - 1] * tf[dim - 1]
+                for d in ti.static(range(dim)):
+                    tp = there * (q[d] + r * Adx[d, dim - 1]) + here * (tq[d] + r * tAdx[d, dim - 1])
+                    add(dG, i + k * size + d, tp, atomic)
+                add(dG, i + k * size + dim, there * m + here * tm, atomic)
+
+    @ti.func
+    def add(dG: ti.template(), i: ti.i32, value: real, atomic: ti.template()):
+        if ti.static(atomic):
+            ti.atomic_add(dG[i], value)
+        else:
+            dG[i] = dG[i] + value
+
+    return SimpleNamespace(hand_over=hand_over, scatter=scatter, adj=adj_hand_over, jvp=jvp_hand_over)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> SimpleNamespace:
+    """The loops of the nested sub-step over particles; on a GPU nodes are added to by atomics."""
+    f, at = functions(real, dim, cells), memory.functions(real, dim)
+    reals = ti.types.ndarray(dtype=real, ndim=1)
+
+    @kernel
+    def forward(x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, h: real, dx: real, n: ti.i32, G: reals):
+        ti.loop_config(serialize=not on_gpu)
+        for i in range(n):
+            first, shares = f.hand_over(
+                at.vector(x, i), at.vector(v, i), at.matrix(C, i), at.matrix(tau, i), m[i], V[i], h, dx
+            )
+            f.scatter(G, 0, first, shares, m[i], on_gpu)
+
+    @kernel
+    def adjoint(
+        x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, h: real, dx: real, n: ti.i32, adj_G: reals,
+        adj_x: reals, adj_v: reals, adj_C: reals, adj_tau: reals, adj_m: reals, adj_V: reals,
+    ):
+        ti.loop_config(serialize=not on_gpu)
+        for i in range(n):
+            gx, gv, gC, gtau, gm, gV = f.adj(
+                adj_G, at.vector(x, i), at.vector(v, i), at.matrix(C, i), at.matrix(tau, i), m[i], V[i], h, dx
+            )
+            at.put_vector(adj_x, i, gx)
+            at.put_vector(adj_v, i, gv)
+            at.put_matrix(adj_C, i, gC)
+            at.put_matrix(adj_tau, i, gtau)
+            adj_m[i] = gm
+            adj_V[i] = gV
+
+    @kernel
+    def tangent(
+        x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, h: real, dx: real, n: ti.i32,
+        tx: reals, tv: reals, tC: reals, ttau: reals, tm: reals, tV: reals, dG: reals,
+    ):
+        ti.loop_config(serialize=not on_gpu)
+        for i in range(n):
+            f.jvp(
+                dG, at.vector(x, i), at.vector(v, i), at.matrix(C, i), at.matrix(tau, i), m[i], V[i], h, dx,
+                at.vector(tx, i), at.vector(tv, i), at.matrix(tC, i), at.matrix(ttau, i), tm[i], tV[i], on_gpu,
+            )
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+# fmt: on
+
+
+class ParticleToGrid(Function):
+    """x, v [n, dim], C, tau [n, dim, dim], mass, volume [n] -> mass [nodes] and momentum [nodes, dim]. Saved: all."""
+
+    @staticmethod
+    def forward(ctx: Context, model: "MPM", *inputs: Tensor) -> tuple[np.ndarray[Any, Any], ...]:
+        ctx.model = model
+        ctx.save_for_backward(*inputs)
+        grid = np.zeros((model.nodes, model.dim + 1), inputs[0].dtype)
+        _kernels(model).forward(*_arguments(model, inputs), flat(grid))
+        return grid[:, -1].copy(), grid[:, :-1].copy()
+
+    @staticmethod
+    def backward(ctx: Context, adj_mass: Tensor, adj_momentum: Tensor) -> tuple[Any, ...]:
+        inputs = ctx.saved_tensors
+        adj_grid = np.concatenate([adj_momentum.data, adj_mass.data[:, None]], axis=1)
+        adjoints = empty_like(*inputs)
+        _kernels(ctx.model).adjoint(*_arguments(ctx.model, inputs), flat(adj_grid), *map(flat, adjoints))
+        return None, *adjoints
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        inputs, model = ctx.saved_tensors, ctx.model
+        dgrid = np.zeros((model.nodes, model.dim + 1), inputs[0].dtype)
+        _kernels(model).tangent(*_arguments(model, inputs), *map(flat, given(tangents, inputs)), flat(dgrid))
+        return dgrid[:, -1].copy(), dgrid[:, :-1].copy()
+
+
+def _arguments(model: "MPM", inputs: Any) -> tuple[Any, ...]:
+    return *map(flat, inputs), model.dt, model.spacing, model.particles
+
+
+def _kernels(model: "MPM") -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim, model.cells, runtime.settings().on_gpu)

@@ -1,0 +1,265 @@
+"""The sections of a scene file that describe material points, their grid and colliders, and the arrays they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from simphys.scenefile.section import Count, Fields, Index, NonNegative, Positive, Section, Simulator
+from simphys.simulator.bodies import Bodies
+from simphys.simulators.mpm.collider import Collider
+from simphys.simulators.mpm.laws import LAWS
+from simphys.simulators.mpm.model import MPM
+from simphys.simulators.mpm.seeding import fill_ball, fill_box, lattice
+
+if TYPE_CHECKING:
+    from simphys.scenefile.simulators import MPMConfig
+
+Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
+Contact = Literal["sticking", "slip", "separating", "friction"]
+Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
+
+FACES: tuple[Face, ...] = ("x-", "x+", "y-", "y+", "z-", "z+")
+LAW_PARAMETERS = (
+    "young_modulus",
+    "poisson_ratio",
+    "bulk_modulus",
+    "yield_stress",
+    "friction_angle",
+    "hardening",
+    "critical_compression",
+    "critical_stretch",
+)
+"""The fields of Params that laws read; a body has keys of the same names."""
+DEFAULTS = {"hardening": 10.0, "critical_compression": 2.5e-2, "critical_stretch": 7.5e-3}
+"""Of laws' parameters that have one: Stomakhin et al. 2013, table 2."""
+OF_SHAPES = {"box": ("lower", "upper"), "ball": ("centre", "radius"), "lattice": ("origin", "counts")}
+"""The shapes of bodies with the keys that describe them."""
+MASS_FLOOR = 1e-10
+"""The model's, in masses of the lightest particle."""
+PER_CELL = 2
+"""Particles along each axis of a cell where nothing else is said."""
+
+
+class MPMSimulator(Simulator):
+    """MLS-MPM has no options of its own."""
+
+    name: Literal["mpm"]
+
+
+class Grid(Section):
+    """The grid: its nodes along each axis, their spacing [m], and the walls that stand `margin` nodes inside of it.
+
+    walls: what all faces do, or a table such as { "y-" = "sticking" }; other faces are separating. wall_friction:
+    Coulomb's coefficient of walls with friction. skin: thickness of the layer in which the contact with colliders
+    sets in [m], by default one spacing.
+    """
+
+    cells: Annotated[list[Count], Field(min_length=2, max_length=3)]
+    spacing: Positive
+    margin: Count = 3
+    walls: Contact | dict[Face, Contact] = "separating"
+    wall_friction: NonNegative = 0.0
+    skin: Positive | None = None
+
+
+class Body(Section):
+    """A piece of material, filled with particles on a regular lattice.
+
+    shape: "box" from `lower` to `upper` corner [m]; "ball" about `centre` with `radius` [m]; "lattice" of `counts`
+    particles along the axes, the first of which is at `origin`. Particles are `particle_spacing` [m] apart (in a box,
+    as near to that as fills it evenly), or `per_cell` stand along each axis of a cell of the grid, by default 2.
+    law: how the material answers to deformation, with the parameters that it reads: young_modulus [Pa],
+    poisson_ratio, bulk_modulus [Pa], yield_stress [Pa], friction_angle [rad], hardening, critical_compression,
+    critical_stretch. density [kg/m^2 or kg/m^3], or particle_mass [kg]; particle_volume [m^2 or m^3], by default that
+    of the lattice. velocity [m/s], at rest by default. actuator: the number of the one that stresses the body along
+    `fibre`, by default the last axis.
+    """
+
+    shape: Literal["box", "ball", "lattice"]
+    lower: Vector | None = None
+    upper: Vector | None = None
+    centre: Vector | None = None
+    radius: Positive | None = None
+    origin: Vector | None = None
+    counts: Annotated[list[Count], Field(min_length=2, max_length=3)] | None = None
+    per_cell: Count | None = None
+    particle_spacing: Positive | None = None
+    law: str = "fixed_corotated"
+    density: Positive | None = None
+    particle_mass: Positive | None = None
+    particle_volume: Positive | None = None
+    young_modulus: float | None = None
+    poisson_ratio: float | None = None
+    bulk_modulus: float | None = None
+    yield_stress: float | None = None
+    friction_angle: float | None = None
+    hardening: float | None = None
+    critical_compression: float | None = None
+    critical_stretch: float | None = None
+    velocity: Vector | None = None
+    actuator: Index | None = None
+    fibre: Vector | None = None
+
+
+class Environment(Section):
+    """Gravity [m/s^2], none by default."""
+
+    gravity: Vector | None = None
+
+
+class ColliderSection(Section):
+    """A rigid body that moves at a given velocity [m/s] and spin [rad/s] and pushes the material.
+
+    size [m]: a sphere's radius; half of each edge of a box; half of a capsule's length between its centres, and its
+    radius; a plane has none. At rest a capsule lies along the first axis, a plane's normal, which points into the
+    material, is the last one; rotation turns them: an angle [rad] in the plane, a quaternion (w, x, y, z) in space.
+    spin: a number in the plane, a vector in space. friction: Coulomb's coefficient of the contact "friction".
+    """
+
+    shape: Literal["sphere", "box", "capsule", "plane"]
+    position: Vector
+    size: list[Positive] = []
+    contact: Contact = "separating"
+    friction: NonNegative = 0.0
+    rotation: float | Annotated[list[float], Field(min_length=4, max_length=4)] | None = None
+    velocity: Vector | None = None
+    spin: float | Annotated[list[float], Field(min_length=3, max_length=3)] | None = None
+
+
+def particle_spacing(body: Body, grid: Grid) -> float:
+    """How far the particles of a body are apart [m]."""
+    return body.particle_spacing or grid.spacing / (body.per_cell or PER_CELL)
+
+
+def particles(body: Body, grid: Grid) -> tuple[np.ndarray, float]:
+    """Positions [n, dim] of a body's particles, and the volume that each stands for."""
+    spacing = particle_spacing(body, grid)
+    match body.shape:
+        case "box":
+            assert body.lower is not None and body.upper is not None, "checked when the scene was loaded"
+            return fill_box(body.lower, body.upper, spacing)
+        case "ball":
+            assert body.centre is not None and body.radius is not None, "checked when the scene was loaded"
+            return fill_ball(body.centre, body.radius, spacing)
+        case "lattice":
+            assert body.origin is not None and body.counts is not None, "checked when the scene was loaded"
+            return lattice(body.origin, body.counts, spacing), spacing ** len(body.counts)
+
+
+def particle_volume(body: Body, share: float) -> float:
+    """Of each particle of a body; `share` is what it has of the body."""
+    return body.particle_volume or share
+
+
+def particle_mass(body: Body, share: float) -> float:
+    """Of each particle of a body."""
+    return body.particle_mass or (body.density or 0.0) * particle_volume(body, share)
+
+
+def laws_of(bodies: Sequence[Body]) -> tuple[str, ...]:
+    """The laws in use, in the order in which bodies name them."""
+    return tuple(dict.fromkeys(body.law for body in bodies))
+
+
+def fields(
+    *, grid: Grid, bodies: Sequence[Body], environment: Environment, colliders: Sequence[ColliderSection]
+) -> Fields:
+    """Every parameter field and state component in full length.
+
+    A parameter that only some of the laws in use read is 0 for the particles of the other ones.
+    """
+    dim = len(grid.cells)
+    filled = [particles(body, grid) for body in bodies]
+    counts = [len(position) for position, _ in filled]
+    n, laws = sum(counts), laws_of(bodies)
+
+    def each(values: Sequence[Any]) -> np.ndarray:
+        """The bodies' values, one for each of their particles."""
+        return np.repeat(np.asarray(values, dtype=float), counts, axis=0)
+
+    volume = [particle_volume(body, share) for body, (_, share) in zip(bodies, filled, strict=True)]
+    mass = [particle_mass(body, share) for body, (_, share) in zip(bodies, filled, strict=True)]
+    spins, rotations = (1, 1) if dim == 2 else (3, 4)
+    params = {
+        "mass": each(mass),
+        "volume": each(volume),
+        "gravity": np.array(environment.gravity or [0.0] * dim),
+        "wall_friction": np.array(grid.wall_friction),
+        "collider_velocity": _rows([c.velocity or [0.0] * dim for c in colliders], dim),
+        "collider_spin": _rows([c.spin or [0.0] * spins for c in colliders], spins),
+        "collider_friction": np.array([c.friction for c in colliders], dtype=float),
+    }
+    for name in LAW_PARAMETERS:
+        reads = [name in LAWS[body.law].PARAMETERS for body in bodies]
+        values = [parameter(body, name) if read else 0.0 for body, read in zip(bodies, reads, strict=True)]
+        params[name] = each(values) if any(reads) else np.zeros(0)
+    rest = {law: LAWS[law].REST for law in laws}
+    hidden = any(LAWS[law].HIDDEN for law in laws)
+    state = {
+        "position": np.concatenate([position for position, _ in filled]),
+        "velocity": each([body.velocity or [0.0] * dim for body in bodies]),
+        "affine": np.zeros((n, dim, dim)),
+        "deformation": np.tile(np.eye(dim), (n, 1, 1)),
+        "plastic": each([rest[body.law] for body in bodies]) if hidden else np.zeros(0),
+        "collider_position": _rows([c.position for c in colliders], dim),
+        "collider_rotation": _rows([rotation(c, dim) for c in colliders], rotations),
+    }
+    actuators = max([-1 if body.actuator is None else body.actuator for body in bodies]) + 1
+    channels = actuators + len(colliders) * (dim + spins)
+    return Fields(params=params, state=state, nodes=n, channels=channels or None)
+
+
+def parameter(body: Body, name: str) -> float | None:
+    """A parameter of a body's law, by default that of DEFAULTS; None where there is none."""
+    value: float | None = getattr(body, name)
+    return DEFAULTS.get(name) if value is None else value
+
+
+def rotation(collider: ColliderSection, dim: int) -> np.ndarray:
+    """The angle [1], or the unit quaternion [4]."""
+    if dim == 2:
+        return np.atleast_1d(np.asarray(collider.rotation or 0.0, dtype=float))
+    quaternion = np.asarray(collider.rotation or [1.0, 0.0, 0.0, 0.0], dtype=float)
+    return quaternion / np.linalg.norm(quaternion)
+
+
+def model(config: MPMConfig) -> MPM:
+    """The model of a scene that was loaded, and so is known to be free of problems."""
+    grid, sections = config.grid, config.bodies
+    dim, laws = len(grid.cells), laws_of(sections)
+    filled = [particles(body, grid) for body in sections]
+    counts = [len(position) for position, _ in filled]
+    lightest = min(particle_mass(body, share) for body, (_, share) in zip(sections, filled, strict=True))
+    actuator = np.repeat([-1 if b.actuator is None else b.actuator for b in sections], counts).astype(np.int32)
+    fibre = np.array([b.fibre or [0.0] * (dim - 1) + [1.0] for b in sections], dtype=float)
+    fibre /= np.linalg.norm(fibre, axis=1, keepdims=True)
+    walls = grid.walls if isinstance(grid.walls, dict) else dict.fromkeys(FACES, grid.walls)
+    return MPM(
+        cells=tuple(grid.cells),
+        spacing=grid.spacing,
+        dt=config.time.dt,
+        particles=sum(counts),
+        laws=laws,
+        law=np.repeat([laws.index(b.law) for b in sections], counts).astype(np.int32) if len(laws) > 1 else None,
+        actuator=actuator if actuator.max() >= 0 else None,
+        fibre=np.repeat(fibre, counts, axis=0) if any(b.fibre for b in sections) else None,
+        walls=tuple(walls.get(face, "separating") for face in FACES[: 2 * dim]),
+        margin=grid.margin,
+        colliders=tuple(Collider(c.shape, tuple(c.size), c.contact) for c in config.colliders),
+        skin=grid.skin or 0.0,
+        mass_floor=MASS_FLOOR * lightest,
+    )
+
+
+def bodies(grid: Grid, bodies: Sequence[Body]) -> Bodies:
+    """Particles: all are free, and nothing joins them."""
+    group = np.repeat(np.arange(len(bodies), dtype=np.int32), [len(particles(body, grid)[0]) for body in bodies])
+    return Bodies(pinned=np.zeros(len(group), dtype=bool), own=len(group), group=group)
+
+
+def _rows(rows: Sequence[Any], width: int) -> np.ndarray:
+    return np.array([np.ravel(row) for row in rows], dtype=float).reshape(-1, width)

@@ -1,0 +1,251 @@
+"""What must hold inside and between the sections that describe material points, their grid and its obstacles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from simphys.scenefile.section import NOTHING, Key, Problem, Words
+from simphys.simulators.mpm.collider import SHAPES
+from simphys.simulators.mpm.laws import LAWS
+from simphys.simulators.mpm.scene import (
+    LAW_PARAMETERS,
+    OF_SHAPES,
+    Body,
+    ColliderSection,
+    Environment,
+    Grid,
+    parameter,
+    particle_spacing,
+    particles,
+    rotation,
+)
+
+RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
+    "young_modulus": ("above 0", lambda value: value > 0),
+    "poisson_ratio": ("above -1 and below 0.5", lambda value: -1 < value < 0.5),
+    "bulk_modulus": ("above 0", lambda value: value > 0),
+    "yield_stress": ("above 0", lambda value: value > 0),
+    "friction_angle": ("an angle in rad above 0 and below pi/2", lambda value: 0 < value < np.pi / 2),
+    "hardening": ("at least 0", lambda value: value >= 0),
+    "critical_compression": ("above 0 and below 1", lambda value: 0 < value < 1),
+    "critical_stretch": ("above 0", lambda value: value > 0),
+}
+
+
+def problems(
+    *,
+    grid: Grid | None,
+    bodies: Sequence[Body] | None,
+    environment: Environment | None,
+    colliders: Sequence[ColliderSection] | None,
+) -> list[Problem]:
+    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at."""
+    found = [] if grid is None else list(_check_grid(grid))
+    dim = None if grid is None else len(grid.cells)
+    if bodies is not None:
+        if not bodies:
+            found.append(_problem(("bodies",), "there must be a body", NOTHING, "Add a section [[bodies]]."))
+        for place, body in enumerate(bodies):
+            found += _check_body(("bodies", place), body, dim)
+    if dim is None:
+        return found
+    if environment is not None and environment.gravity is not None:
+        found += _check_axes(("environment", "gravity"), environment.gravity, dim)
+    for place, collider in enumerate(colliders or []):
+        found += _check_collider(("colliders", place), collider, dim)
+    if not found and grid is not None and bodies is not None:
+        found += _check_places(grid, bodies)
+        if not found:
+            for place, collider in enumerate(colliders or []):
+                found += _check_free(("colliders", place), collider, grid, bodies)
+    return found
+
+
+def _check_grid(grid: Grid) -> Iterator[Problem]:
+    dim, least = len(grid.cells), 2 * grid.margin + 2
+    for axis, count in enumerate(grid.cells):
+        if count < least:
+            constraint = f"must be at least {least}, as walls take {grid.margin} nodes on each side"
+            yield _problem(("grid", "cells", axis), constraint, count, "Give more nodes.")
+    for face in grid.walls if isinstance(grid.walls, dict) else ():
+        if face[0] not in "xyz"[:dim]:
+            remedy = f"Its axes are {', '.join('xyz'[:dim])}."
+            yield _problem(("grid", "walls", face), f"must be a face of a grid in {dim}-D", face, remedy)
+
+
+def _check_body(key: Key, body: Body, dim: int | None) -> Iterator[Problem]:
+    yield from _check_shape(key, body)
+    for name in ("lower", "upper", "centre", "origin", "counts", "velocity", "fibre"):
+        if dim is not None and (value := getattr(body, name)) is not None:
+            yield from _check_axes((*key, name), value, dim)
+    if body.lower and body.upper and len(body.lower) == len(body.upper) and not np.all(np.less(body.lower, body.upper)):
+        constraint = f"must be beyond the lower corner {body.lower} along every axis"
+        yield _problem((*key, "upper"), constraint, body.upper, "Exchange them, or give the box a size.")
+    if body.per_cell is not None and body.particle_spacing is not None:
+        both = {"per_cell": body.per_cell, "particle_spacing": body.particle_spacing}
+        yield _problem(key, "needs only one of per_cell and particle_spacing", both, "Drop one.")
+    if (body.density is None) == (body.particle_mass is None):
+        found = Words("neither" if body.density is None else "both")
+        yield _problem(key, "needs one of density and particle_mass", found, "Give exactly one.")
+    if body.fibre is not None and not any(body.fibre):
+        yield _problem((*key, "fibre"), "must have a direction", body.fibre, "Give a vector that is not zero.")
+    if body.fibre is not None and body.actuator is None:
+        remedy = "Add actuator = 0, or drop fibre."
+        yield _problem((*key, "fibre"), "belongs to a body with an actuator", body.fibre, remedy)
+    yield from _check_law(key, body)
+
+
+def _check_shape(key: Key, body: Body) -> Iterator[Problem]:
+    for shape, names in OF_SHAPES.items():
+        for name in names:
+            value = getattr(body, name)
+            if shape == body.shape and value is None:
+                remedy = f"Add {name}: a {shape} is described by {' and '.join(names)}."
+                yield _problem((*key, name), f"a {shape} needs {name}", NOTHING, remedy)
+            elif shape != body.shape and value is not None:
+                remedy = f"A {body.shape} is described by {' and '.join(OF_SHAPES[body.shape])}."
+                yield _problem((*key, name), f"belongs to a {shape}, not to a {body.shape}", value, remedy)
+
+
+def _check_law(key: Key, body: Body) -> Iterator[Problem]:
+    if body.law not in LAWS:
+        yield _problem((*key, "law"), "must be a constitutive law", body.law, f"Known: {', '.join(LAWS)}.")
+        return
+    reads = LAWS[body.law].PARAMETERS
+    for name in LAW_PARAMETERS:
+        value, given = parameter(body, name), getattr(body, name)
+        text, holds = RANGES[name]
+        if name in reads and value is None:
+            remedy = f"The law {body.law} reads {', '.join(reads)}."
+            yield _problem((*key, name), f"the law {body.law} needs {name}", NOTHING, f"Add it. {remedy}")
+        elif name not in reads and given is not None:
+            remedy = f"It reads {', '.join(reads)}."
+            yield _problem((*key, name), f"the law {body.law} does not read {name}", given, f"Drop it. {remedy}")
+        elif given is not None and not holds(given):
+            remedy = "30 degrees are 0.5236." if name == "friction_angle" else "Correct it."
+            yield _problem((*key, name), f"must be {text}", given, remedy)
+
+
+def _check_collider(key: Key, collider: ColliderSection, dim: int) -> Iterator[Problem]:
+    yield from _check_axes((*key, "position"), collider.position, dim)
+    if collider.velocity is not None:
+        yield from _check_axes((*key, "velocity"), collider.velocity, dim)
+    count = dim if collider.shape == "box" else SHAPES[collider.shape]
+    if len(collider.size) != count:
+        constraint = f"a {collider.shape} has {count} size{'' if count == 1 else 's'}"
+        remedy = {
+            "sphere": "Give its radius.",
+            "box": "Give half of each edge.",
+            "capsule": "Give half of the length between its centres, and the radius.",
+            "plane": "Leave it out.",
+        }[collider.shape]
+        yield _problem((*key, "size"), constraint, collider.size, remedy)
+    for name, plane, space in (
+        ("rotation", "an angle [rad]", "a quaternion (w, x, y, z)"),
+        ("spin", "a number [rad/s]", "a vector [rad/s]"),
+    ):
+        value = getattr(collider, name)
+        if value is not None and isinstance(value, list) != (dim == 3):
+            constraint = f"must be {plane if dim == 2 else space} in {dim}-D"
+            yield _problem((*key, name), constraint, value, "Correct it.")
+    if isinstance(collider.rotation, list) and not any(collider.rotation):
+        yield _problem((*key, "rotation"), "must not be zero", collider.rotation, "No rotation is [1, 0, 0, 0].")
+
+
+def _check_places(grid: Grid, bodies: Sequence[Body]) -> Iterator[Problem]:
+    """Whether bodies are inside of the walls, and apart."""
+    lower = np.full(len(grid.cells), grid.margin * grid.spacing)
+    upper = (np.array(grid.cells) - grid.margin) * grid.spacing
+    slack = 1e-9 * grid.spacing
+    for place, body in enumerate(bodies):
+        if not len(particles(body, grid)[0]):
+            remedy = "Give more of them per_cell, or make it larger."
+            yield _problem(("bodies", place), "a body must have a particle", Words("none"), remedy)
+        low, high, _ = _extent(body, grid)
+        for corner, where, outside in (
+            ("lower", low, np.any(low < lower - slack)),
+            ("upper", high, np.any(high > upper + slack)),
+        ):
+            if outside:
+                constraint = f"a body must be inside of the walls, from {_shown(lower)} to {_shown(upper)} m"
+                found = Words(f"its {corner} corner at {_shown(where)}")
+                yield _problem(("bodies", place), constraint, found, "Move it, make it smaller, or give more cells.")
+    for (one, body), (other, second) in combinations(enumerate(bodies), 2):
+        if _distance(_extent(body, grid), _extent(second, grid)) < -slack:
+            constraint = "bodies must not overlap: their mass would count twice"
+            found = Words(f"that it overlaps with bodies.{one}")
+            yield _problem(("bodies", other), constraint, found, "Move one of them.")
+
+
+def _extent(body: Body, grid: Grid) -> tuple[np.ndarray, np.ndarray, float]:
+    """Lower and upper corner of a body's bounding box, and the radius that rounds it: that of a ball, or 0."""
+    if body.shape == "ball":
+        assert body.centre is not None and body.radius is not None, "checked before"
+        return np.array(body.centre) - body.radius, np.array(body.centre) + body.radius, body.radius
+    if body.shape == "box":
+        return np.array(body.lower), np.array(body.upper), 0.0
+    assert body.origin is not None and body.counts is not None, "checked before"
+    spacing, first = particle_spacing(body, grid), np.array(body.origin)
+    return first, first + (np.array(body.counts) - 1) * spacing, 0.0
+
+
+def _distance(one: tuple[np.ndarray, np.ndarray, float], other: tuple[np.ndarray, np.ndarray, float]) -> float:
+    """The distance of two boxes with rounded corners; where they overlap, minus how deep."""
+    radius = one[2] + other[2]
+    gap = np.maximum(one[0] - other[1], other[0] - one[1]) + radius  # of the boxes inside, without the rounding
+    outside = np.linalg.norm(np.maximum(gap, 0.0))
+    return float(outside + min(gap.max(), 0.0) - radius)
+
+
+def _check_free(key: Key, collider: ColliderSection, grid: Grid, bodies: Sequence[Body]) -> Iterator[Problem]:
+    """Whether no particle starts inside of a collider."""
+    for place, body in enumerate(bodies):
+        position, _ = particles(body, grid)
+        inside = int(np.count_nonzero(_is_inside(collider, position)))
+        if inside:
+            found = Words(f"{inside} of the {len(position)} particles of bodies.{place} inside of it")
+            yield _problem(key, "a collider must not overlap with a body at the start", found, "Move one of them.")
+
+
+def _is_inside(collider: ColliderSection, position: np.ndarray) -> np.ndarray:
+    """Whether points [n, dim] are inside of a collider."""
+    dim = position.shape[1]
+    local = (position - np.array(collider.position)) @ _matrix(rotation(collider, dim))
+    size = collider.size
+    match collider.shape:
+        case "sphere":
+            return np.linalg.norm(local, axis=1) < size[0]
+        case "box":
+            return np.all(np.abs(local) < size, axis=1)
+        case "plane":
+            return local[:, -1] < 0
+        case "capsule":
+            local[:, 0] -= np.clip(local[:, 0], -size[0], size[0])
+            return np.linalg.norm(local, axis=1) < size[1]
+
+
+def _matrix(rotation: np.ndarray) -> np.ndarray:
+    """The matrix that turns a collider's own frame into the scene's, from its angle [1] or quaternion [4]."""
+    from scipy.spatial.transform import Rotation
+
+    if len(rotation) == 1:
+        return Rotation.from_euler("z", rotation[0]).as_matrix()[:2, :2]
+    return Rotation.from_quat(np.roll(rotation, -1)).as_matrix()  # which has w at the end
+
+
+def _check_axes(key: Key, value: list[Any], dim: int) -> Iterator[Problem]:
+    if len(value) != dim:
+        constraint = f"must have {dim} elements, one for each axis of the grid"
+        yield _problem(key, constraint, value, f"It has {len(value)}: give {dim}.")
+
+
+def _problem(key: Key, constraint: str, found: object, remedy: str) -> Problem:
+    return Problem(key=key, constraint=constraint, found=found, remedy=remedy)
+
+
+def _shown(corner: np.ndarray) -> str:
+    return f"({', '.join(f'{value:.4g}' for value in corner)})"

@@ -1,0 +1,105 @@
+"""Signed distance phi from the surface of a body to a point x of its frame, and the normal n = grad phi.
+
+Sphere, box and capsule are all points within a radius rho of a core, which is a box with the half edges b:
+
+    shape    b                   rho       d = x - clamp(x, -b, b)
+    sphere   0                   size_0    outside the core  phi = |d| - rho,              n = d / |d|
+    box      size                0         inside of it      phi = max_i (|x_i| - b_i),    n = sign(x_i) e_i
+    capsule  (size_0, 0, ...)    size_1
+    plane    phi = x_last, n = e_last
+
+The adjoint takes the Hessian H of phi, which is symmetric and has H n = 0, and so does the tangent:
+
+    adj_x = adj_phi n + H adj_n      dphi = n.dx      dn = H dx      H v = kappa (M v - (n.v) n)
+
+where M drops the axes on which x lies over the core, and kappa = 1 / |d| outside the core, else 0.
+Conventions at the kinks: n at places with the same distance to two faces (the medial axis inside a box) is that of the
+first of these axes, towards + at x_i = 0; at the centre of a sphere and on the axis of a capsule n = e_0; H = 0 there.
+Over an edge of the core, |x_i| = b_i, n is continuous and H is that of the flat side. A box has sharp edges: there n
+turns within no distance, and H grows like 1 / |d| outside of them.
+Source: Quilez, Distance functions; the derivatives are elementary.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+
+TINY = 1e-30
+"""Stands for a distance of 0 [m] from the core where something is divided by it."""
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int, shape: str) -> SimpleNamespace:
+    """The element functions of one of `collider.SHAPES`; `size` are its three sizes, of which it may need fewer.
+
+    `distance` returns phi, n and kappa, of which `bend` makes H v.
+    """
+    vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
+    extended = {"sphere": 0, "capsule": 1, "box": dim, "plane": 0}[shape]  # axes along which the core extends
+    up, is_box = dim - 1, shape == "box"
+
+    @ti.func
+    def radius(size: vec3) -> real:
+        return 0.0 if ti.static(is_box) else size[ti.static(min(extended, 1))]
+
+    @ti.func
+    def distance(x: vec, size: vec3):
+        phi, n, kappa = x[up], vec(0.0), real(0.0)
+        if ti.static(shape == "plane"):
+            n[up] = 1.0
+        else:
+            d, inside = x, vec(0.0)
+            for i in ti.static(range(extended)):
+                d[i] = x[i] - ti.min(ti.max(x[i], -size[i]), size[i])
+            far = d.norm()
+            deepest = real(0.0)
+            if ti.static(is_box):
+                deepest = ti.abs(x[0]) - size[0]
+                for i in ti.static(range(1, dim)):
+                    deepest = ti.max(deepest, ti.abs(x[i]) - size[i])
+                free = real(1.0)  # until an axis is found
+                for i in ti.static(range(dim)):
+                    chosen = ti.select(ti.abs(x[i]) - size[i] >= deepest, free, 0.0)
+                    inside[i] = ti.select(x[i] >= 0, chosen, -chosen)
+                    free -= chosen
+            else:
+                inside[0] = 1.0
+            is_out = far > 0
+            kappa = ti.select(is_out, 1 / ti.max(far, TINY), 0.0)
+            phi = ti.select(is_out, far, deepest) - radius(size)
+            for i in ti.static(range(dim)):
+                n[i] = ti.select(is_out, kappa * d[i], inside[i])
+        return phi, n, kappa
+
+    @ti.func
+    def bend(x: vec, n: vec, kappa: real, size: vec3, v: vec) -> vec:
+        """H v."""
+        turned = v
+        for i in ti.static(range(extended)):
+            turned[i] = ti.select(ti.abs(x[i]) <= size[i], 0.0, v[i])
+        return kappa * (turned - n.dot(v) * n)
+
+    @ti.func
+    def adj_distance(x: vec, n: vec, kappa: real, size: vec3, adj_phi: real, adj_n: vec) -> vec:
+        return adj_phi * n + bend(x, n, kappa, size, adj_n)
+
+    @ti.func
+    def jvp_distance(x: vec, n: vec, kappa: real, size: vec3, dx: vec):
+        return n.dot(dx), bend(x, n, kappa, size, dx)
+
+    @ti.func
+    def is_near(x: vec, size: vec3, reach: real):
+        """Whether phi may be less than `reach`: cheap, and false for most points; for a plane it is exact."""
+        near = x[up] < reach
+        if ti.static(shape != "plane"):
+            squares = real(0.0)
+            for i in ti.static(range(extended)):
+                squares += size[i] * size[i]
+            bound = ti.sqrt(squares) + radius(size) + reach
+            near = x.dot(x) < bound * bound
+        return near
+
+    return SimpleNamespace(distance=distance, adj=adj_distance, jvp=jvp_distance, is_near=is_near)

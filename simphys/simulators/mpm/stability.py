@@ -1,0 +1,132 @@
+"""The largest stable time step of MLS-MPM, and what makes a motion blow up.
+
+Symbols: m, V mass [kg] and rest volume of a particle, w_ip the quadratic B-spline of node i at particle p,
+r = x_i - x_p, m_i = sum over p of w_ip m. Linearised at rest, a step takes node velocities u to
+
+    C_p = 4/dx^2 sum_i w_ip u_i r^T     e_p += dt sym C_p     tau_p = D e_p     D the tensor of elasticity [Pa]
+    m_i u_i' = sum_p w_ip (m v_p + m C_p r - dt V 4/dx^2 tau_p r)               v_p = sum_i w_ip u_i
+
+that is u' = T u - dt K e. Of an eigenvector, in the norm of m_i, let a and b be the parts of its energy that particles
+carry as v and as dx/2 C: a + b = <T> <= 1, by Cauchy and Schwarz, as sum_i w_ip r r^T = dx^2/4 I. Stiffness is bounded
+by it, too, with k the largest eigenvalue of D and c^2 the largest k V/m of a particle:
+
+    dt^2 <K> <= 4 b (dt c/dx)^2          z^2 - (1 + a + b - dt^2 <K>) z + a + b = 0
+
+By Jury's conditions |z| <= 1 where dt^2 <K> <= 2 + 2 (a + b), so whatever a and b, and wherever particles are, if
+
+    dt <= dx / c,          k = 2 mu + dim lambda (the bulk modulus times dim for a fluid)
+
+A particle that is alone in its nodes oscillates with b = 1 and needs just that: the limit is sharp where material comes
+apart. Where particles are dense, two along each axis of a cell, waves stay bounded up to 1.27 times as much or more.
+
+Kirchhoff's stress grows with the square of a stretch, and snow hardens by exp(xi (1 - J_p)): both count in k with the
+present state. Compression alone changes nothing here: nodes then get more mass as well. A particle may not cross a cell
+in a step either, dt |v| < dx. Sources: E. I. Jury, Theory and Application of the z-Transform Method (1964); the bound
+is derived here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simphys.autograd.errors import InputError
+from simphys.simulator import Array, Arrays
+from simphys.simulators.mpm.laws import LAWS
+from simphys.simulators.mpm.laws.lame import coefficients
+
+if TYPE_CHECKING:
+    from simphys.simulators.mpm.model import MPM, Params, State
+
+
+def require_stable(model: MPM, params: Params, state: State) -> None:
+    """Raise InputError, which tells the largest time step that is stable, where the model's is beyond it.
+
+    The limit is that of the material at these values, and that no particle crosses a cell of the grid in a step.
+    """
+    limit, particle = largest_stable_dt(model, params.arrays(), state.arrays())
+    if model.dt > limit:
+        constraint = f"the largest time step that is surely stable with this material is {limit:.4g} s"
+        found = f"{model.dt:g} s; {_named(model, particle)} limits it"
+        remedy = f"Set time.dt to {0.9 * limit:.2g} or less, soften what is stiffest, or make it heavier."
+        raise InputError("time.dt", constraint, found, remedy)
+    limit, particle = largest_crossing_dt(model, state.arrays())
+    if model.dt >= limit:
+        constraint = f"no particle may cross a cell in a step, which asks for less than {limit:.4g} s"
+        found = f"{model.dt:g} s; {_named(model, particle)} is the fastest"
+        remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or throw it slower."
+        raise InputError("time.dt", constraint, found, remedy)
+
+
+def largest_stable_dt(model: MPM, params: Arrays, state: Arrays) -> tuple[float, int]:
+    """The time step [s] up to which the material surely is stable in this state, and the particle that limits it."""
+    rate = np.sqrt(stiffness(model, params, state) * params["volume"] / params["mass"]) / model.spacing
+    particle = int(np.argmax(np.where(np.isfinite(rate), rate, np.inf)))
+    fastest = float(rate[particle])
+    if not np.isfinite(fastest):
+        return 0.0, particle
+    return (1 / fastest if fastest > 0 else np.inf), particle
+
+
+def largest_crossing_dt(model: MPM, state: Arrays) -> tuple[float, int]:
+    """The time step [s] in which the fastest particle crosses a cell along an axis, and which particle that is."""
+    speed = np.abs(np.asarray(state["velocity"], np.float64)).max(axis=1)
+    particle = int(np.argmax(speed))
+    return (model.spacing / float(speed[particle]) if speed[particle] > 0 else np.inf), particle
+
+
+def stiffness(model: MPM, params: Arrays, state: Arrays) -> Array:
+    """k of each particle [Pa], [n]: how much stress a small strain makes at most."""
+    found = np.zeros(model.particles)
+    stretch = np.linalg.norm(np.asarray(state["deformation"], np.float64), ord=2, axis=(1, 2))
+    for number, law in enumerate(model.laws):
+        of = np.flatnonzero(model.law == number) if model.law is not None else np.arange(model.particles)
+        reads = LAWS[law].PARAMETERS
+        values = {name: np.asarray(params[name], np.float64)[of] for name in reads}
+        if "bulk_modulus" in reads:
+            found[of] = model.dim * values["bulk_modulus"]
+            continue
+        mu, la = coefficients(values["young_modulus"], values["poisson_ratio"])
+        k = np.maximum(2 * mu + model.dim * la, 2 * mu) * np.maximum(1.0, stretch[of]) ** 2
+        found[of] = k * np.exp(values["hardening"] * (1 - state["plastic"][of])) if "hardening" in reads else k
+    return found
+
+
+def advice(model: MPM, params: Arrays, state: Arrays) -> str:
+    """What probably made a motion blow up from this (last finite) state, and what to do."""
+    told = []
+    if leaves := _leaving(model, state):
+        told.append(leaves)
+    limit, particle = largest_stable_dt(model, params, state)
+    if model.dt > limit:
+        told.append(
+            f"In this state {_named(model, particle)} is stable up to a time step of about {limit:.2g} s only: "
+            f"use a smaller time.dt than {model.dt:g}."
+        )
+    volume = np.linalg.det(np.asarray(state["deformation"], np.float64))
+    if not told and (flat := int(np.argmin(volume))) >= 0 and volume[flat] <= 0.05:
+        how = "turned inside out" if volume[flat] <= 0 else f"pressed to {volume[flat]:.2g} of its volume"
+        told.append(f"{_named(model, flat).capitalize()} is {how}: use a smaller time.dt, or stiffer material.")
+    return " ".join(told) or "Use a smaller time.dt, or slower or softer material."
+
+
+def _leaving(model: MPM, state: Arrays) -> str:
+    """Which particle is about to be where a quadratic B-spline reaches beyond the grid's nodes; '' where none is."""
+    position = np.asarray(state["position"], np.float64)
+    after = position + model.dt * np.asarray(state["velocity"], np.float64)
+    upper = (np.array(model.cells) - 1.5) * model.spacing
+    outside = ~((after >= 0.5 * model.spacing) & (after < upper)).all(axis=1)
+    if not outside.any():
+        return ""
+    first = int(np.argmax(outside))
+    where = ", ".join(f"{x:.3g}" for x in position[first])
+    return (
+        f"{_named(model, first).capitalize()} leaves the grid from ({where}) m: give the grid more cells, "
+        "let walls or colliders hold it, or make it slower."
+    )
+
+
+def _named(model: MPM, particle: int) -> str:
+    law = model.laws[0 if model.law is None else int(model.law[particle])]
+    return f"particle {particle} ({law})"

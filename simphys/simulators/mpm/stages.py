@@ -1,0 +1,57 @@
+"""The colliders and walls that change the velocity u of a node, one after another: u_1 = f_1(u_0), u_2 = f_2(u_1), ...
+
+Each stage has `velocity`, `adj` and `jvp`. The adjoint needs each u_k again, and in reverse: a stage takes u_{k-1},
+hands u_k on to the rest of the stages, and gets the adjoint of u_k back. So each velocity is computed once.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+
+
+@no_type_check
+def chain(real: Any, dim: int, stages: list[SimpleNamespace]) -> SimpleNamespace:
+    """All stages as one."""
+    *others, last = stages
+    return functools.reduce(lambda rest, stage: _before(real, dim, stage, rest), reversed(others), last)
+
+
+@no_type_check
+def _before(real: Any, dim: int, stage: SimpleNamespace, rest: SimpleNamespace) -> SimpleNamespace:
+    vec = ti.types.vector(dim, real)
+
+    @ti.func
+    def velocity(cell, u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real) -> vec:
+        return rest.velocity(cell, stage.velocity(cell, u, env, at, sizes, dx, skin), env, at, sizes, dx, skin)
+
+    @ti.func
+    def adj_velocity(
+        cell, u: vec, g: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real,
+        acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
+    ) -> vec:  # fmt: skip
+        new = stage.velocity(cell, u, env, at, sizes, dx, skin)
+        adj_new = rest.adj(cell, new, g, env, at, sizes, dx, skin, acc, slot, wanted, atomic)
+        return stage.adj(cell, u, adj_new, env, at, sizes, dx, skin, acc, slot, wanted, atomic)
+
+    @ti.func
+    def jvp_velocity(
+        cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), at, sizes: ti.template(), dx: real, skin: real
+    ) -> vec:
+        new = stage.velocity(cell, u, env, at, sizes, dx, skin)
+        dnew = stage.jvp(cell, u, du, env, denv, at, sizes, dx, skin)
+        return rest.jvp(cell, new, dnew, env, denv, at, sizes, dx, skin)
+
+    return SimpleNamespace(velocity=velocity, adj=adj_velocity, jvp=jvp_velocity)
+
+
+@ti.func
+@no_type_check
+def accumulate(acc: ti.template(), slot, first: ti.template(), width: ti.template(), x, atomic: ti.template()):
+    """Add a vector of `width` to sums in memory, which other threads may add to at the same time if `atomic`."""
+    for j in ti.static(range(width)):
+        if ti.static(atomic):
+            ti.atomic_add(acc[slot + first + j], x[j])
+        else:
+            acc[slot + first + j] = acc[slot + first + j] + x[j]

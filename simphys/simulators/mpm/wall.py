@@ -1,0 +1,69 @@
+"""The two walls of an axis: at the nodes i < margin, and i > cells - margin. Their contact is that of contact.py.
+
+The walls stand still, with the normal e or -e of the axis into the domain, so that the adjoint is that of contact.py by
+the velocity and the friction.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+
+from . import contact
+from .stages import accumulate
+
+
+@functools.cache
+@no_type_check
+def stage(real: Any, dim: int, axis: int, cells: int, margin: int, walls: tuple[str, str]) -> SimpleNamespace:
+    """What the lower and the upper one of `walls` do to a node; their friction is env[dim] (see grid.py)."""
+    vec = ti.types.vector(dim, real)
+    laws = [contact.functions(real, dim, wall) for wall in walls]
+    rubs = "friction" in walls
+
+    @ti.func
+    def normal(upper: ti.template()) -> vec:
+        return vec([ti.static((j == axis) * (1.0 - 2.0 * upper)) for j in ti.static(range(dim))])
+
+    @ti.func
+    def is_at(upper: ti.template(), cell):
+        return cell[axis] > ti.static(cells - margin) if ti.static(upper) else cell[axis] < margin
+
+    @ti.func
+    def friction_of(env: ti.template(), at) -> real:
+        return env[at + dim] if ti.static(rubs) else 0.0
+
+    @ti.func
+    def velocity(cell, u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real) -> vec:
+        new = u
+        for upper in ti.static(range(2)):
+            if is_at(upper, cell):
+                new = ti.static(laws[upper].velocity)(u, normal(upper), friction_of(env, at))
+        return new
+
+    @ti.func
+    def adj_velocity(
+        cell, u: vec, g: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real,
+        acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
+    ) -> vec:  # fmt: skip
+        adj_u = g
+        for upper in ti.static(range(2)):
+            if is_at(upper, cell):
+                adj_w, _, adj_mu = ti.static(laws[upper].adj)(u, normal(upper), friction_of(env, at), g)
+                adj_u = adj_w
+                if ti.static(wanted and rubs):
+                    accumulate(acc, slot, dim, 1, ti.Vector([adj_mu]), atomic)
+        return adj_u
+
+    @ti.func
+    def jvp_velocity(
+        cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), at, sizes: ti.template(), dx: real, skin: real
+    ) -> vec:
+        dnew, mu, dmu = du, friction_of(env, at), friction_of(denv, at)
+        for upper in ti.static(range(2)):
+            if is_at(upper, cell):
+                dnew = ti.static(laws[upper].jvp)(u, normal(upper), mu, du, vec(0.0), dmu)
+        return dnew
+
+    return SimpleNamespace(velocity=velocity, adj=adj_velocity, jvp=jvp_velocity)

@@ -1,0 +1,139 @@
+"""Kernels of the fused rollout, forward: the functions of the nested sub-steps in loops over time and members.
+
+A segment's x and v are [B, rows, n]; torques u are [B, T, n], or n zeros where there are none, which `driven` = 0 says.
+Working memory: carried masses mu [B, n]; of the Runge-Kutta method the stages sx, sv, sa [B, 4, n] and their factors
+M [B, 4, n, n]; of the variational one the momentum, the rate in the middle and the middle itself, p, w, y [B, n],
+right sides R [B, n] and a matrix M [B, n, n]. The adjoint is in fused_adjoint.py, the tangent in fused_tangent.py.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd import kernel
+from simphys.autograd.kernels.runtime import ti
+
+from ..integrators import NODES, WEIGHTS
+from . import acceleration, linear, loads, midpoint, momentum
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def functions(real: Any) -> SimpleNamespace:
+    """A step of either integrator for member b; the state before it lies from `at` on, that behind it from at + n."""
+    accelerate, find = acceleration.functions(real).accelerate, midpoint.functions(real).find
+    move, solve = momentum.functions(real), linear.functions(real).solve
+
+    @ti.func
+    def node(stage) -> real:
+        return ti.Vector(NODES)[stage]
+
+    @ti.func
+    def share(stage) -> real:
+        return ti.Vector(WEIGHTS)[stage]
+
+    @ti.func
+    def stages(
+        x: ti.template(), v: ti.template(), at, u: ti.template(), at_u, L: ti.template(), mu: ti.template(),
+        c: ti.template(), g: ti.template(), e: ti.template(), b, n, h,
+        sx: ti.template(), sv: ti.template(), sa: ti.template(), M: ti.template(),
+    ):
+        """The four states at which a step looks, and the accelerations there."""
+        for stage in range(4):
+            here = (b * 4 + stage) * n
+            for i in range(n):
+                v_i, a_i = real(0.0), real(0.0)  # the slope of the stage before
+                if stage > 0:
+                    v_i = sv[here - n + i]
+                    a_i = sa[here - n + i]
+                sx[here + i] = x[at + i] + node(stage) * h * v_i
+                sv[here + i] = v[at + i] + node(stage) * h * a_i
+            accelerate(sx, sv, here, u, at_u, L, mu, c, g, e, b * n, b, n, M, here * n, sa)
+
+    @ti.func
+    def runge_kutta(x: ti.template(), v: ti.template(), at, b, n, h, sv: ti.template(), sa: ti.template()):
+        for i in range(n):
+            x_i, v_i = x[at + i], v[at + i]
+            for stage in range(4):
+                x_i += share(stage) * h * sv[(b * 4 + stage) * n + i]
+                v_i += share(stage) * h * sa[(b * 4 + stage) * n + i]
+            x[at + n + i] = x_i
+            v[at + n + i] = v_i
+
+    @ti.func
+    def middle(
+        x: ti.template(), v: ti.template(), at, u: ti.template(), at_u, L: ti.template(), mu: ti.template(),
+        c: ti.template(), g: ti.template(), e: ti.template(), b, n, h, lost,
+        p: ti.template(), w: ti.template(), y: ti.template(), R: ti.template(), M: ti.template(),
+    ):
+        """The momentum before the step, and the rate and place in its middle."""
+        for i in range(n):
+            p[b * n + i] = 0.0
+            w[b * n + i] = v[at + i]
+        move.momentum(1.0, x, v, at, L, mu, b * n, n, p)
+        find(x, at, w, p, u, at_u, L, mu, c, g, e, b * n, b, n, h / 2, y, R, M, b * n * n, lost)
+
+    @ti.func
+    def variational(
+        x: ti.template(), v: ti.template(), at, L: ti.template(), mu: ti.template(), b, n, h,
+        p: ti.template(), w: ti.template(), y: ti.template(), M: ti.template(),
+    ):
+        """p turns into the momentum behind the step."""
+        for i in range(n):
+            x[at + n + i] = x[at + i] + h * w[b * n + i]
+            p[b * n + i] = -p[b * n + i]
+        move.momentum(2.0, y, w, b * n, L, mu, b * n, n, p)
+        for i in range(n):
+            v[at + n + i] = p[b * n + i]
+        move.factor(x, at + n, L, mu, b * n, n, M, b * n * n)
+        solve(M, b * n * n, v, at + n, n)
+
+    return SimpleNamespace(
+        node=node, share=share, stages=stages, runge_kutta=runge_kutta, middle=middle, variational=variational
+    )
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, parallel: bool) -> SimpleNamespace:
+    """States of a segment from row `start` on; its first row is state `first` in time.
+
+    A parallel loop takes `spread` iterations for each member, one of which does the work.
+    """
+    f, carried = functions(real), loads.functions(real).carried
+    reals = ti.types.ndarray(dtype=real, ndim=1)
+
+    @kernel
+    def rk4(
+        x: reals, v: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
+        B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
+        mu: reals, sx: reals, sv: reals, sa: reals, M: reals, start: ti.i32, steps: ti.i32,
+    ):
+        ti.loop_config(serialize=not parallel)
+        for r in range(B * spread):
+            if r % spread == 0:
+                b = r // spread
+                carried(m, b * n, n, mu)
+                for row in range(start, start + steps):
+                    at, at_u = (b * rows + row) * n, driven * (b * T + first + row) * n
+                    f.stages(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, sx, sv, sa, M)
+                    f.runge_kutta(x, v, at, b, n, h, sv, sa)
+
+    @kernel
+    def variational(
+        x: reals, v: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
+        B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
+        lost: real, mu: reals, p: reals, w: reals, y: reals, R: reals, M: reals, start: ti.i32, steps: ti.i32,
+    ):
+        ti.loop_config(serialize=not parallel)
+        for r in range(B * spread):
+            if r % spread == 0:
+                b = r // spread
+                carried(m, b * n, n, mu)
+                for row in range(start, start + steps):
+                    at, at_u = (b * rows + row) * n, driven * (b * T + first + row) * n
+                    f.middle(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, lost, p, w, y, R, M)
+                    f.variational(x, v, at, L, mu, b, n, h, p, w, y, M)
+
+    return SimpleNamespace(rk4=rk4, variational=variational)

@@ -1,0 +1,184 @@
+"""The sections of a scene file that describe pendulums, the arrays that they stand for, and what must hold of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from simphys.scenefile.section import NOTHING, Fields, NonNegative, Positive, Problem, Section, Simulator
+from simphys.simulators.pendulum.chain import Chain
+from simphys.simulators.pendulum.spherical import Spherical
+
+Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
+Lengths = Annotated[list[Positive], Field(min_length=1)]
+
+
+class PendulumSimulator(Simulator):
+    """The simulator's own options.
+
+    kind: a chain of links in the plane, or one spherical pendulum. integrator: rk4, of order 4; or variational, of
+    order 2, whose energy stays near its start for as long as one likes where nothing damps or drives.
+    """
+
+    name: Literal["pendulum"]
+    kind: Literal["chain", "spherical"] = "chain"
+    integrator: Literal["rk4", "variational"] = "rk4"
+
+
+class Geometry(Section):
+    """length [m]: of a chain, a list with one for each link, from the support on; of a spherical pendulum, a number."""
+
+    length: Positive | Lengths
+
+
+class Material(Section):
+    """mass [kg] at the end of each link, and damping [N m s/rad] of each joint: one number for all, or a list."""
+
+    mass: Positive | list[Positive] = 1.0
+    damping: NonNegative | list[NonNegative] = 0.0
+
+
+class Environment(Section):
+    """gravity [m/s^2]: a number, downwards (of the spherical pendulum against the third axis), or for the spherical
+    pendulum a vector. tilt [rad]: the angle at which a chain hangs at rest; angles count from there where it is 0."""
+
+    gravity: float | Vector = 9.81
+    tilt: float = 0.0
+
+
+class State(Section):
+    """How the motion starts.
+
+    Of a chain: angle [rad] and rate [rad/s] of each link, both counted from one direction for all links, not from the
+    link before; 0 by default. Of a spherical pendulum: direction [3], from the support to the mass, of any length, and
+    rate [3], the angular velocity [rad/s], perpendicular to it, 0 by default.
+    """
+
+    angle: list[float] | None = None
+    direction: Vector | None = None
+    rate: list[float] | None = None
+
+
+PERPENDICULAR = 1e-9
+"""A start's rate has at most such a part along the link."""
+
+
+def fields(*, simulator: PendulumSimulator, geometry: Geometry, material: Material, environment: Environment,
+           state: State) -> Fields:  # fmt: skip
+    """Every parameter field and state component in full length."""
+    if simulator.kind == "spherical":
+        gravity = environment.gravity
+        direction = np.array(state.direction, dtype=float)
+        params = {
+            "length": np.array(geometry.length),
+            "mass": np.array(material.mass),
+            "damping": np.array(material.damping),
+            "gravity": np.array(gravity if isinstance(gravity, list) else [0.0, 0.0, -gravity]),
+        }
+        rate = np.zeros(3) if state.rate is None else np.array(state.rate, dtype=float)
+        return Fields(
+            params=params, state={"direction": direction / np.linalg.norm(direction), "rate": rate}, channels=3
+        )
+    length = np.atleast_1d(np.array(geometry.length, dtype=float))
+    n = len(length)
+    params = {
+        "length": length,
+        "mass": np.broadcast_to(np.array(material.mass, dtype=float), (n,)).copy(),
+        "damping": np.broadcast_to(np.array(material.damping, dtype=float), (n,)).copy(),
+        "gravity": np.array(environment.gravity),
+        "tilt": np.array(environment.tilt),
+    }
+    start = {
+        name: np.zeros(n) if given is None else np.array(given, dtype=float)
+        for name, given in (("angle", state.angle), ("rate", state.rate))
+    }
+    return Fields(params=params, state=start, channels=n)
+
+
+def model(config: Any) -> Chain | Spherical:
+    """The model of a scene that was loaded, and so is known to be free of problems."""
+    dt, integrator = config.time.dt, config.simulator.integrator
+    if config.simulator.kind == "spherical":
+        return Spherical(dt, integrator)
+    return Chain(np.size(config.geometry.length), dt, integrator)
+
+
+def problems(
+    *,
+    simulator: PendulumSimulator | None,
+    geometry: Geometry | None,
+    material: Material | None,
+    environment: Environment | None,
+    state: State | None,
+) -> list[Problem]:
+    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at."""
+    if simulator is None:
+        return []
+    if simulator.kind == "spherical":
+        return list(_check_spherical(geometry, material, environment, state))
+    found: list[Problem] = []
+    if environment is not None and isinstance(environment.gravity, list):
+        constraint, remedy = "of a chain it is a number", "Give a number, and a tilt for its direction."
+        found.append(
+            Problem(key=("environment", "gravity"), constraint=constraint, found=environment.gravity, remedy=remedy)
+        )
+    if state is not None and state.direction is not None:
+        remedy = 'Give the angle of each link, or simulator.kind = "spherical".'
+        constraint = "only a spherical pendulum has one"
+        found.append(Problem(key=("state", "direction"), constraint=constraint, found=state.direction, remedy=remedy))
+    if geometry is not None:
+        n = np.size(geometry.length)
+        for section, names in ((material, ("mass", "damping")), (state, ("angle", "rate"))):
+            for name in names:
+                value = getattr(section, name, None)
+                if isinstance(value, list) and len(value) != n:
+                    found.append(
+                        Problem(
+                            key=("material" if section is material else "state", name),
+                            constraint=f"must have {n} elements, one for each link",
+                            found=value,
+                            remedy=f"It has {len(value)}: give {n}.",
+                        )
+                    )
+    return found
+
+
+def _check_spherical(
+    geometry: Geometry | None, material: Material | None, environment: Environment | None, state: State | None
+) -> Iterator[Problem]:
+    for section, name, names in ((geometry, "geometry", ("length",)), (material, "material", ("mass", "damping"))):
+        for each in names:
+            value = getattr(section, each, None)
+            if isinstance(value, list):
+                constraint = "of a spherical pendulum it is a number"
+                yield Problem(key=(name, each), constraint=constraint, found=value, remedy="Give one number.")
+    if environment is not None and environment.tilt:
+        constraint, remedy = "only a chain has one", "Give gravity as a vector."
+        yield Problem(key=("environment", "tilt"), constraint=constraint, found=environment.tilt, remedy=remedy)
+    if state is None:
+        return
+    if state.angle is not None:
+        constraint, remedy = "only a chain has angles", "Give the direction [3] of the link."
+        yield Problem(key=("state", "angle"), constraint=constraint, found=state.angle, remedy=remedy)
+    if state.direction is None or not any(state.direction):
+        constraint, remedy = "must be a direction", "Give three numbers, not all 0: from the support to the mass."
+        yield Problem(
+            key=("state", "direction"), constraint=constraint, found=state.direction or NOTHING, remedy=remedy
+        )
+        return
+    if state.rate is None:
+        return
+    if len(state.rate) != 3:
+        remedy = f"It has {len(state.rate)}: give 3."
+        yield Problem(
+            key=("state", "rate"), constraint="an angular velocity has 3 elements", found=state.rate, remedy=remedy
+        )
+        return
+    along = np.dot(state.rate, state.direction) / np.linalg.norm(state.direction)
+    if abs(along) > PERPENDICULAR * np.linalg.norm(state.rate):
+        constraint = "must be perpendicular to the direction: a point mass does not spin about its link"
+        remedy = f"Its part along the link is {along:.3g} rad/s: take it away."
+        yield Problem(key=("state", "rate"), constraint=constraint, found=state.rate, remedy=remedy)

@@ -1,0 +1,181 @@
+"""Kernels of the fused rollout: the element functions of the nested sub-steps in loops over time and members.
+
+A segment's d and w are vectors [B, rows]; torques t are [B, T], or a single 0 where there are none, which `driven` = 0
+says. Working memory of the Runge-Kutta method: the stages sd, sw and the accelerations there, sa, [B, 4].
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd import kernel
+from simphys.autograd.kernels.runtime import ti
+
+from ..integrators import NODES, WEIGHTS
+from . import acceleration, drift, fade, sphere
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def functions(real: Any) -> SimpleNamespace:
+    """Stages of the Runge-Kutta method for member b, and its sum."""
+    vec = ti.types.vector(3, real)
+    accelerate = acceleration.functions(real).acceleration
+
+    @ti.func
+    def node(stage) -> real:
+        return ti.Vector(NODES)[stage]
+
+    @ti.func
+    def share(stage) -> real:
+        return ti.Vector(WEIGHTS)[stage]
+
+    @ti.func
+    def stages(
+        d0: vec, w0: vec, t: vec, L: real, m: real, c: real, G: vec, b, h,
+        sd: ti.template(), sw: ti.template(), sa: ti.template(),
+    ):
+        for s in range(4):
+            d, w, here = d0, w0, b * 4 + s
+            if s > 0:
+                d += node(s) * h * sw[here - 1].cross(sd[here - 1])
+                w += node(s) * h * sa[here - 1]
+            sd[here] = d
+            sw[here] = w
+            sa[here] = accelerate(sd[here], sw[here], t, L, m, c, G)
+
+    @ti.func
+    def summed(d0: vec, w0: vec, b, h, sd: ti.template(), sw: ti.template(), sa: ti.template()):
+        """The new state, before its return to the sphere."""
+        d, w = d0, w0
+        for s in range(4):
+            d += share(s) * h * sw[b * 4 + s].cross(sd[b * 4 + s])
+            w += share(s) * h * sa[b * 4 + s]
+        return d, w
+
+    return SimpleNamespace(node=node, share=share, stages=stages, summed=summed)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, parallel: bool) -> SimpleNamespace:
+    """States of a segment from row `start` on; its first row is state `first` in time.
+
+    A parallel loop takes `spread` iterations for each member, one of which does the work.
+    """
+    vec = ti.types.vector(3, real)
+    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
+    f, onto, accelerate = functions(real), sphere.functions(real).onto, acceleration.functions(real).acceleration
+    turned, faded = drift.functions(real).drift, fade.functions(real).fade
+
+    @kernel
+    def rk4(
+        d: vectors, w: vectors, t: vectors, L: reals, m: reals, c: reals, G: vectors, h: real,
+        B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
+        sd: vectors, sw: vectors, sa: vectors, start: ti.i32, steps: ti.i32,
+    ):
+        ti.loop_config(serialize=not parallel)
+        for r in range(B * spread):
+            if r % spread == 0:
+                b = r // spread
+                for row in range(start, start + steps):
+                    at = b * rows + row
+                    torque = t[driven * (b * T + first + row)]
+                    f.stages(d[at], w[at], torque, L[b], m[b], c[b], G[b], b, h, sd, sw, sa)
+                    d_sum, w_sum = f.summed(d[at], w[at], b, h, sd, sw, sa)
+                    d_new, w_new = onto(d_sum, w_sum)
+                    d[at + 1] = d_new
+                    w[at + 1] = w_new
+
+    @kernel
+    def variational(
+        d: vectors, w: vectors, t: vectors, L: reals, m: reals, c: reals, G: vectors, h: real,
+        B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
+        start: ti.i32, steps: ti.i32,
+    ):
+        k = h / 2
+        ti.loop_config(serialize=not parallel)
+        for r in range(B * spread):
+            if r % spread == 0:
+                b = r // spread
+                for row in range(start, start + steps):
+                    at = b * rows + row
+                    torque = t[driven * (b * T + first + row)]
+                    middle = w[at] + k * accelerate(d[at], w[at], torque, L[b], m[b], c[b], G[b])
+                    d_new = turned(d[at], middle, h)
+                    kicked = middle + k * accelerate(d_new, vec(0.0), torque, L[b], m[b], c[b], G[b])
+                    d[at + 1] = d_new
+                    w[at + 1] = faded(kicked, L[b], m[b], c[b], k)
+
+    return SimpleNamespace(rk4=rk4, variational=variational)
+
+
+@functools.cache
+@no_type_check
+def tangent_kernels(real: Any, parallel: bool) -> SimpleNamespace:
+    """Tangents dd, dw [B, rows] of a segment's states, from that of the first; dt .. dG: of torques and parameters."""
+    vec = ti.types.vector(3, real)
+    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
+    f, onto, a = functions(real), sphere.functions(real), acceleration.functions(real)
+    turned, faded = drift.functions(real), fade.functions(real)
+
+    @kernel
+    def jvp_rk4(
+        d: vectors, w: vectors, t: vectors, L: reals, m: reals, c: reals, G: vectors, h: real,
+        B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
+        sd: vectors, sw: vectors, sa: vectors,
+        dd: vectors, dw: vectors, dt: vectors, dL: reals, dm: reals, dc: reals, dG: vectors, steps: ti.i32,
+    ):
+        ti.loop_config(serialize=not parallel)
+        for r in range(B * spread):
+            if r % spread == 0:
+                b = r // spread
+                for row in range(steps):
+                    at, at_t = b * rows + row, driven * (b * T + first + row)
+                    f.stages(d[at], w[at], t[at_t], L[b], m[b], c[b], G[b], b, h, sd, sw, sa)
+                    d_sum, w_sum = f.summed(d[at], w[at], b, h, sd, sw, sa)
+                    dd_sum, dw_sum = dd[at], dw[at]
+                    slope_d, slope_w = vec(0.0), vec(0.0)  # tangents of the slope at the stage before
+                    for s in range(4):
+                        here = b * 4 + s
+                        dd_s, dw_s = dd[at] + f.node(s) * h * slope_d, dw[at] + f.node(s) * h * slope_w
+                        slope_d = dw_s.cross(sd[here]) + sw[here].cross(dd_s)
+                        slope_w = a.jvp(
+                            sd[here], sw[here], t[at_t], L[b], m[b], c[b], G[b],
+                            dd_s, dw_s, dt[at_t], dL[b], dm[b], dc[b], dG[b],
+                        )
+                        dd_sum += f.share(s) * h * slope_d
+                        dw_sum += f.share(s) * h * slope_w
+                    dd_new, dw_new = onto.jvp(d_sum, w_sum, dd_sum, dw_sum)
+                    dd[at + 1] = dd_new
+                    dw[at + 1] = dw_new
+
+    @kernel
+    def jvp_variational(
+        d: vectors, w: vectors, t: vectors, L: reals, m: reals, c: reals, G: vectors, h: real,
+        B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
+        dd: vectors, dw: vectors, dt: vectors, dL: reals, dm: reals, dc: reals, dG: vectors, steps: ti.i32,
+    ):
+        k = h / 2
+        ti.loop_config(serialize=not parallel)
+        for r in range(B * spread):
+            if r % spread == 0:
+                b = r // spread
+                for row in range(steps):
+                    at, at_t = b * rows + row, driven * (b * T + first + row)
+                    middle = w[at] + k * a.acceleration(d[at], w[at], t[at_t], L[b], m[b], c[b], G[b])
+                    dmiddle = dw[at] + k * a.jvp(
+                        d[at], w[at], t[at_t], L[b], m[b], c[b], G[b],
+                        dd[at], dw[at], dt[at_t], dL[b], dm[b], dc[b], dG[b],
+                    )
+                    dd_new = turned.jvp(d[at], middle, h, dd[at], dmiddle)
+                    kicked = middle + k * a.acceleration(d[at + 1], vec(0.0), t[at_t], L[b], m[b], c[b], G[b])
+                    dkicked = dmiddle + k * a.jvp(
+                        d[at + 1], vec(0.0), t[at_t], L[b], m[b], c[b], G[b],
+                        dd_new, vec(0.0), dt[at_t], dL[b], dm[b], dc[b], dG[b],
+                    )
+                    dd[at + 1] = dd_new
+                    dw[at + 1] = faded.jvp(kicked, L[b], m[b], c[b], k, dkicked, dL[b], dm[b], dc[b])
+
+    return SimpleNamespace(rk4=jvp_rk4, variational=jvp_variational)

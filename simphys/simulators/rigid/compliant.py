@@ -1,0 +1,231 @@
+"""Contacts as forces: a stiff spring with damping where features overlap, and friction that is smooth in the slip.
+
+At depth p = -gap > 0, with u the velocity of a relative to b at the contact, u_n = n.u and u_t = u - u_n n, the force
+
+    f = f_n (n - mu y)      f_n = k p max(1 - c u_n, 0)      y = u_t / (|u_t|^2 + v_s^2)^(1/2)         [N]
+
+acts on a, and -f on b, at a point midway between both surfaces: a_a = r_a - gap n / 2 from the centre of a and a_b =
+r_b + gap n / 2 from that of b. A single point conserves angular momentum. k stiffness [N/m], c damping [s/m]. v_s, the
+model's `slip_speed` [m/s], is the slip at which friction has 1/sqrt(2) of its limit mu f_n; below it, bodies creep. mu
+is the mean of both bodies' friction; against the world it is the body's own.
+
+Damping is proportional to depth, so that the force starts and ends at 0. For any k, m and shape, an impact at speed v
+rebounds at e v, where
+
+    G(v) = G(-e v),   G(v) = c v - ln(1 + c v);      e = 1 - 2/3 c v + O((c v)^2)
+
+Without damping, a contact of mass m lasts pi (m/k)^(1/2). Derivatives through an impact need shorter steps than speeds:
+1 % takes about 700 steps per contact, where speeds are accurate to 1e-5, because the depth in the first step of contact
+matters. Adjoint, for g = adj_f, s = 1 - c u_n:
+
+    adj_f_n = g.(n - mu y)     adj_y = -mu f_n g     adj_mu = -f_n g.y     adj_u_t = (adj_y - y y.adj_y) / (...)^(1/2)
+    adj_k = p s adj_f_n     adj_c = -k p u_n adj_f_n     adj_u_n = -k p c adj_f_n     adj_p = k s adj_f_n
+    adj_u = adj_u_t + (adj_u_n - n.adj_u_t) n     adj_n = f_n g + (adj_u_n - n.adj_u_t) u - u_n adj_u_t
+
+with g = g_a - g_b + h_a x a_a - h_b x a_b, where (g_a, h_a) and (g_b, h_b) are the adjoints of force and torque on a
+and b. The arms get adj_a_a = f x h_a + adj_u x w_a, and a_b the opposite. At the kinks p = 0 and 1 = c u_n, beyond
+which a contact would pull, there is no contact and the derivative is 0.
+Source: Hunt and Crossley 1975, Coefficient of Restitution Interpreted as Damping in Vibroimpact, Journal of Applied
+Mechanics 42, with exponent 1.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import rotation
+
+from . import rows
+from .model import RigidBodies
+from .nested import zeros_like
+from .rows import flat
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """Return the element functions of one contact in `dim` dimensions."""
+    vec = ti.types.vector(dim, real)
+
+    @ti.func
+    def parts(p: real, n: vec, u: vec, c: real, v_s: real):
+        """1 - c u_n, or 0 without a repulsive force; y; and the denominator of y."""
+        u_n = n.dot(u)
+        slip = u - u_n * n
+        root = ti.sqrt(slip.dot(slip) + v_s * v_s)
+        s = real(0.0)
+        if p > 0:
+            s = ti.max(1 - c * u_n, 0.0)
+        return s, slip / root, root
+
+    @ti.func
+    def force(p: real, n: vec, u: vec, mu: real, k: real, c: real, v_s: real) -> vec:
+        s, y, _ = parts(p, n, u, c, v_s)
+        return (k * p * s) * (n - mu * y)
+
+    @ti.func
+    def adj_force(p: real, n: vec, u: vec, mu: real, k: real, c: real, v_s: real, g: vec):
+        """Return the adjoints of p, n, u, mu, k and c."""
+        s, y, root = parts(p, n, u, c, v_s)
+        adj_p, adj_n, adj_u, adj_mu, adj_k, adj_c = real(0.0), vec(0.0), vec(0.0), real(0.0), real(0.0), real(0.0)
+        if s > 0:
+            u_n, f_n, adj_f_n = n.dot(u), k * p * s, g.dot(n - mu * y)
+            adj_slip = (-mu * f_n / root) * (g - y.dot(g) * y)
+            along = -k * p * c * adj_f_n - n.dot(adj_slip)
+            adj_p = k * s * adj_f_n
+            adj_n = f_n * g + along * u - u_n * adj_slip
+            adj_u = adj_slip + along * n
+            adj_mu = -f_n * g.dot(y)
+            adj_k = p * s * adj_f_n
+            adj_c = -k * p * u_n * adj_f_n
+        return adj_p, adj_n, adj_u, adj_mu, adj_k, adj_c
+
+    return SimpleNamespace(force=force, adj=adj_force)
+
+
+@functools.cache
+@no_type_check
+def loops(real: Any, dim: int) -> SimpleNamespace:
+    """Return the loops over all candidates; see rows.py. Forces are added to `wrench`."""
+    at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), functions(real, dim)
+
+    @ti.func
+    def pair_friction(mu: ti.template(), mu0, a, b) -> real:
+        own = mu[mu0 + a]
+        if b >= 0:
+            own = (own + mu[mu0 + b]) / 2
+        return own
+
+    @ti.func
+    def velocity(v: ti.template(), v0, w: ti.template(), w0, body, r):
+        """Velocity of a body's point at r."""
+        return at.vec_of(v, v0, body) + rotate.cross(at.spin_of(w, w0, body), r)
+
+    @ti.func
+    def compliant(
+        body_a: ti.template(), body_b: ti.template(), M, v_s, gap: ti.template(), gap0, frame: ti.template(), frame0,
+        v: ti.template(), v0, w: ti.template(), w0, k: ti.template(), k0, c: ti.template(), c0, mu: ti.template(), mu0,
+        wrench: ti.template(), wrench0,
+    ):  # fmt: skip
+        for i in range(M):
+            g = gap[gap0 + i]
+            if g < 0:
+                a, b, start = body_a[i], body_b[i], frame0 + i * 3 * dim
+                n = at.vec_at(frame, start)
+                a_a = at.vec_at(frame, start + dim) - (g / 2) * n
+                a_b = at.vec_at(frame, start + 2 * dim) + (g / 2) * n
+                u = velocity(v, v0, w, w0, a, a_a) - velocity(v, v0, w, w0, b, a_b)
+                F = f.force(-g, n, u, pair_friction(mu, mu0, a, b), k[k0], c[c0], v_s)
+                at.add_twist(wrench, wrench0, a, F, rotate.moment(a_a, F))
+                at.add_twist(wrench, wrench0, b, -F, -rotate.moment(a_b, F))
+
+    @ti.func
+    def adj_compliant(
+        body_a: ti.template(), body_b: ti.template(), M, v_s, gap: ti.template(), gap0, frame: ti.template(), frame0,
+        v: ti.template(), v0, w: ti.template(), w0, k: ti.template(), k0, c: ti.template(), c0, mu: ti.template(), mu0,
+        adj_wrench: ti.template(), adj_wrench0,
+        adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
+        adj_v: ti.template(), adj_v0, adj_w: ti.template(), adj_w0,
+        adj_k: ti.template(), adj_k0, adj_c: ti.template(), adj_c0, adj_mu: ti.template(), adj_mu0,
+    ):  # fmt: skip
+        for i in range(M):
+            d = gap[gap0 + i]
+            if d < 0:
+                a, b, start = body_a[i], body_b[i], frame0 + i * 3 * dim
+                n = at.vec_at(frame, start)
+                a_a = at.vec_at(frame, start + dim) - (d / 2) * n
+                a_b = at.vec_at(frame, start + 2 * dim) + (d / 2) * n
+                u = velocity(v, v0, w, w0, a, a_a) - velocity(v, v0, w, w0, b, a_b)
+                mu_i = pair_friction(mu, mu0, a, b)
+                F = f.force(-d, n, u, mu_i, k[k0], c[c0], v_s)
+
+                h_a, h_b = at.angular(adj_wrench, adj_wrench0, a), at.angular(adj_wrench, adj_wrench0, b)
+                g = at.linear(adj_wrench, adj_wrench0, a) - at.linear(adj_wrench, adj_wrench0, b)
+                g += rotate.cross(h_a, a_a) - rotate.cross(h_b, a_b)
+                g_p, g_n, g_u, g_mu, g_k, g_c = f.adj(-d, n, u, mu_i, k[k0], c[c0], v_s, g)
+                g_a = rotate.adj_cross(h_a, F) + rotate.adj_cross(at.spin_of(w, w0, a), g_u)
+                g_b = -rotate.adj_cross(h_b, F) - rotate.adj_cross(at.spin_of(w, w0, b), g_u)
+
+                half = (g_b - g_a) / 2
+                adj_gap[adj_gap0 + i] = adj_gap[adj_gap0 + i] - g_p + n.dot(half)
+                to = adj_frame0 + i * 3 * dim
+                at.add_vec(adj_frame, to, g_n + d * half)
+                at.add_vec(adj_frame, to + dim, g_a)
+                at.add_vec(adj_frame, to + 2 * dim, g_b)
+                at.add_vec_of(adj_v, adj_v0, a, g_u)
+                at.add_vec_of(adj_v, adj_v0, b, -g_u)
+                at.add_spin_of(adj_w, adj_w0, a, rotate.moment(a_a, g_u))
+                at.add_spin_of(adj_w, adj_w0, b, -rotate.moment(a_b, g_u))
+                share = g_mu
+                if b >= 0:
+                    share = g_mu / 2
+                    adj_mu[adj_mu0 + b] = adj_mu[adj_mu0 + b] + share
+                adj_mu[adj_mu0 + a] = adj_mu[adj_mu0 + a] + share
+                adj_k[adj_k0] = adj_k[adj_k0] + g_k
+                adj_c[adj_c0] = adj_c[adj_c0] + g_c
+
+    return SimpleNamespace(compliant=compliant, adj=adj_compliant)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int) -> SimpleNamespace:
+    """Return the kernels of the nested sub-step, over flat arrays."""
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    f = loops(real, dim)
+
+    @kernel
+    def forward(
+        body_a: ints, body_b: ints, M: ti.i32, v_s: real, gap: reals, frame: reals, v: reals, w: reals,
+        k: reals, c: reals, mu: reals, wrench: reals,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.compliant(body_a, body_b, M, v_s, gap, 0, frame, 0, v, 0, w, 0, k, 0, c, 0, mu, 0, wrench, 0)
+
+    @kernel
+    def adjoint(
+        body_a: ints, body_b: ints, M: ti.i32, v_s: real, gap: reals, frame: reals, v: reals, w: reals,
+        k: reals, c: reals, mu: reals, adj_wrench: reals, adj_gap: reals, adj_frame: reals, adj_v: reals,
+        adj_w: reals, adj_k: reals, adj_c: reals, adj_mu: reals,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.adj(
+                body_a, body_b, M, v_s, gap, 0, frame, 0, v, 0, w, 0, k, 0, c, 0, mu, 0, adj_wrench, 0,
+                adj_gap, 0, adj_frame, 0, adj_v, 0, adj_w, 0, adj_k, 0, adj_c, 0, adj_mu, 0,
+            )  # fmt: skip
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint)
+
+
+class CompliantContact(Function):
+    """The wrench [n, D] of all contacts: force [N] and torque [N m] about the centre. Saved: all inputs.
+
+    gap [M], frame [M, 3 dim], velocity [n, dim], angular_velocity [n, S], stiffness [], damping [], friction [n].
+    """
+
+    @staticmethod
+    def forward(ctx: Context, model: RigidBodies, *inputs: Tensor) -> np.ndarray[Any, Any]:
+        ctx.model = model
+        ctx.save_for_backward(*inputs)
+        wrench = np.zeros((model.bodies, model.dim + model.spins), inputs[0].dtype)
+        _kernels(model).forward(*_constants(model), *flat(*inputs), wrench.reshape(-1))
+        return wrench
+
+    @staticmethod
+    def backward(ctx: Context, adj_wrench: Tensor) -> tuple[Any, ...]:
+        inputs, adjoints = ctx.saved_tensors, zeros_like(*ctx.saved_tensors)
+        _kernels(ctx.model).adjoint(*_constants(ctx.model), *flat(*inputs, adj_wrench, *adjoints))
+        return None, *adjoints
+
+
+def _constants(model: RigidBodies) -> tuple[Any, ...]:
+    found = model.candidates
+    return found.body_a, found.body_b, found.count, model.slip_speed
+
+
+def _kernels(model: RigidBodies) -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim)

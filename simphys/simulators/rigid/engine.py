@@ -1,0 +1,115 @@
+"""`RigidEngine`: fused loops over the arrays of one rollout; see `simphys.simulator.Engine`."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.nn.fused import Layout
+from simphys.nn.network import NAMES
+from simphys.simulator import Array, Arrays
+from simphys.simulator.array_engine import ArrayEngine
+
+from . import fused, fused_adjoint, joint_table
+from .checks import COMPLIANT, VARIATIONAL, check_params
+from .memory import AT, PARAMS, Memory
+from .model import RigidBodies
+from .rows import flat
+from .spring_damper import springs
+from .sweeps import HEAD
+
+SPREAD = 2
+"""Minimum number of batch members to be distributed over threads."""
+
+
+class RigidEngine(ArrayEngine):
+    """Rollout of a batch of systems of rigid bodies."""
+
+    model: RigidBodies
+
+    def __init__(self, model: RigidBodies, params: Arrays, control: Array | None, **options: Any) -> None:
+        check_params(params)
+        super().__init__(model, params, control, **options)
+        self._memory = Memory(model)
+        self._packed = np.concatenate([self.params[name].reshape(self.batch, -1) for name in PARAMS], axis=1)
+
+    def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
+        with fused.lightly_optimized():
+            fused.forward_kernel(self._variant)(*self._arguments(segment), first, start, start + steps)
+
+    def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
+        given = adjoint["position"].shape[1]
+        of_control = self.sums.get("control", self._work[0])
+        of_state = [adjoint[name].reshape(-1) for name in self.model.State.names()]
+        with fused.lightly_optimized():
+            fused_adjoint.adjoint_kernel(self._variant)(
+                *self._arguments(segment), first, steps, given, *of_state, *flat(self._packed_sums, of_control)
+            )
+
+    def segment_bytes(self, steps: int, *, dense: bool) -> int:
+        """Include the workspace of a step and the packed parameters of each member."""
+        own = self.batch * (self._memory.size + self._memory.params) * runtime.real_dtype().itemsize
+        return super().segment_bytes(steps, dense=dense) + own
+
+    def _zeros(self) -> Arrays:
+        """Return sums as views of one array, the form that kernels take."""
+        shapes = self.model.param_shapes()
+        self._packed_sums = np.zeros((self.batch, sum([int(np.prod(shape)) for shape in shapes.values()])))
+        self._packed_sums = self._packed_sums.astype(runtime.real_dtype())
+        sums, at = {}, 0
+        for name in PARAMS:
+            size = int(np.prod(shapes[name]))
+            sums[name] = self._packed_sums[:, at : at + size].reshape(self.batch, *shapes[name])
+            at += size
+        if "control" in self._given:
+            sums["control"] = np.zeros((self.batch, *self._shapes["control"]), runtime.real_dtype())
+        return sums
+
+    @cached_property
+    def _variant(self) -> fused.Variant:
+        model = self.model
+        return fused.Variant(
+            real=runtime.real(),
+            dim=model.dim,
+            kinds=model.candidates.kinds,
+            is_compliant=model.law == COMPLIANT,
+            joints=bool(model.joints),
+            springs=bool(model.springs),
+            driven=joint_table.free(model).rows > 0,
+            controller=model.controller,
+            network=model.network,
+            is_variational=model.integrator == VARIATIONAL,
+            parallel=self.batch >= SPREAD and runtime.settings().threads > 1,
+        )
+
+    @cached_property
+    def _work(self) -> tuple[Array, Array]:
+        """Return the workspaces of all members, and their lists of active contacts."""
+        memory = np.zeros((self.batch, self._memory.size), runtime.real_dtype())
+        if self.model.network is not None:
+            weights = Layout(self.model.network).pack({name: self.params[name] for name in NAMES})
+            start = self._memory.layout[AT.weights]
+            memory[:, start : start + weights.shape[1]] = weights
+        return memory.reshape(-1), np.zeros(self.batch * (self.model.candidates.count + HEAD), np.int32)
+
+    def _arguments(self, segment: Arrays) -> list[Any]:
+        """Return the arguments that both kernels take before the steps."""
+        model = self.model
+        held, loose = joint_table.held(model), joint_table.free(model)
+        ends, anchors, K = springs(model)
+        control = self._work[0] if self.control is None else self.control
+        T, A = (0, 0) if self.control is None else self.control.shape[1:]
+        counts = np.array(
+            [model.bodies, model.joint_rows, model.candidates.count, model.sweeps, K, loose.rows, A], np.int32
+        )
+        threshold = model.slip_speed if model.law == COMPLIANT else model.rest_speed
+        rows = segment["position"].shape[1]
+        return [
+            *flat(*segment.values(), self._packed, control, *self._work), self._memory.layout, counts, model.free,
+            *flat(model.row_bodies, *model.candidates.arrays()), held.links, held.parts, loose.links, loose.parts,
+            ends, anchors, model.dt, model.span, threshold, model.joint_correction / model.dt,
+            self.batch, rows, T, self._packed.shape[1], self._memory.size,
+        ]  # fmt: skip

@@ -1,0 +1,165 @@
+"""Which features of which bodies may touch: a list made once, of everything that the motion decides on.
+
+    plane     sphere: its centre        capsule: both ends         box: its corners
+    sphere    sphere, capsule: points and segments with radii      box: its centre
+    capsule   capsule: both segments    box: both ends, and against the segment the corners, in space the edges
+    box       box: corners of each against the other, in space edges of both that cross
+
+A capsule that lies on a side of a box, and a box that stands on another, touch with several features, so that they come
+to rest; two parallel capsules, or a capsule in the corner of others, touch in one point a pair.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from simphys.autograd import runtime
+
+from ..joint import WORLD
+from ..shapes import Box, Capsule, Plane, Shape, Sphere
+from . import feature
+from .feature import BOX, CORNER, EDGES, PLANE, ROUND
+
+if TYPE_CHECKING:
+    from ..model import RigidBodies
+
+Array = np.ndarray[Any, Any]
+
+
+class Feature(NamedTuple):
+    """What feature.py reads: a part of a box, with a radius about it, in the body's frame."""
+
+    centre: Array
+    """o [m], [dim]."""
+    half: Array
+    """h [m], [dim]."""
+    signs: Array
+    """sigma, [dim]."""
+    radius: float
+    """rho [m]."""
+
+    def at(self, *signs: float) -> Feature:
+        """The part of it on these sides."""
+        return self._replace(signs=np.array(signs, float))
+
+    def numbers(self) -> list[float]:
+        return [*self.centre, *self.half, *self.signs, self.radius]
+
+
+class Candidate(NamedTuple):
+    """Two features that may touch."""
+
+    kind: int
+    body_a: int
+    a: Feature
+    body_b: int
+    b: Feature
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs of features that may touch, M of them."""
+
+    kind: Array
+    """See pair.py, [M]."""
+    body_a: Array
+    """[M]"""
+    body_b: Array
+    """[M]; -1 of the world."""
+    constants: Array
+    """Both features, each as feature.py reads it, [M, 2 (3 dim + 1)]."""
+
+    @property
+    def count(self) -> int:
+        """Number of them, M."""
+        return len(self.kind)
+
+    @cached_property
+    def kinds(self) -> frozenset[int]:
+        """Those that occur."""
+        return frozenset(self.kind.tolist())
+
+    def arrays(self) -> tuple[Array, Array, Array, Array]:
+        """What loops take: kind, body_a, body_b, and the constants one after the other, in this process's precision."""
+        return self.kind, self.body_a, self.body_b, self._flat
+
+    @cached_property
+    def _flat(self) -> Array:
+        return self.constants.astype(runtime.real_dtype()).reshape(-1)
+
+
+def candidates(model: RigidBodies) -> Candidates:
+    """Of all bodies that move with all planes, and of all pairs of bodies that may touch."""
+    found = [
+        candidate
+        for body in range(model.bodies)
+        if body not in model.fixed
+        for shape, plane in itertools.product(model.shapes[body], model.planes)
+        for candidate in _with_plane(body, shape, plane, model.dim)
+    ]
+    for a, b in model.pairs:
+        for one, other in itertools.product(model.shapes[a], model.shapes[b]):
+            ordered = sorted([(one, a), (other, b)], key=lambda each: _ORDER.index(type(each[0])))
+            found += _of_pair(*ordered[0], *ordered[1], model.dim)
+    numbers = [[*each.a.numbers(), *each.b.numbers()] for each in found]
+    return Candidates(
+        np.array([each.kind for each in found], np.int32),
+        np.array([each.body_a for each in found], np.int32),
+        np.array([each.body_b for each in found], np.int32),
+        np.array(numbers, float).reshape(len(found), 2 * feature.numbers(model.dim)),
+    )
+
+
+_ORDER = (Sphere, Capsule, Box)
+
+
+def _with_plane(body: int, shape: Shape, plane: Plane, dim: int) -> Iterator[Candidate]:
+    side = Feature(np.array(plane.normal), np.zeros(dim), np.zeros(dim), plane.offset)
+    for point in _points(shape, dim):
+        yield Candidate(PLANE, body, point, WORLD, side)
+
+
+def _of_pair(one: Shape, a: int, other: Shape, b: int, dim: int) -> Iterator[Candidate]:
+    """`one` comes before `other` in _ORDER."""
+    first, second = _whole(one, dim), _whole(other, dim)
+    if isinstance(one, Box):
+        yield from [Candidate(CORNER, a, corner, b, second) for corner in _points(one, dim)]
+        yield from [Candidate(CORNER, b, corner, a, first) for corner in _points(other, dim)]
+        for edges in itertools.product(_edges(first), _edges(second)):
+            yield Candidate(EDGES, a, edges[0], b, edges[1])
+    elif isinstance(other, Box):
+        yield from [Candidate(BOX, a, point, b, second) for point in _points(one, dim)]
+        if isinstance(one, Capsule):
+            yield from [Candidate(ROUND, a, first, b, each) for each in (*_points(other, dim), *_edges(second))]
+    else:
+        yield Candidate(ROUND, a, first, b, second)
+
+
+def _whole(shape: Shape, dim: int) -> Feature:
+    centre, half, radius = np.zeros(dim) if shape.offset is None else np.array(shape.offset), np.zeros(dim), 0.0
+    if isinstance(shape, Box):
+        half = np.array(shape.half)
+    else:
+        radius = shape.radius
+    if isinstance(shape, Capsule):
+        half[0] = shape.half_length
+    return Feature(centre, half, np.zeros(dim), radius)
+
+
+def _points(shape: Shape, dim: int) -> list[Feature]:
+    """The centre of a sphere, the ends of a capsule, the corners of a box."""
+    whole = _whole(shape, dim)
+    return [whole.at(*signs) for signs in itertools.product(*[(-1, 1) if extent else (0,) for extent in whole.half])]
+
+
+def _edges(box: Feature) -> list[Feature]:
+    """Of a box in space; none in the plane, where a segment that touches a side touches one of its ends."""
+    dim = len(box.half)
+    along = [[(0,) if axis == k else (-1, 1) for k in range(dim)] for axis in range(dim if dim == 3 else 0)]
+    return [box.at(*signs) for choices in along for signs in itertools.product(*choices)]

@@ -1,0 +1,86 @@
+"""The points of two segments that are closest to each other.
+
+With m from the middle of segment b to that of a, half vectors u, v [m], and s, t in [-1, 1],
+
+    w(s, t) = m + s u - t v
+
+leads from a point of b to one of a; |w| is least where each of s, t is at an end or is free, w.u = 0 or w.v = 0. A
+point is a segment with half vector 0, where s = 0 (or t = 0). Segments that are parallel to within PARALLEL touch in
+the middle of what they have beside each other.
+
+Adjoint: of adj_s, adj_t, what leads to m, u, v. The free ones solve the linear system
+
+    (u.u  -u.v) (lambda)   (adj_s)
+    (-u.v  v.v) (mu    ) = (adj_t),    p = lambda u - mu v
+
+of the rows that are free, 0 else, and with it (implicit function theorem)
+
+    adj_m = -p     adj_u = -s p - lambda w     adj_v = t p + mu w
+
+At the kinks: an end that is just reached is held there; and where segments are parallel, the derivative of their
+closest points does not exist, so t is held and s alone is free.
+Source: Ericson 2005, Real-Time Collision Detection, section 5.1.9; the case of parallel segments and the adjoint here.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+
+PARALLEL = 1e-6
+"""Square of the sine of the angle below which segments are parallel."""
+TINY = 1e-30
+"""Stands for a squared length of 0 where something is divided by it."""
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """Return the element functions in `dim` dimensions."""
+    vec = ti.types.vector(dim, real)
+
+    @ti.func
+    def are_parallel(u: vec, v: vec) -> bool:
+        """Points, too."""
+        return u.dot(u) * v.dot(v) - u.dot(v) ** 2 <= PARALLEL * u.dot(u) * v.dot(v)
+
+    @ti.func
+    def closest(m: vec, u: vec, v: vec):
+        """s, t."""
+        uu, vv, uv, mu, mv = u.dot(u), v.dot(v), u.dot(v), m.dot(u), m.dot(v)
+        start = real(0.0)
+        if not are_parallel(u, v):
+            start = (uv * mv - vv * mu) / (uu * vv - uv * uv)
+        elif uu * vv > 0:
+            centre, reach = -mv / uv, vv / ti.abs(uv)
+            start = (ti.max(-1.0, centre - reach) + ti.min(1.0, centre + reach)) / 2
+        t = within((mv + within(start) * uv) / ti.max(vv, TINY))
+        return within((t * uv - mu) / ti.max(uu, TINY)), t
+
+    @ti.func
+    def within(s: real) -> real:
+        return ti.max(-1.0, ti.min(1.0, s))
+
+    @ti.func
+    def is_inside(s: real, u: vec) -> bool:
+        """Whether s is not at an end of its segment; always, at a point."""
+        return ti.abs(s) < 1 or u.dot(u) == 0
+
+    @ti.func
+    def adj_closest(u: vec, v: vec, s: real, t: real, adj_s: real, adj_t: real):
+        """lambda, mu."""
+        uu, vv, uv = u.dot(u), v.dot(v), u.dot(v)
+        lam, mu = real(0.0), real(0.0)
+        if is_inside(s, u):
+            lam = adj_s / ti.max(uu, TINY)
+        if is_inside(t, v):
+            if not is_inside(s, u) or uu == 0:
+                mu = adj_t / ti.max(vv, TINY)
+            elif not are_parallel(u, v):
+                det = uu * vv - uv * uv
+                lam = (vv * adj_s + uv * adj_t) / det
+                mu = (uu * adj_t + uv * adj_s) / det
+        return lam, mu
+
+    return SimpleNamespace(closest=closest, adj=adj_closest, is_inside=is_inside, are_parallel=are_parallel)

@@ -1,0 +1,105 @@
+"""A point of body a, with a radius, against a flat side: of a plane of the world, or of a box of body b.
+
+With y = d + m_a from the centre of b to the point, d = x_a - x_b, m_a as in feature.py, and n from b to a:
+
+    plane     gap = n.y - offset - rho                                              n and the offset are constant
+    box       p = R_b^T y - o_b: outside, where |p_k| > h_k for some k, q is p - clamp(p, -h, h),
+              gap = |q| - rho,  n = R_b q / |q|;  inside, gap = |p_k| - h_k - rho,  n = R_b e_k sign(p_k)
+              of the side k that is nearest
+    corner    of a box against another: gap = sign_k p_k - h_k,  n = R_b e_k sign_k,  where axis and sign are those
+              in which the two boxes are farthest apart, or least deep, of the axes of box b; it counts where p is
+              under that side, |p_j| <= h_j for j != k, and not beyond the opposite one
+
+    r_a = m_a - rho n                                                       the point of a that touches
+
+A corner has its side by the boxes as a whole, as it lies on the edge of two sides where a box stands flush on another.
+Adjoint, for g_gap, g_n, g_r of gap, n, r_a, with z = g_n - rho g_r:
+
+    adj_y = g_gap n + (of the box, outside) R_b P (R_b^T (z - n n.z)) / |q|     P: without the axes where q_k = 0
+    adj_d = adj_y     adj_theta_a = m_a x (adj_y + g_r)     adj_theta_b = n x z - y x adj_y
+
+At the kinks: on the surface of a box, the point is inside; of sides equally near, or axes equally deep, the first
+counts; sign(0) = 1. Where the side changes, gap of the box is continuous and n is not. Source: Ericson 2005, Real-Time
+Collision Detection, sections 5.1.3 (closest point of a box) and 4.4.1 (separating axes); the adjoint here.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import rotation
+
+from . import feature
+from .feature import BOX
+
+EDGE = 1e-5
+"""How far beyond a side, as a part of it, a corner still counts: on flush sides rounding must not decide."""
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """Return the element functions in `dim` dimensions: to gap, n, r_a and whether the pair counts."""
+    part, moment = feature.functions(real, dim), rotation.functions(real, dim).moment
+    vec, Feature = part.vec, part.Feature
+
+    @ti.func
+    def plane(d: vec, a: Feature, b: Feature):
+        m = a.middle
+        return b.o.dot(d + m) - b.rho - a.rho, b.o, m - a.rho * b.o, True
+
+    @ti.func
+    def sign(x: real) -> real:
+        return ti.select(x >= 0, 1.0, -1.0)
+
+    @ti.func
+    def side(depth: vec, p: vec) -> vec:
+        """Outwards from the side of the least depth, in the direction of p."""
+        n, least = vec(0.0), depth.min()
+        found = False
+        for k in ti.static(range(dim)):
+            if depth[k] == least and not found:
+                n[k] = sign(p[k])
+                found = True
+        return n
+
+    @ti.func
+    def box(d: vec, a: Feature, b: Feature):
+        m = a.middle
+        p = b.R.transpose() @ (d + m) - b.o
+        q = p - ti.max(-b.h, ti.min(b.h, p))
+        gap = q.norm()
+        n = q / ti.max(gap, 1e-30)
+        if gap == 0:
+            n = side(b.h - ti.abs(p), p)
+            gap = -(b.h - ti.abs(p)).min()
+        world = b.R @ n
+        return gap - a.rho, world, m - a.rho * world, True
+
+    @ti.func
+    def corner(d: vec, a: Feature, b: Feature):
+        m, turned = a.middle, b.R.transpose() @ a.R
+        centre = b.R.transpose() @ (d + a.R @ a.o) - b.o
+        n = side(b.h + ti.abs(turned) @ a.h - ti.abs(centre), centre)
+        p = b.R.transpose() @ (d + m) - b.o
+        beyond = ti.abs(p) - b.h * (1 + EDGE)
+        height = n.dot(p)
+        under = (beyond * (1 - ti.abs(n))).max() <= 0 and height >= -ti.abs(n).dot(b.h)
+        return height - ti.abs(n).dot(b.h), b.R @ n, m, under
+
+    @ti.func
+    def adj_flat(kind: ti.i32, d: vec, a: Feature, b: Feature, gap: real, n: vec, g_gap: real, g_n: vec, g_r: vec):
+        """Return the adjoints of d, theta_a and theta_b."""
+        m = a.middle
+        y, z = d + m, g_n - a.rho * g_r
+        adj_y, distance = g_gap * n, gap + a.rho
+        if kind == BOX and distance > 0:
+            p, adj_q = b.R.transpose() @ y - b.o, b.R.transpose() @ (z - n.dot(z) * n)
+            for k in ti.static(range(dim)):
+                if ti.abs(p[k]) <= b.h[k]:
+                    adj_q[k] = 0.0
+            adj_y += b.R @ adj_q / distance
+        return adj_y, moment(m, adj_y + g_r), moment(n, z) - moment(y, adj_y)
+
+    return SimpleNamespace(plane=plane, box=box, corner=corner, adj=adj_flat)

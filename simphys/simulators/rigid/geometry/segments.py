@@ -1,0 +1,118 @@
+"""Segments, or points, of two bodies with radii about them; edges of two boxes that cross.
+
+With m_a, u and m_b, v the middles and half vectors of both (feature.py), m = d + m_a - m_b, d = x_a - x_b, and s, t, w
+as in closest.py:
+
+    round     gap = |w| - rho_a - rho_b,  n = w / |w|
+    edges     gap = n.w,  n = +-(u x v) / |u x v|                                               in space
+
+    r_a = m_a + s u - rho_a n                                               the point of a that touches
+
+Corners and edges of boxes count only where n lies in their cones (feature.py) and neither point is at an end, where a
+corner or a side takes its place. Edges of two boxes count, besides, where they are not parallel and not more than
+DEEP times as deep as that side of one box which is the least deep in the other: or else edges that cross far from the
+surface would push boxes through each other. The sign of their n is the one in their cones.
+
+Adjoint, for g_gap, g_n, g_r of gap, n, r_a, with z = g_n - rho_a g_r and z' = z - n n.z:
+
+    adj_w = g_gap n + z' / |w|,   or of edges  g_gap n  and  adj_c = z' / (n.c),  c = u x v
+    adj_s, adj_t = u.(adj_w + g_r), -v.adj_w,  with lambda, mu and p as in closest.py;   f = adj_w - p
+    adj_u = s (f + g_r) - lambda w + v x adj_c     adj_v = mu w - t f + adj_c x u
+    adj_d = f     adj_theta_a = m_a x (f + g_r) + u x adj_u     adj_theta_b = -m_b x f + v x adj_v
+
+At the kinks: where both points are one (|w| = 0, to rounding), n is the first axis of the world, and held; ends and
+parallel segments: see closest.py. Source: Ericson 2005, Real-Time Collision Detection, section 5.1.9; edges that cross
+as sides of the Minkowski difference: Gregorius 2013, The Separating Axis Test (GDC); the adjoint here.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import rotation
+
+from . import closest, feature
+from .feature import CONE, ROUND
+
+CLOSE = 1e-6
+"""|w| as a part of the size of the segments, below which both points are one."""
+DEEP = 2.0
+"""See above; sides that touch as a whole are as deep as their edges, up to their tilt."""
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """Return the element functions in `dim` dimensions: to gap, n, r_a and whether the pair counts."""
+    part, moment = feature.functions(real, dim), rotation.functions(real, dim).moment
+    points = closest.functions(real, dim)
+    vec, Feature = part.vec, part.Feature
+
+    @ti.func
+    def are_one(m: vec, u: vec, v: vec, w: vec) -> bool:
+        return w.dot(w) <= CLOSE * CLOSE * (m.dot(m) + u.dot(u) + v.dot(v))
+
+    @ti.func
+    def round(d: vec, a: Feature, b: Feature):
+        m_a, u, v = a.middle, a.half, b.half
+        m = d + m_a - b.middle
+        s, t = points.closest(m, u, v)
+        w = m + s * u - t * v
+        n = w / ti.max(w.norm(), 1e-30)
+        if are_one(m, u, v, w):
+            n = vec(0.0)
+            n[0] = 1.0
+        counts = True
+        if ti.abs(a.sigma).max() + ti.abs(b.sigma).max() > 0:
+            counts = points.is_inside(s, u) and points.is_inside(t, v)
+            counts = counts and part.along_sides(a, n).max() <= CONE and part.along_sides(b, n).min() >= -CONE
+        return w.norm() - a.rho - b.rho, n, m_a + s * u - a.rho * n, counts
+
+    @ti.func
+    def edges(d: vec, a: Feature, b: Feature):
+        m_a, u, v = a.middle, a.half, b.half
+        m = d + m_a - b.middle
+        s, t = points.closest(m, u, v)
+        c = u.cross(v)
+        n = c / ti.max(c.norm(), 1e-30)
+        by_a, by_b = part.along_sides(a, n), part.along_sides(b, n)
+        is_outward, is_inward = by_a.max() <= CONE and by_b.min() >= -CONE, by_a.min() >= -CONE and by_b.max() <= CONE
+        if not is_outward:
+            n = -n
+        gap = n.dot(m)
+        counts = (is_outward or is_inward) and not points.are_parallel(u, v) and gap >= DEEP * least_deep(d, a, b)
+        return gap, n, m_a + s * u, counts and points.is_inside(s, u) and points.is_inside(t, v)
+
+    @ti.func
+    def least_deep(d: vec, a: Feature, b: Feature) -> real:
+        """How deep the boxes of two edges are in each other, by their sides, negative; 0 where they are apart."""
+        centre = d + a.R @ a.o - b.R @ b.o
+        turned = ti.abs(b.R.transpose() @ a.R)
+        by_a = ti.abs(a.R.transpose() @ centre) - a.h - turned.transpose() @ b.h
+        by_b = ti.abs(b.R.transpose() @ centre) - b.h - turned @ a.h
+        return ti.min(ti.max(by_a.max(), by_b.max()), 0.0)
+
+    @ti.func
+    def adj_segments(kind: ti.i32, d: vec, a: Feature, b: Feature, _: real, n: vec, g_gap: real, g_n: vec, g_r: vec):
+        """Return the adjoints of d, theta_a and theta_b."""
+        m_a, m_b, u, v = a.middle, b.middle, a.half, b.half
+        m = d + m_a - m_b
+        s, t = points.closest(m, u, v)
+        w, z = m + s * u - t * v, g_n - a.rho * g_r
+        z -= n.dot(z) * n
+        adj_w, adj_u, adj_v = g_gap * n, vec(0.0), vec(0.0)
+        if kind == ROUND:
+            if not are_one(m, u, v, w):
+                adj_w += z / w.norm()
+        elif ti.static(dim == 3):
+            adj_c = z / n.dot(u.cross(v))
+            adj_u = v.cross(adj_c)
+            adj_v = adj_c.cross(u)
+        lam, mu = points.adj(u, v, s, t, u.dot(adj_w + g_r), -v.dot(adj_w))
+        f = adj_w - lam * u + mu * v
+        adj_u += s * (f + g_r) - lam * w
+        adj_v += mu * w - t * f
+        return f, moment(m_a, f + g_r) + moment(u, adj_u), moment(v, adj_v) - moment(m_b, f)
+
+    return SimpleNamespace(round=round, edges=edges, adj=adj_segments)

@@ -1,0 +1,80 @@
+"""First impact among bodies that constrain each other: a change of their constraint forces affects all of them.
+
+Bodies are linked by the rows that they share in a step: joint rows, and rows of active contacts. The world and fixed
+bodies link nothing, since no impulse passes through them. The choice is piecewise constant and has no derivative.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+
+NONE, REST, IMPACT = range(3)
+"""State of a contact candidate in a step."""
+
+
+@functools.cache
+@no_type_check
+def loops(real: Any) -> SimpleNamespace:
+    """Return the loops; for the arguments see rows.py. In `bodies`, those of candidates follow after NJ rows."""
+
+    @ti.func
+    def is_free(body, free: ti.template()) -> bool:
+        found = False
+        if body >= 0:
+            found = free[body] == 1
+        return found
+
+    @ti.func
+    def is_earlier(new, old, time: ti.template(), time0) -> bool:
+        """Compare two candidates; a negative number stands for none."""
+        found = False
+        if new >= 0 and new != old:
+            found = True
+            if old >= 0:
+                apart = time[time0 + new] - time[time0 + old]
+                found = apart < 0 or (apart == 0 and new < old)
+        return found
+
+    @ti.func
+    def find(
+        free: ti.template(), n, bodies: ti.template(), NJ, M, time: ti.template(), time0,
+        active: ti.template(), active0, first: ti.template(), first0,
+    ):  # fmt: skip
+        """Set first [n]: the number of the first impact's candidate, or -1 for bodies that no impact reaches."""
+        for b in range(n):
+            first[first0 + b] = -1.0
+        for c in range(M):
+            if active[active0 + c] == IMPACT:
+                for side in range(2):
+                    body = bodies[2 * (NJ + c) + side]
+                    if is_free(body, free) and is_earlier(c, ti.cast(first[first0 + body], ti.i32), time, time0):
+                        first[first0 + body] = c
+        changed = True
+        while changed:
+            changed = False
+            for k in range(NJ + M):
+                a, b, counts = bodies[2 * k], bodies[2 * k + 1], True
+                if k >= NJ:
+                    counts = active[active0 + k - NJ] > NONE
+                if counts and is_free(a, free) and is_free(b, free):
+                    of_a, of_b = ti.cast(first[first0 + a], ti.i32), ti.cast(first[first0 + b], ti.i32)
+                    if is_earlier(of_a, of_b, time, time0):
+                        first[first0 + b] = of_a
+                        changed = True
+                    elif is_earlier(of_b, of_a, time, time0):
+                        first[first0 + a] = of_b
+                        changed = True
+
+    @ti.func
+    def of_block(block, bodies: ti.template(), first: ti.template(), first0):
+        """Return the first impact that reaches the rows of a block, negative for none."""
+        found = -1
+        for side in range(2):
+            body = bodies[2 * block + side]
+            if body >= 0:
+                found = ti.max(found, ti.cast(first[first0 + body], ti.i32))
+        return found
+
+    return SimpleNamespace(find=find, of_block=of_block, is_free=is_free)

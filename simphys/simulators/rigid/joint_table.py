@@ -1,0 +1,102 @@
+"""Tables of the rows of all joints for kernels: constrained rows, and free rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.simulator import Array
+
+from .joint import FIXED, PRISMATIC, REVOLUTE, WORLD, Joint
+from .joint_row import ALIGN, LINE, TURN, numbers
+from .model import RigidBodies
+
+
+class Table(NamedTuple):
+    """Rows in the order of their joints, as flat arrays."""
+
+    rows: int
+    """Number of rows, m."""
+    links: Array
+    """Bodies a and b, kind, joint, motor (-1 without one) of each row, [5 m]."""
+    parts: Array
+    """Description of each row (see joint_row.py), [numbers(dim) m]."""
+
+
+@lru_cache
+def held(model: RigidBodies) -> Table:
+    """Return the constrained rows of the joints, [NJ]: for each joint its lines, then its rotations."""
+    return _table(
+        model,
+        [
+            (index, kind, c)
+            for index, joint in enumerate(model.joints)
+            for kind, keep in _kinds(joint, model.dim)
+            for c in range(model.dim if kind == LINE else model.spins)[0 if keep else 1 :]
+        ],
+    )
+
+
+@lru_cache
+def free(model: RigidBodies) -> Table:
+    """Return the free row of each joint; a fixed joint has none."""
+    kinds = {REVOLUTE: ALIGN, PRISMATIC: LINE}
+    return _table(
+        model, [(index, kinds[joint.kind], 0) for index, joint in enumerate(model.joints) if joint.kind != FIXED]
+    )
+
+
+def _kinds(joint: Joint, dim: int) -> Iterable[tuple[int, bool]]:
+    """Return the kinds of rows that a joint constrains; False excludes the row along, or about, its axis."""
+    if joint.kind == REVOLUTE:
+        return ((LINE, True), (ALIGN, False))
+    return (LINE, joint.kind == FIXED), (TURN, True)
+
+
+def _table(model: RigidBodies, rows: list[tuple[int, int, int]]) -> Table:
+    """Build a table of rows (joint, kind, index of the basis vector)."""
+    links, parts = [], []
+    for index, kind, c in rows:
+        joint = model.joints[index]
+        motor = model.motors.index(index) if joint.motor else -1
+        links.append([joint.a, joint.b, kind, index, motor])
+        parts.append(_numbers(joint, model.dim, c))
+    if not rows:
+        return Table(0, np.zeros(1, np.int32), np.zeros(1, runtime.real_dtype()))
+    return Table(len(rows), np.array(links, np.int32).reshape(-1), np.array(parts, runtime.real_dtype()).reshape(-1))
+
+
+def _numbers(joint: Joint, dim: int, c: int) -> list[float]:
+    basis = _basis(joint, dim)
+    relative = np.zeros(1) if dim == 2 else np.array([1.0, 0.0, 0.0, 0.0])
+    if joint.relative is not None:
+        relative = np.array(joint.relative, float)
+    if dim == 3:
+        relative = relative / np.linalg.norm(relative)
+    axis_b = _turned_back(relative, basis[0])
+    found = [*basis[c], *joint.anchor_a, *joint.anchor_b, *basis[0], *axis_b, *relative, float(joint.b == WORLD)]
+    assert len(found) == numbers(dim)
+    return found
+
+
+def _basis(joint: Joint, dim: int) -> Array:
+    """Return orthogonal unit vectors in the frame of a, the joint's axis first; [dim, dim]."""
+    axis = np.array(joint.axis, float) if joint.axis is not None else np.eye(dim)[0]
+    if dim == 2:
+        return np.array([axis, [-axis[1], axis[0]]])
+    first = np.cross(axis, np.eye(3)[np.argmin(abs(axis))])
+    first /= np.linalg.norm(first)
+    return np.array([axis, first, np.cross(axis, first)])
+
+
+def _turned_back(relative: Array, axis: Array) -> Array:
+    """Return a vector of the frame of a, expressed in that of b."""
+    if len(relative) == 1:
+        c, s = np.cos(relative[0]), np.sin(relative[0])
+        return np.array([[c, s], [-s, c]]) @ axis
+    w, v = relative[0], -relative[1:]
+    return axis + 2 * np.cross(v, np.cross(v, axis) + w * axis)

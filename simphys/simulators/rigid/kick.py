@@ -1,0 +1,214 @@
+"""Kick: forces and torques change the velocities of all bodies during a time h, before impulses do:
+
+    v* = v + h (a + f/m)
+    w* = w + h A^-1 tau - h R y,     N(w_b) y = w_b x (J w_b)
+
+a gravity, f, tau force and torque about the centre, m mass, A = R diag(J) R^T (see inertia.py), w_b = R^T w. The last
+term is the gyroscopic torque -w x (A w). It exists only in space, and only if `gyroscopic`: a variational step has it
+in its drift (see variational.py). It is linearly implicit, in the body frame,
+
+    N(w) = diag(J) + h/2 d(w x (J w))/dw = diag(J) + h/2 ([w]x diag(J) - [J w]x)
+
+which for this quadratic equation is Kahan's method: errors in energy and |A w| of a free body stay O(h^2) for all
+times. The explicit form, N = diag(J), lets the momentum grow, |J w*|^2 = |J w|^2 + h^2 |w x J w|^2, until the motion
+blows up. Implicit Euler, with h in place of h/2 (Catto 2015), dissipates nearly all energy of a top within some hundred
+turns. Other torques stay outside of N, so that action and reaction change the momenta of two bodies by opposite
+amounts. A fixed body gets h = 0.
+
+Adjoint, for g_v = adj_v*, g = adj_w*, and in the body's frame lambda = N^-T (-h R^T g), z = lambda x w, p = lambda x y:
+
+    adj_v = g_v     adj_a = h g_v     adj_f = (h/m) g_v     adj_m = -f.adj_f / m     adj_tau = h A^-1 g
+    adj_w = g + R (J (z - h/2 p) + (J (w_b - h/2 y)) x lambda)
+    adj_J = w_b (z - h/2 p) - y (h/2 z + lambda) - (adj of A^-1 by 1/J) / J^2
+    adj_theta from dR, see inertia.py
+
+with componentwise products. Source: Kahan 1993, Unconventional numerical methods for trajectory calculations; Hirota
+and Kimura 2000, Discretization of the Euler top.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import rotation
+
+from . import inertia, rows
+from .checks import EULER
+from .model import RigidBodies
+from .nested import turns, zeros_like
+from .rows import flat
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
+    """Return the element functions of one body in `dim` dimensions."""
+    rotate, body = rotation.functions(real, dim), inertia.functions(real, dim)
+    vec, spin, quat = ti.types.vector(dim, real), body.spin, ti.types.vector(rotate.rotations, real)
+    mat = ti.types.matrix(dim, dim, real)
+    gyroscopic = gyroscopic and dim == 3
+
+    @ti.func
+    def newton(w: vec, J: vec, h: real) -> mat:
+        N = h / 2 * body.gyration(w, J)
+        for j in ti.static(range(3)):
+            N[j, j] = J[j]
+        return N
+
+    @ti.func
+    def gyrate(w: spin, q: quat, J: spin, h: real) -> spin:
+        """Return the change of a spin due to the gyroscopic torque."""
+        change = spin(0.0)
+        if ti.static(gyroscopic):
+            R = rotate.matrix(q)
+            w_b = body.to_body(R, w)
+            change = -h * body.to_world(R, body.inverse_transposed(newton(w_b, J, h)).transpose() @ w_b.cross(J * w_b))
+        return change
+
+    @ti.func
+    def adj_gyrate(w: spin, q: quat, J: spin, h: real, g: spin):
+        """Return the adjoints of w, theta and J."""
+        adj_w, adj_theta, adj_J = spin(0.0), spin(0.0), spin(0.0)
+        if ti.static(gyroscopic):
+            R = rotate.matrix(q)
+            w_b = body.to_body(R, w)
+            inverse_T = body.inverse_transposed(newton(w_b, J, h))
+            y = inverse_T.transpose() @ w_b.cross(J * w_b)
+            lam = inverse_T @ body.to_body(R, -h * g)
+            z, p = lam.cross(w_b), lam.cross(y)
+            adj_w += body.to_world(R, J * (z - h / 2 * p) + (J * (w_b - h / 2 * y)).cross(lam))
+            adj_J += w_b * (z - h / 2 * p) - y * (h / 2 * z + lam)
+            adj_theta += body.turned(body.to_world(R, -h * y), g) - body.turned(w, adj_w)
+        return adj_w, adj_theta, adj_J
+
+    @ti.func
+    def kick(v: vec, w: spin, q: quat, f: vec, tau: spin, m: real, J: spin, a: vec, h: real):
+        return v + h * (a + f / m), w + h * body.apply(rotate.matrix(q), 1 / J, tau) + gyrate(w, q, J, h)
+
+    @ti.func
+    def adj_kick(w: spin, q: quat, f: vec, tau: spin, m: real, J: spin, h: real, g_v: vec, g: spin):
+        """Return the adjoints of w, theta, f, tau, m and J; those of v and a are g_v and h g_v."""
+        adj_f = (h / m) * g_v
+        adj_inverse, adj_tau, adj_theta = body.adj(rotate.matrix(q), 1 / J, tau, h * g)
+        by_w, by_theta, by_J = adj_gyrate(w, q, J, h, g)
+        return g + by_w, adj_theta + by_theta, adj_f, adj_tau, -f.dot(adj_f) / m, by_J - adj_inverse / (J * J)
+
+    return SimpleNamespace(kick=kick, adj=adj_kick, gyrate=gyrate, adj_gyrate=adj_gyrate)
+
+
+@functools.cache
+@no_type_check
+def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
+    """Return the loops over all bodies; for the arguments see rows.py. Bodies that are not `free` have h = 0."""
+    at, f = rows.functions(real, dim), functions(real, dim, gyroscopic)
+
+    @ti.func
+    def kick(
+        free: ti.template(), n, h,
+        v: ti.template(), v0, w: ti.template(), w0, q: ti.template(), q0, wrench: ti.template(), wrench0,
+        mass: ti.template(), mass0, inertia: ti.template(), inertia0, gravity: ti.template(), gravity0,
+        twist: ti.template(), twist0,
+    ):  # fmt: skip
+        for i in range(n):
+            v_new, w_new = f.kick(
+                at.vec_of(v, v0, i), at.spin_of(w, w0, i), at.rotation_of(q, q0, i), at.linear(wrench, wrench0, i),
+                at.angular(wrench, wrench0, i), mass[mass0 + i], at.spin_of(inertia, inertia0, i),
+                at.vec_at(gravity, gravity0), free[i] * h,
+            )  # fmt: skip
+            start = twist0 + i * (dim + at.spins)
+            at.put_vec(twist, start, v_new)
+            at.put_spin(twist, start + dim, w_new)
+
+    @ti.func
+    def adj_kick(
+        free: ti.template(), n, h,
+        w: ti.template(), w0, q: ti.template(), q0, wrench: ti.template(), wrench0,
+        mass: ti.template(), mass0, inertia: ti.template(), inertia0,
+        adj_twist: ti.template(), adj_twist0,
+        adj_v: ti.template(), adj_v0, adj_w: ti.template(), adj_w0, adj_theta: ti.template(), adj_theta0,
+        adj_wrench: ti.template(), adj_wrench0, adj_mass: ti.template(), adj_mass0,
+        adj_inertia: ti.template(), adj_inertia0, adj_gravity: ti.template(), adj_gravity0,
+    ):  # fmt: skip
+        for i in range(n):
+            g_v = at.linear(adj_twist, adj_twist0, i)
+            g_w, g_theta, g_f, g_tau, g_m, g_J = f.adj(
+                at.spin_of(w, w0, i), at.rotation_of(q, q0, i), at.linear(wrench, wrench0, i),
+                at.angular(wrench, wrench0, i), mass[mass0 + i], at.spin_of(inertia, inertia0, i), free[i] * h,
+                g_v, at.angular(adj_twist, adj_twist0, i),
+            )  # fmt: skip
+            at.add_vec_of(adj_v, adj_v0, i, g_v)
+            at.add_spin_of(adj_w, adj_w0, i, g_w)
+            at.add_spin_of(adj_theta, adj_theta0, i, g_theta)
+            at.add_twist(adj_wrench, adj_wrench0, i, g_f, g_tau)
+            adj_mass[adj_mass0 + i] = adj_mass[adj_mass0 + i] + g_m
+            at.add_spin_of(adj_inertia, adj_inertia0, i, g_J)
+            at.add_vec(adj_gravity, adj_gravity0, free[i] * h * g_v)
+
+    return SimpleNamespace(kick=kick, adj=adj_kick)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
+    """Return the kernels of the nested sub-step, over flat arrays."""
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    f, add_turns = loops(real, dim, gyroscopic), turns(real, dim)
+
+    @kernel
+    def forward(
+        free: ints, n: ti.i32, h: real, v: reals, w: reals, q: reals, wrench: reals, mass: reals, inertia: reals,
+        gravity: reals, twist: reals,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.kick(free, n, h, v, 0, w, 0, q, 0, wrench, 0, mass, 0, inertia, 0, gravity, 0, twist, 0)
+
+    @kernel
+    def adjoint(
+        free: ints, n: ti.i32, h: real, w: reals, q: reals, wrench: reals, mass: reals, inertia: reals,
+        adj_twist: reals, adj_theta: reals, adj_v: reals, adj_w: reals, adj_q: reals, adj_wrench: reals,
+        adj_mass: reals, adj_inertia: reals, adj_gravity: reals,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.adj(
+                free, n, h, w, 0, q, 0, wrench, 0, mass, 0, inertia, 0, adj_twist, 0, adj_v, 0, adj_w, 0,
+                adj_theta, 0, adj_wrench, 0, adj_mass, 0, adj_inertia, 0, adj_gravity, 0,
+            )  # fmt: skip
+            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint)
+
+
+class Kick(Function):
+    """Twist [n, D] after forces have acted for `h` [s]. Saved: all inputs but the velocity.
+
+    Inputs: velocity [n, dim], angular_velocity [n, S], orientation [n, R], wrench [n, D], mass, inertia, gravity.
+    """
+
+    @staticmethod
+    def forward(ctx: Context, model: RigidBodies, h: float, velocity: Tensor, *inputs: Tensor) -> np.ndarray[Any, Any]:
+        ctx.model, ctx.h = model, h
+        ctx.save_for_backward(*inputs)
+        twist = np.empty((model.bodies, model.dim + model.spins), velocity.dtype)
+        _kernels(model).forward(model.free, model.bodies, h, *flat(velocity, *inputs), twist.reshape(-1))
+        return twist
+
+    @staticmethod
+    def backward(ctx: Context, adj_twist: Tensor) -> tuple[Any, ...]:
+        model: RigidBodies = ctx.model
+        saved = ctx.saved_tensors
+        adj_theta = np.zeros(model.bodies * model.spins, adj_twist.dtype)
+        adj_v = np.zeros((model.bodies, model.dim), adj_twist.dtype)
+        adjoints = [adj_v, *zeros_like(*saved)]
+        _kernels(model).adjoint(
+            model.free, model.bodies, ctx.h, *flat(*saved[:-1], adj_twist), adj_theta,
+            *flat(*adjoints),
+        )  # fmt: skip
+        return None, None, *adjoints
+
+
+def _kernels(model: RigidBodies) -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim, model.integrator == EULER)

@@ -1,0 +1,216 @@
+"""The forces of rigid bodies, linearised at a start: stiffness and damping of what joints leave free (stability.py).
+
+With u the unit direction of a force and P = 1 - u u^T, stiffness and damping of the rates at which ends move apart are
+
+    spring      k (u u^T + (1 - L/l) P) and c u u^T (spring_damper.py), and as its force f turns the arms r of both
+                bodies, a stiffness +-(f.r - (f r^T + r f^T) / 2) of their turns, in the plane +-f.r
+    joint       its damping, of the rate that it leaves free (motor.py)
+    contact     under the compliant law: k u u^T and, with the normal force N, for slow slips
+                N c u u^T + mu N/v_s P (compliant.py)
+
+They are derivatives of those forces, and second derivatives of the spring's energy.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from simphys.simulator import Array, Arrays
+
+from . import joint_table
+from .checks import COMPLIANT
+from .geometry.feature import PLANE
+from .joint import WORLD
+from .joint_row import LINE
+
+if TYPE_CHECKING:
+    from .model import RigidBodies
+
+TOUCH = 1e-9
+"""Features as near to a plane [m], or nearer than their weight presses them in, touch it."""
+
+
+class Term(NamedTuple):
+    """Forces -rows^T (stiffness rows x + damping rows v)."""
+
+    name: str
+    rows: Array
+    """[r, d]"""
+    stiffness: Array
+    """[r]"""
+    damping: Array
+    """[r]"""
+
+
+class Landing(NamedTuple):
+    """Contacts of a body and a plane, or of two bodies, that act at once."""
+
+    name: str
+    normal: Array
+    """The rate along the normal of each, [m, d]."""
+    speed: float
+    """With which they meet, as they fly, or fall, straight on from the start [m/s]."""
+    at_rest: list[Term]
+    """With the body's own weight on the plane."""
+    touches: bool
+    """Whether they touch the plane at the start."""
+
+
+class Start:
+    """Where bodies are, and the d motions x that joints leave free, in which the kinetic energy is |dx/dt|^2 / 2."""
+
+    def __init__(self, model: RigidBodies, params: Arrays, state: Arrays) -> None:
+        self.model, self.params, self.position = model, params, state["position"]
+        self._twist = np.hstack([state["velocity"], state["angular_velocity"]])
+        self.turn = _matrices(state["orientation"])
+        n, dim, size = model.bodies, model.dim, model.dim + model.spins
+        own = np.zeros((n, size, n, size))
+        for body in range(n):
+            own[body, :dim, body, :dim] = np.eye(dim) / np.sqrt(params["mass"][body])
+            frame = self.turn[body] if dim == 3 else 1.0
+            own[body, dim:, body, dim:] = frame / np.sqrt(params["inertia"][body])
+        self._twists = own.reshape(n * size, n * size)[:, model.free.repeat(size) == 1]
+        if model.joints and self.freedom:
+            _, found, across = np.linalg.svd(self._of_joints(joint_table.held(model)))
+            self._twists = self._twists @ across[np.count_nonzero(found > 1e-6 * found.max(initial=0)) :].T
+
+    @property
+    def freedom(self) -> int:
+        """How many motions, d."""
+        return int(self._twists.shape[1])
+
+    def always(self) -> Iterator[Term]:
+        """Springs, and damping of joints."""
+        yield from self._springs()
+        table = joint_table.free(self.model)
+        of_joint = np.reshape(table.links[: 5 * table.rows], (-1, 5))[:, 3]
+        for joint, row in zip(of_joint.tolist(), self._of_joints(table), strict=True):
+            damping = self.params["joint_damping"][joint : joint + 1]
+            yield Term(f"damping of joint {joint}", row[None], np.zeros(1), damping)
+
+    def landings(self) -> Iterator[Landing]:
+        """Under the compliant law: of each body with what of it is next to each plane, and of each two bodies in the
+        line of their centres."""
+        if self.model.law != COMPLIANT or not self.params["contact_stiffness"] > 0:
+            return
+        for (body, _), features in self._features().items():
+            yield self._landing(body, features)
+        for a, b in self.model.pairs:
+            line = self.position[a] - self.position[b]
+            if self.model.shapes[a] and self.model.shapes[b] and line.any():
+                u = np.concatenate([line / np.linalg.norm(line), np.zeros(self.model.spins)])
+                row = self._rate(a, u[None], b, u[None])
+                closing = float(u @ (self._twist[b] - self._twist[a]))
+                yield Landing(f"bodies {a} and {b}", row, closing, [], False)
+
+    def _rate(self, a: int, of_a: Array, b: int, of_b: Array) -> Array:
+        """What of_a [r, D] makes of the twist of a, less what of_b makes of that of b: [r, d]."""
+        twists = self._twists.reshape(self.model.bodies, -1, self.freedom)
+        found: Array = of_a @ twists[a]
+        return found if b == WORLD else found - of_b @ twists[b]
+
+    def _place(self, body: int, anchor: Array) -> tuple[Array, Array]:
+        """Of a point of a body or the world: where it is, and from the body's centre [dim]."""
+        arm = anchor if body == WORLD else self.turn[body] @ anchor
+        return arm if body == WORLD else self.position[body] + arm, arm
+
+    def _of_joints(self, table: joint_table.Table) -> Array:
+        """The rates of rows of joints (joint_row.py), [m, d]."""
+        dim, found = self.model.dim, [np.zeros((0, self.freedom))]
+        parts = np.reshape(table.parts, (max(table.rows, 1), -1)).astype(float)
+        for row in range(table.rows):
+            a, b, kind = table.links[5 * row : 5 * row + 3].tolist()
+            c, anchor_a, anchor_b = parts[row, : 3 * dim].reshape(3, dim)
+            along, (at_a, r_a), (at_b, r_b) = self.turn[a] @ c, self._place(a, anchor_a), self._place(b, anchor_b)
+            if kind == LINE:
+                pulls = along @ _velocity(r_a if b == WORLD else r_a + at_b - at_a), along @ _velocity(r_b)
+                found.append(self._rate(a, pulls[0][None], b, pulls[1][None]))
+            else:
+                turns = np.concatenate([np.zeros(dim), along if dim == 3 else np.ones(1)])[None]
+                found.append(self._rate(a, turns, b, turns))
+        return np.concatenate(found)
+
+    def _springs(self) -> Iterator[Term]:
+        params, dim = self.params, self.model.dim
+        turns = np.eye(dim + self.model.spins)[dim:]
+        for index, spring in enumerate(self.model.springs):
+            k, c, L = (params[f"spring_{name}"][index] for name in ("stiffness", "damping", "length"))
+            at_a, r_a = self._place(spring.a, np.array(spring.anchor_a))
+            at_b, r_b = self._place(spring.b, np.array(spring.anchor_b))
+            d = at_b - at_a
+            length = float(np.linalg.norm(d))
+            u, across = (d / length, k * (1 - L / length)) if length else (d, k)
+            rows = [_along_and_across(u, self._rate(spring.a, _velocity(r_a), spring.b, _velocity(r_b)))]
+            stiffness = [np.array([k, *[across] * dim])]
+            for body, r, sign in ((spring.a, r_a, 1), (spring.b, r_b, -1)):
+                if body != WORLD:
+                    values, vectors = np.linalg.eigh(sign * _swing(across * d, r))
+                    rows.append(self._rate(body, vectors.T @ turns, WORLD, turns))
+                    stiffness.append(values)
+            damping = np.zeros(sum([len(each) for each in stiffness]))
+            damping[0] = c
+            yield Term(f"spring {index}", np.concatenate(rows), np.concatenate(stiffness), damping)
+
+    def _features(self) -> dict[tuple[int, tuple[float, ...]], list[Array]]:
+        """Of each body and the numbers of each plane, those that may touch."""
+        found, size = self.model.candidates, 3 * self.model.dim + 1
+        features = defaultdict(list)
+        for i in np.flatnonzero(found.kind == PLANE):
+            features[int(found.body_a[i]), tuple(found.constants[i, size:].tolist())].append(found.constants[i])
+        return features
+
+    def _landing(self, body: int, features: list[Array]) -> Landing:
+        params, dim = self.params, self.model.dim
+        k, c = float(params["contact_stiffness"]), float(params["contact_damping"])
+        u, offset = features[0][3 * dim + 1 : 4 * dim + 1], features[0][-1]
+        pull = max(0.0, -float(params["gravity"] @ u))
+        arms = []
+        for each in features:
+            centre, half, signs = each[: 3 * dim].reshape(3, dim)
+            arms.append(self._place(body, centre + signs * half)[1] - each[3 * dim] * u)
+        gaps = np.array([u @ (self.position[body] + arm) for arm in arms]) - offset
+        weight = float(params["mass"][body]) * pull
+        near = [arms[i] for i in np.flatnonzero((gaps - gaps.min() - TOUCH) * k <= weight)]
+        force, slope = weight / len(near), float(params["friction"][body]) / self.model.slip_speed
+        terms, along = [], []
+        for arm in near:
+            middle = arm + force / (2 * k) * u  # of the overlap at rest
+            rows = _along_and_across(u, self._rate(body, _velocity(middle), WORLD, np.zeros(0)))
+            terms.append(Term(f"contact of body {body}", rows[:1], np.array([k]), np.array([c * force])))
+            terms.append(Term(f"friction of body {body}", rows[1:], np.zeros(dim), np.full(dim, slope * force)))
+            along.append(rows[0])
+        closing = max([-float(u @ _velocity(arm) @ self._twist[body]) for arm in near])
+        speed = (max(0.0, closing) ** 2 + 2 * pull * max(0.0, gaps.min())) ** 0.5
+        return Landing(f"body {body}", np.array(along), speed, terms, bool((gaps.min() - TOUCH) * k <= weight))
+
+
+def _velocity(r: Array) -> Array:
+    """That of a point r from the centre by the twist of its body: [dim, D]."""
+    return np.hstack([np.eye(len(r)), np.cross(np.eye(3), r).T if len(r) == 3 else np.array([[-r[1]], [r[0]]])])
+
+
+def _along_and_across(u: Array, rows: Array) -> Array:
+    """What [dim, d] is along u, then what is not: [1 + dim, d]."""
+    along = u @ rows
+    return np.concatenate([along[None], rows - np.outer(u, along)])
+
+
+def _swing(f: Array, r: Array) -> Array:
+    """By how much a turn of r changes the torque that f has on it, [S, S]."""
+    if len(r) == 2:
+        return np.array([[f @ r]])
+    return f @ r * np.eye(3) - (np.outer(f, r) + np.outer(r, f)) / 2
+
+
+def _matrices(orientation: Array) -> Array:
+    """Of an angle or a quaternion each, [n, dim, dim]."""
+    from scipy.spatial.transform import Rotation
+
+    if orientation.shape[1] == 1:
+        c, s = np.cos(orientation[:, 0]), np.sin(orientation[:, 0])
+        return np.moveaxis(np.array([[c, -s], [s, c]]), -1, 0)
+    return np.asarray(Rotation.from_quat(np.roll(orientation, -1, axis=1)).as_matrix())

@@ -1,0 +1,328 @@
+"""When and where features meet in a step of the impulse law: of each candidate the gap, and the frame, at its own time.
+
+Forces act at x, q, which is the start of the step, t_0 = 0, or its middle, t_0 = -h/2 (`RigidBodies.integrator`).
+With the velocities v, w that they give bodies, before impulses, g(t) is the gap a time t later and u(t) = g'(t). A
+contact counts where g(t_0) < h max(-u(t_0), v_rest), v_rest a threshold. It is
+
+    at rest      u(t_0) >= -v_rest     and taken as it is where forces act, tau = 0
+    an impact    u(t_0) < -v_rest      and taken at the time tau when features meet, g(tau) = 0
+
+Gap, frame and the orientations `facing` of both bodies are those at tau: at the start of the step a normal, or an arm,
+would not turn with the time of an impact, and derivatives through it would be wrong however small h is, in whatever way
+they are computed. tau < t_0 where features overlap a little: they met before the step.
+
+tau is found by Newton's method from t_0. For bodies that do not turn it comes from one side, as g is convex; where it
+leads beyond the step, or to features that part, u >= 0, or are not opposite each other then (flat.py, segments.py),
+they miss each other and there is no contact. Features that overlap and have no such time after t_0 - 2 h are at rest.
+Of the impacts of a pair of bodies only the first counts, with those less than h / 10 later: it decides whether there
+are others, which the next step sees.
+
+Contacts at rest of bodies that an impact reaches (islands.py), at their first tau, have frame and orientations of then,
+where features are opposite each other then: it is then that impulses go through them, and what directions turn until
+then is the force that keeps a body on a curved path. The gap stays that where forces act.
+
+With the new poses x + tau v and e(tau w) q, the row J = (n, r_a x n, -n, -r_b x n), du = J dV and dg = J (dx, dtheta):
+adjoints by the pose at tau (geometry/pair.py, and adj_facing), p, are first those of tau held,
+
+    adj_tau += p V,      p -= adj_tau / u J                     the second where tau is found, by g(tau) = 0
+    adj_x, adj_theta from p      adj_v = tau adj_x      adj_w = tau adj_(tau w), see math/rotation.py
+
+Of contacts at rest adj_tau goes on to the impact whose time it is, the adjoint of the gap to the pose where forces act.
+
+At the kinks: g = h max(-u, v_rest) is no contact, u = -v_rest and tau = t_0 - 2 h are at rest. Where features graze,
+u(tau) = 0, the derivative has no bound. Source: the time of impact in a step, Hu et al. 2020, DiffTaichi, section 4;
+what it does to derivatives, Bernardo et al. 2008, Piecewise-smooth Dynamical Systems, section 2.5.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import rotation
+
+from . import islands, rows
+from .geometry import feature, pair
+from .islands import IMPACT, NONE, REST
+from .model import RigidBodies
+from .nested import turns, zeros_like
+from .rows import flat
+
+ROUNDS = 40
+"""Of Newton's method, at most. Its error squares in each, and is halved where features hardly touch."""
+CLOSE = (1e-14, 1e-6)
+"""Change of tau, as a part of h, at which it is found, in double and in single precision."""
+TOGETHER = 0.1
+"""Part of h within which impacts of a pair of bodies act together."""
+BACK = 2.0
+"""Parts of h before t_0 in which features may have met that overlap: one, and more where they have become slower."""
+FIRST, SEARCH, LAST, DONE = range(4)
+
+
+@functools.cache
+@no_type_check
+def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
+    """Over all candidates of these kinds; for the arguments see rows.py and `Candidates`."""
+    at, part, rotate = rows.functions(real, dim), feature.functions(real, dim), rotation.functions(real, dim)
+    f, island = pair.functions(real, dim, kinds), islands.loops(real)
+    numbers, Feature, R, S, vec = feature.numbers(dim), part.Feature, at.rotations, at.spins, at.vec
+    close = CLOSE[runtime.real_dtype() == np.float32]
+
+    @ti.func
+    def feature_of(c, second, constants: ti.template(), facing: ti.template(), facing0) -> Feature:
+        """The first or the second feature of candidate c."""
+        turned = rotate.matrix(at.rotation_at(facing, facing0 + (2 * c + second) * R))
+        return part.read(constants, (2 * c + second) * numbers, turned)
+
+    @ti.func
+    def between(x: ti.template(), x0, twist: ti.template(), twist0, i, j, tau: real) -> vec:
+        """From the centre of body j to that of i."""
+        still = at.vec_of(x, x0, i) - at.vec_of(x, x0, j)
+        return still + tau * (at.linear(twist, twist0, i) - at.linear(twist, twist0, j))
+
+    @ti.func
+    def speed(frame: ti.template(), start, twist: ti.template(), twist0, i, j) -> real:
+        """u, of features with this frame."""
+        r_a, r_b = at.vec_at(frame, start + dim), at.vec_at(frame, start + 2 * dim)
+        u_a = at.linear(twist, twist0, i) + rotate.cross(at.angular(twist, twist0, i), r_a)
+        u_b = at.linear(twist, twist0, j) + rotate.cross(at.angular(twist, twist0, j), r_b)
+        return at.vec_at(frame, start).dot(u_a - u_b)
+
+    @ti.func
+    def meet(
+        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M, h, span, v_rest,
+        free: ti.template(), n, bodies: ti.template(), NJ,
+        x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
+        gap: ti.template(), gap0, frame: ti.template(), frame0, facing: ti.template(), facing0,
+        time: ti.template(), time0, active: ti.template(), active0, first: ti.template(), first0,
+        unmoved: ti.template(), unmoved0,
+    ):  # fmt: skip
+        begin = span - h
+        for again in range(2):  # what each candidate is, then those at rest at the time of an impact
+            for c in range(M):
+                i, j, start, kept = body_a[c], body_b[c], frame0 + c * 3 * dim, gap[gap0 + c]
+                tau, found, what, stage, overlap, earliest = begin, begin, NONE, FIRST, False, begin - BACK * h
+                if again == 1:
+                    of_impact, stage = island.of_block(NJ + c, bodies, first, first0), DONE
+                    if active[active0 + c] == REST and of_impact >= 0:
+                        tau, stage = time[time0 + of_impact], LAST
+                is_moved = stage == LAST
+                if is_moved:
+                    at.put_vec(unmoved, unmoved0 + c * dim, at.vec_at(frame, start))
+                rounds = 0
+                while stage != DONE:
+                    for second in range(2):
+                        body = i + second * (j - i)
+                        turned = rotate.advance(at.rotation_of(q, q0, body), tau * at.angular(twist, twist0, body))
+                        at.put_rotation(facing, facing0 + (2 * c + second) * R, turned)
+                    a, b = feature_of(c, 0, constants, facing, facing0), feature_of(c, 1, constants, facing, facing0)
+                    g, n_c, r_a, r_b, counts = f.contact(kind[c], between(x, x0, twist, twist0, i, j, tau), a, b)
+                    gap[gap0 + c] = g
+                    at.put_vec(frame, start, n_c)
+                    at.put_vec(frame, start + dim, r_a)
+                    at.put_vec(frame, start + 2 * dim, r_b)
+                    u = speed(frame, start, twist, twist0, i, j)
+                    if stage == SEARCH:
+                        found = ti.max(tau - g / ti.min(u, -1e-30), earliest)
+                        is_last = ti.abs(found - tau) <= close * h or rounds == ROUNDS
+                        if u >= 0 or found > span or found == earliest or (is_last and not counts):
+                            stage, tau = LAST, begin
+                            if overlap:
+                                tau, what = 0.0, REST
+                        elif is_last:
+                            stage, what = DONE, IMPACT
+                        else:
+                            tau = found
+                    elif stage == FIRST and g < h * ti.max(-u, v_rest) and u < -v_rest:
+                        stage, tau, overlap = SEARCH, ti.max(begin - g / u, earliest), g < 0 and counts
+                    elif stage == FIRST and g < h * v_rest and counts:
+                        stage, tau, what = ti.select(begin < 0, LAST, DONE), 0.0, REST
+                    elif is_moved and tau != 0 and not counts:
+                        tau = 0.0
+                    else:
+                        stage = DONE
+                    rounds += 1
+                if again == 0:
+                    time[time0 + c] = tau
+                    active[active0 + c] = what
+                elif is_moved:
+                    time[time0 + c] = tau
+                    gap[gap0 + c] = kept
+            if again == 0:
+                for c in range(M):
+                    if active[active0 + c] == IMPACT:
+                        for e in range(M):
+                            one_pair = body_a[e] == body_a[c] and body_b[e] == body_b[c]
+                            one_pair = one_pair or (body_a[e] == body_b[c] and body_b[e] == body_a[c])
+                            is_impact = one_pair and active[active0 + e] == IMPACT
+                            if is_impact and time[time0 + e] < time[time0 + c] - TOGETHER * h:
+                                active[active0 + c] = NONE
+                island.find(free, n, bodies, NJ, M, time, time0, active, active0, first, first0)
+
+    @ti.func
+    def adj_meet(
+        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M,
+        bodies: ti.template(), NJ, x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
+        gap: ti.template(), gap0, frame: ti.template(), frame0, facing: ti.template(), facing0,
+        time: ti.template(), time0, active: ti.template(), active0, first: ti.template(), first0,
+        unmoved: ti.template(), unmoved0,
+        adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
+        adj_facing: ti.template(), adj_facing0, adj_time: ti.template(), adj_time0,
+        adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0, adj_twist: ti.template(), adj_twist0,
+    ):  # fmt: skip
+        """adj_facing [M, 2 S] is that by small turns, adj_time is added to. What nothing depends on costs little."""
+        for turn in range(2):  # first what is at rest, as it adds to adj_time of impacts
+            for c in range(M):
+                start, g_start, g_turn = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim, adj_facing0 + 2 * c * S
+                is_idle = adj_gap[adj_gap0 + c] == 0 and adj_time[adj_time0 + c] == 0  # which a NaN is not
+                for e in range(3 * dim):
+                    is_idle = is_idle and adj_frame[g_start + e] == 0
+                for e in range(2 * S):
+                    is_idle = is_idle and adj_facing[g_turn + e] == 0
+                poses = 1
+                of_impact = island.of_block(NJ + c, bodies, first, first0)
+                if active[active0 + c] == REST and of_impact >= 0:  # noqa: SIM102 - read only where it is
+                    if time[time0 + c] == time[time0 + of_impact]:
+                        poses = 2  # that of the frame, then that of the gap
+                if is_idle or (active[active0 + c] == IMPACT) != (turn == 1):
+                    poses = 0
+                for pose in range(poses):
+                    i, j, tau = body_a[c], body_b[c], time[time0 + c]
+                    if pose == 1:
+                        tau = 0.0
+                    p_d, p_a, p_b = vec(0.0), at.spin(0.0), at.spin(0.0)
+                    g_gap, g_n, g_ra, g_rb = real(0.0), vec(0.0), vec(0.0), vec(0.0)
+                    if pose == 0:
+                        p_a, p_b = at.spin_at(adj_facing, g_turn), at.spin_at(adj_facing, g_turn + S)
+                        g_n, g_ra = at.vec_at(adj_frame, g_start), at.vec_at(adj_frame, g_start + dim)
+                        g_rb = at.vec_at(adj_frame, g_start + 2 * dim)
+                    if pose == poses - 1:
+                        g_gap = adj_gap[adj_gap0 + c]
+                    turned_a = rotate.advance(at.rotation_of(q, q0, i), tau * at.angular(twist, twist0, i))
+                    turned_b = rotate.advance(at.rotation_of(q, q0, j), tau * at.angular(twist, twist0, j))
+                    a = part.read(constants, 2 * c * numbers, rotate.matrix(turned_a))
+                    b = part.read(constants, (2 * c + 1) * numbers, rotate.matrix(turned_b))
+                    d = between(x, x0, twist, twist0, i, j, tau)
+                    g, n, r_a = gap[gap0 + c], at.vec_at(frame, start), at.vec_at(frame, start + dim)
+                    if pose == 1:
+                        n = at.vec_at(unmoved, unmoved0 + c * dim)
+                    elif poses > 1:
+                        g = n.dot(d + r_a - at.vec_at(frame, start + 2 * dim))
+                    if g < pair.FAR:
+                        g_d, g_a, g_b = f.adj(kind[c], d, a, b, g, n, g_gap, g_n, g_ra, g_rb)
+                        p_d += g_d
+                        p_a += g_a
+                        p_b += g_b
+                    if poses == 2 or active[active0 + c] == IMPACT:
+                        g_tau = p_d.dot(at.linear(twist, twist0, i) - at.linear(twist, twist0, j))
+                        g_tau += p_a.dot(at.angular(twist, twist0, i)) + p_b.dot(at.angular(twist, twist0, j))
+                        if pose == 0:
+                            g_tau += adj_time[adj_time0 + c]
+                        if active[active0 + c] == IMPACT:
+                            by_gap = -g_tau / speed(frame, start, twist, twist0, i, j)
+                            p_d += by_gap * n
+                            p_a += by_gap * rotate.moment(r_a, n)
+                            p_b -= by_gap * rotate.moment(at.vec_at(frame, start + 2 * dim), n)
+                        elif pose == 0:
+                            adj_time[adj_time0 + of_impact] = adj_time[adj_time0 + of_impact] + g_tau
+                    at.add_vec_of(adj_x, adj_x0, i, p_d)
+                    at.add_vec_of(adj_x, adj_x0, j, -p_d)
+                    for second in range(2):
+                        body, turned = i + second * (j - i), p_a + second * (p_b - p_a)
+                        still, now = at.rotation_of(q, q0, body), turned_a + second * (turned_b - turned_a)
+                        by_q, by_phi = rotate.adj_advance(
+                            still, tau * at.angular(twist, twist0, body), rotate.adj_turn(now, turned)
+                        )
+                        at.add_spin_of(adj_theta, adj_theta0, body, rotate.adj_theta(still, by_q))
+                        at.add_twist(adj_twist, adj_twist0, body, (1 - 2 * second) * tau * p_d, tau * by_phi)
+
+    return SimpleNamespace(meet=meet, adj=adj_meet)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
+    """Return the kernels of the nested sub-step, over flat arrays."""
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    f, add_turns = loops(real, dim, kinds), turns(real, dim)
+    at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
+
+    @kernel
+    def forward(
+        kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, h: real, span: real, v_rest: real,
+        free: ints, n: ti.i32, bodies: ints, NJ: ti.i32, x: reals, q: reals, twist: reals,
+        gap: reals, frame: reals, facing: reals, time: reals, active: reals, first: reals, unmoved: reals,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.meet(
+                kind, body_a, body_b, constants, M, h, span, v_rest, free, n, bodies, NJ, x, 0, q, 0, twist, 0,
+                gap, 0, frame, 0, facing, 0, time, 0, active, 0, first, 0, unmoved, 0,
+            )  # fmt: skip
+
+    @kernel
+    def adjoint(
+        kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, n: ti.i32, bodies: ints, NJ: ti.i32,
+        x: reals, q: reals, twist: reals,
+        gap: reals, frame: reals, facing: reals, time: reals, active: reals, first: reals, unmoved: reals,
+        adj_time: reals, adj_gap: reals, adj_frame: reals, adj_facing: reals,
+        adj_turns: reals, adj_theta: reals, adj_x: reals, adj_q: reals, adj_twist: reals,
+    ):  # fmt: skip
+        for _ in range(1):
+            for k in range(2 * M):
+                by_turn = rotate.adj_theta(
+                    at.rotation_at(facing, k * at.rotations), at.rotation_at(adj_facing, k * at.rotations)
+                )
+                at.put_spin(adj_turns, k * at.spins, by_turn)
+            f.adj(
+                kind, body_a, body_b, constants, M, bodies, NJ, x, 0, q, 0, twist, 0,
+                gap, 0, frame, 0, facing, 0, time, 0, active, 0, first, 0, unmoved, 0,
+                adj_gap, 0, adj_frame, 0, adj_turns, 0, adj_time, 0, adj_x, 0, adj_theta, 0, adj_twist, 0,
+            )  # fmt: skip
+            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint)
+
+
+class Meeting(Function):
+    """Gap [M], frame [M, 3 dim], orientations of both bodies [M, 2 R] and time [M] of contacts, and what they are [M].
+
+    Besides, the first impact that reaches each body, [n]: the number of its candidate, or -1. Inputs: position
+    [n, dim], orientation [n, R], twist [n, D]. Saved: all of these, and normals of the gaps of what rests. What
+    contacts are, and which impact is the first, have no gradient.
+    """
+
+    @staticmethod
+    def forward(ctx: Context, model: RigidBodies, *inputs: Tensor) -> tuple[Any, ...]:
+        M, dim, dtype = model.contacts, model.dim, inputs[0].dtype
+        shapes = ((M,), (M, 3 * dim), (M, 2 * model.rotations), (M,), (M,), (model.bodies,))
+        *found, active, first = [np.zeros(shape, dtype) for shape in shapes]
+        unmoved = np.zeros((M, dim), dtype)
+        _kernels(model).forward(
+            *flat(*model.candidates.arrays()), M, model.dt, model.span, model.rest_speed, model.free, model.bodies,
+            model.row_bodies, model.joint_rows, *flat(*inputs, *found, active, first, unmoved),
+        )  # fmt: skip
+        ctx.model = model
+        ctx.save_for_backward(*inputs, *found, active, first, unmoved)
+        choices = Tensor(active), Tensor(first)
+        ctx.mark_non_differentiable(*choices)
+        return *found, *choices
+
+    @staticmethod
+    def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
+        model: RigidBodies = ctx.model
+        M, n, S, dtype = model.contacts, model.bodies, model.spins, adjoints[0].dtype
+        work = np.zeros(2 * M * S, dtype), np.zeros(n * S, dtype)
+        found = zeros_like(*ctx.saved_tensors[:3])
+        *others, adj_time = adjoints[:4]
+        _kernels(model).adjoint(
+            *flat(*model.candidates.arrays()), M, n, model.row_bodies, model.joint_rows, *flat(*ctx.saved_tensors),
+            *flat(adj_time.data.copy(), *others, *work, *found),
+        )  # fmt: skip
+        return None, *found
+
+
+def _kernels(model: RigidBodies) -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim, model.candidates.kinds if model.contacts else frozenset())

@@ -1,0 +1,51 @@
+"""Near misses: features that pass each other within a step, without touching, by less than rounding.
+
+The gap of bodies that follow their velocities has its least value where its rate changes sign. meeting.py looks for a
+gap of 0 and keeps nothing of a miss, so that this looks again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from simphys.autograd import Tensor, tensor
+from simphys.simulator import Array
+
+from .geometry.contacts import Contacts
+from .islands import NONE
+from .model import RigidBodies, State
+from .parting import Parting
+
+PLACES = 1e-9
+"""Part of a step to which the time is found; the gap hardly changes there."""
+OVER = 1e-3
+"""Part of a step beyond its end that is looked at, for what is nearest just there."""
+
+
+def misses(model: RigidBodies, state: State, twist: Tensor, what: Array, rounding: float) -> Array:
+    """Whether candidates that do not count pass by no more than `rounding` [m], [M].
+
+    `state` is where forces act, `twist` [n, D] the velocities after these, `what` candidates are [M].
+    """
+    x, q, _, _ = state.tensors()
+    reached = tensor(np.zeros(model.bodies, twist.dtype))
+
+    def gaps(time: float) -> Array:
+        then = tensor(np.full(model.candidates.count, time, twist.dtype))
+        x_then, q_then, _ = Parting.apply(model, reached, x, q, twist, then)
+        found: Array = Contacts.apply(model, x_then, q_then)[0].data
+        return found
+
+    begin, end, short = model.span - model.dt, model.span + OVER * model.dt, PLACES**0.5 * model.dt
+    first, last = gaps(begin), gaps(end)
+    nears, parts = gaps(begin + short) < first, gaps(end - short) < last
+    fastest = (first - gaps(begin + short)) / short * model.dt
+    found = np.zeros(len(what), bool)
+    for c in np.flatnonzero((what == NONE) & nears & parts & (first < fastest)):
+        least = minimize_scalar(
+            lambda time, c=c: float(gaps(time)[c]), bounds=(begin, end), method="bounded",
+            options={"xatol": PLACES * model.dt},
+        )  # fmt: skip
+        found[c] = abs(least.fun) <= rounding
+    return found

@@ -1,0 +1,305 @@
+"""The model of a system of rigid bodies (shapes, joints, contact law), its parameters and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simphys.autograd import Tensor
+from simphys.nn import Controller, Network
+from simphys.nn.network import NONE
+from simphys.simulator import Array, Arrays, Record, Shape
+
+from .checks import COMPLIANT, EULER, IMPULSE, VARIATIONAL, check
+from .joint import Joint, Spring
+from .shapes import Plane
+from .shapes import Shape as BodyShape
+
+if TYPE_CHECKING:
+    from simphys.simulator.events import Event
+
+    from .engine import RigidEngine
+    from .geometry.candidates import Candidates
+
+
+@dataclass(frozen=True)
+class Params(Record):
+    """Physical parameters; each is a Tensor and may require a gradient."""
+
+    mass: Tensor
+    """Mass of each body [kg], [n]."""
+    inertia: Tensor
+    """Principal moments of inertia about the centre of mass, along the axes of the body's frame [kg m^2], [n, S]."""
+    gravity: Tensor
+    """Gravitational acceleration [m/s^2], [dim]."""
+    friction: Tensor
+    """Friction coefficient of each body, [n]; a pair has the mean of both, a body against the world its own."""
+    restitution: Tensor
+    """Coefficient of restitution of each body, 0 to 1, [n]; combined like friction. Impulse law only."""
+    contact_stiffness: Tensor
+    """Contact force per depth [N/m], []. Compliant law only."""
+    contact_damping: Tensor
+    """Damping of a contact, relative to its force [s/m], []. Compliant law only."""
+    spring_stiffness: Tensor
+    """Stiffness of each spring-damper [N/m], [K]."""
+    spring_damping: Tensor
+    """Damping of each spring-damper [kg/s], [K]."""
+    spring_length: Tensor
+    """Rest length of each spring-damper [m], [K]."""
+    joint_damping: Tensor
+    """Damping of each joint's free motion [N m s] or [kg/s], [J]; without effect for a fixed joint."""
+    motor_strength: Tensor
+    """Torque [N m] or force [N] of each motor for an action of 1, [A]."""
+    hidden_weight: Tensor
+    """Weights of the hidden layer of the controller's network [1], [hidden, inputs].
+
+    This array and the next three have shape [0] without a controller.
+    """
+    hidden_bias: Tensor
+    """Biases of the hidden layer [1], [hidden]."""
+    output_weight: Tensor
+    """Weights of the output layer [1], [A, hidden]."""
+    output_bias: Tensor
+    """Biases of the output layer [1], [A]."""
+
+
+@dataclass(frozen=True)
+class State(Record):
+    """Poses and velocities of the bodies."""
+
+    position: Tensor
+    """Positions of the centres of mass [m], [n, dim]."""
+    orientation: Tensor
+    """Orientations of the body frames: an angle [rad], [n, 1], or a unit quaternion (w, x, y, z), [n, 4]."""
+    velocity: Tensor
+    """Velocities of the centres of mass [m/s], [n, dim]."""
+    angular_velocity: Tensor
+    """Angular velocities in the world frame [rad/s], [n, S]."""
+
+
+@dataclass(frozen=True)
+class RigidBodies:
+    """Rigid bodies with contacts and joints: everything that no gradient flows to.
+
+    n bodies, dim = 2 or 3; an angular velocity has S = 1 or 3 components, an orientation R = 1 or 4. The control of a
+    step is one action per motor, [A], nominally between -1 and 1, in the order of the joints. With a neural controller
+    it is the central pattern, [waves]; without motors there is no control.
+    """
+
+    dim: int
+    """Dimensions of space, 2 or 3."""
+    dt: float
+    """Time step [s]."""
+    shapes: tuple[tuple[BodyShape, ...], ...]
+    """Shapes of each body; a body without shapes has no contacts."""
+    planes: tuple[Plane, ...] = ()
+    """Planes that bound the world."""
+    joints: tuple[Joint, ...] = ()
+    springs: tuple[Spring, ...] = ()
+    fixed: tuple[int, ...] = ()
+    """Bodies that no force moves: they keep their velocity, usually 0."""
+    apart: tuple[tuple[int, int], ...] = ()
+    """Pairs of bodies that never touch, in addition to pairs connected by a joint."""
+    law: str = IMPULSE
+    """Contact law: impulse or compliant."""
+    integrator: str = EULER
+    """semi_implicit_euler: forces act at the start of a step, then bodies move; first order.
+
+    variational: bodies move for half a step, forces act, bodies move for the other half. Symplectic, and of second
+    order for forces that do not depend on velocity, except at impacts of bodies under constraints. In space, bodies
+    rotate by a variational integrator on the rotation group, see variational.py.
+    """
+    sweeps: int = 20
+    """Number of projected Gauss-Seidel sweeps over all rows per step."""
+    rest_speed: float = 0.2
+    """Impulse law: impacts slower than this [m/s] do not bounce, and overlaps are corrected no faster.
+
+    It must exceed the speed that gravity adds in a step; otherwise bodies do not come to rest.
+    """
+    slip_speed: float = 0.05
+    """Compliant law: slip speed [m/s] at which friction reaches 1/sqrt(2) of its limit; below it, bodies creep."""
+    joint_correction: float = 0.2
+    """Fraction of a joint's position error that one step corrects (Baumgarte)."""
+    controller: Controller | None = None
+    """Controller that drives the motors; without one, the control of the step drives them."""
+
+    Params = Params
+    State = State
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @property
+    def carries(self) -> bool:
+        """True if angular velocities follow the angular momentum within a step, see mobility.py."""
+        return self.dim == 3 and self.integrator == VARIATIONAL
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Units of the fields of a state."""
+        turn = "rad" if self.dim == 2 else ""
+        return {"position": "m", "orientation": turn, "velocity": "m/s", "angular_velocity": "rad/s"}
+
+    @property
+    def span(self) -> float:
+        """Time from the evaluation of forces to the end of the step [s]."""
+        return self.dt / 2 if self.integrator == VARIATIONAL else self.dt
+
+    @property
+    def bodies(self) -> int:
+        """Number of bodies, n."""
+        return len(self.shapes)
+
+    @property
+    def spins(self) -> int:
+        """Number of components of an angular velocity, S."""
+        return 1 if self.dim == 2 else 3
+
+    @property
+    def rotations(self) -> int:
+        """Number of components of an orientation, R."""
+        return 1 if self.dim == 2 else 4
+
+    @cached_property
+    def motors(self) -> tuple[int, ...]:
+        """Index of the joint that each motor drives."""
+        return tuple([index for index, joint in enumerate(self.joints) if joint.motor])
+
+    @cached_property
+    def joint_rows(self) -> int:
+        """Number of scalar constraints of all joints."""
+        return sum([joint.rows(self.dim) for joint in self.joints])
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs (a, b) of bodies that may touch, a < b."""
+        never = {tuple(sorted(pair)) for pair in (*self.apart, *((joint.a, joint.b) for joint in self.joints))}
+        fixed = set(self.fixed)
+        return tuple(
+            [
+                (a, b)
+                for a in range(self.bodies)
+                for b in range(a + 1, self.bodies)
+                if (a, b) not in never and not {a, b} <= fixed
+            ]
+        )
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The pairs of features that may touch, M of them."""
+        from .geometry.candidates import candidates
+
+        return candidates(self)
+
+    @property
+    def contacts(self) -> int:
+        """Number of candidates with constraint rows: all under the impulse law, none under the compliant one."""
+        return self.candidates.count if self.law == IMPULSE else 0
+
+    @property
+    def rows(self) -> int:
+        """Number of scalar constraints on velocities, N: those of the joints, then those of the candidates."""
+        return self.joint_rows + self.dim * self.contacts
+
+    @cached_property
+    def row_bodies(self) -> Array:
+        """Bodies a and b of each joint row, then of each candidate, flattened, [2 (NJ + M)]."""
+        of_joints = [(joint.a, joint.b) for joint in self.joints for _ in range(joint.rows(self.dim))]
+        found = self.candidates
+        of_contacts = list(zip(found.body_a, found.body_b, strict=True))[: self.contacts]
+        return np.array([*of_joints, *of_contacts], np.int32).reshape(-1)
+
+    @cached_property
+    def free(self) -> Array:
+        """1 if forces move the body, else 0, [n]."""
+        free = np.ones(self.bodies, np.int32)
+        free[list(self.fixed)] = 0
+        return free
+
+    @property
+    def senses(self) -> int:
+        """Number of inputs that a controller gets from the state, see sense.py."""
+        return self.bodies * (self.dim * (self.dim + 1) + self.spins) + self.dim
+
+    @property
+    def network(self) -> Network | None:
+        """Network of the controller, or None."""
+        if self.controller is None:
+            return None
+        return self.controller.network(senses=self.senses, outputs=len(self.motors))
+
+    def param_shapes(self) -> Mapping[str, Shape]:
+        n, springs = self.bodies, len(self.springs)
+        return {
+            "mass": (n,),
+            "inertia": (n, self.spins),
+            "gravity": (self.dim,),
+            "friction": (n,),
+            "restitution": (n,),
+            "contact_stiffness": (),
+            "contact_damping": (),
+            "spring_stiffness": (springs,),
+            "spring_damping": (springs,),
+            "spring_length": (springs,),
+            "joint_damping": (len(self.joints),),
+            "motor_strength": (len(self.motors),),
+            **(self.network.shapes() if self.network else NONE),
+        }
+
+    def state_shapes(self) -> Mapping[str, Shape]:
+        n = self.bodies
+        return {
+            "position": (n, self.dim),
+            "orientation": (n, self.rotations),
+            "velocity": (n, self.dim),
+            "angular_velocity": (n, self.spins),
+        }
+
+    def control_shape(self) -> Shape | None:
+        if self.controller:
+            return (self.controller.waves,)
+        return (len(self.motors),) if self.motors else None
+
+    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
+        """Advance by the nested step; the graph has one node for each sub-step."""
+        from .step import step
+
+        return step(self, params, state, control)
+
+    def engine(
+        self,
+        params: Arrays,
+        control: Array | None,
+        *,
+        batch: int,
+        needs: frozenset[str],
+        deterministic: bool,
+        tangents: Arrays | None = None,
+    ) -> RigidEngine:
+        """Return the engine. Every sum has a fixed order, so results never depend on `deterministic`."""
+        from .engine import RigidEngine
+
+        return RigidEngine(
+            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
+        )
+
+    def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
+        """Return impacts, releases, changes between stick and slip, and bodies at rest; see `simulator.events`."""
+        from .events import events
+
+        return events(self, params, states, control)
+
+    def advice(self, params: Arrays, state: Arrays) -> str:
+        """Name the fastest body, and the likely reason why the step is too long."""
+        speed = np.linalg.norm(state["velocity"], axis=-1) + np.linalg.norm(state["angular_velocity"], axis=-1)
+        body = int(np.nanargmax(speed))
+        far = f"Body {body} is the fastest and moves {np.linalg.norm(state['velocity'][body]) * self.dt:.2g} m a step. "
+        if self.law == COMPLIANT or self.springs:
+            stiffness = [np.max(params[name], initial=0.0) for name in ("contact_stiffness", "spring_stiffness")]
+            longest = 2 * np.sqrt(np.min(params["mass"]) / max(*stiffness, 1e-300))
+            return far + f"Contacts and springs of this stiffness need steps below {longest:.2g} s: reduce dt."
+        return far + "Check the motors and the masses, or reduce dt."

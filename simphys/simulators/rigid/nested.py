@@ -1,0 +1,35 @@
+"""What the adjoints of nested sub-steps share: arrays to add to, and adj_q of what small turns of the bodies count."""
+
+import functools
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Tensor
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import rotation
+from simphys.simulator import Array
+
+from . import rows
+
+
+@functools.cache
+@no_type_check
+def turns(real: Any, dim: int) -> Any:
+    """A loop over bodies: to adj_q [n, R] add adj_theta [n, S], the adjoint by a small turn."""
+    at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
+
+    @ti.func
+    def add_turns(q: ti.template(), q0, n, adj_theta: ti.template(), adj_theta0, adj_q: ti.template(), adj_q0):
+        for i in range(n):
+            turned = rotate.adj_turn(at.rotation_of(q, q0, i), at.spin_of(adj_theta, adj_theta0, i))
+            for c in ti.static(range(rotate.rotations)):
+                k = adj_q0 + i * rotate.rotations + c
+                adj_q[k] = adj_q[k] + turned[c]
+
+    return add_turns
+
+
+def zeros_like(*tensors: Tensor) -> list[Array]:
+    """Adjoints to add to."""
+    return [np.zeros(tensor.shape, tensor.dtype) for tensor in tensors]

@@ -1,0 +1,144 @@
+"""Parting: an impact parts a step in two, for all bodies that it reaches (islands.py).
+
+    s = (tau - t_0) / h        part of the step before it            1 for bodies that no impact reaches
+    x_t = x + tau v,   q_t = e(tau w) q          poses then          x, q where forces act
+
+with tau its time and t_0 that of the step's start, both counted from where forces act, and v, w the velocities after
+the forces, with which impacts are looked for (meeting.py). What holds bodies, joints and contacts at rest, has the
+directions of that moment in such a step: impulses go along them, and what they turn with the time of the impact is
+what a force of constraint does to velocities until then. A fixed body has its pose where forces act.
+
+Adjoint: adj_tau = adj_s / h + adj_x_t.v + p.w, adj_v = tau adj_x_t, adj_w = tau p, where adj_q and p, the adjoint of
+tau w, are those of advance (math/rotation.py).
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import rotation
+
+from . import rows
+from .model import RigidBodies
+from .nested import turns, zeros_like
+from .rows import flat
+
+
+@functools.cache
+@no_type_check
+def loops(real: Any, dim: int) -> SimpleNamespace:
+    """Return the loops over all bodies; for the arguments see rows.py."""
+    at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
+
+    @ti.func
+    def part_steps(
+        n, h, span, x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
+        time: ti.template(), time0, first: ti.template(), first0,
+        x_then: ti.template(), x_then0, q_then: ti.template(), q_then0, part: ti.template(), part0,
+    ):  # fmt: skip
+        for b in range(n):
+            tau, s, c = real(0.0), real(1.0), ti.cast(first[first0 + b], ti.i32)
+            if c >= 0:
+                tau = time[time0 + c]
+                s = (tau + h - span) / h
+            part[part0 + b] = s
+            at.put_vec(x_then, x_then0 + b * dim, at.vec_of(x, x0, b) + tau * at.linear(twist, twist0, b))
+            turned = rotate.advance(at.rotation_of(q, q0, b), tau * at.angular(twist, twist0, b))
+            at.put_rotation(q_then, q_then0 + b * at.rotations, turned)
+
+    @ti.func
+    def adj_part_steps(
+        n, h, q: ti.template(), q0, twist: ti.template(), twist0, time: ti.template(), time0,
+        first: ti.template(), first0, q_then: ti.template(), q_then0,
+        adj_x_then: ti.template(), adj_x_then0, adj_turn: ti.template(), adj_turn0, adj_part: ti.template(), adj_part0,
+        adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0, adj_twist: ti.template(), adj_twist0,
+        adj_time: ti.template(), adj_time0,
+    ):  # fmt: skip
+        """adj_turn [n, S] is that of q_then by small turns."""
+        for b in range(n):
+            tau, c = real(0.0), ti.cast(first[first0 + b], ti.i32)
+            if c >= 0:
+                tau = time[time0 + c]
+            g_x, still = at.vec_of(adj_x_then, adj_x_then0, b), at.rotation_of(q, q0, b)
+            w = at.angular(twist, twist0, b)
+            by_pose = rotate.adj_turn(at.rotation_of(q_then, q_then0, b), at.spin_of(adj_turn, adj_turn0, b))
+            by_q, by_phi = rotate.adj_advance(still, tau * w, by_pose)
+            at.add_vec_of(adj_x, adj_x0, b, g_x)
+            at.add_spin_of(adj_theta, adj_theta0, b, rotate.adj_theta(still, by_q))
+            at.add_twist(adj_twist, adj_twist0, b, tau * g_x, tau * by_phi)
+            if c >= 0:
+                g_tau = adj_part[adj_part0 + b] / h + g_x.dot(at.linear(twist, twist0, b)) + by_phi.dot(w)
+                adj_time[adj_time0 + c] = adj_time[adj_time0 + c] + g_tau
+
+    return SimpleNamespace(part_steps=part_steps, adj=adj_part_steps)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int) -> SimpleNamespace:
+    """Return the kernels of the nested sub-step, over flat arrays."""
+    reals, f, add_turns = ti.types.ndarray(dtype=real, ndim=1), loops(real, dim), turns(real, dim)
+    at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
+
+    @kernel
+    def forward(
+        n: ti.i32, h: real, span: real, x: reals, q: reals, twist: reals, time: reals, first: reals,
+        x_then: reals, q_then: reals, part: reals,
+    ):  # fmt: skip
+        for _ in range(1):
+            f.part_steps(n, h, span, x, 0, q, 0, twist, 0, time, 0, first, 0, x_then, 0, q_then, 0, part, 0)
+
+    @kernel
+    def adjoint(
+        n: ti.i32, h: real, q: reals, twist: reals, time: reals, first: reals, q_then: reals,
+        adj_x_then: reals, adj_q_then: reals, adj_part: reals, adj_turn: reals, adj_theta: reals,
+        adj_x: reals, adj_q: reals, adj_twist: reals, adj_time: reals,
+    ):  # fmt: skip
+        for _ in range(1):
+            for b in range(n):
+                by_turn = rotate.adj_theta(at.rotation_of(q_then, 0, b), at.rotation_of(adj_q_then, 0, b))
+                at.put_spin(adj_turn, b * at.spins, by_turn)
+            f.adj(
+                n, h, q, 0, twist, 0, time, 0, first, 0, q_then, 0, adj_x_then, 0, adj_turn, 0, adj_part, 0,
+                adj_x, 0, adj_theta, 0, adj_twist, 0, adj_time, 0,
+            )  # fmt: skip
+            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint)
+
+
+class Parting(Function):
+    """Positions [n, dim] and orientations [n, R] at the first impact that reaches a body, and the part before it [n].
+
+    `first` [n] says which it is. Inputs: position [n, dim], orientation [n, R], twist [n, D], time [M]. Saved: all but
+    the position, and the new orientations.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Context, model: RigidBodies, first: Tensor, position: Tensor, orientation: Tensor, *inputs: Tensor
+    ) -> tuple[Any, ...]:
+        x_then, q_then = np.empty_like(position.data), np.empty_like(orientation.data)
+        part = np.empty(model.bodies, position.dtype)
+        _kernels(model).forward(
+            model.bodies, model.dt, model.span, *flat(position, orientation, *inputs, first, x_then, q_then, part)
+        )
+        ctx.model = model
+        ctx.save_for_backward(orientation, *inputs, first, q_then)
+        return x_then, q_then, part
+
+    @staticmethod
+    def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
+        model: RigidBodies = ctx.model
+        work = [np.zeros(model.bodies * model.spins, adjoints[0].dtype) for _ in range(2)]
+        found = [np.zeros((model.bodies, model.dim), adjoints[0].dtype), *zeros_like(*ctx.saved_tensors[:3])]
+        _kernels(model).adjoint(model.bodies, model.dt, *flat(*ctx.saved_tensors, *adjoints, *work, *found))
+        return None, None, *found
+
+
+def _kernels(model: RigidBodies) -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim)

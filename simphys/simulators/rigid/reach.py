@@ -1,0 +1,98 @@
+"""Targets that no body can reach: within a plane, or away from where a body is fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from simphys.scenefile.section import Key, Problem, rows_of
+from simphys.simulators.rigid.scene import orientation, plane_of, shapes_of
+from simphys.simulators.rigid.sections import Body, PlaneSection
+from simphys.simulators.rigid.shapes import Box, Plane
+
+AT_END = ("final_state", "final_mean")
+ROUNDING = 1e-9
+
+
+def problems(
+    bodies: Sequence[Body], planes: Sequence[PlaneSection], terms: Sequence[Any], *, is_hard: bool
+) -> Iterator[Problem]:
+    """Of terms about single bodies at the end; what else is wrong with a term is told elsewhere.
+
+    A centre stays as far from a plane as the largest sphere about it that its shapes hold, where contacts are hard;
+    where they give way, in front of it.
+    """
+    for place, term in enumerate(terms):
+        key: Key = ("loss", "terms", place, "target")
+        name, target = getattr(term, "field", None), getattr(term, "target", None)
+        if term.kind not in AT_END or name not in ("position", "orientation") or isinstance(target, str | None):
+            continue
+        try:
+            chosen = np.arange(len(bodies))[slice(None) if term.nodes is None else rows_of(term.nodes)]
+            wanted = _rows(term, len(chosen))
+        except (ValueError, IndexError):
+            continue
+        if term.kind == "final_mean" and len(chosen) > 1:
+            continue
+        for body, row in zip(chosen.tolist(), wanted, strict=True):
+            if reason := _unreachable(bodies[body], name, row, term.axis, planes, is_hard=is_hard):
+                constraint = f"unreachable target: body {body} {reason}"
+                remedy = "Name a place in the world that it can be at, or other nodes."
+                yield Problem(key=key, constraint=constraint, found=target, remedy=remedy)
+                break
+
+
+def inner_radius(body: Body) -> float:
+    """Of the largest sphere about the centre of mass within one of its shapes [m]; 0 where there is none."""
+    found = [0.0]
+    for shape in shapes_of(body):
+        offset = np.zeros(len(body.position)) if shape.offset is None else np.array(shape.offset)
+        if isinstance(shape, Box):
+            found.append(float((np.array(shape.half) - abs(offset)).min()))
+        else:
+            offset[0] -= np.clip(offset[0], -(half := getattr(shape, "half_length", 0.0)), half)
+            found.append(shape.radius - float(np.linalg.norm(offset)))
+    return max(found)
+
+
+def _rows(term: Any, count: int) -> np.ndarray[Any, Any]:
+    """The target of each body, [count, components]."""
+    target = np.asarray(term.target, dtype=float)
+    if term.axis is not None:
+        return np.broadcast_to(target.reshape(-1, 1), (count, 1))
+    return np.broadcast_to(target, (count, target.shape[-1]))
+
+
+def _unreachable(
+    body: Body,
+    name: str,
+    target: np.ndarray[Any, Any],
+    axis: int | None,
+    planes: Sequence[PlaneSection],
+    *,
+    is_hard: bool,
+) -> str:
+    """Why a body cannot be there; '' where it can be, or that is not known."""
+    start = np.array(body.position) if name == "position" else orientation(body)
+    seen = start if axis is None else start[axis : axis + 1]
+    if len(seen) != len(target):
+        return ""
+    if body.fixed:
+        at_rest = not np.any(body.velocity or 0.0) and not np.any(body.angular_velocity or 0.0)
+        return f"is fixed at {seen.tolist()}" if at_rest and abs(seen - target).max() > ROUNDING else ""
+    least = inner_radius(body) if is_hard else 0.0
+    for place, plane in enumerate([plane_of(each) for each in planes] if name == "position" and body.shapes else []):
+        height = _height(plane, target, axis)
+        if height is not None and height < least - ROUNDING * (1 + least):
+            return f"stays {least:.3g} m or more in front of plane {place}, and this is {height:.3g} m"
+    return ""
+
+
+def _height(plane: Plane, target: np.ndarray[Any, Any], axis: int | None) -> float | None:
+    """Of a target above a plane; None where one of its components does not tell."""
+    normal = np.array(plane.normal)
+    if axis is None:
+        return float(normal @ target) - plane.offset
+    return float(normal[axis] * target[0]) - plane.offset if abs(normal[axis]) > 1 - ROUNDING else None

@@ -1,0 +1,221 @@
+"""What the sections of a scene of rigid bodies stand for: a model, and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from simphys.nn import Controller
+from simphys.scenefile.section import Fields
+from simphys.simulator.bodies import Bodies
+from simphys.simulators.rigid.joint import WORLD, Joint, Spring
+from simphys.simulators.rigid.model import RigidBodies
+from simphys.simulators.rigid.sections import (
+    Ball,
+    Body,
+    Contact,
+    ControllerSection,
+    Cuboid,
+    Environment,
+    JointSection,
+    PlaneSection,
+    Rod,
+    SpringSection,
+)
+from simphys.simulators.rigid.shapes import Box, Capsule, Plane, Shape, Sphere
+from simphys.simulators.rigid.solids import solid
+
+Array = np.ndarray[Any, Any]
+
+
+def model(config: Any) -> RigidBodies:
+    """The model of a scene that was loaded, and so is known to be free of problems."""
+    bodies, chosen = config.bodies, config.simulator
+    network = config.controller
+    return RigidBodies(
+        dim=len(bodies[0].position),
+        dt=config.time.dt,
+        shapes=tuple([tuple(shapes_of(body)) for body in bodies]),
+        planes=tuple([plane_of(each) for each in config.planes]),
+        joints=tuple([_joint(each, bodies) for each in config.joints]),
+        springs=tuple([_spring(each, bodies) for each in config.springs]),
+        fixed=tuple([index for index, body in enumerate(bodies) if body.fixed]),
+        apart=tuple([(pair[0], pair[1]) for pair in config.contact.apart]),
+        law=chosen.law,
+        integrator=chosen.integrator,
+        sweeps=chosen.sweeps,
+        rest_speed=chosen.rest_speed,
+        slip_speed=chosen.slip_speed,
+        joint_correction=chosen.joint_correction,
+        controller=None if network is None else _controller(network, config.control.waves),
+    )
+
+
+def fields(
+    *,
+    bodies: Sequence[Body],
+    joints: Sequence[JointSection],
+    springs: Sequence[SpringSection],
+    environment: Environment,
+    contact: Contact,
+    controller: ControllerSection | None = None,
+    waves: int = 0,
+) -> Fields:
+    """Every parameter field and state component in full length; a controller's control is a pattern of `waves`."""
+    dim, n = len(bodies[0].position), len(bodies)
+    spins = 1 if dim == 2 else 3
+    masses = [mass_and_inertia(body) for body in bodies]
+    motors = [joint.motor for joint in joints if joint.motor is not None]
+    params = {
+        "mass": np.array([mass for mass, _ in masses]),
+        "inertia": np.array([inertia for _, inertia in masses]).reshape(n, spins),
+        "gravity": np.array(environment.gravity or [0.0] * dim, float),
+        "friction": np.array([body.friction for body in bodies]),
+        "restitution": np.array([body.restitution for body in bodies]),
+        "contact_stiffness": np.array(contact.stiffness or 0.0),
+        "contact_damping": np.array(contact.damping),
+        "spring_stiffness": np.array([each.stiffness for each in springs], float),
+        "spring_damping": np.array([each.damping for each in springs], float),
+        "spring_length": np.array([_length(each) for each in springs], float),
+        "joint_damping": np.array([joint.damping for joint in joints], float),
+        "motor_strength": np.array(motors, float),
+        **{name: np.zeros(0) for name in ("hidden_weight", "hidden_bias", "output_weight", "output_bias")},
+    }
+    channels = len(motors)
+    if controller is not None and motors:
+        senses = n * (dim * (dim + 1) + spins) + dim
+        network = _controller(controller, waves).network(senses=senses, outputs=channels)
+        params |= network.initial_arrays(controller.seed)
+        channels = waves
+    state = {
+        "position": np.array([body.position for body in bodies], float),
+        "orientation": np.array([orientation(body) for body in bodies]),
+        "velocity": np.array([body.velocity or [0.0] * dim for body in bodies], float),
+        "angular_velocity": np.array([np.broadcast_to(body.angular_velocity or 0.0, spins) for body in bodies], float),
+    }
+    return Fields(params=params, state=state, nodes=n, channels=channels or None)
+
+
+def fields_of(config: Any) -> Fields:
+    """Those of a scene that was loaded."""
+    return fields(
+        bodies=config.bodies,
+        joints=config.joints,
+        springs=config.springs,
+        environment=config.environment,
+        contact=config.contact,
+        controller=config.controller,
+        waves=getattr(config.control, "waves", 0),
+    )
+
+
+def bodies_of(config: Any) -> Bodies:
+    """What pictures and losses know of them; joints are no lines, as bodies are drawn as what they are."""
+    return Bodies(pinned=np.array([body.fixed for body in config.bodies], bool), own=len(config.bodies))
+
+
+def shapes_of(body: Body) -> list[Shape]:
+    """Its shapes as the model has them."""
+    made: list[Shape] = []
+    for each in body.shapes:
+        offset = None if each.offset is None else tuple(each.offset)
+        match each:
+            case Ball():
+                made.append(Sphere(each.radius, offset))
+            case Cuboid():
+                made.append(Box(tuple(each.half), offset))
+            case Rod():
+                made.append(Capsule(each.radius, each.half_length, offset))
+    return made
+
+
+def mass_and_inertia(body: Body) -> tuple[float, Array]:
+    """Mass [kg], and principal moments [S]: as given, or those of its shapes; 1 where only a fixed body lacks them."""
+    dim = len(body.position)
+    filled = solid(shapes_of(body), dim)
+    density = body.density or (body.mass or 1.0) / (filled.volume or 1.0)
+    mass = body.mass or (density * filled.volume or 1.0)
+    if body.inertia is not None:
+        return mass, np.ravel(body.inertia).astype(float)
+    return mass, density * np.diag(filled.inertia) if filled.volume else np.ones(len(filled.inertia))
+
+
+def plane_of(section: PlaneSection) -> Plane:
+    """With a normal of length 1."""
+    length = float(np.linalg.norm(section.normal))
+    return Plane(tuple([each / length for each in section.normal]), section.offset / length)
+
+
+def orientation(body: Body) -> Array:
+    """The angle [1], or the unit quaternion [4]."""
+    given = np.ravel(0.0 if body.orientation is None else body.orientation).astype(float)
+    if len(body.position) == 2:
+        return given
+    if len(given) == 4:
+        return given / np.linalg.norm(given)
+    from scipy.spatial.transform import Rotation
+
+    return np.roll(Rotation.from_rotvec(given * np.ones(3)).as_quat(), 1)
+
+
+def turn(body: Body) -> Array:
+    """The matrix that turns the body's frame into the world's, [dim, dim]."""
+    from scipy.spatial.transform import Rotation
+
+    q = orientation(body)
+    if len(q) == 1:
+        return Rotation.from_euler("z", q[0]).as_matrix()[:2, :2]
+    return Rotation.from_quat(np.roll(q, -1)).as_matrix()
+
+
+def _joint(section: JointSection, bodies: Sequence[Body]) -> Joint:
+    a, b = bodies[section.a], None if section.b is None else bodies[section.b]
+    anchor = section.anchor or a.position
+    axis = None
+    if section.axis is not None:
+        along = np.array(section.axis, float) @ turn(a)
+        axis = tuple((along / np.linalg.norm(along)).tolist())
+    return Joint(
+        section.kind,
+        section.a,
+        WORLD if section.b is None else section.b,
+        _in_frame(anchor, a),
+        _in_frame(anchor, b),
+        axis=axis,
+        relative=_relative(orientation(a), None if b is None else orientation(b)),
+        motor=section.motor is not None,
+    )
+
+
+def _spring(section: SpringSection, bodies: Sequence[Body]) -> Spring:
+    b = None if section.b is None else bodies[section.b]
+    ends = _in_frame(section.anchor_a, bodies[section.a]), _in_frame(section.anchor_b, b)
+    return Spring(section.a, WORLD if section.b is None else section.b, *ends)
+
+
+def _in_frame(place: Sequence[float], body: Body | None) -> tuple[float, ...]:
+    """A place of the world as a body sees it; as it is for None, the world."""
+    if body is None:
+        return tuple(place)
+    return tuple(((np.array(place, float) - body.position) @ turn(body)).tolist())
+
+
+def _relative(a: Array, b: Array | None) -> tuple[float, ...]:
+    """The orientation of b's frame, or the world's, in that of a."""
+    if len(a) == 1:
+        return (float((0.0 if b is None else b[0]) - a[0]),)
+    w, v = a[0], -a[1:]
+    s, u = (1.0, np.zeros(3)) if b is None else (b[0], b[1:])
+    return (float(w * s - v @ u), *(w * u + s * v + np.cross(v, u)).tolist())
+
+
+def _length(spring: SpringSection) -> float:
+    if spring.length is not None:
+        return spring.length
+    return float(np.linalg.norm(np.subtract(spring.anchor_a, spring.anchor_b)))
+
+
+def _controller(section: ControllerSection, waves: int) -> Controller:
+    return Controller(waves=waves, hidden=section.hidden, goal=tuple(section.goal), scale=section.scale)

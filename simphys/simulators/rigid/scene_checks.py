@@ -1,0 +1,232 @@
+"""What must hold inside and between the sections that describe rigid bodies, and between them and the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from simphys.scenefile.section import NOTHING, Key, Problem, Words
+from simphys.simulators.rigid import overlap, reach
+from simphys.simulators.rigid.scene import plane_of, shapes_of, turn
+from simphys.simulators.rigid.sections import (
+    Body,
+    Contact,
+    ControllerSection,
+    Environment,
+    JointSection,
+    PlaneSection,
+    RigidSimulator,
+    SpringSection,
+)
+from simphys.simulators.rigid.solids import solid
+
+ROUNDING = 1e-9
+"""Decimal places make shapes touch that are to; so much of their size is no overlap, and no wrong centre of mass."""
+
+
+def problems(
+    *,
+    simulator: RigidSimulator | None,
+    bodies: Sequence[Body] | None,
+    planes: Sequence[PlaneSection] | None,
+    joints: Sequence[JointSection] | None,
+    springs: Sequence[SpringSection] | None,
+    environment: Environment | None,
+    contact: Contact | None,
+    controller: ControllerSection | None,
+    waves: int | None,
+    loss: Any,
+    unknowns: Mapping[str, Any] | None,
+) -> list[Problem]:
+    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at.
+
+    `waves`: of the control's pattern; None where it is none.
+    """
+    if bodies is None:
+        return []
+    if not bodies:
+        return [_problem(("bodies",), "there must be a body", NOTHING, "Add a section [[bodies]].")]
+    dim, n = len(bodies[0].position), len(bodies)
+    found: list[Problem] = []
+    for place, body in enumerate(bodies):
+        found += _check_body(("bodies", place), body, dim)
+    for place, plane in enumerate(planes or []):
+        found += _check_direction(("planes", place, "normal"), plane.normal, dim)
+    for place, joint in enumerate(joints or []):
+        found += _check_ends(("joints", place), joint, n)
+        found += _check_joint(("joints", place), joint, dim)
+    for place, spring in enumerate(springs or []):
+        found += _check_ends(("springs", place), spring, n)
+        for name in ("anchor_a", "anchor_b"):
+            found += _check_axes(("springs", place, name), getattr(spring, name), dim)
+    if environment is not None and environment.gravity is not None:
+        found += _check_axes(("environment", "gravity"), environment.gravity, dim)
+    if contact is not None:
+        found += _check_contact(contact, simulator, n)
+    if controller is not None:
+        found += _check_controller(controller, joints, waves, dim)
+    if found or planes is None or joints is None or contact is None or simulator is None:
+        return found
+    found += _check_places(bodies, planes, joints, contact)
+    moved = {each.parameter for each in (unknowns or {}).values()}
+    if not found and loss is not None and "position" not in moved:
+        found += reach.problems(bodies, planes, loss.terms, is_hard=simulator.law == "impulse")
+    return found
+
+
+def _check_body(key: Key, body: Body, dim: int) -> Iterator[Problem]:
+    wrong = list(_check_vectors(key, body, dim))
+    yield from wrong
+    if not (wrong or body.fixed):
+        yield from _check_matter(key, body)
+
+
+def _check_vectors(key: Key, body: Body, dim: int) -> Iterator[Problem]:
+    yield from _check_axes((*key, "position"), body.position, dim)
+    if body.velocity is not None:
+        yield from _check_axes((*key, "velocity"), body.velocity, dim)
+    for place, shape in enumerate(body.shapes):
+        for name in ("offset", "half"):
+            if (value := getattr(shape, name, None)) is not None:
+                yield from _check_axes((*key, "shapes", place, name), value, dim)
+    for name, in_plane, in_space in (
+        ("orientation", "an angle [rad]", "a quaternion (w, x, y, z) or a rotation vector [rad]"),
+        ("angular_velocity", "a number [rad/s]", "a vector [rad/s]"),
+        ("inertia", "a number [kg m^2]", "three numbers [kg m^2]"),
+    ):
+        value = getattr(body, name)
+        if value is not None and isinstance(value, list) != (dim == 3):
+            wanted = in_plane if dim == 2 else in_space
+            yield _problem((*key, name), f"in {dim}-D it is {wanted}", value, f"Give {wanted}.")
+    if isinstance(body.orientation, list) and len(body.orientation) == 4 and not any(body.orientation):
+        remedy = "Give [1.0, 0.0, 0.0, 0.0] for none."
+        yield _problem((*key, "orientation"), "a quaternion is not 0", body.orientation, remedy)
+
+
+def _check_matter(key: Key, body: Body) -> Iterator[Problem]:
+    """Whether mass and inertia follow from what is given, and hold for a frame at the centre of mass."""
+    given = [name for name in ("mass", "density") if getattr(body, name) is not None]
+    if len(given) != 1:
+        found = Words("both") if given else NOTHING
+        yield _problem(key, "a body that moves needs one of mass and density", found, "Give exactly one.")
+        return
+    filled = solid(shapes_of(body), len(body.position))
+    if not filled.volume:
+        if body.mass is None or body.inertia is None:
+            remedy = "Give both, or add shapes."
+            yield _problem(key, "a body without shapes needs mass and inertia", NOTHING, remedy)
+        return
+    if body.inertia is not None:
+        return
+    size = float(np.sqrt(np.trace(filled.inertia) / filled.volume))
+    if (abs(filled.centre) > ROUNDING * size).any():
+        constraint = "the shapes' centre of mass must be at the origin of the body's frame"
+        remedy = "Take it off each offset and add it to the position, or give mass and inertia."
+        yield _problem((*key, "shapes"), constraint, filled.centre.round(12).tolist(), remedy)
+    elif abs(filled.inertia - np.diag(np.diag(filled.inertia))).max() > ROUNDING * np.trace(filled.inertia):
+        constraint = "the shapes' principal axes must be those of the body's frame"
+        remedy = "Arrange them symmetrically, turn the body, or give its inertia."
+        yield _problem((*key, "shapes"), constraint, Words("axes that are turned"), remedy)
+
+
+def _check_ends(key: Key, link: JointSection | SpringSection, n: int) -> Iterator[Problem]:
+    for name, body in (("a", link.a), ("b", link.b)):
+        if body is not None:
+            yield from _check_index((*key, name), body, n)
+    if link.a == link.b:
+        yield _problem((*key, "b"), "must be another body than a", link.b, "Name another, or none for the world.")
+
+
+def _check_joint(key: Key, joint: JointSection, dim: int) -> Iterator[Problem]:
+    if joint.anchor is None and joint.kind != "prismatic":
+        yield _problem((*key, "anchor"), f"a {joint.kind} joint needs an anchor", NOTHING, "Give a place of the world.")
+    elif joint.anchor is not None:
+        yield from _check_axes((*key, "anchor"), joint.anchor, dim)
+    if joint.motor is not None and joint.kind == "fixed":
+        yield _problem((*key, "motor"), "a fixed joint leaves nothing free to drive", joint.motor, "Drop it.")
+    if joint.kind == "prismatic" or (joint.kind == "revolute" and dim == 3):
+        if joint.axis is None:
+            yield _problem((*key, "axis"), f"a {joint.kind} joint needs an axis", NOTHING, "Give a direction.")
+        else:
+            yield from _check_direction((*key, "axis"), joint.axis, dim)
+    elif joint.axis is not None:
+        yield _problem((*key, "axis"), f"a {joint.kind} joint in {dim}-D has no axis", joint.axis, "Drop it.")
+
+
+def _check_contact(contact: Contact, simulator: RigidSimulator | None, n: int) -> Iterator[Problem]:
+    for place, pair in enumerate(contact.apart):
+        for side, body in enumerate(pair):
+            yield from _check_index(("contact", "apart", place, side), body, n)
+        if pair[0] == pair[1]:
+            yield _problem(("contact", "apart", place), "must be two bodies", pair, "Name another, or drop it.")
+    if simulator is not None and (simulator.law == "compliant") != (contact.stiffness is not None):
+        key: Key = ("contact", "stiffness")
+        if contact.stiffness is None:
+            yield _problem(key, "the compliant law needs a stiffness", NOTHING, "Add stiffness = 1e4, for example.")
+        else:
+            remedy = 'Drop it, or set simulator.law = "compliant".'
+            yield _problem(key, "belongs to the compliant law", contact.stiffness, remedy)
+
+
+def _check_controller(
+    controller: ControllerSection, joints: Sequence[JointSection] | None, waves: int | None, dim: int
+) -> Iterator[Problem]:
+    key: Key = ("controller",)
+    yield from _check_axes((*key, "goal"), controller.goal, dim)
+    if joints is not None and all(joint.motor is None for joint in joints):
+        yield _problem(key, "needs joints with motors that it drives", NOTHING, "Give a joint a motor, or drop it.")
+    if waves is None:
+        remedy = 'Give [control] with kind = "pattern", waves and frequency.'
+        yield _problem(key, "needs a pattern for its control", NOTHING, remedy)
+
+
+def _check_places(
+    bodies: Sequence[Body], planes: Sequence[PlaneSection], joints: Sequence[JointSection], contact: Contact
+) -> Iterator[Problem]:
+    """Whether bodies start apart from each other and from the planes, but for those that never touch."""
+    cores = [[overlap.core(s, np.array(body.position), turn(body)) for s in shapes_of(body)] for body in bodies]
+    never = {frozenset(pair) for pair in contact.apart} | {frozenset((joint.a, joint.b)) for joint in joints}
+    for body, own in enumerate(cores):
+        for place, plane in enumerate(planes):
+            depth = -overlap.gap_to_plane(own, plane_of(plane))
+            if depth > ROUNDING * _size(own) and not bodies[body].fixed:
+                constraint = "bodies start outside of planes"
+                found = f"body {body}, which is {depth:.3g} m deep in plane {place}"
+                yield _problem(("bodies", body, "position"), constraint, Words(found), "Move it out.")
+    for a, b in combinations(range(len(bodies)), 2):
+        if frozenset((a, b)) in never or (bodies[a].fixed and bodies[b].fixed):
+            continue
+        depth = -overlap.gap(cores[a], cores[b])
+        if depth > ROUNDING * max(_size(cores[a]), _size(cores[b])):
+            found = f"bodies {a} and {b}, which overlap by {depth:.3g} m"
+            remedy = f"Move them apart, or let them never touch: contact.apart = [[{a}, {b}]]."
+            yield _problem(("bodies", b, "position"), "bodies must not overlap", Words(found), remedy)
+
+
+def _size(cores: Sequence[overlap.Core]) -> float:
+    return max([abs(each.centre).max() + abs(each.edges).sum() + each.radius for each in cores], default=0.0)
+
+
+def _check_direction(key: Key, value: list[float], dim: int) -> Iterator[Problem]:
+    yield from _check_axes(key, value, dim)
+    if not any(value):
+        yield _problem(key, "must be a direction", value, "Give one that is not 0.")
+
+
+def _check_axes(key: Key, value: Sequence[float], dim: int) -> Iterator[Problem]:
+    if len(value) != dim:
+        constraint = f"must have {dim} elements, one for each axis of the first body's position"
+        yield _problem(key, constraint, value, f"It has {len(value)}: give {dim}.")
+
+
+def _check_index(key: Key, body: int, n: int) -> Iterator[Problem]:
+    if body >= n:
+        constraint = f"must be the index of one of {n} bodies, counted from 0"
+        yield _problem(key, constraint, body, f"Give an index from 0 to {n - 1}.")
+
+
+def _problem(key: Key, constraint: str, found: object, remedy: str) -> Problem:
+    return Problem(key=key, constraint=constraint, found=found, remedy=remedy)

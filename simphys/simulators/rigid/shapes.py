@@ -1,0 +1,75 @@
+"""Shapes of bodies, welded to them, and planes that bound the world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simphys.autograd.errors import InputError
+
+Vector = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """All points within a radius; in the plane a disc."""
+
+    radius: float
+    """[m]"""
+    offset: Vector | None = None
+    """Of the centre from that of the body's mass, in the body's frame [m], [dim]; None: none."""
+
+    def __post_init__(self) -> None:
+        _require_positive("Sphere.radius", self.radius)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box whose edges lie along the axes of the body's frame; in the plane a rectangle."""
+
+    half: Vector
+    """Half of its extents [m], [dim]."""
+    offset: Vector | None = None
+    """Of the centre from that of the body's mass, in the body's frame [m], [dim]; None: none."""
+
+    def __post_init__(self) -> None:
+        for extent in self.half:
+            _require_positive("Box.half", extent)
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """All points within a radius of a segment along the first axis of the body's frame."""
+
+    radius: float
+    """[m]"""
+    half_length: float
+    """Of the segment [m]."""
+    offset: Vector | None = None
+    """Of the segment's middle from the centre of the body's mass, in the body's frame [m], [dim]; None: none."""
+
+    def __post_init__(self) -> None:
+        _require_positive("Capsule.radius", self.radius)
+        _require_positive("Capsule.half_length", self.half_length)
+
+
+Shape = Sphere | Box | Capsule
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A plane that bounds the world: bodies are where normal . x > offset."""
+
+    normal: Vector
+    """Unit vector into the world, [dim]."""
+    offset: float = 0.0
+    """[m]"""
+
+    def __post_init__(self) -> None:
+        length = sum([each * each for each in self.normal]) ** 0.5
+        if not abs(length - 1) < 1e-9:
+            raise InputError("Plane.normal", "a unit vector", self.normal, f"Divide it by its length, {length:g}.")
+
+
+def _require_positive(who: str, value: float) -> None:
+    if not value > 0:
+        raise InputError(who, "a positive length [m]", value, "Leave the shape away if the body touches nothing.")

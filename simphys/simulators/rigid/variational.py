@@ -1,0 +1,122 @@
+"""Free rotation by a variational integrator on the group of rotations: the drift of a variational step.
+
+A body of angular momentum L = A w (see inertia.py) turns within a time h by the unit quaternion (c, phi) in its own
+frame, c = (1 - phi.phi)^(1/2), which solves
+
+    G(phi) = c J phi + phi x (J phi) = h/2 R^T L                            (*)
+
+and keeps its momentum:
+
+    q' = advance((c, R phi) q, -turn)     w' = A(q')^-1 L
+
+with products of J by component, and turn what impulses within the step correct (see drift.py). (*) makes the action of
+a discrete motion stationary, so the step is symplectic, of order 2, and its own reverse; a free body keeps momentum and
+energy to rounding (the latter McLachlan and Zanna 2005). A variational step is a drift by h/2, a kick by h and a drift
+by h/2 (step.py), which is Verlet's: the energy errs by O(h^2) without a trend. In the plane L = J w and (*) is left
+out: q' = q + h w - turn.
+
+(*) has a solution up to h |w| = 1, nearly, where a ball turns by a quarter turn a step; beyond, the result is NaN.
+Newton's method finds it in STEPS steps from phi = h/2 w_b. Adjoint: for the adjoint p of phi, the implicit function
+theorem gives lambda = (dG/dphi)^-T p, with which
+
+    adj_(R^T L) = h/2 lambda     adj_J = -phi (c lambda + lambda x phi)
+
+and everything else is a product of rotations, whose adjoints are in inertia.py and math/rotation.py.
+Source: Moser and Veselov 1991, Discrete versions of some classical integrable systems; Lee, Leok and McClamroch 2007,
+Lie group variational integrators for the full body problem; in quaternions Manchester and Peck 2016.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import quaternion, rotation
+
+from . import inertia
+
+STEPS = 6
+"""Of Newton's method: enough for (*) to hold to rounding up to h |w| = 0.95."""
+
+
+def functions(real: Any, dim: int) -> SimpleNamespace:
+    """`rotate(q, w, J, h, turn)` to q', w', and its adjoint, in `dim` dimensions."""
+    return in_plane(real) if dim == 2 else in_space(real)
+
+
+@functools.cache
+@no_type_check
+def in_plane(real: Any) -> SimpleNamespace:
+    """By an angle [rad]."""
+    one = ti.types.vector(1, real)
+
+    @ti.func
+    def rotate(q: one, w: one, J: one, h: real, turn: one):
+        return q + h * w - turn, w
+
+    @ti.func
+    def adj_rotate(q: one, w: one, J: one, h: real, turn: one, g_q: one, g_w: one):
+        """Return the adjoints of q, w, J and turn."""
+        return g_q, h * g_q + g_w, one(0.0), -g_q
+
+    return SimpleNamespace(rotate=rotate, adj=adj_rotate)
+
+
+@functools.cache
+@no_type_check
+def in_space(real: Any) -> SimpleNamespace:
+    """By a quaternion."""
+    rotation_, body, quaternion_ = rotation.in_space(real), inertia.functions(real, 3), quaternion.functions(real)
+    quat, vec, mat = ti.types.vector(4, real), ti.types.vector(3, real), ti.types.matrix(3, 3, real)
+
+    @ti.func
+    def slope(phi: vec, c: real, J: vec) -> mat:
+        """dG/dphi."""
+        N = body.gyration(phi, J) - (J * phi).outer_product(phi) / c
+        for j in ti.static(range(3)):
+            N[j, j] += c * J[j]
+        return N
+
+    @ti.func
+    def solve(w_b: vec, J: vec, h: real):
+        """phi, and there (dG/dphi)^-T."""
+        phi, inverse_T = h / 2 * w_b, mat(0.0)
+        for k in range(STEPS + 1):
+            c = ti.sqrt(1 - phi.dot(phi))
+            inverse_T = body.inverse_transposed(slope(phi, c, J))
+            if k < STEPS:
+                phi -= inverse_T.transpose() @ (c * J * phi + phi.cross(J * phi) - h / 2 * J * w_b)
+        return phi, inverse_T
+
+    @ti.func
+    def rotate(q: quat, w: vec, J: vec, h: real, turn: vec):
+        R = rotation_.matrix(q)
+        phi, _ = solve(R.transpose() @ w, J, h)
+        turned = quaternion_.product(quaternion_.with_scalar(ti.sqrt(1 - phi.dot(phi)), R @ phi), q)
+        q_new = rotation_.advance(turned, -turn)
+        return q_new, body.apply(rotation_.matrix(q_new), 1 / J, body.apply(R, J, w))
+
+    @ti.func
+    def adj_rotate(q: quat, w: vec, J: vec, h: real, turn: vec, g_q: quat, g_w: vec):
+        """Return the adjoints of q, w, J and turn."""
+        R = rotation_.matrix(q)
+        L = body.apply(R, J, w)
+        phi, inverse_T = solve(R.transpose() @ w, J, h)
+        c, axis = ti.sqrt(1 - phi.dot(phi)), R @ phi
+        by = quaternion_.with_scalar(c, axis)
+        turned = quaternion_.product(by, q)
+        q_new = rotation_.advance(turned, -turn)
+
+        adj_inverse, adj_L, adj_theta_new = body.adj(rotation_.matrix(q_new), 1 / J, L, g_w)
+        adj_turned, adj_back = rotation_.adj_advance(turned, -turn, g_q + rotation_.adj_turn(q_new, adj_theta_new))
+        adj_by, adj_q = quaternion_.adj_product(by, q, adj_turned)
+        adj_axis = quaternion_.vector_part(adj_by) - adj_by[0] / c * axis
+
+        lam = inverse_T @ (R.transpose() @ adj_axis)
+        adj_L += h / 2 * (R @ lam)
+        adj_J, adj_w, adj_theta = body.adj(R, J, w, adj_L)
+        adj_theta += axis.cross(adj_axis) - h / 2 * L.cross(R @ lam)
+        adj_J -= adj_inverse / (J * J) + phi * (c * lam + lam.cross(phi))
+        return adj_q + rotation_.adj_turn(q, adj_theta), adj_w, adj_J, -adj_back
+
+    return SimpleNamespace(rotate=rotate, adj=adj_rotate)

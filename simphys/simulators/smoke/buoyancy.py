@@ -1,0 +1,70 @@
+"""Buoyancy: smoke pushes the fluid that carries it.
+
+    u'_a = u_a + dt b_a m_a(s)
+
+b acceleration by unit of smoke [m/s^2], m_a the mean of the two cells at a face, 0 at faces on sides: their velocity is
+given, or an open side lets the fluid out as the pressure wants. Adjoint, with g = adj_u':
+
+    adj_u = g            adj_s = dt sum_a b_a m_a^T g_a            adj_b_a = dt sum_i g_a,i m_a,i
+
+Source: Fedkiw, Stam and Jensen 2001, equation 8. Means and their transpose are in faces.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor
+from simphys.simulator import Array
+
+from .faces import add_mean, adj_mean
+from .model import Smoke
+
+
+def forward(model: Smoke, velocity: Array, smoke: Array, buoyancy: Array, out: Array | None = None) -> Array:
+    """The velocity [dim, *faces] [m/s] after a step of buoyancy [dim] by smoke [*cells]; `out` may be the velocity."""
+    return add_mean(model, velocity, smoke, _scale(model, buoyancy), sides=0.0, out=out)
+
+
+def pull(model: Smoke, smoke: Array, buoyancy: Array, adj: Array) -> tuple[Array, Array, Array]:
+    """adj_velocity, adj_smoke and adj_buoyancy."""
+    adj_smoke = adj_mean(model, adj, _scale(model, buoyancy), sides=0.0)
+    ones = np.ones(model.dim, adj.dtype)
+    mean = add_mean(model, np.zeros_like(adj), smoke, ones, sides=0.0)
+    adj_buoyancy = model.dt * (adj * mean).reshape(model.dim, -1).sum(axis=1)
+    return adj, adj_smoke, adj_buoyancy.astype(adj.dtype)
+
+
+def push(model: Smoke, smoke: Array, buoyancy: Array, dvelocity: Array, dsmoke: Array, dbuoyancy: Array) -> Array:
+    """The tangent of the velocity."""
+    moved = add_mean(model, dvelocity, dsmoke, _scale(model, buoyancy), sides=0.0)
+    return add_mean(model, moved, smoke, _scale(model, dbuoyancy), sides=0.0, out=moved)
+
+
+class Buoyancy(Function):
+    """Velocity [dim, *faces] after a step of buoyancy [dim] by smoke [*cells]. Saved: smoke, buoyancy."""
+
+    @staticmethod
+    def forward(ctx: Context, model: Smoke, velocity: Tensor, smoke: Tensor, buoyancy: Tensor) -> Array:
+        ctx.model = model
+        ctx.save_for_backward(smoke, buoyancy)
+        return forward(model, velocity.data, smoke.data, buoyancy.data)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
+        smoke, buoyancy = ctx.saved_tensors
+        return None, *pull(ctx.model, smoke.data, buoyancy.data, adj.data)
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
+        model: Smoke = ctx.model
+        smoke, buoyancy = ctx.saved_tensors
+        shapes = model.state_shapes()["velocity"], smoke.shape, buoyancy.shape
+        given = [np.zeros(s, smoke.dtype) if d is None else d for d, s in zip(tangents, shapes, strict=True)]
+        return push(model, smoke.data, buoyancy.data, *given)
+
+
+def _scale(model: Smoke, buoyancy: Array) -> Array:
+    return np.asarray(model.dt * buoyancy, buoyancy.dtype)

@@ -1,0 +1,194 @@
+"""Diffusion of momentum by viscosity, explicit:
+
+    u' = u + k A u,     k = dt nu / dx^2                (A u)_i = sum over neighbours j of (u_j - u_i)
+
+nu viscosity [m^2/s]. A neighbour beyond a side is a ghost; with w the velocity of the side, boundary_velocity:
+
+    closed          u_j = 2 w - u_i, so that their mean is that of the wall; with slip u_j = u_i
+    inflow          u_j = 2 w - u_i
+    open            u_j = u_i
+    periodic        the entry at the opposite side
+
+A normal component at its face on a closed or inflow side is given and stays (M = 0 there, else 1); on a collocated
+grid it has the ghost u_j = -u_i behind a wall, whether that lets the fluid slide or not. So u' = u + k M (A u + 2 c w),
+where c tells which ghosts are made of w, and A is symmetric. Adjoint, with g = adj_u':
+
+    adj_u = g + k A M g         adj_nu = dt/dx^2 sum_i g_i M (A u + 2 c w)_i         adj_w = 2 k c^T M g
+
+Stable for k <= 1 / (2 dim), see stability.py. Source: the ghosts are those of Harlow and Welch 1965.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.simulator import Array
+
+from .faces import GIVEN, WALL, WRAP, at_side, is_given, layout, work_us
+from .model import Smoke
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any) -> SimpleNamespace:
+    """The element function along one direction of an axis."""
+    pair = ti.types.vector(2, real)
+
+    @ti.func
+    def beyond(e, n, kind, step):
+        """The neighbour of an entry, `e` entries from a side: how far off it lies, and the weights of it and of w."""
+        off = -step
+        weights = pair([1.0, 0.0])
+        if e == 0:
+            off = ti.select(kind == WRAP, (n - 1) * step, 0)
+            weights = pair([ti.select(kind == WRAP, 1.0, 0.0), ti.select(kind == WALL, 2.0, 0.0)])
+        return off, weights[0], weights[1]
+
+    return SimpleNamespace(beyond=beyond)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, parallel: bool) -> SimpleNamespace:
+    """The loop over the entries of a velocity, f along each axis; see faces.py for the table."""
+    f = functions(real)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @kernel
+    def add_laplace(
+        base: reals, x: reals, walls: reals, k: real, holds: ti.i32, table: integers, components: ti.i32,
+        f0: ti.i32, f1: ti.i32, f2: ti.i32, out: reals,
+    ):  # fmt: skip
+        """base + k (A x + c walls); where `holds`, the base alone at given faces."""
+        ti.loop_config(serialize=not parallel)
+        for row in range(components * f0 * f1):
+            c, i, j = row // (f0 * f1), (row // f1) % f0, row % f1
+            t, w = 9 * c, 6 * c
+            n0, n1, n2 = table[t], table[t + 1], table[t + 2]
+            own = i < n0 and j < n1
+            held = (
+                (i == 0 and table[t + 3] == GIVEN) or (i == n0 - 1 and table[t + 4] == GIVEN)
+                or (j == 0 and table[t + 5] == GIVEN) or (j == n1 - 1 and table[t + 6] == GIVEN)
+            )  # fmt: skip
+            d0, p0, q0 = f.beyond(i, n0, table[t + 3], f1 * f2)
+            d1, p1, q1 = f.beyond(n0 - 1 - i, n0, table[t + 4], -f1 * f2)
+            d2, p2, q2 = f.beyond(j, n1, table[t + 5], f2)
+            d3, p3, q3 = f.beyond(n1 - 1 - j, n1, table[t + 6], -f2)
+            q = q0 + q1 + q2 + q3
+            ghosts = q0 * walls[w] + q1 * walls[w + 1] + q2 * walls[w + 2] + q3 * walls[w + 3]
+            for l in range(f2):  # noqa: E741
+                at = row * f2 + l
+                value = base[at]
+                if own and l < n2:
+                    ends = (l == 0 and table[t + 7] == GIVEN) or (l == n2 - 1 and table[t + 8] == GIVEN)
+                    if not (holds and (held or ends)):
+                        d4, p4, q4 = f.beyond(l, n2, table[t + 7], 1)
+                        d5, p5, q5 = f.beyond(n2 - 1 - l, n2, table[t + 8], -1)
+                        centre = x[at]
+                        value += k * (
+                            p0 * (x[at + d0] - centre) + p1 * (x[at + d1] - centre)
+                            + p2 * (x[at + d2] - centre) + p3 * (x[at + d3] - centre)
+                            + p4 * (x[at + d4] - centre) + p5 * (x[at + d5] - centre)
+                            + (ghosts - q * centre)
+                            + q4 * (walls[w + 4] - centre) + q5 * (walls[w + 5] - centre)
+                        )  # fmt: skip
+                out[at] = value
+
+    return SimpleNamespace(add_laplace=add_laplace)
+
+
+def forward(
+    model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array, out: Array | None = None
+) -> Array:
+    """The velocity [dim, *faces] [m/s] after a step of diffusion, with viscosity [] and boundary_velocity [2 dim, dim].
+
+    `out` is not the velocity.
+    """
+    return _add(model, velocity, velocity, _walls(model, boundary_velocity), _number(model, viscosity), out=out)
+
+
+def pull(
+    model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array, adj: Array
+) -> tuple[Array, Array, Array]:
+    """adj_velocity, adj_viscosity [] and adj_boundary_velocity."""
+    k = _number(model, viscosity)
+    zero, no_walls = np.zeros_like(adj), np.zeros((model.dim, 6), adj.dtype)
+    laplace = _add(model, zero, velocity, _walls(model, boundary_velocity), 1.0)
+    adj_viscosity = model.dt / model.spacing**2 * (adj * laplace).sum()
+    free = _free(model, adj)
+    adj_walls = np.zeros((2 * model.dim, model.dim), adj.dtype)
+    for side in range(2 * model.dim):
+        for component in range(model.dim):
+            adj_walls[side, component] = 2 * k * free[at_side(model, component, side)].sum()
+    adj_boundary = adj_walls * layout(model).walls[:, -2 * model.dim :].T
+    adj_velocity = _add(model, adj, free, no_walls, k, holds=False)
+    return adj_velocity, np.asarray(adj_viscosity, adj.dtype), adj_boundary.astype(adj.dtype)
+
+
+def push(
+    model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array,
+    dvelocity: Array, dviscosity: Array, dboundary: Array,
+) -> Array:  # fmt: skip
+    """The tangent of the velocity."""
+    moved = _add(model, dvelocity, dvelocity, _walls(model, dboundary), _number(model, viscosity))
+    return _add(model, moved, velocity, _walls(model, boundary_velocity), _number(model, dviscosity), out=moved)
+
+
+class Diffuse(Function):
+    """Velocity [dim, *faces] after a step of viscosity [], with boundary_velocity [2 dim, dim]. Saved: all three."""
+
+    @staticmethod
+    def forward(ctx: Context, model: Smoke, velocity: Tensor, viscosity: Tensor, boundary_velocity: Tensor) -> Array:
+        ctx.model = model
+        ctx.save_for_backward(velocity, viscosity, boundary_velocity)
+        return forward(model, velocity.data, viscosity.data, boundary_velocity.data)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
+        velocity, viscosity, boundary_velocity = ctx.saved_tensors
+        return None, *pull(ctx.model, velocity.data, viscosity.data, boundary_velocity.data, adj.data)
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
+        saved = [each.data for each in ctx.saved_tensors]
+        given = [np.zeros_like(s) if d is None else d for d, s in zip(tangents, saved, strict=True)]
+        return push(ctx.model, *saved, *given)
+
+
+def _add(
+    model: Smoke, base: Array, x: Array, walls: Array, k: float, *, holds: bool = True, out: Array | None = None
+) -> Array:
+    """base + k (A x + 2 c walls), in which given faces hold the base. The base may be the one that is written."""
+    out = np.empty_like(base) if out is None else out
+    grid = layout(model)
+    kernels(runtime.real(), runtime.parallel(work_us(grid))).add_laplace(
+        base.reshape(-1), x.reshape(-1), walls.reshape(-1), k, int(holds), grid.table, grid.components, *grid.faces,
+        out.reshape(-1),
+    )  # fmt: skip
+    return out
+
+
+def _free(model: Smoke, values: Array) -> Array:
+    """The values [dim, *faces] with 0 at given faces."""
+    found = values.copy()
+    for side in range(2 * model.dim):
+        if is_given(model, side):
+            found[at_side(model, side // 2, side)] = 0
+    return found
+
+
+def _walls(model: Smoke, boundary_velocity: Array) -> Array:
+    """What ghosts of each component are made of at six sides, [dim, 6]."""
+    walls = np.zeros((model.dim, 6), boundary_velocity.dtype)
+    walls[:, -2 * model.dim :] = boundary_velocity.T
+    walls *= layout(model).walls
+    return walls
+
+
+def _number(model: Smoke, viscosity: Array) -> float:
+    """k."""
+    return model.dt / model.spacing**2 * float(viscosity)

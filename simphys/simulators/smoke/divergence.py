@@ -1,0 +1,261 @@
+"""Divergence of a velocity, and what a pressure takes from it, undivided by the spacing; each the other's transpose.
+
+Staggered, with the weight m of each face (1, or 0 where it is left out):
+
+    b_i = sum_a m_(i+1) u_a,(i+1) - m_i u_a,i        u'_a,i = u_a,i - m_i (z_(i-1) - z_i)
+
+Collocated, by central differences, u mirrored in the walls with its sign changed, z mirrored as it is:
+
+    b_i = sum_a (u_a,(i+1) - u_a,(i-1)) / 2          u'_a,i = u_a,i - (z_(i-1) - z_(i+1)) / 2
+
+so that b = D u and u' = u - D^T z; the pressure is -spacing z. In 2-D the axes are rows and columns, in 3-D planes,
+rows and columns. Layout of b and z: see `math.poisson`.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.poisson import (
+    BLOCK,
+    COLUMNS,
+    PERIODIC_COLUMNS,
+    PERIODIC_PLANES,
+    PERIODIC_ROWS,
+    PLANE_STRIDE,
+    PLANES,
+    ROW_STRIDE,
+    ROWS,
+    Poisson,
+)
+from simphys.numerics.poisson import functions as passes
+from simphys.simulator import Array
+
+from .model import Smoke
+
+COMPONENT, WEIGHTS = 3, 4
+"""Where `faces` has entries of a component, and of a row of weights, after counts along planes, rows and columns."""
+
+
+@functools.cache
+@no_type_check
+def staggered(real: Any, dim: int) -> SimpleNamespace:
+    """The loops on a staggered grid, with the weights w of faces along each axis."""
+    f = passes(real, dim)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @ti.func
+    def across(faces: ti.template(), w: ti.template(), u: ti.template(), plane: ti.i32, row: ti.i32, j: ti.i32) -> real:
+        """What leaves a cell through the faces between rows, and in 3-D between planes."""
+        here, after = (plane * faces[ROWS] + row) * faces[COLUMNS] + j, (row + 1) % faces[ROWS]
+        of_rows = (dim - 2) * faces[COMPONENT]
+        to = of_rows + (plane * faces[ROWS] + after) * faces[COLUMNS] + j
+        total = w[faces[WEIGHTS] + row + 1] * u[to] - w[faces[WEIGHTS] + row] * u[of_rows + here]
+        if ti.static(dim == 3):
+            beyond = ((plane + 1) % faces[PLANES] * faces[ROWS] + row) * faces[COLUMNS] + j
+            total += w[plane + 1] * u[beyond] - w[plane] * u[here]
+        return total
+
+    @ti.func
+    def weight(
+        w: ti.template(), faces: ti.template(), a: ti.template(), plane: ti.i32, row: ti.i32, column: ti.i32
+    ) -> real:
+        place = 2 * faces[WEIGHTS] + column
+        if ti.static(a == 1):
+            place = faces[WEIGHTS] + row
+        if ti.static(a == 0):
+            place = plane
+        return w[place]
+
+    @kernel
+    def divergence(grid: integers, faces: integers, w: reals, u: reals, b: reals):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            v = f.block(0)
+            for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
+                to = f.start(grid, plane, row)
+                at = (dim - 1) * faces[COMPONENT] + (plane * faces[ROWS] + row) * faces[COLUMNS]  # along the row
+                one = 2 * faces[WEIGHTS]
+                blocks = (faces[COLUMNS] - 1) // BLOCK
+                for part in range(blocks):
+                    first = part * BLOCK
+                    for k in range(BLOCK):
+                        j = first + k
+                        along = w[one + j + 1] * u[at + j + 1] - w[one + j] * u[at + j]
+                        v[k] = across(faces, w, u, plane, row, j) + along
+                    for k in range(BLOCK):
+                        b[to + first + k] = v[k]
+                for j in range(blocks * BLOCK, grid[COLUMNS]):
+                    along = w[one + j + 1] * u[at + (j + 1) % faces[COLUMNS]] - w[one + j] * u[at + j]
+                    b[to + j] = across(faces, w, u, plane, row, j) + along
+
+    @kernel
+    def correct(grid: integers, faces: integers, w: reals, z: reals, u: reals):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            f.wrap(grid, z, 0)
+            v = f.block(0)
+            for a in ti.static(range(3 - dim, 3)):
+                planes, rows, columns = grid[PLANES], grid[ROWS], grid[COLUMNS]
+                stride = 1
+                if ti.static(a == 0):
+                    planes, stride = faces[PLANES], grid[PLANE_STRIDE]
+                if ti.static(a == 1):
+                    rows, stride = faces[ROWS], grid[ROW_STRIDE]
+                if ti.static(a == 2):
+                    columns = faces[COLUMNS]
+                for plane, row in ti.ndrange(planes, rows):
+                    at = f.start(grid, plane, row)
+                    to = (a + dim - 3) * faces[COMPONENT] + (plane * faces[ROWS] + row) * faces[COLUMNS]
+                    blocks = columns // BLOCK
+                    for part in range(blocks):
+                        first = part * BLOCK
+                        for k in range(BLOCK):
+                            j = first + k
+                            v[k] = u[to + j] - weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
+                        for k in range(BLOCK):
+                            u[to + first + k] = v[k]
+                    for j in range(blocks * BLOCK, columns):
+                        taken = weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
+                        u[to + j] = u[to + j] - taken
+
+    return SimpleNamespace(divergence=divergence, correct=correct)
+
+
+@functools.cache
+@no_type_check
+def collocated(real: Any, dim: int) -> SimpleNamespace:
+    """The loops on a collocated grid, which has no weights."""
+    f = passes(real, dim)
+    reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @ti.func
+    def neighbours(i: ti.i32, n: ti.i32, periodic: ti.i32):
+        """The cells before and after i, i itself at a wall."""
+        before, after = i - 1, i + 1
+        if i == 0:
+            before = ti.select(periodic, n - 1, 0)
+        if i == n - 1:
+            after = ti.select(periodic, 0, n - 1)
+        return before, after
+
+    @ti.func
+    def sign(i: ti.i32, neighbour: ti.i32, periodic: ti.i32) -> real:
+        """-1 for a mirror image."""
+        return ti.select(i == neighbour and periodic == 0, -1.0, 1.0)
+
+    @kernel
+    def divergence(grid: integers, faces: integers, w: reals, u: reals, b: reals):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            planes, rows, columns, periodic = grid[PLANES], grid[ROWS], grid[COLUMNS], grid[PERIODIC_COLUMNS]
+            v = f.block(0)
+            for plane, row in ti.ndrange(planes, rows):
+                to = f.start(grid, plane, row)
+                at = (dim - 1) * faces[COMPONENT] + (plane * rows + row) * columns  # of the component along the row
+                row_before, row_after = neighbours(row, rows, grid[PERIODIC_ROWS])
+                below, above = sign(row, row_before, grid[PERIODIC_ROWS]), sign(row, row_after, grid[PERIODIC_ROWS])
+                at_below = (dim - 2) * faces[COMPONENT] + (plane * rows + row_before) * columns
+                at_above = (dim - 2) * faces[COMPONENT] + (plane * rows + row_after) * columns
+                plane_before, plane_after = neighbours(plane, planes, grid[PERIODIC_PLANES])
+                near = sign(plane, plane_before, grid[PERIODIC_PLANES])
+                far = sign(plane, plane_after, grid[PERIODIC_PLANES])
+                at_near, at_far = (plane_before * rows + row) * columns, (plane_after * rows + row) * columns
+                blocks = ti.max(columns - 2, 0) // BLOCK
+                for part in range(blocks):
+                    first = 1 + part * BLOCK
+                    for k in range(BLOCK):
+                        j = first + k
+                        total = above * u[at_above + j] - below * u[at_below + j] + u[at + j + 1] - u[at + j - 1]
+                        if ti.static(dim == 3):
+                            total += far * u[at_far + j] - near * u[at_near + j]
+                        v[k] = 0.5 * total
+                    for k in range(BLOCK):
+                        b[to + first + k] = v[k]
+                for k in range(columns - blocks * BLOCK):  # the first one, and what is left
+                    j = ti.select(k == 0, 0, blocks * BLOCK + k)
+                    before, after = neighbours(j, columns, periodic)
+                    total = above * u[at_above + j] - below * u[at_below + j]
+                    total += sign(j, after, periodic) * u[at + after] - sign(j, before, periodic) * u[at + before]
+                    if ti.static(dim == 3):
+                        total += far * u[at_far + j] - near * u[at_near + j]
+                    b[to + j] = 0.5 * total
+
+    @kernel
+    def correct(grid: integers, faces: integers, w: reals, z: reals, u: reals):
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            f.wrap(grid, z, 0)
+            planes, rows, columns = grid[PLANES], grid[ROWS], grid[COLUMNS]
+            v = f.block(0)
+            for a in ti.static(range(3 - dim, 3)):
+                for plane, row in ti.ndrange(planes, rows):
+                    at = f.start(grid, plane, row)
+                    to = (a + dim - 3) * faces[COMPONENT] + (plane * rows + row) * columns
+                    before, after = at - 1, at + 1
+                    if ti.static(a == 1):
+                        before = ti.select(row == 0 and grid[PERIODIC_ROWS] == 0, at, at - grid[ROW_STRIDE])
+                        after = ti.select(row == rows - 1 and grid[PERIODIC_ROWS] == 0, at, at + grid[ROW_STRIDE])
+                    if ti.static(a == 0):
+                        before = ti.select(plane == 0 and grid[PERIODIC_PLANES] == 0, at, at - grid[PLANE_STRIDE])
+                        after = ti.select(
+                            plane == planes - 1 and grid[PERIODIC_PLANES] == 0, at, at + grid[PLANE_STRIDE]
+                        )
+                    blocks = columns // BLOCK
+                    for part in range(blocks):
+                        first = part * BLOCK
+                        for k in range(BLOCK):
+                            j = first + k
+                            v[k] = u[to + j] - 0.5 * (z[before + j] - z[after + j])
+                        for k in range(BLOCK):
+                            u[to + first + k] = v[k]
+                    for j in range(blocks * BLOCK, columns):
+                        u[to + j] = u[to + j] - 0.5 * (z[before + j] - z[after + j])
+                    if ti.static(a == 2) and grid[PERIODIC_COLUMNS] == 0:  # the ghosts there are 0, not mirror images
+                        last = columns - 1
+                        u[to] = u[to] - 0.5 * z[at]
+                        u[to + last] = u[to + last] + 0.5 * z[at + last]
+
+    return SimpleNamespace(divergence=divergence, correct=correct)
+
+
+class Differences:
+    """Divergence into b, and its transpose from z, of a velocity [dim, *faces] that is kept in `velocity`.
+
+    "all" faces, or those that are "free": not at closed or inflow sides. Launches with the same arrays cost least.
+    """
+
+    def __init__(self, model: Smoke, system: Poisson, b: Array, z: Array) -> None:
+        real = runtime.real_dtype()
+        self.velocity = np.zeros((model.dim, *model.faces), real)
+        faces, length = (1, *model.faces)[-3:], max(system.cells) + 1
+        sizes = np.array([*faces, np.prod(faces), length], np.int32)
+        weights = {"all": np.ones((3, length), real), "free": np.ones((3, length), real)}
+        self._beyond: list[tuple[slice | int, ...]] = []
+        for axis, (n, pair) in enumerate(zip(system.cells, system.ends, strict=True)):
+            for face, end in zip((0, n), pair, strict=True):
+                weights["free"][axis + 3 - system.dim, face] = end != "closed"
+            if model.faces[axis] > n:
+                cut = [slice(None)] * axis
+                self._beyond += [(a, *cut, n) for a in range(system.dim) if a != axis]
+        loops = (staggered if model.grid == "staggered" else collocated)(runtime.real(), system.dim)
+        u = self.velocity.reshape(-1)
+        self._divergence, self._correct = {}, {}
+        for name, values in weights.items():
+            arguments = system.grid, sizes, values.reshape(-1)
+            self._divergence[name] = loops.divergence.bind(*arguments, u, b)
+            self._correct[name] = loops.correct.bind(*arguments, z, u)
+
+    def divergence(self, faces: str) -> None:
+        """b = D u, with these faces' share."""
+        self._divergence[faces]()
+
+    def correct(self, faces: str) -> None:
+        """u <- u - D^T z at these faces; 0 beyond a component's own."""
+        self._correct[faces]()
+        for entries in self._beyond:
+            self.velocity[entries] = 0

@@ -1,0 +1,173 @@
+"""`SmokeEngine`: the sub-steps' loops over arrays, step after step, in memory that is used again.
+
+A segment holds nothing but states: `pull` computes again what the adjoints of an obstacle and of viscosity look at; all
+other adjoints look at states alone, or at nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.simulator import Array, Arrays
+from simphys.simulator.array_engine import ArrayEngine
+
+from . import advect, buoyancy, diffuse, obstacle, project, sides
+from .lattice import extended_shape
+from .model import Smoke
+from .solve_reports import SolveReports
+
+WORK = 32
+"""How many velocities a step and its adjoint work with at most, about."""
+
+
+class SmokeEngine(ArrayEngine):
+    """The rollout of a batch of fluids, member by member. A sub-step that changes nothing is left out."""
+
+    model: Smoke
+
+    def __init__(self, model: Smoke, *arguments: Any, **options: Any) -> None:
+        super().__init__(model, *arguments, **options)
+        self.reports = SolveReports(model)
+        """Of the solves for pressure so far."""
+        self._acts = {name for name, values in self.params.items() if values.any()}
+
+    def segment_bytes(self, steps: int, *, dense: bool) -> int:
+        """See `Engine`."""
+        numbers = WORK * self.model.dim * math.prod(extended_shape(self.model))
+        return super().segment_bytes(steps, dense=dense) + numbers * runtime.real_dtype().itemsize
+
+    def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
+        """See `Engine`."""
+        for b in range(self.batch):
+            p = _at(self.params, b)
+            for row in range(start, start + steps):
+                self._advance_step(p, _at(segment, b, row), _at(segment, b, row + 1), (b, first + row))
+        self.reports.warn("forward")
+
+    def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
+        """See `Engine`."""
+        dense = adjoint["smoke"].shape[1] > 1
+        for b in range(self.batch):
+            p, sums = _at(self.params, b), _at(self.sums, b)
+            running = {name: values[b, -1].copy() for name, values in adjoint.items()}
+            for row in reversed(range(steps)):
+                now, new = _at(segment, b, row), _at(segment, b, row + 1)
+                running = self._pull_step(p, now, new, running, sums, (b, first + row))
+                if dense:
+                    for name, values in _at(adjoint, b, row).items():
+                        values += running[name]
+                        running[name] = values.copy()
+            if not dense:
+                for name, values in _at(adjoint, b, 0).items():
+                    values[...] = running[name]
+        self.reports.warn("backward")
+
+    def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
+        """See `Engine`."""
+        moving = self.segment(steps)
+        self.load(moving, tangent)
+        for b in range(self.batch):
+            p, dp = _at(self.params, b), _at(self.tangents, b)
+            for row in range(steps):
+                now, new = _at(segment, b, row), _at(segment, b, row + 1)
+                dnow, dnew = _at(moving, b, row), _at(moving, b, row + 1)
+                self._push_step(p, now, new, dp, dnow, dnew, (b, first + row))
+        self.reports.warn("tangent")
+        return self.read(moving, slice(steps + 1))
+
+    def _advance_step(self, p: Arrays, now: Arrays, new: Arrays, at: tuple[int, int]) -> None:
+        model = self.model
+        u = self._pushed(p, now, self._moved(p, now))
+        new["force"][:] = 0
+        if model.has_obstacle:
+            u, new["force"][:] = obstacle.forward(model, u, p["obstacle"], out=u)
+        if not model.is_periodic:
+            u = sides.forward(model, u, p["boundary_velocity"], out=u)
+        project.forward(model, u, out=new["velocity"], report=self.reports.at("forward", *at))
+        advect.forward_smoke(model, now["smoke"], new["velocity"], p["boundary_smoke"], out=new["smoke"])
+        if "smoke_rate" in self._acts:
+            new["smoke"] += model.dt * p["smoke_rate"]
+
+    def _pull_step(self, p: Arrays, now: Arrays, new: Arrays, adj: Arrays, sums: Arrays, at: tuple[int, int]) -> Arrays:
+        """The adjoint of state `now` from that of state `new`."""
+        model = self.model
+        sums["smoke_rate"] += model.dt * adj["smoke"]
+        adj_smoke, adj_u, adj_boundary_smoke = advect.pull_smoke(
+            model, now["smoke"], new["velocity"], p["boundary_smoke"], adj["smoke"]
+        )
+        sums["boundary_smoke"] += adj_boundary_smoke
+        adj_u += adj["velocity"]
+        adj_u = project.pull(model, adj_u, out=adj_u, report=self.reports.at("backward", *at))
+        if not model.is_periodic:
+            adj_u, adj_boundary = sides.pull(model, adj_u)
+            sums["boundary_velocity"] += adj_boundary
+        diffuses, rises = (name in self._acts | self.needs for name in ("viscosity", "buoyancy"))
+        moved = self._moved(p, now) if diffuses or model.has_obstacle else now["velocity"]
+        if model.has_obstacle:
+            pushed = self._pushed(p, now, moved)
+            adj_u, adj_obstacle = obstacle.pull(model, pushed, p["obstacle"], adj_u, adj["force"])
+            sums["obstacle"] += adj_obstacle
+        if rises:
+            adj_u, adj_lifting, adj_buoyancy = buoyancy.pull(model, now["smoke"], p["buoyancy"], adj_u)
+            adj_smoke += adj_lifting
+            sums["buoyancy"] += adj_buoyancy
+        if diffuses:
+            adj_u, adj_viscosity, adj_boundary = diffuse.pull(
+                model, moved, p["viscosity"], p["boundary_velocity"], adj_u
+            )
+            sums["viscosity"] += adj_viscosity
+            sums["boundary_velocity"] += adj_boundary
+        adj_u, adj_boundary = advect.pull_velocity(model, now["velocity"], p["boundary_velocity"], adj_u, out=adj_u)
+        sums["boundary_velocity"] += adj_boundary
+        return {"velocity": adj_u, "smoke": adj_smoke, "force": np.zeros_like(adj["force"])}
+
+    def _push_step(
+        self, p: Arrays, now: Arrays, new: Arrays, dp: Arrays, dnow: Arrays, dnew: Arrays, at: tuple[int, int]
+    ) -> None:
+        """The tangent of state `new` from that of state `now`."""
+        model, boundary, dboundary = self.model, p["boundary_velocity"], dp["boundary_velocity"]
+        moved = self._moved(p, now)
+        du = advect.push_velocity(model, now["velocity"], boundary, dnow["velocity"], dboundary)
+        du = diffuse.push(model, moved, p["viscosity"], boundary, du, dp["viscosity"], dboundary)
+        du = buoyancy.push(model, now["smoke"], p["buoyancy"], du, dnow["smoke"], dp["buoyancy"])
+        dnew["force"][:] = 0
+        if model.has_obstacle:
+            pushed = self._pushed(p, now, moved)
+            du, dnew["force"][:] = obstacle.push(model, pushed, p["obstacle"], du, dp["obstacle"])
+        if not model.is_periodic:
+            du = sides.push(model, du, dboundary)
+        project.push(model, du, out=dnew["velocity"], report=self.reports.at("tangent", *at))
+        carried = now["smoke"], new["velocity"], p["boundary_smoke"]
+        dcarried = dnow["smoke"], dnew["velocity"], dp["boundary_smoke"]
+        dnew["smoke"][:] = advect.push_smoke(model, *carried, *dcarried) + model.dt * dp["smoke_rate"]
+
+    def _moved(self, p: Arrays, now: Arrays) -> Array:
+        """The velocity moved by itself."""
+        return advect.forward_velocity(self.model, now["velocity"], p["boundary_velocity"], out=self._velocities[0])
+
+    def _pushed(self, p: Arrays, now: Arrays, moved: Array) -> Array:
+        """That after viscosity and buoyancy."""
+        u = moved
+        if "viscosity" in self._acts:
+            given = p["viscosity"], p["boundary_velocity"]
+            u = diffuse.forward(self.model, u, *given, out=self._velocities[1])
+        if "buoyancy" in self._acts:
+            u = buoyancy.forward(self.model, u, now["smoke"], p["buoyancy"], out=self._velocities[1])
+        return u
+
+    @cached_property
+    def _velocities(self) -> tuple[Array, Array]:
+        """To work with."""
+        shape = self.model.dim, *self.model.faces
+        return np.empty(shape, runtime.real_dtype()), np.empty(shape, runtime.real_dtype())
+
+
+def _at(arrays: Arrays, *index: int) -> Arrays:
+    """A member, or a state of one, over the same memory; also where it is a number."""
+    place: Any = (*index, ...)
+    return {name: values[place] for name, values in arrays.items()}

@@ -1,0 +1,159 @@
+"""Where quantities lie, smoke and the components of velocity, and what they are beyond the sides.
+
+Kernels that look at neighbours take extended arrays: an array of `model.faces` entries with one more at each end of
+each axis, the ghosts. A value at a side, halfway between the last entry and its ghost, is given by
+
+    periodic                                               ghost = entry at the other end
+    closed, along the wall, without slip; inflow           ghost = 2 given - last      (boundary_velocity or _smoke)
+    closed, across the wall, on a collocated grid          ghost = -last
+    else (smoke at walls, slip, open)                      ghost = last                  (no slope)
+
+Along its own axis a component of a staggered grid has entries on the sides themselves; there a ghost is the last one.
+Axes are continued one after the other, the ghosts of those before as well. Adjoint: what reaches a ghost goes on to
+where it was taken from, in reverse order.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.numerics.linear_interpolation import UNBOUNDED, Axis
+from simphys.simulator import Array, Shape
+
+from .model import Smoke
+from .sampling import BLOCK
+
+Index = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Ghost:
+    """A layer beyond a side: sign * source + 2 given, or without `given` the first alone."""
+
+    layer: Index
+    source: Index
+    sign: int
+    given: Index | None = None
+    """Where the values [fields, 2 dim] at the sides name it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Fields whose values lie at the same places."""
+
+    members: slice
+    """Which components of velocity; of smoke, the only one."""
+    shape: Shape
+    """How many values along each axis."""
+    inside: Index
+    """They, in an extended array [fields, *extended_shape]."""
+    own: Index
+    """They, in an array [fields, *model.faces], or smoke [1, *cells]."""
+    ghosts: tuple[Ghost, ...]
+    frame: Array
+    """`Axis` of each axis, flat."""
+    places: Array
+    """Of each axis: values, stride in an extended array, and the steps `up` and `back` to the places from which
+    components of a staggered velocity are averaged (see sampling); flat."""
+
+    @property
+    def fields(self) -> int:
+        """How many."""
+        return self.members.stop - self.members.start
+
+    @property
+    def lines(self) -> int:
+        """Of values along the last axis."""
+        return math.prod(self.shape[:-1])
+
+    def extend(self, extended: Array, given: Array) -> None:
+        """Write the ghosts, for `given` [fields, 2 dim] at the sides."""
+        for ghost in self.ghosts:
+            source = extended[ghost.source]
+            if ghost.given is not None:
+                source = 2 * given[ghost.given] - source
+            elif ghost.sign < 0:
+                source = -source
+            extended[ghost.layer] = source
+
+    def adj_extend(self, adj_extended: Array, adj_given: Array) -> None:
+        """The reverse: the adjoint of ghosts is added to those of their sources and of `given`."""
+        for ghost in reversed(self.ghosts):
+            adj = adj_extended[ghost.layer]
+            if ghost.sign < 0:
+                adj_extended[ghost.source] -= adj
+            else:
+                adj_extended[ghost.source] += adj
+            if ghost.given is not None:
+                adj_given[ghost.given] += 2 * adj.sum()
+
+
+def extended_shape(model: Smoke) -> Shape:
+    """Of the extended array of one field; lines along the last axis have room for whole blocks."""
+    *others, last = model.faces
+    return (*[n + 2 for n in others], -(-last // BLOCK) * BLOCK + 2)
+
+
+@functools.cache
+def velocity_lattices(model: Smoke) -> tuple[Lattice, ...]:
+    """One for all components on a collocated grid, one for each on a staggered one."""
+    if model.grid == "collocated":
+        return (_lattice(model, tuple(range(model.dim))),)
+    return tuple([_lattice(model, (component,)) for component in range(model.dim)])
+
+
+@functools.cache
+def smoke_lattice(model: Smoke) -> Lattice:
+    """The centres of cells."""
+    return _lattice(model, (None,))
+
+
+def _lattice(model: Smoke, fields: tuple[int | None, ...]) -> Lattice:
+    padded, dim, component = extended_shape(model), model.dim, fields[0]
+    strides = [math.prod(padded[axis + 1 :]) for axis in range(dim)]
+    periodic_axes = [model.boundaries[2 * axis] == "periodic" for axis in range(dim)]
+    on_sides = [model.grid == "staggered" and component == axis and not periodic_axes[axis] for axis in range(dim)]
+    shape = [cells + on_side for cells, on_side in zip(model.cells, on_sides, strict=True)]
+    axes, ghosts = [], []
+    for axis, (n, periodic, on_side) in enumerate(zip(shape, periodic_axes, on_sides, strict=True)):
+        before, behind = [slice(m + 2) for m in shape[:axis]], [slice(1, m + 1) for m in shape[axis + 1 :]]
+        if periodic:
+            axes.append(Axis(-UNBOUNDED, UNBOUNDED, n - 1, n, 1 / n))
+        else:
+            axes.append(Axis(0, n - 1, n - 1) if on_side else Axis(-0.5, n - 0.5, n - 1))
+        for side, layer, source in ((2 * axis, 0, n if periodic else 1), (2 * axis + 1, n + 1, 1 if periodic else n)):
+            rules = [_rule(model, field, side) for field in fields]
+            alike = rules[0] != "given" and len(set(rules)) == 1
+            for field, rule in [(slice(None), rules[0])] if alike else enumerate(rules):
+                given = (field, side) if rule == "given" else None
+                ends = [(field, *before, index, *behind) for index in (layer, source)]
+                ghosts.append(Ghost(ends[0], ends[1], 1 if rule == "even" else -1, given))
+    up, back = strides, [0] * dim
+    if component is not None:
+        up = [0 if axis == component else strides[axis] for axis in range(dim)]
+        back = [0 if axis == component else -strides[component] for axis in range(dim)]
+    return Lattice(
+        members=slice(0, 1) if component is None else slice(component, component + len(fields)),
+        shape=tuple(shape),
+        inside=(slice(None), *[slice(1, n + 1) for n in shape]),
+        own=(slice(None), *[slice(n) for n in shape]),
+        ghosts=tuple(ghosts),
+        frame=np.array(axes, runtime.real_dtype()).reshape(-1),
+        places=np.array([shape, strides, up, back], np.int32).T.reshape(-1),
+    )
+
+
+def _rule(model: Smoke, component: int | None, side: int) -> str:
+    """What a ghost is made of: the last entry (even), its negative (odd), or what makes the mean of both as given."""
+    kind = model.boundaries[side]
+    if component is None:
+        return "given" if kind == "inflow" else "even"
+    if component == side // 2:
+        return "odd" if model.grid == "collocated" and kind == "closed" else "even"
+    return "given" if kind == "inflow" or (kind == "closed" and not model.slip) else "even"

@@ -1,0 +1,202 @@
+"""An obstacle at rest in the fluid: volume penalization, implicit.
+
+    u' = r u,    r = 1 - chi(phi) / (1 + ETA)                F_a = V/dt sum_i (u - u')_a,i
+
+phi signed distance at a face, the mean of its cells' (faces.py) [m]; V volume of a cell; F what the obstacle takes from
+the fluid, by density [m^(dim+1)/s^2]. chi is how much of the obstacle is at a place, 1 inside and 0 outside, and falls
+over LAYER cells about the surface:
+
+    chi = t^2 (3 - 2 t),    t = clamp(1/2 - phi/(LAYER dx), 0, 1)
+
+r is an implicit step of du/dt = -a u, r = 1 / (1 + a dt), where a = chi / ((1 + ETA - chi) dt) holds the fluid: inside
+1 / (ETA dt), so that a step leaves ETA / (1 + ETA) = 1 % of its velocity there. That a rises the faster the nearer chi
+is to 1 (Borrvall and Petersson 2003, with q = ETA) matters for shapes that are sought: a = chi / (ETA dt) would stop
+the fluid at any face that the layer touches, and its force would be a staircase, with a step wherever a surface comes
+to further faces.
+
+chi has a continuous derivative, 0 at both ends of the layer, and shapes get their gradient through it. Adjoint, with
+g = adj_u', f = adj_F and h_a = g_a - V/dt f_a, to which a change of u' counts:
+
+    adj_u = r h + V/dt f                adj_phi = sum_a m_a^T (u_a h_a dr/dphi),    dr/dphi = -chi'(phi) / (1 + ETA)
+
+The projection that follows does not know of the obstacle and moves the fluid inside by dt times the pressure's slope
+again, so that what is left there goes with dt.
+
+Source: Angot, Bruneau and Fabrie 1999, equation 1.3; Borrvall and Petersson 2003.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.simulator import Array
+
+from .faces import add_mean, adj_mean, layout, work_us
+from .model import Smoke
+
+ETA = 0.01
+"""Time in which the fluid well inside comes to rest, in time steps."""
+LAYER = 1.0
+"""Width of the layer about the surface over which chi falls from 1 to 0, in cells."""
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any) -> SimpleNamespace:
+    """The element functions; `width` is that of the layer [m]."""
+
+    @ti.func
+    def kept(phi: real, width: real) -> real:
+        """r."""
+        t = ti.min(ti.max(real(0.5) - phi / width, real(0.0)), real(1.0))
+        return 1 - t * t * (3 - 2 * t) / real(1 + ETA)
+
+    @ti.func
+    def jvp_kept(phi: real, width: real) -> real:
+        """dr/dphi."""
+        t = ti.min(ti.max(real(0.5) - phi / width, real(0.0)), real(1.0))
+        return 6 * t * (1 - t) / (width * real(1 + ETA))
+
+    return SimpleNamespace(kept=kept, jvp_kept=jvp_kept)
+
+
+@functools.cache
+@no_type_check
+def kernels(real: Any, parallel: bool) -> SimpleNamespace:
+    """The loops over entries of a velocity, in rows; `rate` is V/dt, and sums of rows have one order."""
+    f = functions(real)
+    reals = ti.types.ndarray(dtype=real, ndim=1)
+
+    @kernel
+    def forward(u: reals, phi: reals, width: real, rows: ti.i32, length: ti.i32, out: reals, taken: reals):
+        ti.loop_config(serialize=not parallel)
+        for row in range(rows):
+            total = real(0.0)
+            for k in range(length):
+                at = row * length + k
+                left = f.kept(phi[at], width) * u[at]
+                total += u[at] - left
+                out[at] = left
+            taken[row] = total
+
+    @kernel
+    def adjoint(
+        u: reals, phi: reals, width: real, rate: real, rows: ti.i32, length: ti.i32, per: ti.i32, g: reals,
+        adj_force: reals, adj_u: reals, adj_phi: reals,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for row in range(rows):
+            lost = rate * adj_force[row // per]
+            for k in range(length):
+                at = row * length + k
+                h = g[at] - lost
+                adj_u[at] = f.kept(phi[at], width) * h + lost
+                adj_phi[at] = f.jvp_kept(phi[at], width) * u[at] * h
+
+    @kernel
+    def tangent(
+        u: reals, phi: reals, width: real, du: reals, dphi: reals, rows: ti.i32, length: ti.i32,
+        dout: reals, dtaken: reals,
+    ):  # fmt: skip
+        ti.loop_config(serialize=not parallel)
+        for row in range(rows):
+            total = real(0.0)
+            for k in range(length):
+                at = row * length + k
+                left = f.kept(phi[at], width) * du[at] + f.jvp_kept(phi[at], width) * dphi[at] * u[at]
+                total += du[at] - left
+                dout[at] = left
+            dtaken[row] = total
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
+
+
+def forward(model: Smoke, velocity: Array, obstacle: Array, out: Array | None = None) -> tuple[Array, Array]:
+    """The velocity [dim, *faces] [m/s] that an obstacle of signed distance [*cells] leaves, and its force [dim].
+
+    `out` may be the velocity.
+    """
+    out = np.empty_like(velocity) if out is None else out
+    rows, length, _ = _rows(model)
+    taken = np.empty(rows, velocity.dtype)
+    phi = _at_faces(model, obstacle)
+    _kernels(model).forward(velocity.reshape(-1), phi, _width(model), rows, length, out.reshape(-1), taken)
+    return out, _force(model, taken)
+
+
+def pull(model: Smoke, velocity: Array, obstacle: Array, adj: Array, adj_force: Array) -> tuple[Array, Array]:
+    """adj_velocity and adj_obstacle."""
+    rows, length, per = _rows(model)
+    adj_u, adj_phi = np.empty_like(adj), np.empty_like(adj)
+    _kernels(model).adjoint(
+        velocity.reshape(-1), _at_faces(model, obstacle), _width(model), _rate(model), rows, length, per,
+        adj.reshape(-1), adj_force, adj_u.reshape(-1), adj_phi.reshape(-1),
+    )  # fmt: skip
+    return adj_u, adj_mean(model, adj_phi, np.ones(model.dim, adj.dtype), sides=1.0)
+
+
+def push(model: Smoke, velocity: Array, obstacle: Array, dvelocity: Array, dobstacle: Array) -> tuple[Array, Array]:
+    """The tangents of the velocity and of the force."""
+    rows, length, _ = _rows(model)
+    dout, dtaken = np.empty_like(dvelocity), np.empty(rows, dvelocity.dtype)
+    _kernels(model).tangent(
+        velocity.reshape(-1), _at_faces(model, obstacle), _width(model), dvelocity.reshape(-1),
+        _at_faces(model, dobstacle), rows, length, dout.reshape(-1), dtaken,
+    )  # fmt: skip
+    return dout, _force(model, dtaken)
+
+
+class Obstruct(Function):
+    """Velocity [dim, *faces] and force [dim] of an obstacle of signed distance [*cells]. Saved: velocity, obstacle."""
+
+    @staticmethod
+    def forward(ctx: Context, model: Smoke, velocity: Tensor, obstacle: Tensor) -> tuple[Array, Array]:
+        ctx.model = model
+        ctx.save_for_backward(velocity, obstacle)
+        return forward(model, velocity.data, obstacle.data)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor, adj_force: Tensor) -> tuple[Any, ...]:
+        velocity, obstacle = ctx.saved_tensors
+        return None, *pull(ctx.model, velocity.data, obstacle.data, adj.data, adj_force.data)
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[Array, Array]:
+        saved = [each.data for each in ctx.saved_tensors]
+        given = [np.zeros_like(s) if d is None else d for d, s in zip(tangents, saved, strict=True)]
+        return push(ctx.model, *saved, *given)
+
+
+def _at_faces(model: Smoke, obstacle: Array) -> Array:
+    """phi at all entries of a velocity, flat; 0 beyond a component's own faces, where the velocity is 0, too."""
+    base = np.zeros((model.dim, *model.faces), obstacle.dtype)
+    return add_mean(model, base, obstacle, np.ones(model.dim, obstacle.dtype), sides=1.0, out=base).reshape(-1)
+
+
+def _force(model: Smoke, taken: Array) -> Array:
+    force: Array = _rate(model) * taken.reshape(model.dim, -1).sum(axis=1)
+    return force.astype(taken.dtype)
+
+
+def _rate(model: Smoke) -> float:
+    """V/dt."""
+    return float(model.spacing**model.dim / model.dt)
+
+
+def _width(model: Smoke) -> float:
+    return LAYER * model.spacing
+
+
+def _rows(model: Smoke) -> tuple[int, int, int]:
+    """How many rows a velocity has, how long each is, and how many a component has."""
+    length = model.faces[-1]
+    per = int(np.prod(model.faces)) // length
+    return model.dim * per, length, per
+
+
+def _kernels(model: Smoke) -> SimpleNamespace:
+    return kernels(runtime.real(), runtime.parallel(work_us(layout(model))))

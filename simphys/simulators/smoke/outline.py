@@ -1,0 +1,73 @@
+"""An outline in the plane that is sought: it changes by a few numbers, and keeps its area whatever they are.
+
+A disc of radius r is stretched by exp(s) along x and by exp(-s) along y, and its radius changes with the direction. In
+coordinates X = x exp(-s), Y = y exp(s) from the centre, which undo the stretch, the outline is at the distance R from
+the centre in the direction theta:
+
+    R^2 = r^2 exp(g) / <exp(g)>,    g = sum_k a_k cos(k theta) + b_k sin(k theta),    k = 1 ... K
+
+<.> the mean over all directions. As the area inside is pi <R^2>, and a stretch keeps it, it is always that of the disc.
+The signed distance, as in shapes.py, with D = |(X, Y)| and the slope of D - R at the outline:
+
+    phi = (D - R) / |(exp(-s) (cos theta + m sin theta), exp(s) (sin theta - m cos theta))|,    m = R'/R = g'/2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Tensor
+from simphys.simulator import Record
+
+from .model import Smoke
+from .shapes import coordinates
+
+DIRECTIONS = 256
+"""Over which exp(g) is averaged."""
+
+
+@dataclass(frozen=True)
+class Design(Record):
+    """What an obstacle follows from."""
+
+    stretch: Tensor
+    """s, []."""
+    outline: Tensor
+    """The modes a_k and b_k, [K, 2]."""
+
+
+def distance(model: Smoke, centre: Sequence[float], radius: float, design: Design) -> Tensor:
+    """Of the centres of cells to an outline, [*cells] [m], negative inside: a differentiable function of the design.
+
+    centre and radius [m]: of the disc that it is while all of the design is 0.
+    """
+    dtype = design.outline.dtype
+    x, y = ((each - c).astype(dtype) for each, c in zip(coordinates(model), centre, strict=True))
+    wider = np.exp(design.stretch)
+    x, y = x / wider, y * wider
+    tiny = (1e-6 * model.spacing) ** 2  # at the centre every direction is the same
+    far = np.sqrt(x * x + y * y + tiny)
+    cos, sin = x / far, y / far
+    g, slope = _waves(design.outline, cos, sin)
+    around = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
+    mean = np.mean(np.exp(_waves(design.outline, np.cos(around).astype(dtype), np.sin(around).astype(dtype))[0]))
+    m = 0.5 * slope
+    steepness = np.sqrt(((cos + m * sin) / wider) ** 2 + ((sin - m * cos) * wider) ** 2)
+    found: Tensor = (far - radius * np.exp(0.5 * g) / np.sqrt(mean)) / steepness
+    return found
+
+
+def _waves(modes: Tensor, cos: Any, sin: Any) -> tuple[Any, Any]:
+    """g and g' in the directions of these cosines and sines."""
+    g: Any = 0.0
+    slope: Any = 0.0
+    cos_k, sin_k = cos, sin
+    for k in range(1, len(modes.data) + 1):
+        a, b = modes[k - 1, 0], modes[k - 1, 1]
+        g, slope = g + a * cos_k + b * sin_k, slope + k * (b * cos_k - a * sin_k)
+        cos_k, sin_k = cos_k * cos - sin_k * sin, sin_k * cos + cos_k * sin
+    return g, slope

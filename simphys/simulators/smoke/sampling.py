@@ -1,0 +1,230 @@
+"""Fields moved along a velocity, semi-Lagrangian: kernels over extended arrays (see lattice), linear between entries.
+
+What arrives at point i left h u_i before it, with h = dt / dx and the velocity u_i there, in cells:
+
+    s_i = f(i - h u_i)
+
+of first order, and stable for any h. Adjoint, with the weights w and the slopes f_p of interpolation at the place p of
+departure, g = adj_s:
+
+    adj_f += sum_i w_i g_i  (a scatter)      adj_u_i -= h g_i f_p
+
+See linear_interpolation for the kinks of floor and of sides. On a staggered grid u_i is averaged from the places where
+each of its components lies: `up` and `back` are the steps in memory to the others of 4 (of 2 pairs of the same where
+there are 2, or of 4 times itself), so that one kernel serves all quantities. Source: Stam 1999.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+from simphys.autograd import kernel
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import linear_interpolation
+
+BLOCK = 16
+"""Values along a line that are computed together."""
+
+SPREAD = 16
+"""Iterations of a parallel loop for each line of cells, one of which does the work: a CPU's threads take 512 each."""
+
+
+@functools.cache
+@no_type_check
+def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
+    """The element functions in `dim` dimensions. `k` is the place of a point in extended arrays of `size` entries."""
+    linear = linear_interpolation.functions(real, dim)
+    vec, ivec, corners, count = linear.vec, linear.ivec, linear.corners, linear.count
+    steps, frame = ti.types.matrix(4, dim, ti.i32), ti.types.matrix(5, dim, real)
+
+    @ti.func
+    def read_steps(places: ti.template()) -> steps:
+        """Rows: values, strides, up, back."""
+        found = steps(0)
+        for d in ti.static(range(dim)):
+            for n in ti.static(range(4)):
+                found[n, d] = places[4 * d + n]
+        return found
+
+    @ti.func
+    def read_frame(axes: ti.template()) -> frame:
+        """Rows: those of `Axis`."""
+        found = frame(0.0)
+        for d in ti.static(range(dim)):
+            for n in ti.static(range(5)):
+                found[n, d] = axes[5 * d + n]
+        return found
+
+    @ti.func
+    def line_start(line, s: steps):
+        """Index of the first point of a line along the last axis, and its place."""
+        index, k = ivec(0), 1
+        if ti.static(dim == 2):
+            index[0] = line
+            k += (line + 1) * s[1, 0]
+        else:
+            index[0], index[1] = line // s[0, 1], line % s[0, 1]
+            k += (index[0] + 1) * s[1, 0] + (index[1] + 1) * s[1, 1]
+        return index, k
+
+    @ti.func
+    def at_point(u: ti.template(), size, k, s: steps) -> vec:
+        """The velocity there."""
+        v = vec(0.0)
+        for d in ti.static(range(dim)):
+            j = d * size + k
+            if ti.static(staggered):
+                v[d] = 0.25 * (u[j] + u[j + s[2, d]] + u[j + s[3, d]] + u[j + s[2, d] + s[3, d]])
+            else:
+                v[d] = u[j]
+        return v
+
+    @ti.func
+    def adj_at_point(adj_u: ti.template(), size, k, s: steps, g: vec):
+        for d in ti.static(range(dim)):
+            j = d * size + k
+            if ti.static(staggered):
+                adj_u[j] = adj_u[j] + 0.25 * g[d]
+                adj_u[j + s[2, d]] = adj_u[j + s[2, d]] + 0.25 * g[d]
+                adj_u[j + s[3, d]] = adj_u[j + s[3, d]] + 0.25 * g[d]
+                adj_u[j + s[2, d] + s[3, d]] = adj_u[j + s[2, d] + s[3, d]] + 0.25 * g[d]
+            else:
+                adj_u[j] = adj_u[j] + g[d]
+
+    @ti.func
+    def depart(line: ivec, x: ti.i32, v: vec, h: real, s: steps, a: frame):
+        """From point x of a line: the place of the first corner, how far behind it, and 1 where that depends on v."""
+        first, r, inside = 0, vec(0.0), vec(0.0)
+        for d in ti.static(range(dim)):
+            i = x if ti.static(d == dim - 1) else line[d]
+            below, behind, is_inside = linear.enter(i - h * v[d], a[0, d], a[1, d], a[2, d], a[3, d], a[4, d])
+            first += (below + 1) * s[1, d]
+            r[d] = behind
+            inside[d] = is_inside
+        return first, r, inside
+
+    @ti.func
+    def of_field(n: ti.template(), size, place):
+        """The place of a field's entry among those of all."""
+        return n * size + place
+
+    @ti.func
+    def keep(places: ti.template(), lane, place):
+        places[lane] = place
+
+    @ti.func
+    def corner_step(c: ti.template(), s: steps):
+        step = 0
+        for d in ti.static(range(dim)):
+            if ti.static(c >> d & 1):
+                step += s[1, d]
+        return step
+
+    @ti.func
+    def around(f: ti.template(), first, s: steps) -> corners:
+        found = corners(0.0)
+        for c in ti.static(range(count)):
+            found[c] = f[first + corner_step(c, s)]
+        return found
+
+    @ti.func
+    def adj_around(adj_f: ti.template(), first, s: steps, g: corners):
+        for c in ti.static(range(count)):
+            j = first + corner_step(c, s)
+            adj_f[j] = adj_f[j] + g[c]
+
+    return SimpleNamespace(
+        linear=linear, read_steps=read_steps, read_frame=read_frame, line_start=line_start,
+        at_point=at_point, adj_at_point=adj_at_point, depart=depart,
+        of_field=of_field, keep=keep, around=around, adj_around=adj_around,
+    )  # fmt: skip
+
+
+# fmt: off
+@functools.cache
+@no_type_check
+def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> SimpleNamespace:
+    """The loops over points, for so many fields that lie at the same ones; scatters are serial and accumulate.
+
+    A loop that stores to an array is not vectorized: blocks of a line are computed into local vectors first. Lines of
+    extended arrays are long enough for whole blocks.
+    """
+    fn = functions(real, dim, staggered)
+    linear, vec = fn.linear, fn.linear.vec
+    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    of_fields, of_axes = ti.types.matrix(fields, BLOCK, real), ti.types.matrix(dim, BLOCK, real)
+    of_points = ti.types.vector(BLOCK, ti.i32)
+    spread = SPREAD if parallel else 1
+
+    @kernel
+    def sample(
+        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, moved: reals
+    ):
+        ti.loop_config(serialize=not parallel)
+        for r in range(lines * spread):
+            if r % spread == 0:
+                s, a = fn.read_steps(places), fn.read_frame(axes)
+                start, k0 = fn.line_start(r // spread, s)
+                for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
+                    x0, found = block * BLOCK, of_fields(0.0)
+                    for lane in range(BLOCK):
+                        v = fn.at_point(u, size, k0 + x0 + lane, s)
+                        first, behind, _ = fn.depart(start, x0 + lane, v, h, s, a)
+                        for n in ti.static(range(fields)):
+                            found[n, lane] = linear.interpolate(fn.around(f, fn.of_field(n, size, first), s), behind)
+                    for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
+                        for n in ti.static(range(fields)):
+                            moved[n * size + k0 + x0 + lane] = found[n, lane]
+
+    @kernel
+    def adj_sample(
+        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, g: reals,
+        adj_f: reals, adj_u: reals,
+    ):
+        ti.loop_config(serialize=True)
+        for line in range(lines):
+            s, a = fn.read_steps(places), fn.read_frame(axes)
+            start, k0 = fn.line_start(line, s)
+            for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
+                x0, firsts, behinds, adj_v = block * BLOCK, of_points(0), of_axes(0.0), of_axes(0.0)
+                for lane in range(BLOCK):
+                    k = k0 + x0 + lane
+                    first, behind, inside = fn.depart(start, x0 + lane, fn.at_point(u, size, k, s), h, s, a)
+                    total = vec(0.0)
+                    for n in ti.static(range(fields)):
+                        total += g[n * size + k] * linear.slopes(fn.around(f, fn.of_field(n, size, first), s), behind)
+                    fn.keep(firsts, lane, first)
+                    for d in ti.static(range(dim)):
+                        behinds[d, lane] = behind[d]
+                        adj_v[d, lane] = -h * inside[d] * total[d]
+                for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
+                    k = k0 + x0 + lane
+                    behind, gv = vec(0.0), vec(0.0)
+                    for d in ti.static(range(dim)):
+                        behind[d] = behinds[d, lane]
+                        gv[d] = adj_v[d, lane]
+                    for n in ti.static(range(fields)):
+                        adj_corners = linear.adj_corners(behind, g[n * size + k])
+                        fn.adj_around(adj_f, fn.of_field(n, size, firsts[lane]), s, adj_corners)
+                    fn.adj_at_point(adj_u, size, k, s, gv)
+
+    @kernel
+    def jvp_sample(
+        f: reals, u: reals, places: ints, axes: reals, lines: ti.i32, size: ti.i32, h: real, df: reals, du: reals,
+        dmoved: reals,
+    ):
+        ti.loop_config(serialize=not parallel)
+        for r in range(lines * spread):
+            if r % spread == 0:
+                s, a = fn.read_steps(places), fn.read_frame(axes)
+                start, k0 = fn.line_start(r // spread, s)
+                for x in range(s[0, dim - 1]):
+                    k = k0 + x
+                    first, behind, inside = fn.depart(start, x, fn.at_point(u, size, k, s), h, s, a)
+                    dbehind = -h * inside * fn.at_point(du, size, k, s)
+                    for n in ti.static(range(fields)):
+                        j = fn.of_field(n, size, first)
+                        dmoved[n * size + k] = linear.jvp(fn.around(f, j, s), behind, fn.around(df, j, s), dbehind)
+
+    return SimpleNamespace(sample=sample, adj_sample=adj_sample, jvp_sample=jvp_sample)
+# fmt: on

@@ -1,0 +1,266 @@
+"""The sections of a scene file that describe a flow: grid, fluid, sides, obstacle, start; and what arrays they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from simphys.files.field_file import read_field
+from simphys.scenefile.section import Count, Fields, NonNegative, Positive, Section, Simulator
+from simphys.simulator import Array
+from simphys.simulator.grids import Grid as Cells
+from simphys.simulators.smoke.faces import own
+from simphys.simulators.smoke.model import Smoke
+from simphys.simulators.smoke.shapes import coordinates, distance, share
+
+if TYPE_CHECKING:
+    from simphys.scenefile.simulators import SmokeConfig
+
+Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
+Kind = Literal["periodic", "closed", "open", "inflow"]
+Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
+
+SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+", "z-", "z+")
+
+
+class SmokeSimulator(Simulator):
+    """The simulator's own options.
+
+    grid, advection and projection: see the model. sweeps: of the projection "jacobi"; tolerance: of the other ones,
+    the residual relative to the divergence at the start.
+    """
+
+    name: Literal["smoke"]
+    grid: Literal["staggered", "collocated"] = "staggered"
+    advection: Literal["semi_lagrangian", "maccormack"] = "maccormack"
+    projection: Literal["jacobi", "conjugate_gradients", "multigrid", "fft"] = "multigrid"
+    sweeps: Count = 6
+    tolerance: Positive = 1e-8
+
+
+class Grid(Section):
+    """The grid: its cells along each axis, their edge [m], and what its sides are.
+
+    boundaries: "periodic", "closed" (a wall), "open" or "inflow", one for all sides, or a table such as
+    { "x-" = "inflow", "x+" = "open" }, where other sides are closed. slip: walls let the fluid slide.
+    """
+
+    cells: Annotated[list[Annotated[int, Field(ge=2)]], Field(min_length=2, max_length=3)]
+    spacing: Positive
+    boundaries: Kind | dict[Side, Kind] = "periodic"
+    slip: bool = False
+
+
+class Fluid(Section):
+    """Kinematic viscosity [m^2/s], and buoyancy: the acceleration by unit of smoke [m/s^2]; both 0 by default."""
+
+    viscosity: NonNegative = 0.0
+    buoyancy: Vector | None = None
+
+
+class SideFlow(Section):
+    """What is at a side: velocity [m/s] of the fluid that enters, or of the wall along itself; smoke in the fluid."""
+
+    velocity: Vector | None = None
+    smoke: float = 0.0
+
+
+class Emitter(Section):
+    """A ball about `centre` [m] in which smoke appears at a rate [1/s]; its edge is smooth, one cell wide."""
+
+    centre: Vector
+    radius: Positive
+    rate: float
+
+
+class Shape(Section):
+    """A ball of `radius`, or an ellipse or ellipsoid of `radii` along the axes, about `centre` [m]."""
+
+    centre: Vector
+    radius: Positive | None = None
+    radii: Annotated[list[Positive], Field(min_length=2, max_length=3)] | None = None
+
+
+class OutlineSection(Section):
+    """A disc of `radius` about `centre` [m] in the plane, to be stretched and to change by so many `modes`.
+
+    Both are 0 at first; unknowns call them stretch and outline, [modes, 2]. Whatever they are, the area stays the
+    disc's: see outline.py.
+    """
+
+    centre: Annotated[list[float], Field(min_length=2, max_length=2)]
+    radius: Positive
+    modes: Count
+
+
+class Obstacle(Section):
+    """What stands in the way of the fluid: shapes, of which all count together; an outline; or a file, .npy or text.
+
+    It holds the signed distance of the centre of each cell to the surface, negative inside [m], [*cells].
+    """
+
+    shapes: Annotated[list[Shape], Field(min_length=1)] | None = None
+    outline: OutlineSection | None = None
+    file: str | None = None
+
+
+class NamedFlow(Section):
+    """A flow that has a name.
+
+    taylor_green: vortices of the largest velocity `speed` [m/s] along x, `waves` pairs of them along each axis; one of
+    the places where four meet is `origin` [m], by default the corner of the grid.
+    """
+
+    flow: Literal["taylor_green"]
+    speed: float = 1.0
+    waves: Count = 1
+    origin: Vector | None = None
+
+
+class ArrayFile(Section):
+    """A file, .npy or text, with a number for each entry of the field."""
+
+    file: str
+
+
+class Puff(Section):
+    """Smoke amount exp(-|x - centre|^2 / radius^2), lengths in m."""
+
+    centre: Vector
+    radius: Positive
+    amount: float = 1.0
+
+
+class State(Section):
+    """How the flow begins: at rest and without smoke by default.
+
+    velocity: one for all places [m/s], a named flow, or a file with [dim, *faces]; see the model for faces.
+    smoke: one number, a list of puffs, or a file with [*cells].
+    """
+
+    velocity: Vector | NamedFlow | ArrayFile | None = None
+    smoke: float | list[Puff] | ArrayFile = 0.0
+
+
+def fields(
+    *,
+    simulator: SmokeSimulator,
+    grid: Grid,
+    fluid: Fluid,
+    sides: Mapping[str, SideFlow],
+    emitters: Sequence[Emitter],
+    obstacle: Obstacle | None,
+    state: State,
+) -> Fields:
+    """Every parameter field and state component in full length."""
+    of = model(simulator, grid, dt=1.0, has_obstacle=obstacle is not None)
+    dim = of.dim
+    given = [sides.get(name, SideFlow()) for name in SIDES[: 2 * dim]]
+    rates = [share(distance(of, each.centre, each.radius), of.spacing) * each.rate for each in emitters]
+    params = {
+        "viscosity": np.array(fluid.viscosity),
+        "buoyancy": np.array(fluid.buoyancy or [0.0] * dim),
+        "boundary_velocity": np.array([side.velocity or [0.0] * dim for side in given]),
+        "boundary_smoke": np.array([side.smoke for side in given]),
+        "smoke_rate": np.sum(rates, axis=0) if rates else np.zeros(of.cells),
+        "obstacle": np.zeros(0) if obstacle is None else signed_distance(of, obstacle),
+    }
+    start = {"velocity": velocity(of, state), "smoke": smoke(of, state), "force": np.zeros(dim)}
+    follows = design(obstacle)
+    designed = frozenset({"obstacle"} if follows else ())
+    return Fields(params=params, state=start, design=follows, designed=designed)
+
+
+def model(simulator: SmokeSimulator, grid: Grid, *, dt: float, has_obstacle: bool) -> Smoke:
+    """The model of these sections. Errors: InputError where they do not fit each other, see `scene_checks`."""
+    return Smoke(
+        cells=tuple(grid.cells),
+        spacing=grid.spacing,
+        dt=dt,
+        boundaries=boundaries(grid),
+        slip=grid.slip,
+        grid=simulator.grid,
+        advection=simulator.advection,
+        projection=simulator.projection,
+        sweeps=simulator.sweeps,
+        tolerance=simulator.tolerance,
+        has_obstacle=has_obstacle,
+    )
+
+
+def model_of(config: SmokeConfig) -> Smoke:
+    """The model of a scene that was loaded, and so is known to be free of problems."""
+    return model(config.simulator, config.grid, dt=config.time.dt, has_obstacle=config.obstacle is not None)
+
+
+def cells(model: Smoke) -> Cells:
+    """Where the cells are, and what is recorded of them."""
+    fields = {"velocity": "m/s", "smoke": "", "smoke_rate": "1/s", "obstacle": "m"}
+    return Cells(cells=model.cells, spacing=model.spacing, offset=0.5, fields=fields)
+
+
+def boundaries(grid: Grid) -> tuple[str, ...]:
+    """What each side is, in the order of SIDES."""
+    given = grid.boundaries if isinstance(grid.boundaries, dict) else dict.fromkeys(SIDES, grid.boundaries)
+    return tuple([given.get(side, "closed") for side in SIDES[: 2 * len(grid.cells)]])
+
+
+def signed_distance(model: Smoke, obstacle: Obstacle) -> Array:
+    """Of the centres of cells to an obstacle, [*cells]."""
+    if obstacle.file is not None:
+        return read_field(obstacle.file, [model.cells])
+    if obstacle.outline is not None:
+        return distance(model, obstacle.outline.centre, obstacle.outline.radius)
+    assert obstacle.shapes is not None, "checked when the scene was loaded"
+    return np.minimum.reduce([distance(model, each.centre, each.radius or each.radii) for each in obstacle.shapes])
+
+
+def design(obstacle: Obstacle | None) -> dict[str, Array]:
+    """What an obstacle's outline follows from at first; nothing where it has none."""
+    given = None if obstacle is None else obstacle.outline
+    return {} if given is None else {"stretch": np.zeros(()), "outline": np.zeros((given.modes, 2))}
+
+
+def velocity(model: Smoke, state: State) -> Array:
+    """The velocity at the start, [dim, *faces]."""
+    if isinstance(state.velocity, ArrayFile):
+        return read_field(state.velocity.file, [(model.dim, *model.faces)])
+    made = np.zeros((model.dim, *model.faces))
+    for component in range(model.dim if state.velocity is not None else 0):
+        at: tuple[Any, ...] = (component, *map(slice, own(model, component)))
+        if isinstance(state.velocity, NamedFlow):
+            made[at] = taylor_green(model, state.velocity, component)[at[1:]]
+        elif state.velocity is not None:
+            made[at] = state.velocity[component]
+    return made
+
+
+def taylor_green(model: Smoke, flow: NamedFlow, component: int) -> Array:
+    """Vortices at the faces of a component: u = U sin kx cos ly, v = -(k/l) U cos kx sin ly; in space times cos mz.
+
+    x counts from the origin; k = 2 pi waves / length of the grid along x, and so on. In the plane each decays as
+    exp(-nu (k^2 + l^2) t), its advection being a gradient of pressure (Taylor and Green 1937).
+    """
+    k = [2 * np.pi * flow.waves / (n * model.spacing) for n in model.cells]
+    places = zip(k, coordinates(model, component), flow.origin or [0.0] * model.dim, strict=True)
+    phases = [each * (x - x0) for each, x, x0 in places]
+    if component == 2:
+        return np.zeros(model.faces)
+    parts = [np.sin(p) if axis == component else np.cos(p) for axis, p in enumerate(phases)]
+    return flow.speed * (1.0 if component == 0 else -k[0] / k[1]) * np.prod(parts, axis=0)
+
+
+def smoke(model: Smoke, state: State) -> Array:
+    """The smoke at the start, [*cells]."""
+    if isinstance(state.smoke, ArrayFile):
+        return read_field(state.smoke.file, [model.cells])
+    if not isinstance(state.smoke, list):
+        return np.full(model.cells, float(state.smoke))
+    made = np.zeros(model.cells)
+    for puff in state.smoke:
+        squares = [(x - c) ** 2 for x, c in zip(coordinates(model), puff.centre, strict=True)]
+        made += puff.amount * np.exp(-np.sum(squares, axis=0) / puff.radius**2)
+    return made

@@ -1,0 +1,48 @@
+"""Signed distances of balls and ellipsoids on a grid, as differentiable functions of where they are and how large.
+
+    phi = (q - 1) / |grad q|,     q = |(x - c) / r|,     |grad q| = |(x - c) / r^2| / q
+
+c centre, r radii along the axes [m]. For a ball phi = |x - c| - r; with other radii it is 0 at the surface and has
+slope 1 there, and only near there is it the distance: all that volume penalization needs. Source: Taubin 1991.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simphys.simulator import Array
+
+from .model import Smoke
+from .obstacle import LAYER
+
+
+def distance(model: Smoke, centre: Any, radii: Any) -> Any:
+    """Of the centres of cells to an ellipsoid, [*cells] [m], negative inside.
+
+    centre [dim] and radii, [dim] or one for all axes, are numbers or Tensors: with a Tensor the result is one, too,
+    `Params.obstacle` as a function of a shape. `numpy.minimum` joins shapes.
+    """
+    tiny = (1e-6 * model.spacing) ** 2  # at the centre every direction is the same
+    ball = np.shape(radii) == () if not hasattr(radii, "shape") else radii.shape == ()
+    q, slope = 0.0, 0.0
+    for axis, x in enumerate(coordinates(model)):
+        square = (x - centre[axis]) ** 2 + tiny
+        r = radii if ball else radii[axis]
+        q, slope = q + square / r**2, slope + square / r**4
+    return (np.sqrt(q) - 1) * np.sqrt(q / slope)
+
+
+def share(distance: Array, spacing: float) -> Array:
+    """How much of a shape is at a place, as chi of obstacle.py."""
+    t: Array = np.clip(0.5 - distance / (LAYER * spacing), 0, 1)
+    return t * t * (3 - 2 * t)
+
+
+def coordinates(model: Smoke, component: int | None = None) -> list[Array]:
+    """Where the centres of cells are, or the entries of a component of velocity [m]: an array for each axis."""
+    counts = model.cells if component is None else model.faces
+    on_faces = model.grid == "staggered"
+    axes = [np.arange(n) + (0.0 if on_faces and axis == component else 0.5) for axis, n in enumerate(counts)]
+    return [model.spacing * x for x in np.meshgrid(*axes, indexing="ij")]

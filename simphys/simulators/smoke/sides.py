@@ -1,0 +1,77 @@
+"""Velocity through sides: at faces on a closed side it is 0, on an inflow side that of boundary_velocity.
+
+    u'_a = 0 (closed), w_a (inflow)     at faces of component a on a side across axis a;     u' = u elsewhere
+
+On a collocated grid no velocity is on a side, and nothing is done here: that what is half a cell out is 0 is said by
+the ghosts of diffuse.py and project.py. Through open and periodic sides the fluid comes and goes. Adjoint, with
+g = adj_u':
+
+    adj_u = 0 at faces that are set, else g            adj_w_a = sum of g_a over the faces of an inflow side
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor
+from simphys.simulator import Array
+
+from .faces import at_side, is_given
+from .model import Smoke
+
+
+def forward(model: Smoke, velocity: Array, boundary_velocity: Array, out: Array | None = None) -> Array:
+    """The velocity [dim, *faces] [m/s] with what sides give, by boundary_velocity [2 dim, dim]; `out` may be it."""
+    if out is None:
+        out = velocity.copy()
+    elif out is not velocity:
+        out[:] = velocity
+    for side, faces, enters in _given(model):
+        out[faces] = boundary_velocity[side, side // 2] if enters else 0
+    return out
+
+
+def pull(model: Smoke, adj: Array) -> tuple[Array, Array]:
+    """adj_velocity and adj_boundary_velocity."""
+    adj_velocity, adj_boundary = adj.copy(), np.zeros((2 * model.dim, model.dim), adj.dtype)
+    for side, faces, enters in _given(model):
+        if enters:
+            adj_boundary[side, side // 2] = adj[faces].sum()
+        adj_velocity[faces] = 0
+    return adj_velocity, adj_boundary
+
+
+def push(model: Smoke, dvelocity: Array, dboundary: Array) -> Array:
+    """The tangent of the velocity: the map is linear."""
+    return forward(model, dvelocity, dboundary)
+
+
+class ApplySides(Function):
+    """Velocity [dim, *faces] with the normal components that sides give, by boundary_velocity. Nothing is saved."""
+
+    @staticmethod
+    def forward(ctx: Context, model: Smoke, velocity: Tensor, boundary_velocity: Tensor) -> Array:
+        ctx.model = model
+        return forward(model, velocity.data, boundary_velocity.data)
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
+        return None, *pull(ctx.model, adj.data)
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
+        model: Smoke = ctx.model
+        shapes = model.state_shapes()["velocity"], model.param_shapes()["boundary_velocity"]
+        dtype = next(d.dtype for d in tangents if d is not None)
+        given = [np.zeros(s, dtype) if d is None else d for d, s in zip(tangents, shapes, strict=True)]
+        return push(model, *given)
+
+
+def _given(model: Smoke) -> Iterator[tuple[int, tuple[Any, ...], bool]]:
+    """The sides with faces of given velocity: what picks these, and whether the fluid enters there."""
+    for side, kind in enumerate(model.boundaries):
+        if is_given(model, side):
+            yield side, at_side(model, side // 2, side), kind == "inflow"

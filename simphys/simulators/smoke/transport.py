@@ -1,0 +1,129 @@
+"""The loops of advection over extended arrays, which are made once for a model: launches that are made once, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.autograd.kernels.launch import Kernel
+from simphys.simulator import Array
+
+from . import maccormack, sampling
+from .lattice import Lattice, extended_shape
+from .model import Smoke
+
+POINT_US = 0.006
+"""Serial cost [us] of one value."""
+
+
+class Space:
+    """Extended arrays by name, made when they are first asked for."""
+
+    def __init__(self, model: Smoke) -> None:
+        self.model = model
+        self._shape = extended_shape(model)
+        self._arrays: dict[str, Array] = {}
+
+    def array(self, name: str, fields: int) -> Array:
+        """[fields, *extended_shape], zero at first."""
+        if name not in self._arrays:
+            self._arrays[name] = np.zeros((fields, *self._shape), runtime.real_dtype())
+        return self._arrays[name]
+
+    def velocity(self, kind: str = "") -> Array:
+        """The velocity; of kind "adj_" its adjoint, of kind "d" its tangent."""
+        return self.array(f"{kind}u", self.model.dim)
+
+
+class Transport:
+    """Moves the fields f of a lattice along the velocity u of a space. `given` [fields, 2 dim] are values at sides."""
+
+    def __init__(self, space: Space, lattice: Lattice, name: str) -> None:
+        model = space.model
+        self.lattice, self._space, self._name = lattice, space, name
+        self._corrects = model.advection == "maccormack"
+        self._h = model.dt / model.spacing
+        parallel = runtime.parallel(POINT_US * lattice.fields * lattice.lines * lattice.shape[-1])
+        kind = runtime.real(), model.dim, model.grid == "staggered", lattice.fields, parallel
+        self._there, self._back = sampling.kernels(*kind), maccormack.kernels(*kind)
+
+    def field(self, kind: str = "") -> Array:
+        """f, its adjoint or its tangent; a part of the velocity's for a transport of that name."""
+        whole = self._space.velocity(kind) if self._name == "u" else self._own(kind + self._name)
+        return whole[self.lattice.members]
+
+    def forward(self, given: Array) -> Array:
+        """What arrives; its ghosts say nothing."""
+        self._sample()
+        if not self._corrects:
+            return self._own("moved")
+        self.lattice.extend(self._own("moved"), given)
+        self._correct()
+        return self._own("corrected")
+
+    def pull(self, adj: Array, given: Array, adj_given: Array) -> None:
+        """From `adj`, without ghosts: adds to the adjoints of f and u in the space, and to adj_given."""
+        lattice = self.lattice
+        self._own("g")[lattice.inside] = adj[lattice.own]
+        if self._corrects:
+            self._sample()
+            lattice.extend(self._own("moved"), given)
+            self._own("adj_moved").fill(0)
+            self._adj_correct()
+            lattice.adj_extend(self._own("adj_moved"), adj_given)
+        self._adj_sample()
+
+    def push(self, given: Array, dgiven: Array) -> Array:
+        """The tangent of what arrives, from those of f and u in the space."""
+        self._jvp_sample()
+        if not self._corrects:
+            return self._own("dmoved")
+        self._sample()
+        self.lattice.extend(self._own("moved"), given)
+        self.lattice.extend(self._own("dmoved"), dgiven)
+        self._jvp_correct()
+        return self._own("dcorrected")
+
+    @cached_property
+    def _sample(self) -> Callable[..., None]:
+        return self._bound(self._there.sample, ["f", "u"], ["moved"])
+
+    @cached_property
+    def _adj_sample(self) -> Callable[..., None]:
+        arrived = "adj_moved" if self._corrects else "g"
+        return self._bound(self._there.adj_sample, ["f", "u"], [arrived, "adj_f", "adj_u"])
+
+    @cached_property
+    def _jvp_sample(self) -> Callable[..., None]:
+        return self._bound(self._there.jvp_sample, ["f", "u"], ["df", "du", "dmoved"])
+
+    @cached_property
+    def _correct(self) -> Callable[..., None]:
+        return self._bound(self._back.correct, ["f", "moved", "u"], ["corrected"])
+
+    @cached_property
+    def _adj_correct(self) -> Callable[..., None]:
+        return self._bound(self._back.adj_correct, ["f", "moved", "u"], ["g", "adj_f", "adj_moved", "adj_u"])
+
+    @cached_property
+    def _jvp_correct(self) -> Callable[..., None]:
+        return self._bound(self._back.jvp_correct, ["f", "moved", "u"], ["df", "dmoved", "du", "dcorrected"])
+
+    def _bound(self, loop: Kernel, read: list[str], rest: list[str]) -> Callable[..., None]:
+        """A launch with these arrays, in front of and behind where points lie."""
+        lattice = self.lattice
+        points = lattice.places, lattice.frame, lattice.lines, self._space.velocity()[0].size, self._h
+        return loop.bind(*[self._flat(name) for name in read], *points, *[self._flat(name) for name in rest])
+
+    def _flat(self, name: str) -> Array:
+        kind = name[:-1]
+        if name.endswith("u"):
+            return self._space.velocity(kind).reshape(-1)
+        return (self.field(kind) if name.endswith("f") else self._own(name)).reshape(-1)
+
+    def _own(self, name: str) -> Array:
+        """An array of the fields; transports of as many fields share it."""
+        return self._space.array(f"{name} {self.lattice.fields}", self.lattice.fields)

@@ -1,0 +1,219 @@
+"""The model of a wave simulation: a grid with boundaries, absorbing layers, sources and receivers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simphys.autograd import Tensor
+from simphys.autograd.errors import InputError
+from simphys.numerics.stencil import ORDERS, second_difference
+from simphys.simulator import Array, Arrays, Record, Shape
+
+if TYPE_CHECKING:
+    from .engine import WaveEngine
+
+BOUNDARIES = ("zero", "free", "periodic", "absorbing")
+SOURCES = ("point", "plane_x", "plane_y", "plane_z")
+
+
+@dataclass(frozen=True)
+class Params(Record):
+    """Physical parameters; each is a Tensor and may require a gradient."""
+
+    speed: Tensor
+    """Wave speed in each cell, positive [m/s], [*cells]."""
+    source_velocity: Tensor
+    """Velocity of each source [m/s], [S, dim]."""
+    receiver_position: Tensor
+    """Position of each receiver [m], [R, dim]."""
+
+
+@dataclass(frozen=True)
+class State(Record):
+    """The field at the current and the previous step, and the memory variables of the absorbing layers."""
+
+    height: Tensor
+    """The field u, such as a height or a pressure [any unit], [*cells]."""
+    previous: Tensor
+    """The field one time step earlier, [*cells]."""
+    slope_memory: Tensor
+    """psi of the absorbing layers: convolved first derivatives, [model.layer_cells]; see `model.slabs`."""
+    curvature_memory: Tensor
+    """zeta of the absorbing layers: convolved second derivatives, [model.layer_cells]."""
+    source_position: Tensor
+    """Position of each source [m], [S, dim]; a plane source uses only the component along its normal."""
+    received: Tensor
+    """Value of `height` at each receiver, [R]."""
+
+
+@dataclass(frozen=True)
+class Slab:
+    """The absorbing layer at one side: cells first ... first + width - 1 along `axis`, all cells along other axes."""
+
+    axis: int
+    first: int
+    width: int
+    offset: int
+    """Index of its first cell in the layers' memory, which holds each slab in row-major order."""
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Wave:
+    """The scalar wave equation u_tt = c^2 (laplace u + f) on a regular grid: everything without a gradient.
+
+    Cell (i, j, k) is at spacing * (i, j, k) [m]. The control of a step is the strength of each source [S]:
+    f = sum_s strength_s delta(x - x_s). The delta of a point source has dim dimensions, that of a plane source one.
+    """
+
+    cells: tuple[int, ...]
+    """Number of cells along each of 1, 2 or 3 axes."""
+    spacing: float
+    """Edge length of a cell [m]."""
+    dt: float
+    """Time step [s]."""
+    order: int = 2
+    """Order of the finite differences in space: 2, 4 or 8."""
+    boundaries: tuple[str, ...] = ()
+    """Boundary condition of each side x-, x+, y-, ...: zero, free, periodic or absorbing; all zero by default.
+
+    zero: the field vanishes outside and is extended oddly, as at a clamped edge or at the free surface of a pressure.
+    free: the slope vanishes and the field is extended evenly, as at the free edge of a membrane or at a hard wall.
+    absorbing: a layer inside the grid absorbs waves (see `curvature`); behind it the field is zero.
+    """
+    layer: int = 20
+    """Width of absorbing layers, in cells."""
+    layer_speed: float = 0.0
+    """Design speed of the absorbing layers [m/s], usually the largest in the medium."""
+    layer_frequency: float = 0.0
+    """Frequency that the layers absorb best [Hz], usually the dominant one."""
+    sources: tuple[str, ...] = ()
+    """Kind of each of S sources: point, or plane_x, plane_y, plane_z for a plane with this normal."""
+    receivers: int = 0
+    """Number of receivers, R."""
+
+    Params = Params
+    State = State
+
+    def __post_init__(self) -> None:
+        who = "Wave"
+        if len(self.cells) not in (1, 2, 3):
+            raise InputError(f"{who}.cells", "space has 1, 2 or 3 dimensions", list(self.cells), "Give 1 to 3 counts.")
+        if self.order not in ORDERS:
+            raise InputError(f"{who}.order", f"must be one of {ORDERS}", self.order, "Choose one of these.")
+        if not self.boundaries:
+            object.__setattr__(self, "boundaries", ("zero",) * (2 * self.dim))
+        if len(self.boundaries) != 2 * self.dim or not set(self.boundaries) <= set(BOUNDARIES):
+            constraint = f"must hold {2 * self.dim} of {BOUNDARIES}, one for each side x-, x+, ..."
+            raise InputError(f"{who}.boundaries", constraint, list(self.boundaries), "Name one for each side.")
+        for axis in range(self.dim):
+            pair = self.boundaries[2 * axis : 2 * axis + 2]
+            if pair.count("periodic") == 1:
+                remedy = "Make both sides periodic, or neither."
+                raise InputError(f"{who}.boundaries", "opposite sides are periodic together", list(pair), remedy)
+            least = max(pair.count("absorbing") * self.layer, self.order)
+            if self.cells[axis] < least:
+                remedy = "Take more cells, a thinner layer or a lower order."
+                constraint = f"axis {axis} has at least {least} cells, to hold its absorbing layers and differences"
+                raise InputError(f"{who}.cells", constraint, self.cells[axis], remedy)
+        if "absorbing" in self.boundaries and not (
+            self.layer > 0 and self.layer_speed > 0 and self.layer_frequency > 0
+        ):
+            found = {"layer": self.layer, "speed": self.layer_speed, "frequency": self.layer_frequency}
+            remedy = "Give all three."
+            raise InputError(f"{who}, absorbing layers", "width, speed and frequency are positive", found, remedy)
+        for kind in self.sources:
+            if kind not in SOURCES[: self.dim + 1]:
+                raise InputError(f"{who}.sources", f"each is one of {SOURCES[: self.dim + 1]}", kind, "Correct it.")
+
+    @property
+    def dim(self) -> int:
+        """Number of space dimensions."""
+        return len(self.cells)
+
+    @property
+    def halo(self) -> int:
+        """Number of cells that a difference reads on either side of its own."""
+        return self.order // 2
+
+    @cached_property
+    def slabs(self) -> tuple[Slab, ...]:
+        """The absorbing layers, in the order of the sides."""
+        made: list[Slab] = []
+        for side, kind in enumerate(self.boundaries):
+            if kind == "absorbing":
+                axis = side // 2
+                shape = (*self.cells[:axis], self.layer, *self.cells[axis + 1 :])
+                first = 0 if side % 2 == 0 else self.cells[axis] - self.layer
+                offset = made[-1].offset + math.prod(made[-1].shape) if made else 0
+                made.append(Slab(axis, first, self.layer, offset, shape))
+        return tuple(made)
+
+    @property
+    def layer_cells(self) -> int:
+        """Length of each memory variable of the layers."""
+        return sum([math.prod(slab.shape) for slab in self.slabs])
+
+    def param_shapes(self) -> Mapping[str, Shape]:
+        sources = (len(self.sources), self.dim)
+        return {"speed": self.cells, "source_velocity": sources, "receiver_position": (self.receivers, self.dim)}
+
+    def state_shapes(self) -> Mapping[str, Shape]:
+        return {
+            "height": self.cells,
+            "previous": self.cells,
+            "slope_memory": (self.layer_cells,),
+            "curvature_memory": (self.layer_cells,),
+            "source_position": (len(self.sources), self.dim),
+            "received": (self.receivers,),
+        }
+
+    def control_shape(self) -> Shape | None:
+        return (len(self.sources),) if self.sources else None
+
+    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
+        from .step import step
+
+        return step(self, params, state, control)
+
+    def engine(
+        self,
+        params: Arrays,
+        control: Array | None,
+        *,
+        batch: int,
+        needs: frozenset[str],
+        deterministic: bool,
+        tangents: Arrays | None = None,
+    ) -> WaveEngine:
+        """Return the fused loops. Each sum has a fixed order, so results are always deterministic."""
+        from .engine import WaveEngine
+
+        return WaveEngine(
+            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
+        )
+
+    def largest_dt(self, speed: float) -> float:
+        """Return the largest stable time step [s] for waves of this speed (Courant, Friedrichs and Lewy 1928).
+
+        Leapfrog is stable while dt^2 c^2 times the largest eigenvalue of the negative Laplacian is below 4. Each axis
+        adds the alternating sum of the difference coefficients to that eigenvalue.
+        """
+        coefficients = np.array(second_difference(self.order))
+        largest = abs(coefficients[0] + 2 * sum([c * (-1) ** k for k, c in enumerate(coefficients) if k]))
+        return float(2 * self.spacing / (speed * math.sqrt(self.dim * largest)))
+
+    def advice(self, params: Arrays, state: Arrays) -> str:
+        """Report the stability limit: a wave that blows up has usually exceeded it."""
+        fastest = float(params["speed"].max())
+        limit = self.largest_dt(fastest)
+        return (
+            f"At the largest speed, {fastest:.3g} m/s, steps beyond {limit:.3g} s are unstable, and dt is "
+            f"{self.dt:.3g} s. Take a smaller dt, or larger cells."
+        )

@@ -1,0 +1,215 @@
+"""The sections of a scene file that describe waves (grid, medium, sources, receivers), and the arrays made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from simphys.files.field_file import read_field
+from simphys.scenefile.section import Count, Fields, Index, Positive, Section, Simulator
+from simphys.simulator import Array
+from simphys.simulator.grids import Grid as Cells
+from simphys.simulators.wave.model import Wave
+
+if TYPE_CHECKING:
+    from simphys.scenefile.simulators import WaveConfig
+
+Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
+Kind = Literal["zero", "free", "periodic", "absorbing"]
+Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
+
+SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+", "z-", "z+")
+
+
+class WaveSimulator(Simulator):
+    """Options of the simulator: the order of the finite differences in space."""
+
+    name: Literal["wave"]
+    order: Literal[2, 4, 8] = 2
+
+
+class Grid(Section):
+    """The grid: number of cells along each axis, their spacing [m], and its boundaries. Cell i is at i * spacing.
+
+    boundaries: "zero", "free", "periodic" or "absorbing" for all sides, or a table such as
+    { "x-" = "absorbing", "x+" = "absorbing" }, with all other sides zero. Absorbing layers lie inside the grid and
+    are `layer` cells wide. layer_frequency: the frequency that they absorb best [Hz], usually that of the sources.
+    layer_speed: the wave speed for which they are designed [m/s], by default the largest in the medium.
+    """
+
+    cells: Annotated[list[Count], Field(min_length=1, max_length=3)]
+    spacing: Positive
+    boundaries: Kind | dict[Side, Kind] = "zero"
+    layer: Count = 20
+    layer_frequency: Positive | None = None
+    layer_speed: Positive | None = None
+
+
+class FieldFile(Section):
+    """A file with a number for each cell: .npy, text, or a .png picture; `greys` are the values of black and white."""
+
+    file: str
+    greys: Annotated[list[float], Field(min_length=2, max_length=2)] = [0.0, 1.0]
+
+
+class Medium(Section):
+    """The medium: the wave speed [m/s], one number or a file."""
+
+    speed: Positive | FieldFile
+
+
+class Bump(Section):
+    """A Gaussian bump amplitude exp(-|x - centre|^2 / width^2), with lengths in m."""
+
+    centre: Vector
+    width: Positive
+    amplitude: float = 1.0
+
+
+class State(Section):
+    """The initial field: one number, a list of bumps, or a file; 0 by default.
+
+    previous: the field one time step earlier; equal to the initial field by default, so that it is at rest.
+    """
+
+    height: float | list[Bump] | FieldFile = 0.0
+    previous: float | list[Bump] | FieldFile | None = None
+
+
+class Source(Section):
+    """A source of the field, at a point or along the plane through `position` [m] with this normal.
+
+    velocity: its velocity [m/s], 0 by default. shot: the number of its shot. Each shot is a separate simulation; all
+    shots have the same number of sources, of the same kinds in the same order.
+    """
+
+    kind: Literal["point", "plane_x", "plane_y", "plane_z"] = "point"
+    position: Vector
+    velocity: Vector | None = None
+    shot: Index = 0
+
+
+class Line(Section):
+    """A line of `count` evenly spaced receivers from `start` to `end` [m]."""
+
+    start: Vector
+    end: Vector
+    count: Count
+
+
+class Receivers(Section):
+    """Receiver positions [m]: single ones first, then lines."""
+
+    position: list[Vector] = []
+    lines: list[Line] = []
+
+
+def fields(*, grid: Grid, medium: Medium, state: State, sources: Sequence[Source], receivers: Receivers) -> Fields:
+    """Build every parameter and state field at full size. With several shots, source positions have a batch axis.
+
+    The receivers' initial readings are left at 0.
+    """
+    dim = len(grid.cells)
+    position = _of_shots([source.position for source in sources], sources, dim)
+    velocity = _of_shots([source.velocity or [0.0] * dim for source in sources], sources, dim)
+    at = receiver_position(receivers, dim)
+    height = field(grid, state.height)
+    layer_cells = model(grid, medium, sources, receivers, order=2, dt=1.0).layer_cells
+    params = {
+        "speed": speed(grid, medium),
+        "source_velocity": velocity if velocity.any() else np.zeros(position.shape[-2:]),
+        "receiver_position": at,
+    }
+    start = {
+        "height": height,
+        "previous": height.copy() if state.previous is None else field(grid, state.previous),
+        "slope_memory": np.zeros(layer_cells),
+        "curvature_memory": np.zeros(layer_cells),
+        "source_position": position,
+        "received": np.zeros(len(at)),
+    }
+    batched = [
+        name for name, values in (*params.items(), *start.items()) if name.startswith("source") and values.ndim > 2
+    ]
+    return Fields(params=params, state=start, channels=position.shape[-2] or None, batched=frozenset(batched))
+
+
+def model(
+    grid: Grid, medium: Medium, sources: Sequence[Source], receivers: Receivers, *, order: int, dt: float
+) -> Wave:
+    """Build the model of these sections. Raises InputError if they are inconsistent, see `scene_checks`."""
+    kinds = boundaries(grid)
+    absorbing = "absorbing" in kinds
+    return Wave(
+        cells=tuple(grid.cells),
+        spacing=grid.spacing,
+        dt=dt,
+        order=order,
+        boundaries=kinds,
+        layer=grid.layer,
+        layer_speed=(grid.layer_speed or float(speed(grid, medium).max())) if absorbing else 0.0,
+        layer_frequency=(grid.layer_frequency or 0.0) if absorbing else 0.0,
+        sources=tuple([source.kind for source in sources if source.shot == 0]),
+        receivers=len(receiver_position(receivers, len(grid.cells))),
+    )
+
+
+def model_of(config: WaveConfig) -> Wave:
+    """Build the model of a validated scene."""
+    order, dt = config.simulator.order, config.time.dt
+    return model(config.grid, config.medium, config.sources, config.receivers, order=order, dt=dt)
+
+
+def cells(model: Wave) -> Cells:
+    """Describe the cells and the fields worth plotting; `previous` is omitted, as it repeats `height`."""
+    fields = {"height": "", "speed": "m/s"}
+    return Cells(cells=model.cells, spacing=model.spacing, offset=0.0, fields=fields)
+
+
+def boundaries(grid: Grid) -> tuple[Kind, ...]:
+    """List the boundary kind of each side, in the order of SIDES."""
+    given = grid.boundaries if isinstance(grid.boundaries, dict) else dict.fromkeys(SIDES, grid.boundaries)
+    return tuple([given.get(side, "zero") for side in SIDES[: 2 * len(grid.cells)]])
+
+
+def shots(sources: Sequence[Source]) -> list[list[Source]]:
+    """Group the sources by shot."""
+    count = max([source.shot for source in sources], default=0) + 1
+    return [[source for source in sources if source.shot == shot] for shot in range(count)]
+
+
+def speed(grid: Grid, medium: Medium) -> Array:
+    """Compute the wave speed in each cell, [*cells] [m/s]."""
+    return field(grid, medium.speed)
+
+
+def field(grid: Grid, given: float | list[Bump] | FieldFile) -> Array:
+    """Compute the field given by a number, bumps or a file, [*cells]."""
+    shape = tuple(grid.cells)
+    if isinstance(given, FieldFile):
+        return read_field(given.file, [shape], greys=given.greys)
+    if not isinstance(given, list):
+        return np.full(shape, float(given))
+    axes = np.meshgrid(*[grid.spacing * np.arange(n) for n in shape], indexing="ij", sparse=True)
+    made = np.zeros(shape)
+    for bump in given:
+        squares = sum([(x - c) ** 2 for x, c in zip(axes, bump.centre, strict=True)])
+        made += bump.amplitude * np.exp(-squares / bump.width**2)
+    return made
+
+
+def receiver_position(receivers: Receivers, dim: int) -> Array:
+    """Compute the positions of all receivers, [R, dim] [m]."""
+    lines = [np.linspace(line.start, line.end, line.count) for line in receivers.lines]
+    return np.concatenate([np.array(receivers.position, dtype=float).reshape(-1, dim), *lines])
+
+
+def _of_shots(rows: Sequence[Any], sources: Sequence[Source], dim: int) -> Array:
+    """Arrange the rows of all sources as [S, dim], or as [shots, S, dim] for several shots."""
+    count = max([source.shot for source in sources], default=0) + 1
+    parts = [[row for row, source in zip(rows, sources, strict=True) if source.shot == shot] for shot in range(count)]
+    made = np.array(parts, dtype=float).reshape(count, -1, dim)
+    return made if count > 1 else made[0]

@@ -1,0 +1,65 @@
+"""States of a wave over time, in the layout of the engine's loops. Each height is stored once, though two states
+share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.autograd.errors import InputError
+from simphys.simulator import Array, Arrays, arena
+
+from .grid_loops import GridLoops
+from .layout import INDEX
+
+
+class Segment:
+    """Storage for `steps` + 1 states. Row r + 1 of `height` belongs to state r; row 0 precedes the first state."""
+
+    def __init__(self, grid: GridLoops, steps: int) -> None:
+        model, real = grid.model, runtime.real_dtype()
+        self._grid = grid
+        size, rows = grid.layout.size, steps + 1
+        if grid.batch * (rows + 1) * size > INDEX:
+            found = f"{grid.batch} x {rows + 1} x {size}"
+            remedy = "Give rollout a memory budget, so that states are stored in segments."
+            raise InputError("wave", f"a segment holds at most {INDEX} numbers per field", found, remedy)
+        self.height = arena.empty((grid.batch, rows + 1, size), real)
+        self.height[...] = 0
+        self.slope_memory = np.zeros((grid.batch, rows, grid.memory), real)
+        self.curvature_memory = np.zeros((grid.batch, rows, grid.memory), real)
+        self.source_position = np.zeros((grid.batch, rows, len(model.sources), model.dim), real)
+        self.received = np.zeros((grid.batch, rows, model.receivers), real)
+
+    @staticmethod
+    def bytes_of(grid: GridLoops, steps: int) -> int:
+        """Compute the memory [B] of a segment."""
+        sources = len(grid.model.sources) * grid.model.dim
+        row = grid.layout.size + 2 * grid.memory + sources + grid.model.receivers
+        return grid.batch * ((steps + 1) * row + grid.layout.size) * runtime.real_dtype().itemsize
+
+    def load(self, state: Arrays) -> None:
+        """Make `state` [B, *shape] the first state."""
+        cells, into_slabs = self._grid.layout.cells, self._grid.into_slabs
+        cells(self.height[:, 0])[...] = state["previous"]
+        cells(self.height[:, 1])[...] = state["height"]
+        self.slope_memory[:, 0] = into_slabs(state["slope_memory"])
+        self.curvature_memory[:, 0] = into_slabs(state["curvature_memory"])
+        self.source_position[:, 0] = state["source_position"]
+        self.received[:, 0] = state["received"]
+
+    def read(self, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+        """Copy states, [B, rows, *shape], with these fields or all."""
+        cells, from_slabs = self._grid.layout.cells, self._grid.from_slabs
+        last = self.received.shape[1]
+        ways: dict[str, Callable[[], Array]] = {
+            "height": lambda: cells(self.height[:, 1 : last + 1][:, rows]),
+            "previous": lambda: cells(self.height[:, :last][:, rows]),
+            "slope_memory": lambda: from_slabs(self.slope_memory[:, rows]),
+            "curvature_memory": lambda: from_slabs(self.curvature_memory[:, rows]),
+            "source_position": lambda: self.source_position[:, rows],
+            "received": lambda: self.received[:, rows],
+        }
+        return {name: way().copy() for name, way in ways.items() if names is None or name in names}

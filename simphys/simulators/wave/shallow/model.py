@@ -1,0 +1,132 @@
+"""The model of a shallow-water simulation: a grid with its boundaries, and the stages of a time step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simphys.autograd import Tensor
+from simphys.autograd.errors import InputError
+from simphys.simulator import Array, Arrays, Record, Shape
+
+if TYPE_CHECKING:
+    from .engine import ShallowEngine
+
+BOUNDARIES = ("closed", "periodic")
+
+STAGES = (1 / 3, 1 / 2, 1.0)
+"""Length of each stage, as a fraction of the time step (Wicker and Skamarock 2002)."""
+
+CELL_US = 0.02
+"""Serial cost [us] of one cell in a sub-step."""
+
+
+@dataclass(frozen=True)
+class Params(Record):
+    """Physical parameters; each is a Tensor and may require a gradient."""
+
+    depth: Tensor
+    """Depth of the bottom below the rest level in each cell, positive [m], [*cells]."""
+    gravity: Tensor
+    """Gravitational acceleration [m/s^2], []."""
+    friction: Tensor
+    """Dimensionless coefficient c_f of the quadratic bottom friction, []."""
+
+
+@dataclass(frozen=True)
+class State(Record):
+    """The elevation of the surface, and the velocity, which does not vary with depth."""
+
+    elevation: Tensor
+    """Height of the surface above the rest level [m], [*cells]."""
+    velocity: Tensor
+    """Velocity [m/s], [dim, *cells]. Entry i of component a is at the face between cells i - 1 and i along axis a.
+    Face 0 is between the last cell and the first; along a closed axis it is the wall, and its entries count as 0."""
+
+
+@dataclass(frozen=True)
+class ShallowWater:
+    """Shallow water over an uneven bottom, on an Arakawa C-grid: everything without a gradient.
+
+    The centre of cell (i, j) is at spacing * (i + 1/2, j + 1/2).
+    """
+
+    cells: tuple[int, ...]
+    """Number of cells along each of 1 or 2 axes."""
+    spacing: float
+    """Edge length of a cell [m]."""
+    dt: float
+    """Time step [s]."""
+    boundaries: tuple[str, ...] = ()
+    """Boundary kind of each axis: closed (free-slip walls at both ends) or periodic; all closed by default."""
+
+    Params = Params
+    State = State
+
+    def __post_init__(self) -> None:
+        if len(self.cells) not in (1, 2) or min(self.cells) < 1:
+            constraint = "there are cells along 1 or 2 axes"
+            raise InputError("ShallowWater.cells", constraint, list(self.cells), "Give 1 or 2 positive counts.")
+        if not self.boundaries:
+            object.__setattr__(self, "boundaries", ("closed",) * self.dim)
+        if len(self.boundaries) != self.dim or not set(self.boundaries) <= set(BOUNDARIES):
+            constraint = f"must hold {self.dim} of {BOUNDARIES}, one for each axis"
+            raise InputError("ShallowWater.boundaries", constraint, list(self.boundaries), "Name one for each axis.")
+
+    @property
+    def dim(self) -> int:
+        """Number of dimensions: 1 for a channel, 2 for the plane."""
+        return len(self.cells)
+
+    @property
+    def closed(self) -> tuple[bool, ...]:
+        """True for each axis that ends in walls."""
+        return tuple([boundary == "closed" for boundary in self.boundaries])
+
+    @property
+    def row(self) -> int:
+        """Distance in memory between neighbouring cells along the first axis."""
+        return math.prod(self.cells[1:])
+
+    def param_shapes(self) -> Mapping[str, Shape]:
+        return {"depth": self.cells, "gravity": (), "friction": ()}
+
+    def state_shapes(self) -> Mapping[str, Shape]:
+        return {"elevation": self.cells, "velocity": (self.dim, *self.cells)}
+
+    def control_shape(self) -> Shape | None:
+        return None
+
+    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
+        from .step import step
+
+        return step(self, params, state)
+
+    def engine(
+        self,
+        params: Arrays,
+        control: Array | None,
+        *,
+        batch: int,
+        needs: frozenset[str],
+        deterministic: bool,
+        tangents: Arrays | None = None,
+    ) -> ShallowEngine:
+        """Return the fused loops. Each sum has a fixed order, so results are always deterministic."""
+        from .engine import ShallowEngine
+
+        return ShallowEngine(
+            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
+        )
+
+    def advice(self, params: Arrays, state: Arrays) -> str:
+        from .stability import advice
+
+        return advice(self, params, state)
+
+
+def is_dry(elevation: Array, depth: Array) -> bool:
+    """Return True if a cell has no water, so that these equations do not hold."""
+    return bool((elevation + depth).min() <= 0)

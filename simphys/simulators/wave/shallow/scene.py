@@ -1,0 +1,148 @@
+"""The sections of a scene file that describe shallow water, their conversion to arrays, and their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from simphys.autograd.errors import InputError
+from simphys.files.field_file import read_field
+from simphys.scenefile.section import Count, Fields, Key, NonNegative, Positive, Problem, Section, Simulator, Words
+from simphys.simulator import Array
+from simphys.simulator.grids import Grid as Cells
+from simphys.simulators.wave.shallow.model import ShallowWater
+
+Vector = Annotated[list[float], Field(min_length=1, max_length=2)]
+Kind = Literal["closed", "periodic"]
+
+
+class ShallowSimulator(Simulator):
+    """The simulator section, which has no options of its own."""
+
+    name: Literal["shallow_water"]
+
+
+class Grid(Section):
+    """The grid: number of cells along each axis, their spacing [m], and the boundaries.
+
+    boundaries: "closed" (free-slip walls) or "periodic", either one for all axes or a list with one for each.
+    """
+
+    cells: Annotated[list[Count], Field(min_length=1, max_length=2)]
+    spacing: Positive
+    boundaries: Kind | list[Kind] = "closed"
+
+
+class ArrayFile(Section):
+    """A file (.npy, text or a picture) with a number for each cell, [*cells]."""
+
+    file: str
+
+
+class Medium(Section):
+    """The medium: depth of the bottom below the rest level [m], gravity [m/s^2], and c_f of the bottom friction.
+
+    depth: one number for all cells, or a file.
+    """
+
+    depth: Positive | ArrayFile
+    gravity: Positive = 9.81
+    friction: NonNegative = 0.0
+
+
+class Bump(Section):
+    """An elevation height exp(-|x - centre|^2 / radius^2) above the rest level; all lengths in m."""
+
+    centre: Vector
+    radius: Positive
+    height: float
+
+
+class State(Section):
+    """The initial elevation above the rest level, as bumps or a file; the velocity is 0 initially."""
+
+    elevation: list[Bump] | ArrayFile = []
+
+
+def fields(*, grid: Grid, medium: Medium, state: State) -> Fields:
+    """Build every parameter and state field at full size."""
+    cells = tuple(grid.cells)
+    params = {"depth": depth(grid, medium), "gravity": np.array(medium.gravity), "friction": np.array(medium.friction)}
+    start = {"elevation": elevation(grid, state), "velocity": np.zeros((len(cells), *cells))}
+    return Fields(params=params, state=start)
+
+
+def depth(grid: Grid, medium: Medium) -> Array:
+    """Compute the depth of each cell, [*cells] [m]."""
+    cells = tuple(grid.cells)
+    if isinstance(medium.depth, ArrayFile):
+        return read_field(medium.depth.file, [cells])
+    return np.full(cells, medium.depth)
+
+
+def elevation(grid: Grid, state: State) -> Array:
+    """Compute the initial elevation, [*cells] [m]."""
+    cells = tuple(grid.cells)
+    if isinstance(state.elevation, ArrayFile):
+        return read_field(state.elevation.file, [cells])
+    made = np.zeros(cells)
+    places = np.meshgrid(*[grid.spacing * (np.arange(n) + 0.5) for n in cells], indexing="ij")
+    for bump in state.elevation:
+        squares = sum([(x - c) ** 2 for x, c in zip(places, bump.centre, strict=True)])
+        made += bump.height * np.exp(-squares / bump.radius**2)
+    return made
+
+
+def model(config: Any) -> ShallowWater:
+    """Build the model of a validated scene."""
+    grid: Grid = config.grid
+    given = grid.boundaries if isinstance(grid.boundaries, list) else [grid.boundaries] * len(grid.cells)
+    return ShallowWater(tuple(grid.cells), grid.spacing, config.time.dt, tuple(given))
+
+
+def cells(model: ShallowWater) -> Cells:
+    """Describe the cells and the fields recorded for them."""
+    fields = {"elevation": "m", "velocity": "m/s", "depth": "m"}
+    return Cells(cells=model.cells, spacing=model.spacing, offset=0.5, fields=fields)
+
+
+def problems(*, grid: Grid | None, medium: Medium | None, state: State | None) -> list[Problem]:
+    """Collect all problems. A section that is itself invalid is None; checks that need it are skipped."""
+    if grid is None:
+        return []
+    dim = len(grid.cells)
+    found: list[Problem] = []
+    if isinstance(grid.boundaries, list):
+        found += _check_axes(("grid", "boundaries"), grid.boundaries, dim)
+    if medium is not None and isinstance(medium.depth, ArrayFile):
+        found += _check_file(("medium", "depth", "file"), lambda: depth(grid, medium), positive=True)
+    if state is not None and isinstance(state.elevation, ArrayFile):
+        found += _check_file(("state", "elevation", "file"), lambda: elevation(grid, state))
+    elif state is not None and isinstance(state.elevation, list):
+        for place, bump in enumerate(state.elevation):
+            found += _check_axes(("state", "elevation", place, "centre"), bump.centre, dim)
+    return found
+
+
+def _check_axes(key: Key, value: list[Any], dim: int) -> Iterator[Problem]:
+    if len(value) != dim:
+        constraint = f"must have {dim} elements, one for each axis of the grid"
+        remedy = f"It has {len(value)}: give {dim}."
+        yield Problem(key=key, constraint=constraint, found=value, remedy=remedy)
+
+
+def _check_file(key: Key, read: Callable[[], Array], *, positive: bool = False) -> Iterator[Problem]:
+    try:
+        values = read()
+    except InputError as error:
+        found = Words(f"{error.found} in {error.who}")
+        yield Problem(key=key, constraint=error.constraint, found=found, remedy=error.remedy)
+        return
+    if positive and values.min() <= 0:
+        at = [int(i) for i in np.unravel_index(int(values.argmin()), values.shape)]
+        found = Words(f"{values.min():g} at {at}")
+        remedy = "Deepen the bottom there: the equations do not cover dry cells."
+        yield Problem(key=key, constraint="must hold positive depths", found=found, remedy=remedy)

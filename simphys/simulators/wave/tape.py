@@ -1,0 +1,69 @@
+"""A tape, from which the states of a wave can be recomputed backward in time.
+
+Leapfrog runs backward: a height is the same function of the two that follow it. Absorbing layers lose the energy that
+they absorb. The tape therefore stores heights and memories of the layers at every step, nothing of the cells between
+them, and the last two heights. It is exact to rounding. Source: Dussaud, Symes et al. 2008 compare this with
+checkpoints.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.simulator import Array
+
+from .grid_loops import GridLoops, SlabPlace
+from .segment import Segment
+
+
+class Tape:
+    """The layers' contents and source positions of states 0 ... steps, for a horizon of `steps` steps."""
+
+    def __init__(self, grid: GridLoops, steps: int) -> None:
+        model, real = grid.model, runtime.real_dtype()
+        rows = (grid.batch, steps + 1)
+        self._grid, self.steps = grid, steps
+        self._slabs = [np.zeros((*rows, *place.slab.shape), real) for place in grid.slabs]
+        self._memories = [np.zeros((*rows, grid.memory if grid.slabs else 0), real) for _ in range(2)]
+        self._position = np.zeros((*rows, len(model.sources), model.dim), real)
+        self._end = np.zeros((grid.batch, 2, grid.layout.size), real)
+        """The last two heights."""
+
+    @staticmethod
+    def bytes_of(grid: GridLoops, steps: int) -> int:
+        """Compute the memory [B] of a tape."""
+        memory = grid.memory if grid.slabs else 0
+        row = grid.model.layer_cells + 2 * memory + len(grid.model.sources) * grid.model.dim
+        return grid.batch * ((steps + 1) * row + 2 * grid.layout.size) * runtime.real_dtype().itemsize
+
+    def record(self, segment: Segment, *, first: int, steps: int) -> None:
+        """Store rows 0 ... steps of a segment."""
+        along, rows = slice(first, first + steps + 1), slice(0, steps + 1)
+        for place, kept in zip(self._grid.slabs, self._slabs, strict=True):
+            kept[:, along] = self._of_slab(place, segment.height[:, 1:][:, rows])
+        for kept, memory in zip(self._memories, (segment.slope_memory, segment.curvature_memory), strict=True):
+            kept[:, along] = memory[:, rows, : kept.shape[2]]
+        self._position[:, along] = segment.source_position[:, rows]
+        if first + steps == self.steps:
+            self._end[...] = segment.height[:, steps : steps + 2]
+
+    def replay(self, segment: Segment, *, first: int, steps: int) -> None:
+        """Restore the stored parts of rows 0 ... steps, and the last two heights into rows steps and steps + 1."""
+        along, rows = slice(first, first + steps + 1), slice(0, steps + 1)
+        last = self._end if first + steps == self.steps else segment.height[:, :2].copy()
+        segment.height[:, steps : steps + 2] = last
+        for kept, memory in zip(self._memories, (segment.slope_memory, segment.curvature_memory), strict=True):
+            memory[:, rows, : kept.shape[2]] = kept[:, along]
+        segment.source_position[:, rows] = self._position[:, along]
+
+    def correct(self, height: Array, step: int) -> None:
+        """Overwrite the layers' cells of the height [B, size] of state `step` with the stored values."""
+        for place, kept in zip(self._grid.slabs, self._slabs, strict=True):
+            self._of_slab(place, height)[...] = kept[:, step]
+
+    def _of_slab(self, place: SlabPlace, rows: Array) -> Array:
+        """View the cells of a slab in rows of heights [..., size]."""
+        slab = place.slab
+        cells = np.moveaxis(self._grid.layout.cells(rows), slab.axis - self._grid.model.dim, -1)
+        return np.moveaxis(cells[..., slab.first : slab.first + slab.width], -1, slab.axis - self._grid.model.dim)

@@ -1,0 +1,210 @@
+"""From a scene to a run folder: what is recorded, what a fit reports, and that an interruption loses nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simphys
+from simphys.app.workflow import Identification, Interrupted
+from simphys.autograd.errors import InputError
+from simphys.optimize import IterationRecord, minimize
+from simphys.record import Recording
+
+from ..helpers.small_scenes import TRUTH, oscillator, soft_square
+
+METHODS = ["least_squares", "lbfgs", "adam", "gradient_descent"]
+
+
+def interrupt_at(count: int) -> Any:
+    """Ctrl-C at an iteration."""
+    seen: list[IterationRecord] = []
+
+    def on_iteration(record: IterationRecord) -> None:
+        seen.append(record)
+        if len(seen) == count:
+            raise KeyboardInterrupt
+
+    return on_iteration
+
+
+def same_tables(one: Path, other: Path, groups: tuple[str, ...]) -> None:
+    first, second = Recording(one), Recording(other)
+    for group in groups:
+        assert first.keys(group) == second.keys(group) != []
+        for name in first.keys(group):
+            path = f"{group}/{name}"
+            if first.keys(path):
+                same_tables(one, other, (path,))
+            else:
+                np.testing.assert_array_equal(first[path], second[path], err_msg=path)
+
+
+def test_a_fit_finds_the_truth_and_says_how_well_it_knows_it(tmp_path: Path) -> None:
+    fit = simphys.identify(oscillator(tmp_path / "seen.txt"))
+    assert fit.result.success and fit.folder == tmp_path / "run"
+    assert [(row.label, row.unit) for row in fit.unknowns] == [("stiffness", "N/m"), ("drag", "1/s"), ("start", "m")]
+    for row in fit.unknowns:
+        assert abs(row.value - TRUTH[row.label]) < 3 * row.standard_error < 0.1
+        assert row.note == ""
+    assert [row.start for row in fit.unknowns] == pytest.approx([7.0, 0.2, 0.8])
+    assert next(iter(fit.rmse.values())) == pytest.approx(0.01, rel=0.2)  # m
+    assert fit.scene.params.stiffness.data[0] == pytest.approx(fit.unknowns[0].value)
+
+
+def test_standard_errors_are_the_scatter_of_fits_to_fresh_noise(tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt")
+    errors = [row.standard_error for row in simphys.identify(scene).unknowns]
+    time, _ = np.loadtxt(tmp_path / "seen.txt").T
+    true = oscillator(tmp_path / "seen.txt", unknowns=None)
+    clean = true.predict(true.rollout()).data[:, 0]
+    found = []
+    for seed in range(40):
+        noisy = clean + 0.01 * np.random.default_rng(seed).standard_normal(time.size)
+        np.savetxt(tmp_path / "again.txt", np.column_stack([time, noisy]))
+        again = oscillator(tmp_path / "seen.txt", observations={"file": str(tmp_path / "again.txt")}).objective()
+        found.append(again.unknowns.natural(minimize(again, tolerance=1e-6).theta))
+    np.testing.assert_allclose(np.std(found, axis=0), errors, rtol=0.4)  # 40 fits tell a scatter to 11 %
+
+
+def test_a_fit_records_all_that_is_drawn_from_it(tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt", output={"every": 10})
+    told: list[IterationRecord] = []
+    fit = simphys.identify(scene, on_iteration=told.append)
+    run = Recording(fit.folder)
+    assert run["particles/nodes/position/value"].shape == (41, 2, 1)
+    np.testing.assert_allclose(run["particles/nodes/position/time"], np.arange(41) * 0.1)
+    assert run["adjoint/position"].shape == run["adjoint/velocity"].shape == (41, 2, 1)
+    assert scene.observations is not None
+    np.testing.assert_array_equal(run["observations/value"], scene.observations.values)
+    np.testing.assert_allclose(run["fit/residual"], run["observations/value"] - run["fit/predicted"])
+    np.testing.assert_array_equal(run["iterations/loss"], [record.loss for record in told])
+    np.testing.assert_array_equal(run["unknowns/value"], [row.value for row in fit.unknowns])
+    assert run.attrs("unknowns")["status"] == "converged"
+    resolved: Any = run.scene
+    assert resolved["unknowns"]["stiffness"]["start"] == 7.0
+    assert {"seed", "arch", "precision"} <= set(run.provenance)
+
+
+def test_the_recorded_adjoint_is_the_gradient_with_respect_to_the_state(tmp_path: Path) -> None:
+    fit = simphys.identify(oscillator(tmp_path / "seen.txt"))
+    state = fit.scene.state
+    x, v = state.position.detach().requires_grad_(), state.velocity.detach().requires_grad_()
+    fit.scene.loss(fit.scene.rollout(state=state.replace(position=x, velocity=v))).backward()
+    run = Recording(fit.folder)
+    assert x.grad is not None and v.grad is not None
+    np.testing.assert_allclose(run["adjoint/position"][0], x.grad.data, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(run["adjoint/velocity"][0], v.grad.data, rtol=1e-10, atol=1e-12)
+
+
+def test_a_missing_sample_has_no_residual(tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt")
+    rows = (tmp_path / "seen.txt").read_text().splitlines()
+    rows[5] = rows[5].split()[0] + " nan"
+    (tmp_path / "gaps.txt").write_text("\n".join(rows))
+    scene = oscillator(tmp_path / "seen.txt", observations={"file": str(tmp_path / "gaps.txt"), "missing": "skip"})
+    fit = simphys.identify(scene)
+    assert np.flatnonzero(np.isnan(Recording(fit.folder)["fit/residual"][:, 0])).tolist() == [5]
+    assert fit.result.success and np.isfinite(list(fit.rmse.values())).all()
+
+
+@pytest.mark.parametrize("horizon", ["full", "growing"])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_resumed_fit_is_the_uninterrupted_one(method: str, horizon: str, tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt", optimizer={"method": method, "horizon": horizon, "iterations": 12})
+    whole = simphys.identify(scene, folder=tmp_path / "whole")
+    with pytest.raises(Interrupted):
+        simphys.identify(scene, folder=tmp_path / "broken", on_iteration=interrupt_at(3))
+    told: list[IterationRecord] = []
+    resumed = simphys.identify(scene, folder=tmp_path / "broken", resume=True, on_iteration=told.append)
+    assert len(told) == len(whole.result.history)  # also what was told before
+    np.testing.assert_array_equal(resumed.result.theta, whole.result.theta)
+    assert resumed.result.loss == whole.result.loss and resumed.unknowns == whole.unknowns
+    same_tables(
+        whole.folder,
+        resumed.folder,
+        ("evaluations", "iterations", "fit", "unknowns", "adjoint", "particles/nodes/position"),
+    )
+
+
+def test_a_fit_may_be_interrupted_again_and_again(tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt", optimizer={"horizon": "growing"})
+    whole = simphys.identify(scene, folder=tmp_path / "whole")
+    for count in (1, 4, 9):
+        with pytest.raises(Interrupted):
+            simphys.identify(scene, folder=tmp_path / "run", resume=count > 1, on_iteration=interrupt_at(count))
+    resumed = simphys.identify(scene, folder=tmp_path / "run", resume=True)
+    np.testing.assert_array_equal(resumed.result.theta, whole.result.theta)
+    same_tables(whole.folder, resumed.folder, ("evaluations", "iterations"))
+
+
+def test_an_interrupted_fit_hands_out_the_best_so_far(tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt")
+    with pytest.raises(Interrupted) as caught:
+        simphys.identify(scene, on_iteration=interrupt_at(4))
+    best: Identification = caught.value.identification
+    assert best.result.status == "interrupted" and best.folder == tmp_path / "run"
+    losses = Recording(best.folder)["iterations/loss"]
+    assert best.result.loss == losses.min() < losses[0]
+    assert all(np.isnan(row.standard_error) for row in best.unknowns)
+
+
+def test_a_longer_fit_goes_on_where_a_shorter_one_ended(tmp_path: Path) -> None:
+    def scene(iterations: int) -> simphys.Scene:
+        return oscillator(tmp_path / "seen.txt", optimizer={"iterations": iterations})
+
+    short = simphys.identify(scene(2))
+    assert short.result.status == "iteration limit"
+    long = simphys.identify(scene(50), resume=True)
+    whole = simphys.identify(scene(50), folder=tmp_path / "whole")
+    assert long.result.success
+    np.testing.assert_array_equal(long.result.theta, whole.result.theta)
+
+
+def test_a_simulation_records_every_kth_step_and_what_was_measured(tmp_path: Path) -> None:
+    square = simphys.simulate(soft_square(output={"folder": str(tmp_path / "square"), "every": 5}))
+    run = Recording(square)
+    np.testing.assert_array_equal(run["particles/nodes/position/step"], [0, 5, 10, 15, 20])
+    expected = soft_square().rollout().position.data[::5]
+    np.testing.assert_array_equal(run["particles/nodes/position/value"], expected)
+    assert "observations/value" not in run and "adjoint/position" not in run
+    glider = Recording(simphys.simulate(oscillator(tmp_path / "seen.txt")))
+    assert glider["fit/predicted"].shape == (100, 1)
+
+
+def test_a_fit_without_measurement_has_no_standard_errors(tmp_path: Path) -> None:
+    unknown = {"throw": {"parameter": "velocity", "entries": [[i, 0] for i in range(6)], "tied": True, "start": 0.0}}
+    scene = soft_square(unknowns=unknown, optimizer={"method": "lbfgs"}, output={"folder": str(tmp_path / "run")})
+    fit = simphys.identify(scene)
+    assert fit.result.success and fit.rmse == {} and np.isnan(fit.unknowns[0].standard_error)
+    middle = fit.scene.rollout().position.data.mean(axis=1)
+    assert middle[-1, 0] - middle[0, 0] == pytest.approx(0.5, rel=1e-3)
+
+
+def test_an_unknown_at_its_bound_has_no_standard_error_but_a_note(tmp_path: Path) -> None:
+    drag = {"drag": {"bounds": [0.15, 5.0]}}  # the truth is 0.1
+    fit = simphys.identify(oscillator(tmp_path / "seen.txt", unknowns=drag))
+    row = next(row for row in fit.unknowns if row.label == "drag")
+    assert row.value == pytest.approx(0.15, rel=1e-5) and np.isnan(row.standard_error) and row.note == "at a bound"
+
+
+def test_unknowns_that_cannot_be_told_apart_are_named_before_anything_is_written(tmp_path: Path) -> None:
+    mass = {"mass": {"parameter": "mass", "entries": [0], "transform": "log"}}  # only k/m shows in the motion
+    with pytest.raises(InputError, match="stiffness, mass can change together unseen"):
+        simphys.identify(oscillator(tmp_path / "seen.txt", unknowns=mass))
+    assert not (tmp_path / "run").exists()
+
+
+def test_mistakes_about_the_folder_are_told(tmp_path: Path) -> None:
+    scene = oscillator(tmp_path / "seen.txt")
+    simphys.identify(scene)
+    with pytest.raises(InputError, match="run"):
+        simphys.identify(scene)
+    with pytest.raises(InputError, match="either resumed or overwritten"):
+        simphys.identify(scene, resume=True, overwrite=True)
+    with pytest.raises(InputError, match="the scene must be that of the interrupted run"):
+        simphys.identify(oscillator(tmp_path / "seen.txt", material={"mass": 2.0}), resume=True)
+    simphys.identify(scene, overwrite=True)

@@ -1,0 +1,312 @@
+"""The certificate of a simulator that keeps the contract: it passes where all is right, and names what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Function, Tensor, runtime
+from simphys.autograd.errors import InputError
+from simphys.diagnose.check import Certificate, Line, check, compare_modes, modes
+from simphys.rollout import BlowUp
+from simphys.rollout.run import Sweep
+from simphys.rollout.schedule import Store
+from simphys.simulator import Array, Arrays
+
+from ...rollout.pendulums import Params, PendulumEngine, Pendulums, State, system
+
+STEPS = 20
+LEAVES = ["stiffness", "damping", "angle", "rate", "control"]
+
+
+def wrong(certificate: Certificate) -> list[str]:
+    assert certificate.passed == all(line.passed for line in certificate.lines)
+    return [line.what for line in certificate.lines if not line.passed]
+
+
+def statements(certificate: Certificate, name: str) -> list[str]:
+    return [line.statement for line in certificate.lines if line.name == name]
+
+
+@dataclass(frozen=True)
+class Changed(Pendulums):
+    """Pendulums whose fused loops are those of another engine."""
+
+    engine_class: Any = PendulumEngine
+
+    def engine(self, params: Arrays, control: Array | None, **options: Any) -> Any:
+        return self.engine_class(self, params, control, **options)
+
+
+def certified(engine_class: Any = PendulumEngine, *, how: Any = check, **options: Any) -> Certificate:
+    _, params, state, control = system(steps=STEPS)
+    return how(Changed(engine_class=engine_class), params, state, steps=STEPS, control=control, **options)
+
+
+def test_every_parameter_state_component_and_control_is_proven_in_every_way() -> None:
+    told: list[Line] = []
+    found = certified(on_line=told.append)
+    assert wrong(found) == [] and told == list(found.lines) and found.findings == ()
+    ways = ["nested = fused", "step = fused", "deterministic = fused", "segments = stored", "binomial = stored"]
+    ways += ["batch = single", "shared = sum"]
+    assert statements(found, "loss") == ways
+    for name in LEAVES:
+        assert statements(found, name) == [*ways, "adjoint = finite difference", "tangent = adjoint"]
+
+
+def test_what_is_computed_again_within_a_budget_agrees_in_every_bit() -> None:
+    lines = [line for line in certified().lines if line.statement in ("segments = stored", "binomial = stored")]
+    assert len(lines) == 12 and {(line.error, line.tolerance) for line in lines} == {(0.0, 0.0)}
+
+
+def test_a_loss_of_ones_own_may_look_at_every_state() -> None:
+    found = certified(loss=lambda trajectory: (trajectory.angle * trajectory.rate).sum() ** 2)
+    assert wrong(found) == []
+
+
+def test_no_control_and_one_step_are_proven_as_far_as_there_is_something_to_prove() -> None:
+    model, params, state, _ = system()
+    found = check(model, params, state, steps=1)
+    assert wrong(found) == [] and "control" not in found.sizes
+    assert "segments = stored" not in statements(found, "angle")  # a single step cannot be computed in parts
+
+
+def test_the_inputs_are_left_as_they_were() -> None:
+    model, params, state, control = system(steps=STEPS)
+    before = params.stiffness.data.copy()
+    check(model, params, state.replace(angle=state.angle.detach()), steps=STEPS, control=control)
+    assert params.stiffness.grad is None
+    np.testing.assert_array_equal(params.stiffness.data, before)
+
+
+def test_a_term_that_the_fused_loops_lack_is_found_at_its_step_and_field() -> None:
+    class Frictionless(PendulumEngine):
+        """From step 12 on, the second pendulum's damping is missing."""
+
+        def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
+            for j in range(steps):
+                super().advance(segment, first=first, start=start + j, steps=1)
+                if first + start + j >= 12:
+                    lost = self.model.dt * self.c[:, 0] * segment["rate"][:, start + j, 1]
+                    segment["rate"][:, start + j + 1, 1] += lost
+                    segment["angle"][:, start + j + 1, 1] += self.model.dt * lost
+
+    found = certified(Frictionless)
+    assert {"loss: nested = fused", "damping: nested = fused"} <= set(wrong(found))
+    (finding,) = found.findings
+    assert finding.startswith("The first disagreement is in the result of step 12: rate[1] is ")
+    assert finding.endswith("That is the share of Mul, which the fused loops lack.")
+
+
+def test_a_term_that_the_fused_adjoint_lacks_is_found_at_its_step_and_element() -> None:
+    class Forgetful(PendulumEngine):
+        """Step 9 does not reverse the third pendulum's restoring force."""
+
+        def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
+            dense = adjoint["angle"].shape[1] > 1
+            for j in reversed(range(steps)):
+                one = {name: values[:, j:] for name, values in segment.items()}
+                part = {name: values[:, j : j + 2] for name, values in adjoint.items()} if dense else adjoint
+                adj_rate = part["rate"][:, -1, 2] + self.model.dt * part["angle"][:, -1, 2]
+                super().pull(one, first=first + j, steps=1, adjoint=part)
+                if first + j == 9:
+                    force = self.model.dt * self.k[:, 2] * np.cos(segment["angle"][:, j, 2])
+                    part["angle"][:, 0, 2] += force * adj_rate
+
+    found = certified(Forgetful)
+    assert "angle: nested = fused" in wrong(found) and "loss: nested = fused" not in wrong(found)
+    (finding,) = found.findings
+    assert "the first disagreement is in the adjoint that leaves step 9: angle[2] is " in finding
+    assert "The nested sub-steps hold there, so the fused loops are at fault." in finding
+    assert finding.endswith("That is the share of Sin by angle, which the fused loops lack.")
+
+
+def test_a_share_of_a_gradient_that_the_fused_adjoint_forms_wrongly_is_found() -> None:
+    class Double(PendulumEngine):
+        def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
+            super().pull(segment, first=first, steps=steps, adjoint=adjoint)
+            self.sums["damping"] *= 1.001
+
+    found = certified(Double)
+    assert "damping: nested = fused" in wrong(found) and "stiffness: nested = fused" not in wrong(found)
+    assert "what the gradient gets from step 19: damping is " in found.findings[0]
+    assert "The nested sub-steps hold there, so the fused loops are at fault." in found.findings[0]
+
+
+def test_a_sum_over_the_horizon_that_is_wrong_though_each_step_is_right_is_found() -> None:
+    class Lossy(PendulumEngine):
+        def gradients(self) -> Arrays:
+            found = super().gradients()
+            whole = self.control is not None and self.control.shape[-2] == STEPS
+            return {name: g * 1.001 if name == "stiffness" and whole else g for name, g in found.items()}
+
+    (finding,) = certified(Lossy).findings
+    assert finding == "Each step agrees, but the fused gradient by stiffness is not what the steps lead to."
+
+
+def test_a_final_state_that_is_not_the_last_step_s_is_found() -> None:
+    class Late(PendulumEngine):
+        """The last block's end is read wrongly, where a rollout asks for it alone."""
+
+        def read(self, segment: Any, rows: slice | list[int]) -> Arrays:
+            found = super().read(segment, rows)
+            return {n: v * 1.001 if rows == [STEPS] else v for n, v in found.items()}
+
+    found = certified(Late)
+    assert "loss: nested = fused" in wrong(found)
+    assert found.findings[0] == "Each step agrees, but the fused loss is not what the steps lead to."
+
+
+class Push(Function):
+    """-k sin(angle), with an adjoint that is `off` by a factor."""
+
+    off = 1.0
+
+    @staticmethod
+    def forward(ctx: Any, stiffness: Tensor, angle: Tensor) -> Array:
+        ctx.save_for_backward(stiffness, angle)
+        return -stiffness.data * np.sin(angle.data)
+
+    @staticmethod
+    def backward(ctx: Any, adj: Tensor) -> tuple[Array, Array]:
+        k, x = (saved.data for saved in ctx.saved_tensors)
+        return -adj.data * np.sin(x), -Push.off * adj.data * k * np.cos(x)
+
+
+@dataclass(frozen=True)
+class WithSubStep(Changed):
+    """Pendulums whose restoring force is a Function of its own."""
+
+    def step(self, params: Any, state: Any, control: Tensor | None = None) -> State:
+        push = Push.apply(params.stiffness, state.angle) - params.damping * state.rate
+        rate = state.rate + self.dt * (push if control is None else push + control)
+        return State(state.angle + self.dt * rate, rate)
+
+
+def test_a_sub_step_with_a_wrong_adjoint_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, params, state, control = system(steps=STEPS)
+    assert wrong(check(WithSubStep(), params, state, steps=STEPS, control=control)) == []
+    monkeypatch.setattr(Push, "off", 1.01)
+    found = check(WithSubStep(), params, state, steps=STEPS, control=control)
+    assert "angle: nested = fused" in wrong(found) and "Push: adjoint = finite difference" in wrong(found)
+    assert "angle: adjoint = finite difference" not in wrong(found)  # the fused one is right
+    assert "in the adjoint that leaves step 19: angle[" in found.findings[0]
+    assert "It is the nested sub-step Push: its adjoint by angle is off by " in found.findings[0]
+
+
+def test_a_sub_step_whose_adjoint_is_wrong_in_all_modes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where nested and fused share the functions of an element, and with them their mistakes."""
+
+    class Same(PendulumEngine):
+        def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
+            k, self.k = self.k, self.k * 1.01
+            super().pull(segment, first=first, steps=steps, adjoint=adjoint)
+            self.k = k
+
+    monkeypatch.setattr(Push, "off", 1.01)
+    _, params, state, control = system(steps=STEPS)
+    found = check(WithSubStep(engine_class=Same), params, state, steps=STEPS, control=control)
+    assert not [what for what in wrong(found) if "nested" in what]
+    assert {"angle: adjoint = finite difference", "Push: adjoint = finite difference"} <= set(wrong(found))
+    assert any("by angle" in line.note for line in found.lines if line.name == "Push")
+
+
+def test_a_snapshot_that_is_altered_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def altered(self: Sweep, action: Any) -> None:
+        honest(self, action)
+        if isinstance(action, Store) and action.block == 1:
+            self._snapshots[1]["rate"] *= 1 + 1e-12
+
+    honest = Sweep._execute
+    monkeypatch.setattr(Sweep, "_execute", altered)
+    found = wrong(certified())
+    assert "rate: segments = stored" in found
+    assert {what.partition(": ")[2] for what in found} <= {"segments = stored", "binomial = stored"}
+
+
+def test_a_batch_whose_members_see_each_other_is_noticed() -> None:
+    class Crowd(PendulumEngine):
+        def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
+            super().advance(segment, first=first, start=start, steps=steps)
+            if self.batch == 2:
+                segment["angle"][1, start + steps] += 1e-4 * segment["angle"][0, start + steps]
+
+    assert {what.partition(": ")[2] for what in wrong(certified(Crowd))} == {"batch = single", "shared = sum"}
+
+
+class Reordered(PendulumEngine):
+    """The same in another order of sums."""
+
+    def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
+        dt = self.model.dt
+        for j in range(start, start + steps):
+            angle, rate = segment["angle"][:, j], segment["rate"][:, j]
+            push = self._torque(first + j) - self.c * rate - self.k * np.sin(angle)
+            segment["rate"][:, j + 1] = rate + dt * push
+            segment["angle"][:, j + 1] = angle + dt * segment["rate"][:, j + 1]
+
+
+def test_where_the_motion_amplifies_rounding_each_step_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(modes.ROUNDING, "f8", 1e-18)  # as if it were amplified beyond the tolerance
+    found = certified(Reordered, how=check)
+    amplified = [line for line in found.lines if line.note.startswith("in each step; ")]
+    assert amplified and all(line.passed and line.statement == "nested = fused" for line in amplified)
+    assert found.findings[0].startswith("Each of the 20 steps agrees, to ")
+
+
+def test_where_finite_differences_do_not_agree_their_plateau_is_the_tolerance_and_the_rest_decides() -> None:
+    """A loss with a noise of its own, as chaos makes one."""
+
+    def noisy(trajectory: Any) -> Tensor:
+        honest = trajectory.final.angle.sum()
+        return honest + 1e-5 * np.sin(1e9 * honest.item())
+
+    found = certified(loss=noisy)
+    assert wrong(found) == []
+    (line,) = [each for each in found.lines if each.what == "angle: adjoint = finite difference"]
+    assert line.tolerance > 1e-3 and line.note.endswith("; the modes and the sub-steps decide")
+    assert line.what in str(found)
+
+
+def test_modes_are_compared_without_finite_differences_too() -> None:
+    found = certified(how=compare_modes)
+    assert wrong(found) == [] and "adjoint = finite difference" not in statements(found, "angle")
+
+
+def test_a_precision_that_is_too_coarse_for_finite_differences_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "_settings", replace(runtime.settings(), precision="f32"))
+    with pytest.raises(InputError, match="finite differences need f64"):
+        certified()
+
+
+def test_a_motion_that_blows_up_is_told() -> None:
+    model, params, state, _ = system()
+    wild = Params(params.stiffness, params.damping * -1e4)
+    with np.errstate(all="ignore"), pytest.raises(BlowUp, match="Lower the damping"):
+        check(model, wild, state, steps=200)
+
+
+def test_the_text_shows_every_statement_and_cost() -> None:
+    lines = str(certified()).splitlines()
+    assert lines[0] == "Gradient, over the full horizon of 20 steps in f64 on cpu"
+    assert lines[-1] == "proven"
+    stiffness = next(line for line in lines if line.startswith("stiffness")).split()
+    assert stiffness.count("bitwise") >= 2 and len(stiffness) == 11
+    for mode in ("fused", "nested", "step", "segments", "binomial", "batch of 2"):
+        assert any(line.startswith(mode) and " ms " in line and "B" in line for line in lines)
+
+
+def test_the_text_marks_what_failed() -> None:
+    text = str(certified(Negated))
+    assert "FAILED stiffness: adjoint = finite difference: " in text
+    assert text.splitlines()[-1].endswith("statements failed")
+
+
+class Negated(PendulumEngine):
+    """An adjoint by the stiffness of the wrong sign."""
+
+    def gradients(self) -> Arrays:
+        return {name: -g if name == "stiffness" else g for name, g in super().gradients().items()}

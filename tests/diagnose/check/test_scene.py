@@ -1,0 +1,160 @@
+"""The certificate of a scene: of its own loss, in the size that its file states, in f64 whatever it runs in."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import tensor
+from simphys.autograd.errors import InputError
+from simphys.diagnose.check import Certificate, Line, process
+from simphys.diagnose.check.scene import check_file, check_scene
+from simphys.experiment import losses
+from simphys.scenefile import ConfigError, to_dict
+from simphys.simulators.mass_spring.spring import SpringForce
+
+from ...helpers.small_scenes import oscillator, soft_square
+
+SQUARE = """
+title = "A soft square"
+simulator = { name = "mass_spring" }
+time = { dt = 0.01, steps = 20 }
+geometry = { lattice = { shape = [6, 6], spacing = 0.5 } }
+material = { stiffness = 30.0, damping = 0.1 }
+environment = { gravity = [0.0, -1.0] }
+check = { overrides = ["geometry.lattice.shape=[2, 3]"] }
+"""
+
+
+def wrong(certificate: Certificate) -> list[str]:
+    assert certificate.passed == all(line.passed for line in certificate.lines)
+    return [line.what for line in certificate.lines if not line.passed]
+
+
+def test_every_parameter_and_the_state_are_proven_and_so_are_the_sub_steps(tmp_path: Path) -> None:
+    told: list[Line] = []
+    found = check_scene(oscillator(tmp_path / "seen.txt"), on_line=told.append)
+    assert wrong(found) == [] and told == list(found.lines)
+    names = [line.what for line in found.lines]
+    for name in ("stiffness", "mass", "drag", "gravity", "position", "velocity"):
+        for way in ("nested = fused", "binomial = stored", "adjoint = finite difference", "tangent = adjoint"):
+            assert f"{name}: {way}" in names
+    for sub_step in ("SpringForce", "ExternalForce", "Integrate"):
+        for way in ("adjoint = finite difference", "tangent = adjoint"):
+            assert f"{sub_step}: {way}" in names
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        None,
+        [{"kind": "final_state", "target_offset": [0.5, 0.0]}],
+        [{"kind": "running_sum", "field": "velocity", "target": [0.5, 0.0]}],
+    ],
+)
+def test_a_scene_is_proven_with_a_loss_of_its_own_or_without(terms: Any) -> None:
+    assert wrong(check_scene(soft_square(loss=None if terms is None else {"terms": terms}))) == []
+
+
+def test_parameters_whose_effect_is_rounding_are_not_judged_by_it() -> None:
+    """A lattice in free fall is not stressed: its stiffness has a gradient of 1e-20 that is all rounding."""
+    found = check_scene(soft_square(state=None))
+    assert wrong(found) == []
+    assert "stiffness: adjoint = finite difference" not in [line.what for line in found.lines]
+    assert any("too small for finite differences: stiffness" in finding for finding in found.findings)
+
+
+def test_a_wrong_gradient_of_the_loss_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def detached_in_part(states: Any, target: Any, weight: float) -> Any:
+        return honest(states, tensor(target.data), weight)  # the target's share of the gradient is lost
+
+    honest = losses.mean_square
+    monkeypatch.setattr(losses, "mean_square", detached_in_part)
+    assert wrong(check_scene(soft_square())) == ["position: adjoint = finite difference"]
+
+
+def test_a_sub_step_with_a_wrong_adjoint_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong_damping(ctx: Any, adj_force: Any) -> Any:
+        *others, adj_damping, adj_rest_length = honest(ctx, adj_force)
+        return (*others, adj_damping * 1.001, adj_rest_length)
+
+    honest = SpringForce.backward
+    monkeypatch.setattr(SpringForce, "backward", staticmethod(wrong_damping))
+    found = check_scene(soft_square())
+    assert wrong(found) == [
+        "damping: nested = fused",
+        "SpringForce: adjoint = finite difference",
+        "SpringForce: tangent = adjoint",
+    ]
+    assert "what the gradient gets from step 19: damping[" in found.findings[0]
+    assert "It is the nested sub-step SpringForce: its adjoint by damping is off by " in found.findings[0]
+
+
+def test_the_scene_is_left_as_it_was() -> None:
+    scene = soft_square()
+    before = scene.state.position.data.copy()
+    check_scene(scene)
+    assert not scene.params.stiffness.requires_grad and scene.params.stiffness.grad is None
+    np.testing.assert_array_equal(scene.state.position.data, before)
+
+
+@pytest.fixture
+def square(tmp_path: Path) -> Path:
+    path = tmp_path / "square.toml"
+    path.write_text(SQUARE)
+    return path
+
+
+def test_a_file_may_state_a_smaller_size_which_the_report_tells(square: Path) -> None:
+    found = check_file(square)
+    assert wrong(found) == []
+    assert "The scene asks to be checked with geometry.lattice.shape=[2, 3]." in str(found).splitlines()
+
+
+def test_overrides_win_over_the_stated_size(square: Path) -> None:
+    found = check_file(square, ["geometry.lattice.shape=[2, 2]", "time.steps=5"])
+    assert "over the full horizon of 5 steps" in str(found)
+    with pytest.raises(ConfigError, match="lattice"):
+        check_file(square, ["geometry.lattice.shape=[0, 2]"])
+
+
+def in_f32(program: str, *arguments: str) -> str:
+    """What a program prints that computes in f32."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    start = "import sys, simphys; from simphys.autograd import runtime; runtime.init(precision='f32');"
+    command = [sys.executable, "-c", start + program, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_scene_in_f32_is_checked_in_f64_by_another_process(square: Path) -> None:
+    square.write_text(SQUARE + '[runtime]\nprecision = "f32"\n')
+    program = (
+        "from simphys.diagnose.check.scene import check_scene;"
+        "scene = simphys.load_scene(sys.argv[1], ['geometry.lattice.shape=[2, 2]', 'time.steps=8']);"
+        "heavy = scene.params.replace(gravity=scene.params.gravity * 0.0);"
+        "print(check_scene(type(scene)(**{**vars(scene), 'params': heavy, 'steps': 5})))"
+    )
+    text = in_f32(program, str(square))
+    assert text.splitlines()[-1] == "proven"
+    assert "the full horizon of 5 steps in f64 on cpu" in text  # not the 8 of its tables
+
+
+def test_a_mistake_that_the_other_process_finds_is_told_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def here(command: list[str], **_: Any) -> None:
+        process.work(*command[-2:])
+
+    monkeypatch.setattr(process.subprocess, "run", here)
+    tables = to_dict(soft_square().config)
+    assert wrong(process.in_f64(process.Job(tables, seed=0))) == []
+    wild = {"stiffness": np.full(soft_square().model.springs, -1e5)}
+    with pytest.raises(InputError, match="check: the motion must stay finite; found a blow-up at step ") as told:
+        process.in_f64(process.Job(tables, 0, wild, {"steps": 400}))
+    assert told.value.who == "check" and told.value.remedy

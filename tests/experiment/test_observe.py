@@ -1,0 +1,155 @@
+"""A measurement is read as it stands in its file, or refused with the place, the reason and the remedy."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from simphys.autograd.errors import InputError
+from simphys.experiment.observe import Channel, read
+
+SHARED = Path(os.environ.get("SIMPHYS_DATA") or Path(__file__).parents[3] / "shared" / "data")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A channel of a scene file."""
+
+    column: int | str
+    field: str = "position"
+    node: int | list[int] = 0
+    axis: int = 0
+    unit: str = "px"
+    sigma: float = 0.5
+    weights: int | str | None = None
+
+
+X = Section(1)
+SHAPES = {"position": (9, 3), "velocity": (9, 3)}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "seen.txt"
+
+
+def error(
+    file: Path,
+    *channels: Section,
+    text: str,
+    time: int | str = 0,
+    missing: Literal["error", "skip"] = "error",
+) -> str:
+    file.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read(file, time=time, channels=channels or (X,), missing=missing, shapes=SHAPES)
+    assert str(file) in str(caught.value)
+    return str(caught.value).replace(str(file), "FILE")
+
+
+def test_times_values_weights_and_channels_are_read(file: Path) -> None:
+    file.write_text("% t x y\n0 1 4\n0.1 2 5\n0.35 3 6\n")
+    seen = read(file, time=0, channels=[Section(2, "velocity", 1, 2, "m/s"), Section(1, sigma=2.0)], shapes=SHAPES)
+    assert seen.times.tolist() == [0.0, 0.1, 0.35]
+    assert seen.values.tolist() == [[4.0, 1.0], [5.0, 2.0], [6.0, 3.0]]
+    assert seen.weights.tolist() == [[4.0, 0.25]] * 3
+    assert seen.channels == (
+        Channel("velocity z of node 1", "velocity", (1, 2), "m/s"),
+        Channel("position x of node 0", "position", (0, 0), "px"),
+    )
+    assert seen.file == file
+
+
+@pytest.mark.parametrize(
+    ("shape", "node", "label", "component"),
+    [
+        ((), [], "angle", ()),
+        ((4,), 3, "angle of node 3", (3,)),
+        ((4, 2), 3, "angle y of node 3", (3, 1)),
+        ((4, 4), 3, "angle at 3, 1", (3, 1)),
+        ((8, 9), [4, 7], "angle at 4, 7", (4, 7)),
+        ((8, 9, 2), [4, 7], "angle at 4, 7, 1", (4, 7, 1)),
+    ],
+)
+def test_a_channel_sees_a_component_of_a_field_of_any_shape(
+    file: Path, shape: tuple[int, ...], node: int | list[int], label: str, component: tuple[int, ...]
+) -> None:
+    file.write_text("0 1\n1 2\n")
+    (channel,) = read(file, time=0, channels=[Section(1, "angle", node, 1, "rad")], shapes={"angle": shape}).channels
+    assert channel == Channel(label, "angle", component, "rad")
+
+
+def test_a_vector_of_one_component_has_no_letter(file: Path) -> None:
+    """Such as the angle of a body in the plane, or a place along a line."""
+    file.write_text("0 1\n1 2\n")
+    seen = read(file, time=0, channels=[Section(1, "orientation", 3, 0, "rad")], shapes={"orientation": (4, 1)})
+    assert seen.channels == (Channel("orientation of node 3", "orientation", (3, 0), "rad"),)
+
+
+def test_a_column_of_weights_multiplies(file: Path) -> None:
+    file.write_text("0 1 1\n1 2 0\n2 3 0.5\n")
+    seen = read(file, time=0, channels=[Section(1, weights=2)], shapes=SHAPES)
+    assert seen.weights[:, 0].tolist() == [4.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("cell", ["nan", "NaN", "", " ", "NA"])
+def test_a_missing_sample_is_an_error_unless_it_may_be_skipped(file: Path, cell: str) -> None:
+    text = f"t,x,y\n0,1,2\n1,{cell},3\n2,5,6\n"
+    message = error(file, Section("y"), Section("x"), text=text, time="t")
+    assert message == (
+        "FILE, line 3, column 'x': samples must not be missing; found no value or NaN. "
+        'Set observations.missing="skip" to give missing samples no weight.'
+    )
+    seen = read(file, time="t", channels=[Section("y"), Section("x")], missing="skip", shapes=SHAPES)
+    assert seen.values.tolist() == [[2.0, 1.0], [3.0, 0.0], [6.0, 5.0]]
+    assert seen.weights.tolist() == [[4.0, 4.0], [4.0, 0.0], [4.0, 4.0]]
+
+
+def test_a_missing_weight_is_a_missing_sample(file: Path) -> None:
+    message = error(file, Section(1, weights=2), text="0,1,1\n1,2,\n")
+    assert message.startswith("FILE, line 2, column 2: samples must not be missing")
+    seen = read(file, time=0, channels=[Section(1, weights=2)], missing="skip", shapes=SHAPES)
+    assert seen.weights[:, 0].tolist() == [4.0, 0.0]
+
+
+def test_a_missing_time_is_an_error_in_any_case(file: Path) -> None:
+    message = error(file, text="0,1\n,2\n", missing="skip")
+    assert message.startswith("FILE, line 2, column 0: every sample must have a time; found none. ")
+
+
+def test_a_channel_without_any_weight_is_an_error(file: Path) -> None:
+    message = error(file, Section(1, weights=2), text="0,,1\n1,2,0\n", missing="skip")
+    assert message.startswith("FILE, column 1: needs a sample with a weight; found 1 of 2 missing, the others of wei")
+
+
+@pytest.mark.parametrize("second", [1.5, 2.0])
+def test_times_must_increase(file: Path, second: float) -> None:
+    assert error(file, text=f"0 1\n2 1\n{second} 1\n") == (
+        f"FILE, line 3, column 0: times must increase; found {second} after 2.0. "
+        "Sort the samples by time and keep one of each time, or name another column in observations.time."
+    )
+
+
+def test_a_time_before_the_start_is_an_error(file: Path) -> None:
+    message = error(file, text="-0.1 1\n0 1\n")
+    assert message.startswith("FILE, line 1, column 0: times must not be negative; found -0.1. ")
+
+
+def test_a_negative_weight_is_an_error(file: Path) -> None:
+    message = error(file, Section(1, weights=2), text="0 1 1\n1 1 -2\n")
+    assert message.startswith("FILE, line 2, column 2: weights must not be negative; found -2. ")
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason=f"no recordings at {SHARED}; set SIMPHYS_DATA to their folder")
+@pytest.mark.parametrize(("name", "columns", "rows"), [("linear", [2], 870), ("double_linear", [2, 3], 495)])
+def test_real_recordings_are_read(name: str, columns: list[int], rows: int) -> None:
+    file = SHARED / "air_track_and_pendulum" / f"real_{name}_h_1.txt"
+    seen = read(file, time=1, channels=[Section(c, node=n) for n, c in enumerate(columns)], shapes=SHAPES)
+    assert seen.values.shape == (rows, len(columns))
+    assert seen.times[0] == 0.033
+    assert np.ptp(seen.values) > 100.0

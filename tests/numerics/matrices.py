@@ -1,0 +1,161 @@
+"""Matrices of every kind for the functions of simphys.numerics, and those functions over arrays of matrices."""
+
+import functools
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.numerics import isotropic, polar, svd
+
+Array = np.ndarray[Any, Any]
+
+DIMS = (2, 3)
+COUPLING = 0.6
+"""Of the principal values in `values_of`."""
+
+
+def rotations(dim: int, n: int, seed: int = 0) -> Array:
+    """Random rotations [n, dim, dim]."""
+    q = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, dim, dim)))[0]
+    q[np.linalg.det(q) < 0, :, 0] *= -1
+    return q
+
+
+def stretched(stretches: Any, n: int = 20, seed: int = 0) -> Array:
+    """U diag(stretches) V^T of random rotations [n, dim, dim], in the precision of this process."""
+    s = np.asarray(stretches, float)
+    turns = rotations(len(s), 2 * n, seed)
+    return (turns[:n] @ np.diag(s) @ turns[n:].transpose(0, 2, 1)).astype(runtime.real_dtype())
+
+
+def random(dim: int, n: int = 20, seed: int = 0) -> Array:
+    """Normal entries [n, dim, dim]."""
+    return np.random.default_rng(seed).normal(size=(n, dim, dim)).astype(runtime.real_dtype())
+
+
+def kinds(dim: int) -> dict[str, Array]:
+    """Matrices by what is special about them."""
+    return {
+        "any": random(dim),
+        "near the identity": np.eye(dim, dtype=runtime.real_dtype()) + runtime.real_dtype().type(1e-3) * random(dim),
+        "the identity": stretched([1.0] * dim)[:1] * 0 + np.eye(dim, dtype=runtime.real_dtype()),
+        "a multiple of a rotation": stretched([1.7] * dim),
+        "two equal": stretched([2.0, 2.0, 0.5][:dim]),
+        "two almost equal": stretched([2.0, 2.0 + 1e-7, 0.5][:dim]),
+        "inverted": stretched([1.5, 1.2, -0.7][3 - dim :]),
+        "a reflection": stretched([1.0, 1.0, -1.0][3 - dim :]),
+        "rank 1": stretched([1.0, 0.0, 0.0][:dim]),
+        "zero": 0 * stretched([1.0] * dim),
+        "large": 1000 * random(dim),
+        "small": random(dim) / 1000,
+    }
+
+
+@functools.cache
+@no_type_check
+def kernels(dim: int) -> SimpleNamespace:
+    """Loops over matrices."""
+    real = runtime.real()
+    mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
+    mats, vecs = ti.types.ndarray(dtype=mat, ndim=1), ti.types.ndarray(dtype=vec, ndim=1)
+    decompose, p, maps = svd.functions(real, dim).svd, polar.functions(real, dim), isotropic.functions(real, dim)
+
+    @kernel
+    def svd_of(F: mats, U: mats, s: vecs, V: mats):
+        for i in range(F.shape[0]):
+            u, x, v = decompose(F[i])
+            U[i] = u
+            s[i] = x
+            V[i] = v
+
+    @kernel
+    def rotation_of(F: mats, R: mats):
+        for i in range(F.shape[0]):
+            R[i] = p.rotation(F[i])
+
+    @kernel
+    def rotation_derivative(F: mats, X: mats, dR: mats):
+        for i in range(F.shape[0]):
+            dR[i] = p.derivative(F[i], p.rotation(F[i]), X[i])
+
+    @kernel
+    def map_derivatives(
+        U: mats, s: vecs, V: mats, g: vecs, J: mats, X: mats, jvp: mats, adj: mats, jvp_left: mats, adj_left: mats
+    ):
+        for i in range(U.shape[0]):
+            jvp[i] = maps.jvp(U[i], s[i], V[i], g[i], J[i], X[i])
+            adj[i] = maps.adj(U[i], s[i], V[i], g[i], J[i], X[i])
+            jvp_left[i] = maps.jvp_left(U[i], s[i], V[i], g[i], J[i], X[i])
+            adj_left[i] = maps.adj_left(U[i], s[i], V[i], g[i], J[i], X[i])
+
+    return SimpleNamespace(
+        svd=svd_of, rotation=rotation_of, rotation_derivative=rotation_derivative, map_derivatives=map_derivatives
+    )
+
+
+def svd_of(F: Array) -> tuple[Array, Array, Array]:
+    """U, s, V of matrices [n, dim, dim]."""
+    F = np.ascontiguousarray(F)
+    U, s, V = np.empty_like(F), np.empty(F.shape[:2], F.dtype), np.empty_like(F)
+    kernels(F.shape[-1]).svd(F, U, s, V)
+    return U, s, V
+
+
+def rotation_of(F: Array) -> Array:
+    """R of matrices [n, dim, dim]."""
+    R = np.empty_like(F)
+    kernels(F.shape[-1]).rotation(np.ascontiguousarray(F), R)
+    return R
+
+
+def rotation_derivative(F: Array, X: Array) -> Array:
+    """dR of dF = X, or adj_F of adj_R = X."""
+    dR = np.empty_like(F)
+    kernels(F.shape[-1]).rotation_derivative(np.ascontiguousarray(F), X, dR)
+    return dR
+
+
+def values_of(s: Array) -> tuple[Array, Array]:
+    """g of principal stretches [n, dim] that is equivariant and couples them, and its Jacobians [n, dim, dim]."""
+    square = (s * s).sum(axis=1, keepdims=True)
+    g = np.sin(s) + COUPLING / 2 * s * square
+    diagonal = np.cos(s) + COUPLING / 2 * square
+    return g, COUPLING * s[:, :, None] * s[:, None, :] + diagonal[:, :, None] * np.eye(s.shape[1])
+
+
+def map_of(F: Array) -> Array:
+    """G = U diag(g) V^T of matrices [n, dim, dim], g those of `values_of`; by numpy."""
+    U, s, Vt = np.linalg.svd(F)  # an odd g does not mind numpy's signs
+    return (U * values_of(s)[0][:, None, :]) @ Vt
+
+
+def left_map_of(F: Array) -> Array:
+    """H = U diag(g s) U^T; by numpy."""
+    U, s, _ = np.linalg.svd(F)
+    return (U * (values_of(s)[0] * s)[:, None, :]) @ U.transpose(0, 2, 1)
+
+
+def map_derivatives(F: Array, X: Array) -> tuple[Array, Array, Array, Array]:
+    """jvp and adj of `map_of` applied to X, and of `left_map_of`."""
+    U, s, V = svd_of(F)
+    g, J = values_of(s)
+    h, Jh = g * s, J * s[:, :, None] + g[:, :, None] * np.eye(s.shape[1])
+    of_g, of_h = ([np.empty_like(F) for _ in range(4)] for _ in range(2))
+    kernels(F.shape[-1]).map_derivatives(U, s, V, g, J, X, *of_g)
+    kernels(F.shape[-1]).map_derivatives(U, s, V, h, Jh, X, *of_h)
+    return of_g[0], of_g[1], of_h[2], of_h[3]
+
+
+def difference(function: Callable[[Array], Array], F: Array, X: Array, h: float = 1e-3) -> Array:
+    """The derivative of `function` at F along X by finite differences of fourth order."""
+    near = function(F + h * X) - function(F - h * X)
+    return (8 * near - (function(F + 2 * h * X) - function(F - 2 * h * X))) / (12 * h)
+
+
+def dot(a: Array, b: Array) -> Array:
+    """A : B of each pair of matrices."""
+    return (a * b).sum(axis=(1, 2))

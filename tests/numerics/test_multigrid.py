@@ -1,0 +1,68 @@
+"""A V-cycle is symmetric, positive and contracts the same on every grid; with it conjugate gradients take few steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.numerics.conjugate_gradients import ConjugateGradients
+from simphys.numerics.multigrid import Multigrid
+from simphys.numerics.poisson import Poisson
+from simphys.numerics.separable import Direct
+
+from .test_poisson import CO, C, O, P, solved, some
+
+BOXES = [
+    ((72, 36), (C, C)),
+    ((36, 72), (P, CO)),
+    ((72, 68), (O, P)),
+    ((20, 18, 36), (C, CO, P)),
+    ((36, 4, 20), (P, C, O)),
+]
+
+
+@pytest.mark.parametrize(("cells", "ends"), BOXES)
+def test_a_cycle_is_symmetric_and_positive(cells: Any, ends: Any) -> None:
+    system = Poisson(cells, ends)
+    cycle = Multigrid(system)
+    one, two = some(system), some(system, seed=1)
+    if system.is_singular:
+        one, two = one - one.mean(), two - two.mean()
+    there, back = (two * solved(system, cycle, one)).sum(), (one * solved(system, cycle, two)).sum()
+    np.testing.assert_allclose(there, back, rtol=1e-11)
+    assert (one * solved(system, cycle, one)).sum() > 0
+
+
+@pytest.mark.parametrize(("cells", "ends"), BOXES)
+def test_with_it_conjugate_gradients_take_few_steps_on_every_grid(cells: Any, ends: Any) -> None:
+    system = Poisson(cells, ends)
+    exact = solved(system, Direct(system), some(system))
+    solver = ConjugateGradients(system, tolerance=1e-8, most_iterations=200, preconditioned=True)
+    found = solved(system, solver, some(system))
+    assert solver.iterations <= 9
+    assert solver.residual < 1e-8
+    np.testing.assert_allclose(found, exact, atol=1e-7 * abs(exact).max())
+
+
+@pytest.mark.parametrize("preconditioned", [False, True])
+@pytest.mark.parametrize("iterations", [1, 3, 30])
+def test_the_error_of_an_unfinished_solve_is_estimated(iterations: int, preconditioned: bool) -> None:
+    system = Poisson((72, 36), (CO, C))
+    exact = solved(system, Direct(system), some(system))
+    solver = ConjugateGradients(system, tolerance=1e-8, most_iterations=iterations, preconditioned=preconditioned)
+    error = solved(system, solver, some(system)) - exact
+    steps = [np.diff(error, axis=0, append=0), np.diff(error, axis=1)]
+    energy = np.sqrt(sum((step**2).sum() for step in steps))
+    assert solver.error() == pytest.approx(energy, rel=0.1)
+
+
+def test_without_an_open_side_constants_are_left_out() -> None:
+    system = Poisson((20, 18), (C, P))
+    for preconditioned in (False, True):
+        solver = ConjugateGradients(system, tolerance=1e-12, most_iterations=500, preconditioned=preconditioned)
+        found = solved(system, solver, some(system) + 3)
+        np.testing.assert_allclose(found, solved(system, Direct(system), some(system)), atol=1e-9)
+        assert not solved(system, solver, np.full(system.cells, 2.0)).any()
+        assert solver.iterations == 0

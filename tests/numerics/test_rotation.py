@@ -1,0 +1,140 @@
+"""Rotations by an angle and by a quaternion: what they do, and their derivatives as small turns."""
+
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.kernels.runtime import ti
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.numerics import rotation
+
+from ..helpers.elements import element
+
+
+@no_type_check
+def turned(dim: int) -> Any:
+    """Rows (q, r) to R(q) r."""
+
+    @no_type_check
+    def pack(real: Any) -> SimpleNamespace:
+        f = rotation.functions(real, dim)
+        size = f.rotations
+        vec, quat = ti.types.vector(dim, real), ti.types.vector(size, real)
+        row = ti.types.vector(size + dim, real)
+
+        @ti.func
+        def rotation_of(x: row) -> quat:
+            return quat([x[j] for j in ti.static(range(size))])
+
+        @ti.func
+        def vector_of(x: row) -> vec:
+            return vec([x[size + j] for j in ti.static(range(dim))])
+
+        @ti.func
+        def value(x: row) -> vec:
+            return f.matrix(rotation_of(x)) @ vector_of(x)
+
+        @ti.func
+        def adj(x: row, g: vec) -> row:
+            """dR r = dtheta x (R r), whose adjoint is the moment; there, back and there again makes no difference."""
+            q = rotation_of(x)
+            R = f.matrix(q)
+            there = f.adj_turn(q, f.moment(R @ vector_of(x), g))
+            adj_q = 2 * there - f.adj_turn(q, f.adj_theta(q, there))
+            adj_r = R.transpose() @ g
+            adj_x = row(0.0)
+            for j in ti.static(range(size)):
+                adj_x[j] = adj_q[j]
+            for j in ti.static(range(dim)):
+                adj_x[size + j] = adj_r[j]
+            return adj_x
+
+        @ti.func
+        def jvp(x: row, dx: row) -> vec:
+            R = f.matrix(rotation_of(x))
+            dtheta = f.jvp_turn(rotation_of(x), rotation_of(dx))
+            return R @ vector_of(dx) + f.cross(dtheta, R @ vector_of(x))
+
+        return SimpleNamespace(f=value, adj=adj, jvp=jvp)
+
+    return element(pack, dim)
+
+
+@no_type_check
+def crossed(dim: int) -> Any:
+    """Rows (omega, r) to omega x r."""
+
+    @no_type_check
+    def pack(real: Any) -> SimpleNamespace:
+        f = rotation.functions(real, dim)
+        size = f.spins
+        vec, spin, row = (ti.types.vector(n, real) for n in (dim, size, size + dim))
+
+        @ti.func
+        def spin_of(x: row) -> spin:
+            return spin([x[j] for j in ti.static(range(size))])
+
+        @ti.func
+        def vector_of(x: row) -> vec:
+            return vec([x[size + j] for j in ti.static(range(dim))])
+
+        @ti.func
+        def value(x: row) -> vec:
+            return f.cross(spin_of(x), vector_of(x))
+
+        @ti.func
+        def adj(x: row, g: vec) -> row:
+            adj_omega, adj_r = f.moment(vector_of(x), g), f.adj_cross(spin_of(x), g)
+            adj_x = row(0.0)
+            for j in ti.static(range(size)):
+                adj_x[j] = adj_omega[j]
+            for j in ti.static(range(dim)):
+                adj_x[size + j] = adj_r[j]
+            return adj_x
+
+        @ti.func
+        def jvp(x: row, dx: row) -> vec:
+            return f.cross(spin_of(dx), vector_of(x)) + f.cross(spin_of(x), vector_of(dx))
+
+        return SimpleNamespace(f=value, adj=adj, jvp=jvp)
+
+    return element(pack, dim)
+
+
+def some(width: int, count: int = 4) -> Tensor:
+    """Quaternions among them are of any length."""
+    return tensor(np.random.default_rng(0).normal(size=(count, width)), requires_grad=True)
+
+
+@pytest.mark.parametrize(("dim", "rotations", "spins"), [(2, 1, 1), (3, 4, 3)])
+def test_every_element_of_the_jacobian_is_right(dim: int, rotations: int, spins: int) -> None:
+    for fn, x in ((turned(dim), some(rotations + dim)), (crossed(dim), some(spins + dim))):
+        gradcheck(fn, x, tolerance=1e-6)
+        dot_product_test(fn, x, tolerance=1e-13)
+
+
+@pytest.mark.gpu
+def test_a_quarter_turn() -> None:
+    """From x to y, in the plane and about z; the length of the quaternion says nothing."""
+    plane = turned(2)(tensor([[np.pi / 2, 1.0, 0.0]])).data
+    np.testing.assert_allclose(plane, [[0.0, 1.0]], atol=1e-6)
+    quarter = 3.0 * np.array([1.0, 0.0, 0.0, 1.0])
+    space = turned(3)(tensor(np.array([[*quarter, 1.0, 0.0, 0.0], [*quarter, 0.0, 0.0, 1.0]]))).data
+    np.testing.assert_allclose(space, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], atol=1e-6)
+
+
+def test_lengths_stay() -> None:
+    x = some(7)
+    r = np.linalg.norm(x.data[:, 4:], axis=1)
+    np.testing.assert_allclose(np.linalg.norm(turned(3)(x).data, axis=1), r, rtol=1e-14)
+
+
+def test_the_cross_product_is_that_of_space() -> None:
+    x = some(6).data
+    np.testing.assert_allclose(crossed(3)(tensor(x)).data, np.cross(x[:, :3], x[:, 3:]), rtol=1e-14)
+    y = some(3).data
+    expected = np.cross(np.pad(y[:, :1], ((0, 0), (2, 0))), np.pad(y[:, 1:], ((0, 0), (0, 1))))[:, :2]
+    np.testing.assert_allclose(crossed(2)(tensor(y)).data, expected, rtol=1e-14)

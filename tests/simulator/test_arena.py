@@ -1,0 +1,44 @@
+"""Memory for states along time is used again, and never by two at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simphys.simulator import arena
+
+SHAPE = (1024, 1024)
+
+
+def address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def test_memory_that_was_given_back_is_used_again() -> None:
+    first = arena.empty(SHAPE, np.float64)
+    at = address(first)
+    first[:] = 1
+    del first
+    second = arena.empty(SHAPE, np.float64)
+    assert address(second) == at and second.shape == SHAPE and second.flags.c_contiguous and second.flags.writeable
+
+
+def test_memory_in_use_is_nobody_elses() -> None:
+    first = arena.empty(SHAPE, np.float64)
+    part = first[3:5, ::2]  # a view keeps it in use
+    part[:] = 1
+    del first
+    second = arena.empty(SHAPE, np.float64)
+    second[:] = 2
+    assert (part == 1).all()
+
+
+def test_another_size_lets_go_of_what_was_kept() -> None:
+    del_me = arena.empty(SHAPE, np.float64)
+    del del_me
+    other = arena.empty((2048, 1024), np.float64)
+    assert not arena._kept and other.nbytes == 2 * 8 * 1024 * 1024
+
+
+def test_small_arrays_are_numpys() -> None:
+    small = arena.empty((3, 4), np.float32)
+    assert small.base is None and small.dtype == np.float32

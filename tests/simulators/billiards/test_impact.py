@@ -1,0 +1,47 @@
+"""Two balls exchange an impulse along the line of centres; a cushion reverses the normal velocity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.simulators.billiards.bounce import Bounce
+from simphys.simulators.billiards.impact import Impact
+
+from .tables import leaf
+
+POSITION = [[0.3, 0.7], [9.0, 9.0], [0.36, 0.62]]
+VELOCITY = [[1.3, 0.4], [0.5, 0.5], [-0.2, 1.1]]
+MASS = [1.2, 3.0, 0.7]
+
+
+def test_every_element_of_the_jacobian_of_an_impact_is_right() -> None:
+    inputs = leaf(POSITION), leaf(VELOCITY), leaf(MASS), leaf(0.8)
+    gradcheck(lambda *x: Impact.apply(0, 2, *x), inputs, tolerance=1e-8)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_every_element_of_the_jacobian_of_a_bounce_is_right(axis: int) -> None:
+    gradcheck(lambda *x: Bounce.apply(1, axis, *x), (leaf(VELOCITY), leaf(0.7)), tolerance=1e-8)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.6, 1.0])
+def test_momentum_stays_and_the_speed_along_the_centres_is_that_before_times_the_restitution(
+    restitution: float,
+) -> None:
+    x, v, m = (np.array(each) for each in (POSITION, VELOCITY, MASS))
+    after = Impact.apply(0, 2, leaf(x), leaf(v), leaf(m), leaf(restitution)).data
+    np.testing.assert_allclose(m @ after, m @ v, rtol=1e-14)
+    n = (x[0] - x[2]) / np.linalg.norm(x[0] - x[2])
+    across = np.array([-n[1], n[0]])
+    assert n @ (after[0] - after[2]) == pytest.approx(-restitution * (n @ (v[0] - v[2])), abs=1e-15)
+    np.testing.assert_allclose((after - v) @ across, 0, atol=1e-15)
+    lost = 0.5 * (m @ (v**2).sum(axis=1) - m @ (after**2).sum(axis=1))
+    reduced = m[0] * m[2] / (m[0] + m[2])
+    assert lost == pytest.approx(0.5 * reduced * (1 - restitution**2) * (n @ (v[0] - v[2])) ** 2, abs=1e-14)
+
+
+def test_a_bounce_turns_the_velocity_across_the_cushion_alone() -> None:
+    after = Bounce.apply(0, 1, leaf([[0.3, -0.8]]), leaf(0.5)).data
+    np.testing.assert_array_equal(after, [[0.3, 0.4]])

@@ -1,0 +1,17 @@
+"""Fixtures for the tests of mass-spring systems."""
+
+from __future__ import annotations
+
+import pytest
+
+from simphys.autograd import runtime
+from simphys.simulators.mass_spring import engine
+
+
+@pytest.fixture(params=["serial", "gather"])
+def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a test with either kind of kernels, regardless of the size of the system."""
+    gather = request.param == "gather"
+    monkeypatch.setattr(runtime, "parallel", lambda work_us: gather)
+    monkeypatch.setattr(engine, "GPU_SERIAL", 0 if gather else 10**6)
+    return str(request.param)

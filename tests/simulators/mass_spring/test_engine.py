@@ -1,0 +1,160 @@
+"""The engine gives bitwise the same results in segments as in one piece; its memory; its choice of parallel kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import runtime
+from simphys.autograd.errors import InputError
+from simphys.simulator import Arrays
+from simphys.simulators.mass_spring import segment as segments
+from simphys.simulators.mass_spring.engine import MassSpringEngine
+from simphys.simulators.mass_spring.model import Params, Topology
+
+from .systems import NAMES, controls, system
+
+STEPS = 12
+BATCH = 2
+INTEGRATORS = ["semi_implicit_euler", "velocity_verlet"]
+
+
+def case(integrator: str, **options: Any) -> tuple[Topology, Arrays, np.ndarray, Arrays]:
+    """Model, parameters, control and a batch of initial states."""
+    topology, params, state = system(2, nodes=8, springs=18, actuators=4, integrator=integrator, **options)
+    start = {name: np.stack([value, 1.01 * value]) for name, value in state.arrays().items()}
+    return topology, params.arrays(), controls(topology, STEPS).data, start
+
+
+def engine_of(topology: Topology, params: Arrays, control: np.ndarray | None, **options: Any) -> MassSpringEngine:
+    given = {"batch": BATCH, "needs": frozenset((*Params.names(), "control")), "deterministic": False, **options}
+    return topology.engine(params, control, **given)
+
+
+def seeds(rows: int, topology: Topology) -> Arrays:
+    """Random derivatives of a loss with respect to all states, [B, rows, n, dim]."""
+    random = np.random.default_rng(5)
+    shape = (BATCH, rows, topology.nodes, topology.dim)
+    return {name: random.standard_normal(shape).astype(runtime.real_dtype()) for name in ("position", "velocity")}
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("variant")
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_horizon_cut_into_segments_is_the_same_bit_by_bit(integrator: str) -> None:
+    """States, their adjoints, and gradients; a segment may be longer than the steps that use it."""
+    topology, params, control, start = case(integrator)
+    whole, cut = engine_of(topology, params, control), engine_of(topology, params, control)
+    segment = whole.segment(STEPS)
+    whole.load(segment, start)
+    whole.advance(segment, first=0, start=0, steps=5)
+    whole.advance(segment, first=0, start=5, steps=STEPS - 5)
+    states = whole.read(segment, slice(None))
+    adjoint = seeds(STEPS + 1, topology)
+    given = {name: values.copy() for name, values in adjoint.items()}
+    whole.pull(segment, first=0, steps=STEPS, adjoint=adjoint)
+
+    parts = [(0, 5), (5, 7)]
+    short = cut.segment(7)
+    cut_states: dict[int, Arrays] = {}
+    running = {name: values[:, -1:].copy() for name, values in given.items()}
+    for first, steps in reversed(parts):
+        cut.load(short, {name: values[:, first] for name, values in states.items()})
+        cut.advance(short, first=first, start=0, steps=steps)
+        cut_states[first] = cut.read(short, slice(steps + 1))
+        part = {name: values[:, first : first + steps + 1].copy() for name, values in given.items()}
+        for name, values in part.items():
+            values[:, -1:] = running[name]
+        cut.pull(short, first=first, steps=steps, adjoint=part)
+        for name, values in part.items():
+            running[name] = values[:, :1]
+            np.testing.assert_array_equal(values, adjoint[name][:, first : first + steps + 1])
+    for first, steps in parts:
+        for name, values in cut_states[first].items():
+            np.testing.assert_array_equal(values, states[name][:, first : first + steps + 1])
+    expected, found = whole.gradients(), cut.gradients()
+    assert set(expected) == {*NAMES[2:], "control"} and all(x.any() for x in expected.values() if x.size)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("variant")
+def test_the_adjoint_of_the_last_state_alone_is_pulled_in_place() -> None:
+    topology, params, control, start = case("velocity_verlet")
+    engine = engine_of(topology, params, control)
+    segment = engine.segment(STEPS)
+    engine.load(segment, start)
+    engine.advance(segment, first=0, start=0, steps=STEPS)
+    along = {name: np.zeros_like(values) for name, values in seeds(STEPS + 1, topology).items()}
+    last = seeds(1, topology)
+    for name, values in last.items():
+        along[name][:, -1:] = values
+    engine.pull(segment, first=0, steps=STEPS, adjoint=along)
+    of_all = engine.gradients()
+    engine.pull(segment, first=0, steps=STEPS, adjoint=last)
+    of_last = engine.gradients()  # the sums of the first call were cleared
+    for name, values in last.items():
+        np.testing.assert_allclose(values, along[name][:, :1], rtol=1e-5 if values.dtype == np.float32 else 1e-12)
+    for name, total in of_all.items():
+        atol = (1e-5 if total.dtype == np.float32 else 1e-13) * abs(total).max(initial=0)
+        np.testing.assert_allclose(of_last[name], total, rtol=0, atol=atol)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_tangents_cut_into_segments_are_the_same_bit_by_bit(integrator: str) -> None:
+    topology, params, control, start = case(integrator)
+    random = np.random.default_rng(6)
+    given = {**params, "control": control}
+    tangents = {name: random.standard_normal(np.shape(value)).astype(control.dtype) for name, value in given.items()}
+    engine = engine_of(topology, params, control, tangents=tangents)
+    segment = engine.segment(STEPS)
+    engine.load(segment, start)
+    engine.advance(segment, first=0, start=0, steps=STEPS)
+    tangent = {name: values[:, 0] for name, values in seeds(1, topology).items()}
+    whole = engine.push(segment, first=0, steps=STEPS, tangent=tangent)
+    states = engine.read(segment, [5])
+    engine.load(segment, {name: values[:, 0] for name, values in states.items()})
+    engine.advance(segment, first=5, start=0, steps=7)
+    second = engine.push(segment, first=5, steps=7, tangent={name: values[:, 5] for name, values in whole.items()})
+    for name, values in second.items():
+        assert whole[name].shape == (BATCH, STEPS + 1, 8, 2)
+        np.testing.assert_array_equal(values, whole[name][:, 5:])
+
+
+@pytest.mark.usefixtures("variant")
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("needs", [frozenset[str](), frozenset({"stiffness"}), frozenset({*Params.names(), "control"})])
+def test_the_predicted_memory_is_what_is_allocated(
+    needs: frozenset[str], dense: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topology, params, control, start = case("velocity_verlet")
+    params["stiffness"] = np.stack([params["stiffness"]] * BATCH)
+    engine = engine_of(topology, params, control, needs=needs)
+    predicted = engine.segment_bytes(STEPS, dense=dense)
+    launch = MassSpringEngine._launch
+
+    def noted(self: MassSpringEngine, kernel: Any, *arguments: Any) -> Any:
+        seen.update({id(a): a for a in arguments if isinstance(a, np.ndarray)})
+        return launch(self, kernel, *arguments)
+
+    seen: dict[int, np.ndarray] = {}
+    monkeypatch.setattr(MassSpringEngine, "_launch", noted)
+    segment = engine.segment(STEPS)
+    engine.load(segment, start)
+    engine.advance(segment, first=0, start=0, steps=STEPS)
+    adjoint = seeds(STEPS + 1 if dense else 1, topology)
+    engine.pull(segment, first=0, steps=STEPS, adjoint=adjoint)
+    given = sum(values.nbytes for values in adjoint.values())
+    assert sum(array.nbytes for array in seen.values()) == predicted + given
+
+
+def test_a_segment_beyond_what_kernels_can_index_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "LARGEST", 1000)
+    engine = engine_of(*case("semi_implicit_euler")[:3])
+    engine.segment(30)
+    with pytest.raises(InputError, match=r"at most 1000 numbers.*splits it into segments"):
+        engine.segment(31)

@@ -1,0 +1,101 @@
+"""The model rejects invalid input that no kernel would notice, and lists the springs at each node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from simphys.autograd import tensor
+from simphys.autograd.errors import InputError, UnphysicalValue
+from simphys.rollout import Mode, rollout
+from simphys.simulators.mass_spring.model import Topology
+from simphys.simulators.mass_spring.stability import require_stable
+
+from .systems import NAMES, leaves, springs_only, system, unpacked
+
+
+def topology(ends: list[list[int]], nodes: int = 3, integrator: str = "semi_implicit_euler") -> Topology:
+    return Topology(np.array(ends, np.int32).reshape(-1, 2), np.zeros(nodes, bool), 2, 0.1, integrator)
+
+
+@pytest.mark.parametrize("ends", [[[0, 3]], [[-1, 0]]])
+def test_a_spring_joins_nodes_that_exist(ends: list[list[int]]) -> None:
+    with pytest.raises(InputError, match=r"node indices lie in 0\.\.2"):
+        topology(ends)
+
+
+def test_an_unknown_integrator_is_refused_with_the_choice() -> None:
+    with pytest.raises(InputError, match=r"semi_implicit_euler.*velocity_verlet.*found rk4"):
+        topology([[0, 1]], integrator="rk4")
+
+
+def test_the_incidence_lists_springs_and_ends_of_each_node_in_the_order_of_springs() -> None:
+    start, incidence = topology([[2, 0], [0, 1], [1, 2]]).incidence
+    rows = [[(int(entry) >> 1, "ab"[entry & 1]) for entry in incidence[start[i] : start[i + 1]]] for i in range(3)]
+    assert rows == [[(0, "b"), (1, "a")], [(1, "b"), (2, "a")], [(0, "a"), (2, "b")]]
+
+
+def test_an_isolated_node_has_an_empty_row() -> None:
+    start, incidence = topology([[0, 2]]).incidence
+    assert start.tolist() == [0, 1, 1, 2] and incidence.tolist() == [0, 1]
+    start, incidence = topology([]).incidence
+    assert start.tolist() == [0, 0, 0, 0] and len(incidence) == 0
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
+def test_the_stages_of_a_step_kick_and_drift_by_dt_in_all(integrator: str) -> None:
+    kicks, _, drifts = zip(*topology([], integrator=integrator).stages, strict=True)
+    assert sum(kicks) == sum(drifts) == 0.1
+
+
+def test_parameters_come_in_the_order_in_which_a_step_takes_them() -> None:
+    _, params, state = system(2)
+    assert leaves(*unpacked(*leaves(params, state))) == leaves(params, state)
+    assert [getattr(params, name) for name in NAMES[2:]] == list(params.tensors())
+    assert params.replace(mass=params.drag).mass is params.drag
+    assert state.replace(velocity=state.position).velocity is state.position
+
+
+def test_shapes_are_those_of_the_fields() -> None:
+    for actuators, amplitudes in [(0, 0), (2, 7)]:
+        model, params, state = system(2, nodes=5, springs=7, actuators=actuators)
+        assert {name: value.shape for name, value in params.arrays().items()} == model.param_shapes()
+        assert {name: value.shape for name, value in state.arrays().items()} == model.state_shapes()
+        assert params.amplitude.shape == (amplitudes,)
+        assert model.control_shape() == ((actuators,) if actuators else None)
+
+
+def test_an_actuator_drives_some_springs() -> None:
+    model = Topology(np.array([[0, 1], [1, 2], [2, 0]]), np.zeros(3, bool), 2, 0.1, actuator=np.array([1, -1, 1]))
+    assert model.actuators == 2
+    assert model.columns.tolist() == [1, 2, 1]
+    start, springs = model.actuated_springs
+    assert [springs[start[a] : start[a + 1]].tolist() for a in range(3)] == [[], [0, 2], []]
+
+
+@pytest.mark.parametrize("actuator", [[0], [0, -2]])
+def test_each_spring_has_an_actuator_or_none(actuator: list[int]) -> None:
+    with pytest.raises(InputError, match="an actuator's index, or -1, for each of the 2 springs"):
+        Topology(np.array([[0, 1], [1, 2]]), np.zeros(3, bool), 2, 0.1, actuator=np.array(actuator))
+
+
+def test_advice_tells_the_time_step_that_would_have_been_stable() -> None:
+    model, params, state = springs_only([[0, 1]], [[0.0], [1.0]], pinned=[0], stiffness=100.0, dt=0.3)
+    assert "below 0.2 s" in model.advice(params.arrays(), state.arrays())  # 2 / sqrt(k / m)
+    slow = replace(model, dt=0.01)
+    assert "Lower time.dt further" in slow.advice(params.arrays(), state.arrays())
+
+
+@pytest.mark.parametrize("mass", [0.0, -1.0])
+@pytest.mark.parametrize("mode", ["fused", "nested"])
+def test_a_mass_that_no_node_can_have_is_told_and_a_search_survives_it(mass: float, mode: Mode) -> None:
+    model, params, state = springs_only([[0, 1]], [[0.0, 0.0], [1.0, 0.2]], rest_length=0.7)
+    params = params.replace(mass=tensor([1.0, mass]))
+    with pytest.raises(
+        UnphysicalValue, match=rf"mass_spring: mass: positive and finite; found mass\[1\] = {mass:g} kg"
+    ):
+        rollout(model, params, state, steps=1, mode=mode)
+    with pytest.raises(UnphysicalValue, match="mass_spring: mass"):
+        require_stable(model, params, state)

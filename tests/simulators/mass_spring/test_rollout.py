@@ -1,0 +1,125 @@
+"""The rollout: its results, its derivative over a long horizon, and the smallest systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, no_grad
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.rollout import rollout
+from simphys.simulators.mass_spring.model import Topology
+from simphys.simulators.mass_spring.step import step
+
+from .reference import simulate
+from .systems import NAMES, fresh, gradients, leaves, system, unpacked, weights
+
+INTEGRATORS = ["semi_implicit_euler", "velocity_verlet"]
+SMALL: dict[str, dict[str, Any]] = {
+    "no springs": {"springs": 0},
+    "one free node": {"nodes": 1, "springs": 0, "free": True},
+    "no pinned node": {"free": True},
+    "no dashpots": {"damping": 0.0},
+    "no ground": {"ground": 0.0},
+    "nothing but springs": {"damping": 0.0, "ground": 0.0, "free": True},
+}
+
+
+def final_of(topology: Topology, steps: int) -> Any:
+    def final(*inputs: Tensor) -> tuple[Tensor, Tensor]:
+        after = rollout(topology, *unpacked(*inputs), steps=steps).final
+        return after.position, after.velocity
+
+    return final
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_the_derivative_of_two_hundred_steps_is_right(dim: int, integrator: str) -> None:
+    """The system has contact, friction, a pinned and an isolated node; both reverse and forward mode are checked."""
+    topology, params, state = system(dim, integrator=integrator, springs=18 if dim == 3 else 7, dt=0.005)
+    gradcheck(final_of(topology, 200), leaves(params, state), mode="projected", tolerance=1e-6)
+    dot_product_test(final_of(topology, 200), leaves(params, state), tolerance=1e-12)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_the_derivative_of_a_whole_trajectory_is_right(integrator: str) -> None:
+    topology, params, state = system(2, integrator=integrator)
+
+    def trajectory(*inputs: Tensor) -> tuple[Tensor, ...]:
+        result = rollout(topology, *unpacked(*inputs), steps=20)
+        return result.position, result.velocity, result.final.position, result.final.velocity
+
+    gradcheck(trajectory, leaves(params, state), mode="projected", tolerance=1e-6)
+    dot_product_test(trajectory, leaves(params, state), tolerance=1e-12)
+
+
+@pytest.mark.parametrize("case", SMALL)
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_degenerate_systems_move_and_differentiate_like_any_other(case: str, integrator: str) -> None:
+    topology, params, state = system(2, integrator=integrator, **SMALL[case])
+    result = rollout(topology, params, state, steps=25)
+    values = {name: x.data for name, x in zip(NAMES, leaves(params, state), strict=True)}
+    for found, expected in zip((result.position, result.velocity), simulate(topology, values, 25), strict=True):
+        np.testing.assert_allclose(found.data, expected, rtol=0, atol=1e-12)
+    gradcheck(final_of(topology, 25), leaves(params, state), mode="projected", tolerance=1e-6)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_the_trajectory_starts_at_the_given_state_and_ends_in_the_final_one(integrator: str) -> None:
+    topology, params, state = system(2, integrator=integrator)
+    result = rollout(topology, params, state, steps=3)
+    assert result.position.shape == result.velocity.shape == (4, topology.nodes, 2)
+    np.testing.assert_array_equal(result.position.data[0], state.position.data)
+    np.testing.assert_array_equal(result.velocity.data[0], state.velocity.data)
+    np.testing.assert_array_equal(result.position.data[-1], result.final.position.data)
+    np.testing.assert_array_equal(result.velocity.data[-1], result.final.velocity.data)
+    assert result.adjoint is None
+
+
+def test_a_rollout_is_one_node_of_the_graph() -> None:
+    after = rollout(*system(2), steps=2).final
+    node = after.velocity.grad_fn
+    assert node is not None and node is after.position.grad_fn and node.name() == "RolloutBackward"
+    assert all(parent.name().startswith("AccumulateGrad") for parent, _ in node.next_functions if parent)
+
+
+def test_without_recording_nothing_is_linked() -> None:
+    with no_grad():
+        result = rollout(*system(2), steps=2)
+    assert result.position.grad_fn is None and result.final.velocity.grad_fn is None
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("dense", [False, True], ids=["final loss", "loss along time"])
+def test_the_kept_adjoint_is_the_gradient_by_the_state_at_every_step(integrator: str, dense: bool) -> None:
+    """It equals the `.grad` of each state after nested steps."""
+    steps = 6
+    topology, params, state = system(2, integrator=integrator)
+    w = weights((2, steps + 1, *state.position.shape))
+
+    nested_params, start = fresh(leaves(params, state))
+    states = [start]
+    for _ in range(steps):
+        states.append(step(topology, nested_params, states[-1]))
+    for each in states:
+        each.position.retain_grad()
+        each.velocity.retain_grad()
+    used = list(enumerate(states)) if dense else [(steps, states[-1])]
+    sum(((w[0, t] * s.position).sum() + (w[1, t] * s.velocity).sum() for t, s in used), start=weights(())).backward()
+
+    result = rollout(topology, params, state, steps=steps, keep_adjoint=True)
+    if dense:
+        ((w[0] * result.position).sum() + (w[1] * result.velocity).sum()).backward()
+    else:
+        ((w[0, steps] * result.final.position).sum() + (w[1, steps] * result.final.velocity).sum()).backward()
+
+    assert result.adjoint is not None
+    np.testing.assert_array_equal(result.adjoint.position[0], gradients(params, state)["position"])
+    np.testing.assert_array_equal(result.adjoint.velocity[0], gradients(params, state)["velocity"])
+    for field in ("position", "velocity"):
+        kept = getattr(result.adjoint, field)
+        retained = np.array([getattr(s, field).grad.data for s in states])
+        np.testing.assert_allclose(kept, retained, rtol=0, atol=1e-13 * abs(retained).max())

@@ -1,0 +1,63 @@
+"""The nested step: its graph has three sub-steps per stage, and its derivative is right as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simphys.autograd import Tensor
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.simulators.mass_spring.step import step
+
+from .systems import controls, leaves, system, unpacked
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
+def test_a_step_has_the_right_derivative_by_every_parameter_and_the_state(dim: int, integrator: str) -> None:
+    topology, params, state = system(dim, integrator=integrator, dt=0.1)
+
+    def stepped(*inputs: Tensor) -> tuple[Tensor, Tensor]:
+        after = step(topology, *unpacked(*inputs))
+        return after.position, after.velocity
+
+    gradcheck(stepped, leaves(params, state), mode="projected", tolerance=1e-7)
+    dot_product_test(stepped, leaves(params, state), tolerance=1e-13)
+
+
+@pytest.mark.parametrize(("integrator", "stages"), [("semi_implicit_euler", 1), ("velocity_verlet", 2)])
+def test_the_graph_shows_the_sub_steps(integrator: str, stages: int) -> None:
+    node: Any = step(*system(2, integrator=integrator)).position.grad_fn
+    for _ in range(stages):
+        assert node.name() == "IntegrateBackward"
+        total = node.next_functions[4][0]
+        assert total.name() == "AddBackward"
+        assert [parent.name() for parent, _ in total.next_functions] == ["SpringForceBackward", "ExternalForceBackward"]
+        node = node.next_functions[2][0]  # where the position came from
+    assert node.name().startswith("AccumulateGrad")
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
+def test_a_controlled_step_has_the_right_derivative(integrator: str) -> None:
+    topology, params, state = system(2, integrator=integrator, actuators=2, dt=0.1)
+    control = controls(topology, 1)[0].detach().requires_grad_()
+
+    def stepped(*inputs: Tensor) -> tuple[Tensor, Tensor]:
+        after = step(topology, *unpacked(*inputs[:-1]), inputs[-1])
+        return after.position, after.velocity
+
+    gradcheck(stepped, (*leaves(params, state), control), mode="projected", tolerance=1e-7)
+    dot_product_test(stepped, (*leaves(params, state), control), tolerance=1e-13)
+
+
+def test_the_control_is_the_same_for_all_stages_of_a_step() -> None:
+    """It is a single node of the graph, which drives the springs of both stages."""
+    topology, params, state = system(2, integrator="velocity_verlet", actuators=2)
+    node: Any = step(topology, params, state, controls(topology, 1)[0]).position.grad_fn
+    drivers = []
+    for _ in range(2):
+        springs = node.next_functions[4][0].next_functions[0][0]
+        drivers.append(springs.next_functions[5][0])
+        node = node.next_functions[2][0]
+    assert drivers[0] is drivers[1] and drivers[0].name() == "ActuateBackward"

@@ -1,0 +1,108 @@
+"""Particles hand mass and momentum to the grid; the adjoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.proof.gradcheck import GradcheckError, dot_product_test, gradcheck
+from simphys.simulators.mpm.model import MPM
+from simphys.simulators.mpm.p2g import ParticleToGrid
+
+from .systems import Array, system, tolerance
+
+DIMS = pytest.mark.parametrize("dim", [2, 3])
+
+
+def parts(dim: int, particles: int, *, stress: float = 1.0) -> tuple[MPM, tuple[Tensor, ...]]:
+    """x, v, C, tau, mass, volume of particles some of which share nodes."""
+    model, params, state, _ = system(dim, particles=particles)
+    tau = stress * np.random.default_rng(5).normal(size=state.affine.shape)
+    x = 0.35 + 0.3 * (state.position.data - 0.35)
+    inputs = x, state.velocity.data, state.affine.data, tau, params.mass.data, params.volume.data
+    return model, tuple([tensor(each, requires_grad=True) for each in inputs])
+
+
+def handed(model: MPM, inputs: tuple[Tensor, ...]) -> tuple[Array, Array]:
+    mass, momentum = ParticleToGrid.apply(model, *[x.detach() for x in inputs])
+    return mass.data, momentum.data
+
+
+def places(model: MPM) -> Array:
+    """Of the nodes, [nodes, dim]."""
+    axes = [model.spacing * np.arange(count) for count in model.cells]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, model.dim)
+
+
+def moment(x: Array, p: Array) -> Array:
+    """The sum of x_i p_j - x_j p_i."""
+    outer = x.T @ p
+    return outer - outer.T
+
+
+@pytest.mark.parametrize(("dim", "particles"), [(2, 3), (3, 1)])
+def test_every_element_of_the_jacobian_is_right(dim: int, particles: int) -> None:
+    """In space of the nodes that the particle sees."""
+    model, inputs = parts(dim, particles)
+    seen = np.flatnonzero(handed(model, inputs)[0]) if dim == 3 else np.arange(model.nodes)
+    gradcheck(lambda *x: tuple([y[seen] for y in ParticleToGrid.apply(model, *x)]), inputs, tolerance=1e-7)
+    model, inputs = parts(dim, 8)
+    gradcheck(lambda *x: ParticleToGrid.apply(model, *x), inputs, mode="projected", tolerance=1e-7)
+    dot_product_test(lambda *x: ParticleToGrid.apply(model, *x), inputs, tolerance=1e-12)
+
+
+@pytest.mark.gpu
+@DIMS
+def test_mass_and_momentum_are_those_of_the_particles(dim: int) -> None:
+    """Whatever the stress: its forces balance."""
+    model, inputs = parts(dim, 8)
+    mass, momentum = handed(model, inputs)
+    _, v, _, _, m, _ = (x.data for x in inputs)
+    rounding = tolerance(1e-14, 1e-5)
+    np.testing.assert_allclose(mass.sum(), m.sum(), rtol=rounding)
+    np.testing.assert_allclose(momentum.sum(axis=0), m @ v, rtol=0, atol=rounding * abs(momentum).sum())
+
+
+@DIMS
+def test_angular_momentum_is_that_of_the_particles_and_of_what_turns_in_them(dim: int) -> None:
+    """A particle holds m x v and, in its C, m C dx^2/4; a symmetric stress adds nothing."""
+    model, inputs = parts(dim, 8)
+    x, v, C, tau, m, _ = (each.data for each in inputs)
+    symmetric = (*inputs[:3], tensor(tau + tau.transpose(0, 2, 1)), *inputs[4:])
+    _, momentum = handed(model, symmetric)
+    within = np.einsum("n,nij->ji", m, C) * model.spacing**2 / 4  # of x_i p_j
+    expected = moment(x, m[:, None] * v) + within - within.T
+    np.testing.assert_allclose(moment(places(model), momentum), expected, rtol=0, atol=1e-15)
+
+
+@DIMS
+def test_each_node_gets_what_the_equations_say(dim: int) -> None:
+    model, inputs = parts(dim, 8)
+    x, v, C, tau, m, V = (each.data for each in inputs)
+    r = places(model)[:, None] - x  # [nodes, n, dim]
+    s = abs(r) / model.spacing
+    w = np.where(s < 0.5, 0.75 - s**2, np.where(s < 1.5, (1.5 - s) ** 2 / 2, 0)).prod(axis=-1)
+    A = m[:, None, None] * C - 4 * model.dt / model.spacing**2 * V[:, None, None] * tau
+    expected = np.einsum("in,nj->ij", w, m[:, None] * v) + np.einsum("in,njk,ink->ij", w, A, r)
+    mass, momentum = handed(model, inputs)
+    np.testing.assert_allclose(mass, w @ m, rtol=0, atol=1e-17)
+    np.testing.assert_allclose(momentum, expected, rtol=0, atol=1e-16)
+
+
+def test_a_missing_term_of_the_adjoint_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, inputs = parts(2, 3)
+    backward = ParticleToGrid.__dict__["backward"].__func__
+
+    def forgetful(ctx: Any, *adj: Tensor) -> Any:
+        _, adj_x, *others = backward(ctx, *adj)
+        adj_x[0, 1] *= 1 + 1e-5
+        return None, adj_x, *others
+
+    monkeypatch.setattr(ParticleToGrid, "backward", staticmethod(forgetful))
+    with pytest.raises(GradcheckError, match="input 0"):
+        gradcheck(
+            lambda *x: ParticleToGrid.apply(model, *x)[1][:, 1], inputs[:1] + tuple([x.detach() for x in inputs[1:]])
+        )

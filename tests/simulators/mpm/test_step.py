@@ -1,0 +1,71 @@
+"""The nested step: sub-steps in their order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simphys.autograd import no_grad
+from simphys.simulators.mpm.actuate import Actuate
+from simphys.simulators.mpm.collider import Collider
+from simphys.simulators.mpm.constitutive import OF_LAWS, Coefficients, Respond
+from simphys.simulators.mpm.deformation import Deform
+from simphys.simulators.mpm.environment import environment
+from simphys.simulators.mpm.g2p import GridToParticle
+from simphys.simulators.mpm.grid import GridVelocity
+from simphys.simulators.mpm.p2g import ParticleToGrid
+from simphys.simulators.mpm.step import step
+
+from .systems import system
+
+
+def test_a_step_is_a_chain_of_its_sub_steps() -> None:
+    model, params, state, control = system(2, laws=("snow", "fluid"), steps=1)
+    assert control is not None
+    u = control[0]
+    with no_grad():
+        c = Coefficients.apply(model, *[getattr(params, name) for name in OF_LAWS])
+        F, q, tau = Respond.apply(model, Deform.apply(model, state.affine, state.deformation), state.plastic, c)
+        tau = Actuate.apply(model, tau, F, u[:2])
+        of_particles = state.position, state.velocity, state.affine, tau, params.mass, params.volume
+        of_nodes = ParticleToGrid.apply(model, *of_particles)
+        velocity = GridVelocity.apply(model, *of_nodes, environment(model, params, state, u))
+        x, v, C = GridToParticle.apply(model, state.position, velocity)
+        new = step(model, params, state, u)
+    for name, expected in {"position": x, "velocity": v, "affine": C, "deformation": F, "plastic": q}.items():
+        np.testing.assert_array_equal(getattr(new, name).data, expected.data)
+
+
+def test_the_graph_has_a_node_for_each_sub_step() -> None:
+    model, params, state, control = system(2, laws=("snow", "fluid"), steps=1)
+    assert control is not None
+    new = step(model, params, state, control[0])
+    found, front = set(), [new.position.grad_fn, new.plastic.grad_fn]
+    while front:
+        node = front.pop()
+        if node is not None and node not in found:
+            found.add(node)
+            front += [each for each, _ in node.next_functions]
+    names = {node.name().removesuffix("Backward") for node in found}
+    assert {"Deform", "Coefficients", "Respond", "Actuate", "ParticleToGrid", "GridVelocity", "GridToParticle"} <= names
+
+
+@pytest.mark.parametrize("steered", [False, True])
+def test_colliders_move_by_their_velocity_and_what_steers_them(steered: bool) -> None:
+    model, params, state, control = system(2, laws=("fluid",), colliders=(Collider("sphere", (0.1,)),), steps=1)
+    assert control is not None
+    with no_grad():
+        new = step(model, params, state, control[0] if steered else None)
+    added = control.data[0, 2:] if steered else np.zeros(3)
+    h, motion = model.dt, params.collider_velocity.data + added[:2]
+    np.testing.assert_allclose(new.collider_position.data, state.collider_position.data + h * motion, rtol=1e-14)
+    spin = params.collider_spin.data + added[2:]
+    np.testing.assert_allclose(new.collider_rotation.data, state.collider_rotation.data + h * spin, rtol=1e-14)
+
+
+def test_a_control_of_no_actuators_is_no_stress() -> None:
+    model, params, state, control = system(2, laws=("fluid",), actuators=0, steps=1)
+    assert control is not None and control.shape == (1, 0)
+    with no_grad():
+        with_control, without = step(model, params, state, control[0]), step(model, params, state)
+    np.testing.assert_array_equal(with_control.position.data, without.position.data)

@@ -1,0 +1,52 @@
+"""The rate in the middle of a variational step solves the discrete Euler-Lagrange equations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.simulators.pendulum.chain.midpoint import MiddleRate
+
+from ..chains import chain, energy, mass_matrix, numbers
+
+
+@pytest.mark.parametrize("links", [1, 2, 5])
+def test_every_element_of_the_jacobian_is_right(links: int) -> None:
+    model, params, state = chain(links, dt=0.1)
+
+    def middle_rate(*inputs: Tensor) -> Tensor:
+        return MiddleRate.apply(model, state.rate.detach(), *inputs)
+
+    inputs = (state.angle, numbers(links, 4), numbers(links), *params.tensors())
+    gradcheck(middle_rate, inputs, tolerance=1e-6)
+    dot_product_test(middle_rate, inputs, tolerance=1e-12)
+
+
+@pytest.mark.parametrize("links", [1, 2, 5, 16])
+def test_it_solves_the_discrete_equations_to_rounding(links: int) -> None:
+    """p = -dL_d/dx - h/2 F, with L_d = h L((x + x')/2, (x' - x)/h) by central differences; from any first guess."""
+    model, params, state = chain(links, dt=0.02)
+    h, x, u, c = model.dt, state.angle.data, numbers(links), params.damping.data
+    p = tensor(mass_matrix(params, x) @ state.rate.data)
+    v = MiddleRate.apply(model, state.rate, state.angle, p, u, *params.tensors()).data
+    other = MiddleRate.apply(model, tensor(np.zeros(links)), state.angle, p, u, *params.tensors()).data
+    np.testing.assert_allclose(other, v, rtol=0, atol=1e-12 * abs(v).max())
+
+    def discrete(x: np.ndarray, x_new: np.ndarray) -> float:
+        middle, rate = (x + x_new) / 2, (x_new - x) / h
+        return float(h * (rate @ mass_matrix(params, middle) @ rate - energy(params, middle, rate)))
+
+    joints = u.data - c * np.diff(v, prepend=0.0)
+    force = joints - np.append(joints[1:], 0.0)
+    eps = 1e-5
+    slope = [(discrete(x + s, x + h * v) - discrete(x - s, x + h * v)) / (2 * eps) for s in eps * np.eye(links)]
+    np.testing.assert_allclose(-np.array(slope) - h / 2 * force, p.data, rtol=0, atol=1e-6 * abs(p.data).max())
+
+
+def test_a_step_too_long_to_be_solved_has_no_result() -> None:
+    """Half a second, of a chain whose free end turns by more than that takes a whole turn: Newton's method wanders."""
+    model, params, state = chain(2, dt=0.5, seed=7)
+    v = MiddleRate.apply(model, state.rate, state.angle, numbers(2, 4), None, *params.tensors())
+    assert np.isnan(v.data).all()

@@ -1,0 +1,66 @@
+"""The sub-steps of the spherical pendulum, and their adjoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.simulators.pendulum.spherical.acceleration import Acceleration
+from simphys.simulators.pendulum.spherical.drift import Drift
+from simphys.simulators.pendulum.spherical.fade import Fade
+from simphys.simulators.pendulum.spherical.sphere import OntoSphere
+from simphys.simulators.pendulum.spherical.step import cross
+
+from ..sphericals import spherical, vector
+
+
+def is_right(function: Callable[..., Any], *inputs: Tensor) -> None:
+    """Off the sphere too, where the formulas are what they are."""
+    gradcheck(function, inputs, tolerance=1e-7)
+    dot_product_test(function, inputs, tolerance=1e-12)
+
+
+def test_every_element_of_each_jacobian_is_right() -> None:
+    _, params, _ = spherical()
+    is_right(Acceleration.apply, vector(1), vector(2), vector(3), *params.tensors())
+    is_right(lambda *x: Acceleration.apply(*x[:2], None, *x[2:]), vector(1), vector(2), *params.tensors())
+    is_right(OntoSphere.apply, vector(1), vector(2))
+    is_right(lambda d, w: Drift.apply(d, w, 0.3), vector(1), vector(2))
+    is_right(lambda *x: Fade.apply(0.3, *x), vector(1), params.length, params.mass, params.damping)
+    is_right(cross, vector(1), vector(2))
+
+
+def test_the_acceleration_is_that_of_newtons_law() -> None:
+    """m L (d'' + |d'|^2 d) = what acts across the link; d'' = alpha x d + w x d'."""
+    _, params, state = spherical()
+    L, m, c, G = (each.data for each in params.tensors())
+    d, w, t = state.direction.data, state.rate.data, vector(3).data
+    alpha = Acceleration.apply(state.direction, state.rate, tensor(t), *params.tensors()).data
+    assert abs(alpha @ d) < 1e-14
+    velocity = np.cross(w, d)
+    acceleration = np.cross(alpha, d) + np.cross(w, velocity)
+    force = m * G + np.cross(t - c * w, d) / L
+    across = force - (force @ d) * d
+    np.testing.assert_allclose(m * L * (acceleration + velocity @ velocity * d), across, rtol=0, atol=1e-13)
+
+
+def test_a_drift_turns_about_the_rate_and_the_return_to_the_sphere_is_one() -> None:
+    _, _, state = spherical()
+    d, w = state.direction.data, state.rate.data
+    new = Drift.apply(state.direction, state.rate, 0.2).data
+    np.testing.assert_allclose(np.cross(d, new), 0.2 * w, rtol=1e-13)
+    assert abs(np.linalg.norm(new) - 1) < 1e-15
+    unit, across = (each.data for each in OntoSphere.apply(vector(1), vector(2)))
+    np.testing.assert_allclose([unit @ unit, unit @ across], [1.0, 0.0], atol=1e-15)
+    again = [each.data for each in OntoSphere.apply(tensor(unit), tensor(across))]
+    np.testing.assert_allclose(again, [unit, across], atol=1e-15)
+
+
+def test_a_turn_of_a_right_angle_in_a_step_has_no_result() -> None:
+    _, _, state = spherical()
+    far = 1.01 / np.linalg.norm(state.rate.data)
+    assert np.isnan(Drift.apply(state.direction, state.rate, far).data).all()

@@ -1,0 +1,81 @@
+"""What pendulums are, and what they say about themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simphys.autograd import InputError, tensor
+from simphys.autograd.errors import UnphysicalValue
+from simphys.rollout import Mode, rollout
+from simphys.rollout.trajectory import BlowUp
+from simphys.simulators.pendulum import Chain, Spherical
+
+from .chains import chain
+from .sphericals import spherical
+
+
+@pytest.mark.parametrize("made", [lambda: Chain(2, 0.1, "euler"), lambda: Spherical(0.1, "euler")])
+def test_an_unknown_integrator_is_told(made: object) -> None:
+    with pytest.raises(InputError, match="variational"):
+        made()  # type: ignore[operator]
+
+
+def test_a_chain_has_links() -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        Chain(0, 0.1)
+
+
+def test_shapes_are_those_of_the_fields() -> None:
+    for model, params, state in (chain(4), spherical()):
+        assert {name: value.shape for name, value in params.arrays().items()} == model.param_shapes()
+        assert {name: value.shape for name, value in state.arrays().items()} == model.state_shapes()
+        assert set(model.units) == set(state.names())
+
+
+def test_a_chain_that_blows_up_names_the_fastest() -> None:
+    """Damping of 1e3 fades at c / (m l^2) = 1e3 /s, which steps of 0.1 s cannot follow."""
+    model, params, state = chain(1, dt=0.1, length=1.0, mass=1.0, damping=1e3, rate=1.0)
+    with pytest.raises(BlowUp, match=r"fastest.*dt is 0\.1 s"):
+        rollout(model, params, state, steps=200)
+    assert "fading by damping goes at 1e+03 /s" in model.advice(params.arrays(), state.arrays())
+
+
+def test_a_variational_step_too_long_ends_the_motion() -> None:
+    model, params, state = chain(2, "variational", dt=0.5, seed=7)
+    with pytest.raises(BlowUp, match="Take a smaller dt"):
+        rollout(model, params, state, steps=10)
+
+
+def test_a_spherical_pendulum_that_turns_too_far_in_a_step_ends() -> None:
+    model, params, state = spherical("variational", dt=0.5)
+    fast = state.replace(rate=tensor(5 * state.rate.data))
+    with pytest.raises(BlowUp, match="fastest turn"):
+        rollout(model, params, fast, steps=3)
+    still = {name: 0 * values for name, values in state.arrays().items()}
+    assert "swing" in model.advice({**params.arrays(), "damping": np.array(0.0)}, still)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan])
+@pytest.mark.parametrize(("name", "unit"), [("length", "m"), ("mass", "kg")])
+def test_a_pendulum_that_cannot_be_is_told_and_a_search_survives_it(name: str, unit: str, value: float) -> None:
+    (model, params, state), (other, its, start) = chain(2), spherical()
+    mode: Mode
+    for mode in ("fused", "nested"):
+        with pytest.raises(
+            UnphysicalValue, match=rf"{name}: positive and finite; found {name}\[1\] = {value:g} {unit}"
+        ):
+            rollout(model, params.replace(**{name: tensor([1.0, value])}), state, steps=1, mode=mode)
+        with pytest.raises(UnphysicalValue, match=rf"{name}: positive and finite; found {name} = {value:g} {unit}"):
+            rollout(other, its.replace(**{name: tensor(value)}), start, steps=1, mode=mode)
+
+
+@pytest.mark.parametrize("mode", ["fused", "step", "nested"])
+@pytest.mark.parametrize("integrator", ["rk4", "variational"])
+def test_a_direction_that_is_not_of_length_1_is_refused(integrator: str, mode: Mode) -> None:
+    """Of twice the length it would turn too fast: for ever by the one method, for a step by the other."""
+    model, params, state = spherical(integrator)
+    with pytest.raises(UnphysicalValue, match=r"spherical pendulum: direction: of length 1; found a length of 2\."):
+        rollout(model, params, state.replace(direction=2 * state.direction.detach()), steps=1, mode=mode)
+    nearly = state.replace(direction=1.01 * state.direction.detach())
+    assert np.isfinite(rollout(model, params, nearly, steps=1, mode=mode).final.rate.data).all()

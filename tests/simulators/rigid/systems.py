@@ -1,0 +1,138 @@
+"""Small systems of rigid bodies, in which every term acts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Tensor, runtime, tensor
+from simphys.nn import Controller
+from simphys.simulators.rigid import WORLD, Box, Capsule, Joint, Params, Plane, RigidBodies, Sphere, Spring, State
+
+System = tuple[RigidBodies, Params, State]
+NAMES = (*State.names(), *Params.names())
+"""The inputs of a step, in the order of `leaves`."""
+
+UP = {2: (0.0, 1.0), 3: (0.0, 0.0, 1.0)}
+GRAVITY = 9.81
+
+
+def system(model: RigidBodies, *, seed: int = 0, state: dict[str, Any] | None = None, **params: Any) -> System:
+    """A model with parameters off all symmetries; all tensors require a gradient. What is given replaces numbers."""
+    random = np.random.default_rng(seed)
+    shapes = {**model.state_shapes(), **model.param_shapes()}
+    values = {name: random.uniform(0.5, 1.5, shape) for name, shape in shapes.items()}
+    values["gravity"] = -GRAVITY * np.array(UP[model.dim])
+    values["inertia"] *= 0.02
+    values["friction"] *= 0.4
+    values["restitution"] *= 0.4
+    values["contact_stiffness"] *= 3000
+    values["contact_damping"] *= 0.1
+    values["spring_stiffness"] *= 20
+    values["joint_damping"] *= 0.02
+    for name in ("hidden_weight", "hidden_bias", "output_weight", "output_bias"):
+        values[name] = random.normal(0, 0.5, shapes[name])
+    values["orientation"] = np.zeros(shapes["orientation"])
+    values["orientation"][:, 0] = model.dim == 3
+    values |= {name: np.broadcast_to(value, shapes[name]) for name, value in {**(state or {}), **params}.items()}
+    leaves = {name: tensor(np.array(value, float), requires_grad=True) for name, value in values.items()}
+    return (
+        model,
+        Params(**{name: leaves[name] for name in Params.names()}),
+        State(**{name: leaves[name] for name in State.names()}),
+    )
+
+
+def tumbling_in_plane(law: str = "impulse", *, dt: float = 0.01, steepness: float = 0.0) -> System:
+    """Two boxes and a sphere, which fall on a plane and on each other; friction acts."""
+    normal = (float(np.sin(steepness)), float(np.cos(steepness)))
+    shapes = ((Box((0.2, 0.1)),), (Box((0.15, 0.1)),), (Sphere(0.12),))
+    model = RigidBodies(2, dt, shapes, planes=(Plane(normal),), law=law, sweeps=8)
+    state = {
+        "position": [[0.0, 0.16], [0.1, 0.45], [0.55, 0.19]],
+        "orientation": [[0.2], [-0.3], [0.1]],
+        "velocity": [[0.7, -1.0], [0.3, -1.5], [-0.9, -0.8]],
+        "angular_velocity": [[0.4], [-1.0], [2.0]],
+    }
+    return system(model, state=state)
+
+
+def tumbling_in_space(law: str = "impulse", *, dt: float = 0.01) -> System:
+    """A box that falls on a plane, and a capsule that falls on both, all turning."""
+    shapes = ((Box((0.2, 0.15, 0.1)),), (Capsule(0.1, 0.15),))
+    model = RigidBodies(3, dt, shapes, planes=(Plane((0.0, 0.0, 1.0)),), law=law, sweeps=8)
+    state = {
+        "position": [[0.0, 0.02, 0.2], [0.05, 0.0, 0.5]],
+        "orientation": [[0.95, 0.15, -0.1, 0.2], [0.9, 0.1, 0.2, -0.3]],
+        "velocity": [[0.5, 0.2, -1.0], [-0.2, 0.3, -1.5]],
+        "angular_velocity": [[1.0, -2.0, 0.5], [-1.0, 1.5, 2.0]],
+    }
+    return system(model, state=state)
+
+
+def chain(
+    dim: int = 2, *, integrator: str = "semi_implicit_euler", dt: float = 0.01, controlled: bool = False
+) -> System:
+    """Links on a revolute, a prismatic and a fixed joint in a row, driven at the first two; a spring holds the last.
+
+    By the control, or by a network.
+    """
+    zero, along = (0.0,) * dim, (0.2,) + (0.0,) * (dim - 1)
+    back = (-0.2,) + (0.0,) * (dim - 1)
+    axis = None if dim == 2 else (0.0, 0.8, 0.6)
+    turned = (0.3,) if dim == 2 else (0.96, 0.0, 0.28, 0.0)
+    joints = (
+        Joint("revolute", 0, WORLD, back, zero, axis=axis, motor=True),
+        Joint("prismatic", 1, 0, back, along, axis=(1.0,) + (0.0,) * (dim - 1), motor=True),
+        Joint("fixed", 2, 1, back, along, relative=turned),
+    )
+    springs = (Spring(2, WORLD, along, (1.0, -0.5, 0.3)[:dim]), Spring(0, 2, along, zero))
+    controller = Controller(waves=3, hidden=4, goal=(1.0, -0.5, 0.3)[:dim], scale=0.3) if controlled else None
+    model = RigidBodies(
+        dim, dt, ((), (), ()), joints=joints, springs=springs, integrator=integrator, sweeps=8, controller=controller
+    )
+    steps = np.zeros((3, dim))
+    steps[:, 0] = (0.2, 0.6, 1.0)
+    state = {"position": steps, "velocity": 0.1 * steps[::-1], "angular_velocity": 0.2}
+    return system(model, state=state)
+
+
+def controls(model: RigidBodies, steps: int, batch: int | None = None) -> Tensor | None:
+    """Random ones for each step; None where the model takes none."""
+    shape = model.control_shape()
+    if shape is None:
+        return None
+    full = (steps, *shape) if batch is None else (batch, steps, *shape)
+    return tensor(np.random.default_rng(7).uniform(-1, 1, full), requires_grad=True)
+
+
+def leaves(params: Params, state: State) -> tuple[Tensor, ...]:
+    """All inputs of a step, in the order of NAMES."""
+    return *state.tensors(), *params.tensors()
+
+
+def unpacked(*tensors: Tensor) -> tuple[Params, State]:
+    """The reverse of `leaves`."""
+    return Params(*tensors[4:]), State(*tensors[:4])
+
+
+def fresh(tensors: tuple[Tensor, ...]) -> tuple[Params, State]:
+    """The same inputs as new leaves without gradients."""
+    return unpacked(*[tensor(each.data, requires_grad=True) for each in tensors])
+
+
+def weights(shape: tuple[int, ...], seed: int = 1) -> Tensor:
+    """Random weights, which make a scalar of a result in which no entry is special."""
+    return tensor(np.random.default_rng(seed).standard_normal(shape))
+
+
+def assert_close(found: Any, expected: Any, relative: float, name: str = "") -> None:
+    """Equal within a part of the largest value expected."""
+    scale = float(np.abs(expected).max(initial=0.0))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=relative * scale, err_msg=name)
+
+
+def tolerance(f64: float, f32: float) -> float:
+    """The one that fits the precision of this process."""
+    return f64 if runtime.real_dtype() == np.float64 else f32

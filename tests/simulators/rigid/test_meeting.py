@@ -1,0 +1,236 @@
+"""When and where features meet in a step, against closed forms, and the adjoint of that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, grad, tensor
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.simulators.rigid import WORLD, Box, Joint, Plane, RigidBodies, Sphere
+from simphys.simulators.rigid.islands import IMPACT, NONE, REST
+from simphys.simulators.rigid.meeting import Meeting
+
+from .systems import tumbling_in_plane, tumbling_in_space
+
+H, R = 0.1, 0.1
+"""The step [s], the radius of balls [m]."""
+
+
+def leaves(*values: Any) -> list[Tensor]:
+    return [tensor(np.array(each, float), requires_grad=True) for each in values]
+
+
+def above(gap: float, u: float) -> tuple[RigidBodies, list[Tensor]]:
+    """A ball above a floor, with a speed after the forces of the step."""
+    model = RigidBodies(2, H, ((Sphere(R),),), (Plane((0.0, 1.0)),), rest_speed=0.5)
+    return model, leaves([[0.0, R + gap]], [[0.0]], [[0.3, u, 0.2]])
+
+
+def passing(aside: float, speed: float) -> tuple[RigidBodies, list[Tensor]]:
+    """A ball on its way past another one, whose centre is so far from the way of its own."""
+    model = RigidBodies(2, H, ((Sphere(R),),) * 2)
+    return model, leaves([[-0.3, aside], [0.0, 0.0]], [[0.0], [0.0]], [[speed, 0, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("tumbling", [tumbling_in_plane, tumbling_in_space])
+def test_every_derivative_of_an_impact_is_right(tumbling: Any) -> None:
+    """Of bodies that turn; by positions, orientations, and velocities."""
+    model, _, state = tumbling(dt=0.05)
+    twist = np.concatenate([state.velocity.data, state.angular_velocity.data], axis=1)
+    inputs = [state.position, state.orientation, *leaves(twist)]
+    *_, time, active, _ = Meeting.apply(model, *inputs)
+    fast = active.data == IMPACT
+    assert fast.sum() == 2 and (time.data[fast] > 0.1 * H).all()
+    gradcheck(lambda *x: Meeting.apply(model, *x)[1:4], inputs, tolerance=1e-7)  # the gap is 0, with a rounding
+
+
+@pytest.mark.parametrize("gap", [0.01, -0.02, -0.5])
+def test_so_is_that_of_what_rests_or_overlaps(gap: float) -> None:
+    """Lands, met in the step before, and is too deep for that."""
+    for u in (-0.3, -2.0):
+        model, inputs = above(gap, u)
+        gradcheck(lambda *x, model=model: Meeting.apply(model, *x)[:4], inputs, tolerance=1e-8)
+
+
+def test_balls_meet_where_the_distance_of_their_centres_is_twice_the_radius() -> None:
+    """However far they go in a step; and the derivatives of the time are those of the closed form."""
+    model, inputs = passing(0.12, 4.0)
+    gap, frame, _, time, active, _ = Meeting.apply(model, *inputs)
+    across = np.sqrt(4 * R * R - 0.12**2)
+    assert active.data.tolist() == [IMPACT]
+    np.testing.assert_allclose(time.data, [(0.3 - across) / 4], rtol=1e-13)
+    np.testing.assert_allclose(frame.data[0, :2], [-across / (2 * R), 0.12 / (2 * R)], rtol=1e-13)
+    np.testing.assert_allclose(gap.data, 0, atol=1e-15)
+    by_x, _, by_twist = grad(time.sum(), inputs)
+    np.testing.assert_allclose(by_x.data[0], [-1 / 4, 0.12 / across / 4], rtol=1e-12)
+    np.testing.assert_allclose(by_twist.data[0, 0], -time.data[0] / 4, rtol=1e-12)
+
+
+@pytest.mark.parametrize("speed", [3.0, 5.0, 30.0])
+def test_balls_that_pass_each_other_do_not_meet(speed: float) -> None:
+    """At the start of the step their normal says that they do: it is the slower the nearer they are."""
+    for aside, meets in ((2 * R - 1e-6, True), (2 * R + 1e-6, False)):
+        model, inputs = passing(aside, speed)
+        assert (Meeting.apply(model, *inputs)[4].data[0] == IMPACT) == meets
+        assert meets or not Meeting.apply(model, *inputs)[3].data.any()
+
+
+def test_a_corner_that_turns_meets_the_floor_where_it_is_then() -> None:
+    """Height a sin(angle) + b cos(angle) of the centre above the lower left corner."""
+    a, b, y, q, v, w = 0.2, 0.1, 0.2, 0.3, -1.3, 3.0
+    model = RigidBodies(2, H, ((Box((a, b)),),), (Plane((0.0, 1.0)),))
+    _, frame, facing, time, active, _ = Meeting.apply(model, *leaves([[0.0, y]], [[q]], [[0.0, v, w]]))
+    (met,) = np.flatnonzero(active.data)
+    t = time.data[met]
+    np.testing.assert_allclose(y + v * t, a * np.sin(q + w * t) + b * np.cos(q + w * t), rtol=1e-12)
+    np.testing.assert_allclose(facing.data[met, 0], q + w * t, rtol=1e-14)
+    np.testing.assert_allclose(frame.data[met, 2], b * np.sin(q + w * t) - a * np.cos(q + w * t), rtol=1e-12)
+
+
+def test_of_two_corners_of_a_box_the_first_meets_the_floor_and_both_if_nearly_at_once() -> None:
+    """0.4 m times the tilt apart, that is 0.27 s times it, which a tenth of a step has at a tilt of 0.0375."""
+    model = RigidBodies(2, H, ((Box((0.2, 0.1)),),), (Plane((0.0, 1.0)),))
+    for tilt, counts in ((0.0, 2), (0.03, 2), (0.05, 1)):
+        active = Meeting.apply(model, *leaves([[0.0, 0.15]], [[tilt]], [[0.0, -1.5, 0.0]]))[4].data
+        assert (active == IMPACT).sum() == counts and (active == REST).sum() == 0
+
+
+def test_a_corner_that_comes_to_a_thin_wall_from_beside_it_meets_it() -> None:
+    """It is not opposite the wall before, nor at the end of the step, when it is through."""
+    model = RigidBodies(2, 0.01, ((Box((0.05, 0.05)),), (Box((0.01, 0.2)),)), fixed=(1,))
+    start = leaves([[-0.1, -0.28], [0.0, 0.0]], [[0.0], [0.0]], [[14.0, 14.0, 0.0], [0, 0, 0]])
+    *_, time, active, _ = Meeting.apply(model, *start)
+    np.testing.assert_allclose(time.data[active.data == IMPACT], 0.04 / 14, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("gap", "u", "what", "time"),
+    [
+        (0.06, -2.0, IMPACT, 0.03),
+        (-0.06, -2.0, IMPACT, -0.03),  # they met before the step
+        (-0.5, -2.0, REST, 0.0),  # too deep
+        (-0.4, -2.0, REST, 0.0),  # just
+        (0.0, -0.5, REST, 0.0),  # exactly as fast as the threshold
+        (0.04, -0.3, REST, 0.0),
+        (-0.3, 0.2, REST, 0.0),
+        (0.05, -0.3, NONE, 0.0),  # exactly h v_rest
+        (0.2, -2.0, NONE, 0.0),  # exactly h u
+        (0.05, 3.0, NONE, 0.0),
+    ],
+)
+def test_what_counts_when(gap: float, u: float, what: int, time: float) -> None:
+    model, inputs = above(gap, u)
+    found = Meeting.apply(model, *inputs)
+    assert found[4].data.tolist() == [what]
+    np.testing.assert_allclose(found[3].data, [time], atol=1e-15)
+
+
+def in_a_row(dim: int = 2, **options: Any) -> RigidBodies:
+    """A ball on its way to another one, which rests on a fixed one, which holds one with which it is jointed."""
+    zero = (0.0,) * dim
+    joints = (Joint("revolute", 3, 1, zero, zero, axis=None if dim == 2 else (0.0, 0.0, 1.0)),)
+    return RigidBodies(dim, H, ((Sphere(R),),) * 5, joints=joints, fixed=(2,), **options)
+
+
+def poses_of(model: RigidBodies) -> list[Tensor]:
+    """Of the balls in a row; the last one is beside them, on its own. They turn, and rest with a gap."""
+    dim, n = model.dim, model.bodies
+    x, twist = np.zeros((n, dim)), np.random.default_rng(2).uniform(-0.2, 0.2, (n, model.dim + model.spins))
+    x[:, 0], x[:, 1] = (0.0, 0.25, 0.46, 0.25, 3.0), (0.0, 0.02, -0.01, 0.4, 0.0)
+    twist[0, :dim], twist[2] = (2.0, 0.3, -0.1)[:dim], 0.0
+    q = np.random.default_rng(3).uniform(-1, 1, (n, model.rotations))
+    return leaves(x, q, twist)
+
+
+def test_an_impact_reaches_what_rests_on_the_body_that_is_hit_and_what_a_joint_joins_to_it() -> None:
+    model = in_a_row()
+    *_, active, first = Meeting.apply(model, *poses_of(model))
+    what = dict(zip(zip(*model.row_bodies.reshape(-1, 2)[model.joint_rows :].T, strict=True), active.data, strict=True))
+    (hit,) = np.flatnonzero(active.data == IMPACT)
+    assert {pair for pair, each in what.items() if each == REST} == {(1, 2)} and what[0, 1] == IMPACT
+    assert first.data.tolist() == [hit, hit, -1, hit, -1]
+
+
+def test_of_two_impacts_the_first_reaches_all() -> None:
+    """A ball between two others, which come from both sides."""
+    model = RigidBodies(2, H, ((Sphere(R),),) * 3)
+    places, speeds = [[-0.3, 0.0], [0.0, 0.0], [0.25, 0.0]], [[1.5, 0, 0], [0.0, 0, 0], [-1.5, 0, 0]]
+    *_, time, active, first = Meeting.apply(model, *leaves(places, np.zeros((3, 1)), speeds))
+    assert active.data.tolist() == [IMPACT, NONE, IMPACT]
+    np.testing.assert_allclose(time.data, [0.1 / 1.5, 0.0, 0.05 / 1.5], rtol=1e-12)
+    assert first.data.tolist() == [2, 2, 2]
+
+
+def test_at_an_impact_what_rests_has_the_frame_of_then_and_the_gap_of_before() -> None:
+    model = in_a_row()
+    x, q, twist = poses_of(model)
+    gap, frame, facing, time, active, first = Meeting.apply(model, x, q, twist)
+    (rests,) = np.flatnonzero(active.data == REST)
+    t = time.data[int(first.data[1])]
+    then, now = x.data + t * twist.data[:, :2], x.data
+    np.testing.assert_allclose(time.data[rests], t)
+    np.testing.assert_allclose(gap.data[rests], np.linalg.norm(now[1] - now[2]) - 2 * R, rtol=1e-12)
+    np.testing.assert_allclose(frame.data[rests, :2], (then[1] - then[2]) / np.linalg.norm(then[1] - then[2]))
+    np.testing.assert_allclose(facing.data[rests], (q.data + t * twist.data[:, 2:])[[1, 2], 0])
+
+
+def hit_at_rest(dim: int, **options: Any) -> tuple[RigidBodies, list[Tensor]]:
+    """A box that rests on a floor, turns a little, and is hit by a ball."""
+    half, up = ((0.2, 0.1), (0.0, 1.0)) if dim == 2 else ((0.2, 0.15, 0.1), (0.0, 0.0, 1.0))
+    model = RigidBodies(dim, H, ((Box(half),), (Sphere(R),)), (Plane(up),), **options)
+    x, q, twist = np.zeros((2, dim)), np.zeros((2, model.rotations)), np.zeros((2, dim + model.spins))
+    x[0, -1], x[1, 0], x[1, -1] = 0.103, -0.38, 0.11
+    q[:, 0] = 0.02 if dim == 2 else 1.0
+    q[0] += 0.003 * np.arange(model.rotations)
+    twist[0], twist[1, 0] = 0.03 * np.arange(dim + model.spins) - 0.05, 2.0
+    return model, leaves(x, q, twist)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "variational"])
+def test_derivatives_of_what_rests_go_through_the_time_of_the_impact(dim: int, integrator: str) -> None:
+    model, inputs = hit_at_rest(dim, integrator=integrator)
+    _, _, _, time, active, _ = Meeting.apply(model, *inputs)
+    assert (active.data == IMPACT).sum() == 1 and time.data[active.data == REST].all()
+    rests = np.flatnonzero(active.data == REST)
+    assert len(rests) == 2 ** (dim - 1) + 1  # the ball, too
+    for outputs in (lambda *x: Meeting.apply(model, *x)[1:4], lambda *x: Meeting.apply(model, *x)[0][rests]):
+        gradcheck(outputs, inputs, tolerance=1e-7, mode="projected")
+
+
+def test_so_they_do_on_a_round_support() -> None:
+    """Whose normal turns until the impact; balls have no orientation."""
+    model = in_a_row(integrator="variational")
+    x, q, twist = poses_of(model)
+    *_, active, _ = Meeting.apply(model, x, q, twist)
+    (rests,) = np.flatnonzero(active.data == REST)
+
+    def of_what_rests(x: Tensor, twist: Tensor) -> Any:
+        gap, frame, _, time, *_ = Meeting.apply(model, x, q.detach(), twist)
+        return gap[rests], frame, time
+
+    gradcheck(of_what_rests, (x, twist), tolerance=1e-7)
+
+
+def test_what_is_not_opposite_at_the_impact_rests_as_it_is_before() -> None:
+    """A corner that slides over the edge of a box below before another one meets a wall."""
+    shapes = (Box((0.1, 0.1)),), (Box((0.2, 0.1)),)
+    model = RigidBodies(2, H, shapes, (Plane((-1.0, 0.0), offset=-0.3),), fixed=(1,))
+    state = leaves([[0.09, 0.2], [0.0, 0.0]], [[0.0], [0.0]], [[2.0, -0.1, 0.0], [0, 0, 0]])
+    gap, frame, _, time, active, first = Meeting.apply(model, *state)
+    assert time.data[int(first.data[0])] == pytest.approx(0.055)
+    rests = {round(float(frame.data[c, 2]), 3): time.data[c] for c in np.flatnonzero(active.data == REST)}
+    assert rests.pop(0.1) == 0.0 and not gap.data[active.data == REST].any()
+    assert rests and all(each == pytest.approx(0.055) for each in rests.values())
+
+
+def test_the_world_holds_nothing_together() -> None:
+    """Two balls on one floor, one of which hits a wall."""
+    model = RigidBodies(2, H, ((Sphere(R),),) * 2, (Plane((0.0, 1.0)), Plane((-1.0, 0.0), offset=-1.0)))
+    places = [[0.8, R], [0.0, R]]
+    *_, active, first = Meeting.apply(model, *leaves(places, np.zeros((2, 1)), [[2.0, 0, 0], [0.0, 0, 0]]))
+    assert (active.data == REST).sum() == 2 and first.data[0] >= 0 and first.data[1] == -1
+    assert WORLD in model.row_bodies

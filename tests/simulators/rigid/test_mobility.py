@@ -1,0 +1,73 @@
+"""What impulses of rows do to the velocities of bodies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.simulators.rigid import Joint, RigidBodies, Sphere
+from simphys.simulators.rigid.checks import EULER, VARIATIONAL
+from simphys.simulators.rigid.islands import IMPACT, NONE, REST
+from simphys.simulators.rigid.mobility import Mobility
+
+from .free_bodies import leaf
+
+
+def model_of(dim: int) -> RigidBodies:
+    """Four balls that may touch; a joint holds the second, which is fixed, to the third."""
+    origin = (0.0,) * dim
+    return RigidBodies(dim, 0.1, ((Sphere(0.1),),) * 4, joints=(Joint("fixed", 1, 2, origin, origin),), fixed=(1,))
+
+
+def inputs_of(model: RigidBodies) -> list[Tensor]:
+    """row, orientation, that at the impact, facing, mass, inertia."""
+    n, R, S = model.bodies, model.rotations, model.spins
+    return [
+        leaf(model.rows, model.dim + 2 * S, seed=1),
+        leaf(n, R, seed=2),
+        leaf(n, R, seed=6),
+        leaf(model.contacts, 2 * R, seed=3),
+        leaf(n, seed=4, low=0.5),
+        leaf(n, S, seed=5, low=0.5),
+    ]
+
+
+def what_of(model: RigidBodies) -> Tensor:
+    return tensor(np.array([(IMPACT, REST, NONE)[c % 3] for c in range(model.contacts)], float))
+
+
+@pytest.mark.parametrize(("dim", "integrator"), [(2, EULER), (3, EULER), (3, VARIATIONAL)])
+def test_every_element_of_the_jacobian_is_right(dim: int, integrator: str) -> None:
+    model = replace(model_of(dim), integrator=integrator)
+    assert {*model.row_bodies.tolist()} == {0, 1, 2, 3}
+    gradcheck(lambda *x: Mobility.apply(model, what_of(model), *x), inputs_of(model), tolerance=1e-8)
+
+
+def test_a_body_turns_by_the_moment_of_the_axis_that_it_is_pushed_about() -> None:
+    """A quarter turn about z brings the body's first axis to the world's second: at the time of the contact."""
+    model = RigidBodies(3, 0.1, ((Sphere(0.1),),) * 2, fixed=(1,))
+    unit, quarter = [1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
+    row = np.zeros((3, 9))
+    row[0, 3:6], row[0, 6:] = (1.0, 1.0, 1.0), (1.0, 1.0, 1.0)
+    inputs: list[Any] = [row, *[[unit, unit]] * 2, [[*quarter, *unit]], [4.0, 1.0], [[2.0, 5.0, 10.0]] * 2]
+    inverse_mass, turned, moment = Mobility.apply(model, tensor([float(REST)]), *[tensor(each) for each in inputs])
+    np.testing.assert_allclose(inverse_mass.data, [0.25, 0.0])
+    np.testing.assert_allclose(turned.data[0], [1 / 5, 1 / 2, 1 / 10, 0, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(moment.data[0], 1.0)
+
+
+def test_an_impulse_of_a_variational_step_acts_on_the_momentum_as_it_is_then() -> None:
+    """The spin that it adds, and meets, is that of L = A w, where A is that of the impact for a while."""
+    model = RigidBodies(3, 0.1, ((Sphere(0.1),),) * 2, fixed=(1,), integrator=VARIATIONAL)
+    unit, quarter = [1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
+    row = np.zeros((3, 9))
+    row[0, 3:6], row[0, 6:] = (1.0, 1.0, 1.0), (1.0, 1.0, 1.0)
+    inputs: list[Any] = [row, *[[unit, unit]] * 2, [[*quarter, *unit]], [4.0, 1.0], [[2.0, 5.0, 10.0]] * 2]
+    _, turned, moment = Mobility.apply(model, tensor([float(REST)]), *[tensor(each) for each in inputs])
+    np.testing.assert_allclose(turned.data[0], [1 / 2, 1 / 5, 1 / 10, 0, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(moment.data[0], [2 / 5, 5 / 2, 1, 1, 1, 1], atol=1e-15)

@@ -1,0 +1,128 @@
+"""What a model of rigid bodies is made of, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd.errors import InputError
+from simphys.nn import Controller
+from simphys.rollout import rollout
+from simphys.simulators.rigid import WORLD, Box, Capsule, Joint, Plane, RigidBodies, Sphere, Spring
+from simphys.simulators.rigid.checks import check_params
+
+from .systems import chain, system, tumbling_in_plane
+
+DISCS = ((Sphere(0.1),), (Sphere(0.2),), (Sphere(0.3),))
+HINGE = Joint("revolute", 0, 1, (0.1, 0.0), (0.0, 0.0))
+
+
+def plane_model(**changes: Any) -> RigidBodies:
+    return RigidBodies(**{"dim": 2, "dt": 0.01, "shapes": DISCS, **changes})
+
+
+def test_a_step_gives_back_every_field_in_its_shape() -> None:
+    for model, params, state in (tumbling_in_plane(), chain(3)):
+        moved: Any = model.step(params, state)
+        assert {name: values.shape for name, values in moved.arrays().items()} == model.state_shapes()
+        assert {name: values.shape for name, values in params.arrays().items()} == dict(model.param_shapes())
+
+
+def test_joined_bodies_fixed_bodies_and_those_kept_apart_do_not_touch() -> None:
+    assert plane_model().pairs == ((0, 1), (0, 2), (1, 2))
+    assert plane_model(joints=(HINGE,)).pairs == ((0, 2), (1, 2))
+    assert plane_model(fixed=(0, 2)).pairs == ((0, 1), (1, 2))
+    assert plane_model(apart=((2, 1),)).pairs == ((0, 1), (0, 2))
+
+
+def test_rows_are_those_of_joints_then_of_contacts() -> None:
+    model = plane_model(joints=(HINGE,), planes=(Plane((0.0, 1.0)),))
+    assert (model.joint_rows, model.rows) == (2, 2 + 2 * 5)
+    assert model.row_bodies.reshape(-1, 2)[:2].tolist() == [[0, 1], [0, 1]]
+    assert plane_model(law="compliant", planes=(Plane((0.0, 1.0)),)).rows == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"dim": 4}, "dim"),
+        ({"law": "sticky"}, "law"),
+        ({"integrator": "euler"}, "integrator"),
+        ({"dt": 0.0}, "dt"),
+        ({"shapes": ()}, "at least one body"),
+        ({"shapes": ((Box((0.1, 0.1, 0.1)),),)}, "2 numbers"),
+        ({"planes": (Plane((0.0, 0.0, 1.0)),)}, "2 numbers"),
+        ({"fixed": (3,)}, "from 0 to 2"),
+        ({"apart": ((0, 1), (2, 2))}, "body 2 twice"),
+        ({"joints": (Joint("fixed", 0, 7, (0.0, 0.0), (0.0, 0.0)),)}, "joint 0"),
+        ({"joints": (Joint("prismatic", 0, 1, (0.0, 0.0), (0.0, 0.0)),)}, "an axis"),
+        ({"joints": (Joint("revolute", 0, 1, (0.0, 0.0), (0.0, 0.0), axis=(1.0, 0.0)),)}, "no axis"),
+        ({"joints": (Joint("prismatic", 0, 1, (0.0, 0.0), (0.0, 0.0), axis=(1.0, 1.0)),)}, "unit vector"),
+        ({"springs": (Spring(0, WORLD, (0.0, 0.0, 0.0), (0.0, 0.0)),)}, "anchor_a of spring 0"),
+        ({"controller": Controller(waves=1, hidden=1, goal=(0.0, 0.0))}, "no motor"),
+    ],
+)
+def test_what_cannot_be_is_refused(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        plane_model(**changes)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: Joint("hinge", 0, 1, (0.0, 0.0), (0.0, 0.0)), "one of"),
+        (lambda: Joint("fixed", 1, 1, (0.0, 0.0), (0.0, 0.0)), "twice"),
+        (lambda: Joint("fixed", WORLD, 1, (0.0, 0.0), (0.0, 0.0)), "comes first"),
+        (lambda: Joint("fixed", 0, 1, (0.0, 0.0), (0.0, 0.0), motor=True), "drives"),
+        (lambda: Spring(2, 2, (0.0, 0.0), (0.0, 0.0)), "twice"),
+        (lambda: Sphere(0.0), "positive"),
+        (lambda: Box((0.1, -0.1)), "positive"),
+        (lambda: Capsule(0.1, 0.0), "positive"),
+        (lambda: Plane((1.0, 1.0)), "unit vector"),
+    ],
+)
+def test_parts_that_cannot_be_are_refused(make: Any, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        make()
+
+
+@pytest.mark.parametrize("name", ["mass", "inertia"])
+def test_a_body_without_mass_or_inertia_is_refused(name: str) -> None:
+    zero: dict[str, Any] = {name: 0.0}
+    model, params, state = system(plane_model(), **zero)
+    for mode in ("fused", "nested"):
+        with pytest.raises(InputError, match=f"{name}: positive"):
+            rollout(model, params, state, steps=1, mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("mass", -1.0, "positive"),
+        ("friction", -0.1, "not negative; found -0.1"),
+        ("friction", np.nan, "not negative"),
+        ("restitution", -0.1, "between 0 and 1; found -0.1"),
+        ("restitution", 1.1, "between 0 and 1; found 1.1"),
+    ],
+)
+def test_values_that_no_body_has_are_refused_and_a_search_survives_them(name: str, value: float, told: str) -> None:
+    good = {"mass": np.ones(2), "inertia": np.ones((2, 1)), "friction": np.array([0, 2.0]), "restitution": np.arange(2)}
+    check_params(good)
+    with pytest.raises(InputError, match=f"rigid: {name}: {told}") as caught:
+        check_params({**good, name: np.array([0.5, value])})
+    assert isinstance(caught.value, ArithmeticError)
+
+
+def test_a_rollout_refuses_a_restitution_that_no_body_has() -> None:
+    model, params, state = system(plane_model(), restitution=[0.5, 1.2, 0.5])
+    with pytest.raises(InputError, match="restitution: between 0 and 1"):
+        rollout(model, params, state, steps=1)
+
+
+def test_advice_names_the_fastest_body_and_what_may_be_wrong() -> None:
+    model, params, state = tumbling_in_plane("compliant")
+    moving = {**state.arrays(), "velocity": np.array([[1.0, 0.0], [0.0, 50.0], [2.0, 0.0]])}
+    assert "Body 1" in model.advice(params.arrays(), moving)
+    assert "smaller dt" in model.advice(params.arrays(), moving)

@@ -1,0 +1,56 @@
+"""Where bodies are at the impact that parts a step, and how much of it lies before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.simulators.rigid import Plane, RigidBodies, Sphere
+from simphys.simulators.rigid.checks import EULER, VARIATIONAL
+from simphys.simulators.rigid.parting import Parting
+
+from .free_bodies import leaf
+
+H = 0.1
+
+
+def balls(dim: int = 2, integrator: str = EULER) -> RigidBodies:
+    return RigidBodies(dim, H, ((Sphere(0.1),),) * 3, (Plane((0.0,) * (dim - 1) + (1.0,)),), integrator=integrator)
+
+
+def inputs_of(model: RigidBodies) -> list[Tensor]:
+    """position, orientation, twist, time."""
+    n, D = model.bodies, model.dim + model.spins
+    return [
+        leaf(n, model.dim, seed=1),
+        leaf(n, model.rotations, seed=2),
+        leaf(n, D, seed=3),
+        leaf(model.contacts, seed=4, high=H),
+    ]
+
+
+def first_of(model: RigidBodies) -> Tensor:
+    """An impact reaches the first body, none the second, another one the third."""
+    return tensor([2.0, -1.0, 0.0])
+
+
+@pytest.mark.parametrize("integrator", [EULER, VARIATIONAL])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_every_derivative_is_right(dim: int, integrator: str) -> None:
+    model = balls(dim, integrator)
+    gradcheck(lambda *x: Parting.apply(model, first_of(model), *x), inputs_of(model), tolerance=1e-8)
+
+
+@pytest.mark.parametrize(("integrator", "tau", "part"), [(EULER, 0.03, 0.3), (VARIATIONAL, -0.02, 0.3)])
+def test_bodies_are_where_their_velocities_bring_them(integrator: str, tau: float, part: float) -> None:
+    """Time counts from where forces act: the start of the step, or its middle."""
+    model = balls(2, integrator)
+    x, q, twist, _ = inputs_of(model)
+    time = tensor([tau, 0.9, tau, *[0.9] * (model.contacts - 3)])
+    x_then, q_then, parts = Parting.apply(model, first_of(model), x, q, twist, time)
+    np.testing.assert_allclose(parts.data, [part, 1.0, part], rtol=1e-14)
+    moved = np.array([tau, 0.0, tau])[:, None] * twist.data
+    np.testing.assert_allclose(x_then.data, x.data + moved[:, :2], rtol=1e-14)
+    np.testing.assert_allclose(q_then.data, q.data + moved[:, 2:], rtol=1e-14)

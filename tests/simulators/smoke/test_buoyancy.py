@@ -1,0 +1,48 @@
+"""Buoyancy and its adjoint; means of cells at faces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.simulators.smoke import buoyancy
+from simphys.simulators.smoke.buoyancy import Buoyancy
+from simphys.simulators.smoke.faces import own
+
+from .flows import check, small, some, variants, velocity
+
+
+@pytest.mark.parametrize("name", variants())
+def test_every_element_of_the_jacobian_is_right(name: str) -> None:
+    model = variants()[name]
+    check(Buoyancy.apply, model, velocity(model), some(*model.cells), some(model.dim))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", variants())
+def test_uniform_smoke_accelerates_the_fluid_evenly_but_for_faces_on_sides(name: str) -> None:
+    model = variants()[name]
+    u = np.zeros_like(velocity(model).data)
+    b = some(model.dim).data
+    after = buoyancy.forward(model, u, np.full(model.cells, 2.0, u.dtype), b)
+    expected = np.zeros_like(u)
+    for component in range(model.dim):
+        on_sides = model.grid == "staggered" and model.boundaries[2 * component] != "periodic"
+        inside: list[Any] = [slice(n) for n in own(model, component)]
+        if on_sides:
+            inside[component] = slice(1, -1)
+        expected[tuple([component, *inside])] = 2.0 * model.dt * b[component]
+    np.testing.assert_allclose(after, expected, rtol=1e-6)
+
+
+def test_a_puff_pushes_both_faces_of_its_cell_by_half() -> None:
+    model = small()
+    smoke = np.zeros(model.cells)
+    smoke[0, 1] = 1.0
+    after = buoyancy.forward(model, np.zeros((2, *model.cells)), smoke, np.array([3.0, 5.0]))
+    expected = np.zeros_like(after)
+    expected[0, [0, 1], 1] = 0.5 * model.dt * 3.0
+    expected[1, 0, [1, 2]] = 0.5 * model.dt * 5.0
+    np.testing.assert_allclose(after, expected, rtol=1e-14)

@@ -1,0 +1,132 @@
+"""What the engine leaves out, works with, and tells of its solves."""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, tensor
+from simphys.rollout import rollout
+from simphys.simulators.smoke import Smoke, advect, project
+from simphys.simulators.smoke.engine import SmokeEngine
+from simphys.simulators.smoke.solve_report import UnconvergedSolve
+
+from .fluids import fluid, leaves
+from .test_agreement import assert_same, evaluate
+
+OFF = ("viscosity", "buoyancy", "smoke_rate")
+"""What changes nothing while it is 0."""
+
+
+@pytest.mark.parametrize("wanted", [OFF, ("velocity",), ("obstacle",)])
+def test_what_changes_nothing_is_left_out_but_not_from_the_gradient(wanted: tuple[str, ...]) -> None:
+    model, params, state = fluid("channel")
+    params = params.replace(**{name: tensor(np.zeros(getattr(params, name).shape)) for name in OFF})
+    for name, x in zip((*state.names(), *params.names()), leaves(params, state), strict=True):
+        x.requires_grad_(name in wanted)
+    nested = evaluate((model, params, state), mode="nested")
+    assert all(nested[f"gradient by {name}"].any() for name in wanted)
+    assert_same(evaluate((model, params, state)), nested, 1e-11)
+
+
+def test_members_differ_in_what_acts() -> None:
+    model, params, state = fluid("torus", batch=2)
+    params = params.replace(**{name: masked(getattr(params, name)) for name in OFF})
+    assert_same(evaluate((model, params, state)), evaluate((model, params, state), mode="nested"), 1e-11)
+
+
+def masked(values: Tensor) -> Tensor:
+    """Nothing in the first member."""
+    found = values.data.copy()
+    found[0] = 0
+    return tensor(found, requires_grad=True)
+
+
+def engine_of(model: Smoke, *, needs: frozenset[str] = frozenset()) -> tuple[SmokeEngine, Any]:
+    """An engine for a fluid at its start, and a segment of 4 steps."""
+    _, params, state = fluid("channel")
+    engine = model.engine(params.arrays(), None, batch=1, needs=needs, deterministic=False)
+    segment = engine.segment(4)
+    engine.load(segment, {name: values[None] for name, values in state.arrays().items()})
+    return engine, segment
+
+
+def channel(**options: Any) -> Smoke:
+    return replace(fluid("channel")[0], **options)
+
+
+def test_steps_that_are_computed_again_do_not_count_again() -> None:
+    engine, segment = engine_of(channel())
+    for start, steps in ((0, 3), (0, 3), (3, 1)):
+        engine.advance(segment, first=7, start=start, steps=steps)
+    (report,) = engine.reports.all("forward")
+    assert report.solves == 4 and report.worst_step in range(7, 11)
+    adjoint = {name: np.ones_like(values[:, :1]) for name, values in segment.items()}
+    engine.pull(segment, first=7, steps=4, adjoint=adjoint)
+    (report,) = engine.reports.all("backward")
+    assert report.solves == 4 and report.error < 1e-10
+
+
+def test_each_solve_is_reported_with_its_member_and_step() -> None:
+    model, params, state = fluid("channel", batch=2)
+    engine = model.engine(params.arrays(), None, batch=2, needs=frozenset(), deterministic=False)
+    segment = engine.segment(2)
+    engine.load(segment, state.arrays())
+    told: list[tuple[str, int, int]] = []
+    with patch.object(engine.reports, "at", lambda *of: told.append(of)):
+        engine.advance(segment, first=3, start=0, steps=2)
+        engine.pull(segment, first=3, steps=2, adjoint={name: a[:, :1].copy() for name, a in segment.items()})
+        engine.push(segment, first=3, steps=2, tangent=state.arrays())
+    assert told == [(way, b, t) for way in ("forward", "backward", "tangent") for b in (0, 1) for t in steps(way)]
+
+
+def steps(way: str) -> list[int]:
+    """3 and 4, in the order in which they are taken."""
+    return [4, 3] if way == "backward" else [3, 4]
+
+
+@pytest.mark.parametrize("projection", ["jacobi", "fft"])
+def test_what_does_not_iterate_reports_nothing(projection: str) -> None:
+    model, params, state = fluid("torus")
+    model = replace(model, projection=projection)
+    engine = model.engine(params.arrays(), None, batch=1, needs=frozenset(), deterministic=False)
+    segment = engine.segment(1)
+    engine.load(segment, {name: values[None] for name, values in state.arrays().items()})
+    engine.advance(segment, first=0, start=0, steps=1)
+    assert not engine.reports.all("forward")
+
+
+def test_solves_that_end_too_early_are_warned_of_once_forward_and_once_backward() -> None:
+    _, params, state = fluid("channel")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rollout(channel(most_iterations=2), params, state, steps=4).final.velocity.sum().backward()
+    found = [str(each.message) for each in caught if each.category is UnconvergedSolve]
+    assert len(found) == 2
+    assert "forward" in found[0] and "backward" in found[1]
+
+
+def test_the_memory_that_it_takes_is_foreseen() -> None:
+    """It is never more."""
+    model = Smoke((128, 128), 1.0, 0.1, has_obstacle=True)
+    params = {name: np.full(shape, 0.01) for name, shape in model.param_shapes().items()}
+    state = {name: np.random.default_rng(0).random((1, *shape)) for name, shape in model.state_shapes().items()}
+    needs = frozenset(model.param_shapes())
+    for cache in (advect._workspace, project._workspace):
+        cache.cache_clear()
+    tracemalloc.start()
+    engine = model.engine(params, None, batch=1, needs=needs, deterministic=False)
+    segment = engine.segment(3)
+    engine.load(segment, state)
+    engine.advance(segment, first=0, start=0, steps=3)
+    adjoint = {name: np.ones_like(values[:, :1]) for name, values in segment.items()}
+    engine.pull(segment, first=0, steps=3, adjoint=adjoint)
+    taken = tracemalloc.get_traced_memory()[1] - sum([values.nbytes for values in adjoint.values()])
+    tracemalloc.stop()
+    assert 0.5 < taken / engine.segment_bytes(3, dense=False) < 1

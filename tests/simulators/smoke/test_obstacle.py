@@ -1,0 +1,76 @@
+"""What an obstacle leaves of a flow, its force, and their adjoint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simphys.autograd import runtime
+from simphys.simulators.smoke import obstacle
+from simphys.simulators.smoke.model import Smoke
+from simphys.simulators.smoke.obstacle import ETA, LAYER, Obstruct
+from simphys.simulators.smoke.shapes import coordinates
+
+from .flows import check, leaf, some, variants, velocity
+
+
+@pytest.mark.parametrize("name", variants())
+def test_every_element_of_the_jacobian_is_right(name: str) -> None:
+    """Most of the faces are in the layer; some are inside, some outside."""
+    model = variants()[name]
+    distance = leaf(0.4 * some(*model.cells, seed=3).data)
+    check(Obstruct.apply, model, velocity(model), distance, tolerance=1e-7)
+
+
+def ball(model: Smoke, radius: float) -> np.ndarray:
+    """The signed distance to a ball in the middle."""
+    middle = [0.5 * n * model.spacing for n in model.cells]
+    distance = np.sqrt(sum([(x - m) ** 2 for x, m in zip(coordinates(model), middle, strict=True)]))
+    return np.asarray(distance - radius, runtime.real_dtype())
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("grid", ["staggered", "collocated"])
+def test_it_stops_the_fluid_inside_and_leaves_that_outside_alone(grid: str) -> None:
+    model = Smoke((16, 16), spacing=0.1, dt=0.01, grid=grid)
+    phi = ball(model, 0.45)
+    u = np.ones((2, 16, 16), phi.dtype)
+    after, _ = obstacle.forward(model, u, phi)
+    for component in range(2):
+        below = np.roll(phi, 1, axis=component) if grid == "staggered" else phi
+        at = 0.5 * (phi + below)
+        inside, outside = at < -0.5 * LAYER * model.spacing, at > 0.5 * LAYER * model.spacing
+        assert inside.sum() > 20 and outside.sum() > 100
+        np.testing.assert_allclose(after[component][inside], ETA / (1 + ETA), rtol=1e-5)
+        np.testing.assert_array_equal(after[component][outside], 1.0)
+
+
+def test_what_a_face_keeps_falls_evenly_with_how_much_of_the_obstacle_is_there() -> None:
+    """So that the force of a shape that grows does not jump at each face that it reaches."""
+    model = Smoke((5, 2), spacing=0.1, dt=0.01, grid="collocated")
+    inside = np.array([0.0, 0.1, 0.5, 0.9, 1.0])
+    t = 0.5 - np.sin(np.arcsin(1 - 2 * inside) / 3)  # where chi = t^2 (3 - 2 t)
+    phi = np.tile(LAYER * model.spacing * (0.5 - t)[:, None], (1, 2))
+    after, _ = obstacle.forward(model, np.ones((2, 5, 2)), phi)
+    np.testing.assert_allclose(after[0, :, 0], 1 - inside / (1 + ETA), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", variants())
+def test_the_force_is_the_momentum_that_the_fluid_loses(name: str) -> None:
+    model = variants()[name]
+    u = velocity(model).data
+    after, force = obstacle.forward(model, u, some(*model.cells).data)
+    lost = (u - after).reshape(model.dim, -1).sum(axis=1) * model.spacing**model.dim
+    np.testing.assert_allclose(force * model.dt, lost, rtol=1e-12)
+    assert abs(lost).min() > 0
+
+
+def test_the_gradient_by_the_distance_is_continuous_at_both_edges_of_the_layer() -> None:
+    model = Smoke((4, 4), spacing=0.1, dt=0.01, grid="collocated")
+    u, width = np.ones((2, 4, 4)), LAYER * model.spacing
+    steepest = 1.5 / (width * (1 + ETA))
+    for edge in (-0.5 * width, 0.5 * width):
+        for beyond in (1e-7, -1e-7):
+            phi = np.full((4, 4), edge + beyond)
+            _, adj = obstacle.pull(model, u, phi, np.ones_like(u), np.zeros(2))
+            assert abs(adj).max() < 1e-5 * steepest

@@ -1,0 +1,205 @@
+"""Projection to velocities without divergence: every solver, every kind of side, and the adjoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, runtime, tensor
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.simulator import Array
+from simphys.simulators.smoke import project
+from simphys.simulators.smoke.model import Smoke
+
+P, C, O, I = "periodic", "closed", "open", "inflow"  # noqa: E741
+STAGGERED = [
+    ((20, 18), (P, P, P, P)),
+    ((19, 34), (C, C, P, P)),
+    ((18, 36), (I, O, C, C)),
+    ((34, 20), (P, P, O, O)),
+    ((17, 5), (C, C, C, C)),
+    ((4, 18, 6), (I, O, P, P, C, C)),
+    ((6, 4, 18), (P, P, C, O, P, P)),
+]
+COLLOCATED = [
+    ((18, 20), (P, P, P, P)),
+    ((17, 6), (P, P, C, C)),
+    ((18, 20), (C, C, P, P)),
+    ((4, 18, 6), (C, C, P, P, C, C)),
+]
+CONVERGING = ("conjugate_gradients", "multigrid")
+
+
+def model_of(cells: tuple[int, ...], boundaries: tuple[str, ...], **more: Any) -> Smoke:
+    return Smoke(cells=cells, spacing=0.3, dt=0.1, boundaries=boundaries, **{"tolerance": 1e-12, **more})
+
+
+def some(model: Smoke, seed: int = 0) -> Array:
+    """A velocity, 0 beyond the faces of each component; where the fluid cannot leave, what enters is 0 in the mean."""
+    velocity = np.random.default_rng(seed).normal(size=(model.dim, *model.faces))
+    for a in range(model.dim):
+        for b, n in enumerate(model.cells):
+            if a != b and model.faces[b] > n:
+                velocity[a][(slice(None),) * b + (n,)] = 0
+        if model.faces[a] > model.cells[a] and "open" not in model.boundaries:
+            velocity[a][(slice(None),) * a + (0,)] = 0
+            velocity[a][(slice(None),) * a + (-1,)] = 0
+    return velocity.astype(runtime.real_dtype())
+
+
+def leaf(model: Smoke) -> Tensor:
+    """A velocity with any entries, also where there are no faces."""
+    return tensor(np.random.default_rng(1).normal(size=(model.dim, *model.faces)), requires_grad=True)
+
+
+def divergence(model: Smoke, velocity: Array) -> Array:
+    """Undivided by the spacing, written down once more."""
+    total = np.zeros(model.cells)
+    for axis, n in enumerate(model.cells):
+        u, cells = np.moveaxis(velocity[axis], axis, 0), np.moveaxis(total, axis, 0)
+        others = tuple(slice(m) for b, m in enumerate(model.cells) if b != axis)
+        if model.grid == "staggered":
+            cells += np.concatenate([u, u[:1]])[1 : n + 1][(slice(None), *others)] - u[:n][(slice(None), *others)]
+        elif model.boundaries[2 * axis] == P:
+            cells += (np.roll(u, -1, axis=0) - np.roll(u, 1, axis=0)) / 2
+        else:
+            cells += (np.concatenate([u[1:], -u[-1:]]) - np.concatenate([-u[:1], u[:-1]])) / 2
+    return total
+
+
+def given_faces(model: Smoke) -> list[tuple[Any, ...]]:
+    """Entries of the velocity that lie at closed and inflow sides."""
+    faces = []
+    for side, kind in enumerate(model.boundaries):
+        if kind in (C, I):
+            faces.append((side // 2, *[slice(None)] * (side // 2), -(side % 2)))
+    return faces
+
+
+@pytest.mark.parametrize("projection", CONVERGING)
+@pytest.mark.parametrize(("cells", "boundaries"), STAGGERED)
+def test_on_a_staggered_grid_no_divergence_is_left(cells: Any, boundaries: Any, projection: str) -> None:
+    model = model_of(cells, boundaries, projection=projection)
+    velocity = some(model)
+    projected = project.forward(model, velocity)
+    assert abs(divergence(model, projected)).max() < 1e-10
+    for face in given_faces(model):
+        np.testing.assert_array_equal(projected[face], velocity[face])
+    np.testing.assert_allclose(project.forward(model, projected), projected, atol=1e-10)
+
+
+@pytest.mark.parametrize("cells", [(20, 17), (4, 5, 6)])
+def test_fourier_leaves_no_divergence_on_either_grid(cells: tuple[int, ...]) -> None:
+    for grid in ("staggered", "collocated"):
+        model = model_of(cells, (P,) * 2 * len(cells), grid=grid, projection="fft")
+        velocity = some(model)
+        projected = project.forward(model, velocity)
+        assert abs(divergence(model, projected)).max() < 1e-13
+        np.testing.assert_allclose((projected * (velocity - projected)).sum(), 0, atol=1e-11)  # orthogonal
+
+
+def test_solvers_agree() -> None:
+    for grid, projections in (("staggered", (*CONVERGING, "fft")), ("collocated", CONVERGING)):
+        models = [model_of((20, 36), (P,) * 4, grid=grid, projection=name) for name in projections]
+        found = [project.forward(model, some(model)) for model in models]
+        for other in found[1:]:
+            np.testing.assert_allclose(other, found[0], atol=1e-10)
+    one, many = [model_of((5, 4), (I, O, C, C), projection=p, sweeps=2000) for p in ("multigrid", "jacobi")]
+    np.testing.assert_allclose(project.forward(many, some(one)), project.forward(one, some(one)), atol=1e-10)
+
+
+@pytest.mark.parametrize(("cells", "boundaries"), COLLOCATED)
+def test_a_collocated_projection_is_approximate(cells: Any, boundaries: Any) -> None:
+    """It never adds energy, and leaves alone what has no divergence: uniform flow along a periodic axis."""
+    model = model_of(cells, boundaries, grid="collocated")
+    velocity = some(model)
+    projected = project.forward(model, velocity)
+    assert (projected**2).sum() < (velocity**2).sum()
+    assert abs(divergence(model, projected)).max() > 1e-2
+    kept = (projected * velocity).sum() / (projected**2).sum()
+    assert kept > 1 - 1e-12  # 0 <= P <= 1, so that P^2 <= P
+    uniform = np.zeros_like(velocity)
+    for axis in range(model.dim):
+        uniform[axis] = 1.0 + axis if boundaries[2 * axis] == P else 0.0
+    np.testing.assert_allclose(project.forward(model, uniform), uniform, atol=1e-13)
+
+
+def test_what_enters_a_closed_room_in_the_mean_stays_as_divergence() -> None:
+    model = model_of((6, 4), (I, C, C, C))
+    velocity = some(model)
+    velocity[0, 0, :4] = 1.0
+    left = divergence(model, project.forward(model, velocity))
+    np.testing.assert_allclose(left, -1 / 6, atol=1e-11)
+
+
+def test_a_potential_flow_is_taken_to_zero_and_a_vortex_is_left_alone() -> None:
+    model = model_of((16, 16), (C,) * 4, projection="multigrid")
+    x, y = np.meshgrid(*[np.arange(17) * np.pi / 16] * 2, indexing="ij")
+    stream = np.sin(x) * np.sin(y)
+    vortex = np.zeros((2, 17, 17))
+    vortex[0, :, :16], vortex[1, :16, :] = np.diff(stream, axis=1), -np.diff(stream, axis=0)
+    potential = np.random.default_rng(0).normal(size=(16, 16))
+    gradient = np.zeros((2, 17, 17))
+    gradient[0, 1:16, :16], gradient[1, :16, 1:16] = np.diff(potential, axis=0), np.diff(potential, axis=1)
+    np.testing.assert_allclose(project.forward(model, vortex + gradient), vortex, atol=1e-10)
+
+
+def test_jacobi_does_the_sweeps_of_stable_fluids() -> None:
+    """One step of the workload that is compared with other programs, as it is written there."""
+    model = model_of((11, 12), (P,) * 4, grid="collocated", projection="jacobi", sweeps=6)
+    u, v = velocity = some(model)
+    roll = np.roll
+    div = -0.5 * (roll(u, -1, 0) - roll(u, 1, 0) + roll(v, -1, 1) - roll(v, 1, 1))
+    p = 0 * div
+    for _ in range(6):
+        p = (div + roll(p, 1, 0) + roll(p, -1, 0) + roll(p, 1, 1) + roll(p, -1, 1)) / 4
+    expected = [u - 0.5 * (roll(p, -1, 0) - roll(p, 1, 0)), v - 0.5 * (roll(p, -1, 1) - roll(p, 1, 1))]
+    np.testing.assert_allclose(project.forward(model, velocity), expected, atol=1e-15)
+
+
+@pytest.mark.gpu
+def test_energy_is_not_gained_in_either_precision() -> None:
+    model = model_of((8, 6), (I, O, P, P), projection="multigrid", tolerance=1e-5)
+    velocity = some(model)
+    projected = project.forward(model, velocity)
+    assert abs(divergence(model, projected)).max() < 1e-3
+    for face in given_faces(model):
+        np.testing.assert_array_equal(projected[face], velocity[face])
+
+
+CHECKED = [
+    ((3, 4), (I, O, P, P), "staggered"),
+    ((4, 3), (C, C, O, I), "staggered"),
+    ((3, 2, 4), (C, C, P, P, I, O), "staggered"),
+    ((4, 3), (P, P, C, C), "collocated"),
+    ((3, 2, 4), (C, C, P, P, P, P), "collocated"),
+]
+
+
+@pytest.mark.parametrize("projection", ["jacobi", *CONVERGING])
+@pytest.mark.parametrize(("cells", "boundaries", "grid"), CHECKED)
+def test_every_element_of_the_jacobian_is_right(cells: Any, boundaries: Any, grid: str, projection: str) -> None:
+    model = model_of(cells, boundaries, grid=grid, projection=projection, sweeps=3, tolerance=1e-14)
+    velocity = leaf(model)
+    full = model.dim == 2
+    gradcheck(lambda u: project.Project.apply(model, u), velocity, mode="full" if full else "projected", tolerance=1e-8)
+    dot_product_test(lambda u: project.Project.apply(model, u), velocity, tolerance=1e-12)
+
+
+@pytest.mark.parametrize("grid", ["staggered", "collocated"])
+def test_every_element_of_the_jacobian_by_fourier_is_right(grid: str) -> None:
+    model = model_of((4, 3), (P,) * 4, grid=grid, projection="fft")
+    velocity = tensor(some(model), requires_grad=True)
+    gradcheck(lambda u: project.Project.apply(model, u), velocity, tolerance=1e-8)
+    dot_product_test(lambda u: project.Project.apply(model, u), velocity, tolerance=1e-13)
+
+
+def test_the_result_may_take_the_place_of_what_is_projected() -> None:
+    for model in (model_of((6, 4), (I, O, C, C)), model_of((6, 4), (P, P, C, C), grid="collocated")):
+        velocity = some(model)
+        for run in (project.forward, project.pull, project.push):
+            expected, place = run(model, velocity), velocity.copy()
+            assert run(model, place, out=place) is place
+            np.testing.assert_array_equal(place, expected)

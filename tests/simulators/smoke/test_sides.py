@@ -1,0 +1,36 @@
+"""Velocities that sides give, and their adjoint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simphys.simulators.smoke import sides
+from simphys.simulators.smoke.sides import ApplySides
+
+from .flows import check, some, variants, velocity
+
+
+@pytest.mark.parametrize("name", variants())
+def test_every_element_of_the_jacobian_is_right(name: str) -> None:
+    model = variants()[name]
+    check(ApplySides.apply, model, velocity(model), some(2 * model.dim, model.dim))
+
+
+@pytest.mark.gpu
+def test_walls_stop_the_fluid_and_inflow_has_its_velocity() -> None:
+    model = variants()["channel"]
+    u, given = velocity(model).data, some(4, 2).data
+    after = sides.forward(model, u, given)
+    np.testing.assert_array_equal(after[0, 0, :3], np.full(3, given[0, 0]))
+    assert not after[1, :, [0, 3]].any()
+    np.testing.assert_array_equal(after[0, 1:], u[0, 1:])  # the open side, too
+    np.testing.assert_array_equal(after[1, :, 1:3], u[1, :, 1:3])
+    assert not after[0, 0, 3]  # no face of this component
+
+
+@pytest.mark.parametrize("name", ["periodic", "collocated"])
+def test_nothing_is_given_where_no_velocity_is_on_a_side(name: str) -> None:
+    model = variants()[name]
+    u = velocity(model).data
+    np.testing.assert_array_equal(sides.forward(model, u, some(4, 2).data), u)
