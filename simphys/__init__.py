@@ -3,25 +3,57 @@
 scene = simphys.load_scene("scene.toml")
 loss = scene.loss(scene.rollout())
 loss.backward()
+
+docs/api.md describes the names listed here; all others are internal and may change.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+
+from ._version import __version__
 
 if TYPE_CHECKING:
-    from simphys.app.workflow import identify, simulate
-    from simphys.experiment.scene import Scene, load_scene
+    from . import autograd, optimize, rollout
+    from .app.workflow import identify, simulate
+    from .diagnose.check.scene import check_scene as check
+    from .experiment.scene import Scene, load_scene
+    from .record import Recording
 
-__version__ = "0.1.0"
-__all__ = ["Scene", "identify", "load_scene", "simulate"]
+__all__ = [
+    "Recording",
+    "Scene",
+    "__version__",
+    "autograd",
+    "check",
+    "identify",
+    "load_scene",
+    "optimize",
+    "rollout",
+    "simulate",
+]
 
-_HOMES = {"Scene": ".scene", "load_scene": ".scene", "identify": ".workflow", "simulate": ".workflow"}
+_FOLDERS = {"autograd", "optimize", "rollout"}
+_HOMES = {
+    "Recording": (".record", "Recording"),
+    "Scene": (".experiment.scene", "Scene"),
+    "check": (".diagnose.check.scene", "check_scene"),
+    "identify": (".app.workflow", "identify"),
+    "load_scene": (".experiment.scene", "load_scene"),
+    "simulate": (".app.workflow", "simulate"),
+}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import at first use: scene files, observations and optimizers bring libraries that kernels do not need."""
+    if name in _FOLDERS:
+        return _import_module(f".{name}", __name__)
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name], __name__), name)
+        module, attribute = _HOMES[name]
+        return getattr(_import_module(module, __name__), attribute)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -219,7 +219,7 @@ def info(
     """Arch, compiler, precision, threads and versions."""
     from importlib import metadata
 
-    from simphys import __version__
+    from simphys._version import __version__
     from simphys.autograd import runtime
 
     if scene is not None:

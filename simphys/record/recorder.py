@@ -12,7 +12,7 @@ from types import TracebackType
 
 import numpy as np
 
-from simphys import __version__
+from simphys._version import __version__
 from simphys.autograd.errors import InputError, StorageError
 from simphys.record import folder as run_folder
 from simphys.record.index import INDEX_NAME, SEGMENT_FOLDER, Index, Source, load_index

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simphys import __version__, optimize
+from simphys import optimize
+from simphys._version import __version__
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.experiment.observe_field import FieldObservations
