@@ -1,6 +1,6 @@
-"""The fused loop over time: the loops of all sub-steps, one after the other, on the memory of a member (memory.py).
+"""The fused loop over time: the loops of all sub-steps in sequence, on the workspace of a batch member (memory.py).
 
-A step is what step.py reads, in its order; members are serial in themselves, and share nothing. The adjoint, in
+A step follows step.py, in the same order. Each member is computed serially, and members share nothing. The adjoint, in
 fused_adjoint.py, computes each step again from its stored state.
 """
 
@@ -38,11 +38,11 @@ from .sweeps import HEAD
 
 @contextlib.contextmanager
 def lightly_optimized() -> Iterator[None]:
-    """What is compiled within leaves out passes whose time grows with the square of a kernel's length.
+    """Compile kernels in this context without passes whose time grows with the square of a kernel's length.
 
-    A step is one long kernel: its adjoint takes a fifth of the time to compile, and is a tenth slower.
+    A step is one long kernel: its adjoint takes a fifth of the time to compile, and runs a tenth slower.
     """
-    runtime.settings()  # starts the compiler, if nothing has yet
+    runtime.settings()  # starts the compiler if it is not running
     config = ti.lang.impl.current_cfg()
     before = config.advanced_optimization, config.cfg_optimization
     config.advanced_optimization = config.cfg_optimization = False
@@ -54,53 +54,53 @@ def lightly_optimized() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """What a compiled rollout does."""
+    """Compile-time options of a rollout."""
 
     real: Any
     dim: int
     kinds: frozenset[int]
-    """Of candidates for contacts, see geometry/pair.py; none: nothing touches."""
+    """Kinds of contact candidates, see geometry/pair.py; none: nothing touches."""
     is_compliant: bool
-    """The law of contacts; else impulses."""
+    """True for the compliant contact law, False for impulses."""
     joints: bool
     springs: bool
     driven: bool
-    """Joints leave something free: it has damping, and may have motors."""
+    """True if joints leave motions free: these have damping, and may have motors."""
     controller: Controller | None
     network: Network | None
-    """Of the controller."""
+    """Network of the controller."""
     is_variational: bool
     parallel: bool
-    """Members on several threads."""
+    """True to distribute members over threads."""
 
     @property
     def carries(self) -> bool:
-        """See `RigidBodies.carries`."""
+        """True as in `RigidBodies.carries`."""
         return self.dim == 3 and self.is_variational
 
     @property
     def impulses(self) -> bool:
-        """Of contacts."""
+        """True if contacts give impulses."""
         return bool(self.kinds) and not self.is_compliant
 
     @property
     def compliant(self) -> bool:
-        """Contacts give forces."""
+        """True if contacts give forces."""
         return bool(self.kinds) and self.is_compliant
 
     @property
     def controlled(self) -> bool:
-        """A network drives the motors."""
+        """True if a network drives the motors."""
         return self.controller is not None
 
     @property
     def rows(self) -> bool:
-        """There is something to solve for."""
+        """True if there are rows to solve for."""
         return self.impulses or self.joints
 
 
 def loops(variant: Variant) -> SimpleNamespace:
-    """Those of all sub-steps."""
+    """Return the loops of all sub-steps."""
     real, dim = variant.real, variant.dim
     return SimpleNamespace(
         contacts=contacts.loops(real, dim, variant.kinds),
@@ -123,11 +123,11 @@ def loops(variant: Variant) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def impulses(variant: Variant) -> Any:
-    """What forces and impulses make of velocities, which leaves in memory all that the adjoint needs.
+    """Return the function for forces and impulses of a step; it leaves everything the adjoint needs in the workspace.
 
-    The memory m of a member begins at m0, its parameters p at p0, the control u at u0; the state where forces act is in
-    acting_x ... of the memory. threshold is the restitution threshold, or the slip speed. counts are n, NJ, M, sweeps,
-    K, rows that joints leave free, and the numbers of a control.
+    The workspace m of a member begins at m0, its parameters p at p0, the control u at u0; the state in which forces act
+    is in acting_x ... of the workspace. threshold is the restitution threshold, or the slip speed. counts are n, NJ, M,
+    sweeps, K, the number of free joint rows, and the size of a control.
     """
     f, dim = loops(variant), variant.dim
     D, W = (3, 4) if dim == 2 else (6, 9)
@@ -239,9 +239,9 @@ def impulses(variant: Variant) -> Any:
 @functools.cache
 @no_type_check
 def begin(variant: Variant) -> Any:
-    """The first part of a step, of length h: the state where forces act, into acting_x ... of the memory.
+    """Return the first part of a step, of length h: to the state in which forces act, acting_x ... .
 
-    The velocities with which bodies get there are left in `twist`.
+    The velocities with which bodies get there are stored in `twist`.
     """
     at, move, dim = rows.functions(variant.real, variant.dim), loops(variant).drift, variant.dim
     D = dim + at.spins
@@ -277,7 +277,7 @@ def begin(variant: Variant) -> Any:
 @functools.cache
 @no_type_check
 def forward_kernel(variant: Variant) -> Any:
-    """States from that at row `start` to that at row `last` of a segment, whose first is number `first` in time.
+    """Return the kernel that computes states from row `start` to row `last` of a segment; `first` is the step of row 0.
 
     x, q, v, w [B, rows, ...], p [B, P], u [B, T, A], m [B, size], order [B, M + 1].
     """

@@ -1,4 +1,4 @@
-"""The adjoint of the fused loop over time: the sub-steps of a step in reverse order, after the step computed again."""
+"""Adjoint of the fused loop over time: recomputes each step, then reverses its sub-steps."""
 
 import functools
 from typing import Any, no_type_check
@@ -14,15 +14,15 @@ from .nested import turns
 from .sweeps import HEAD
 
 CLEAR = len(AT.__dict__)
-"""Where the layout tells where what begins at 0 begins, and ends."""
+"""Index in the layout of the begin, then the end, of the regions that are cleared before each step."""
 
 
 @functools.cache
 @no_type_check
 def reverse(variant: Variant) -> Any:
-    """From the adjoint of the new state, in adj_x_new ... of the memory, to that of the old one, in adj_x ...
+    """Return the adjoint of `impulses`: from adj_x_new ... of the workspace, the new state, to adj_x ..., the old one.
 
-    What reaches parameters is added to s, a member's at p0, what reaches the control to adj_u.
+    Adjoints of parameters are added to s, from p0 on, those of the control to adj_u, from u0 on.
     """
     f, real, dim = loops(variant), variant.real, variant.dim
     add_turns = turns(real, dim)
@@ -32,7 +32,7 @@ def reverse(variant: Variant) -> Any:
 
     @ti.func
     def add_weights(m: ti.template(), x, h, g_h, g_y, s: ti.template(), W1, b1, W2, b2):
-        """What a step adds to the adjoints of a network's weights."""
+        """Add the contribution of a step to the adjoints of a network's weights."""
         for i in range(sizes.hidden):
             for j in range(sizes.inputs):
                 s[W1 + i * sizes.inputs + j] = s[W1 + i * sizes.inputs + j] + m[g_h + i] * m[x + j]
@@ -192,16 +192,16 @@ def reverse(variant: Variant) -> Any:
 @functools.cache
 @no_type_check
 def adj_begin(variant: Variant) -> Any:
-    """From the adjoint of the state where forces act, in adj_x ... of the memory, to that of the step's start.
+    """Return the adjoint of `begin`: from the state in which forces act, in adj_x ..., to the start of the step.
 
-    A drift by h from q, v, w lies between both.
+    The two are connected by a drift of length h from q, v, w.
     """
     at, move, dim = rows.functions(variant.real, variant.dim), loops(variant).drift, variant.dim
     D, S, R = dim + at.spins, at.spins, at.rotations
 
     @ti.func
     def take(m: ti.template(), now, to, size):
-        """What is at one place moves to another."""
+        """Move a region of the workspace, and clear it."""
         for e in range(size):
             m[to + e] = m[now + e]
             m[now + e] = 0.0
@@ -242,9 +242,10 @@ def adj_begin(variant: Variant) -> Any:
 @functools.cache
 @no_type_check
 def adjoint_kernel(variant: Variant) -> Any:
-    """Reverse `steps` steps of a segment; adj_x ... are [B, given, ...], of the last state or (given > 1) of each one.
+    """Return the kernel that reverses `steps` steps of a segment.
 
-    s [B, P] and adj_u [B, T, A] are added to; for the others see fused.forward_kernel.
+    adj_x ... are [B, given, ...], for the last state or (given > 1) for each state. s [B, P] and adj_u [B, T, A] are
+    accumulated; for the others see fused.forward_kernel.
     """
     real, dim = variant.real, variant.dim
     spins, rotations = (1, 1) if dim == 2 else (3, 4)
@@ -253,7 +254,7 @@ def adjoint_kernel(variant: Variant) -> Any:
 
     @ti.func
     def move(size, given: ti.template(), given0, m: ti.template(), now, to, kept):
-        """The adjoint of a state goes on to the step before; where every state's is given, it is added and kept."""
+        """Pass the adjoint of a state to the step before; if every state has its own, add it and store the sum."""
         for e in range(size):
             value = m[now + e]
             if kept:

@@ -1,14 +1,14 @@
-"""The forces of rigid bodies, linearised at a start: stiffness and damping of what joints leave free (stability.py).
+"""Forces of rigid bodies linearised at the start: stiffness and damping of the motions that joints leave free.
 
-With u the unit direction of a force and P = 1 - u u^T, stiffness and damping of the rates at which ends move apart are
+With u the unit direction of a force and P = 1 - u u^T, the rates at which two ends separate have stiffness and damping
 
-    spring      k (u u^T + (1 - L/l) P) and c u u^T (spring_damper.py), and as its force f turns the arms r of both
-                bodies, a stiffness +-(f.r - (f r^T + r f^T) / 2) of their turns, in the plane +-f.r
-    joint       its damping, of the rate that it leaves free (motor.py)
-    contact     under the compliant law: k u u^T and, with the normal force N, for slow slips
+    spring      k (u u^T + (1 - L/l) P) and c u u^T (spring_damper.py). Its force f also acts on the rotating arms r of
+                both bodies: their rotations have a stiffness +-(f.r - (f r^T + r f^T) / 2), in the plane +-f.r
+    joint       its damping, for the rate that it leaves free (motor.py)
+    contact     under the compliant law: k u u^T and, with the normal force N, for slow slip
                 N c u u^T + mu N/v_s P (compliant.py)
 
-They are derivatives of those forces, and second derivatives of the spring's energy.
+These are derivatives of the forces, and second derivatives of the spring's energy. stability.py uses them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .model import RigidBodies
 
 TOUCH = 1e-9
-"""Features as near to a plane [m], or nearer than their weight presses them in, touch it."""
+"""Features touch a plane if they are this close [m], or closer than their weight would press them in."""
 
 
 class Term(NamedTuple):
@@ -47,21 +47,21 @@ class Term(NamedTuple):
 
 
 class Landing(NamedTuple):
-    """Contacts of a body and a plane, or of two bodies, that act at once."""
+    """Contacts of a body and a plane, or of two bodies, that act simultaneously."""
 
     name: str
     normal: Array
-    """The rate along the normal of each, [m, d]."""
+    """Rate along the normal of each contact, [m, d]."""
     speed: float
-    """With which they meet, as they fly, or fall, straight on from the start [m/s]."""
+    """Speed of impact if bodies fly, or fall, straight on from the start [m/s]."""
     at_rest: list[Term]
-    """With the body's own weight on the plane."""
+    """Stiffness and damping while the body's own weight rests on the plane."""
     touches: bool
-    """Whether they touch the plane at the start."""
+    """True if they touch the plane at the start."""
 
 
 class Start:
-    """Where bodies are, and the d motions x that joints leave free, in which the kinetic energy is |dx/dt|^2 / 2."""
+    """Initial poses, and the d motions x that joints leave free, with kinetic energy |dx/dt|^2 / 2."""
 
     def __init__(self, model: RigidBodies, params: Arrays, state: Arrays) -> None:
         self.model, self.params, self.position = model, params, state["position"]
@@ -80,11 +80,11 @@ class Start:
 
     @property
     def freedom(self) -> int:
-        """How many motions, d."""
+        """Number of free motions, d."""
         return int(self._twists.shape[1])
 
     def always(self) -> Iterator[Term]:
-        """Springs, and damping of joints."""
+        """Yield springs and the damping of joints."""
         yield from self._springs()
         table = joint_table.free(self.model)
         of_joint = np.reshape(table.links[: 5 * table.rows], (-1, 5))[:, 3]
@@ -93,8 +93,8 @@ class Start:
             yield Term(f"damping of joint {joint}", row[None], np.zeros(1), damping)
 
     def landings(self) -> Iterator[Landing]:
-        """Under the compliant law: of each body with what of it is next to each plane, and of each two bodies in the
-        line of their centres."""
+        """Yield contacts under the compliant law: each body with its nearest features to each plane, and each pair of
+        bodies along the line of centres."""
         if self.model.law != COMPLIANT or not self.params["contact_stiffness"] > 0:
             return
         for (body, _), features in self._features().items():
@@ -108,18 +108,18 @@ class Start:
                 yield Landing(f"bodies {a} and {b}", row, closing, [], False)
 
     def _rate(self, a: int, of_a: Array, b: int, of_b: Array) -> Array:
-        """What of_a [r, D] makes of the twist of a, less what of_b makes of that of b: [r, d]."""
+        """Map of_a [r, D] times the twist of a, minus of_b times that of b, to the free motions: [r, d]."""
         twists = self._twists.reshape(self.model.bodies, -1, self.freedom)
         found: Array = of_a @ twists[a]
         return found if b == WORLD else found - of_b @ twists[b]
 
     def _place(self, body: int, anchor: Array) -> tuple[Array, Array]:
-        """Of a point of a body or the world: where it is, and from the body's centre [dim]."""
+        """Return the position of a body's (or the world's) point, and the arm from the body's centre [dim]."""
         arm = anchor if body == WORLD else self.turn[body] @ anchor
         return arm if body == WORLD else self.position[body] + arm, arm
 
     def _of_joints(self, table: joint_table.Table) -> Array:
-        """The rates of rows of joints (joint_row.py), [m, d]."""
+        """Return the rates of joint rows (joint_row.py), [m, d]."""
         dim, found = self.model.dim, [np.zeros((0, self.freedom))]
         parts = np.reshape(table.parts, (max(table.rows, 1), -1)).astype(float)
         for row in range(table.rows):
@@ -156,7 +156,7 @@ class Start:
             yield Term(f"spring {index}", np.concatenate(rows), np.concatenate(stiffness), damping)
 
     def _features(self) -> dict[tuple[int, tuple[float, ...]], list[Array]]:
-        """Of each body and the numbers of each plane, those that may touch."""
+        """Return, for each body and each plane's numbers, the features that may touch."""
         found, size = self.model.candidates, 3 * self.model.dim + 1
         features = defaultdict(list)
         for i in np.flatnonzero(found.kind == PLANE):
@@ -189,25 +189,25 @@ class Start:
 
 
 def _velocity(r: Array) -> Array:
-    """That of a point r from the centre by the twist of its body: [dim, D]."""
+    """Return the map from a body's twist to the velocity of its point r from the centre: [dim, D]."""
     return np.hstack([np.eye(len(r)), np.cross(np.eye(3), r).T if len(r) == 3 else np.array([[-r[1]], [r[0]]])])
 
 
 def _along_and_across(u: Array, rows: Array) -> Array:
-    """What [dim, d] is along u, then what is not: [1 + dim, d]."""
+    """Split rows [dim, d] into the component along u, then the remainder: [1 + dim, d]."""
     along = u @ rows
     return np.concatenate([along[None], rows - np.outer(u, along)])
 
 
 def _swing(f: Array, r: Array) -> Array:
-    """By how much a turn of r changes the torque that f has on it, [S, S]."""
+    """Return the change of the torque of a force f on an arm r by a rotation of the arm, [S, S]."""
     if len(r) == 2:
         return np.array([[f @ r]])
     return f @ r * np.eye(3) - (np.outer(f, r) + np.outer(r, f)) / 2
 
 
 def _matrices(orientation: Array) -> Array:
-    """Of an angle or a quaternion each, [n, dim, dim]."""
+    """Return the rotation matrix of each angle or quaternion, [n, dim, dim]."""
     from scipy.spatial.transform import Rotation
 
     if orientation.shape[1] == 1:

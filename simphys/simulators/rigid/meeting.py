@@ -1,37 +1,38 @@
-"""When and where features meet in a step of the impulse law: of each candidate the gap, and the frame, at its own time.
+"""Time of impact of features in a step of the impulse law: gap and frame of each candidate at its own time.
 
-Forces act at x, q, which is the start of the step, t_0 = 0, or its middle, t_0 = -h/2 (`RigidBodies.integrator`).
-With the velocities v, w that they give bodies, before impulses, g(t) is the gap a time t later and u(t) = g'(t). A
-contact counts where g(t_0) < h max(-u(t_0), v_rest), v_rest a threshold. It is
+Forces act at x, q: at the start of the step, t_0 = 0, or in its middle, t_0 = -h/2 (`RigidBodies.integrator`). With the
+velocities v, w after the forces and before impulses, g(t) is the gap a time t later and u(t) = g'(t). A contact is
+active if g(t_0) < h max(-u(t_0), v_rest), with a threshold v_rest. It is
 
-    at rest      u(t_0) >= -v_rest     and taken as it is where forces act, tau = 0
-    an impact    u(t_0) < -v_rest      and taken at the time tau when features meet, g(tau) = 0
+    at rest      if u(t_0) >= -v_rest, and evaluated when forces act, tau = 0
+    an impact    if u(t_0) < -v_rest, and evaluated at the time of impact tau, g(tau) = 0
 
-Gap, frame and the orientations `facing` of both bodies are those at tau: at the start of the step a normal, or an arm,
-would not turn with the time of an impact, and derivatives through it would be wrong however small h is, in whatever way
-they are computed. tau < t_0 where features overlap a little: they met before the step.
+Gap, frame and the orientations `facing` of both bodies are those at tau. Evaluated at the start of the step, normals
+and arms would not change with the time of impact. Derivatives through it would then be wrong for any h, however they
+are computed. tau < t_0 if features overlap slightly: they met before the step.
 
-tau is found by Newton's method from t_0. For bodies that do not turn it comes from one side, as g is convex; where it
-leads beyond the step, or to features that part, u >= 0, or are not opposite each other then (flat.py, segments.py),
-they miss each other and there is no contact. Features that overlap and have no such time after t_0 - 2 h are at rest.
-Of the impacts of a pair of bodies only the first counts, with those less than h / 10 later: it decides whether there
-are others, which the next step sees.
+Newton's method finds tau, starting from t_0. For bodies that do not rotate it converges from one side, as g is convex.
+If it leads beyond the step, to separating features, u >= 0, or to features that are not opposite each other at that
+time (flat.py, segments.py), they miss each other and there is no contact. Features that overlap and have no such time
+after t_0 - 2 h are at rest. For a pair of bodies, only the first impact is active, with those less than h / 10 later:
+the others depend on its result, and the next step handles them.
 
-Contacts at rest of bodies that an impact reaches (islands.py), at their first tau, have frame and orientations of then,
-where features are opposite each other then: it is then that impulses go through them, and what directions turn until
-then is the force that keeps a body on a curved path. The gap stays that where forces act.
+Contacts at rest of bodies that an impact reaches (islands.py) have frame and orientations at the time tau of the first
+impact, if features are opposite each other then. Impulses pass through them at that time, and the rotation of their
+directions until then represents the force that keeps a body on a curved path. Their gap stays that at the forces.
 
 With the new poses x + tau v and e(tau w) q, the row J = (n, r_a x n, -n, -r_b x n), du = J dV and dg = J (dx, dtheta):
-adjoints by the pose at tau (geometry/pair.py, and adj_facing), p, are first those of tau held,
+the adjoint p by the pose at tau (geometry/pair.py, and adj_facing) is first taken at fixed tau,
 
-    adj_tau += p V,      p -= adj_tau / u J                     the second where tau is found, by g(tau) = 0
+    adj_tau += p V,      p -= adj_tau / u J                     the second if tau solves g(tau) = 0
     adj_x, adj_theta from p      adj_v = tau adj_x      adj_w = tau adj_(tau w), see math/rotation.py
 
-Of contacts at rest adj_tau goes on to the impact whose time it is, the adjoint of the gap to the pose where forces act.
+For contacts at rest, adj_tau goes to the impact that sets their time, and the adjoint of the gap to the pose at the
+forces.
 
-At the kinks: g = h max(-u, v_rest) is no contact, u = -v_rest and tau = t_0 - 2 h are at rest. Where features graze,
-u(tau) = 0, the derivative has no bound. Source: the time of impact in a step, Hu et al. 2020, DiffTaichi, section 4;
-what it does to derivatives, Bernardo et al. 2008, Piecewise-smooth Dynamical Systems, section 2.5.
+At the kinks, g = h max(-u, v_rest) is no contact; u = -v_rest and tau = t_0 - 2 h are at rest. At a graze, u(tau) = 0,
+the derivative is unbounded. Source: time of impact in a step, Hu et al. 2020, DiffTaichi, section 4; its effect on
+derivatives, Bernardo et al. 2008, Piecewise-smooth Dynamical Systems, section 2.5.
 """
 
 import functools
@@ -52,20 +53,20 @@ from .nested import turns, zeros_like
 from .rows import flat
 
 ROUNDS = 40
-"""Of Newton's method, at most. Its error squares in each, and is halved where features hardly touch."""
+"""Maximum number of Newton iterations. Each squares the error, or halves it if features hardly touch."""
 CLOSE = (1e-14, 1e-6)
-"""Change of tau, as a part of h, at which it is found, in double and in single precision."""
+"""Convergence tolerance of tau as a fraction of h, in double and in single precision."""
 TOGETHER = 0.1
-"""Part of h within which impacts of a pair of bodies act together."""
+"""Fraction of h within which impacts of a pair of bodies act together."""
 BACK = 2.0
-"""Parts of h before t_0 in which features may have met that overlap: one, and more where they have become slower."""
+"""Multiple of h before t_0 in which overlapping features may have met: one, or more if they have slowed down."""
 FIRST, SEARCH, LAST, DONE = range(4)
 
 
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
-    """Over all candidates of these kinds; for the arguments see rows.py and `Candidates`."""
+    """Return the loops over all candidates of these kinds; for the arguments see rows.py and `Candidates`."""
     at, part, rotate = rows.functions(real, dim), feature.functions(real, dim), rotation.functions(real, dim)
     f, island = pair.functions(real, dim, kinds), islands.loops(real)
     numbers, Feature, R, S, vec = feature.numbers(dim), part.Feature, at.rotations, at.spins, at.vec
@@ -73,19 +74,19 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 
     @ti.func
     def feature_of(c, second, constants: ti.template(), facing: ti.template(), facing0) -> Feature:
-        """The first or the second feature of candidate c."""
+        """Return the first or the second feature of candidate c."""
         turned = rotate.matrix(at.rotation_at(facing, facing0 + (2 * c + second) * R))
         return part.read(constants, (2 * c + second) * numbers, turned)
 
     @ti.func
     def between(x: ti.template(), x0, twist: ti.template(), twist0, i, j, tau: real) -> vec:
-        """From the centre of body j to that of i."""
+        """Return the vector from the centre of body j to that of i."""
         still = at.vec_of(x, x0, i) - at.vec_of(x, x0, j)
         return still + tau * (at.linear(twist, twist0, i) - at.linear(twist, twist0, j))
 
     @ti.func
     def speed(frame: ti.template(), start, twist: ti.template(), twist0, i, j) -> real:
-        """u, of features with this frame."""
+        """Return u for features with this frame."""
         r_a, r_b = at.vec_at(frame, start + dim), at.vec_at(frame, start + 2 * dim)
         u_a = at.linear(twist, twist0, i) + rotate.cross(at.angular(twist, twist0, i), r_a)
         u_b = at.linear(twist, twist0, j) + rotate.cross(at.angular(twist, twist0, j), r_b)
@@ -101,7 +102,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         unmoved: ti.template(), unmoved0,
     ):  # fmt: skip
         begin = span - h
-        for again in range(2):  # what each candidate is, then those at rest at the time of an impact
+        for again in range(2):  # first the state of each candidate, then those at rest at the time of an impact
             for c in range(M):
                 i, j, start, kept = body_a[c], body_b[c], frame0 + c * 3 * dim, gap[gap0 + c]
                 tau, found, what, stage, overlap, earliest = begin, begin, NONE, FIRST, False, begin - BACK * h
@@ -173,18 +174,18 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         adj_facing: ti.template(), adj_facing0, adj_time: ti.template(), adj_time0,
         adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0, adj_twist: ti.template(), adj_twist0,
     ):  # fmt: skip
-        """adj_facing [M, 2 S] is that by small turns, adj_time is added to. What nothing depends on costs little."""
-        for turn in range(2):  # first what is at rest, as it adds to adj_time of impacts
+        """Add to the adjoints; adj_facing [M, 2 S] is by small rotations. Candidates with zero adjoints are skipped."""
+        for turn in range(2):  # contacts at rest come first, as they add to adj_time of impacts
             for c in range(M):
                 start, g_start, g_turn = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim, adj_facing0 + 2 * c * S
-                is_idle = adj_gap[adj_gap0 + c] == 0 and adj_time[adj_time0 + c] == 0  # which a NaN is not
+                is_idle = adj_gap[adj_gap0 + c] == 0 and adj_time[adj_time0 + c] == 0  # False for NaN
                 for e in range(3 * dim):
                     is_idle = is_idle and adj_frame[g_start + e] == 0
                 for e in range(2 * S):
                     is_idle = is_idle and adj_facing[g_turn + e] == 0
                 poses = 1
                 of_impact = island.of_block(NJ + c, bodies, first, first0)
-                if active[active0 + c] == REST and of_impact >= 0:  # noqa: SIM102 - read only where it is
+                if active[active0 + c] == REST and of_impact >= 0:  # noqa: SIM102 - read only if it exists
                     if time[time0 + c] == time[time0 + of_impact]:
                         poses = 2  # that of the frame, then that of the gap
                 if is_idle or (active[active0 + c] == IMPACT) != (turn == 1):
@@ -287,11 +288,11 @@ def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 
 
 class Meeting(Function):
-    """Gap [M], frame [M, 3 dim], orientations of both bodies [M, 2 R] and time [M] of contacts, and what they are [M].
+    """Gap [M], frame [M, 3 dim], orientations of both bodies [M, 2 R], time [M] and state [M] of contacts.
 
-    Besides, the first impact that reaches each body, [n]: the number of its candidate, or -1. Inputs: position
-    [n, dim], orientation [n, R], twist [n, D]. Saved: all of these, and normals of the gaps of what rests. What
-    contacts are, and which impact is the first, have no gradient.
+    The last output is the first impact that reaches each body, [n]: the number of its candidate, or -1. Inputs:
+    position [n, dim], orientation [n, R], twist [n, D]. Saved: all of these, and the normals at which gaps at rest are
+    measured. The states and the first impacts have no gradient.
     """
 
     @staticmethod

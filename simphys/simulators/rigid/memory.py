@@ -1,4 +1,4 @@
-"""Where fused loops keep what a step passes on: regions of one flat array a member, see rows.py for what they hold."""
+"""Workspace of the fused loops: regions of one flat array per batch member; see rows.py for their contents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARAMS = (
     "spring_stiffness", "spring_damping", "spring_length", "joint_damping", "motor_strength",
     "hidden_weight", "hidden_bias", "output_weight", "output_bias",
 )  # fmt: skip
-"""In the order in which a member's parameters lie."""
+"""Order in which a member's parameters are packed."""
 
 FORWARD = (
     "acting_x", "acting_q", "acting_v", "acting_w", "weights", "inputs", "hidden", "outputs",
@@ -29,10 +29,10 @@ FORWARD = (
     "row", "target", "unread_target", "limit", "bounce", "inverse_mass", "turned", "moment", "impulse", "new_twist",
     "shift", "held", "record", "speed", "trace", "goal", "gained", "result",
 )  # fmt: skip
-"""Of a step; a network and its rows are padded, see nn/fused.py.
+"""Regions of a step; the network and its rows are padded, see nn/fused.py.
 
-acting_...: the state in the middle of a step; then_...: poses at an impact; unmoved: normals where gaps of what rests
-are taken, see meeting.py; unread_target: where joints leave targets of the poses at an impact, which nothing reads.
+acting_...: the state in which forces act; then_...: poses at an impact; unmoved: normals at which gaps of contacts at
+rest are measured, see meeting.py; unread_target: joint targets of the poses at an impact, which nothing reads.
 """
 
 ADJOINT = (
@@ -43,30 +43,30 @@ ADJOINT = (
     "adj_new_twist", "adj_shift", "adj_theta",
     "adj_x", "adj_q", "adj_v", "adj_w",
 )  # fmt: skip
-"""What is added to in a step's adjoint, and begins at 0; adj_turns is the adjoint of `facing` by small turns."""
+"""Regions that the adjoint of a step adds to, cleared before; adj_turns: adjoint of `facing` by small rotations."""
 
 REVERSE = (
     "of_x", "of_q", "of_v", "of_w",
     "adj_inputs", "adj_hidden", "adj_record", "adj_speed", "adj_goal", "adj_gained",
     "adj_x_new", "adj_q_new", "adj_v_new", "adj_w_new",
 )  # fmt: skip
-"""What else an adjoint works with; of_...: the adjoint of the state in the middle of a step."""
+"""Further workspace of the adjoint; of_...: adjoint of the state in which forces act."""
 
 REGIONS = FORWARD + ADJOINT + REVERSE
 
 AT = SimpleNamespace(**{name: number for number, name in enumerate((*PARAMS, *REGIONS))})
-"""The number of each region; `layout` of a `Memory` has its place."""
+"""Number of each region; the `layout` of a `Memory` gives its offset."""
 
 
 class Memory:
-    """The places of all regions for a model."""
+    """Offsets of all regions for a model."""
 
     def __init__(self, model: RigidBodies) -> None:
         self.model = model
 
     @cached_property
     def shapes(self) -> dict[str, Shape]:
-        """Of the regions."""
+        """Shapes of the regions."""
         model, state = self.model, self.model.state_shapes()
         n, spins, D, sweeps = model.bodies, model.spins, model.dim + model.spins, model.sweeps
         M, of_rows, N, W = model.candidates.count, model.contacts, model.rows, model.dim + 2 * spins
@@ -115,9 +115,9 @@ class Memory:
 
     @cached_property
     def layout(self) -> Array:
-        """The place of each region, of the parameters in theirs, the others in the memory of a step, by number.
+        """Offset of each region by number: parameters within the packed parameters, the others within the workspace.
 
-        Behind them: where ADJOINT begins and ends.
+        The last two entries are the begin and the end of ADJOINT.
         """
         given = self.model.param_shapes()
         of_params = np.cumsum([0, *(int(np.prod(given[name])) for name in PARAMS)])
@@ -127,10 +127,10 @@ class Memory:
 
     @cached_property
     def params(self) -> int:
-        """Numbers of a member's parameters."""
+        """Number of parameter values of a member."""
         return sum([int(np.prod(shape)) for shape in self.model.param_shapes().values()])
 
     @cached_property
     def size(self) -> int:
-        """Numbers of a member's memory of a step."""
+        """Size of a member's workspace."""
         return sum([int(np.prod(shape)) for shape in self.shapes.values()])

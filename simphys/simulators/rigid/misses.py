@@ -1,7 +1,7 @@
-"""Near misses: features that pass each other within a step, without touching, by less than rounding.
+"""Near misses: features that pass each other within a step without touching, at a distance below rounding.
 
-The gap of bodies that follow their velocities has its least value where its rate changes sign. meeting.py looks for a
-gap of 0 and keeps nothing of a miss, so that this looks again.
+The gap of bodies that follow their velocities has its minimum where its rate changes sign. meeting.py searches for a
+gap of 0 and stores nothing about a miss, so this module searches again.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from .model import RigidBodies, State
 from .parting import Parting
 
 PLACES = 1e-9
-"""Part of a step to which the time is found; the gap hardly changes there."""
+"""Tolerance of the time, as a fraction of a step; the gap hardly changes within it."""
 OVER = 1e-3
-"""Part of a step beyond its end that is looked at, for what is nearest just there."""
+"""Fraction of a step beyond its end that is searched, for minima exactly at the end."""
 
 
 def misses(model: RigidBodies, state: State, twist: Tensor, what: Array, rounding: float) -> Array:
-    """Whether candidates that do not count pass by no more than `rounding` [m], [M].
+    """Return True for inactive candidates that pass by at no more than `rounding` [m], [M].
 
-    `state` is where forces act, `twist` [n, D] the velocities after these, `what` candidates are [M].
+    `state` is the state in which forces act, `twist` [n, D] the velocities after them, `what` [M] the states of
+    candidates.
     """
     x, q, _, _ = state.tensors()
     reached = tensor(np.zeros(model.bodies, twist.dtype))

@@ -1,21 +1,23 @@
-"""Mobility: what impulses of rows do to velocities, which is what rows of constraints are solved with.
+"""Mobility: changes of velocity by unit impulses of rows, from which the constraints are solved.
 
     1/m                            inverse mass of each body [1/kg]
-    turned = A^-1 m_a, A^-1 m_b    of each row, by what an impulse of 1 changes the angular velocities of its bodies
-    moment = m_a, m_b              with which rows meet these velocities
+    turned = A^-1 m_a, A^-1 m_b    for each row, the change of its bodies' angular velocities by an impulse of 1
+    moment = m_a, m_b              coefficients of these angular velocities in the row
 
-with the moments m_a, m_b of the row (rows.py), and the inverse inertia in the world's frame A^-1 = R diag(1/J) R^T; 0
-of a fixed body. R is that of bodies at the time of the row: of joints where an impact parts the step (parting.py), of
-contacts `facing` (meeting.py). Adjoint: adj_m = -adj_(1/m) / m^2, and that of A^-1 m in inertia.py.
+with the moments m_a, m_b of the row (rows.py), and the inverse inertia in the world frame A^-1 = R diag(1/J) R^T; the
+first two are 0 for a fixed body. R is taken at the time of the row: for joints at the impact that splits the step
+(parting.py), for contacts it is `facing` (meeting.py). Adjoint: adj_m = -adj_(1/m) / m^2, and that of A^-1 m in
+inertia.py.
 
-Carried, in variational steps in space: these keep spins w where forces act. A free body keeps its angular momentum
-L = A w, and A turns with it: at the time of a row, when it is A_t, its spin is A_t^-1 A w. The row meets w with
+If `carries`, in variational steps in space: these store the spin w at the time of the forces. A free body keeps its
+angular momentum L = A w while A rotates with it. At the time of a row, with inertia A_t, its spin is A_t^-1 A w. The
+row measures
 
     m.(A_t^-1 A w) = m~.w,   m~ = A A_t^-1 m        and an impulse of 1 changes L by m, hence w by A^-1 m,
 
-m~ its moment. Without it derivatives by the time of an impact would miss the gyroscopic torque on what it adds, and be
-wrong however short the step is; for semi-implicit Euler see acts.py. In the plane, and for equal moments of inertia,
-m~ = m.
+with m~ its moment. Otherwise derivatives by the time of an impact would miss the gyroscopic torque on the added spin,
+and be wrong for any step size; for semi-implicit Euler see acts.py. In the plane, and for equal moments of inertia, m~
+= m.
 """
 
 import functools
@@ -38,9 +40,9 @@ from .rows import flat
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int, carries: bool) -> SimpleNamespace:
-    """Over all bodies and rows; for the arguments see rows.py, `bodies` are those of all rows, `facing` [M, 2 R].
+    """Return the loops over all bodies and rows; for the arguments see rows.py. `bodies` are those of all rows.
 
-    q is the orientation where forces act, q_then that of the rows of joints.
+    q is the orientation in which forces act, q_then that of the joint rows; `facing` is [M, 2 R].
     """
     at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), inertia.functions(real, dim)
     R, S = at.rotations, at.spins
@@ -48,7 +50,7 @@ def loops(real: Any, dim: int, carries: bool) -> SimpleNamespace:
 
     @ti.func
     def counts(k, NJ, active: ti.template(), active0) -> bool:
-        """Whether row k does: those of joints, and of contacts."""
+        """Return True if row k is active: a joint row, or a row of an active contact."""
         found = True
         if k >= NJ:
             found = active[active0 + (k - NJ) // dim] > NONE
@@ -56,7 +58,7 @@ def loops(real: Any, dim: int, carries: bool) -> SimpleNamespace:
 
     @ti.func
     def body_of(k, side, NJ, bodies: ti.template()):
-        """Of row k."""
+        """Return a body of row k."""
         block = k
         if k >= NJ:
             block = NJ + (k - NJ) // dim
@@ -64,7 +66,7 @@ def loops(real: Any, dim: int, carries: bool) -> SimpleNamespace:
 
     @ti.func
     def place_of(k, side, NJ):
-        """Where the orientation is of a body of row k, in `facing`; below 0 for joints."""
+        """Return the index in `facing` of the orientation of a contact row's body; negative for joint rows."""
         return 2 * ((k - NJ) // dim) + side if k >= NJ else -1
 
     @ti.func
@@ -116,7 +118,7 @@ def loops(real: Any, dim: int, carries: bool) -> SimpleNamespace:
         adj_facing: ti.template(), adj_facing0, adj_mass: ti.template(), adj_mass0,
         adj_inertia: ti.template(), adj_inertia0,
     ):  # fmt: skip
-        """adj_then [n, S] and adj_facing [M, 2 S] are those by small turns."""
+        """Add to the adjoints; adj_then [n, S] and adj_facing [M, 2 S] are by small rotations."""
         for b in range(n):
             m = mass[mass0 + b]
             change = free[b] * adj_inverse_mass[adj_inverse_mass0 + b] / (m * m)
@@ -194,9 +196,9 @@ def kernels(real: Any, dim: int, carries: bool) -> SimpleNamespace:
 
 
 class Mobility(Function):
-    """Inverse mass [n], what rows turn both bodies by [N, 2 S], and their moments [N, 2 S]. Saved: all inputs.
+    """Inverse mass [n], spin changes of both bodies [N, 2 S] and moments [N, 2 S] of the rows. Saved: all inputs.
 
-    `active` [M] says which contacts count. Inputs: row [N, W], orientation [n, R], that of joints' rows [n, R],
+    `active` [M] is the state of each contact. Inputs: row [N, W], orientation [n, R], that of the joint rows [n, R],
     facing [M, 2 R], mass [n], inertia [n, S].
     """
 

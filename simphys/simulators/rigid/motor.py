@@ -1,19 +1,19 @@
-"""Motors and damping: forces along what joints leave free, with their opposites on the other body.
+"""Motors and damping: forces along the free motions of joints, with opposite forces on the other body.
 
 With the free row (l, m_a, m_b) of a joint (joint_row.py) and the rate u = l.(v_a - v_b) + m_a.w_a - m_b.w_b at which a
-turns or slides against b, in the direction of the joint's axis (of a revolute one in the plane: counter-clockwise),
+rotates or slides relative to b about or along the joint's axis (counter-clockwise for a revolute joint in the plane),
 
     s = k action - d u                                                      [N m] or [N]
     force l s and torque m_a s on a;   -l s and -m_b s on b
 
-k strength of the motor, d damping. Adjoint, for (g_a, h_a), (g_b, h_b) those of force and torque on a and b:
+k strength of the motor, d damping. Adjoint, for the adjoints (g_a, h_a), (g_b, h_b) of force and torque on a and b:
 
     adj_s = l.(g_a - g_b) + m_a.h_a - m_b.h_b        adj_u = -d adj_s
     adj_k = action adj_s      adj_action = k adj_s      adj_d = -u adj_s
     adj_l = s (g_a - g_b) + adj_u (v_a - v_b)        adj_v_a = -adj_v_b = adj_u l
     adj_ma = s h_a + adj_u w_a    adj_mb = -s h_b - adj_u w_b    adj_w_a = adj_u m_a    adj_w_b = -adj_u m_b
 
-and then that of the row. Source: virtual power, s u is what the bodies are given; the adjoint is the transpose.
+then the adjoint of the row. Source: virtual power, s u is the power given to the bodies; the adjoint is the transpose.
 """
 
 import functools
@@ -34,7 +34,7 @@ from .rows import flat
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Over the free rows of a table (joint_table.py); for the other arguments see rows.py. Forces add to `wrench`."""
+    """Return the loops over the free rows of a table (joint_table.py); see rows.py. Forces are added to `wrench`."""
     at, f = rows.functions(real, dim), joint_row.functions(real, dim)
 
     @ti.func
@@ -140,7 +140,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
 
 class JointForce(Function):
-    """The wrench [n, D] of all motors and of the damping of all joints. Saved: the inputs.
+    """Wrench [n, D] of all motors and of the damping of all joints. Saved: the inputs.
 
     Inputs: the fields of the state, action [A], motor_strength [A], joint_damping [J].
     """

@@ -1,4 +1,4 @@
-"""What the adjoints of nested sub-steps share: arrays to add to, and adj_q of what small turns of the bodies count."""
+"""Helpers for adjoints of nested sub-steps: zeroed arrays, and adj_q from the adjoint by small rotations."""
 
 import functools
 from typing import Any, no_type_check
@@ -16,7 +16,7 @@ from . import rows
 @functools.cache
 @no_type_check
 def turns(real: Any, dim: int) -> Any:
-    """A loop over bodies: to adj_q [n, R] add adj_theta [n, S], the adjoint by a small turn."""
+    """Return a loop over bodies that adds to adj_q [n, R] the contribution of adj_theta [n, S], by small rotations."""
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
 
     @ti.func
@@ -31,5 +31,5 @@ def turns(real: Any, dim: int) -> Any:
 
 
 def zeros_like(*tensors: Tensor) -> list[Array]:
-    """Adjoints to add to."""
+    """Return zeroed adjoints to accumulate into."""
     return [np.zeros(tensor.shape, tensor.dtype) for tensor in tensors]

@@ -1,9 +1,9 @@
-"""How far shapes are apart, or how deep they overlap, at one moment and on the host: what checks of a scene ask.
+"""Distances between shapes, or depths of their overlap, at one moment and on the host, for checks of a scene.
 
-All shapes are a core, the points c + sum_k s_k g_k with |s_k| <= 1 (a point, a segment or a box), and what is within a
-radius of it. Cores that are apart have the least distance |c_a - c_b + G s| over all s, least squares in a box; others
-overlap by the least that they do along a normal of a side, or across an edge of each (the theorem of separating axes;
-Gottschalk, Lin and Manocha 1996, OBBTree).
+Each shape is a core, the points c + sum_k s_k g_k with |s_k| <= 1 (a point, a segment or a box), together with all
+points within a radius of it. Separate cores have the distance min |c_a - c_b + G s| over all s, bounded least squares.
+Others overlap by their least overlap along a normal of a side, or along a common normal of two edges (separating axis
+theorem; Gottschalk, Lin and Manocha 1996, OBBTree).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ Array = np.ndarray[Any, Any]
 
 
 class Core(NamedTuple):
-    """Of a shape where its body is."""
+    """Core of a shape at the pose of its body."""
 
     centre: Array
-    """[dim]"""
+    """Centre c [m], [dim]."""
     edges: Array
-    """Half of each, [k, dim]; k = 0 of a point."""
+    """Half edges g_k [m], [k, dim]; k = 0 for a point."""
     radius: float
-    """Around it [m]."""
+    """Radius around the core [m]."""
 
 
 def core(shape: Shape, position: Array, turn: Array) -> Core:
-    """Of a shape of a body at `position` [dim], whose frame `turn` [dim, dim] turns into the world's."""
+    """Return the core of a shape of a body at `position` [dim] with rotation matrix `turn` [dim, dim]."""
     offset = np.zeros(len(position)) if shape.offset is None else np.array(shape.offset, float)
     if isinstance(shape, Box):
         edges, radius = np.diag(np.array(shape.half, float)), 0.0
@@ -42,12 +42,12 @@ def core(shape: Shape, position: Array, turn: Array) -> Core:
 
 
 def gap(one: Iterable[Core], other: Iterable[Core]) -> float:
-    """The least of any two [m]; negative: the depth of an overlap."""
+    """Return the smallest gap between two groups of cores [m]; a negative gap is the depth of an overlap."""
     return min([_gap(a, b) for a, b in itertools.product(one, other)], default=np.inf)
 
 
 def gap_to_plane(own: Iterable[Core], plane: Plane) -> float:
-    """The least of any to the plane [m]."""
+    """Return the smallest gap between cores and a plane [m]."""
     normal = np.array(plane.normal)
     return min(
         [float(normal @ each.centre - abs(each.edges @ normal).sum() - each.radius) - plane.offset for each in own],
@@ -64,7 +64,7 @@ def _gap(a: Core, b: Core) -> float:
 
 
 def _distance(apart: Array, edges: Array) -> float:
-    """The least |apart + edges^T s|."""
+    """Return the minimum of |apart + edges^T s|."""
     if not len(edges):
         return float(np.linalg.norm(apart))
     from scipy.optimize import lsq_linear
@@ -73,7 +73,7 @@ def _distance(apart: Array, edges: Array) -> float:
 
 
 def _normals(edges: Array) -> list[Array]:
-    """Unit vectors across each edge in the plane, across each two of them in space."""
+    """Return unit normals: of each edge in the plane, of each pair of edges in space."""
     if edges.shape[1] == 2:
         across = [np.array([-edge[1], edge[0]]) for edge in edges]
     else:

@@ -1,12 +1,12 @@
-"""Parting: an impact parts a step in two, for all bodies that it reaches (islands.py).
+"""Split of a step: an impact divides it in two for all bodies that it reaches (islands.py).
 
-    s = (tau - t_0) / h        part of the step before it            1 for bodies that no impact reaches
-    x_t = x + tau v,   q_t = e(tau w) q          poses then          x, q where forces act
+    s = (tau - t_0) / h        fraction of the step before it          1 for bodies that no impact reaches
+    x_t = x + tau v,   q_t = e(tau w) q          poses then            x, q where forces act
 
-with tau its time and t_0 that of the step's start, both counted from where forces act, and v, w the velocities after
-the forces, with which impacts are looked for (meeting.py). What holds bodies, joints and contacts at rest, has the
-directions of that moment in such a step: impulses go along them, and what they turn with the time of the impact is
-what a force of constraint does to velocities until then. A fixed body has its pose where forces act.
+with tau the time of impact and t_0 that of the step's start, both relative to the time of the forces, and v, w the
+velocities after the forces, as in the search for impacts (meeting.py). Joints and contacts at rest have their
+directions of that moment in such a step. Impulses act along them, and their rotation with the time of impact represents
+the change of velocities by constraint forces until then. A fixed body has its pose at the forces.
 
 Adjoint: adj_tau = adj_s / h + adj_x_t.v + p.w, adj_v = tau adj_x_t, adj_w = tau p, where adj_q and p, the adjoint of
 tau w, are those of advance (math/rotation.py).
@@ -58,7 +58,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0, adj_twist: ti.template(), adj_twist0,
         adj_time: ti.template(), adj_time0,
     ):  # fmt: skip
-        """adj_turn [n, S] is that of q_then by small turns."""
+        """Add to the adjoints; adj_turn [n, S] is the adjoint of q_then by small rotations."""
         for b in range(n):
             tau, c = real(0.0), ti.cast(first[first0 + b], ti.i32)
             if c >= 0:
@@ -112,9 +112,9 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
 
 class Parting(Function):
-    """Positions [n, dim] and orientations [n, R] at the first impact that reaches a body, and the part before it [n].
+    """Pose at the first impact that reaches each body, [n, dim] and [n, R], and the fraction of the step before it [n].
 
-    `first` [n] says which it is. Inputs: position [n, dim], orientation [n, R], twist [n, D], time [M]. Saved: all but
+    `first` [n] is that impact. Inputs: position [n, dim], orientation [n, R], twist [n, D], time [M]. Saved: all but
     the position, and the new orientations.
     """
 

@@ -1,4 +1,4 @@
-"""Targets that no body can reach: within a plane, or away from where a body is fixed."""
+"""Checks for targets that no body can reach: behind a plane, or away from a fixed body."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ROUNDING = 1e-9
 def problems(
     bodies: Sequence[Body], planes: Sequence[PlaneSection], terms: Sequence[Any], *, is_hard: bool
 ) -> Iterator[Problem]:
-    """Of terms about single bodies at the end; what else is wrong with a term is told elsewhere.
+    """Yield the problems of terms about single bodies at the end; other checks report other mistakes in a term.
 
-    A centre stays as far from a plane as the largest sphere about it that its shapes hold, where contacts are hard;
-    where they give way, in front of it.
+    With hard contacts, a centre keeps a distance from a plane: the radius of the largest sphere about it within its
+    shapes. With compliant contacts, it stays in front of the plane.
     """
     for place, term in enumerate(terms):
         key: Key = ("loss", "terms", place, "target")
@@ -39,13 +39,13 @@ def problems(
         for body, row in zip(chosen.tolist(), wanted, strict=True):
             if reason := _unreachable(bodies[body], name, row, term.axis, planes, is_hard=is_hard):
                 constraint = f"unreachable target: body {body} {reason}"
-                remedy = "Name a place in the world that it can be at, or other nodes."
+                remedy = "Give a target that the body can reach, or other nodes."
                 yield Problem(key=key, constraint=constraint, found=target, remedy=remedy)
                 break
 
 
 def inner_radius(body: Body) -> float:
-    """Of the largest sphere about the centre of mass within one of its shapes [m]; 0 where there is none."""
+    """Return the radius of the largest sphere about the centre of mass within one of its shapes [m], or 0."""
     found = [0.0]
     for shape in shapes_of(body):
         offset = np.zeros(len(body.position)) if shape.offset is None else np.array(shape.offset)
@@ -58,7 +58,7 @@ def inner_radius(body: Body) -> float:
 
 
 def _rows(term: Any, count: int) -> np.ndarray[Any, Any]:
-    """The target of each body, [count, components]."""
+    """Return the target of each body, [count, components]."""
     target = np.asarray(term.target, dtype=float)
     if term.axis is not None:
         return np.broadcast_to(target.reshape(-1, 1), (count, 1))
@@ -74,7 +74,7 @@ def _unreachable(
     *,
     is_hard: bool,
 ) -> str:
-    """Why a body cannot be there; '' where it can be, or that is not known."""
+    """Explain why a body cannot reach a target; '' if it can, or if that is unknown."""
     start = np.array(body.position) if name == "position" else orientation(body)
     seen = start if axis is None else start[axis : axis + 1]
     if len(seen) != len(target):
@@ -91,7 +91,7 @@ def _unreachable(
 
 
 def _height(plane: Plane, target: np.ndarray[Any, Any], axis: int | None) -> float | None:
-    """Of a target above a plane; None where one of its components does not tell."""
+    """Return the height of a target above a plane; None if its given component does not determine it."""
     normal = np.array(plane.normal)
     if axis is None:
         return float(normal @ target) - plane.offset

@@ -1,4 +1,4 @@
-"""What the sections of a scene of rigid bodies stand for: a model, and arrays."""
+"""Conversion of the sections of a scene of rigid bodies to a model and arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 
 def model(config: Any) -> RigidBodies:
-    """The model of a scene that was loaded, and so is known to be free of problems."""
+    """Return the model of a scene that is loaded and hence free of problems."""
     bodies, chosen = config.bodies, config.simulator
     network = config.controller
     return RigidBodies(
@@ -63,7 +63,7 @@ def fields(
     controller: ControllerSection | None = None,
     waves: int = 0,
 ) -> Fields:
-    """Every parameter field and state component in full length; a controller's control is a pattern of `waves`."""
+    """Return all parameters and state components in full length; with a controller, the control has size `waves`."""
     dim, n = len(bodies[0].position), len(bodies)
     spins = 1 if dim == 2 else 3
     masses = [mass_and_inertia(body) for body in bodies]
@@ -99,7 +99,7 @@ def fields(
 
 
 def fields_of(config: Any) -> Fields:
-    """Those of a scene that was loaded."""
+    """Return the fields of a loaded scene."""
     return fields(
         bodies=config.bodies,
         joints=config.joints,
@@ -112,12 +112,12 @@ def fields_of(config: Any) -> Fields:
 
 
 def bodies_of(config: Any) -> Bodies:
-    """What pictures and losses know of them; joints are no lines, as bodies are drawn as what they are."""
+    """Return the bodies for pictures and losses. Joints are not links: the shapes of bodies are drawn."""
     return Bodies(pinned=np.array([body.fixed for body in config.bodies], bool), own=len(config.bodies))
 
 
 def shapes_of(body: Body) -> list[Shape]:
-    """Its shapes as the model has them."""
+    """Return the body's shapes in the form of the model."""
     made: list[Shape] = []
     for each in body.shapes:
         offset = None if each.offset is None else tuple(each.offset)
@@ -132,7 +132,7 @@ def shapes_of(body: Body) -> list[Shape]:
 
 
 def mass_and_inertia(body: Body) -> tuple[float, Array]:
-    """Mass [kg], and principal moments [S]: as given, or those of its shapes; 1 where only a fixed body lacks them."""
+    """Return mass [kg] and principal moments [S]: given, or those of the shapes; 1 if a fixed body has none."""
     dim = len(body.position)
     filled = solid(shapes_of(body), dim)
     density = body.density or (body.mass or 1.0) / (filled.volume or 1.0)
@@ -143,13 +143,13 @@ def mass_and_inertia(body: Body) -> tuple[float, Array]:
 
 
 def plane_of(section: PlaneSection) -> Plane:
-    """With a normal of length 1."""
+    """Return the plane with a unit normal."""
     length = float(np.linalg.norm(section.normal))
     return Plane(tuple([each / length for each in section.normal]), section.offset / length)
 
 
 def orientation(body: Body) -> Array:
-    """The angle [1], or the unit quaternion [4]."""
+    """Return the angle [1] or the unit quaternion [4]."""
     given = np.ravel(0.0 if body.orientation is None else body.orientation).astype(float)
     if len(body.position) == 2:
         return given
@@ -161,7 +161,7 @@ def orientation(body: Body) -> Array:
 
 
 def turn(body: Body) -> Array:
-    """The matrix that turns the body's frame into the world's, [dim, dim]."""
+    """Return the rotation matrix from the body frame to the world frame, [dim, dim]."""
     from scipy.spatial.transform import Rotation
 
     q = orientation(body)
@@ -196,14 +196,14 @@ def _spring(section: SpringSection, bodies: Sequence[Body]) -> Spring:
 
 
 def _in_frame(place: Sequence[float], body: Body | None) -> tuple[float, ...]:
-    """A place of the world as a body sees it; as it is for None, the world."""
+    """Express a point of the world in the body's frame, or in the world's (None)."""
     if body is None:
         return tuple(place)
     return tuple(((np.array(place, float) - body.position) @ turn(body)).tolist())
 
 
 def _relative(a: Array, b: Array | None) -> tuple[float, ...]:
-    """The orientation of b's frame, or the world's, in that of a."""
+    """Return the orientation of the frame of b, or the world's, relative to that of a."""
     if len(a) == 1:
         return (float((0.0 if b is None else b[0]) - a[0]),)
     w, v = a[0], -a[1:]

@@ -1,4 +1,4 @@
-"""What must hold inside and between the sections that describe rigid bodies, and between them and the loss."""
+"""Checks inside and between the sections that describe rigid bodies, and between them and the loss."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from simphys.simulators.rigid.sections import (
 from simphys.simulators.rigid.solids import solid
 
 ROUNDING = 1e-9
-"""Decimal places make shapes touch that are to; so much of their size is no overlap, and no wrong centre of mass."""
+"""Relative tolerance of overlaps and centres of mass: shapes that touch only because of rounded decimals are valid."""
 
 
 def problems(
@@ -41,9 +41,9 @@ def problems(
     loss: Any,
     unknowns: Mapping[str, Any] | None,
 ) -> list[Problem]:
-    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at.
+    """Return all problems. An invalid section is passed as None, and checks that need it are skipped.
 
-    `waves`: of the control's pattern; None where it is none.
+    `waves`: number of waves of the control's pattern; None if it is no pattern.
     """
     if bodies is None:
         return []
@@ -103,11 +103,11 @@ def _check_vectors(key: Key, body: Body, dim: int) -> Iterator[Problem]:
             yield _problem((*key, name), f"in {dim}-D it is {wanted}", value, f"Give {wanted}.")
     if isinstance(body.orientation, list) and len(body.orientation) == 4 and not any(body.orientation):
         remedy = "Give [1.0, 0.0, 0.0, 0.0] for none."
-        yield _problem((*key, "orientation"), "a quaternion is not 0", body.orientation, remedy)
+        yield _problem((*key, "orientation"), "a quaternion must not be 0", body.orientation, remedy)
 
 
 def _check_matter(key: Key, body: Body) -> Iterator[Problem]:
-    """Whether mass and inertia follow from what is given, and hold for a frame at the centre of mass."""
+    """Check that mass and inertia follow from the given values, and that the frame's origin is the centre of mass."""
     given = [name for name in ("mass", "density") if getattr(body, name) is not None]
     if len(given) != 1:
         found = Words("both") if given else NOTHING
@@ -124,12 +124,12 @@ def _check_matter(key: Key, body: Body) -> Iterator[Problem]:
     size = float(np.sqrt(np.trace(filled.inertia) / filled.volume))
     if (abs(filled.centre) > ROUNDING * size).any():
         constraint = "the shapes' centre of mass must be at the origin of the body's frame"
-        remedy = "Take it off each offset and add it to the position, or give mass and inertia."
+        remedy = "Subtract it from each offset and add it to the position, or give mass and inertia."
         yield _problem((*key, "shapes"), constraint, filled.centre.round(12).tolist(), remedy)
     elif abs(filled.inertia - np.diag(np.diag(filled.inertia))).max() > ROUNDING * np.trace(filled.inertia):
         constraint = "the shapes' principal axes must be those of the body's frame"
-        remedy = "Arrange them symmetrically, turn the body, or give its inertia."
-        yield _problem((*key, "shapes"), constraint, Words("axes that are turned"), remedy)
+        remedy = "Arrange them symmetrically, rotate the body, or give its inertia."
+        yield _problem((*key, "shapes"), constraint, Words("rotated axes"), remedy)
 
 
 def _check_ends(key: Key, link: JointSection | SpringSection, n: int) -> Iterator[Problem]:
@@ -137,23 +137,23 @@ def _check_ends(key: Key, link: JointSection | SpringSection, n: int) -> Iterato
         if body is not None:
             yield from _check_index((*key, name), body, n)
     if link.a == link.b:
-        yield _problem((*key, "b"), "must be another body than a", link.b, "Name another, or none for the world.")
+        yield _problem((*key, "b"), "must differ from a", link.b, "Name another, or omit b for the world.")
 
 
 def _check_joint(key: Key, joint: JointSection, dim: int) -> Iterator[Problem]:
     if joint.anchor is None and joint.kind != "prismatic":
-        yield _problem((*key, "anchor"), f"a {joint.kind} joint needs an anchor", NOTHING, "Give a place of the world.")
+        yield _problem((*key, "anchor"), f"a {joint.kind} joint needs an anchor", NOTHING, "Give a point in the world.")
     elif joint.anchor is not None:
         yield from _check_axes((*key, "anchor"), joint.anchor, dim)
     if joint.motor is not None and joint.kind == "fixed":
-        yield _problem((*key, "motor"), "a fixed joint leaves nothing free to drive", joint.motor, "Drop it.")
+        yield _problem((*key, "motor"), "a fixed joint has no free motion to drive", joint.motor, "Remove the motor.")
     if joint.kind == "prismatic" or (joint.kind == "revolute" and dim == 3):
         if joint.axis is None:
             yield _problem((*key, "axis"), f"a {joint.kind} joint needs an axis", NOTHING, "Give a direction.")
         else:
             yield from _check_direction((*key, "axis"), joint.axis, dim)
     elif joint.axis is not None:
-        yield _problem((*key, "axis"), f"a {joint.kind} joint in {dim}-D has no axis", joint.axis, "Drop it.")
+        yield _problem((*key, "axis"), f"a {joint.kind} joint in {dim}-D has no axis", joint.axis, "Remove the axis.")
 
 
 def _check_contact(contact: Contact, simulator: RigidSimulator | None, n: int) -> Iterator[Problem]:
@@ -177,7 +177,7 @@ def _check_controller(
     key: Key = ("controller",)
     yield from _check_axes((*key, "goal"), controller.goal, dim)
     if joints is not None and all(joint.motor is None for joint in joints):
-        yield _problem(key, "needs joints with motors that it drives", NOTHING, "Give a joint a motor, or drop it.")
+        yield _problem(key, "needs motors to drive", NOTHING, "Add a motor to a joint, or drop this section.")
     if waves is None:
         remedy = 'Give [control] with kind = "pattern", waves and frequency.'
         yield _problem(key, "needs a pattern for its control", NOTHING, remedy)
@@ -186,7 +186,7 @@ def _check_controller(
 def _check_places(
     bodies: Sequence[Body], planes: Sequence[PlaneSection], joints: Sequence[JointSection], contact: Contact
 ) -> Iterator[Problem]:
-    """Whether bodies start apart from each other and from the planes, but for those that never touch."""
+    """Check that bodies start apart from each other and from the planes, except pairs that never touch."""
     cores = [[overlap.core(s, np.array(body.position), turn(body)) for s in shapes_of(body)] for body in bodies]
     never = {frozenset(pair) for pair in contact.apart} | {frozenset((joint.a, joint.b)) for joint in joints}
     for body, own in enumerate(cores):
@@ -202,7 +202,7 @@ def _check_places(
         depth = -overlap.gap(cores[a], cores[b])
         if depth > ROUNDING * max(_size(cores[a]), _size(cores[b])):
             found = f"bodies {a} and {b}, which overlap by {depth:.3g} m"
-            remedy = f"Move them apart, or let them never touch: contact.apart = [[{a}, {b}]]."
+            remedy = f"Move them apart, or exclude their contact: contact.apart = [[{a}, {b}]]."
             yield _problem(("bodies", b, "position"), "bodies must not overlap", Words(found), remedy)
 
 
@@ -213,7 +213,7 @@ def _size(cores: Sequence[overlap.Core]) -> float:
 def _check_direction(key: Key, value: list[float], dim: int) -> Iterator[Problem]:
     yield from _check_axes(key, value, dim)
     if not any(value):
-        yield _problem(key, "must be a direction", value, "Give one that is not 0.")
+        yield _problem(key, "must be a direction", value, "Give a vector other than 0.")
 
 
 def _check_axes(key: Key, value: Sequence[float], dim: int) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""The sections of a scene file that describe rigid bodies, their joints and their world."""
+"""Sections of a scene file that describe rigid bodies, their joints and their world."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Part = Annotated[float, Field(ge=0, le=1)]
 
 
 class RigidSimulator(Simulator):
-    """law: of contacts; "impulse", whose contacts are hard, or "compliant", whose contacts are stiff springs.
+    """law: "impulse", with hard contacts, or "compliant", with contacts that are stiff springs.
 
-    integrator: "semi_implicit_euler", of first order, or "variational", of second order, which keeps the energy of free
-    bodies that tumble in space. sweeps: of the solver over all joints and contacts in a step. rest_speed [m/s]: impulse
-    law; an impact that is slower does not bounce. slip_speed [m/s]: compliant law; the slip at which friction has most
-    of its limit. joint_correction: part of a joint's error that a step takes away.
+    integrator: "semi_implicit_euler", of first order, or "variational", of second order, which conserves the energy of
+    bodies that tumble freely in space. sweeps: number of solver sweeps over all joints and contacts in a step.
+    rest_speed [m/s]: impulse law; impacts slower than this do not bounce. slip_speed [m/s]: compliant law; the slip at
+    which friction has 1/sqrt(2) of its limit. joint_correction: fraction of a joint's error that one step corrects.
     """
 
     name: Literal["rigid"]
@@ -31,7 +31,7 @@ class RigidSimulator(Simulator):
 
 
 class Ball(Section):
-    """A sphere, in the plane a disc [m]. offset: of its centre in the body's frame."""
+    """A sphere, in the plane a disc. radius [m]; offset: of its centre in the body's frame [m]."""
 
     kind: Literal["sphere"]
     radius: Positive
@@ -39,7 +39,7 @@ class Ball(Section):
 
 
 class Cuboid(Section):
-    """A box along the axes of the body's frame, in the plane a rectangle. half: of each of its extents [m]."""
+    """A box along the axes of the body's frame, in the plane a rectangle. half: half extents [m]."""
 
     kind: Literal["box"]
     half: Annotated[list[Positive], Field(min_length=2, max_length=3)]
@@ -47,7 +47,7 @@ class Cuboid(Section):
 
 
 class Rod(Section):
-    """All points within a radius of a segment along the first axis of the body's frame, from -half_length on [m]."""
+    """All points within a radius of a segment along the body's first axis. half_length: of the segment [m]."""
 
     kind: Literal["capsule"]
     radius: Positive
@@ -56,14 +56,14 @@ class Rod(Section):
 
 
 class Body(Section):
-    """A rigid body. The origin of its frame is its centre of mass, where `position` is at the start [m].
+    """A rigid body. The origin of its frame is its centre of mass; `position` is its initial position [m].
 
-    shapes: those that it touches others with, none by default. density [kg/m^2 or kg/m^3] or mass [kg]; inertia: its
-    principal moments along the axes of its frame [kg m^2], one in the plane and three in space, by default those of its
-    shapes filled evenly. orientation: an angle [rad] in the plane; in space a quaternion (w, x, y, z) or a rotation
-    vector [rad]. velocity [m/s] and angular_velocity [rad/s], in the world's frame, 0 by default. friction: Coulomb's
-    coefficient, restitution: speed after over speed before an impact; of two bodies their means count. fixed: nothing
-    moves it; a fixed body needs no mass.
+    shapes: its contact shapes, none by default. Give density [kg/m^2 or kg/m^3] or mass [kg]. inertia: principal
+    moments along the axes of its frame [kg m^2], one in the plane and three in space; by default those of its shapes,
+    filled uniformly. orientation: an angle [rad] in the plane; in space a quaternion (w, x, y, z) or a rotation vector
+    [rad]. velocity [m/s] and angular_velocity [rad/s] are in the world frame, 0 by default. friction: Coulomb's
+    coefficient. restitution: speed after an impact over the speed before. Two bodies have the mean of their
+    coefficients. fixed: no force moves the body, and it needs no mass.
     """
 
     position: Vector
@@ -80,18 +80,18 @@ class Body(Section):
 
 
 class PlaneSection(Section):
-    """A plane that bounds the world: bodies are where normal . x > offset [m]; the normal may have any length."""
+    """A plane that bounds the world: bodies stay where normal . x > offset [m]; the normal may have any length."""
 
     normal: Vector
     offset: float = 0.0
 
 
 class JointSection(Section):
-    """Joins body `a` to body `b`, or to the world; bodies are indices, anchor and axis those of the start in the world.
+    """A joint of body `a` and body `b`, or the world; bodies are indices, anchor and axis initial ones in the world.
 
-    revolute: both turn about the anchor [m], in space about the axis through it. prismatic: a slides along the axis;
-    its anchor is the centre of a by default. fixed: nothing is left free. damping [N m s] or [kg/s] of what is left
-    free. motor: the torque [N m] or the force [N] on a that a control of 1 is; a joint without it has no motor.
+    revolute: rotation about the anchor [m], in space about the axis through it. prismatic: a slides along the axis; the
+    default anchor is the centre of a. fixed: no relative motion. damping [N m s] or [kg/s]: of the free motion. motor:
+    torque [N m] or force [N] on a for a control of 1; without it, the joint has no motor.
     """
 
     kind: Literal["revolute", "prismatic", "fixed"]
@@ -104,9 +104,9 @@ class JointSection(Section):
 
 
 class SpringSection(Section):
-    """A spring with a damper between points of body `a` and body `b`, or the world: places of the start [m].
+    """A spring-damper between points of body `a` and body `b`, or the world; anchors are initial positions [m].
 
-    stiffness [N/m], damping [kg/s]; length [m] without force, by default that at the start.
+    stiffness [N/m], damping [kg/s]; length: rest length [m], by default the initial length.
     """
 
     a: Index
@@ -125,9 +125,9 @@ class Environment(Section):
 
 
 class Contact(Section):
-    """stiffness [N/m], the force a depth, and damping [s/m], relative to that force: of the compliant law.
+    """Parameters of the compliant law: stiffness [N/m], force per depth, and damping [s/m], relative to that force.
 
-    apart: pairs of bodies, by their indices, that never touch, besides those that a joint joins.
+    apart: pairs of bodies, by their indices, that never touch, in addition to pairs connected by a joint.
     """
 
     stiffness: Positive | None = None
@@ -136,11 +136,11 @@ class Contact(Section):
 
 
 class ControllerSection(Section):
-    """A network from the control, which then is a pattern, and what it senses of all bodies to the motors.
+    """A network that maps the control, which must be a pattern, and the state of all bodies to actions of the motors.
 
-    hidden: units of its hidden layer. goal: a point that it is told of [m], as the distance from the middle. scale: by
-    which positions and velocities are multiplied before they go in. seed: of the weights to begin with; unknowns call
-    these hidden_weight, hidden_bias, output_weight and output_bias.
+    hidden: units of the hidden layer. goal: a point [m], which the network gets relative to the mean position. scale:
+    factor of positions and velocities at the input. seed: of the initial weights; unknowns name them hidden_weight,
+    hidden_bias, output_weight and output_bias.
     """
 
     hidden: Count = 32

@@ -1,8 +1,8 @@
-"""What a controller senses of bodies: where they are around their middle, how they are turned and move, and the goal.
+"""Inputs of a controller: poses of the bodies relative to their mean position, their velocities, and the goal.
 
     s_i = (scale (x_i - c), R_i e_1 [, R_i e_2], scale v_i, scale w_i)   of each body i,      s_goal = goal - c
 
-as one row, c = mean of x_i; of the rotation the first dim - 1 columns, which say all of it and have no jumps (Zhou et
+as one row, with c the mean of x_i. Of the rotation, the first dim - 1 columns determine it and have no jumps (Zhou et
 al. 2019, On the Continuity of Rotation Representations). Adjoint, for g of the parts of body i, k columns, and g_goal:
 
     adj_x_i = scale g_x_i - (g_goal + scale sum over j of g_x_j) / n      adj_theta_i = sum_k (R_i e_k) x g_k_i
@@ -30,7 +30,7 @@ from .rows import flat
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int, controller: Controller) -> SimpleNamespace:
-    """Over the bodies; for the arguments see rows.py. The row begins at `s0` of s."""
+    """Return the loops over the bodies; for the arguments see rows.py. The row begins at `s0` of s."""
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
     spins, vec, scale = at.spins, at.vec, controller.scale
     own = dim * (dim + 1) + spins
@@ -62,7 +62,7 @@ def loops(real: Any, dim: int, controller: Controller) -> SimpleNamespace:
         adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0, adj_v: ti.template(), adj_v0,
         adj_w: ti.template(), adj_w0,
     ):  # fmt: skip
-        """`s` is the result."""
+        """Add to the adjoints; `s` is the result of the forward loop."""
         total = at.vec_at(adj_s, adj_s0 + n * own)
         for i in range(n):
             total += scale * at.vec_at(adj_s, adj_s0 + i * own)
@@ -104,7 +104,7 @@ def kernels(real: Any, dim: int, controller: Controller) -> SimpleNamespace:
 
 
 class Sense(Function):
-    """The row that the controller senses, [senses], of the fields of the state. Saved: orientation, and the row."""
+    """Inputs that the controller gets from the fields of the state, [senses]. Saved: orientation, and the result."""
 
     @staticmethod
     def forward(ctx: Context, model: RigidBodies, *state: Tensor) -> Array:
@@ -124,5 +124,5 @@ class Sense(Function):
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:
-    assert model.controller is not None, "who senses has a controller"
+    assert model.controller is not None, "sense.py needs a controller"
     return kernels(runtime.real(), model.dim, model.controller)

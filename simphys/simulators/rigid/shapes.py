@@ -1,4 +1,4 @@
-"""Shapes of bodies, welded to them, and planes that bound the world."""
+"""Shapes fixed to bodies, and planes that bound the world."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Vector = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Sphere:
-    """All points within a radius; in the plane a disc."""
+    """All points within a radius of a centre; in the plane a disc."""
 
     radius: float
-    """[m]"""
+    """Radius [m]."""
     offset: Vector | None = None
-    """Of the centre from that of the body's mass, in the body's frame [m], [dim]; None: none."""
+    """Offset of the centre from the centre of mass, in the body's frame [m], [dim]; None: no offset."""
 
     def __post_init__(self) -> None:
         _require_positive("Sphere.radius", self.radius)
@@ -27,9 +27,9 @@ class Box:
     """A box whose edges lie along the axes of the body's frame; in the plane a rectangle."""
 
     half: Vector
-    """Half of its extents [m], [dim]."""
+    """Half extents [m], [dim]."""
     offset: Vector | None = None
-    """Of the centre from that of the body's mass, in the body's frame [m], [dim]; None: none."""
+    """Offset of the centre from the centre of mass, in the body's frame [m], [dim]; None: no offset."""
 
     def __post_init__(self) -> None:
         for extent in self.half:
@@ -41,11 +41,11 @@ class Capsule:
     """All points within a radius of a segment along the first axis of the body's frame."""
 
     radius: float
-    """[m]"""
+    """Radius [m]."""
     half_length: float
-    """Of the segment [m]."""
+    """Half length of the segment [m]."""
     offset: Vector | None = None
-    """Of the segment's middle from the centre of the body's mass, in the body's frame [m], [dim]; None: none."""
+    """Offset of the segment's middle from the centre of mass, in the body's frame [m], [dim]; None: no offset."""
 
     def __post_init__(self) -> None:
         _require_positive("Capsule.radius", self.radius)
@@ -57,12 +57,12 @@ Shape = Sphere | Box | Capsule
 
 @dataclass(frozen=True)
 class Plane:
-    """A plane that bounds the world: bodies are where normal . x > offset."""
+    """A plane that bounds the world: bodies stay where normal . x > offset."""
 
     normal: Vector
     """Unit vector into the world, [dim]."""
     offset: float = 0.0
-    """[m]"""
+    """Distance of the plane from the origin along the normal [m]."""
 
     def __post_init__(self) -> None:
         length = sum([each * each for each in self.normal]) ** 0.5
@@ -72,4 +72,4 @@ class Plane:
 
 def _require_positive(who: str, value: float) -> None:
     if not value > 0:
-        raise InputError(who, "a positive length [m]", value, "Leave the shape away if the body touches nothing.")
+        raise InputError(who, "a positive length [m]", value, "Omit the shape if the body touches nothing.")

@@ -1,13 +1,13 @@
-"""Shapes filled with matter: volume, centre of mass and moments of inertia of a body that is made of some.
+"""Shapes filled with matter: volume, centre of mass and moments of inertia of a body that consists of them.
 
-About the centre of a shape, for a density of 1: with half extents a, b, c of a box, radius r of spheres and capsules,
-and half length L of a capsule, whose two caps have their centres of mass at L + c0,
+About the centre of a shape, for a density of 1, with half extents a, b, c of a box, radius r of spheres and capsules,
+and half length L of a capsule, whose caps have their centres of mass at L + c0:
 
     disc       V = pi r^2                I = V r^2 / 2
     rectangle  V = 4 a b                 I = V (a^2 + b^2) / 3
     sphere     V = 4/3 pi r^3            I = 2/5 V r^2
     box        V = 8 a b c               I_x = V (b^2 + c^2) / 3
-    capsule    a rectangle or cylinder 2 L long between the halves of a disc or sphere, V_0; c0 = 4 r / 3 pi or 3 r / 8:
+    capsule    a rectangle or cylinder 2 L long between two halves of a disc or sphere, V_0; c0 = 4 r / 3 pi or 3 r / 8:
                I = I_middle + I_0 + V_0 (L^2 + 2 L c0) across its axis;    V_middle r^2 / 2 + I_0 about it
 """
 
@@ -24,18 +24,18 @@ Array = np.ndarray[Any, Any]
 
 
 class Solid(NamedTuple):
-    """Matter of density 1."""
+    """Geometry of matter of density 1."""
 
     volume: float
-    """Area in the plane [m^dim]."""
+    """Volume, in the plane area [m^dim]."""
     centre: Array
-    """Of mass, [dim]."""
+    """Centre of mass, [dim]."""
     inertia: Array
-    """About the frame's origin, [S, S]."""
+    """Moments of inertia about the frame's origin, [S, S]."""
 
 
 def solid(shapes: Sequence[Shape], dim: int) -> Solid:
-    """Of all shapes of a body, in its frame; what two of them share counts twice. Without shapes there is no matter."""
+    """Sum up all shapes of a body, in its frame; overlaps count twice. Without shapes there is no matter."""
     spins = 1 if dim == 2 else 3
     volume, first, inertia = 0.0, np.zeros(dim), np.zeros((spins, spins))
     for shape in shapes:
@@ -48,7 +48,7 @@ def solid(shapes: Sequence[Shape], dim: int) -> Solid:
 
 
 def _of(shape: Shape, dim: int) -> tuple[float, Array]:
-    """Volume, and moments about the shape's own centre, [S]."""
+    """Return volume and moments about the shape's own centre, [S]."""
     if isinstance(shape, Box):
         return _box(np.array(shape.half, float))
     ball, about = _ball(shape.radius, dim)

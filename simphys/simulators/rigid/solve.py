@@ -1,4 +1,4 @@
-"""Solve for the impulses of all rows: the acts of a step (acts.py) as a Function."""
+"""Solve for the impulses of all rows: the phases of a step (acts.py) as a Function."""
 
 import functools
 from types import SimpleNamespace
@@ -70,11 +70,11 @@ def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 
 
 class Solve(Function):
-    """The new twist [n, D], the shift of positions [n, D] and the impulses [ACTS, N]; saved: those of all sweeps, too.
+    """New twist [n, D], shift of poses [n, D] and impulses [ACTS, N]; saved: also the impulses after each sweep.
 
-    `active` [M] and `first` [n] say what contacts are, and which impact reaches bodies first (meeting.py). Inputs: row
-    [N, W], of which the directions count, target [N], limit [M], bounce [M], inverse mass [n], turned and moment
-    [N, 2 S], time [M], part [n], twist [n, D], velocity [n, dim] and angular_velocity [n, S] before the forces,
+    `active` [M] is the state of contacts, `first` [n] the first impact that reaches each body (meeting.py). Inputs: row
+    [N, W], of which only the directions are read, target [N], limit [M], bounce [M], inverse mass [n], turned and
+    moment [N, 2 S], time [M], part [n], twist [n, D], velocity [n, dim] and angular_velocity [n, S] before the forces,
     orientation [n, R] and inertia [n, S].
     """
 
@@ -114,7 +114,7 @@ class Solve(Function):
 
 
 def _times(model: RigidBodies) -> tuple[float, float]:
-    """The step, and the time from its start to where forces act."""
+    """Return the time step, and the time from its start to the forces."""
     return model.dt, model.dt - model.span
 
 

@@ -1,18 +1,19 @@
-"""Springs with dampers between a point of body a and one of body b, or a place of the world.
+"""Springs with dampers between a point of body a and a point of body b or of the world.
 
-With r_a, r_b from either centre to its point, d from that of a to that of b, z the rate of d, and r = 1/|d|, there are
-the force f on a and -f on b, at their points:
+With r_a, r_b the arms from either centre to its point, d the vector from the point of a to that of b, z the rate of d
+and r = 1/|d|, the force f acts on a, and -f on b, at their points:
 
     d = (x_b + r_b) - (x_a + r_a)      z = (v_b + w_b x r_b) - (v_a + w_a x r_a)
     f = s d      s = k (1 - L r) + c (z.d) r^2                              [N]
 
-k stiffness [N/m], L length without force [m], c damping [kg/s]. Adjoint, for g = adj_f and e = g.d:
+k stiffness [N/m], L rest length [m], c damping [kg/s]. Adjoint, for g = adj_f and e = g.d:
 
     adj_k = (1 - L r) e     adj_L = -k r e     adj_c = (z.d) r^2 e     adj_z = c r^2 e d
     adj_d = k ((1 - L r) g + L r^3 e d) + c r^2 ((z.d) g + e z - 2 (z.d) r^2 e d)
 
-where g = g_a - g_b + h_a x r_a - h_b x r_b, for those of force and torque (g_a, h_a) on a and (g_b, h_b) on b. The arm
-of a gets adj_ra = f x h_a - adj_d - adj_z x w_a, b's the opposite; adj_theta = r x adj_r, adj_w_a = -r_a x adj_z.
+where g = g_a - g_b + h_a x r_a - h_b x r_b, with the adjoints (g_a, h_a), (g_b, h_b) of force and torque on a and b.
+The arm of a gets adj_ra = f x h_a - adj_d - adj_z x w_a, b's the opposite; adj_theta = r x adj_r and
+adj_w_a = -r_a x adj_z.
 Convention at |d| = 0, where there is no direction: r = 0, so that f = k d, in the adjoint too.
 Source: Hooke's law; the adjoint is the transpose of the Jacobian.
 """
@@ -64,7 +65,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Over all springs, between bodies [2 K] at anchors [2 K dim]; see rows.py. Forces add to `wrench`."""
+    """Return the loops over springs, bodies [2 K] with anchors [2 K dim]; see rows.py. Forces are added to `wrench`."""
     at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), functions(real, dim)
     vec = at.vec
 
@@ -169,7 +170,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
 
 class SpringDamper(Function):
-    """The wrench [n, D] of all spring-dampers of a model. Saved: the inputs.
+    """Wrench [n, D] of all spring-dampers of a model. Saved: the inputs.
 
     Inputs: the fields of the state, spring_stiffness, spring_damping and spring_length, [K] each.
     """
@@ -194,7 +195,7 @@ class SpringDamper(Function):
 
 
 def springs(model: RigidBodies) -> tuple[Array, Array, int]:
-    """Bodies [2 K] and anchors [2 K dim] of all springs, end a first, and their number K."""
+    """Return bodies [2 K] and anchors [2 K dim] of all springs, end a first, and their number K."""
     bodies = [(spring.a, spring.b) for spring in model.springs]
     anchors = [(spring.anchor_a, spring.anchor_b) for spring in model.springs]
     return *flat(np.array(bodies, np.int32), np.array(anchors, runtime.real_dtype())), len(model.springs)

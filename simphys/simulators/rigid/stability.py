@@ -1,31 +1,31 @@
-"""The largest stable time step of rigid bodies, linearised at the start, and how far they may go in a step.
+"""Largest stable time step of rigid bodies, linearised at the start, and largest distance that they may move in a step.
 
-Forces are explicit: a step of length h is v' = v - h (K x + C v), x' = x + h v' in coordinates x of what joints leave
-free, in which the kinetic energy is |v|^2 / 2 (linearised.py). An eigenvector x of length 1 with eigenvalue z gives,
-with the numbers k = x.K x [1/s^2] and c = x.C x [1/s], z^2 - (2 - h c - h^2 k) z + 1 - h c = 0. By Jury's conditions
-steps are stable where
+Forces are explicit: a step of length h is v' = v - h (K x + C v), x' = x + h v' in coordinates x of the free motions,
+in which the kinetic energy is |v|^2 / 2 (linearised.py). A unit eigenvector x with eigenvalue z gives, with the numbers
+k = x.K x [1/s^2] and c = x.C x [1/s], z^2 - (2 - h c - h^2 k) z + 1 - h c = 0. By Jury's conditions steps are stable if
 
     N(h) = 4 - 2 h C - h^2 K
 
-is positive definite: for one spring with a damper h^2 k W + 2 h c W < 4, for damping alone h c W < 2, where W [1/kg] is
-the change of the speed of its ends by a unit impulse, 1/m_a + 1/m_b and what their arms add. This is exact for springs
-and joints; bodies turn, and it with them. Under the compliant law there are, besides,
+is positive definite. For one spring-damper h^2 k W + 2 h c W < 4, for damping alone h c W < 2. W [1/kg] is the change
+of the relative speed of its ends by a unit impulse: 1/m_a + 1/m_b plus the contribution of their arms. This is exact
+for springs and joints at the start; the limit changes as bodies rotate. The compliant law adds limits for
 
-    rest        h^2 k W + 2 h N c W < 4     with the body's own weight N: each body alone, on what is next to a plane,
-    friction    2 h mu N W / v_s < 4        and all that touches planes at the start together
-    impacts     h^2 k (1 + c v) W <= 2      of each body with each plane, and of each two bodies
+    rest        h^2 k W + 2 h N c W < 4     with the body's own weight N: each body alone, on its contacts with a plane,
+    friction    2 h mu N W / v_s < 4        and everything that touches planes at the start, together
+    impacts     h^2 k (1 + c v) W <= 2      each body with each plane, and each pair of bodies
 
-W is 1/m for a ball on a floor, for its friction 7/(2 m), of a disc 3/m. Beyond the second limit, what friction should
-hold trembles, as that is bounded: with a slip of +-((h mu N W / 2)^2 - v_s^2)^(1/2). The third is that of impacts at a
-speed v, that of the start with the fall on a plane: a depth of h v gives an impulse h^2 k (1 + c v) v in one step, and
-features part at h^2 k (1 + c v) W - 1 times their speed. Beyond 2 they can come back faster than they came, and the
-more the harder they hit: a motion with impacts takes off, sooner or later the more they are damped. Up to it they can
-be 1.25 times as fast without damping, 1.06 times in half as long steps, by when in a step they meet. Where impacts turn
-out harder, or several contacts share a body, shorter steps may be needed. Motors, networks, and what `sweeps` leave
-unsolved, are not looked at.
+W is 1/m for a ball on a floor, 7/(2 m) for its friction, 3/m for that of a disc. Beyond the second limit, friction that
+should hold trembles. As friction is bounded, the amplitude of the slip is +-((h mu N W / 2)^2 - v_s^2)^(1/2). The third
+limit concerns impacts at a speed v, the initial speed plus that of the fall on a plane. A depth of h v gives an impulse
+h^2 k (1 + c v) v in one step, and features separate at h^2 k (1 + c v) W - 1 times their speed. Beyond 2, bodies can
+rebound faster than they came, and the more so the harder the impact: a motion with impacts eventually blows up, all the
+more with damping. Up to the limit, rebounds can be 1.25 times as fast without damping, 1.06 times for half the time
+step, depending on when within a step bodies meet. Harder impacts, or several contacts of one body, may need shorter
+steps. Motors, networks, and residuals of `sweeps` are not considered.
 
-Nor must bodies that fly straight at each other come farther in a step than both are half thick: else they may be found
-on each other's far sides. The impulse law looks ahead (meeting.py): there they meet at any speed.
+Bodies that fly straight at each other must not approach by more than the sum of their half thicknesses in one step:
+otherwise they may be found on each other's far sides. The impulse law looks ahead (meeting.py) and finds impacts at any
+speed.
 Source: E. I. Jury, Theory and Application of the z-Transform Method (1964); the third limit is derived here.
 """
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 def require_stable(model: RigidBodies, params: Params, state: State) -> None:
-    """Raise InputError where the time step is beyond the largest stable one, or bodies that approach are too fast."""
+    """Raise InputError if the time step exceeds the largest stable one, or if approaching bodies are too fast."""
     check_params(params.arrays())
     limit, what = largest_stable_dt(model, params.arrays(), state.arrays())
     if what:
@@ -61,7 +61,7 @@ def require_stable(model: RigidBodies, params: Params, state: State) -> None:
 
 
 def largest_stable_dt(model: RigidBodies, params: Arrays, state: Arrays) -> tuple[float, str]:
-    """The largest time step [s], at most the model's, that is stable, to 1e-6, and what limits it ('': nothing)."""
+    """Return the largest stable time step [s], at most the model's, to 1e-6, and the limiting term ('': none)."""
     params, state = _doubles(params), _doubles(state)
     if not all(np.isfinite(values).all() for values in (*params.values(), *state.values())):
         return 0.0, "value that is not finite"
@@ -85,14 +85,14 @@ def largest_stable_dt(model: RigidBodies, params: Arrays, state: Arrays) -> tupl
 
 
 def _unstable(h: float, freedom: int, always: Sequence[Term], groups: Sequence[Sequence[Term]]) -> str:
-    """What most makes N(h) not positive, of what always acts and each one of the groups; '' where it is positive."""
+    """Return the term that contributes most to an indefinite N(h), of `always` and one group; '' if N is definite."""
     N = 4 * np.eye(freedom)
     for term in always:
         N -= term.rows.T @ (_weight(term, h)[:, None] * term.rows)
     values, vectors = np.linalg.eigh(N)
     if values[0] <= 0:
         return max(always, key=lambda term: float(_weight(term, h) @ (term.rows @ vectors[:, 0]) ** 2)).name
-    # N - rows^T weight rows is positive where weight^(1/2) rows N^-1 rows^T weight^(1/2) < 1.
+    # N - rows^T weight rows is positive definite if weight^(1/2) rows N^-1 rows^T weight^(1/2) < 1.
     for group in filter(None, groups):
         weights = [np.maximum(_weight(term, h), 0) for term in group]
         roots = [(w[:, None] / values) ** 0.5 * (t.rows @ vectors) for t, w in zip(group, weights, strict=True)]
@@ -105,9 +105,9 @@ def _unstable(h: float, freedom: int, always: Sequence[Term], groups: Sequence[S
 
 
 def _impacts(landings: Sequence[Landing], params: Arrays) -> tuple[float, str]:
-    """The time step up to which impacts are no faster after one step than before, and which they are.
+    """Return the largest time step for which no rebound is faster than its impact, and the limiting impact.
 
-    Of features that meet one by one, or all at once.
+    Features may meet one by one, or all at once.
     """
     least, what = np.inf, ""
     for landing in landings:
@@ -131,13 +131,13 @@ def _require_slow(model: RigidBodies, state: Arrays) -> None:
             continue
         ahead = -float(apart @ velocity) / speed
         if ahead > 0 and float(apart @ apart) < ahead**2 + thick**2:
-            constraint = f"bodies that meet move no more in a step than both are half thick, here {thick:.3g} m"
+            constraint = f"bodies that meet approach in a step by at most both half thicknesses, here {thick:.3g} m"
             found = f"{model.dt:g} s, in which bodies {a} and {b} come {model.dt * speed:.3g} m closer"
             raise InputError("time.dt", constraint, found, f"Set time.dt to {0.9 * thick / speed:.2g} or less.")
 
 
 def _half_thickness(*bodies: Sequence[Shape]) -> float:
-    """The sum, of each body that of its thickest shape where it is thinnest [m]."""
+    """Return the sum of the bodies' half thicknesses: for each, that of its thickest shape at its thinnest [m]."""
     own = [[min(each.half) if isinstance(each, Box) else each.radius for each in shapes] for shapes in bodies]
     return sum([max(each, default=0.0) for each in own])
 

@@ -1,8 +1,8 @@
-"""Impulses of all rows (rows.py) by projected Gauss-Seidel: a fixed number of sweeps over the rows in their order.
+"""Impulses of all rows (rows.py) by projected Gauss-Seidel: a fixed number of sweeps over the rows in a fixed order.
 
-With J = (l, m_a), (-l, -m_b), an impulse lambda of a row changes the velocities V of its two bodies by lambda P,
-P = M^-1 J^T, M their masses and inertias (mobility.py), and its own u = J V by lambda d, d = J P. All lambda begin at
-0. A row, or both rows of friction of a contact, are updated by what makes u the target t, then projected:
+With J = (l, m_a), (-l, -m_b), an impulse lambda of a row changes the velocities V of its two bodies by lambda P, P =
+M^-1 J^T, where M holds masses and inertias (mobility.py), and its own u = J V by lambda d, d = J P. All lambda start at
+0. A row, or the rows of friction of a contact together, are updated so that u becomes the target t, then projected:
 
     lambda^ = lambda - rho (u - t)                                          rho = 1 / d, friction (dim - 1) / sum d
     joint      lambda' = lambda^
@@ -10,15 +10,15 @@ P = M^-1 J^T, M their masses and inertias (mobility.py), and its own u = J V by 
     friction   lambda' = lambda^ if |lambda^| < mu lambda_n (it sticks), else mu lambda_n lambda^ / |lambda^| (slides)
     V' = V + P (lambda' - lambda)
 
-A step has several such solves where there is an impact, its acts (acts.py). In the one until the impact contacts that
-a step without it would press, or press and make stick, are held: nothing is projected, and sliding friction is
-mu lambda_n of any sign.
+A step with an impact has several such solves, its phases (acts.py). In the phase before the impact, contacts are held
+that would press, or press and stick, in a step without it: they are not projected, and sliding friction is mu lambda_n
+of any sign.
 
-Both rows of friction in space take one rho, so that the circular cone has no preferred directions. At the kinks: where
-lambda^ = 0 a normal row counts as separated; at the cone's edge, within EDGE, friction counts as sticking: the corners
-of a box that stands can push against each other up to their limits, and it stands all the same.
+In space, both rows of friction share one rho, so that the circular cone has no preferred directions. At the kinks: a
+normal row with lambda^ = 0 counts as separated; friction at the cone's edge, within EDGE, counts as sticking. The
+corners of a standing box can push against each other up to their limits, and the box still stands.
 
-Adjoint, backward over the updates with Delta = lambda' - lambda, V = V' - P Delta rebuilt on the way, lambda kept:
+Adjoint, in reverse over the updates with Delta = lambda' - lambda; V = V' - P Delta is reconstructed, lambda is stored:
 
     adj_Delta = P.adj_V'      adj_P += Delta adj_V'      adj_lambda' += adj_Delta      adj_lambda = -adj_Delta
     adj_lambda^ = adj_lambda' where free, 0 where separated; sliding, with e = lambda^ / |lambda^|:
@@ -43,33 +43,33 @@ from . import islands
 from .islands import IMPACT, REST
 
 JOINT, NORMAL, FRICTION = range(3)
-"""How the rows of a group are projected."""
+"""Projection of the rows of a group."""
 
 WHOLE, UNTIL, MEET, AFTER = range(4)
-"""The acts of a step: the whole step without impacts; with one until it, the impact, and what is left."""
+"""Phases of a step: the whole step without an impact; or before the impact, at the impact, and after it."""
 
 
 def record_length(dim: int) -> int:
-    """Numbers that are kept of a row while it is solved for."""
+    """Return how many numbers the record of a row has."""
     return 4 * (3 if dim == 2 else 6) + 5
 
 
 HEAD = 3
-"""Numbers at the beginning of `order`."""
+"""Number of counts at the beginning of `order`."""
 
 EDGE = (1e-7, 1e-5)
-"""How near to the cone's edge a row still sticks, relatively, in double and in single precision."""
+"""Relative distance to the cone's edge within which a row still sticks, in double and in single precision."""
 
 
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
-    """What a solve is made of, see rows.py; these are work space that the adjoint needs again:
+    """Return the parts of a solve, see rows.py, with workspace that the adjoint needs again:
 
-    order [M + HEAD], the candidates that count, in the order in which they are solved for, behind the numbers of those
-    that count, of those at rest, and of these of those that no impact reaches; record [N, RECORD], of each row J and P
-    of both bodies with their signs, rho, and numbers of the moment; speed [n + 1, D], velocities while they change, the
-    world's last; trace [sweeps, N], the impulses of all sweeps. Rows of candidates that do not count are never read.
+    order [M + HEAD]: three counts (active candidates; those at rest; those at rest that no impact reaches), then the
+    active candidates in the order of the solve. record [N, RECORD]: for each row J and P of both bodies with their
+    signs, rho, and temporary values. speed [n + 1, D]: current velocities, the world's last. trace [sweeps, N]:
+    impulses after each sweep. Rows of inactive candidates are never read.
 
     An update concerns a group of rows: a joint's row, a contact's normal row, or its rows of friction.
     """
@@ -77,7 +77,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     beyond = 1 + EDGE[runtime.real_dtype() == np.float32]
     D, W, L = dim + spins, dim + 2 * spins, record_length(dim)
     island = islands.loops(real)
-    rho_, trial_, miss_, change_, g_ = (4 * D + k for k in range(5))  # places in a record behind J_a, J_b, P_a, P_b
+    rho_, trial_, miss_, change_, g_ = (4 * D + k for k in range(5))  # offsets in a record after J_a, J_b, P_a, P_b
 
     @ti.func
     def dot(x: ti.template(), x0, y: ti.template(), y0) -> real:
@@ -88,18 +88,18 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def add(x: ti.template(), x0, factor: real, y: ti.template(), y0):
-        """x += factor y."""
+        """Compute x += factor y."""
         for e in range(D):
             x[x0 + e] = x[x0 + e] + factor * y[y0 + e]
 
     @ti.func
     def slot(body, n):
-        """Where the velocity of a body, or of the world, lies."""
+        """Return the index of the velocity of a body, or of the world."""
         return body if body >= 0 else n
 
     @ti.func
     def is_reached(block, bodies: ti.template(), first: ti.template(), first0) -> bool:
-        """Whether an impact of the step reaches a row of this block."""
+        """Return True if an impact of the step reaches a row of this block."""
         return island.of_block(block, bodies, first, first0) >= 0
 
     @ti.func
@@ -108,7 +108,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         order: ti.template(), order0,
     ):  # fmt: skip
         count = 0
-        for kind in range(HEAD):  # at rest out of reach, at rest in reach, impacts
+        for kind in range(HEAD):  # at rest and not reached, at rest and reached, impacts
             for c in range(M):
                 what = active[active0 + c]
                 mine = what == IMPACT
@@ -121,7 +121,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def row_of(k, NJ, order: ti.template(), order0):
-        """The number of the k-th row that counts, and that of its bodies."""
+        """Return the number of the k-th active row, and that of its block."""
         i, block = k, k
         if k >= NJ:
             c = order[order0 + HEAD + (k - NJ) // dim]
@@ -130,7 +130,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def group_of(k, act, bodies: ti.template(), first: ti.template(), first0, NJ, order: ti.template(), order0):
-        """Of the k-th group of an act: its first row, how many, how they are projected, and where its bodies are."""
+        """Return, for the k-th group of a phase: first row, number of rows, projection, and block."""
         i, count, kind, block = k, 1, JOINT, k
         if k >= NJ:
             skipped = 0
@@ -146,7 +146,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def groups(act, NJ, order: ti.template(), order0):
-        """How many an act has."""
+        """Return the number of groups in a phase."""
         contacts = order[order0 + 1]
         if act > UNTIL:
             contacts = order[order0]
@@ -160,7 +160,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         turned: ti.template(), turned0, bodies: ti.template(), NJ, order: ti.template(), order0,
         record: ti.template(), record0,
     ):  # fmt: skip
-        """J, P and rho of all rows that count."""
+        """Compute J, P and rho of all active rows."""
         for k in range(NJ + order[order0] * dim):
             i, block = row_of(k, NJ, order, order0)
             p, d = record0 + i * L, real(0.0)
@@ -198,7 +198,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             adj_rho, rho = adj_record[gp + rho_], record[p + rho_]
             if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
                 if k >= NJ and (k - NJ) % dim > 0:
-                    other = 3 - 2 * ((k - NJ) % dim)  # rho of both rows of friction comes from both d
+                    other = 3 - 2 * ((k - NJ) % dim)  # rho of both friction rows depends on both d
                     adj_rho = 0.5 * (adj_rho + adj_record[gp + other * L + rho_])
             adj_d = -rho * rho * adj_rho
             for side in range(2):
@@ -226,7 +226,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         NJ, limit: ti.template(), mu0, impulse: ti.template(), impulse0, order: ti.template(), order0,
         held: ti.template(), held0,
     ):  # fmt: skip
-        """held [M], what is so in a step without an impact: NORMAL, the contact presses, FRICTION, it sticks, too."""
+        """Set held [M] from a step without an impact: NORMAL if the contact presses, FRICTION if it sticks, too."""
         for k in range(order[order0 + 2], order[order0 + 1]):
             c = order[order0 + HEAD + k]
             i, square = impulse0 + NJ + c * dim, real(0.0)
@@ -245,7 +245,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def length_of(record: ti.template(), p, count) -> real:
-        """|lambda^| of a group."""
+        """Return |lambda^| of a group."""
         square = real(0.0)
         for j in range(count):
             square += record[p + j * L + trial_] * record[p + j * L + trial_]
@@ -258,7 +258,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         record: ti.template(), record0, speed: ti.template(), speed0, trace: ti.template(), trace0,
         impulse: ti.template(), impulse0,
     ):  # fmt: skip
-        """`speed` is changed."""
+        """Sweep over all groups; `speed` is changed."""
         N = NJ + M * dim
         for i in range(N):
             impulse[impulse0 + i] = 0.0
@@ -298,7 +298,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         adj_impulse: ti.template(), adj_impulse0, adj_target: ti.template(), adj_t0,
         adj_limit: ti.template(), adj_mu0,
     ):  # fmt: skip
-        """`speed`, and `adj_speed`, are those after the sweeps on entry, and before them in the end."""
+        """Reverse the sweeps; `speed` and `adj_speed` are those after the sweeps on entry, those before on return."""
         N, count = NJ + M * dim, groups(act, NJ, order, order0)
         for back in range(sweeps):
             s = sweeps - 1 - back

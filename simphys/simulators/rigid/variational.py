@@ -1,27 +1,27 @@
-"""Free rotation by a variational integrator on the group of rotations: the drift of a variational step.
+"""Free rotation by a variational integrator on the rotation group: the drift of a variational step.
 
-A body of angular momentum L = A w (see inertia.py) turns within a time h by the unit quaternion (c, phi) in its own
+A body of angular momentum L = A w (see inertia.py) rotates during a time h by the unit quaternion (c, phi) in its own
 frame, c = (1 - phi.phi)^(1/2), which solves
 
     G(phi) = c J phi + phi x (J phi) = h/2 R^T L                            (*)
 
-and keeps its momentum:
+and conserves its momentum:
 
     q' = advance((c, R phi) q, -turn)     w' = A(q')^-1 L
 
-with products of J by component, and turn what impulses within the step correct (see drift.py). (*) makes the action of
-a discrete motion stationary, so the step is symplectic, of order 2, and its own reverse; a free body keeps momentum and
-energy to rounding (the latter McLachlan and Zanna 2005). A variational step is a drift by h/2, a kick by h and a drift
-by h/2 (step.py), which is Verlet's: the energy errs by O(h^2) without a trend. In the plane L = J w and (*) is left
-out: q' = q + h w - turn.
+with componentwise products of J, and turn the correction for impulses within the step (see drift.py). (*) makes the
+action of a discrete motion stationary: the step is symplectic, of order 2, and its own reverse. A free body conserves
+momentum and energy to rounding (the latter McLachlan and Zanna 2005). A variational step is a drift by h/2, a kick by h
+and a drift by h/2 (step.py), as in Verlet's method: the energy has errors of O(h^2) without a trend. In the plane L = J
+w and (*) is not needed: q' = q + h w - turn.
 
-(*) has a solution up to h |w| = 1, nearly, where a ball turns by a quarter turn a step; beyond, the result is NaN.
+(*) has a solution up to almost h |w| = 1, where a ball rotates by a quarter turn per step; beyond, the result is NaN.
 Newton's method finds it in STEPS steps from phi = h/2 w_b. Adjoint: for the adjoint p of phi, the implicit function
 theorem gives lambda = (dG/dphi)^-T p, with which
 
     adj_(R^T L) = h/2 lambda     adj_J = -phi (c lambda + lambda x phi)
 
-and everything else is a product of rotations, whose adjoints are in inertia.py and math/rotation.py.
+and the rest are products of rotations, whose adjoints are in inertia.py and math/rotation.py.
 Source: Moser and Veselov 1991, Discrete versions of some classical integrable systems; Lee, Leok and McClamroch 2007,
 Lie group variational integrators for the full body problem; in quaternions Manchester and Peck 2016.
 """
@@ -36,18 +36,18 @@ from simphys.numerics import quaternion, rotation
 from . import inertia
 
 STEPS = 6
-"""Of Newton's method: enough for (*) to hold to rounding up to h |w| = 0.95."""
+"""Number of Newton steps: enough for (*) to hold to rounding up to h |w| = 0.95."""
 
 
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """`rotate(q, w, J, h, turn)` to q', w', and its adjoint, in `dim` dimensions."""
+    """Return `rotate(q, w, J, h, turn)`, which gives q' and w', and its adjoint, in `dim` dimensions."""
     return in_plane(real) if dim == 2 else in_space(real)
 
 
 @functools.cache
 @no_type_check
 def in_plane(real: Any) -> SimpleNamespace:
-    """By an angle [rad]."""
+    """Return the rotation by an angle [rad]."""
     one = ti.types.vector(1, real)
 
     @ti.func
@@ -65,13 +65,13 @@ def in_plane(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def in_space(real: Any) -> SimpleNamespace:
-    """By a quaternion."""
+    """Return the rotation by a quaternion."""
     rotation_, body, quaternion_ = rotation.in_space(real), inertia.functions(real, 3), quaternion.functions(real)
     quat, vec, mat = ti.types.vector(4, real), ti.types.vector(3, real), ti.types.matrix(3, 3, real)
 
     @ti.func
     def slope(phi: vec, c: real, J: vec) -> mat:
-        """dG/dphi."""
+        """Return dG/dphi."""
         N = body.gyration(phi, J) - (J * phi).outer_product(phi) / c
         for j in ti.static(range(3)):
             N[j, j] += c * J[j]
@@ -79,7 +79,7 @@ def in_space(real: Any) -> SimpleNamespace:
 
     @ti.func
     def solve(w_b: vec, J: vec, h: real):
-        """phi, and there (dG/dphi)^-T."""
+        """Solve for phi, and return it with (dG/dphi)^-T."""
         phi, inverse_T = h / 2 * w_b, mat(0.0)
         for k in range(STEPS + 1):
             c = ti.sqrt(1 - phi.dot(phi))

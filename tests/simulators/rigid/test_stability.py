@@ -196,7 +196,7 @@ def test_two_bodies_may_meet() -> None:
 
 def test_bodies_that_would_jump_over_each_other_are_refused_where_contacts_give_way() -> None:
     require_stable(*two_discs(speed=74.0))
-    with pytest.raises(InputError, match=r"half thick, here 0\.15 m; found 0\.001 s, in which bodies 0 and 1 come 0\."):
+    with pytest.raises(InputError, match=r"thicknesses, here 0\.15 m; found 0\.001 s, in which bodies 0 and 1 come 0"):
         require_stable(*two_discs(speed=76.0))
     for fine in (two_discs(speed=76.0, aside=0.2), two_discs(speed=-76.0), two_discs(speed=76.0, law="impulse")):
         require_stable(*fine)
