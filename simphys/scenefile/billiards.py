@@ -1,4 +1,4 @@
-"""The sections of a scene of billiards."""
+"""Sections of a scene of billiards."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BilliardsConfig(Config):
         return billiards.build(self)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
-        """Any time step is; but balls that overlap, or are off the table, have no motion."""
+        """Raise InputError if balls overlap or are off the table; every time step is stable."""
         scene_checks.require_apart(state.position.data, *[p.data for p in (params.radius, params.lower, params.upper)])
 
     def bodies_of(self, model: Any) -> Bodies:

@@ -1,4 +1,4 @@
-"""The sections of a scene of rigid bodies."""
+"""Sections of a scene of rigid bodies."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 
 An impulse that changed v by dv at a time t after the forces was applied too early by t. Hence s = sum t dv and
 turn = sum t dw over all impulses of the step (see acts.py). advance rotates exactly by a rotation vector in the world
-frame, so that quaternions keep unit length (see math/rotation.py). Adjoint:
+frame, so that quaternions keep unit length (see numerics/rotation.py). Adjoint:
 
     adj_x = adj_x'     adj_v = h adj_x'     adj_s = -adj_x'     adj_w = h p     adj_turn = -p
 

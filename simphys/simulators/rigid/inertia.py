@@ -4,7 +4,7 @@
 
 J principal moments [kg m^2] in the body frame, R = R(q) the rotation from there to the world frame; in the plane A = J
 is a number. The inverse has d = 1/J in place of J: `apply` takes either. Adjoint of y = R diag(d) R^T w, for g = adj_y,
-by d, by w and by a small rotation dtheta of the body in the world frame (see math/rotation.py):
+by d, by w and by a small rotation dtheta of the body in the world frame (see numerics/rotation.py):
 
     adj_d = (R^T w) (R^T g)     adj_w = A g     adj_theta = y x g - w x (A g)
 

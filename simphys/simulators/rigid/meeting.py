@@ -25,7 +25,7 @@ With the new poses x + tau v and e(tau w) q, the row J = (n, r_a x n, -n, -r_b x
 the adjoint p by the pose at tau (geometry/pair.py, and adj_facing) is first taken at fixed tau,
 
     adj_tau += p V,      p -= adj_tau / u J                     the second if tau solves g(tau) = 0
-    adj_x, adj_theta from p      adj_v = tau adj_x      adj_w = tau adj_(tau w), see math/rotation.py
+    adj_x, adj_theta from p      adj_v = tau adj_x      adj_w = tau adj_(tau w), see numerics/rotation.py
 
 For contacts at rest, adj_tau goes to the impact that sets their time, and the adjoint of the gap to the pose at the
 forces.

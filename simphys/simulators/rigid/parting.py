@@ -9,7 +9,7 @@ directions of that moment in such a step. Impulses act along them, and their rot
 the change of velocities by constraint forces until then. A fixed body has its pose at the forces.
 
 Adjoint: adj_tau = adj_s / h + adj_x_t.v + p.w, adj_v = tau adj_x_t, adj_w = tau p, where adj_q and p, the adjoint of
-tau w, are those of advance (math/rotation.py).
+tau w, are those of advance (numerics/rotation.py).
 """
 
 import functools

@@ -39,9 +39,9 @@ Body WORLD = -1 is at rest at the origin: its position, spin and velocity read a
 Loop functions (`loops(real, dim)` of each sub-step) are ti.funcs over arrays, called by nested kernels and by the fused
 loop. Each array that depends on the step takes two arguments: the flat array `a: ti.template()` and `a0`, the offset of
 its first element. In fused loops most arrays are parts of one. Adjoint loops *add* to the adjoints of their inputs.
-Derivatives by an orientation are those by a small rotation in the world frame, adj_theta [n, S] (see math/rotation);
-the kernel that has summed them all converts them to adj_q. Those by `facing` are likewise [M, 2 S]. Adjoints of outputs
-are read, not cleared.
+Derivatives by an orientation are those by a small rotation in the world frame, adj_theta [n, S] (see
+numerics/rotation.py); the kernel that has summed them all converts them to adj_q. Those by `facing` likewise have shape
+[M, 2 S]. Adjoints of outputs are read, not cleared.
 """
 
 import functools

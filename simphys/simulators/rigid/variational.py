@@ -21,7 +21,7 @@ theorem gives lambda = (dG/dphi)^-T p, with which
 
     adj_(R^T L) = h/2 lambda     adj_J = -phi (c lambda + lambda x phi)
 
-and the rest are products of rotations, whose adjoints are in inertia.py and math/rotation.py.
+and the rest are products of rotations, whose adjoints are in inertia.py and numerics/rotation.py.
 Source: Moser and Veselov 1991, Discrete versions of some classical integrable systems; Lee, Leok and McClamroch 2007,
 Lie group variational integrators for the full body problem; in quaternions Manchester and Peck 2016.
 """

@@ -125,4 +125,4 @@ def test_advice_names_the_fastest_body_and_what_may_be_wrong() -> None:
     model, params, state = tumbling_in_plane("compliant")
     moving = {**state.arrays(), "velocity": np.array([[1.0, 0.0], [0.0, 50.0], [2.0, 0.0]])}
     assert "Body 1" in model.advice(params.arrays(), moving)
-    assert "smaller dt" in model.advice(params.arrays(), moving)
+    assert "reduce dt" in model.advice(params.arrays(), moving)

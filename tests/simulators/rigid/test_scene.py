@@ -162,7 +162,7 @@ def test_a_rotation_vector_is_a_quaternion() -> None:
         (sections(joints=[{**JOINT, "anchor": None}]), "joints.0.anchor: a revolute joint needs an anchor"),
         (sections(joints=[{"kind": "prismatic", "a": 0}]), "joints.0.axis: a prismatic joint needs an axis"),
         (sections(joints=[{**JOINT, "axis": [1.0, 0.0]}]), "joints.0.axis: a revolute joint in 2-D has no axis"),
-        (sections(joints=[{**JOINT, "kind": "fixed", "motor": 1.0}]), "joints.0.motor: a fixed joint leaves nothing"),
+        (sections(joints=[{**JOINT, "kind": "fixed", "motor": 1.0}]), "joints.0.motor: a fixed joint has no free"),
         (
             sections(springs=[{"a": 0, "b": 0, "anchor_a": [0.0, 0.0], "anchor_b": [1.0, 0.0], "stiffness": 1.0}]),
             "springs.0.b: must differ from a",
@@ -172,7 +172,7 @@ def test_a_rotation_vector_is_a_quaternion() -> None:
         (sections(simulator={"name": "rigid", "law": "compliant"}), "contact.stiffness: the compliant law needs"),
         (sections(contact={"apart": [[0, 2]]}), "contact.apart.0.1: must be the index of one of 2 bodies"),
         (sections(contact={"apart": [[0, 1], [1, 1]]}), "contact.apart.1: must be two bodies"),
-        (sections(controller={"goal": [0.0, 0.0]}), "controller: needs joints with motors"),
+        (sections(controller={"goal": [0.0, 0.0]}), "controller: needs motors to drive"),
         (sections(joints=[{**JOINT, "motor": 1.0}], controller={"goal": [0.0, 0.0]}), "controller: needs a pattern"),
     ],
 )  # fmt: skip

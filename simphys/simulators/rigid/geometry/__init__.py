@@ -1,4 +1,4 @@
-"""Contact geometry of rigid bodies: start reading at candidates.py, the pairs of features, and pair.py, one of them."""
+"""Contact geometry of rigid bodies. Start with candidates.py, the pairs of features, and pair.py, a single pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which features of which bodies may touch: a list made once, of everything that the motion decides on.
+"""Pairs of features that may touch: a list made once, of which the motion activates some.
 
     plane     sphere: its centre        capsule: both ends         box: its corners
     sphere    sphere, capsule: points and segments with radii      box: its centre
@@ -6,7 +6,7 @@
     box       box: corners of each against the other, in space edges of both that cross
 
 A capsule that lies on a side of a box, and a box that stands on another, touch with several features, so that they come
-to rest; two parallel capsules, or a capsule in the corner of others, touch in one point a pair.
+to rest. Two parallel capsules, or a capsule in the corner of others, touch in one point per pair.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ Array = np.ndarray[Any, Any]
 
 
 class Feature(NamedTuple):
-    """What feature.py reads: a part of a box, with a radius about it, in the body's frame."""
+    """A part of a box, with a radius about it, in the body's frame; feature.py reads it."""
 
     centre: Array
-    """o [m], [dim]."""
+    """Centre o of the box [m], [dim]."""
     half: Array
-    """h [m], [dim]."""
+    """Half extents h [m], [dim]."""
     signs: Array
-    """sigma, [dim]."""
+    """Signs sigma of the sides, [dim]."""
     radius: float
-    """rho [m]."""
+    """Radius rho [m]."""
 
     def at(self, *signs: float) -> Feature:
-        """The part of it on these sides."""
+        """Return the part of it on these sides."""
         return self._replace(signs=np.array(signs, float))
 
     def numbers(self) -> list[float]:
@@ -67,26 +67,26 @@ class Candidates:
     """Pairs of features that may touch, M of them."""
 
     kind: Array
-    """See pair.py, [M]."""
+    """Kind of each pair, see pair.py, [M]."""
     body_a: Array
-    """[M]"""
+    """Body of the first feature, [M]."""
     body_b: Array
-    """[M]; -1 of the world."""
+    """Body of the second feature, [M]; -1 for the world."""
     constants: Array
-    """Both features, each as feature.py reads it, [M, 2 (3 dim + 1)]."""
+    """Both features, as feature.py reads them, [M, 2 (3 dim + 1)]."""
 
     @property
     def count(self) -> int:
-        """Number of them, M."""
+        """Number of pairs, M."""
         return len(self.kind)
 
     @cached_property
     def kinds(self) -> frozenset[int]:
-        """Those that occur."""
+        """Kinds that occur."""
         return frozenset(self.kind.tolist())
 
     def arrays(self) -> tuple[Array, Array, Array, Array]:
-        """What loops take: kind, body_a, body_b, and the constants one after the other, in this process's precision."""
+        """Return the arrays for loops in the current precision: kind, body_a, body_b, and the flattened constants."""
         return self.kind, self.body_a, self.body_b, self._flat
 
     @cached_property
@@ -95,7 +95,7 @@ class Candidates:
 
 
 def candidates(model: RigidBodies) -> Candidates:
-    """Of all bodies that move with all planes, and of all pairs of bodies that may touch."""
+    """Pair all moving bodies with all planes, and all pairs of bodies that may touch."""
     found = [
         candidate
         for body in range(model.bodies)
@@ -126,7 +126,7 @@ def _with_plane(body: int, shape: Shape, plane: Plane, dim: int) -> Iterator[Can
 
 
 def _of_pair(one: Shape, a: int, other: Shape, b: int, dim: int) -> Iterator[Candidate]:
-    """`one` comes before `other` in _ORDER."""
+    """Yield the candidates of two shapes; `one` comes before `other` in _ORDER."""
     first, second = _whole(one, dim), _whole(other, dim)
     if isinstance(one, Box):
         yield from [Candidate(CORNER, a, corner, b, second) for corner in _points(one, dim)]
@@ -153,13 +153,13 @@ def _whole(shape: Shape, dim: int) -> Feature:
 
 
 def _points(shape: Shape, dim: int) -> list[Feature]:
-    """The centre of a sphere, the ends of a capsule, the corners of a box."""
+    """Return the centre of a sphere, the ends of a capsule, or the corners of a box."""
     whole = _whole(shape, dim)
     return [whole.at(*signs) for signs in itertools.product(*[(-1, 1) if extent else (0,) for extent in whole.half])]
 
 
 def _edges(box: Feature) -> list[Feature]:
-    """Of a box in space; none in the plane, where a segment that touches a side touches one of its ends."""
+    """Return the edges of a box in space; none in the plane, where a segment on a side touches it with an end."""
     dim = len(box.half)
     along = [[(0,) if axis == k else (-1, 1) for k in range(dim)] for axis in range(dim if dim == 3 else 0)]
     return [box.at(*signs) for choices in along for signs in itertools.product(*choices)]

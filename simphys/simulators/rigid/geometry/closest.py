@@ -1,25 +1,25 @@
-"""The points of two segments that are closest to each other.
+"""Closest points of two segments.
 
-With m from the middle of segment b to that of a, half vectors u, v [m], and s, t in [-1, 1],
+With m from the middle of segment b to that of a, half vectors u, v [m], and s, t in [-1, 1], the vector
 
     w(s, t) = m + s u - t v
 
-leads from a point of b to one of a; |w| is least where each of s, t is at an end or is free, w.u = 0 or w.v = 0. A
-point is a segment with half vector 0, where s = 0 (or t = 0). Segments that are parallel to within PARALLEL touch in
-the middle of what they have beside each other.
+leads from a point of b to a point of a. Where |w| is minimal, each of s, t is at an end or free: w.u = 0 or w.v = 0. A
+point is a segment with half vector 0, with s = 0 (or t = 0). For segments that are parallel to within PARALLEL, the
+middle of their common part is taken.
 
-Adjoint: of adj_s, adj_t, what leads to m, u, v. The free ones solve the linear system
+Adjoint: from adj_s, adj_t to m, u, v. The free ones of lambda, mu solve the linear system
 
     (u.u  -u.v) (lambda)   (adj_s)
     (-u.v  v.v) (mu    ) = (adj_t),    p = lambda u - mu v
 
-of the rows that are free, 0 else, and with it (implicit function theorem)
+of the free rows, the others are 0. By the implicit function theorem,
 
     adj_m = -p     adj_u = -s p - lambda w     adj_v = t p + mu w
 
-At the kinks: an end that is just reached is held there; and where segments are parallel, the derivative of their
-closest points does not exist, so t is held and s alone is free.
-Source: Ericson 2005, Real-Time Collision Detection, section 5.1.9; the case of parallel segments and the adjoint here.
+At the kinks: an end that is just reached counts as held; for parallel segments the derivative of the closest points
+does not exist, so t is held and only s is free.
+Source: Ericson 2005, Real-Time Collision Detection, section 5.1.9; parallel segments and the adjoint are derived here.
 """
 
 import functools
@@ -31,7 +31,7 @@ from simphys.autograd.kernels.runtime import ti
 PARALLEL = 1e-6
 """Square of the sine of the angle below which segments are parallel."""
 TINY = 1e-30
-"""Stands for a squared length of 0 where something is divided by it."""
+"""Smallest divisor, in place of a squared length of 0."""
 
 
 @functools.cache
@@ -42,12 +42,12 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def are_parallel(u: vec, v: vec) -> bool:
-        """Points, too."""
+        """Return True for parallel segments, and if one is a point."""
         return u.dot(u) * v.dot(v) - u.dot(v) ** 2 <= PARALLEL * u.dot(u) * v.dot(v)
 
     @ti.func
     def closest(m: vec, u: vec, v: vec):
-        """s, t."""
+        """Return s and t."""
         uu, vv, uv, mu, mv = u.dot(u), v.dot(v), u.dot(v), m.dot(u), m.dot(v)
         start = real(0.0)
         if not are_parallel(u, v):
@@ -64,12 +64,12 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def is_inside(s: real, u: vec) -> bool:
-        """Whether s is not at an end of its segment; always, at a point."""
+        """Return True if s is not at an end of its segment; always True for a point."""
         return ti.abs(s) < 1 or u.dot(u) == 0
 
     @ti.func
     def adj_closest(u: vec, v: vec, s: real, t: real, adj_s: real, adj_t: real):
-        """lambda, mu."""
+        """Return lambda and mu."""
         uu, vv, uv = u.dot(u), v.dot(v), u.dot(v)
         lam, mu = real(0.0), real(0.0)
         if is_inside(s, u):

@@ -1,11 +1,11 @@
-"""How far apart the features are that may touch: the gap and the frame of each candidate.
+"""Distances of features that may touch: the gap and the frame of each candidate.
 
-    gap [M]           distance along the normal, negative where both overlap [m]
-    frame [M, 3 dim]  unit normal n from b to a, then r_a and r_b, from the centres of both bodies to where they touch
+    gap [M]           distance along the normal, negative if they overlap [m]
+    frame [M, 3 dim]  unit normal n from b to a, then r_a and r_b, from the centres of both bodies to the contact points
 
-of M candidates (candidates.py) at the bodies' positions [n, dim] and orientations [n, R]. pair.py says what they are,
-and has the adjoint of one; the adjoints by position and by small turns are sums over candidates, in their order. What
-does not count has gap = FAR, the first axis as n, both r = 0, and derivative 0.
+of M candidates (candidates.py) at the bodies' positions [n, dim] and orientations [n, R]. pair.py defines them, and has
+the adjoint of one pair. The adjoints by position and by small rotations are sums over candidates, in their order. An
+inactive pair has gap = FAR, the first axis as n, both r = 0, and derivative 0.
 """
 
 import functools
@@ -28,14 +28,14 @@ from . import feature, pair
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
-    """Over all candidates of these kinds; for the arguments see rows.py and `Candidates`."""
+    """Return the loops over all candidates of these kinds; for the arguments see rows.py and `Candidates`."""
     at, part, rotate = rows.functions(real, dim), feature.functions(real, dim), rotation.functions(real, dim)
     f = pair.functions(real, dim, kinds)
     numbers, Feature = feature.numbers(dim), part.Feature
 
     @ti.func
     def feature_of(c, second, body, constants: ti.template(), q: ti.template(), q0) -> Feature:
-        """The first or the second feature of candidate c."""
+        """Return the first or the second feature of candidate c."""
         return part.read(constants, (2 * c + second) * numbers, rotate.matrix(at.rotation_of(q, q0, body)))
 
     @ti.func
@@ -67,10 +67,10 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
         adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0,
     ):  # fmt: skip
-        """`gap` and `frame` are the results. What nothing depends on costs little."""
+        """Add to the adjoints; `gap` and `frame` are the results. Candidates with zero adjoints are skipped."""
         for c in range(M):
             frame_c, adj_frame_c = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim
-            is_idle = adj_gap[adj_gap0 + c] == 0  # which a NaN is not, where it would not be != 0
+            is_idle = adj_gap[adj_gap0 + c] == 0  # False for NaN, which `!= 0` may miss
             for e in range(3 * dim):
                 is_idle = is_idle and adj_frame[adj_frame_c + e] == 0
             if not is_idle and gap[gap0 + c] < pair.FAR:

@@ -1,23 +1,23 @@
-"""A feature of a body that may touch another: a point, a segment or a box, each with a radius about it.
+"""A feature of a body that may touch another: a point, a segment or a box, each with a radius.
 
-All are parts of a box with centre o and half extents h [m] along the axes of its body: signs sigma in {-1, 0, 1} say on
-which of its sides the feature lies, and rho [m] is the radius about it.
+Each is a part of a box with centre o and half extents h [m] along the axes of its body. Signs sigma in {-1, 0, 1} give
+the sides of the box on which the feature lies; rho [m] is its radius.
 
     corner      sigma = (+-1, +-1, +-1)         edge        sigma with one 0
     box         sigma = 0, and rho = 0          sphere      h = 0, sigma = 0
     capsule     h = (L, 0, 0), sigma = 0        its ends    h = (L, 0, 0), sigma = (+-1, 0, 0)
 
-From the centre of its body, in the world's frame: the middle R (o + sigma h) and, of a segment, the half vector
-R ((1 - |sigma|) h), which leads from the middle to its end. Products are by component. A plane of the world has its
-unit normal in place of o and its distance from the origin, along the normal, in place of rho.
+From the centre of its body, in the world frame: the middle is R (o + sigma h), and the half vector of a segment is R
+((1 - |sigma|) h), from the middle to its end, with componentwise products. A plane of the world has its unit normal in
+place of o and its distance from the origin, along the normal, in place of rho.
 
-The kind of a pair says what its features are:
+The kind of a pair determines its features:
 
     PLANE     a point with a radius, and a plane of the world             ROUND     points or segments with radii,
     BOX       a point with a radius, and a box                                      corners or edges of boxes
     CORNER    a corner of a box, and another box                          EDGES     edges of two boxes that cross
 
-A normal that leads from a corner or an edge of a box outwards lies in the cone of its sides, sigma (R^T n) >= 0.
+An outward normal at a corner or an edge of a box lies in the cone of its sides, sigma (R^T n) >= 0.
 """
 
 import functools
@@ -29,12 +29,14 @@ from simphys.numerics import rotation
 
 PLANE, BOX, CORNER, ROUND, EDGES = range(5)
 CONE = 0.05
-"""How far beyond its cone the normal of a corner or an edge may lie, [rad]: sides that touch as a whole have several
-contacts, whose normals lie on the border."""
+"""Tolerance of the cone of a corner or an edge [rad].
+
+Flush sides have several contacts, whose normals lie on the border of the cone.
+"""
 
 
 def numbers(dim: int) -> int:
-    """How many describe a feature, in the order o, h, sigma, rho."""
+    """Count the numbers that describe a feature, in the order o, h, sigma, rho."""
     return 3 * dim + 1
 
 
@@ -48,7 +50,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def read(constants: ti.template(), at, R: mat) -> Feature:
-        """The feature whose numbers begin at an index, of a body turned by R."""
+        """Read the feature whose numbers begin at an index, for a body rotated by R."""
         o = vec([constants[at + j] for j in ti.static(range(dim))])
         h = vec([constants[at + dim + j] for j in ti.static(range(dim))])
         sigma = vec([constants[at + 2 * dim + j] for j in ti.static(range(dim))])
@@ -57,7 +59,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def along_sides(f: Feature, n: vec) -> vec:
-        """sigma (R^T n): how far n leads out of each side; 0 where it has none."""
+        """Return sigma (R^T n), the outward component of n for each side; 0 for axes without a side."""
         return f.sigma * (f.R.transpose() @ n)
 
     return SimpleNamespace(vec=vec, spin=spin, Feature=Feature, read=read, along_sides=along_sides)

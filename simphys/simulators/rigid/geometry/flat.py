@@ -1,26 +1,26 @@
 """A point of body a, with a radius, against a flat side: of a plane of the world, or of a box of body b.
 
-With y = d + m_a from the centre of b to the point, d = x_a - x_b, m_a as in feature.py, and n from b to a:
+With y = d + m_a from the centre of b to the point, d = x_a - x_b, m_a from feature.py, and n from b to a:
 
     plane     gap = n.y - offset - rho                                              n and the offset are constant
     box       p = R_b^T y - o_b: outside, where |p_k| > h_k for some k, q is p - clamp(p, -h, h),
               gap = |q| - rho,  n = R_b q / |q|;  inside, gap = |p_k| - h_k - rho,  n = R_b e_k sign(p_k)
-              of the side k that is nearest
-    corner    of a box against another: gap = sign_k p_k - h_k,  n = R_b e_k sign_k,  where axis and sign are those
-              in which the two boxes are farthest apart, or least deep, of the axes of box b; it counts where p is
-              under that side, |p_j| <= h_j for j != k, and not beyond the opposite one
+              of the nearest side k
+    corner    of a box against another: gap = sign_k p_k - h_k,  n = R_b e_k sign_k,  with the axis of box b and the
+              sign for which the two boxes are farthest apart, or overlap least. The pair is active if p is below that
+              side, |p_j| <= h_j for j != k, and not beyond the opposite one
 
-    r_a = m_a - rho n                                                       the point of a that touches
+    r_a = m_a - rho n                                                       contact point on a
 
-A corner has its side by the boxes as a whole, as it lies on the edge of two sides where a box stands flush on another.
-Adjoint, for g_gap, g_n, g_r of gap, n, r_a, with z = g_n - rho g_r:
+The side of a corner depends on the whole boxes, since a corner lies on the edge of two sides if a box stands flush on
+another. Adjoint, for adjoints g_gap, g_n, g_r of gap, n, r_a, with z = g_n - rho g_r:
 
-    adj_y = g_gap n + (of the box, outside) R_b P (R_b^T (z - n n.z)) / |q|     P: without the axes where q_k = 0
+    adj_y = g_gap n + (for a box, outside) R_b P (R_b^T (z - n n.z)) / |q|      P: projection on axes with q_k != 0
     adj_d = adj_y     adj_theta_a = m_a x (adj_y + g_r)     adj_theta_b = n x z - y x adj_y
 
-At the kinks: on the surface of a box, the point is inside; of sides equally near, or axes equally deep, the first
-counts; sign(0) = 1. Where the side changes, gap of the box is continuous and n is not. Source: Ericson 2005, Real-Time
-Collision Detection, sections 5.1.3 (closest point of a box) and 4.4.1 (separating axes); the adjoint here.
+At the kinks: a point on the surface of a box is inside; among sides equally near, or axes equally deep, the first is
+taken; sign(0) = 1. If the side changes, the gap of the box is continuous and n is not. Source: Ericson 2005, Real-Time
+Collision Detection, sections 5.1.3 (closest point of a box) and 4.4.1 (separating axes); the adjoint is derived here.
 """
 
 import functools
@@ -34,13 +34,13 @@ from . import feature
 from .feature import BOX
 
 EDGE = 1e-5
-"""How far beyond a side, as a part of it, a corner still counts: on flush sides rounding must not decide."""
+"""Relative tolerance beyond a side within which a corner is active: on flush sides rounding must not decide."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """Return the element functions in `dim` dimensions: to gap, n, r_a and whether the pair counts."""
+    """Return the element functions in `dim` dimensions: gap, n, r_a and True if the pair is active."""
     part, moment = feature.functions(real, dim), rotation.functions(real, dim).moment
     vec, Feature = part.vec, part.Feature
 
@@ -55,7 +55,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def side(depth: vec, p: vec) -> vec:
-        """Outwards from the side of the least depth, in the direction of p."""
+        """Return the outward normal of the side with the least depth, in the direction of p."""
         n, least = vec(0.0), depth.min()
         found = False
         for k in ti.static(range(dim)):

@@ -1,15 +1,15 @@
-"""Two features that may touch: how far apart they are, in which direction, and where.
+"""A pair of features that may touch: their gap, normal and contact points.
 
-gap [m] is their distance along the normal, negative where they overlap; n, unit, leads from b to a; r_a and r_b lead
-from the centres of both bodies to the points of their surfaces that touch, which differ by the gap:
+gap [m] is their distance along the normal, negative if they overlap; n, a unit vector, points from b to a; r_a and r_b
+are vectors from the centres of both bodies to the contact points on their surfaces, which differ by the gap:
 
     x_a + r_a = x_b + r_b + gap n                                           r_b = d + r_a - gap n,  d = x_a - x_b
 
-so that both are one place when the gap closes. Besides, whether the pair counts (see flat.py, segments.py). The kind of
-a pair (feature.py) is known at run time.
+so that both points coincide when the gap closes. A flag tells if the pair is active (see flat.py, segments.py). The
+kind of a pair (feature.py) is known only at run time.
 
-Adjoint, for g_gap, g_n, g_a, g_b: r_b adds -n.g_b to g_gap, -gap g_b to g_n, g_b to g_a and to adj_d; the rest is the
-adjoint of the kind, by d and by the small turns theta_a, theta_b of the bodies (math/rotation.py). By the positions:
+Adjoint, for g_gap, g_n, g_a, g_b: r_b adds -n.g_b to g_gap, -gap g_b to g_n, g_b to g_a and to adj_d. The rest is the
+adjoint of the kind, by d and by small rotations theta_a, theta_b of the bodies (numerics/rotation.py). For positions:
 adj_x_a = adj_d, adj_x_b = -adj_d.
 """
 
@@ -23,13 +23,13 @@ from . import feature, flat, segments
 from .feature import BOX, CORNER, EDGES, PLANE, ROUND
 
 FAR = 1e6
-"""Gap of what does not count [m]."""
+"""Gap of inactive pairs [m]."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
-    """Return the element functions in `dim` dimensions, of the kinds that there are: no other is compiled."""
+    """Return the element functions in `dim` dimensions, for the given kinds: no other is compiled."""
     part, side, segment = feature.functions(real, dim), flat.functions(real, dim), segments.functions(real, dim)
     vec, Feature = part.vec, part.Feature
     of_kind = {PLANE: side.plane, BOX: side.box, CORNER: side.corner, ROUND: segment.round}
@@ -44,7 +44,7 @@ def functions(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 
     @ti.func
     def contact(kind: ti.i32, d: vec, a: Feature, b: Feature):
-        """gap, n, r_a, r_b, and whether it counts."""
+        """Return gap, n, r_a, r_b, and True if the pair is active."""
         gap, n, r_a, counts = real(0.0), vec(0.0), vec(0.0), True
         for each in ti.static(present):
             if kind == each:
@@ -55,7 +55,7 @@ def functions(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     def adj_contact(
         kind: ti.i32, d: vec, a: Feature, b: Feature, gap: real, n: vec, g_gap: real, g_n: vec, g_a: vec, g_b: vec
     ):
-        """By d, theta_a and theta_b; of what counts, whose gap and n are known."""
+        """Return the adjoints of d, theta_a and theta_b, for an active pair with known gap and n."""
         f_gap, f_n, f_r = g_gap - n.dot(g_b), g_n - gap * g_b, g_a + g_b
         adj_d, adj_a, adj_b = vec(0.0), part.spin(0.0), part.spin(0.0)
         for family, adj in ti.static(families):

@@ -1,28 +1,28 @@
-"""Segments, or points, of two bodies with radii about them; edges of two boxes that cross.
+"""Pairs of segments, or points, with radii; and pairs of crossing edges of two boxes.
 
-With m_a, u and m_b, v the middles and half vectors of both (feature.py), m = d + m_a - m_b, d = x_a - x_b, and s, t, w
-as in closest.py:
+With the middles m_a, m_b and half vectors u, v of both (feature.py), m = d + m_a - m_b, d = x_a - x_b, and s, t, w from
+closest.py:
 
     round     gap = |w| - rho_a - rho_b,  n = w / |w|
     edges     gap = n.w,  n = +-(u x v) / |u x v|                                               in space
 
-    r_a = m_a + s u - rho_a n                                               the point of a that touches
+    r_a = m_a + s u - rho_a n                                               contact point on a
 
-Corners and edges of boxes count only where n lies in their cones (feature.py) and neither point is at an end, where a
-corner or a side takes its place. Edges of two boxes count, besides, where they are not parallel and not more than
-DEEP times as deep as that side of one box which is the least deep in the other: or else edges that cross far from the
-surface would push boxes through each other. The sign of their n is the one in their cones.
+Pairs with corners and edges of boxes are active only if n lies in their cones (feature.py) and neither point is at an
+end; there a corner or a side takes over. Edges of two boxes must also not be parallel. They may overlap by at most DEEP
+times the least depth of a side of one box in the other: otherwise edges that cross far from the surface would push
+boxes through each other. The sign of their n is the one in their cones.
 
 Adjoint, for g_gap, g_n, g_r of gap, n, r_a, with z = g_n - rho_a g_r and z' = z - n n.z:
 
-    adj_w = g_gap n + z' / |w|,   or of edges  g_gap n  and  adj_c = z' / (n.c),  c = u x v
+    adj_w = g_gap n + z' / |w|,   or for edges  g_gap n  and  adj_c = z' / (n.c),  c = u x v
     adj_s, adj_t = u.(adj_w + g_r), -v.adj_w,  with lambda, mu and p as in closest.py;   f = adj_w - p
     adj_u = s (f + g_r) - lambda w + v x adj_c     adj_v = mu w - t f + adj_c x u
     adj_d = f     adj_theta_a = m_a x (f + g_r) + u x adj_u     adj_theta_b = -m_b x f + v x adj_v
 
-At the kinks: where both points are one (|w| = 0, to rounding), n is the first axis of the world, and held; ends and
-parallel segments: see closest.py. Source: Ericson 2005, Real-Time Collision Detection, section 5.1.9; edges that cross
-as sides of the Minkowski difference: Gregorius 2013, The Separating Axis Test (GDC); the adjoint here.
+At the kinks: if both points coincide (|w| = 0, to rounding), n is the first axis of the world, and constant; for ends
+and parallel segments see closest.py. Source: Ericson 2005, Real-Time Collision Detection, section 5.1.9; crossing edges
+as sides of the Minkowski difference: Gregorius 2013, The Separating Axis Test (GDC); the adjoint is derived here.
 """
 
 import functools
@@ -36,15 +36,15 @@ from . import closest, feature
 from .feature import CONE, ROUND
 
 CLOSE = 1e-6
-"""|w| as a part of the size of the segments, below which both points are one."""
+"""|w| relative to the size of the segments, below which both points coincide."""
 DEEP = 2.0
-"""See above; sides that touch as a whole are as deep as their edges, up to their tilt."""
+"""Largest depth of edges relative to that of sides (see above); for flush sides the two are equal up to their tilt."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """Return the element functions in `dim` dimensions: to gap, n, r_a and whether the pair counts."""
+    """Return the element functions in `dim` dimensions: gap, n, r_a and True if the pair is active."""
     part, moment = feature.functions(real, dim), rotation.functions(real, dim).moment
     points = closest.functions(real, dim)
     vec, Feature = part.vec, part.Feature
@@ -86,7 +86,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def least_deep(d: vec, a: Feature, b: Feature) -> real:
-        """How deep the boxes of two edges are in each other, by their sides, negative; 0 where they are apart."""
+        """Return the separation of the boxes of two edges along side normals: negative if they overlap, at most 0."""
         centre = d + a.R @ a.o - b.R @ b.o
         turned = ti.abs(b.R.transpose() @ a.R)
         by_a = ti.abs(a.R.transpose() @ centre) - a.h - turned.transpose() @ b.h
