@@ -17,7 +17,7 @@ OF_BODIES = ("charge", "mass")
 PARAMETERS = (*OF_BODIES, "coupling", "softening")
 
 SPREAD = 512
-"""Iterations of a parallel loop that the compiler assigns to one CPU thread, and so the loop's iterations per piece."""
+"""Iterations of a parallel loop that the compiler assigns to one CPU thread, and so those that a piece takes."""
 
 PIECES = 16
 """Number of pieces into which the bodies are split for CPU threads: several per thread, to balance the load."""

@@ -1,6 +1,6 @@
 """Pendulums in generalized coordinates: chain/, links in the plane, and spherical/, one pendulum in space.
 
-Start reading at chain/step.py or spherical/step.py, the nested steps; the engine.py beside them is the fast way.
+Start with chain/step.py or spherical/step.py, the nested steps; each engine.py runs the same physics in fused loops.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Chain", "Spherical", "build", "chain", "spherical"]
 
 
 def build(config: Any) -> tuple[Chain | Spherical, Any, Any]:
-    """Model, parameters and initial state of a validated scene."""
+    """Build the model, the parameters and the initial state of a validated scene."""
     from simphys.autograd import tensor
 
     from . import scene

@@ -1,4 +1,4 @@
-"""What chains and the spherical pendulum share: names of integrators, the Runge-Kutta method, checks, advice."""
+"""Code shared by chains and the spherical pendulum: names of integrators, the Runge-Kutta method, checks, advice."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from simphys.simulator.physical import require_positive
 INTEGRATORS = ("rk4", "variational")
 
 NODES = (0.0, 0.5, 0.5, 1.0)
-"""Where the stages of the classical Runge-Kutta method lie, in time steps; each goes there from the step's start along
-the slope of the one before."""
+"""Nodes of the classical Runge-Kutta method, in time steps: each stage starts from the state at the beginning of the
+step and follows the slope of the stage before."""
 WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
-"""How their slopes count in the step."""
+"""Weights of the stages' slopes in the step."""
 
 Slopes = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 def rk4(slopes: Slopes, x: Tensor, v: Tensor, h: float) -> tuple[Tensor, Tensor]:
-    """A step of length h of d(x, v)/dt = slopes(x, v): Kutta 1901, order 4."""
+    """Advance d(x, v)/dt = slopes(x, v) by a step of length h, with order 4 (Kutta 1901)."""
     y = (x, v)
     new, k = y, None
     for node, weight in zip(NODES, WEIGHTS, strict=True):
@@ -32,7 +32,7 @@ def rk4(slopes: Slopes, x: Tensor, v: Tensor, h: float) -> tuple[Tensor, Tensor]
 
 
 def require_integrator(who: str, found: str) -> None:
-    """Raise InputError unless it is one of them."""
+    """Raise InputError unless `found` is one of the integrators."""
     if found not in INTEGRATORS:
         raise InputError(who, f"one of {INTEGRATORS}", found, "Choose one of these.")
 
@@ -43,10 +43,10 @@ def check_params(params: Arrays) -> None:
 
 
 def advice(dt: float, *, turn: float, swing: float, fading: float) -> str:
-    """What a time step has to follow: the fastest turn [rad/s], swing [rad/s] and fading [1/s]."""
+    """Compare a time step with the fastest rotation [rad/s], swing [rad/s] and decay [1/s] that it has to resolve."""
     fastest = max(turn, swing, fading)
-    what = {turn: "turn", swing: "swing", fading: "fading by damping"}[fastest]
+    what = {turn: "rotation", swing: "swing", fading: "decay by damping"}[fastest]
     return (
-        f"The fastest {what} goes at {fastest:.2g} /s: steps have to be short against {1 / fastest:.2g} s, and dt is "
-        f"{dt:.2g} s. Take a smaller dt."
+        f"The fastest {what} has a rate of {fastest:.2g} /s: time steps must be short compared with {1 / fastest:.2g} "
+        f"s, but dt is {dt:.2g} s. Lower dt."
     )

@@ -1,4 +1,4 @@
-"""The sections of a scene file that describe pendulums, the arrays that they stand for, and what must hold of them."""
+"""Sections of a scene file for pendulums, the arrays that they define, and their checks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Lengths = Annotated[list[Positive], Field(min_length=1)]
 
 
 class PendulumSimulator(Simulator):
-    """The simulator's own options.
+    """Options of the simulator.
 
     kind: a chain of links in the plane, or one spherical pendulum. integrator: rk4, of order 4; or variational, of
-    order 2, whose energy stays near its start for as long as one likes where nothing damps or drives.
+    order 2, whose energy error stays bounded for all times without damping and torques.
     """
 
     name: Literal["pendulum"]
@@ -29,32 +29,35 @@ class PendulumSimulator(Simulator):
 
 
 class Geometry(Section):
-    """length [m]: of a chain, a list with one for each link, from the support on; of a spherical pendulum, a number."""
+    """Link lengths [m]: for a chain, a list from the support to the free end; for a spherical pendulum, a number."""
 
     length: Positive | Lengths
 
 
 class Material(Section):
-    """mass [kg] at the end of each link, and damping [N m s/rad] of each joint: one number for all, or a list."""
+    """Properties of the links: mass [kg] at each end, and damping [N m s/rad] of each joint, as a number or a list."""
 
     mass: Positive | list[Positive] = 1.0
     damping: NonNegative | list[NonNegative] = 0.0
 
 
 class Environment(Section):
-    """gravity [m/s^2]: a number, downwards (of the spherical pendulum against the third axis), or for the spherical
-    pendulum a vector. tilt [rad]: the angle at which a chain hangs at rest; angles count from there where it is 0."""
+    """Gravity and its direction.
+
+    gravity [m/s^2]: a number, pointing down (for a spherical pendulum, against the third axis), or a vector for a
+    spherical pendulum. tilt [rad]: the angle at which a chain hangs at rest.
+    """
 
     gravity: float | Vector = 9.81
     tilt: float = 0.0
 
 
 class State(Section):
-    """How the motion starts.
+    """Initial state.
 
-    Of a chain: angle [rad] and rate [rad/s] of each link, both counted from one direction for all links, not from the
-    link before; 0 by default. Of a spherical pendulum: direction [3], from the support to the mass, of any length, and
-    rate [3], the angular velocity [rad/s], perpendicular to it, 0 by default.
+    For a chain: angle [rad] and rate [rad/s] of each link, measured from a common direction rather than from the link
+    before; 0 by default. For a spherical pendulum: direction [3] from the support to the mass, of any length; and rate
+    [3], the angular velocity [rad/s], perpendicular to the direction and 0 by default.
     """
 
     angle: list[float] | None = None
@@ -63,12 +66,12 @@ class State(Section):
 
 
 PERPENDICULAR = 1e-9
-"""A start's rate has at most such a part along the link."""
+"""Largest relative component of the initial rate along the link."""
 
 
 def fields(*, simulator: PendulumSimulator, geometry: Geometry, material: Material, environment: Environment,
            state: State) -> Fields:  # fmt: skip
-    """Every parameter field and state component in full length."""
+    """Expand every parameter field and state component to full length."""
     if simulator.kind == "spherical":
         gravity = environment.gravity
         direction = np.array(state.direction, dtype=float)
@@ -99,7 +102,7 @@ def fields(*, simulator: PendulumSimulator, geometry: Geometry, material: Materi
 
 
 def model(config: Any) -> Chain | Spherical:
-    """The model of a scene that was loaded, and so is known to be free of problems."""
+    """Build the model of a validated scene."""
     dt, integrator = config.time.dt, config.simulator.integrator
     if config.simulator.kind == "spherical":
         return Spherical(dt, integrator)
@@ -114,20 +117,20 @@ def problems(
     environment: Environment | None,
     state: State | None,
 ) -> list[Problem]:
-    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at."""
+    """Collect all problems. A section that is itself invalid is None; checks that depend on it are skipped."""
     if simulator is None:
         return []
     if simulator.kind == "spherical":
         return list(_check_spherical(geometry, material, environment, state))
     found: list[Problem] = []
     if environment is not None and isinstance(environment.gravity, list):
-        constraint, remedy = "of a chain it is a number", "Give a number, and a tilt for its direction."
+        constraint, remedy = "a chain takes a number", "Give a number, and a tilt for its direction."
         found.append(
             Problem(key=("environment", "gravity"), constraint=constraint, found=environment.gravity, remedy=remedy)
         )
     if state is not None and state.direction is not None:
         remedy = 'Give the angle of each link, or simulator.kind = "spherical".'
-        constraint = "only a spherical pendulum has one"
+        constraint = "only a spherical pendulum has a direction"
         found.append(Problem(key=("state", "direction"), constraint=constraint, found=state.direction, remedy=remedy))
     if geometry is not None:
         n = np.size(geometry.length)
@@ -153,10 +156,10 @@ def _check_spherical(
         for each in names:
             value = getattr(section, each, None)
             if isinstance(value, list):
-                constraint = "of a spherical pendulum it is a number"
+                constraint = "a spherical pendulum takes a number"
                 yield Problem(key=(name, each), constraint=constraint, found=value, remedy="Give one number.")
     if environment is not None and environment.tilt:
-        constraint, remedy = "only a chain has one", "Give gravity as a vector."
+        constraint, remedy = "only a chain has a tilt", "Give gravity as a vector."
         yield Problem(key=("environment", "tilt"), constraint=constraint, found=environment.tilt, remedy=remedy)
     if state is None:
         return
@@ -180,5 +183,5 @@ def _check_spherical(
     along = np.dot(state.rate, state.direction) / np.linalg.norm(state.direction)
     if abs(along) > PERPENDICULAR * np.linalg.norm(state.rate):
         constraint = "must be perpendicular to the direction: a point mass does not spin about its link"
-        remedy = f"Its part along the link is {along:.3g} rad/s: take it away."
+        remedy = f"Its component along the link is {along:.3g} rad/s: remove it."
         yield Problem(key=("state", "rate"), constraint=constraint, found=state.rate, remedy=remedy)

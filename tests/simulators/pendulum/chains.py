@@ -1,4 +1,4 @@
-"""Chains in which every term acts, off symmetric states."""
+"""Chains in which no term vanishes, away from symmetric states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simphys.autograd import Tensor, tensor
 from simphys.simulators.pendulum.chain import Chain, Params, State
 
 NAMES = (*State.names(), *Params.names())
-"""The inputs of a step, in the order of `leaves`."""
+"""Names of a step's inputs, in the order of `leaves`."""
 
 
 def chain(
@@ -23,9 +23,9 @@ def chain(
     seed: int = 0,
     **given: Any,
 ) -> tuple[Chain, Params, State]:
-    """A random chain; all its tensors require a gradient. With a `batch` the `batched` ones have that axis.
+    """Make a random chain whose tensors all require a gradient. With a `batch`, the `batched` ones have that axis.
 
-    `given`: values of fields in place of random ones.
+    given: values of fields that replace random ones.
     """
     random = np.random.default_rng(seed)
     model = Chain(links, dt, integrator)
@@ -51,7 +51,7 @@ def leaves(params: Params, state: State) -> tuple[Tensor, ...]:
 
 
 def unpacked(*tensors: Tensor) -> tuple[Params, State]:
-    """The reverse of `leaves`."""
+    """Params and State from the inputs of a step; the inverse of `leaves`."""
     return Params(*tensors[2:]), State(*tensors[:2])
 
 
@@ -67,7 +67,7 @@ def numbers(links: int, seed: int = 3) -> Tensor:
 
 
 def mass_matrix(params: Params, angle: np.ndarray) -> np.ndarray:
-    """M [n, n], from the positions' derivatives by the angles: M = sum_k m_k J_k^T J_k."""
+    """Mass matrix M [n, n] = sum_k m_k J_k^T J_k, from the derivatives of the positions with respect to the angles."""
     L, m = params.length.data, params.mass.data
     n = len(L)
     total = np.zeros((n, n))
@@ -78,7 +78,7 @@ def mass_matrix(params: Params, angle: np.ndarray) -> np.ndarray:
 
 
 def energy(params: Params, angle: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """Kinetic and potential energy along time [J], from the positions and velocities of the masses."""
+    """Total energy over time [J], from the positions and velocities of the masses."""
     L, m = params.length.data, params.mass.data
     e = float(params.tilt.data)
     across = np.cumsum(L * np.cos(angle) * rate, axis=-1)

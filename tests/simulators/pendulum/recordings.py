@@ -1,4 +1,4 @@
-"""The scenes that ship, and the script that made their recordings, with the true values."""
+"""The shipped scenes, and the script that made their recordings, with the true values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DATA = Path(os.environ.get("SIMPHYS_DATA", ROOT.parent / "shared" / "data")) / "
 
 
 def load(name: str, *overrides: str) -> Scene:
-    """In the precision of this process."""
+    """Load a shipped scene in f64."""
     return simphys.load_scene(FOLDER / f"{name}.toml", ['runtime.precision="f64"', *overrides])
 
 
@@ -31,6 +31,6 @@ def script() -> ModuleType:
 
 
 def rmse(scene: Scene, loss: float, sigma: float) -> float:
-    """Of a fit that ended at this loss [rad]."""
+    """Root mean square error [rad] of a fit with this final loss."""
     assert scene.observations is not None
     return float(sigma * np.sqrt(2 * loss / scene.observations.values.size))

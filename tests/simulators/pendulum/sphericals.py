@@ -1,4 +1,4 @@
-"""Spherical pendulums in which every term acts."""
+"""Spherical pendulums in which no term vanishes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from simphys.autograd import Tensor, tensor
 from simphys.simulators.pendulum.spherical import Params, Spherical, State
 
 NAMES = (*State.names(), *Params.names())
-"""The inputs of a step, in the order of `leaves`."""
+"""Names of a step's inputs, in the order of `leaves`."""
 
 
 def spherical(
@@ -20,7 +20,7 @@ def spherical(
     damping: float | None = None,
     seed: int = 0,
 ) -> tuple[Spherical, Params, State]:
-    """A random pendulum; all its tensors require a gradient. With a `batch` the `batched` ones have that axis."""
+    """Make a random pendulum; all its tensors require a gradient. With a `batch`, the `batched` ones have that axis."""
     random = np.random.default_rng(seed)
     model = Spherical(dt, integrator)
     shapes = {**model.state_shapes(), **model.param_shapes()}
@@ -51,7 +51,7 @@ def leaves(params: Params, state: State) -> tuple[Tensor, ...]:
 
 
 def unpacked(*tensors: Tensor) -> tuple[Params, State]:
-    """The reverse of `leaves`."""
+    """Params and State from the inputs of a step; the inverse of `leaves`."""
     return Params(*tensors[2:]), State(*tensors[:2])
 
 
@@ -62,5 +62,5 @@ def torques(steps: int, batch: int | None = None) -> Tensor:
 
 
 def vector(seed: int) -> Tensor:
-    """Random, off every axis."""
+    """Random vector, away from every axis."""
     return tensor(np.random.default_rng(seed).uniform(0.3, 1.5, 3), requires_grad=True)

@@ -1,4 +1,4 @@
-"""Nested steps, fused steps and rollouts of every kind are one physics: values and gradients are the same."""
+"""Nested steps, fused steps and rollouts of every kind agree in values and gradients."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def of(kind: str) -> Any:
 
 
 def evaluate(kind: str, case: Any, *, torque: Tensor | None, along: bool = True, **options: Any) -> Result:
-    """States along time, and the gradient of a random sum over all of them, or over the last alone."""
+    """Compute all states, and the gradient of a random weighted sum over all of them, or over the last one."""
     model, *given = case
     tensors = [tensor(each.data, requires_grad=True) for each in of(kind).leaves(*given)]
     params, state = of(kind).unpacked(*tensors)

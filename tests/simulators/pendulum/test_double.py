@@ -1,4 +1,4 @@
-"""The chaotic double pendulum is found on a growing horizon, where the whole one at once is no way."""
+"""The chaotic double pendulum is identified on a growing horizon, but not on the full horizon at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simphys.diagnose.health import health
 from .recordings import load, rmse, script
 
 COARSE = "time.dt=0.0066666666666666667"
-"""Half the steps; the fit ends at the same values."""
+"""Override that halves the number of steps; the fit ends at the same values."""
 
 
 def test_its_neighbouring_motions_part_at_some_1_2_per_second() -> None:
@@ -37,7 +37,7 @@ def test_the_growing_horizon_finds_the_mass_the_damping_and_the_start(tmp_path: 
     for row in fit.unknowns:
         assert abs(row.value - expected[row.label]) < 3 * row.standard_error, row
     assert fit.unknowns[0].standard_error < 1e-3
-    assert list(fit.rmse.values())[-1] == pytest.approx(0.01, rel=0.05)  # the noise that the recording was given
+    assert list(fit.rmse.values())[-1] == pytest.approx(0.01, rel=0.05)  # noise of the recording
 
 
 def test_all_of_the_horizon_at_once_is_caught() -> None:

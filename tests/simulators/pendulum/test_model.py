@@ -1,4 +1,4 @@
-"""What pendulums are, and what they say about themselves."""
+"""The models of pendulums: checks of their input, and their advice."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ def test_shapes_are_those_of_the_fields() -> None:
 
 
 def test_a_chain_that_blows_up_names_the_fastest() -> None:
-    """Damping of 1e3 fades at c / (m l^2) = 1e3 /s, which steps of 0.1 s cannot follow."""
+    """Strong damping decays at the rate c / (m l^2) = 1e3 /s, too fast for steps of 0.1 s."""
     model, params, state = chain(1, dt=0.1, length=1.0, mass=1.0, damping=1e3, rate=1.0)
     with pytest.raises(BlowUp, match=r"fastest.*dt is 0\.1 s"):
         rollout(model, params, state, steps=200)
-    assert "fading by damping goes at 1e+03 /s" in model.advice(params.arrays(), state.arrays())
+    assert "decay by damping has a rate of 1e+03 /s" in model.advice(params.arrays(), state.arrays())
 
 
 def test_a_variational_step_too_long_ends_the_motion() -> None:
     model, params, state = chain(2, "variational", dt=0.5, seed=7)
-    with pytest.raises(BlowUp, match="Take a smaller dt"):
+    with pytest.raises(BlowUp, match="Lower dt"):
         rollout(model, params, state, steps=10)
 
 
 def test_a_spherical_pendulum_that_turns_too_far_in_a_step_ends() -> None:
     model, params, state = spherical("variational", dt=0.5)
     fast = state.replace(rate=tensor(5 * state.rate.data))
-    with pytest.raises(BlowUp, match="fastest turn"):
+    with pytest.raises(BlowUp, match="fastest rotation"):
         rollout(model, params, fast, steps=3)
     still = {name: 0 * values for name, values in state.arrays().items()}
     assert "swing" in model.advice({**params.arrays(), "damping": np.array(0.0)}, still)
@@ -73,7 +73,7 @@ def test_a_pendulum_that_cannot_be_is_told_and_a_search_survives_it(name: str, u
 @pytest.mark.parametrize("mode", ["fused", "step", "nested"])
 @pytest.mark.parametrize("integrator", ["rk4", "variational"])
 def test_a_direction_that_is_not_of_length_1_is_refused(integrator: str, mode: Mode) -> None:
-    """Of twice the length it would turn too fast: for ever by the one method, for a step by the other."""
+    """A direction of twice the length would turn too fast: for ever with variational, for one step with rk4."""
     model, params, state = spherical(integrator)
     with pytest.raises(UnphysicalValue, match=r"spherical pendulum: direction: of length 1; found a length of 2\."):
         rollout(model, params, state.replace(direction=2 * state.direction.detach()), steps=1, mode=mode)

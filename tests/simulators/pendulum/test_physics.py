@@ -1,4 +1,4 @@
-"""What pendulums must do, whatever computes it."""
+"""Physics of pendulums, independent of the implementation."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ ORDERS = pytest.mark.parametrize(("integrator", "order"), [("rk4", 4), ("variati
 
 
 def run(case: Any, steps: int, control: Tensor | None = None) -> Any:
-    """All states."""
+    """Compute all states."""
     with no_grad():
         return rollout(*case, steps=steps, control=control)
 
 
 def swing(integrator: str, dt: float, *, amplitude: float, k: float = 2.0) -> tuple[Chain, chain.Params, chain.State]:
-    """One link of length 0.5 m and mass 3 kg, released at rest; theta'' = -k sin(theta)."""
+    """Make one link of length 0.5 m and mass 3 kg, released at rest: theta'' = -k sin(theta)."""
     params = chain.Params(*[tensor(each) for each in ([0.5], [3.0], [0.0], 0.5 * k, 0.0)])
     return Chain(1, dt, integrator), params, chain.State(tensor([amplitude]), tensor([0.0]))
 
 
 @ORDERS
 def test_one_swing_takes_the_period_of_the_elliptic_integral(integrator: str, order: int) -> None:
-    """T = 4 K(sin^2(amplitude / 2)) / sqrt(k); the error falls with the integrator's order."""
+    """The period is T = 4 K(sin^2(amplitude / 2)) / sqrt(k); the error falls with the integrator's order."""
     amplitude, k = 2.5, 2.0
     period = 4 * ellipk(np.sin(amplitude / 2) ** 2) / np.sqrt(k)
     errors = []
@@ -46,7 +46,7 @@ def test_one_swing_takes_the_period_of_the_elliptic_integral(integrator: str, or
 
 
 def test_one_link_moves_as_a_pendulum_with_k_and_c_by_its_length_and_mass() -> None:
-    """g/l and c/(m L^2) are all that counts, and a tilt turns everything."""
+    """Only g/l and c/(m L^2) matter, and a tilt rotates everything."""
     start = chain.State(tensor([1.3]), tensor([-0.4]))
     tilted = chain.State(tensor([1.5]), tensor([-0.4]))
     model = Chain(1, 0.05)
@@ -70,14 +70,14 @@ def test_the_error_of_a_driven_and_damped_chain_falls_with_the_integrators_order
 
 
 def chain_energies(integrator: str, steps: int) -> np.ndarray:
-    """Of a free double pendulum that moves far but not in chaos, in 0.05 s steps."""
+    """Energies of a free double pendulum with large but regular motion, in steps of 0.05 s."""
     model, params, _ = random_chain(2, integrator, dt=0.05, damping=0.0, length=1.0, mass=1.0, gravity=9.8)
     motion = run((model, params, chain.State(tensor([0.9, 1.2]), tensor([0.0, 0.0]))), steps)
     return energy(params, motion.angle.data, motion.rate.data)
 
 
 def test_without_damping_the_energy_of_the_variational_integrator_stays_and_that_of_runge_kutta_fades() -> None:
-    """Over 1000 s; the error of the variational one comes and goes, without a trend."""
+    """Over 1000 s, the error of the variational integrator comes and goes, without a trend."""
     steps = 20000
     kept, faded = chain_energies("variational", steps), chain_energies("rk4", steps)
     scale = abs(kept[0])
@@ -89,7 +89,7 @@ def test_without_damping_the_energy_of_the_variational_integrator_stays_and_that
 
 @pytest.mark.parametrize("integrator", ["rk4", "variational"])
 def test_damping_takes_energy_from_turning_joints_alone(integrator: str) -> None:
-    """dE/dt = -sum c_i (v_i - v_{i-1})^2, integrated along the motion by the trapezoidal rule."""
+    """Check dE/dt = -sum c_i (v_i - v_{i-1})^2, integrated over the motion by the trapezoidal rule."""
     model, params, state = random_chain(3, integrator, dt=0.001)
     motion = run((model, params, state), 1000)
     turns = np.diff(motion.rate.data, prepend=0.0, axis=1)
@@ -100,7 +100,7 @@ def test_damping_takes_energy_from_turning_joints_alone(integrator: str) -> None
 
 
 def free(integrator: str, dt: float) -> tuple[Spherical, spherical.Params, spherical.State]:
-    """A spherical pendulum without damping, under vertical gravity, that circles aslant."""
+    """Make a spherical pendulum without damping, under vertical gravity, that moves on an inclined orbit."""
     params = spherical.Params(*[tensor(each) for each in (0.7, 1.3, 0.0, [0.0, 0.0, -9.81])])
     direction = np.array([0.8, 0.0, -0.6])
     rate = np.array([1.5, 2.0, 2.0])  # perpendicular to it
@@ -125,7 +125,7 @@ def test_the_error_of_the_spherical_pendulum_falls_with_the_integrators_order(in
 
 
 def test_the_variational_spherical_pendulum_conserves_what_the_motion_does() -> None:
-    """Momentum about the vertical and the sphere to rounding, the energy without a trend, over 500 s."""
+    """Over 500 s, the sphere and the momentum about the vertical are kept to rounding, the energy without a trend."""
     model, params, state = free("variational", 0.01)
     motion = run((model, params, state), 50_000)
     d, w = motion.direction.data, motion.rate.data
@@ -148,7 +148,7 @@ def test_runge_kutta_stays_on_the_sphere_and_loses_energy() -> None:
 
 @pytest.mark.parametrize("integrator", ["rk4", "variational"])
 def test_a_spherical_pendulum_in_a_plane_is_a_chain_of_one(integrator: str) -> None:
-    """Turning about the second axis; the direction (sin, 0, -cos) of the angle."""
+    """The pendulum turns about the second axis, with the direction (sin, 0, -cos) of the chain's angle."""
     angle, rate, steps = 2.0, -0.7, 200
     round_trip = Spherical(0.005, integrator)
     params = spherical.Params(*[tensor(each) for each in (0.8, 1.5, 0.2, [0.0, 0.0, -9.81])])
@@ -163,7 +163,7 @@ def test_a_spherical_pendulum_in_a_plane_is_a_chain_of_one(integrator: str) -> N
 
 
 def test_a_long_chain_moves_too() -> None:
-    """Sixteen links, hung from both integrators alike."""
+    """Both integrators agree about sixteen links."""
     ends = []
     for integrator in ("rk4", "variational"):
         model, params, _ = random_chain(16, integrator, dt=0.002, length=0.1, mass=0.2, damping=0.002)

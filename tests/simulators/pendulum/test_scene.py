@@ -1,4 +1,4 @@
-"""The sections of a scene of pendulums become arrays, and what does not fit is told."""
+"""The sections of a scene of pendulums become arrays; inconsistent ones are reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simphys.simulators.pendulum import Chain, Spherical
 
 
 def sections(kind: str = "chain", **changed: Any) -> dict[str, Any]:
-    """A double or a spherical pendulum; runtime as in this process."""
+    """Make a scene of a double or a spherical pendulum, with the runtime settings of this process."""
     made: dict[str, Any] = {"simulator": {"name": "pendulum", "kind": kind}, "time": {"dt": 0.01, "steps": 5}}
     if kind == "chain":
         return {**made, "geometry": {"length": [1.0, 0.5]}, **changed}
@@ -85,14 +85,18 @@ def test_a_start_that_is_sought_stays_on_the_sphere() -> None:
         ("chain", {"material": {"mass": 0.0}}, "material.mass"),
         ("chain", {"material": {"damping": [0.1, 0.1, 0.1]}}, "material.damping: must have 2 elements"),
         ("chain", {"material": {"damping": -0.1}}, "material.damping"),
-        ("chain", {"environment": {"gravity": [0.0, 0.0, -9.81]}}, "environment.gravity: of a chain it is a number"),
+        ("chain", {"environment": {"gravity": [0.0, 0.0, -9.81]}}, "environment.gravity: a chain takes a number"),
         ("chain", {"state": {"angle": [0.1]}}, "state.angle: must have 2 elements"),
         ("chain", {"state": {"angle": [0.1, float("nan")]}}, "state.angle.1"),
         ("chain", {"state": {"rate": [0.1] * 3}}, "state.rate: must have 2 elements"),
-        ("chain", {"state": {"direction": [0.0, 0.0, -1.0]}}, "state.direction: only a spherical pendulum has one"),
-        ("spherical", {"geometry": {"length": [1.0, 1.0]}}, "geometry.length: of a spherical pendulum it is a number"),
-        ("spherical", {"material": {"mass": [1.0]}}, "material.mass: of a spherical pendulum it is a number"),
-        ("spherical", {"environment": {"tilt": 0.1}}, "environment.tilt: only a chain has one"),
+        (
+            "chain",
+            {"state": {"direction": [0.0, 0.0, -1.0]}},
+            "state.direction: only a spherical pendulum has a direction",
+        ),
+        ("spherical", {"geometry": {"length": [1.0, 1.0]}}, "geometry.length: a spherical pendulum takes a number"),
+        ("spherical", {"material": {"mass": [1.0]}}, "material.mass: a spherical pendulum takes a number"),
+        ("spherical", {"environment": {"tilt": 0.1}}, "environment.tilt: only a chain has a tilt"),
         ("spherical", {"state": {}}, "state.direction: must be a direction; found nothing"),
         ("spherical", {"state": {"direction": [0.0, 0.0, 0.0]}}, "state.direction: must be a direction"),
         ("spherical", {"state": {"direction": [0.0, 1.0, 0.0], "angle": [0.1]}}, "state.angle: only a chain"),

@@ -1,4 +1,4 @@
-"""A pendulum before a camera: what the shipped recording was made with is found, and so is the real pendulum."""
+"""A filmed pendulum: the fit recovers the values behind the shipped recording, and identifies the real pendulum."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ REAL = DATA / "real_pend_h_1.txt"
 needs_data = pytest.mark.skipif(not REAL.is_file(), reason=f"the real recording is not at {REAL} (SIMPHYS_DATA)")
 NOISE = 0.011
 COARSE = "time.dt=0.083333333333333333"
-"""A fifth of the steps, two from picture to picture."""
+"""Override that reduces the steps to a fifth, two from picture to picture."""
 
 
 def test_the_shipped_recordings_are_those_that_the_script_makes(tmp_path: Path) -> None:
-    """To a last digit, which chaos may turn on another machine."""
+    """They agree except for the last digit, which chaos may change on another machine."""
     subprocess.run([sys.executable, str(FOLDER / "make_recordings.py"), str(tmp_path)], check=True)
     assert {path.name for path in tmp_path.iterdir()} == {"swing.txt", "double.txt"}
     for made in tmp_path.iterdir():
@@ -58,7 +58,7 @@ def test_the_real_pendulum_is_fitted_by_the_scene_as_it_is(tmp_path: Path) -> No
 
 
 def fitted(scene: Scene, signs: tuple[int, ...]) -> optimize.Result:
-    """From values 30 % off to the sides that are told; the tilt, which is nearly 0, by 0.1 rad."""
+    """Fit from values that are 30 % off, with the given signs; the tilt, which is nearly 0, is off by 0.1 rad."""
     middle = {"gravity": 1.356, "damping": 0.01208, "tilt": 0.0116, "angle": 1.342, "rate": -0.702}
     off = {name: 0.1 if name == "tilt" else 0.3 * value for name, value in middle.items()}
     given = scene.config.unknowns
@@ -71,7 +71,7 @@ def fitted(scene: Scene, signs: tuple[int, ...]) -> optimize.Result:
 
 @needs_data
 def test_starts_30_percent_off_on_either_side_lead_to_the_real_pendulum() -> None:
-    """Gravity, damping and all; every third of the 32 corners."""
+    """All unknowns are off at once; every third of the 32 combinations of signs is tried."""
     scene = load("swing", f"observations.file={REAL}", COARSE)
     for signs in itertools.islice(itertools.product([-1, 1], repeat=5), 0, None, 3):
         result = fitted(scene, signs)
@@ -79,7 +79,7 @@ def test_starts_30_percent_off_on_either_side_lead_to_the_real_pendulum() -> Non
 
 
 def descent(horizon: Any) -> float:
-    """The RMSE that L-BFGS reaches from the scene's start [rad]."""
+    """Root mean square error [rad] that L-BFGS reaches from the scene's start."""
     scene = load("swing", COARSE)
     return rmse(
         scene, optimize.minimize(scene.objective(), method="lbfgs", horizon=horizon, iterations=100).loss, NOISE
@@ -87,6 +87,6 @@ def descent(horizon: Any) -> float:
 
 
 def test_descent_over_all_swings_at_once_is_caught_and_on_a_growing_horizon_it_is_not() -> None:
-    """Why the horizon of swing.toml grows. Least squares finds its way there from most starts, not from all."""
+    """Descent is why swing.toml has a growing horizon: least squares on the full one succeeds from most starts."""
     assert descent("full") > 0.2
     assert descent("growing") < 0.0115

@@ -22,4 +22,4 @@ def test_the_pendulum_ends_on_its_head_and_still() -> None:
     motion = found.rollout()
     assert abs(motion.final.angle.data[0] - np.pi) < 0.01 and abs(motion.final.rate.data[0]) < 0.02
     turns = np.flatnonzero(np.diff(np.sign(motion.rate.data[1:, 0])))
-    assert turns.size >= 2  # to and fro before it gets there
+    assert turns.size >= 2  # back and forth before it gets there

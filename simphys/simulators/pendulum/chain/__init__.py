@@ -1,4 +1,4 @@
-"""A chain of pendulums in the plane: start reading at step.py, the nested step; engine.py is the fast way."""
+"""A chain of pendulums in the plane. Start with step.py, the nested step; engine.py runs it in fused loops."""
 
 from .model import Chain, Params, State
 

@@ -2,10 +2,10 @@
 
     r_i = loads_i - sum_j [ P_ij cos(d_ij) a_j + P_ij sin(d_ij) v_j^2 ] = 0        [N m], a [rad/s^2]
 
-M is symmetric and positive definite: Cholesky. Adjoint, for y = adj_a, through the equation r = 0, where dr/da = -M:
-with M lambda = y, all else has the adjoint of the terms of r for lambda, in which a counts as given. One solution with
-the same factor, and a sum over pairs; no inverse of M, no derivative of the factor.
-Source: terms.py; the adjoint is the implicit function theorem.
+M is symmetric and positive definite, and is solved by Cholesky factorization. The adjoint, for y = adj_a, follows from
+the implicit function theorem for r = 0, where dr/da = -M. Solve M lambda = y; then all inputs get the adjoint of the
+terms of r for lambda, with a held fixed. This takes one solve with the same factor and a sum over pairs; no inverse of
+M, no derivative of its factor. Source: terms.py.
 """
 
 import functools
@@ -25,7 +25,7 @@ from .model import Chain
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The acceleration of a member, its adjoint and tangent, over flat arrays as in loads.py."""
+    """The acceleration of a batch member, its adjoint and tangent, over flat arrays as in loads.py."""
     t, w, s = terms.functions(real), loads.functions(real), linear.functions(real)
     add = s.add
 
@@ -34,7 +34,7 @@ def functions(real: Any) -> SimpleNamespace:
         x: ti.template(), v: ti.template(), at, u: ti.template(), at_u, L: ti.template(), mu: ti.template(),
         c: ti.template(), g: ti.template(), e: ti.template(), par, b, n, A: ti.template(), at_A, a: ti.template(),
     ):
-        """a from `at` on; the factor of M from at_A on."""
+        """Write a from index `at` on, and the factor of M from `at_A` on."""
         for i in range(n):
             f = real(0.0)
             for j in range(n):
@@ -54,7 +54,7 @@ def functions(real: Any) -> SimpleNamespace:
         adj_x: ti.template(), adj_v: ti.template(), adj_u: ti.template(), at_u, adj_L: ti.template(),
         adj_mu: ti.template(), adj_m: ti.template(), adj_c: ti.template(), adj_g: ti.template(), adj_e: ti.template(),
     ):
-        """Adds to adjoints. y: that of a, which lambda takes the place of; adj_mu: working memory."""
+        """Add to adjoints. y: adjoint of a, overwritten by lambda; adj_mu: workspace."""
         s.solve(A, at_A, y, par, n)
         for i in range(n):
             adj_mu[par + i] = 0.0
@@ -86,7 +86,7 @@ def functions(real: Any) -> SimpleNamespace:
         dx: ti.template(), dv: ti.template(), at_d, du: ti.template(), at_u, dL: ti.template(), dmu: ti.template(),
         dc: ti.template(), dg: ti.template(), de: ti.template(), da: ti.template(),
     ):
-        """da from at_d on."""
+        """Write da from index `at_d` on."""
         for i in range(n):
             df = real(0.0)
             for j in range(n):
@@ -108,7 +108,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The nested sub-step. mu, M: working memory; adjoints are zero at first."""
+    """Kernels of the nested sub-step. mu, M: workspace; adjoints must be zero on entry."""
     f, w = functions(real), loads.functions(real)
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
@@ -152,7 +152,7 @@ def kernels(real: Any) -> SimpleNamespace:
 class Acceleration(Function):
     """Angular acceleration [n] [rad/s^2] at angle and rate [n], under motor torques [n] or None.
 
-    Saved: angle, rate, length, damping, gravity and tilt, the result, the carried masses and the factor of M.
+    Saved: angle, rate, length, damping, gravity, tilt, the result, the carried masses and the factor of M.
     """
 
     @staticmethod

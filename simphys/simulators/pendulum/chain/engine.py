@@ -1,4 +1,4 @@
-"""`ChainEngine`: the fused loops of one rollout, see `simphys.simulator.Engine`."""
+"""Engine of a rollout of chains, which runs its fused loops; see `simphys.simulator.Engine`."""
 
 from __future__ import annotations
 
@@ -17,24 +17,22 @@ from . import fused, fused_adjoint, fused_tangent
 PARAMETERS = ("length", "mass", "damping", "gravity", "tilt")
 STAGES = 4
 SPREAD = 512
-"""A parallel loop of so many iterations or fewer stays on one thread of a CPU: it takes as many for each member."""
+"""Iterations of a parallel loop that the compiler assigns to one CPU thread, and so those that a member takes."""
 
 
 class ChainEngine(ArrayEngine):
-    """The rollout of a batch of chains, of which threads take one each where that pays."""
+    """Engine of a batch of chains; members run on several threads where that pays."""
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`: with the adjoint's working memory."""
+        """Include the workspace of the adjoint."""
         work = sum([each.nbytes for each in self._work if isinstance(each, np.ndarray)])
         return super().segment_bytes(steps, dense=dense) + work + 8 * self._mu.nbytes
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
-        """See `Engine`."""
         kernels = fused.kernels(runtime.real(), self._parallel(steps))
         self._of(kernels)(*self._arguments(segment, first), *self._work, start, steps)
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """See `Engine`."""
         kernels = fused_adjoint.kernels(runtime.real(), self._parallel(steps))
         work = [np.zeros_like(self._mu) for _ in range(8 if self._is_rk4 else 7)]
         adj_u = self.sums.get("control", np.zeros_like(self._no_torque))
@@ -45,7 +43,6 @@ class ChainEngine(ArrayEngine):
         )  # fmt: skip
 
     def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        """See `Engine`."""
         kernels = fused_tangent.kernels(runtime.real(), self._parallel(steps))
         moved = self.segment(steps)
         self.load(moved, tangent)
@@ -72,7 +69,7 @@ class ChainEngine(ArrayEngine):
 
     @cached_property
     def _no_torque(self) -> Array:
-        """In place of torques and their tangents, where there are none."""
+        """Placeholder for torques and their tangents, if there are none."""
         return np.zeros(self._links, runtime.real_dtype())
 
     @cached_property
@@ -81,7 +78,7 @@ class ChainEngine(ArrayEngine):
 
     @cached_property
     def _work(self) -> list[Any]:
-        """Working memory of a step, see fused.py; before that of the variational integrator, NaN."""
+        """Workspace of a step, see fused.py; for the variational integrator, NaN comes first."""
         n, real = self._mu.size, self._mu.dtype
         if self._is_rk4:
             stages = [np.empty(STAGES * n, real) for _ in range(3)]
@@ -90,7 +87,7 @@ class ChainEngine(ArrayEngine):
         return [math.nan, self._mu, *vectors, np.empty(n * self._links, real)]
 
     def _arguments(self, segment: Arrays, first: int) -> list[Any]:
-        """What all kernels take first."""
+        """Leading arguments of all kernels."""
         torque, driven = (self._no_torque, 0) if self.control is None else (self.control, 1)
         steps = self.control.shape[1] if self.control is not None else 0
         rows = segment["angle"].shape[1]
@@ -108,10 +105,10 @@ class ChainEngine(ArrayEngine):
 
 
 def step_us(links: int) -> float:
-    """About the serial cost of a step [us]."""
+    """Approximate serial cost of a step [us]."""
     return 0.3 + 0.1 * links * links
 
 
 def _flat(arrays: Arrays, *names: str) -> list[Array]:
-    """As kernels take them; contiguous, so that these are no copies."""
+    """Flatten arrays for kernels; they are contiguous, so this makes no copies."""
     return [arrays[name].reshape(-1) for name in names]

@@ -1,9 +1,10 @@
 """Kernels of the fused rollout, forward: the functions of the nested sub-steps in loops over time and members.
 
-A segment's x and v are [B, rows, n]; torques u are [B, T, n], or n zeros where there are none, which `driven` = 0 says.
-Working memory: carried masses mu [B, n]; of the Runge-Kutta method the stages sx, sv, sa [B, 4, n] and their factors
-M [B, 4, n, n]; of the variational one the momentum, the rate in the middle and the middle itself, p, w, y [B, n],
-right sides R [B, n] and a matrix M [B, n, n]. The adjoint is in fused_adjoint.py, the tangent in fused_tangent.py.
+A segment's x and v are [B, rows, n]. Torques u are [B, T, n]; without torques, `driven` is 0 and u holds n zeros.
+The workspace holds the carried masses mu [B, n]. For the Runge-Kutta method it also holds the stages sx, sv, sa
+[B, 4, n] and their factors M [B, 4, n, n]. For the variational method it holds the momentum p, the midpoint rate w and
+the midpoint y [B, n], right-hand sides R [B, n] and a matrix M [B, n, n]. The adjoint is in fused_adjoint.py, the
+tangent in fused_tangent.py.
 """
 
 import functools
@@ -21,7 +22,7 @@ from . import acceleration, linear, loads, midpoint, momentum
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """A step of either integrator for member b; the state before it lies from `at` on, that behind it from at + n."""
+    """A step of either integrator for member b; the old state begins at index `at`, the new one at `at` + n."""
     accelerate, find = acceleration.functions(real).accelerate, midpoint.functions(real).find
     move, solve = momentum.functions(real), linear.functions(real).solve
 
@@ -39,11 +40,11 @@ def functions(real: Any) -> SimpleNamespace:
         c: ti.template(), g: ti.template(), e: ti.template(), b, n, h,
         sx: ti.template(), sv: ti.template(), sa: ti.template(), M: ti.template(),
     ):
-        """The four states at which a step looks, and the accelerations there."""
+        """Compute the states of the four stages, and the accelerations there."""
         for stage in range(4):
             here = (b * 4 + stage) * n
             for i in range(n):
-                v_i, a_i = real(0.0), real(0.0)  # the slope of the stage before
+                v_i, a_i = real(0.0), real(0.0)  # slope of the stage before
                 if stage > 0:
                     v_i = sv[here - n + i]
                     a_i = sa[here - n + i]
@@ -67,7 +68,7 @@ def functions(real: Any) -> SimpleNamespace:
         c: ti.template(), g: ti.template(), e: ti.template(), b, n, h, lost,
         p: ti.template(), w: ti.template(), y: ti.template(), R: ti.template(), M: ti.template(),
     ):
-        """The momentum before the step, and the rate and place in its middle."""
+        """Compute the momentum before the step, and the midpoint with its rate."""
         for i in range(n):
             p[b * n + i] = 0.0
             w[b * n + i] = v[at + i]
@@ -79,7 +80,7 @@ def functions(real: Any) -> SimpleNamespace:
         x: ti.template(), v: ti.template(), at, L: ti.template(), mu: ti.template(), b, n, h,
         p: ti.template(), w: ti.template(), y: ti.template(), M: ti.template(),
     ):
-        """p turns into the momentum behind the step."""
+        """Compute the new state; p becomes the momentum after the step."""
         for i in range(n):
             x[at + n + i] = x[at + i] + h * w[b * n + i]
             p[b * n + i] = -p[b * n + i]
@@ -97,9 +98,9 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, parallel: bool) -> SimpleNamespace:
-    """States of a segment from row `start` on; its first row is state `first` in time.
+    """Kernels that advance a segment, whose first row is step `first`, from row `start` on.
 
-    A parallel loop takes `spread` iterations for each member, one of which does the work.
+    A parallel loop has `spread` iterations per member, of which the first does the work.
     """
     f, carried = functions(real), loads.functions(real).carried
     reals = ti.types.ndarray(dtype=real, ndim=1)

@@ -1,6 +1,6 @@
-"""The adjoint of the fused rollout: steps in reverse, each computed again from the state before it.
+"""The adjoint of the fused rollout: steps in reverse, each recomputed from the state before it.
 
-Runge-Kutta: with k_s = (v, a) the slope at stage s and Y_s the state there, both in step lengths c_s and weights b_s,
+Runge-Kutta: with k_s = (v, a) the slope at stage s, Y_s the state there, nodes c_s and weights b_s,
 
     adj_k_s = b_s h adj_new + c_{s+1} h adj_Y_{s+1},   adj_Y_s = (dk_s/dY_s)^T adj_k_s
     adj_old = adj_new + sum_s adj_Y_s
@@ -22,8 +22,11 @@ from . import acceleration, fused, linear, loads, midpoint, momentum
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The adjoint of a step of either integrator for member b. ax, av [B, n]: of the state, behind the step in, before
-    it out; from `at` on in a segment lies the state before it."""
+    """The adjoint of a step of either integrator for member b.
+
+    ax, av [B, n] hold the adjoint of the new state on entry, that of the old state on return. The old state begins at
+    index `at` of a segment.
+    """
     f, s = fused.functions(real), linear.functions(real)
     accelerate, move, find, adj_carried = (
         acceleration.functions(real), momentum.functions(real), midpoint.functions(real),
@@ -39,7 +42,10 @@ def functions(real: Any) -> SimpleNamespace:
         kx: ti.template(), kv: ti.template(), adj_u: ti.template(), at_u, adj_L: ti.template(),
         adj_mu: ti.template(), adj_m: ti.template(), adj_c: ti.template(), adj_g: ti.template(), adj_e: ti.template(),
     ):
-        """gx, gv, y, kx, kv [B, n]: adjoints of a stage's state and slope, and those of the new state, kept."""
+        """Reverse a Runge-Kutta step.
+
+        Workspace [B, n]: gx, gv, y for the adjoints of a stage's state and slope; kx, kv for those of the new state.
+        """
         par = b * n
         for i in range(n):
             kx[par + i] = ax[par + i]
@@ -74,14 +80,18 @@ def functions(real: Any) -> SimpleNamespace:
         unused: ti.template(), adj_u: ti.template(), at_u, adj_L: ti.template(), adj_mu: ti.template(),
         adj_m: ti.template(), adj_c: ti.template(), adj_g: ti.template(), adj_e: ti.template(),
     ):
-        """gy, gw, gp [B, n]: adjoints of the middle, its rate, and of momenta. M: the factor behind the step."""
+        """Reverse a variational step.
+
+        Workspace [B, n]: gy, gw, gp for the adjoints of the midpoint, its rate, and of momenta. M: factor at the new
+        state.
+        """
         par = b * n
         for i in range(n):
             adj_mu[par + i] = 0.0
             gy[par + i] = 0.0
             gw[par + i] = 0.0
             gp[par + i] = av[par + i]
-        s.solve(M, par * n, gp, par, n)  # of the momentum behind the step
+        s.solve(M, par * n, gp, par, n)  # adjoint of the momentum after the step
         move.adj(-1.0, x, v, at + n, L, mu, par, n, gp, ax, unused, adj_L, adj_mu)
         move.adj(2.0, y, w, par, L, mu, par, n, gp, gy, gw, adj_L, adj_mu)
         for i in range(n):
@@ -92,7 +102,7 @@ def functions(real: Any) -> SimpleNamespace:
             ax, unused, adj_u, at_u, adj_L, adj_mu, adj_c, adj_g, adj_e,
         )
         for i in range(n):
-            gp[par + i] = gw[par + i] - gp[par + i]  # of the momentum before it
+            gp[par + i] = gw[par + i] - gp[par + i]  # adjoint of the momentum before the step
             av[par + i] = 0.0
         move.adj(1.0, x, v, at, L, mu, par, n, gp, ax, av, adj_L, adj_mu)
         adj_carried(adj_mu, par, n, adj_m)
@@ -103,9 +113,9 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, parallel: bool) -> SimpleNamespace:
-    """The steps of a segment in reverse. adj_x, adj_v [B, 1, n] or, dense, [B, rows, n]: see `Engine.pull`.
+    """Kernels for the steps of a segment in reverse. adj_x, adj_v [B, 1, n] or, dense, [B, rows, n]: see `Engine.pull`.
 
-    adj_u .. adj_e accumulate. g1 .. g5 [B, n]: working memory, as that of the forward kernels is.
+    adj_u .. adj_e accumulate. Workspace: that of the forward kernels, and g1 .. g5 [B, n].
     """
     f, own = fused.functions(real), functions(real)
     carried, factor = loads.functions(real).carried, momentum.functions(real).factor
@@ -119,7 +129,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     @ti.func
     def adj_state(adj_x: ti.template(), adj_v: ti.template(), b, n, held, row, ax: ti.template(), av: ti.template()):
-        """Before the step from `row`: what the loss adds there, and what is kept."""
+        """Add the derivative of the loss with respect to the state at `row`, and store the sum."""
         for i in range(n):
             at = (b * held + row) * n + i
             if held > 1:

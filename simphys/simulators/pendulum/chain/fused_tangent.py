@@ -1,4 +1,4 @@
-"""The tangent of the fused rollout: of every state of a segment, from that of its first one."""
+"""The tangent of the fused rollout: tangents of all states of a segment, from that of its first one."""
 
 import functools
 from types import SimpleNamespace
@@ -14,9 +14,9 @@ from . import acceleration, fused, linear, loads, midpoint, momentum
 @functools.cache
 @no_type_check
 def kernels(real: Any, parallel: bool) -> SimpleNamespace:
-    """dx, dv [B, rows, n] hold the tangent of the first state; du .. de are those of torques and parameters.
+    """Kernels for the tangents dx, dv [B, rows, n], given their first row and du .. de of torques and parameters.
 
-    Working memory as that of the forward kernels; d1 .. d5 [B, n] or, of Runge-Kutta, dsx, dsv, dsa [B, 4, n].
+    Workspace: that of the forward kernels, and dmu .. zero [B, n]; for Runge-Kutta, dsx, dsv, dsa [B, 4, n].
     """
     f, carried = fused.functions(real), loads.functions(real).carried
     accelerate, find, move = acceleration.functions(real), midpoint.functions(real), momentum.functions(real)
@@ -53,7 +53,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                             sx, sv, sa, here, L, mu, c, g, e, b * n, b, n, M, here * n,
                             dsx, dsv, here, du, at_u, dL, dmu, dc, dg, de, dsa,
                         )
-                    f.runge_kutta(dx, dv, at, b, n, h, dsv, dsa)  # linear
+                    f.runge_kutta(dx, dv, at, b, n, h, dsv, dsa)  # linear, so its own tangent
 
     @kernel
     def jvp_variational(
@@ -87,7 +87,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                         dp[par + i] = -dp[par + i]
                         dv[new + i] = 0.0
                     move.jvp(2.0, y, w, par, L, mu, par, n, dy, dw, par, dL, dmu, dp)
-                    move.jvp(-1.0, x, v, new, L, mu, par, n, dx, dv, new, dL, dmu, dp)  # v held
+                    move.jvp(-1.0, x, v, new, L, mu, par, n, dx, dv, new, dL, dmu, dp)  # with v held fixed
                     for i in range(n):
                         dv[new + i] = dp[par + i]
                     move.factor(x, new, L, mu, par, n, M, par * n)

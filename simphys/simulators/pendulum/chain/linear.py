@@ -1,7 +1,7 @@
-"""Small dense linear systems, row by row in a flat array from a place `at` on: [n, n] matrices and [n] right sides.
+"""Small dense linear systems in flat arrays: matrices [n, n], row-major from index `at` on, and right-hand sides [n].
 
-n is an argument rather than compiled in: one kernel serves chains of any length. Sources: Golub and Van Loan, Matrix
-Computations, 4th ed., algorithms 4.2.1 (Cholesky) and 3.4.1 (Gaussian elimination with partial pivoting).
+n is an argument rather than a compile-time constant, so one kernel serves chains of any length. Sources: Golub and Van
+Loan, Matrix Computations, 4th ed., algorithms 4.2.1 (Cholesky) and 3.4.1 (Gaussian elimination with partial pivoting).
 """
 
 import functools
@@ -18,7 +18,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def factor(A: ti.template(), at, n):
-        """The Cholesky factor L of a symmetric positive definite A = L L^T, in place of its lower triangle."""
+        """Overwrite the lower triangle of a symmetric positive definite A with its Cholesky factor L, A = L L^T."""
         for j in range(n):
             square = A[at + j * n + j]
             for k in range(j):
@@ -33,7 +33,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def solve(A: ti.template(), at, x: ti.template(), at_x, n):
-        """x = A^-1 x by the factor."""
+        """Solve x = A^-1 x, given the Cholesky factor of A."""
         for i in range(n):
             total = x[at_x + i]
             for k in range(i):
@@ -48,7 +48,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def eliminate(A: ti.template(), at, x: ti.template(), at_x, n):
-        """x = A^-1 x for any invertible A, which is lost."""
+        """Solve x = A^-1 x for any invertible A, which is overwritten."""
         for j in range(n):
             pivot = j
             for i in range(j + 1, n):
@@ -84,10 +84,10 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def add(x: ti.template(), at, value: real):
-        """x[at] += value would be an atomic operation.
+        """Add to x[at] without the atomic operation that x[at] += value would be.
 
-        In an inner loop only at places that follow from its own index: of an x[i] and an x[j] to which one loop adds,
-        where i = j, Taichi 1.7.4 loses one.
+        In an inner loop, `at` must depend on that loop's own index alone. If one loop adds to both x[i] and x[j] with
+        i = j, Taichi 1.7.4 loses one of the two.
         """
         x[at] = x[at] + value
 

@@ -1,4 +1,4 @@
-"""What acts on the links besides inertia: weight, motors and damping; and the masses that each link carries.
+"""Loads on the links besides inertia: weight, motors and damping; and the masses that each link carries.
 
     f_i = -s_i g sin(x_i - e) + t_i - t_{i+1},   t_i = u_i - c_i (v_i - v_{i-1}),   v_{-1} = t_n = 0       [N m]
 
@@ -9,8 +9,8 @@ Adjoint, for y = adj_f: with z_i = y_i - y_{i-1}, the adjoint of t_i,
 
 and that of s_i = mu_i L_i goes to mu and L. The adjoint of mu_i = sum_{k >= i} m_k is adj_m_k = sum_{i <= k} adj_mu_i.
 
-Functions over flat arrays: x and v from place `at` on, what belongs to a member from `par`, torques from `at_u`,
-scalars at b. They are the loops that the nested sub-steps and the fused ones share.
+The functions work on flat arrays: x and v begin at index `at`, the arrays of a batch member at `par`, torques at
+`at_u`; scalars are at b. Nested sub-steps and fused loops share them.
 """
 
 import functools
@@ -31,7 +31,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def carried(m: ti.template(), par, n, mu: ti.template()):
-        """mu from m; their tangents alike."""
+        """Compute mu from m; the same for their tangents."""
         total = real(0.0)
         for back in range(n):
             total += m[par + n - 1 - back]
@@ -46,7 +46,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def before(v: ti.template(), at, i) -> real:
-        """v_{i-1}, 0 for the support."""
+        """Value v_{i-1} of the link before, 0 for the support."""
         found = real(0.0)
         if i > 0:
             found = v[at + i - 1]
@@ -57,7 +57,7 @@ def functions(real: Any) -> SimpleNamespace:
         factor, x: ti.template(), v: ti.template(), at, u: ti.template(), at_u, L: ti.template(), mu: ti.template(),
         c: ti.template(), g: ti.template(), e: ti.template(), par, b, n, f: ti.template(), at_f,
     ):  # fmt: skip
-        """f += factor * loads."""
+        """Add factor * loads to f."""
         for i in range(n):
             torque = t.joint(u[at_u + i], c[par + i], v[at + i] - before(v, at, i))
             weight = t.weight(mu[par + i] * L[par + i], g[b], x[at + i] - e[b])
@@ -72,7 +72,7 @@ def functions(real: Any) -> SimpleNamespace:
         adj_x: ti.template(), adj_v: ti.template(), adj_u: ti.template(), at_u, adj_L: ti.template(),
         adj_mu: ti.template(), adj_c: ti.template(), adj_g: ti.template(), adj_e: ti.template(),
     ):  # fmt: skip
-        """Adds to adjoints; y, adj_x and adj_v belong to a member."""
+        """Add to adjoints; y, adj_x and adj_v begin at `par`."""
         for i in range(n):
             turn, z = v[at + i] - before(v, at, i), factor * (y[par + i] - before(y, par, i))
             adj_c_i, adj_turn = t.adj_joint(c[par + i], turn, z)
@@ -96,7 +96,7 @@ def functions(real: Any) -> SimpleNamespace:
         dx: ti.template(), dv: ti.template(), at_d, du: ti.template(), at_u, dL: ti.template(), dmu: ti.template(),
         dc: ti.template(), dg: ti.template(), de: ti.template(), df: ti.template(), at_df,
     ):  # fmt: skip
-        """df += factor * the tangent of loads; dx and dv from at_d on."""
+        """Add factor * the tangent of the loads to df; dx and dv begin at `at_d`."""
         for i in range(n):
             turn, dturn = v[at + i] - before(v, at, i), dv[at_d + i] - before(dv, at_d, i)
             dtorque = t.jvp_joint(c[par + i], turn, du[at_u + i], dc[par + i], dturn)

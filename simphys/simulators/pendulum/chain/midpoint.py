@@ -1,23 +1,24 @@
-"""The rate in the middle of a step of the variational integrator.
+"""The midpoint rate of a step of the variational integrator.
 
-Of the discrete Lagrangian h (T - V)((x + x')/2, (x' - x)/h), with the loads F of motors and joints as forces in the
-middle, the discrete Euler-Lagrange equations are, with v = (x' - x)/h, y = x + k v, k = h/2, and p the momenta before
-and p' behind the step,
+The discrete Lagrangian is h (T - V)((x + x')/2, (x' - x)/h), with the loads F of motors and joints as forces at the
+midpoint. Let v = (x' - x)/h, y = x + k v, k = h/2, and p and p' the momenta before and after the step. Then the
+discrete Euler-Lagrange equations are
 
     p = M(y) v - k (d(T - V)/dx + F),   p' = M(y) v + k (d(T - V)/dx + F) = 2 M(y) v - p       (both at y, v)
 
-so that v is the root of, with d_ij = y_i - y_j,
+so that v is the root of the residual, with d_ij = y_i - y_j,
 
     R_i = p_i + k loads_i(y, v) - sum_j [ P_ij cos(d_ij) v_j + k P_ij sin(d_ij) v_i v_j ]              [kg m^2/s]
 
-Newton's method finds it, in K = -dR/dv: v <- v + K^-1 R, from the rate before the step until a turn k |dv| is less than
-the square root of rounding: the last correction then leaves rounding alone, as Newton's errors square. Where that takes
-more than MOST corrections, or one that turns a link by more than a radian and may lead to a root that no motion leads
-to, v is made NaN: the time step is too long to be solved, and the motion ends there.
+Newton's method finds it with K = -dR/dv: v <- v + K^-1 R. It starts from the rate before the step, and stops when a
+correction turns all links by less than the square root of the rounding error, k |dv|. As Newton's method converges
+quadratically, only rounding is then left. v becomes NaN after MOST corrections, or after one that turns a link by more
+than a radian, which may lead to an unphysical root. The time step is then too long to be solved, and the motion ends.
 
-Adjoint, for adj_v: with K^T lambda = adj_v, adj_p = lambda, and all else has the adjoint of R's terms for lambda, with
-v held: the implicit function theorem, not a way back through iterations. Source: Marsden and West, Discrete mechanics
-and variational integrators, Acta Numerica 2001, sections 1.6 (midpoint rule) and 3.2 (forcing).
+The adjoint follows from the implicit function theorem rather than from the iterations. Solve K^T lambda = adj_v; then
+adj_p = lambda, and all other inputs get the adjoint of the terms of R for lambda, with v held fixed. Source: Marsden
+and West, Discrete mechanics and variational integrators, Acta Numerica 2001, sections 1.6 (midpoint rule) and 3.2
+(forcing).
 """
 
 import functools
@@ -34,16 +35,16 @@ from . import linear, loads, terms
 from .model import Chain
 
 MOST = 20
-"""Corrections of Newton's method; four or five are usual."""
+"""Largest number of Newton corrections; four or five are usual."""
 
 
 # fmt: off
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The rate in the middle for a member, its adjoint and tangent, over flat arrays as in loads.py.
+    """The midpoint rate of a batch member, its adjoint and tangent, over flat arrays as in loads.py.
 
-    x from `at` on; p, v, the middle y, the residual and adjoints belong to a member, from par on.
+    x begins at index `at`; p, v, the midpoint y, the residual and adjoints begin at `par`.
     """
     t, w, s = terms.functions(real), loads.functions(real), linear.functions(real)
     add = s.add
@@ -73,7 +74,7 @@ def functions(real: Any) -> SimpleNamespace:
         y: ti.template(), v: ti.template(), L: ti.template(), mu: ti.template(), c: ti.template(), g: ti.template(),
         e: ti.template(), par, b, n, k, K: ti.template(), at_K,
     ):
-        """K = -dR/dv, where v also moves the middle."""
+        """Compute K = -dR/dv, including the change of the midpoint with v."""
         for i in range(n):
             diagonal = real(0.0)
             for j in range(n):
@@ -99,7 +100,7 @@ def functions(real: Any) -> SimpleNamespace:
         mu: ti.template(), c: ti.template(), g: ti.template(), e: ti.template(), par, b, n, k,
         y: ti.template(), R: ti.template(), K: ti.template(), at_K, lost,
     ):
-        """v from a first guess, and y; `lost`, which is NaN, where it is not found."""
+        """Solve for v from a first guess, and compute y; v becomes `lost`, which is NaN, if the solve fails."""
         going = 1
         for _ in range(MOST):
             if going == 1:
@@ -127,7 +128,7 @@ def functions(real: Any) -> SimpleNamespace:
         adj_x: ti.template(), unused: ti.template(), adj_u: ti.template(), at_u, adj_L: ti.template(),
         adj_mu: ti.template(), adj_c: ti.template(), adj_g: ti.template(), adj_e: ti.template(),
     ):
-        """Adds to adjoints; adj: that of v, which lambda, the adjoint of p, takes the place of."""
+        """Add to adjoints. adj: adjoint of v, overwritten by lambda, the adjoint of p."""
         adj_rate(y, v, L, mu, c, g, e, par, b, n, k, K, at_K)
         s.transpose(K, at_K, n)
         s.eliminate(K, at_K, adj, par, n)
@@ -158,7 +159,7 @@ def functions(real: Any) -> SimpleNamespace:
         dmu: ti.template(), dc: ti.template(), dg: ti.template(), de: ti.template(), dy: ti.template(),
         dv: ti.template(),
     ):
-        """dv from par on. zero: zeros; dy: working memory."""
+        """Write dv from index `par` on. zero: zeros; dy: workspace."""
         for i in range(n):
             dy[par + i] = dx[at_d + i]
         for i in range(n):
@@ -183,7 +184,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The nested sub-step. mu, y, R, K: working memory; adjoints are zero at first."""
+    """Kernels of the nested sub-step. mu, y, R, K: workspace; adjoints must be zero on entry."""
     f, w = functions(real), loads.functions(real)
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
@@ -230,10 +231,10 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class MiddleRate(Function):
-    """The rate in the middle of a step [n] [rad/s], from angle and momentum [n] before it, under torques [n] or None.
+    """Midpoint rate [n] [rad/s] of a step, from angle and momentum [n] before it, under torques [n] or None.
 
-    guess [n]: where Newton's method begins; on it the result does not depend. Saved: the middle, the result, length,
-    damping, gravity, tilt and the carried masses.
+    guess [n]: starting point of Newton's method; the result does not depend on it. Saved: the midpoint, the result,
+    length, damping, gravity, tilt and the carried masses.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What a chain of pendulums in the plane is: its links and its integrator, its parameters and its state."""
+"""Model, parameters and state of a chain of pendulums in the plane."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
     length: Tensor
-    """Of each link, from joint to joint [m], [n]."""
+    """Length of each link, from joint to joint [m], [n]."""
     mass: Tensor
-    """At the end of each link, a point [kg], [n]."""
+    """Point mass at the end of each link [kg], [n]."""
     damping: Tensor
-    """Of each joint: torque by the rate at which it turns [N m s/rad], [n]."""
+    """Damping of each joint: torque per rate of rotation [N m s/rad], [n]."""
     gravity: Tensor
-    """[m/s^2], []."""
+    """Gravitational acceleration [m/s^2], []."""
     tilt: Tensor
-    """The angle at which a link hangs at rest: the direction of gravity as angles are counted [rad], []."""
+    """Angle at which a link hangs at rest, which is the direction of gravity [rad], []."""
 
 
 @dataclass(frozen=True)
 class State(Record):
-    """How the links are turned and how fast they turn."""
+    """Angles and angular velocities of the links."""
 
     angle: Tensor
-    """Of each link [rad], [n]. Absolute: counted from one direction for all, down where tilt is 0; full turns count."""
+    """Angle of each link [rad], [n]: absolute, from a common direction (down if tilt is 0), including full turns."""
     rate: Tensor
-    """d angle / dt [rad/s], [n]."""
+    """Angular velocity of each link, d angle / dt [rad/s], [n]."""
 
 
 @dataclass(frozen=True)
 class Chain:
-    """n links in the plane, each hung on the one before, the first on a support: everything that no gradient flows to.
+    """n links in the plane, each hung on the one before, the first on a support: all parts that carry no gradient.
 
-    The control of a step is the torque of a motor in each joint [N m], [n], constant during the step: it turns link i,
+    The control of a step is the torque of a motor in each joint [N m], [n], constant during the step. It turns link i,
     and turns link i - 1 the other way.
     """
 
     links: int
-    """How many, n."""
+    """Number of links, n."""
     dt: float
     """Time step [s]."""
     integrator: str = "rk4"
-    """rk4: the classical Runge-Kutta method, of order 4. variational: of order 2, and without damping and motors its
-    energy stays near its start for as long as one likes."""
+    """Integrator. rk4: the classical Runge-Kutta method, of order 4. variational: of order 2; its energy error stays
+    bounded for all times without damping and motors."""
 
     Params = Params
     State = State
     units: ClassVar[Mapping[str, str]] = {"angle": "rad", "rate": "rad/s"}
-    """Of the state, for recordings and pictures."""
+    """Units of the state's components, for recordings and pictures."""
 
     def __post_init__(self) -> None:
         if self.links < 1:
-            raise InputError("Chain.links", "a chain has links", self.links, "Give at least 1.")
+            raise InputError("Chain.links", "a chain has at least one link", self.links, "Give at least 1.")
         require_integrator("Chain.integrator", self.integrator)
 
     def param_shapes(self) -> Mapping[str, Shape]:
@@ -81,7 +81,6 @@ class Chain:
         return (self.links,)
 
     def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        """The nested step: one node of the graph for each sub-step."""
         from .step import step
 
         return step(self, params, state, control)
@@ -96,7 +95,7 @@ class Chain:
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> ChainEngine:
-        """The fused loops. Members are independent, so that they are deterministic, asked to be or not."""
+        """Ignore `deterministic`: batch members are independent, so the fused loops are deterministic anyway."""
         from .engine import ChainEngine
 
         check_params(params)
@@ -105,7 +104,7 @@ class Chain:
         )
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """How the time step compares with the fastest that the chain does."""
+        """Compare the time step with the fastest motion of the chain."""
         length, mass = params["length"], params["mass"]
         turns = np.abs(np.diff(state["rate"], prepend=0.0))
         swing = np.sqrt(np.abs(params["gravity"]) / length * (mass.sum() / mass))

@@ -2,8 +2,9 @@
 
     p_i = sum_j P_ij cos(d_ij) v_j
 
-Adjoint, for y = adj_p: that of each term, with y_i as its adjoint. The way back is the equation p - M(x) v = 0: with
-M lambda = adj_v, adj_p = lambda, and all else has the adjoint of M(x) v for y = -lambda. Source: terms.py.
+Adjoint of p, for y = adj_p: that of each term, with y_i as its adjoint. The adjoint of v follows from the equation
+p - M(x) v = 0: with M lambda = adj_v, adj_p = lambda, and all other inputs get the adjoint of M(x) v for y = -lambda.
+Source: terms.py.
 """
 
 import functools
@@ -23,7 +24,7 @@ from .model import Chain
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """Momenta and rates of a member, over flat arrays as in loads.py; x and v from `at` on, p and adjoints from par."""
+    """Momenta and rates of a member, over flat arrays as in loads.py: x, v begin at `at`, p and adjoints at `par`."""
     t, s = terms.functions(real), linear.functions(real)
     add = s.add
 
@@ -31,7 +32,7 @@ def functions(real: Any) -> SimpleNamespace:
     def momentum(
         factor, x: ti.template(), v: ti.template(), at, L: ti.template(), mu: ti.template(), par, n, p: ti.template(),
     ):
-        """p += factor * M v."""
+        """Add factor * M v to p."""
         for i in range(n):
             total = real(0.0)
             for j in range(n):
@@ -44,7 +45,7 @@ def functions(real: Any) -> SimpleNamespace:
         factor, x: ti.template(), v: ti.template(), at, L: ti.template(), mu: ti.template(), par, n, y: ti.template(),
         adj_x: ti.template(), adj_v: ti.template(), adj_L: ti.template(), adj_mu: ti.template(),
     ):
-        """Adds to adjoints; with factor -1 and y = lambda, adj_v is no use."""
+        """Add to adjoints; with factor = -1 and y = lambda, adj_v is not needed."""
         for i in range(n):
             adj_x_i, adj_L_i = real(0.0), real(0.0)
             for j in range(n):
@@ -66,7 +67,7 @@ def functions(real: Any) -> SimpleNamespace:
         factor, x: ti.template(), v: ti.template(), at, L: ti.template(), mu: ti.template(), par, n,
         dx: ti.template(), dv: ti.template(), at_d, dL: ti.template(), dmu: ti.template(), dp: ti.template(),
     ):
-        """dp += factor * the tangent of M v."""
+        """Add factor * the tangent of M v to dp."""
         for i in range(n):
             total = real(0.0)
             for j in range(n):
@@ -79,7 +80,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def factor(x: ti.template(), at, L: ti.template(), mu: ti.template(), par, n, A: ti.template(), at_A):
-        """The factor of M in A."""
+        """Write the Cholesky factor of M to A."""
         for i in range(n):
             for j in range(i + 1):
                 P = t.coupling(mu[par + i], L[par + i], L[par + j])
@@ -92,7 +93,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The nested sub-steps. mu, M: working memory; results and adjoints are zero at first."""
+    """Kernels of the nested sub-steps. mu, M: workspace; results and adjoints must be zero on entry."""
     f, w, s = functions(real), loads.functions(real), linear.functions(real)
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
@@ -189,7 +190,10 @@ class Momentum(Function):
 
 
 class Rate(Function):
-    """Rates [n] [rad/s] of momenta [n] at angle [n]. Saved: angle, the result, length, carried masses, factor of M."""
+    """Rates [n] [rad/s] of given momenta [n] at angle [n].
+
+    Saved: angle, the result, length, the carried masses and the factor of M.
+    """
 
     @staticmethod
     def forward(

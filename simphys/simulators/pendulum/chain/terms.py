@@ -8,13 +8,13 @@ With angles x_i, rates v_i and d_ij = x_i - x_j, the Lagrangian is
 L length [m], m mass [kg], g gravity [m/s^2], e tilt [rad]. Its terms in the equation of link i are
 
     inertia(P, d, w)       = P cos(d) w        an element of M(x) w, where M_ij = P_ij cos(d_ij)
-    whirl(P, d, w_i, w_j)  = P sin(d) w_i w_j  of -d(T - V)/dx_i; with w_j^2 of M dv/dt: what turning bodies pull
-    weight(s, g, x)        = -s g sin(x)       of d(T - V)/dx_i                    [N m]
+    whirl(P, d, w_i, w_j)  = P sin(d) w_i w_j  a term of -d(T - V)/dx_i; with w_j^2, the centrifugal term of M dv/dt
+    weight(s, g, x)        = -s g sin(x)       a term of d(T - V)/dx_i             [N m]
     joint(u, c, turn)      = u - c turn        motor and damping of joint i, which turns at v_i - v_{i-1}
 
-u motor torque [N m], c damping [N m s/rad]. What joint i does to link i, it does the other way to link i - 1.
-adj_f takes the adjoint of the result last and returns those of all arguments. Source: Goldstein, Poole, Safko,
-Classical Mechanics, ch. 1 and 2, for point masses at sum_{k <= i} L_k (sin x_k, -cos x_k).
+u motor torque [N m], c damping [N m s/rad]. Joint i exerts its torque on link i, and the opposite one on link i - 1.
+Each adj_f takes the adjoint of the result as its last argument, and returns those of all arguments. Source: Goldstein,
+Poole, Safko, Classical Mechanics, ch. 1 and 2, for point masses at sum_{k <= i} L_k (sin x_k, -cos x_k).
 """
 
 import functools
@@ -88,7 +88,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_joint(c: real, turn: real, g: real):
-        """Of c and turn; that of u is g."""
+        """Adjoints of c and turn; that of u is g."""
         return -turn * g, -c * g
 
     @ti.func

@@ -1,4 +1,4 @@
-"""The spherical pendulum: start reading at step.py, the nested step; engine.py is the fast way."""
+"""The spherical pendulum. Start with step.py, the nested step; engine.py runs it in fused loops."""
 
 from .model import Params, Spherical, State
 

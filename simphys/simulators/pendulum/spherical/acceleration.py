@@ -3,7 +3,7 @@
     alpha = d x G / L + (t - (t.d) d - c w) / (m L^2)                       [rad/s^2]
 
 d direction (unit), w angular velocity [rad/s], G gravity [m/s^2], L length [m], m mass [kg], c damping [N m s/rad], t
-torque [N m]. It is perpendicular to d where w is. Adjoint, for y = adj_alpha, r = 1 / (m L^2), F = t - (t.d) d - c w:
+torque [N m]. alpha is perpendicular to d if w is. Adjoint, for y = adj_alpha, r = 1 / (m L^2), F = t - (t.d) d - c w:
 
     adj_d = G x y / L - r ((t.d) y + (d.y) t)    adj_w = -c r y    adj_t = r (y - (d.y) d)    adj_c = -r w.y
     adj_G = y x d / L    adj_m = -r F.y / m    adj_L = -((d x G).y / L + 2 r F.y) / L
@@ -63,7 +63,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The nested sub-step of one pendulum."""
+    """Kernels of the nested sub-step, for one pendulum."""
     vec, f = ti.types.vector(3, real), functions(real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
 
@@ -135,6 +135,6 @@ class Acceleration(Function):
 
 
 def as_arguments(values: Any) -> list[Any]:
-    """Vectors as arrays of one vector, scalars as numbers."""
+    """Convert vectors to arrays of one vector, and scalars to numbers."""
     arrays = [np.asarray(getattr(each, "data", each) if isinstance(each, Tensor) else each) for each in values]
     return [each[None] if each.ndim else float(each) for each in arrays]

@@ -1,10 +1,10 @@
-"""The turn of a variational step: along a great circle, such that d x d' = h w.
+"""Drift of a variational step: a turn along a great circle, such that d x d' = h w.
 
     q = h w,   d' = q x d + sqrt(1 - q.q) d
 
-q is perpendicular to d, and so is w to d' as well: the chord between the two places is that of the discrete Lagrangian
-L_d = m L^2 |d' - d|^2 / (2 h) - h/2 (V(d) + V(d')), of which w is the momentum by m L^2. A turn of a right angle or
-more, h |w| >= 1, has no such d': the motion ends there, in NaN. Adjoint, for y = adj_d', with r = sqrt(1 - q.q):
+q is perpendicular to d, and w to d' as well. This is the chord in the discrete Lagrangian
+L_d = m L^2 |d' - d|^2 / (2 h) - h/2 (V(d) + V(d')), whose momentum is m L^2 w. No such d' exists for a turn by a right
+angle or more, h |w| >= 1: the motion then ends in NaN. Adjoint, for y = adj_d', with r = sqrt(1 - q.q):
 
     adj_d = y x q + r y,   adj_q = d x y - (d.y / r) q,   adj_w = h adj_q
 
@@ -25,7 +25,7 @@ from simphys.autograd.kernels.runtime import ti
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The turn, its adjoint and tangent."""
+    """The drift, its adjoint and tangent."""
     vec = ti.types.vector(3, real)
 
     @ti.func
@@ -51,7 +51,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The nested sub-step of one pendulum."""
+    """Kernels of the nested sub-step, for one pendulum."""
     f = functions(real)
     vectors = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
 
@@ -79,7 +79,7 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class Drift(Function):
-    """The direction [3] after a time h at the rate [3]. Saved: the inputs."""
+    """Direction [3] after a time h at the rate [3]. Saved: the inputs."""
 
     @staticmethod
     def forward(ctx: Context, direction: Tensor, rate: Tensor, h: float) -> np.ndarray[Any, Any]:

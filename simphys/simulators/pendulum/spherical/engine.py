@@ -1,4 +1,4 @@
-"""`SphericalEngine`: the fused loops of one rollout, see `simphys.simulator.Engine`."""
+"""Engine of a rollout of spherical pendulums, which runs its fused loops; see `simphys.simulator.Engine`."""
 
 from __future__ import annotations
 
@@ -16,29 +16,27 @@ from .model import check_direction
 
 PARAMETERS = ("length", "mass", "damping", "gravity")
 STEP_US = 0.3
-"""About the serial cost of a step [us]."""
+"""Approximate serial cost of a step [us]."""
 SPREAD = 512
-"""A parallel loop of so many iterations or fewer stays on one thread of a CPU: it takes as many for each member."""
+"""Iterations of a parallel loop that the compiler assigns to one CPU thread, and so those that a member takes."""
 
 
 class SphericalEngine(ArrayEngine):
-    """The rollout of a batch of spherical pendulums, of which threads take one each where that pays."""
+    """Engine of a batch of spherical pendulums; members run on several threads where that pays."""
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`: with the working memory."""
+        """Include the workspace."""
         return super().segment_bytes(steps, dense=dense) + sum([each.nbytes for each in self._stages])
 
     def load(self, segment: Arrays, state: Arrays) -> None:
-        """See `Engine`. Errors: UnphysicalValue for a direction that is not of length 1."""
+        """Raise UnphysicalValue for a direction that is not of length 1."""
         check_direction(state["direction"])
         super().load(segment, state)
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
-        """See `Engine`."""
         self._of(fused.kernels(runtime.real(), self._parallel(steps)))(*self._arguments(segment, first), start, steps)
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """See `Engine`."""
         held = [self._vectors(adjoint["direction"]), self._vectors(adjoint["rate"])]
         adj_t = self._vectors(self.sums.get("control", np.zeros_like(self._no_torque)))
         sums = [self.sums[name] for name in PARAMETERS]
@@ -47,7 +45,6 @@ class SphericalEngine(ArrayEngine):
         )
 
     def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        """See `Engine`."""
         moved = self.segment(steps)
         super().load(moved, tangent)
         dt = self._vectors(self.tangents.get("control", self._no_torque))
@@ -64,18 +61,18 @@ class SphericalEngine(ArrayEngine):
 
     @cached_property
     def _no_torque(self) -> Array:
-        """In place of torques and their tangents, where there are none."""
+        """Placeholder for torques and their tangents, if there are none."""
         return np.zeros((1, 3), runtime.real_dtype())
 
     @cached_property
     def _stages(self) -> list[Array]:
-        """Working memory of a Runge-Kutta step, see fused.py."""
+        """Workspace of a Runge-Kutta step, see fused.py."""
         if self.model.integrator != "rk4":  # type: ignore[attr-defined]
             return []
         return [np.empty((self.batch * 4, 3), runtime.real_dtype()) for _ in range(3)]
 
     def _arguments(self, segment: Arrays, first: int) -> list[Any]:
-        """What all kernels take first."""
+        """Leading arguments of all kernels."""
         torque = self._no_torque if self.control is None else self.control
         steps, driven = (0, 0) if self.control is None else (self.control.shape[1], 1)
         spread = 1 if runtime.settings().on_gpu or self.batch == 1 else SPREAD
@@ -86,7 +83,7 @@ class SphericalEngine(ArrayEngine):
         ]  # fmt: skip
 
     def _vectors(self, values: Array) -> Array:
-        """A view as [..., 3] flat vectors."""
+        """Flatten values to a view of vectors, [..., 3]."""
         return values.reshape(-1, 3)
 
     def _parallel(self, steps: int) -> bool:

@@ -1,8 +1,8 @@
-"""What the joint's damping takes in the second half of a variational step, k = h/2 long, by the rate at its end:
+"""Damping of the joint in the second half of a variational step, of duration k = h/2, implicit in the new rate:
 
     w' = w - k c / (m L^2) w',   that is   w' = w / f,   f = 1 + k c / (m L^2)
 
-The first half goes by the rate at its start, so that a step back would undo the whole: order 2. Adjoint, for
+The first half is explicit in the rate at its start. Thus the step is symmetric in time, and of order 2. Adjoint, for
 y = adj_w': adj_w = y / f, and with adj_f = -w.y / f^2 and r = k / (m L^2): adj_c = r adj_f, adj_m = -r c adj_f / m,
 adj_L = -2 r c adj_f / L. Source: Marsden and West, Acta Numerica 2001, section 3.2 (forcing at both ends of a step).
 """
@@ -22,7 +22,7 @@ from .acceleration import as_arguments
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The rate behind it, its adjoint and tangent."""
+    """The damped rate, its adjoint and tangent."""
     vec = ti.types.vector(3, real)
 
     @ti.func
@@ -50,7 +50,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The nested sub-step of one pendulum."""
+    """Kernels of the nested sub-step, for one pendulum."""
     f = functions(real)
     vectors, reals = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1), ti.types.ndarray(dtype=real, ndim=1)
 
@@ -83,7 +83,7 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class Fade(Function):
-    """The rate [3] faded for a time k, from rate [3], length, mass and damping. Saved: the inputs."""
+    """Rate [3] after damping for a time k, from rate [3], length, mass and damping. Saved: the inputs."""
 
     @staticmethod
     def forward(ctx: Context, k: float, *inputs: Tensor) -> np.ndarray[Any, Any]:

@@ -1,7 +1,7 @@
 """Kernels of the fused rollout: the element functions of the nested sub-steps in loops over time and members.
 
-A segment's d and w are vectors [B, rows]; torques t are [B, T], or a single 0 where there are none, which `driven` = 0
-says. Working memory of the Runge-Kutta method: the stages sd, sw and the accelerations there, sa, [B, 4].
+A segment's d and w are vectors [B, rows]. Torques t are [B, T]; without torques, `driven` is 0 and t is a single 0. The
+workspace of the Runge-Kutta method holds the stages sd, sw and their accelerations sa, [B, 4] each.
 """
 
 import functools
@@ -19,7 +19,7 @@ from . import acceleration, drift, fade, sphere
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """Stages of the Runge-Kutta method for member b, and its sum."""
+    """The stages of the Runge-Kutta method for batch member b, and their sum."""
     vec = ti.types.vector(3, real)
     accelerate = acceleration.functions(real).acceleration
 
@@ -47,7 +47,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def summed(d0: vec, w0: vec, b, h, sd: ti.template(), sw: ti.template(), sa: ti.template()):
-        """The new state, before its return to the sphere."""
+        """Compute the new state, not yet projected to the sphere."""
         d, w = d0, w0
         for s in range(4):
             d += share(s) * h * sw[b * 4 + s].cross(sd[b * 4 + s])
@@ -60,9 +60,9 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, parallel: bool) -> SimpleNamespace:
-    """States of a segment from row `start` on; its first row is state `first` in time.
+    """Kernels that advance a segment, whose first row is step `first`, from row `start` on.
 
-    A parallel loop takes `spread` iterations for each member, one of which does the work.
+    A parallel loop has `spread` iterations per member, of which the first does the work.
     """
     vec = ti.types.vector(3, real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
@@ -114,7 +114,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def tangent_kernels(real: Any, parallel: bool) -> SimpleNamespace:
-    """Tangents dd, dw [B, rows] of a segment's states, from that of the first; dt .. dG: of torques and parameters."""
+    """Kernels for the tangents dd, dw [B, rows], given their first row and dt .. dG of torques and parameters."""
     vec = ti.types.vector(3, real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
     f, onto, a = functions(real), sphere.functions(real), acceleration.functions(real)
@@ -136,7 +136,7 @@ def tangent_kernels(real: Any, parallel: bool) -> SimpleNamespace:
                     f.stages(d[at], w[at], t[at_t], L[b], m[b], c[b], G[b], b, h, sd, sw, sa)
                     d_sum, w_sum = f.summed(d[at], w[at], b, h, sd, sw, sa)
                     dd_sum, dw_sum = dd[at], dw[at]
-                    slope_d, slope_w = vec(0.0), vec(0.0)  # tangents of the slope at the stage before
+                    slope_d, slope_w = vec(0.0), vec(0.0)  # tangent of the slope of the stage before
                     for s in range(4):
                         here = b * 4 + s
                         dd_s, dw_s = dd[at] + f.node(s) * h * slope_d, dw[at] + f.node(s) * h * slope_w

@@ -1,8 +1,11 @@
-"""The adjoint of the fused rollout: steps in reverse, each computed again from the state before it.
+"""The adjoint of the fused rollout: steps in reverse, each recomputed from the state before it.
 
-Runge-Kutta: with k_s = (w x d, alpha) the slope at stage s and Y_s the state there, both in step lengths c_s and
-weights b_s, adj_k_s = b_s h adj_new + c_{s+1} h adj_Y_{s+1}, adj_Y_s = (dk_s/dY_s)^T adj_k_s, and the state before the
-step has adj_new + sum_s adj_Y_s. Variational: the lines of step.py in reverse.
+Runge-Kutta: with k_s = (w x d, alpha) the slope at stage s, Y_s the state there, nodes c_s and weights b_s,
+
+    adj_k_s = b_s h adj_new + c_{s+1} h adj_Y_{s+1},   adj_Y_s = (dk_s/dY_s)^T adj_k_s
+    adj_old = adj_new + sum_s adj_Y_s
+
+Variational: the lines of step.py in reverse.
 """
 
 import functools
@@ -19,7 +22,7 @@ from . import acceleration, drift, fade, fused, sphere
 @functools.cache
 @no_type_check
 def kernels(real: Any, parallel: bool) -> SimpleNamespace:
-    """The steps of a segment in reverse. adj_d, adj_w [B, 1] or, dense, [B, rows]: see `Engine.pull`.
+    """Kernels for the steps of a segment in reverse. adj_d, adj_w [B, 1] or, dense, [B, rows]: see `Engine.pull`.
 
     adj_t .. adj_G accumulate.
     """
@@ -41,7 +44,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     @ti.func
     def adj_state(adj_d: ti.template(), adj_w: ti.template(), b, held, row, ad: vec, aw: vec):
-        """Before the step from `row`: with what the loss adds there; kept where it is wanted."""
+        """Add the derivative of the loss with respect to the state at `row`; store the sum if it is wanted."""
         at = b * held + row
         d_all, w_all = ad, aw
         if held > 1:
@@ -111,7 +114,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                     of_middle, of_L, of_m, of_c = faded.adj(kicked, L[b], m[b], c[b], k, aw)
                     adj_params(b, at_t, vec(0.0), of_L, of_m, of_c, vec(0.0), adj_t, adj_L, adj_m, adj_c, adj_G)
                     old_d, old_w = vec(0.0), vec(0.0)
-                    for late in range(2):  # the kick at the end, then that at the start
+                    for late in range(2):  # first the kick at the end, then that at the start
                         place, rate, y = d[at], w[at], k * of_middle
                         if late == 0:
                             place = d[at + 1]

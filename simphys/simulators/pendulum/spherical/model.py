@@ -1,4 +1,4 @@
-"""What a spherical pendulum is: its integrator, its parameters and its state."""
+"""Model, parameters and state of a spherical pendulum."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ class Params(Record):
     """Physical parameters; each is a Tensor and may require a gradient."""
 
     length: Tensor
-    """From the support to the mass [m], []."""
+    """Distance from the support to the mass [m], []."""
     mass: Tensor
-    """A point [kg], []."""
+    """Point mass [kg], []."""
     damping: Tensor
-    """Of the joint: torque by angular velocity [N m s/rad], []."""
+    """Damping of the joint: torque per angular velocity [N m s/rad], []."""
     gravity: Tensor
-    """[m/s^2], [3]."""
+    """Gravitational acceleration [m/s^2], [3]."""
 
 
 @dataclass(frozen=True)
 class State(Record):
-    """Where the mass is and how the link turns. Of angles there would be two poles; these have none."""
+    """Direction and angular velocity of the link. Unlike angles, these have no singularities at the poles."""
 
     direction: Tensor
-    """From the support to the mass, of length 1, [3]. A start of another length is refused: see `check_direction`."""
+    """Unit vector from the support to the mass, [3]; other lengths are rejected, see `check_direction`."""
     rate: Tensor
     """Angular velocity, perpendicular to the direction [rad/s], [3]."""
 
 
 @dataclass(frozen=True)
 class Spherical:
-    """A point mass on a link that turns about a support in space: everything that no gradient flows to.
+    """A point mass on a link that turns about a support in space: all parts of the model that carry no gradient.
 
-    The control of a step is a torque about the support [N m], [3], in the world's axes, constant during the step; the
-    part of it along the link turns nothing.
+    The control of a step is a torque about the support [N m], [3], in world axes, constant during the step. Its
+    component along the link has no effect.
     """
 
     dt: float
     """Time step [s]."""
     integrator: str = "rk4"
-    """rk4: the classical Runge-Kutta method, of order 4, each step ended by the return to unit directions. variational:
-    of order 2, stays on the sphere to rounding, conserves the momentum about the vertical, and without damping and
-    torque its energy stays near its start."""
+    """Integrator. rk4: the classical Runge-Kutta method, of order 4, with a projection to the sphere after each step.
+    variational: of order 2. It stays on the sphere to rounding and conserves the momentum about the vertical; without
+    damping and torque its energy error stays bounded."""
 
     Params = Params
     State = State
     units: ClassVar[Mapping[str, str]] = {"direction": "", "rate": "rad/s"}
-    """Of the state, for recordings and pictures."""
+    """Units of the state's components, for recordings and pictures."""
 
     def __post_init__(self) -> None:
         require_integrator("Spherical.integrator", self.integrator)
@@ -75,7 +75,6 @@ class Spherical:
         return (3,)
 
     def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        """The nested step: one node of the graph for each sub-step."""
         from .step import step
 
         return step(self, params, state, control)
@@ -90,7 +89,7 @@ class Spherical:
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> SphericalEngine:
-        """The fused loops. Members are independent, so that they are deterministic, asked to be or not."""
+        """Ignore `deterministic`: batch members are independent, so the fused loops are deterministic anyway."""
         from .engine import SphericalEngine
 
         check_params(params)
@@ -99,7 +98,7 @@ class Spherical:
         )
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """How the time step compares with the fastest that the pendulum does."""
+        """Compare the time step with the fastest motion of the pendulum."""
         swing = np.sqrt(np.linalg.norm(params["gravity"]) / params["length"])
         fading = params["damping"] / (params["mass"] * params["length"] ** 2)
         turn = np.linalg.norm(state["rate"])
@@ -107,11 +106,11 @@ class Spherical:
 
 
 OFF_SPHERE = 0.05
-"""So much longer or shorter than 1 a direction may be: finite differences leave the sphere by as much."""
+"""Largest deviation of a direction's length from 1; finite differences leave the sphere by as much."""
 
 
 def check_direction(direction: Array) -> None:
-    """Raise UnphysicalValue unless all directions [..., 3] are of length 1; what is not a number passes."""
+    """Raise UnphysicalValue unless all directions [..., 3] are of length 1; NaN passes."""
     length = np.linalg.norm(direction, axis=-1)
     wrong = np.abs(length - 1) > OFF_SPHERE
     if wrong.any():

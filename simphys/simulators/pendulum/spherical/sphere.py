@@ -1,11 +1,11 @@
-"""Onto the sphere: directions of length 1, and rates perpendicular to them.
+"""Projection to the sphere: directions of length 1, and rates perpendicular to them.
 
     d' = d / |d|,   w' = w - (w.d') d'
 
-A Runge-Kutta step leaves the sphere by its own error, of fifth order in the time step: this return changes that error,
-not its order. Adjoint: adj_w = adj_w' - (adj_w'.d') d', and with q = adj_d' - (w.d') adj_w' - (adj_w'.d') w, what
-reaches d', adj_d = (q - (q.d') d') / |d|. Source: Hairer, Lubich, Wanner, Geometric Numerical Integration,
-section IV.4 (projection methods).
+A Runge-Kutta step leaves the sphere by its own error, which is of fifth order in the time step. The projection changes
+this error, but not its order. Adjoint: adj_w = adj_w' - (adj_w'.d') d' and adj_d = (q - (q.d') d') / |d|, where
+q = adj_d' - (w.d') adj_w' - (adj_w'.d') w is the total adjoint of d'. Source: Hairer, Lubich, Wanner, Geometric
+Numerical Integration, section IV.4 (projection methods).
 """
 
 import functools
@@ -21,7 +21,7 @@ from simphys.autograd.kernels.runtime import ti
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The return to the sphere, its adjoint and tangent."""
+    """The projection, its adjoint and tangent."""
     vec = ti.types.vector(3, real)
 
     @ti.func
@@ -49,7 +49,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """The nested sub-step of one pendulum."""
+    """Kernels of the nested sub-step, for one pendulum."""
     f = functions(real)
     vectors = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
 
@@ -81,7 +81,7 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class OntoSphere(Function):
-    """(direction, rate), both [3] -> a unit direction and a rate perpendicular to it. Saved: the inputs."""
+    """Unit direction [3] and the perpendicular rate [3], from any direction and rate. Saved: the inputs."""
 
     @staticmethod
     def forward(ctx: Context, direction: Tensor, rate: Tensor) -> tuple[Any, Any]:
@@ -98,7 +98,7 @@ class OntoSphere(Function):
 
 
 def _launch(name: str, *values: Any) -> tuple[Any, Any]:
-    """The two vectors that a kernel makes of these."""
+    """Launch a kernel by name on single vectors, and return its two results."""
     arrays = [
         np.asarray(each.data if isinstance(each, Tensor) else each, runtime.real_dtype())[None] for each in values
     ]

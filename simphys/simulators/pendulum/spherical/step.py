@@ -37,5 +37,5 @@ def step(model: Spherical, params: Params, state: State, torque: Tensor | None =
 
 
 def cross(a: Tensor, b: Tensor) -> Tensor:
-    """The vector product of vectors [3]."""
+    """Cross product of vectors [3]."""
     return (tensor(LEVI_CIVITA, dtype=b.dtype) @ b) @ a

@@ -33,7 +33,7 @@ def test_without_motors_too() -> None:
 
 @pytest.mark.parametrize("links", [1, 2, 5, 16])
 def test_it_is_that_of_lagranges_equations(links: int) -> None:
-    """d/dt dL/dv = dL/dx + torques, with L from the positions of the masses, its derivatives by central differences."""
+    """Check d/dt dL/dv = dL/dx + torques, with L from the positions of the masses, differentiated numerically."""
     model, params, state = chain(links)
     torque = numbers(links)
     x, v, u, c = (each.data for each in (state.angle, state.rate, torque, params.damping))

@@ -1,4 +1,4 @@
-"""Small linear systems are solved, wherever they lie in an array."""
+"""Small linear systems are solved at any offset in an array."""
 
 from types import SimpleNamespace
 from typing import Any, no_type_check
@@ -36,7 +36,7 @@ SOLVERS = kernels()
 
 
 def solved(solver: Any, A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """By a kernel, at places in larger arrays of which the rest stays as it is."""
+    """Solve in a kernel, at offsets within larger arrays, the rest of which must stay unchanged."""
     n = len(b)
     matrices, vectors = np.full(2 * n * n + 7, 3.0), np.full(3 * n, 5.0)
     matrices[7 : 7 + n * n], vectors[n : 2 * n] = A.ravel(), b

@@ -1,4 +1,4 @@
-"""The rate in the middle of a variational step solves the discrete Euler-Lagrange equations."""
+"""The midpoint rate of a variational step solves the discrete Euler-Lagrange equations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_every_element_of_the_jacobian_is_right(links: int) -> None:
 
 @pytest.mark.parametrize("links", [1, 2, 5, 16])
 def test_it_solves_the_discrete_equations_to_rounding(links: int) -> None:
-    """p = -dL_d/dx - h/2 F, with L_d = h L((x + x')/2, (x' - x)/h) by central differences; from any first guess."""
+    """Check p = -dL_d/dx - h/2 F with a numerical derivative of L_d = h L((x + x')/2, (x' - x)/h), for two guesses."""
     model, params, state = chain(links, dt=0.02)
     h, x, u, c = model.dt, state.angle.data, numbers(links), params.damping.data
     p = tensor(mass_matrix(params, x) @ state.rate.data)
@@ -46,7 +46,7 @@ def test_it_solves_the_discrete_equations_to_rounding(links: int) -> None:
 
 
 def test_a_step_too_long_to_be_solved_has_no_result() -> None:
-    """Half a second, of a chain whose free end turns by more than that takes a whole turn: Newton's method wanders."""
+    """Within a step of half a second the free end makes more than a full turn, and Newton's method fails."""
     model, params, state = chain(2, dt=0.5, seed=7)
     v = MiddleRate.apply(model, state.rate, state.angle, numbers(2, 4), None, *params.tensors())
     assert np.isnan(v.data).all()

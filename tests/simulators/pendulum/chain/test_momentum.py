@@ -1,4 +1,4 @@
-"""Momenta of a chain and back, and their adjoints."""
+"""Momenta of a chain, the inverse map to rates, and their adjoints."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from ..sphericals import spherical, vector
 
 
 def is_right(function: Callable[..., Any], *inputs: Tensor) -> None:
-    """Off the sphere too, where the formulas are what they are."""
+    """Check the gradient, also off the sphere, where the formulas hold as they stand."""
     gradcheck(function, inputs, tolerance=1e-7)
     dot_product_test(function, inputs, tolerance=1e-12)
 
@@ -35,7 +35,7 @@ def test_every_element_of_each_jacobian_is_right() -> None:
 
 
 def test_the_acceleration_is_that_of_newtons_law() -> None:
-    """m L (d'' + |d'|^2 d) = what acts across the link; d'' = alpha x d + w x d'."""
+    """Check m L (d'' + |d'|^2 d) = force across the link, with d'' = alpha x d + w x d'."""
     _, params, state = spherical()
     L, m, c, G = (each.data for each in params.tensors())
     d, w, t = state.direction.data, state.rate.data, vector(3).data
