@@ -1,4 +1,4 @@
-"""What a simulator's model says of its controller; the weights are among the simulator's parameters."""
+"""The controller of a simulator's model; its weights are among the simulator's parameters."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from .network import Network
 
 @dataclass(frozen=True)
 class Controller:
-    """A network from a central pattern and what is sensed of the state to the control of a step.
+    """A network that computes the control of a step from a central pattern and the sensed state.
 
-    The pattern is what drives the simulator from outside, [T, waves]; what comes out drives it within.
+    The pattern [T, waves] is the control of the simulator; the outputs of the network drive its actuators.
     """
 
     waves: int
-    """Of the pattern."""
+    """Number of waves in the pattern."""
     hidden: int
-    """Units of the hidden layer."""
+    """Number of units in the hidden layer."""
     goal: tuple[float, ...]
-    """A point that is sensed relative to the middle of the body [m], one number for each axis."""
+    """Target point [m], one number per axis; it is sensed relative to the centre of the body."""
     scale: float = 0.05
-    """By which positions and velocities are multiplied before they go in."""
+    """Factor on positions and velocities before they enter the network."""
 
     def __post_init__(self) -> None:
         for name in ("waves", "hidden"):
@@ -30,5 +30,5 @@ class Controller:
                 raise InputError(f"Controller.{name}", "at least 1", getattr(self, name), "Give at least one.")
 
     def network(self, *, senses: int, outputs: int) -> Network:
-        """The network for so many numbers that are sensed, and so many that drive."""
+        """Build the network for given numbers of sensed inputs and of outputs."""
         return Network(inputs=self.waves + senses, hidden=self.hidden, outputs=outputs)

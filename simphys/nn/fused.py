@@ -2,14 +2,15 @@
 
     h = tanh(W1 x + b1)      y = tanh(W2 h + b2)
 
-Adjoint, for g = adj_y, which becomes the adjoint before tanh in place:
+Adjoint, for g = adj_y, which is overwritten by the adjoint before tanh:
 
     g_y = (1 - y^2) g      g_h = (1 - h^2) W2^T g_y      adj_x = W1^T g_h
 
-and after the loop over time adj_W2 = sum of g_y h^T, adj_b2 = sum of g_y, adj_W1 = sum of g_h x^T, adj_b1 = sum of g_h
-over all steps, step by step from the last one: then they do not depend on how the horizon is cut. Rows and columns are
-padded with zeros, to whole vectors; what is padded stays zero. Products take several rows at a time, which share what
-they read: loops that only read are vectorized.
+After the loop over time, adj_W2 = sum of g_y h^T, adj_b2 = sum of g_y, adj_W1 = sum of g_h x^T, adj_b1 = sum of g_h.
+These sums over all steps begin with the last step, so they do not depend on how the horizon is split into segments.
+
+Rows and columns are padded with zeros to whole vectors; the padding stays zero. Products take several rows at a time,
+which share the values read. Loops that only read are vectorized.
 """
 
 import functools
@@ -26,17 +27,18 @@ from ..simulator import Array, Arrays, Shape
 from .network import Network
 
 ROWS = 8
-"""Of a matrix at a time, in products with a vector."""
+"""Number of matrix rows taken at a time in products with a vector."""
 SUMS = 4
-"""The same in sums of outer products."""
+"""Number of matrix rows taken at a time in sums of outer products."""
 LANES = 16
+"""Width of the vectors to which rows and columns are padded."""
 INDEX = 2**30 - 1
-"""Mask of an index: what it leaves cannot overflow, which the compiler has to know before it vectorizes."""
+"""Bit mask for indices: it proves to the compiler that they cannot overflow, which vectorization requires."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the parts of a network lie, padded: rows of x, h and y, and all weights of a member in one array."""
+    """Memory layout of a padded network: rows of x, h and y, and all weights of a batch member in one array."""
 
     network: Network
 
@@ -50,12 +52,12 @@ class Layout:
 
     @property
     def outputs(self) -> int:
-        """One more at least, which is zero."""
+        """Padded size of y, with at least one entry of padding, which is zero."""
         return _padded(self.network.outputs + 1)
 
     @property
     def places(self) -> dict[str, int]:
-        """Where each part of the weights begins; matrices are there as they are, and transposed."""
+        """Offset of each part of the weights; each matrix is stored both as it is and transposed."""
         found, at = {}, 0
         for name, rows, columns in (
             ("W1", self.hidden, self.inputs),
@@ -71,11 +73,11 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """Of all weights of a member."""
+        """Length of the array with all weights of a member."""
         return self.places["end"]
 
     def pack(self, weights: Arrays) -> Array:
-        """Weights [members, *shape] as one array [members, size]."""
+        """Pack weights [members, *shape] into one array [members, size]."""
         W1, W2 = weights["hidden_weight"], weights["output_weight"]
         members, (hidden, inputs), outputs = len(W1), W1.shape[1:], W2.shape[1]
         w1 = np.zeros((members, self.hidden, self.inputs), W1.dtype)
@@ -87,7 +89,7 @@ class Layout:
         return np.concatenate([part.reshape(members, -1) for part in parts], axis=1)
 
     def sum_shapes(self, members: int) -> dict[str, Shape]:
-        """Of the sums of the weights' adjoints."""
+        """Shapes of the adjoint sums of the weights."""
         return {
             "hidden_weight": (members, self.hidden, self.inputs),
             "hidden_bias": (members, self.hidden),
@@ -96,7 +98,7 @@ class Layout:
         }
 
     def unpadded(self, sums: Arrays) -> Arrays:
-        """The adjoints of the weights [members, *shape] in these sums."""
+        """Adjoints of the weights [members, *shape], without the padding of their sums."""
         shapes = self.network.shapes()
         return {name: sums[name][(slice(None), *[slice(size) for size in shapes[name]])] for name in shapes}
 
@@ -108,10 +110,11 @@ def _padded(size: int) -> int:
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """tanh of a number and its adjoint; in single precision in a form that is vectorized, within 3e-7 of it.
+    """The tanh of a number and its adjoint; in single precision in a form that is vectorized, accurate to 3e-7.
 
-    Of |x| <= 9, beyond which it is 1 to rounding, a quarter goes into Lambert's continued fraction, cut at its seventh
-    level, and tanh 2t = 2 tanh t / (1 + tanh^2 t) leads back in two steps (Abramowitz and Stegun 4.5.70, 4.5.33).
+    x is clamped to |x| <= 9, beyond which |tanh x| is 1 to rounding. A quarter of it enters Lambert's continued
+    fraction, truncated at the seventh level. Two doublings, tanh 2t = 2 tanh t / (1 + tanh^2 t), lead back to x
+    (Abramowitz and Stegun 4.5.70, 4.5.33).
     """
     single = runtime.real_dtype() == np.float32
 
@@ -130,7 +133,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_tanh(t: real, g: real) -> real:
-        """From the value t."""
+        """Adjoint of x, given the value t = tanh x."""
         return (1 - t * t) * g
 
     return SimpleNamespace(tanh=tanh, adj=adj_tanh)
@@ -139,7 +142,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def loops(real: Any, layout: Layout) -> SimpleNamespace:
-    """forward and adjoint of a network whose weights begin at `w` of an array, and its rows at x, h, y of theirs."""
+    """Forward and adjoint loops of a network; its weights begin at index w, its rows at at_x, at_h, at_y."""
     lanes = ti.types.vector(LANES, real)
     at, X, H, Y = layout.places, layout.inputs, layout.hidden, layout.outputs
     f = functions(real)
@@ -148,7 +151,7 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
     @ti.func
     def multiply(matrix: ti.template(), m, rows: ti.template(), columns: ti.template(),
                  given: ti.template(), g, made: ti.template(), o):
-        """made[o + i] = sum over j of matrix[m + columns i + j] given[g + j]."""
+        """Compute made[o + i] = sum over j of matrix[m + columns i + j] given[g + j]."""
         for block in range(rows // ROWS):
             from_, total = g & INDEX, [0.0 for _ in ti.static(range(ROWS))]
             row = [(m + (block * ROWS + r) * columns) & INDEX for r in ti.static(range(ROWS))]
@@ -161,7 +164,7 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
 
     @ti.func
     def activate(weights: ti.template(), bias, size: ti.template(), values: ti.template(), o):
-        """tanh(values + bias), in place."""
+        """Overwrite values with tanh(values + bias)."""
         block = lanes(0.0)
         for k in range(size // LANES):
             to, b = (o + k * LANES) & INDEX, (bias + k * LANES) & INDEX
@@ -172,7 +175,7 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
 
     @ti.func
     def adj_activate(size: ti.template(), values: ti.template(), o, adj: ti.template(), g):
-        """adj (1 - values^2), in place."""
+        """Overwrite adj with adj (1 - values^2)."""
         block = lanes(0.0)
         for k in range(size // LANES):
             from_, to = (o + k * LANES) & INDEX, (g + k * LANES) & INDEX
@@ -193,7 +196,7 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
         weights: ti.template(), w, h: ti.template(), at_h, y: ti.template(), at_y,
         g_y: ti.template(), at_gy, g_h: ti.template(), at_gh, adj_x: ti.template(), at_gx,
     ):
-        """g_y is adj_y before, and what is given back in place; g_h and adj_x are overwritten."""
+        """Pull adj_y, given in g_y, back to adj_x; g_y and g_h become the adjoints before tanh."""
         adj_activate(Y, y, at_y, g_y, at_gy)
         multiply(weights, w + at["W2T"], H, Y, g_y, at_gy, g_h, at_gh)
         adj_activate(H, h, at_h, g_h, at_gh)
@@ -205,8 +208,11 @@ def loops(real: Any, layout: Layout) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def sum_kernel(real: Any, parallel: bool) -> Any:
-    """Adds what the rows g [members, steps, rows] and x [members, steps, columns] of `last` steps, the last one first,
-    give to the sums of a layer, g x^T [members, rows, columns] and g [members, rows]."""
+    """Kernel that adds the contributions of `last` steps, the last one first, to the adjoint sums of a layer.
+
+    From rows g [members, steps, rows] and x [members, steps, columns] these are the sums of g x^T
+    [members, rows, columns] and of g [members, rows].
+    """
     lanes, reals = ti.types.vector(LANES, real), ti.types.ndarray(dtype=real, ndim=1)
 
     # fmt: off
@@ -228,7 +234,7 @@ def sum_kernel(real: Any, parallel: bool) -> Any:
                     t = o * steps + last - 1 - back
                     from_ = (t * columns + part * LANES) & INDEX
                     factor = [g[t * rows + i + q] for q in ti.static(range(SUMS))]
-                    for q in ti.static(range(SUMS)):  # here, as a loop of its own would be summed in another order
+                    for q in ti.static(range(SUMS)):  # a separate loop would sum in a different order
                         whole[q] += factor[q]
                     for r in range(LANES):
                         value = x[from_ + r]

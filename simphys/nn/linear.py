@@ -4,7 +4,7 @@
 
 Adjoint, for g = adj_y:    adj_W = sum over rows of g x^T      adj_b = sum of g      adj_x = W^T g
 
-Rows are multiplied at once: these are products of matrices, which NumPy does best.
+All rows are multiplied at once, as matrix products in NumPy.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ..simulator import Array
 
 
 class Linear(Function):
-    """(weight [outputs, inputs], bias [outputs], x [..., inputs]) -> [..., outputs].
+    """Linear layer: (weight [outputs, inputs], bias [outputs], x [..., inputs]) -> [..., outputs].
 
-    Saved: weight and x. Errors: InputError for shapes that do not fit.
+    Saved: weight and x. Errors: InputError if the shapes do not match.
     """
 
     @staticmethod
@@ -53,7 +53,8 @@ def _require_fit(weight: Tensor, bias: Tensor, x: Tensor) -> None:
         raise InputError("Linear, weight", "shape [outputs, inputs]", list(weight.shape), "Give a matrix.")
     outputs, inputs = weight.shape
     if bias.shape != (outputs,):
-        raise InputError("Linear, bias", f"shape [{outputs}], as weight has so many rows", list(bias.shape), "Fit it.")
+        remedy = "Give one bias per row of weight."
+        raise InputError("Linear, bias", f"shape [{outputs}], one entry per row of weight", list(bias.shape), remedy)
     if x.ndim == 0 or x.shape[-1] != inputs:
         remedy = "Give rows of that length."
-        raise InputError("Linear, x", f"rows of {inputs}, as weight has so many columns", list(x.shape), remedy)
+        raise InputError("Linear, x", f"rows of {inputs}, one entry per column of weight", list(x.shape), remedy)

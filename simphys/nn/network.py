@@ -1,4 +1,4 @@
-"""A network with one hidden layer, as controllers have it: y = tanh(W2 tanh(W1 x + b1) + b2)."""
+"""A network with one hidden layer, for controllers: y = tanh(W2 tanh(W1 x + b1) + b2)."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from .linear import Linear
 
 @dataclass(frozen=True)
 class Weights(Record):
-    """The parameter tree of a network. A simulator with a controller has fields of these names among its Params."""
+    """Parameters of a network. The Params of a simulator with a controller have fields of these names."""
 
     hidden_weight: Tensor
-    """W1, [hidden, inputs]."""
+    """Weights W1 of the hidden layer, [hidden, inputs]."""
     hidden_bias: Tensor
-    """b1, [hidden]."""
+    """Biases b1 of the hidden layer, [hidden]."""
     output_weight: Tensor
-    """W2, [outputs, hidden]."""
+    """Weights W2 of the output layer, [outputs, hidden]."""
     output_bias: Tensor
-    """b2, [outputs]."""
+    """Biases b2 of the output layer, [outputs]."""
 
 
 NAMES = Weights.names()
 NONE: Mapping[str, Shape] = {name: (0,) for name in NAMES}
-"""The shapes of these fields in a simulator without a controller."""
+"""Shapes of these fields in a simulator without a controller."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """The sizes of the layers; calling it applies it."""
+    """A network, given by the sizes of its layers; call it to evaluate it."""
 
     inputs: int
     hidden: int
@@ -45,10 +45,10 @@ class Network:
     def __post_init__(self) -> None:
         for name in ("inputs", "hidden", "outputs"):
             if getattr(self, name) < 1:
-                raise InputError(f"Network.{name}", "at least 1", getattr(self, name), "Give each layer some units.")
+                raise InputError(f"Network.{name}", "at least 1", getattr(self, name), "Give every layer a unit.")
 
     def shapes(self) -> dict[str, Shape]:
-        """Of each of the weights."""
+        """Shape of each field of Weights."""
         return {
             "hidden_weight": (self.hidden, self.inputs),
             "hidden_bias": (self.hidden,),
@@ -57,7 +57,7 @@ class Network:
         }
 
     def initial_arrays(self, seed: int) -> dict[str, Array]:
-        """Random weights, uniform within sqrt(6 / (rows + columns)), and no biases (Glorot and Bengio 2010, eq. 16)."""
+        """Random weights, uniform within sqrt(6 / (rows + columns)); zero biases (Glorot and Bengio 2010, eq. 16)."""
         random = np.random.default_rng(seed)
 
         def drawn(shape: Shape) -> Array:
@@ -67,10 +67,10 @@ class Network:
         return {name: drawn(shape) if len(shape) == 2 else np.zeros(shape) for name, shape in self.shapes().items()}
 
     def initial(self, seed: int) -> Weights:
-        """The same as Tensors."""
+        """Random weights as Tensors, see `initial_arrays`."""
         return Weights(**{name: tensor(values) for name, values in self.initial_arrays(seed).items()})
 
     def __call__(self, weights: Any, x: Tensor) -> Tensor:
-        """The outputs [..., outputs] within (-1, 1), for x [..., inputs]; `weights` has the fields of Weights."""
+        """Compute the outputs [..., outputs] in (-1, 1) for x [..., inputs]; `weights` has the fields of Weights."""
         hidden = tanh(Linear.apply(weights.hidden_weight, weights.hidden_bias, x))
         return tanh(Linear.apply(weights.output_weight, weights.output_bias, hidden))

@@ -1,9 +1,9 @@
-"""A central pattern: the waves of one frequency that a controller is given along time, for the rhythm of a gait.
+"""Central pattern: waves of a single frequency that give a controller the rhythm of a gait.
 
     u[t, m] = sin(frequency t dt + 2 pi m / waves),   m = 0 ... waves - 1                       [1]
 
-Source: Hu et al. 2020 (DiffTaichi), mass_spring.py; named after the central pattern generators of animals (Ijspeert
-2008, Neural Networks 21:642).
+Source: Hu et al. 2020 (DiffTaichi), mass_spring.py. The name is that of the central pattern generators of animals
+(Ijspeert 2008, Neural Networks 21:642).
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ from ..simulator import Array
 
 
 def pattern(steps: int, *, dt: float, frequency: float, waves: int) -> Array:
-    """The waves at each of `steps` steps of dt [s], [steps, waves]; frequency [rad/s]."""
+    """Evaluate the waves at each of `steps` steps of dt [s], [steps, waves]; frequency [rad/s]."""
     phase = 2 * np.pi * np.arange(waves) / waves
     return np.sin(frequency * dt * np.arange(steps)[:, None] + phase)

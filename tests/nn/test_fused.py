@@ -1,4 +1,4 @@
-"""A network in a fused kernel is the one of the nested Functions."""
+"""A network in a fused kernel agrees with the nested Functions."""
 
 from typing import no_type_check
 
@@ -67,7 +67,7 @@ def test_layers_and_their_adjoints_in_a_kernel_are_those_of_the_functions() -> N
 
 
 def test_tanh_in_single_precision_errs_by_some_roundings() -> None:
-    """Lambert's fraction, evaluated as the kernel does but in NumPy's single precision."""
+    """Evaluate Lambert's fraction as the kernel does, but in NumPy's single precision."""
     x = np.linspace(-12, 12, 100_001).astype(np.float32)
     u = np.float32(0.25) * np.clip(x, np.float32(-9), np.float32(9))
     s = u * u

@@ -1,4 +1,4 @@
-"""A network is two layers with tanh: its derivatives are right, its weights go where parameters go."""
+"""A network has two layers with tanh and the right derivatives; its weights are used like other parameters."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def test_tanh_is_that_of_the_operations() -> None:
     ("shapes", "match"),
     [
         (((3,), (3,), (5,)), r"weight: shape \[outputs, inputs\]"),
-        (((3, 5), (4,), (5,)), r"bias: shape \[3\], as weight has so many rows"),
-        (((3, 5), (3,), (4,)), r"x: rows of 5, as weight has so many columns"),
+        (((3, 5), (4,), (5,)), r"bias: shape \[3\], one entry per row of weight"),
+        (((3, 5), (3,), (4,)), r"x: rows of 5, one entry per column of weight"),
         (((3, 5), (3,), ()), r"x: rows of 5"),
     ],
 )
