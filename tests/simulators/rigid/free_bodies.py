@@ -1,4 +1,4 @@
-"""Bodies that touch nothing, and what their sub-steps take, at random: quaternions are of any length."""
+"""Bodies without contacts, and random inputs of their sub-steps; quaternions have any length."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ def bodies(
     joints: tuple[Joint, ...] = (),
     springs: tuple[Spring, ...] = (),
 ) -> RigidBodies:
-    """Without shapes."""
+    """Return a model of bodies without shapes."""
     shapes: tuple[tuple[()], ...] = ((),) * count
     return RigidBodies(dim, dt, shapes, joints=joints, springs=springs, fixed=fixed, integrator=integrator)
 
 
 def leaf(*shape: int, seed: int = 0, low: float = -1.0, high: float = 1.0) -> Tensor:
-    """Uniform random numbers that require a gradient."""
+    """Return uniform random numbers that require a gradient."""
     return tensor(np.random.default_rng(seed).uniform(low, high, shape), requires_grad=True)
 
 
 def inertia(model: RigidBodies) -> Tensor:
-    """Of bodies without a symmetry."""
+    """Return moments of inertia of bodies without symmetry."""
     moments = MOMENTS[: model.spins] * np.random.default_rng(1).uniform(1, 1.3, (model.bodies, model.spins))
     return tensor(moments, requires_grad=True)
 
 
 def kick_inputs(model: RigidBodies) -> dict[str, Tensor]:
-    """In the order that Kick takes them."""
+    """Return inputs in the order of Kick."""
     n, dim, spins = model.bodies, model.dim, model.spins
     return {
         "velocity": leaf(n, dim, seed=2),
@@ -52,7 +52,7 @@ def kick_inputs(model: RigidBodies) -> dict[str, Tensor]:
 
 
 def drift_inputs(model: RigidBodies) -> dict[str, Tensor]:
-    """In the order that Drift takes them."""
+    """Return inputs in the order of Drift."""
     n, dim, spins = model.bodies, model.dim, model.spins
     return {
         "position": leaf(n, dim, seed=8),
@@ -64,12 +64,12 @@ def drift_inputs(model: RigidBodies) -> dict[str, Tensor]:
 
 
 def state(model: RigidBodies) -> tuple[Tensor, ...]:
-    """The fields of a random state, in order."""
+    """Return the fields of a random state, in order."""
     return tuple([leaf(*shape, seed=20 + i) for i, shape in enumerate(model.state_shapes().values())])
 
 
 def about_origin(x: Array, wrench: Array) -> Array:
-    """The sum of all torques about the origin, those of the forces included."""
+    """Return the sum of all torques about the origin, including those of the forces."""
     dim = x.shape[1]
     f, torque = wrench[:, :dim], wrench[:, dim:]
     of_forces = (x[:, :1] * f[:, 1:] - x[:, 1:] * f[:, :1]) if dim == 2 else np.cross(x, f)

@@ -1,4 +1,4 @@
-"""Small systems of rigid bodies, in which every term acts."""
+"""Small systems of rigid bodies in which every term matters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GRAVITY = 9.81
 
 
 def system(model: RigidBodies, *, seed: int = 0, state: dict[str, Any] | None = None, **params: Any) -> System:
-    """A model with parameters off all symmetries; all tensors require a gradient. What is given replaces numbers."""
+    """Return a model with parameters off all symmetries; all tensors require a gradient. Arguments override values."""
     random = np.random.default_rng(seed)
     shapes = {**model.state_shapes(), **model.param_shapes()}
     values = {name: random.uniform(0.5, 1.5, shape) for name, shape in shapes.items()}
@@ -45,7 +45,7 @@ def system(model: RigidBodies, *, seed: int = 0, state: dict[str, Any] | None = 
 
 
 def tumbling_in_plane(law: str = "impulse", *, dt: float = 0.01, steepness: float = 0.0) -> System:
-    """Two boxes and a sphere, which fall on a plane and on each other; friction acts."""
+    """Two boxes and a sphere that fall on a plane and on each other, with friction."""
     normal = (float(np.sin(steepness)), float(np.cos(steepness)))
     shapes = ((Box((0.2, 0.1)),), (Box((0.15, 0.1)),), (Sphere(0.12),))
     model = RigidBodies(2, dt, shapes, planes=(Plane(normal),), law=law, sweeps=8)
@@ -59,7 +59,7 @@ def tumbling_in_plane(law: str = "impulse", *, dt: float = 0.01, steepness: floa
 
 
 def tumbling_in_space(law: str = "impulse", *, dt: float = 0.01) -> System:
-    """A box that falls on a plane, and a capsule that falls on both, all turning."""
+    """A box that falls on a plane and a capsule that falls on both; all bodies rotate."""
     shapes = ((Box((0.2, 0.15, 0.1)),), (Capsule(0.1, 0.15),))
     model = RigidBodies(3, dt, shapes, planes=(Plane((0.0, 0.0, 1.0)),), law=law, sweeps=8)
     state = {
@@ -74,9 +74,9 @@ def tumbling_in_space(law: str = "impulse", *, dt: float = 0.01) -> System:
 def chain(
     dim: int = 2, *, integrator: str = "semi_implicit_euler", dt: float = 0.01, controlled: bool = False
 ) -> System:
-    """Links on a revolute, a prismatic and a fixed joint in a row, driven at the first two; a spring holds the last.
+    """Links on a revolute, a prismatic and a fixed joint in a row; a spring holds the last.
 
-    By the control, or by a network.
+    The control, or a network, drives the first two joints.
     """
     zero, along = (0.0,) * dim, (0.2,) + (0.0,) * (dim - 1)
     back = (-0.2,) + (0.0,) * (dim - 1)
@@ -99,7 +99,7 @@ def chain(
 
 
 def controls(model: RigidBodies, steps: int, batch: int | None = None) -> Tensor | None:
-    """Random ones for each step; None where the model takes none."""
+    """Random controls for each step; None if the model takes none."""
     shape = model.control_shape()
     if shape is None:
         return None
@@ -108,31 +108,31 @@ def controls(model: RigidBodies, steps: int, batch: int | None = None) -> Tensor
 
 
 def leaves(params: Params, state: State) -> tuple[Tensor, ...]:
-    """All inputs of a step, in the order of NAMES."""
+    """Return all inputs of a step, in the order of NAMES."""
     return *state.tensors(), *params.tensors()
 
 
 def unpacked(*tensors: Tensor) -> tuple[Params, State]:
-    """The reverse of `leaves`."""
+    """Return params and state from tensors in the order of `leaves`."""
     return Params(*tensors[4:]), State(*tensors[:4])
 
 
 def fresh(tensors: tuple[Tensor, ...]) -> tuple[Params, State]:
-    """The same inputs as new leaves without gradients."""
+    """Return the same inputs as new leaves without gradients."""
     return unpacked(*[tensor(each.data, requires_grad=True) for each in tensors])
 
 
 def weights(shape: tuple[int, ...], seed: int = 1) -> Tensor:
-    """Random weights, which make a scalar of a result in which no entry is special."""
+    """Return random weights, whose product with a result sums up to a scalar in which no entry is special."""
     return tensor(np.random.default_rng(seed).standard_normal(shape))
 
 
 def assert_close(found: Any, expected: Any, relative: float, name: str = "") -> None:
-    """Equal within a part of the largest value expected."""
+    """Check that values agree to a fraction of the largest expected value."""
     scale = float(np.abs(expected).max(initial=0.0))
     np.testing.assert_allclose(found, expected, rtol=0, atol=relative * scale, err_msg=name)
 
 
 def tolerance(f64: float, f32: float) -> float:
-    """The one that fits the precision of this process."""
+    """Return the tolerance for the precision of this process."""
     return f64 if runtime.real_dtype() == np.float64 else f32

@@ -1,4 +1,4 @@
-"""Nested steps, fused steps and rollouts of every kind are one physics: values and gradients are the same."""
+"""Nested steps, fused steps and all kinds of rollouts are the same physics: values and gradients agree."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ALL = pytest.mark.parametrize("name", CASES)
 
 
 def evaluate(case: System, *, along: bool = True, steps: int = STEPS, **options: Any) -> Result:
-    """States along time, and the gradient of a random sum over all of them, or over the last alone."""
+    """Return the states along time, and the gradient of a random sum over all of them, or over the last one only."""
     model, params, state = case
     params, state = fresh(leaves(params, state))
     control = controls(model, steps)
@@ -86,7 +86,7 @@ def test_all_ways_give_the_same_states_and_gradients(name: str) -> None:
 
 
 def test_so_they_do_where_kicks_have_the_gyroscopic_torque() -> None:
-    """In space, by steps of semi-implicit Euler."""
+    """This concerns steps of semi-implicit Euler in space."""
     shape = ((Box((0.2, 0.15, 0.1)),),)
     model = RigidBodies(3, 0.01, shape, planes=(Plane((0.0, 0.0, 1.0)),), sweeps=8)
     turning = {"angular_velocity": [[1.0, -2.0, 0.5]], "orientation": [[0.95, 0.15, -0.1, 0.2]]}

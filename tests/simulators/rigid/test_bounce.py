@@ -1,4 +1,4 @@
-"""The scene that ships: restitution and friction of a ball are found from its bounces."""
+"""The shipped scene: restitution and friction of a ball are identified from its bounces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def load(dt: float) -> Scene:
 
 
 def test_the_truth_is_within_three_standard_errors(tmp_path: Path) -> None:
-    """With twice the scene's step."""
+    """The step is twice the scene's."""
     fit = simphys.identify(load(2e-3), folder=tmp_path / "run")
     assert fit.result.success and {row.label for row in fit.unknowns} == set(TRUE)
     for row in fit.unknowns:

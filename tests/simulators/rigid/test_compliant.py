@@ -1,4 +1,4 @@
-"""Compliant contacts: the adjoint is the transpose of the Jacobian, and impacts go as Hunt and Crossley's do."""
+"""Compliant contacts: the adjoint is the transpose of the Jacobian, and impacts follow Hunt and Crossley."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 
 def two_balls(dim: int, *, slip_speed: float = 0.2) -> RigidBodies:
-    """Of radii 0.3 and 0.2 over a floor: three candidates."""
+    """Two balls of radius 0.3 and 0.2 over a floor: three candidates."""
     floor = Plane((0.0, 1.0, 0.0)[:dim])
     return RigidBodies(dim, 0.01, ((Sphere(0.3),), (Sphere(0.2),)), (floor,), slip_speed=slip_speed)
 
@@ -34,7 +34,7 @@ def leaves(*values: Any) -> tuple[Tensor, ...]:
 
 @DIMS
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
-    """Of a contact with the floor and one of two bodies, for frames that need not fit; a third does not touch."""
+    """One contact is with the floor, one with another body, for arbitrary frames; a third pair does not touch."""
     model, random = two_balls(dim), np.random.default_rng(dim)
     assert model.candidates.body_b.tolist() == [-1, -1, 1]
     inputs = leaves(
@@ -50,7 +50,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
 
 @DIMS
 def test_action_is_reaction(dim: int) -> None:
-    """Two balls that spin and slide on each other keep momentum and angular momentum, to rounding."""
+    """Two spinning balls that slide on each other conserve momentum and angular momentum, to rounding."""
     random = np.random.default_rng(0)
     model = RigidBodies(dim, 0.01, ((Sphere(0.3),), (Sphere(0.2),)))
     x, q = np.array([[0.1, 0.2, 0.3], [0.4, 0.35, 0.1]])[:, :dim], random_turns(dim, 2, random)
@@ -67,7 +67,7 @@ def test_action_is_reaction(dim: int) -> None:
 def floor_force(
     depth: float, velocity: tuple[float, float], *, k: float = 100.0, c: float = 0.0, spin: float = 0.0
 ) -> Array:
-    """On the first of two balls in the plane, at a depth in the floor; friction 0.5, with v_s = 0.2."""
+    """Force on the first of two balls in the plane, at a depth in the floor; friction 0.5, with v_s = 0.2."""
     x = [[0.0, 0.3 - depth], [9.0, 9.0]]
     model = two_balls(2)
     contact = Contacts.apply(model, *leaves(x, np.zeros((2, 1))))
@@ -88,7 +88,7 @@ def test_a_contact_at_rest_is_a_spring() -> None:
 def test_friction_reaches_its_limit_smoothly(slip: float) -> None:
     force = floor_force(0.02, (slip, 0.0))
     np.testing.assert_allclose(force[0], -0.5 * 2.0 * slip / np.hypot(slip, 0.2), rtol=1e-13)
-    np.testing.assert_allclose(force[2], (0.3 - 0.01) * force[0], rtol=1e-13)  # between both surfaces
+    np.testing.assert_allclose(force[2], (0.3 - 0.01) * force[0], rtol=1e-13)  # midway between both surfaces
 
 
 def test_a_ball_that_rolls_feels_no_friction() -> None:
@@ -104,7 +104,7 @@ def test_damping_resists_approach_and_never_pulls() -> None:
 
 @pytest.mark.parametrize(("gap", "speed"), [(0.0, -1.0), (-0.1, 2.0)])
 def test_at_its_kinks_there_is_no_contact_and_no_derivative(gap: float, speed: float) -> None:
-    """Features that just touch, and damping that just takes all the force away."""
+    """Features just touch, or damping just cancels the force."""
     model = RigidBodies(2, 0.01, ((Sphere(0.3),),), (Plane((0.0, 1.0)),))
     inputs = leaves([gap], [[0, 1, 0, -0.3, 0, 0]], [[1.0, speed]], [[0.5]], 100.0, 0.5, [0.5])
     wrench = CompliantContact.apply(model, *inputs)
@@ -116,7 +116,7 @@ def test_at_its_kinks_there_is_no_contact_and_no_derivative(gap: float, speed: f
 
 
 def impact(*, m: float, k: float, c: float, v: float) -> tuple[float, float]:
-    """How long a ball of mass m that meets the floor at speed v touches it, and how fast it leaves."""
+    """Return the duration of a contact and the rebound speed, for a ball of mass m and speed v on the floor."""
 
     def rate(_: float, state: Array) -> tuple[float, float]:
         return state[1], floor_force(-state[0], (0.0, state[1]), k=k, c=c)[1] / m
@@ -137,7 +137,7 @@ def test_without_damping_a_contact_lasts_half_a_period_and_keeps_the_speed() -> 
 
 @pytest.mark.parametrize("v", [0.05, 0.5, 2.0])
 def test_damping_takes_as_much_speed_as_the_law_says(v: float) -> None:
-    """G(v) = G(-e v), whatever mass and stiffness are; e = 1 - 2/3 c v for slow impacts."""
+    """The rebound solves G(v) = G(-e v) for any mass and stiffness; e = 1 - 2/3 c v for slow impacts."""
     c = 0.4
 
     def G(speed: float) -> float:

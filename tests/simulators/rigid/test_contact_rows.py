@@ -1,4 +1,4 @@
-"""Rows of contacts: their adjoint, and what they ask for."""
+"""Rows of contacts: their adjoint and their targets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simphys.simulators.rigid.islands import IMPACT, NONE, REST
 
 H = 0.1
 WHAT = (IMPACT, IMPACT, IMPACT, REST, REST, NONE)
-"""Of six contacts."""
+"""States of six contacts."""
 
 
 def balls(dim: int) -> RigidBodies:
@@ -22,7 +22,7 @@ def balls(dim: int) -> RigidBodies:
 
 
 def inputs_of(model: RigidBodies) -> list[Tensor]:
-    """Random ones, off all kinks."""
+    """Return random inputs, away from all kinks."""
     random = np.random.default_rng(4)
     gap, M = np.array([0.0, 0.0, -0.3, 0.02, -0.3, 0.9]), model.contacts
     given = [gap, random.normal(size=(M, 3 * model.dim)), random.uniform(0.2, 1, 3), random.uniform(0.2, 1, 3)]
@@ -30,7 +30,7 @@ def inputs_of(model: RigidBodies) -> list[Tensor]:
 
 
 def of_one_ball(what: int, gap: float) -> list[Tensor]:
-    """Inputs of a ball above a floor."""
+    """Return the inputs for a ball above a floor."""
     values = ([gap], [[0.0, 1.0, 0.0, -0.1, 0.0, 0.0]], [0.4], [0.6])
     return [tensor([float(what)]), *[tensor(np.array(each, float), requires_grad=True) for each in values]]
 
@@ -78,7 +78,7 @@ def test_against_the_world_a_body_has_its_own_friction_and_restitution_of_a_pair
         (0.01, -0.1),  # lands
         (0.0, 0.0),
         (-0.01, 0.1),
-        (-1.0, 0.5),  # a deep overlap goes at the threshold
+        (-1.0, 0.5),  # the correction of a deep overlap is limited by the threshold
     ],
 )
 def test_at_rest_features_touch_at_the_end_of_the_step(gap: float, target: float) -> None:
@@ -94,5 +94,5 @@ def derivative(inputs: list[Tensor], by: int) -> float:
 
 
 def test_derivatives_at_kinks_are_those_that_are_said() -> None:
-    assert derivative(of_one_ball(REST, -0.05), 1) == 0.0  # -g / h = v_rest: the bound
-    assert derivative(of_one_ball(REST, 0.0), 1) == pytest.approx(-1 / H)  # g = 0 is none: the same on both sides
+    assert derivative(of_one_ball(REST, -0.05), 1) == 0.0  # at the kink -g / h = v_rest
+    assert derivative(of_one_ball(REST, 0.0), 1) == pytest.approx(-1 / H)  # no kink at g = 0

@@ -34,7 +34,7 @@ def test_in_the_plane_bodies_follow_their_twist_less_its_shift(integrator: str) 
 
 @BOTH
 def test_about_a_principal_axis_a_body_turns_by_its_velocity(integrator: str) -> None:
-    """Semi-implicit Euler by h w, the variational step by asin(h w), which differs by O(h^3)."""
+    """Semi-implicit Euler rotates by h w, the variational step by asin(h w), which differs by O(h^3)."""
     model = bodies(3, count=1, integrator=integrator)
     angle = 0.1 if integrator == "semi_implicit_euler" else np.arcsin(0.1)
     zeros, unit = np.zeros((1, 3)), tensor([[1.0, 0.0, 0.0, 0.0]])

@@ -1,4 +1,4 @@
-"""What a motion of rigid bodies tells of itself, and where its gradient is one-sided."""
+"""Events of rigid bodies, and where the gradient of a motion is one-sided."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_box_slides_until_it_sticks() -> None:
 
 
 def test_what_is_reached_exactly_at_the_end_of_a_step_is_a_graze() -> None:
-    """Whether rounding makes an impact of it or not."""
+    """It is one whether or not rounding makes it an impact."""
     found = happened(ball(), 1, {"position": [[0.0, 0.1 + 0.01]], "velocity": [[0.0, -1.0]]}, gravity=0.0)
     assert found[0].kind == "graze" and found[0].one_sided == EDGE
 
@@ -61,7 +61,7 @@ def test_an_impact_just_as_fast_as_the_threshold_is_one_sided() -> None:
 
 
 def test_friction_exactly_at_the_edge_of_its_cone_is_one_sided() -> None:
-    """mu (1 + e) of the speed of the impact is what a third of the slip takes to stop, as on a disc."""
+    """An impact at speed v stops a slip of at most 3 mu (1 + e) v, as for a disc."""
     state = {"position": [[0.0, 0.105]], "velocity": [[1.5, -1.0]]}
     found = happened(ball(), 1, state, gravity=0.0, friction=0.5, restitution=0.0, mass=1.0, inertia=0.005)
     assert [(event.kind, event.one_sided) for event in found] == [("stick", CONE), ("impact", "")]
@@ -99,7 +99,7 @@ def test_what_touches_nothing_has_no_events() -> None:
 
 
 def grazed(speed: float, aside: float) -> tuple[Event, ...]:
-    """Two balls of which one flies by, 0.5 m away at first."""
+    """Return the grazes of two balls, one of which flies past, 0.5 m away at first."""
     state = {"position": [[-0.5, aside], [0.0, 0.0]], "velocity": [[speed, 0.0], [0.0, 0.0]]}
     model = ball(shapes=((Sphere(0.1),),) * 2, planes=())
     return happened(model, int(0.6 / speed / 0.01) + 2, state, gravity=0.0, friction=0.0)
@@ -107,7 +107,7 @@ def grazed(speed: float, aside: float) -> tuple[Event, ...]:
 
 @pytest.mark.parametrize("speed", [3.0, 4.0, 4.4, 5.0, 6.0])
 def test_balls_that_just_touch_or_just_miss_each_other_graze(speed: float) -> None:
-    """In the middle of a step or, at 5 m/s, at the end of one."""
+    """This holds in the middle of a step or, at 5 m/s, at the end of one."""
     found = [event for event in grazed(speed, 0.2) if event.kind == "graze"]
     assert found and {event.one_sided for event in found} == {EDGE}
     assert abs(found[0].time - 0.5 / speed) < 0.0101

@@ -1,6 +1,6 @@
-"""A free top without symmetry, which turns over about its middle axis (Dzhanibekov): what integrators keep of it.
+"""Conservation laws of a free top without symmetry, which turns over about its middle axis (Dzhanibekov).
 
-The steps are those of kick and drift, without forces, in a loop over time.
+The steps are kick and drift, without forces, in a loop over time.
 """
 
 import functools
@@ -17,7 +17,7 @@ from simphys.simulators.rigid import drift, kick
 
 MOMENTS = np.array([1.0, 2.0, 3.0])
 START = np.array([0.01, 2.0, 0.02])
-"""Angular velocity [rad/s], nearly about the middle axis; the body's frame is the world's."""
+"""Angular velocity [rad/s], almost about the middle axis; body frame and world frame coincide."""
 UNTURNED = np.array([1.0, 0.0, 0.0, 0.0])
 ENERGY, MOMENTUM = START @ (MOMENTS * START) / 2, MOMENTS * START
 
@@ -27,7 +27,7 @@ Motion = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 @functools.cache
 @no_type_check
 def _kernel(is_variational: bool) -> Any:
-    """A state has a row in each of x, q, v and w."""
+    """Return the kernel of a motion; x, q, v and w have a row for each state."""
     real = runtime.real()
     kicks, drifts = kick.loops(real, 3, not is_variational), drift.loops(real, 3, is_variational)
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
@@ -51,7 +51,7 @@ def _kernel(is_variational: bool) -> Any:
 
 
 def turn(integrator: str, h: float, steps: int, start: Motion = (UNTURNED, START)) -> Motion:
-    """Orientations [steps + 1, 4] and angular velocities [steps + 1, 3]."""
+    """Return orientations [steps + 1, 4] and angular velocities [steps + 1, 3]."""
     q, w, x, v = np.zeros((steps + 1, 4)), np.zeros((steps + 1, 3)), np.zeros(3 * steps + 3), np.zeros(3 * steps + 3)
     q[0], w[0] = start
     _kernel(integrator == "variational")(
@@ -61,7 +61,7 @@ def turn(integrator: str, h: float, steps: int, start: Motion = (UNTURNED, START
 
 
 def in_body(q: np.ndarray[Any, Any], r: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """q* r q of each, in the body's frame."""
+    """Return q* r q for each orientation: vectors in the body frame."""
     t = 2 * np.cross(-q[..., 1:], r)
     return r + q[..., :1] * t + np.cross(-q[..., 1:], t)
 
@@ -71,14 +71,14 @@ def energies(motion: Motion) -> np.ndarray[Any, Any]:
 
 
 def momenta(motion: Motion) -> np.ndarray[Any, Any]:
-    """In the world's frame."""
+    """Return the angular momenta in the world frame."""
     q, _ = motion
     return in_body(q * [1, -1, -1, -1], MOMENTS * in_body(*motion))
 
 
 @functools.cache
 def exact(end: float) -> Motion:
-    """Euler's equations in the body's frame and dq/dt = q w / 2, by a method of order 8."""
+    """Integrate Euler's equations in the body frame and dq/dt = q w / 2 by a method of order 8."""
 
     def rate(_: float, state: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         q, w = state[:4], state[4:]
@@ -91,7 +91,7 @@ def exact(end: float) -> Motion:
 
 
 def test_a_variational_step_keeps_momentum_and_energy_to_rounding() -> None:
-    """Over 10^4 steps of h |w| = 0.1, in which the top turns over 53 times."""
+    """The motion has 10^4 steps of h |w| = 0.1, in which the top turns over 53 times."""
     motion = turn("variational", 0.05, 10_000)
     np.testing.assert_allclose(momenta(motion), np.broadcast_to(MOMENTUM, (10_001, 3)), rtol=0, atol=2e-11)
     np.testing.assert_allclose(energies(motion), ENERGY, rtol=1e-11)
@@ -99,7 +99,7 @@ def test_a_variational_step_keeps_momentum_and_energy_to_rounding() -> None:
 
 
 def test_semi_implicit_euler_keeps_the_energy_without_a_trend() -> None:
-    """So says Kahan's method for the gyroscopic torque: the error comes and goes with each turn-over, as h^2."""
+    """Kahan's method for the gyroscopic torque has an error that recurs with each turn-over, as h^2."""
     errors = []
     for h in (0.05, 0.025):
         error = energies(turn("semi_implicit_euler", h, 10_000)) / ENERGY - 1

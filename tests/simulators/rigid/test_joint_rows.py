@@ -1,4 +1,4 @@
-"""The rows of constraints that joints hold."""
+"""Constraint rows of joints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def chain(dim: int) -> RigidBodies:
-    """A joint of each kind, the last one to the world; frames and axes are turned."""
+    """Return bodies with a joint of each kind, the last one to the world; frames and axes are rotated."""
     if dim == 2:
         return bodies(
             2,
@@ -42,7 +42,7 @@ def chain(dim: int) -> RigidBodies:
 
 
 def joined(model: RigidBodies) -> tuple[Array, Array]:
-    """A position and an orientation in which the joints of the chain hold: turned about the hinge, slid along."""
+    """Return positions and orientations that satisfy the joints: rotated about the hinge, displaced along the slide."""
     hinge, slide, fixed = model.joints
     third = relative(fixed).inv()
     second = third * relative(slide)
@@ -59,13 +59,13 @@ def joined(model: RigidBodies) -> tuple[Array, Array]:
 
 
 def relative(joint: Joint) -> Rotation:
-    """From b's frame to a's."""
+    """Return the rotation from b's frame to a's."""
     given = joint.relative or (0.0,)
     return Rotation.from_rotvec([0, 0, given[0]]) if len(given) == 1 else Rotation.from_quat(np.roll(given, -1))
 
 
 def padded(r: tuple[float, ...]) -> Array:
-    """In space."""
+    """Return the vector in space."""
     return np.pad(np.array(r, float), (0, 3 - len(r)))
 
 
@@ -78,7 +78,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_the_error_grows_as_the_row_says_and_is_zero_where_the_joint_holds(dim: int) -> None:
-    """d(error)/dt = u, near there, of every row; away from there of points too."""
+    """d(error)/dt = u for every row near the joint's pose, and for points also away from it."""
     model = RigidBodies(dim, 0.1, ((),) * 3, joints=chain(dim).joints, joint_correction=0.1)
     x, q = joined(model)
     row, target = JointRows.apply(model, tensor(x), tensor(q))
@@ -92,7 +92,7 @@ def test_the_error_grows_as_the_row_says_and_is_zero_where_the_joint_holds(dim: 
         ].data
         for t in (-h, h)
     )
-    twists = np.vstack([twist, 0 * twist[:1]])  # the last one is the world's
+    twists = np.vstack([twist, 0 * twist[:1]])  # the last row is the world's
     a, b = np.array([(joint.a, joint.b) for joint in model.joints for _ in range(joint.rows(dim))]).T
     of_a = np.delete(row.data, np.s_[dim + model.spins :], axis=1)
     of_b = np.delete(row.data, np.s_[dim : dim + model.spins], axis=1)
@@ -101,7 +101,7 @@ def test_the_error_grows_as_the_row_says_and_is_zero_where_the_joint_holds(dim: 
 
 
 def test_half_a_turn_from_where_a_joint_holds_the_error_is_that_of_a_positive_turn() -> None:
-    """Convention at the kink: E = 2 sin(angle / 2) of the shorter way back; of two equal ones that of a positive W."""
+    """Convention at the kink: E = 2 sin(angle / 2) of the shorter way back; for equal ways that with positive W."""
     joint = Joint("fixed", 0, WORLD, (0.0,) * 3, (0.0,) * 3)
     model = RigidBodies(3, 0.1, ((),), joints=(joint,), joint_correction=0.1)
     for q, angle in (

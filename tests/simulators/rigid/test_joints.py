@@ -1,4 +1,4 @@
-"""What joints must do to a motion, whatever computes it."""
+"""Effects of joints on a motion, whichever method computes it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from simphys.simulators.rigid.joint_rows import JointRows
 Array = np.ndarray[Any, Any]
 GRAVITY = 9.81
 MASS, LENGTH = np.array([1.0, 0.6]), np.array([0.8, 1.1])
-"""Of two rods [kg], [m]."""
+"""Mass [kg] and length [m] of two rods."""
 
 
 def params_of(model: RigidBodies, **given: Any) -> Params:
-    """Those that are not given are 0."""
+    """Return parameters; those that are not given are 0."""
     return Params(**{name: tensor(given.get(name, np.zeros(shape))) for name, shape in model.param_shapes().items()})
 
 
 def state_of(model: RigidBodies, **given: Any) -> State:
-    """Fields that are not given are 0, or the identity."""
+    """Return a state; fields that are not given are 0, or the identity."""
     values = {name: np.zeros(shape) for name, shape in model.state_shapes().items()}
     if model.dim == 3:
         values["orientation"][:, 0] = 1
@@ -38,7 +38,7 @@ def state_of(model: RigidBodies, **given: Any) -> State:
 def run(
     model: RigidBodies, params: Params, state: State, steps: int, control: Tensor | None = None
 ) -> tuple[Array, Array, Array, Array]:
-    """All states."""
+    """Return all states."""
     with no_grad():
         result = rollout(model, params, state, steps=steps, control=control)
     x, q, v, w = (each.data for each in result.states.tensors())
@@ -46,7 +46,7 @@ def run(
 
 
 def rods(dt: float) -> tuple[RigidBodies, Params, State]:
-    """A double pendulum in the plane; the axis of a rod leads from its upper end to its lower one."""
+    """Return a double pendulum in the plane; the axis of a rod points from its upper end to its lower one."""
     half = LENGTH / 2
     joints = (
         Joint("revolute", 0, WORLD, (-half[0], 0.0), (0.0, 0.0)),
@@ -60,11 +60,11 @@ def rods(dt: float) -> tuple[RigidBodies, Params, State]:
 
 
 ANGLES = (1.2, 0.4)
-"""Of the rods against the vertical at the start, where they are at rest."""
+"""Initial angles of the rods to the vertical; they start at rest."""
 
 
 def exact_angles(end: float) -> Array:
-    """By Lagrange's equations of the two angles."""
+    """Integrate Lagrange's equations of the two angles."""
     (m1, m2), (l1, l2) = MASS, LENGTH
 
     def rate(_: float, state: Array) -> list[float]:
@@ -97,7 +97,7 @@ def test_a_double_pendulum_follows_lagranges_equations_to_first_order_and_stays_
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_a_block_slides_along_its_axis_alone(dim: int) -> None:
-    """Down a slope without friction by h^2 a k (k + 1) / 2 after k steps, whatever its start pushes it across it."""
+    """Down a slope without friction it moves by h^2 a k (k + 1) / 2 in k steps, for any initial sideways velocity."""
     axis, start = np.array([0.6, -0.8, 0.0][:dim]), np.array([0.3, 0.2, -0.5][:dim])
     joint = Joint("prismatic", 0, WORLD, (0.0,) * dim, (0.0,) * dim, axis=tuple(axis))
     model = RigidBodies(dim, 0.01, ((),), joints=(joint,))
@@ -111,7 +111,7 @@ def test_a_block_slides_along_its_axis_alone(dim: int) -> None:
 
 
 def chain(dim: int) -> tuple[RigidBodies, Params, State]:
-    """Four free bodies in a row, 0.4 m apart, by a fixed joint, a slide and a hinge: they turn and move as one."""
+    """Return four free bodies in a row, 0.4 m apart, with a fixed joint, a slide and a hinge; they move as one."""
     end, begin = (0.2, *(0.0,) * (dim - 1)), (-0.2, *(0.0,) * (dim - 1))
     across = (0.0, 1.0, 0.0)[:dim]
     joints = (
@@ -137,7 +137,7 @@ def chain(dim: int) -> tuple[RigidBodies, Params, State]:
 
 @functools.cache
 def driven(dim: int) -> tuple[RigidBodies, Params, tuple[Array, ...]]:
-    """A motion of the chain under random actions of its motors."""
+    """Return a motion of the chain under random actions of its motors."""
     model, params, state = chain(dim)
     actions = np.random.default_rng(1).uniform(-1, 1, (300, 2))
     return model, params, run(model, params, state, 300, tensor(actions))
@@ -145,7 +145,7 @@ def driven(dim: int) -> tuple[RigidBodies, Params, tuple[Array, ...]]:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_joints_motors_and_damping_change_no_momentum(dim: int) -> None:
-    """Where a step by itself keeps the angular one to rounding, too: any in the plane, a variational one in space."""
+    """Steps that conserve angular momentum to rounding: all in the plane, the variational one in space."""
     _, params, (x, q, v, w) = driven(dim)
     m, moments = params.mass.data, params.inertia.data
     momentum = (m[:, None] * v).sum(axis=1)
@@ -161,7 +161,7 @@ def test_joints_motors_and_damping_change_no_momentum(dim: int) -> None:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_a_fixed_joint_holds_and_a_slide_and_a_hinge_leave_one_motion(dim: int) -> None:
-    """Errors of what is held stay small, [m] or [rad]; what is free moves."""
+    """Errors of constrained motions stay small, [m] or [rad]; free motions are large."""
     model, _, (x, q, _, w) = driven(dim)
     errors = [JointRows.apply(model, tensor(x[k]), tensor(q[k]))[1].data for k in range(0, 301, 20)]
     assert abs(np.array(errors)).max() * model.dt / model.joint_correction < 1e-5

@@ -1,4 +1,4 @@
-"""Kick: what forces, torques and gravity do to velocities, and the gyroscopic torque."""
+"""Kick: changes of velocity by forces, torques, gravity and the gyroscopic torque."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int, integrator: str) -> No
 @pytest.mark.gpu
 @pytest.mark.parametrize("dim", [2, 3])
 def test_forces_change_velocities_and_a_fixed_body_keeps_its_own(dim: int) -> None:
-    """m (v* - v) = h (m a + f), and in the frame of a body that is not turned I (w* - w) = h tau."""
+    """m (v* - v) = h (m a + f), and in the frame of an unrotated body I (w* - w) = h tau."""
     model = bodies(dim, fixed=(1,), integrator="variational")
     given = kick_inputs(model)
     given["orientation"] = tensor(np.tile([0.0] if dim == 2 else [1.0, 0.0, 0.0, 0.0], (3, 1)))
@@ -40,7 +40,7 @@ def test_forces_change_velocities_and_a_fixed_body_keeps_its_own(dim: int) -> No
 
 
 def test_the_gyroscopic_torque_is_that_of_eulers_equations_to_first_order() -> None:
-    """In the frame of the body, I dw/dt = -w x (I w); the explicit step differs by O(h^2)."""
+    """I dw/dt = -w x (I w) in the body frame; the explicit step differs by O(h^2)."""
     model = bodies(3)
     given = kick_inputs(model)
     given["wrench"], given["orientation"] = tensor(np.zeros((3, 6))), tensor(np.tile([1.0, 0.0, 0.0, 0.0], (3, 1)))
@@ -50,4 +50,4 @@ def test_the_gyroscopic_torque_is_that_of_eulers_equations_to_first_order() -> N
         explicit = w - h * np.cross(w, moments * w) / moments
         errors.append(abs(Kick.apply(model, h, *given.values()).data[:, 3:] - explicit).max())
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.1)
-    assert errors[1] > 1e-6  # which tells the linearly implicit step from the explicit one
+    assert errors[1] > 1e-6  # distinguishes the linearly implicit step from the explicit one

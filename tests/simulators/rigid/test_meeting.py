@@ -1,4 +1,4 @@
-"""When and where features meet in a step, against closed forms, and the adjoint of that."""
+"""Time and place of impacts in a step against closed forms, and the adjoint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simphys.simulators.rigid.meeting import Meeting
 from .systems import tumbling_in_plane, tumbling_in_space
 
 H, R = 0.1, 0.1
-"""The step [s], the radius of balls [m]."""
+"""Time step [s] and radius of the balls [m]."""
 
 
 def leaves(*values: Any) -> list[Tensor]:
@@ -24,39 +24,39 @@ def leaves(*values: Any) -> list[Tensor]:
 
 
 def above(gap: float, u: float) -> tuple[RigidBodies, list[Tensor]]:
-    """A ball above a floor, with a speed after the forces of the step."""
+    """Return a ball above a floor, with velocity u after the forces of the step."""
     model = RigidBodies(2, H, ((Sphere(R),),), (Plane((0.0, 1.0)),), rest_speed=0.5)
     return model, leaves([[0.0, R + gap]], [[0.0]], [[0.3, u, 0.2]])
 
 
 def passing(aside: float, speed: float) -> tuple[RigidBodies, list[Tensor]]:
-    """A ball on its way past another one, whose centre is so far from the way of its own."""
+    """Return a ball that flies past another one, whose centre is `aside` off its path."""
     model = RigidBodies(2, H, ((Sphere(R),),) * 2)
     return model, leaves([[-0.3, aside], [0.0, 0.0]], [[0.0], [0.0]], [[speed, 0, 0], [0, 0, 0]])
 
 
 @pytest.mark.parametrize("tumbling", [tumbling_in_plane, tumbling_in_space])
 def test_every_derivative_of_an_impact_is_right(tumbling: Any) -> None:
-    """Of bodies that turn; by positions, orientations, and velocities."""
+    """The bodies rotate; derivatives are by positions, orientations and velocities."""
     model, _, state = tumbling(dt=0.05)
     twist = np.concatenate([state.velocity.data, state.angular_velocity.data], axis=1)
     inputs = [state.position, state.orientation, *leaves(twist)]
     *_, time, active, _ = Meeting.apply(model, *inputs)
     fast = active.data == IMPACT
     assert fast.sum() == 2 and (time.data[fast] > 0.1 * H).all()
-    gradcheck(lambda *x: Meeting.apply(model, *x)[1:4], inputs, tolerance=1e-7)  # the gap is 0, with a rounding
+    gradcheck(lambda *x: Meeting.apply(model, *x)[1:4], inputs, tolerance=1e-7)  # the gap is 0, to rounding
 
 
 @pytest.mark.parametrize("gap", [0.01, -0.02, -0.5])
 def test_so_is_that_of_what_rests_or_overlaps(gap: float) -> None:
-    """Lands, met in the step before, and is too deep for that."""
+    """The body lands, has met the floor in the step before, or is too deep for that."""
     for u in (-0.3, -2.0):
         model, inputs = above(gap, u)
         gradcheck(lambda *x, model=model: Meeting.apply(model, *x)[:4], inputs, tolerance=1e-8)
 
 
 def test_balls_meet_where_the_distance_of_their_centres_is_twice_the_radius() -> None:
-    """However far they go in a step; and the derivatives of the time are those of the closed form."""
+    """This holds for any distance in a step, and the derivatives of the time are those of the closed form."""
     model, inputs = passing(0.12, 4.0)
     gap, frame, _, time, active, _ = Meeting.apply(model, *inputs)
     across = np.sqrt(4 * R * R - 0.12**2)
@@ -71,7 +71,7 @@ def test_balls_meet_where_the_distance_of_their_centres_is_twice_the_radius() ->
 
 @pytest.mark.parametrize("speed", [3.0, 5.0, 30.0])
 def test_balls_that_pass_each_other_do_not_meet(speed: float) -> None:
-    """At the start of the step their normal says that they do: it is the slower the nearer they are."""
+    """At the start of the step their normal predicts an impact: the nearer they are, the slower they approach."""
     for aside, meets in ((2 * R - 1e-6, True), (2 * R + 1e-6, False)):
         model, inputs = passing(aside, speed)
         assert (Meeting.apply(model, *inputs)[4].data[0] == IMPACT) == meets
@@ -79,7 +79,7 @@ def test_balls_that_pass_each_other_do_not_meet(speed: float) -> None:
 
 
 def test_a_corner_that_turns_meets_the_floor_where_it_is_then() -> None:
-    """Height a sin(angle) + b cos(angle) of the centre above the lower left corner."""
+    """The centre is a sin(angle) + b cos(angle) above the lower left corner."""
     a, b, y, q, v, w = 0.2, 0.1, 0.2, 0.3, -1.3, 3.0
     model = RigidBodies(2, H, ((Box((a, b)),),), (Plane((0.0, 1.0)),))
     _, frame, facing, time, active, _ = Meeting.apply(model, *leaves([[0.0, y]], [[q]], [[0.0, v, w]]))
@@ -91,7 +91,7 @@ def test_a_corner_that_turns_meets_the_floor_where_it_is_then() -> None:
 
 
 def test_of_two_corners_of_a_box_the_first_meets_the_floor_and_both_if_nearly_at_once() -> None:
-    """0.4 m times the tilt apart, that is 0.27 s times it, which a tenth of a step has at a tilt of 0.0375."""
+    """0.4 m times the tilt takes 0.27 s times the tilt, a tenth of a step at a tilt of 0.0375."""
     model = RigidBodies(2, H, ((Box((0.2, 0.1)),),), (Plane((0.0, 1.0)),))
     for tilt, counts in ((0.0, 2), (0.03, 2), (0.05, 1)):
         active = Meeting.apply(model, *leaves([[0.0, 0.15]], [[tilt]], [[0.0, -1.5, 0.0]]))[4].data
@@ -99,7 +99,7 @@ def test_of_two_corners_of_a_box_the_first_meets_the_floor_and_both_if_nearly_at
 
 
 def test_a_corner_that_comes_to_a_thin_wall_from_beside_it_meets_it() -> None:
-    """It is not opposite the wall before, nor at the end of the step, when it is through."""
+    """It is opposite the wall neither at the start of the step, nor at the end, when it has passed through."""
     model = RigidBodies(2, 0.01, ((Box((0.05, 0.05)),), (Box((0.01, 0.2)),)), fixed=(1,))
     start = leaves([[-0.1, -0.28], [0.0, 0.0]], [[0.0], [0.0]], [[14.0, 14.0, 0.0], [0, 0, 0]])
     *_, time, active, _ = Meeting.apply(model, *start)
@@ -110,9 +110,9 @@ def test_a_corner_that_comes_to_a_thin_wall_from_beside_it_meets_it() -> None:
     ("gap", "u", "what", "time"),
     [
         (0.06, -2.0, IMPACT, 0.03),
-        (-0.06, -2.0, IMPACT, -0.03),  # they met before the step
+        (-0.06, -2.0, IMPACT, -0.03),  # met before the step
         (-0.5, -2.0, REST, 0.0),  # too deep
-        (-0.4, -2.0, REST, 0.0),  # just
+        (-0.4, -2.0, REST, 0.0),  # at the limit
         (0.0, -0.5, REST, 0.0),  # exactly as fast as the threshold
         (0.04, -0.3, REST, 0.0),
         (-0.3, 0.2, REST, 0.0),
@@ -129,14 +129,14 @@ def test_what_counts_when(gap: float, u: float, what: int, time: float) -> None:
 
 
 def in_a_row(dim: int = 2, **options: Any) -> RigidBodies:
-    """A ball on its way to another one, which rests on a fixed one, which holds one with which it is jointed."""
+    """Return a ball flying to another, which rests on a fixed one; a joint connects that to the next."""
     zero = (0.0,) * dim
     joints = (Joint("revolute", 3, 1, zero, zero, axis=None if dim == 2 else (0.0, 0.0, 1.0)),)
     return RigidBodies(dim, H, ((Sphere(R),),) * 5, joints=joints, fixed=(2,), **options)
 
 
 def poses_of(model: RigidBodies) -> list[Tensor]:
-    """Of the balls in a row; the last one is beside them, on its own. They turn, and rest with a gap."""
+    """Return poses of the balls in a row; the last one is beside them, alone. They rotate, and rest with a gap."""
     dim, n = model.dim, model.bodies
     x, twist = np.zeros((n, dim)), np.random.default_rng(2).uniform(-0.2, 0.2, (n, model.dim + model.spins))
     x[:, 0], x[:, 1] = (0.0, 0.25, 0.46, 0.25, 3.0), (0.0, 0.02, -0.01, 0.4, 0.0)
@@ -155,7 +155,7 @@ def test_an_impact_reaches_what_rests_on_the_body_that_is_hit_and_what_a_joint_j
 
 
 def test_of_two_impacts_the_first_reaches_all() -> None:
-    """A ball between two others, which come from both sides."""
+    """A ball is between two others, which approach from both sides."""
     model = RigidBodies(2, H, ((Sphere(R),),) * 3)
     places, speeds = [[-0.3, 0.0], [0.0, 0.0], [0.25, 0.0]], [[1.5, 0, 0], [0.0, 0, 0], [-1.5, 0, 0]]
     *_, time, active, first = Meeting.apply(model, *leaves(places, np.zeros((3, 1)), speeds))
@@ -178,7 +178,7 @@ def test_at_an_impact_what_rests_has_the_frame_of_then_and_the_gap_of_before() -
 
 
 def hit_at_rest(dim: int, **options: Any) -> tuple[RigidBodies, list[Tensor]]:
-    """A box that rests on a floor, turns a little, and is hit by a ball."""
+    """Return a box that rests on a floor, rotates a little, and is hit by a ball."""
     half, up = ((0.2, 0.1), (0.0, 1.0)) if dim == 2 else ((0.2, 0.15, 0.1), (0.0, 0.0, 1.0))
     model = RigidBodies(dim, H, ((Box(half),), (Sphere(R),)), (Plane(up),), **options)
     x, q, twist = np.zeros((2, dim)), np.zeros((2, model.rotations)), np.zeros((2, dim + model.spins))
@@ -196,13 +196,13 @@ def test_derivatives_of_what_rests_go_through_the_time_of_the_impact(dim: int, i
     _, _, _, time, active, _ = Meeting.apply(model, *inputs)
     assert (active.data == IMPACT).sum() == 1 and time.data[active.data == REST].all()
     rests = np.flatnonzero(active.data == REST)
-    assert len(rests) == 2 ** (dim - 1) + 1  # the ball, too
+    assert len(rests) == 2 ** (dim - 1) + 1  # including the ball
     for outputs in (lambda *x: Meeting.apply(model, *x)[1:4], lambda *x: Meeting.apply(model, *x)[0][rests]):
         gradcheck(outputs, inputs, tolerance=1e-7, mode="projected")
 
 
 def test_so_they_do_on_a_round_support() -> None:
-    """Whose normal turns until the impact; balls have no orientation."""
+    """Its normal rotates until the impact; balls have no orientation."""
     model = in_a_row(integrator="variational")
     x, q, twist = poses_of(model)
     *_, active, _ = Meeting.apply(model, x, q, twist)
@@ -216,7 +216,7 @@ def test_so_they_do_on_a_round_support() -> None:
 
 
 def test_what_is_not_opposite_at_the_impact_rests_as_it_is_before() -> None:
-    """A corner that slides over the edge of a box below before another one meets a wall."""
+    """A corner slides over the edge of a box below, before another corner hits a wall."""
     shapes = (Box((0.1, 0.1)),), (Box((0.2, 0.1)),)
     model = RigidBodies(2, H, shapes, (Plane((-1.0, 0.0), offset=-0.3),), fixed=(1,))
     state = leaves([[0.09, 0.2], [0.0, 0.0]], [[0.0], [0.0]], [[2.0, -0.1, 0.0], [0, 0, 0]])
@@ -228,7 +228,7 @@ def test_what_is_not_opposite_at_the_impact_rests_as_it_is_before() -> None:
 
 
 def test_the_world_holds_nothing_together() -> None:
-    """Two balls on one floor, one of which hits a wall."""
+    """Two balls are on one floor, and one of them hits a wall."""
     model = RigidBodies(2, H, ((Sphere(R),),) * 2, (Plane((0.0, 1.0)), Plane((-1.0, 0.0), offset=-1.0)))
     places = [[0.8, R], [0.0, R]]
     *_, active, first = Meeting.apply(model, *leaves(places, np.zeros((2, 1)), [[2.0, 0, 0], [0.0, 0, 0]]))

@@ -1,4 +1,4 @@
-"""What impulses of rows do to the velocities of bodies."""
+"""Changes of bodies' velocities by impulses of rows."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .free_bodies import leaf
 
 
 def model_of(dim: int) -> RigidBodies:
-    """Four balls that may touch; a joint holds the second, which is fixed, to the third."""
+    """Return four balls that may touch; a joint connects the second, which is fixed, to the third."""
     origin = (0.0,) * dim
     return RigidBodies(dim, 0.1, ((Sphere(0.1),),) * 4, joints=(Joint("fixed", 1, 2, origin, origin),), fixed=(1,))
 
 
 def inputs_of(model: RigidBodies) -> list[Tensor]:
-    """row, orientation, that at the impact, facing, mass, inertia."""
+    """Return row, orientation, orientation at the impact, facing, mass, inertia."""
     n, R, S = model.bodies, model.rotations, model.spins
     return [
         leaf(model.rows, model.dim + 2 * S, seed=1),
@@ -49,7 +49,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int, integrator: str) -> No
 
 
 def test_a_body_turns_by_the_moment_of_the_axis_that_it_is_pushed_about() -> None:
-    """A quarter turn about z brings the body's first axis to the world's second: at the time of the contact."""
+    """At the time of the contact, a quarter turn about z maps the body's first axis to the world's second."""
     model = RigidBodies(3, 0.1, ((Sphere(0.1),),) * 2, fixed=(1,))
     unit, quarter = [1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
     row = np.zeros((3, 9))
@@ -62,7 +62,7 @@ def test_a_body_turns_by_the_moment_of_the_axis_that_it_is_pushed_about() -> Non
 
 
 def test_an_impulse_of_a_variational_step_acts_on_the_momentum_as_it_is_then() -> None:
-    """The spin that it adds, and meets, is that of L = A w, where A is that of the impact for a while."""
+    """The added and the measured spin follow from L = A w, with A at the time of the impact."""
     model = RigidBodies(3, 0.1, ((Sphere(0.1),),) * 2, fixed=(1,), integrator=VARIATIONAL)
     unit, quarter = [1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
     row = np.zeros((3, 9))

@@ -1,4 +1,4 @@
-"""What a model of rigid bodies is made of, and what it refuses."""
+"""Contents of a model of rigid bodies, and the mistakes that it refuses."""
 
 from __future__ import annotations
 

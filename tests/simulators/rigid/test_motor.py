@@ -1,4 +1,4 @@
-"""Motors and damping along what joints leave free."""
+"""Motors and damping along the free motions of joints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .free_bodies import about_origin, bodies, leaf, state
 
 
 def driven(dim: int) -> RigidBodies:
-    """Motors on slides between bodies and to the world, and on a hinge; a hinge without one, and a fixed joint."""
+    """Return motors on slides between bodies and to the world, and on a hinge; a hinge without motor, a fixed joint."""
     a, b = (0.3, 0.1, 0.2)[:dim], (-0.2, 0.4, 0.1)[:dim]
     axis = (0.6, 0.8) if dim == 2 else (2 / 3, -1 / 3, 2 / 3)
     hinge = None if dim == 2 else axis
@@ -39,7 +39,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_between_bodies_action_is_reaction(dim: int) -> None:
-    """Forces sum to none, and torques about the origin, of a hinge and of a slide that has come apart."""
+    """Forces, and torques about the origin, of a hinge and of a displaced slide sum up to 0."""
     axis = (0.6, 0.8) if dim == 2 else (2 / 3, -1 / 3, 2 / 3)
     a, b = (0.3, 0.1, 0.2)[:dim], (-0.2, 0.4, 0.1)[:dim]
     hinge = Joint("revolute", 0, 1, a, b, axis=None if dim == 2 else axis, motor=True)
@@ -54,7 +54,7 @@ def test_between_bodies_action_is_reaction(dim: int) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("dim", [2, 3])
 def test_a_motor_drives_a_along_its_axis_and_damping_brakes_what_is_free(dim: int) -> None:
-    """Torque k action - d w on the axle of a wheel that the world carries, force k action - d v along a slide."""
+    """An axle fixed to the world has the torque k action - d w, a slide the force k action - d v."""
     axis = (0.0, 1.0) if dim == 2 else (0.0, 0.0, 1.0)
     none, unit = (0.0,) * dim, np.array(axis)
     joints = (

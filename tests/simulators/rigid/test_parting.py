@@ -1,4 +1,4 @@
-"""Where bodies are at the impact that parts a step, and how much of it lies before."""
+"""Poses of bodies at the impact that splits a step, and the fraction of the step before it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def balls(dim: int = 2, integrator: str = EULER) -> RigidBodies:
 
 
 def inputs_of(model: RigidBodies) -> list[Tensor]:
-    """position, orientation, twist, time."""
+    """Return position, orientation, twist, time."""
     n, D = model.bodies, model.dim + model.spins
     return [
         leaf(n, model.dim, seed=1),
@@ -32,7 +32,7 @@ def inputs_of(model: RigidBodies) -> list[Tensor]:
 
 
 def first_of(model: RigidBodies) -> Tensor:
-    """An impact reaches the first body, none the second, another one the third."""
+    """Return first impacts: one that reaches the first body, none for the second, another for the third."""
     return tensor([2.0, -1.0, 0.0])
 
 
@@ -45,7 +45,7 @@ def test_every_derivative_is_right(dim: int, integrator: str) -> None:
 
 @pytest.mark.parametrize(("integrator", "tau", "part"), [(EULER, 0.03, 0.3), (VARIATIONAL, -0.02, 0.3)])
 def test_bodies_are_where_their_velocities_bring_them(integrator: str, tau: float, part: float) -> None:
-    """Time counts from where forces act: the start of the step, or its middle."""
+    """Time counts from the forces: the start of the step, or its middle."""
     model = balls(2, integrator)
     x, q, twist, _ = inputs_of(model)
     time = tensor([tau, 0.9, tau, *[0.9] * (model.contacts - 3)])

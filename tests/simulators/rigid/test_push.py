@@ -1,4 +1,4 @@
-"""The scene that ships: a hand pushes a block to a place and an angle, by gradients through sticking and sliding."""
+"""The shipped scene: a hand pushes a block to a position and an angle, by gradients through sticking and sliding."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PLACE, TURN = np.array([0.4, 0.12, 0.05]), np.radians(25)
 
 
 def off(scene: Scene) -> tuple[float, float]:
-    """How far the block is from its place [m], and from its angle [degrees]."""
+    """Return the distance of the block from its target [m], and from the target angle [degrees]."""
     final = scene.rollout().final
     turned = 2 * np.arctan2(final.orientation.data[0, 3], final.orientation.data[0, 0])
     return float(np.linalg.norm(final.position.data[0] - PLACE)), float(np.degrees(abs(turned - TURN)))
 
 
 def test_the_block_arrives_within_a_millimetre_and_a_tenth_of_a_degree(tmp_path: Path) -> None:
-    """In steps of twice the scene's length."""
+    """The step is twice the scene's."""
     scene = simphys.load_scene(SCENE, ['runtime.precision="f64"', "time.dt=0.01"])
     far, turned = off(scene)
     assert far > 0.15 and turned > 10

@@ -1,4 +1,4 @@
-"""The sections of a scene of rigid bodies become a model and arrays, and what does not fit is told."""
+"""The sections of a scene of rigid bodies become a model and arrays, and mistakes are reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simphys.simulators.rigid.solids import solid
 
 
 def sections(**changed: Any) -> dict[str, Any]:
-    """A box on the ground and a ball above it, in the plane; runtime as in this process."""
+    """Return a scene of a box on the ground and a ball above it, in the plane; runtime as in this process."""
     box = {"position": [0.0, 0.1], "shapes": [{"kind": "box", "half": [0.2, 0.1]}], "mass": 1.5}
     ball = {"position": [0.1, 0.5], "shapes": [{"kind": "sphere", "radius": 0.1}], "density": 10.0}
     return {
@@ -28,14 +28,14 @@ def sections(**changed: Any) -> dict[str, Any]:
 
 
 def body(number: int, **changed: Any) -> dict[str, Any]:
-    """The sections with one body changed."""
+    """Return the sections with one body changed."""
     made = sections()
     made["bodies"][number] |= changed
     return made
 
 
 def in_space(*shapes: Any, **changed: Any) -> dict[str, Any]:
-    """One body in space."""
+    """Return a scene of one body in space."""
     one = {"position": [0.0, 0.0, 1.0], "shapes": list(shapes), "mass": 2.0, **changed}
     return sections(bodies=[one], planes=[])
 
@@ -100,7 +100,7 @@ def test_anchors_and_axes_of_the_world_are_seen_from_both_bodies() -> None:
 
 
 def test_joints_in_space_hold_at_the_start() -> None:
-    """What a joint holds is no error there: nothing moves without forces."""
+    """Joint rows have no error at the start: nothing moves without forces."""
     axis = [0.0, 0.6, 0.8]
     bodies = [
         {"position": [0.0, 0.0, 1.0], "mass": 1.0, "shapes": [CUBE], "orientation": [0.3, -0.5, 0.7]},

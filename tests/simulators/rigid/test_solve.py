@@ -1,4 +1,4 @@
-"""The acts of a step: what their sweeps converge to, their adjoint, what an impact parts, and what is done at kinks."""
+"""Phases of a step: convergence of their sweeps, their adjoint, effects of an impact, and conventions at kinks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Inputs = dict[str, Tensor]
 
 
 def model_of(dim: int, sweeps: int = 3, **options: Any) -> RigidBodies:
-    """Four balls, two of which are joined, on a floor: of all rows some are of joints, some of contacts."""
+    """Return four balls on a floor, two of them connected: some rows are joint rows, some contact rows."""
     up = (0.0, 1.0) if dim == 2 else (0.0, 0.0, 1.0)
     origin = (0.0,) * dim
     joint = Joint("revolute", 0, 1, origin, origin, axis=None if dim == 2 else up)
@@ -33,11 +33,11 @@ def model_of(dim: int, sweeps: int = 3, **options: Any) -> RigidBodies:
 
 
 def rows_of(model: RigidBodies, seed: int = 0, **changes: Any) -> Inputs:
-    """Random rows of these bodies."""
+    """Return random rows of these bodies."""
     random = np.random.default_rng(seed)
     n, S, N, M = model.bodies, model.spins, model.rows, model.contacts
     row, half = random.normal(size=(N, model.dim + 2 * S)), random.normal(size=(n, S, S))
-    inverse = np.concatenate([half @ half.transpose(0, 2, 1) + np.eye(S), np.zeros((1, S, S))])  # the last: the world's
+    inverse = np.concatenate([half @ half.transpose(0, 2, 1) + np.eye(S), np.zeros((1, S, S))])  # last: world
     moments = row[:, model.dim :].reshape(N, 2, S)
     values = {
         "row": row,
@@ -59,14 +59,14 @@ def rows_of(model: RigidBodies, seed: int = 0, **changes: Any) -> Inputs:
 
 
 def resting(model: RigidBodies, *but: int) -> tuple[Tensor, Tensor]:
-    """All contacts but these rest, and no impact is in the step."""
+    """Return states without an impact, in which all contacts except some are at rest."""
     what = np.full(model.contacts, float(REST))
     what[list(but)] = NONE
     return tensor(what), tensor(-np.ones(model.bodies))
 
 
 def parted(model: RigidBodies, case: int = 0) -> tuple[tuple[Tensor, Tensor], Inputs]:
-    """Impacts of the joined bodies, two cases, see below; the last body is out of their reach."""
+    """Return impacts of the connected bodies in one of two cases; no impact reaches the last body."""
     pairs = model.row_bodies.reshape(-1, 2)[len(model.row_bodies) // 2 - model.contacts :].tolist()
     what = [NONE if 3 in pair and pair != [3, WORLD] else (REST if 0 in pair else IMPACT) for pair in pairs]
     what[pairs.index([3, WORLD])] = REST
@@ -77,13 +77,13 @@ def parted(model: RigidBodies, case: int = 0) -> tuple[tuple[Tensor, Tensor], In
 
 
 def bodies_of(model: RigidBodies) -> np.ndarray:
-    """Both bodies of each row."""
+    """Return both bodies of each row."""
     blocks, NJ = model.row_bodies.reshape(-1, 2), model.joint_rows
     return np.concatenate([blocks[:NJ], np.repeat(blocks[NJ:], model.dim, axis=0)])
 
 
 def speeds(model: RigidBodies, row: Tensor, twist: Tensor) -> np.ndarray:
-    """u of each row of the joints, and of each contact's."""
+    """Return u of each joint row and of each contact's rows."""
     dim, S, bodies = model.dim, model.spins, bodies_of(model)
     V = np.concatenate([twist.data, np.zeros((1, dim + S))])  # the last is the world, WORLD = -1
     a, b = V[bodies[:, 0]], V[bodies[:, 1]]
@@ -95,7 +95,7 @@ def speeds(model: RigidBodies, row: Tensor, twist: Tensor) -> np.ndarray:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_the_adjoint_is_that_of_the_sweeps(dim: int) -> None:
-    """With contacts that stick, slide, part and do not count, and joints; by every input."""
+    """Contacts stick, slide, separate or are inactive, with joints; derivatives are by every input."""
     model = model_of(dim)
     what, inputs = resting(model, 2), rows_of(model, seed=2)
     _, _, impulse = Solve.apply(model, *what, *inputs.values())
@@ -108,7 +108,7 @@ def test_the_adjoint_is_that_of_the_sweeps(dim: int) -> None:
 @pytest.mark.parametrize(("integrator", "case"), [(EULER, 0), (VARIATIONAL, 1)])
 @pytest.mark.parametrize("dim", [2, 3])
 def test_so_it_is_where_an_impact_parts_the_step(dim: int, integrator: str, case: int) -> None:
-    """Contacts that are held slide, pulled, and stick; others press only at the impact."""
+    """Held contacts slide, pulled, and stick; others press only at the impact."""
     model = model_of(dim, integrator=integrator)
     what, inputs = parted(model, case)
     new, shift, impulse = Solve.apply(model, *what, *inputs.values())
@@ -128,7 +128,7 @@ def test_so_it_is_where_an_impact_parts_the_step(dim: int, integrator: str, case
 
 
 def whole_step(model: RigidBodies, what: tuple[Tensor, Tensor], inputs: Inputs) -> np.ndarray:
-    """Which contacts press in the same step without the impacts."""
+    """Return the contacts that press in the same step without the impacts."""
     active = tensor(np.where(what[0].data == REST, REST, NONE).astype(float))
     alone = {**inputs, "part": tensor(np.ones(model.bodies))}
     impulse = Solve.apply(model, active, tensor(-np.ones(model.bodies)), *alone.values())[2].data[WHOLE]
@@ -136,7 +136,7 @@ def whole_step(model: RigidBodies, what: tuple[Tensor, Tensor], inputs: Inputs) 
 
 
 def of_contacts(model: RigidBodies, inputs: Inputs, impulse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Those that press, and those whose friction is at its limit."""
+    """Return the contacts that press, and those whose friction is at its limit."""
     contacts, limit = impulse[model.joint_rows :].reshape(-1, model.dim), inputs["limit"].data
     sideways = np.linalg.norm(contacts[:, 1:], axis=1)
     return contacts[:, 0] > 0, (sideways >= limit * np.abs(contacts[:, 0]) * (1 - 1e-12)) & (sideways > 0)
@@ -144,7 +144,7 @@ def of_contacts(model: RigidBodies, inputs: Inputs, impulse: np.ndarray) -> tupl
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_sweeps_converge_to_what_rows_ask_for(dim: int) -> None:
-    """Joints reach their target; contacts do not approach faster than theirs, and press only where they reach it."""
+    """Joints reach their target; contacts approach no faster than theirs, and press only if they reach it."""
     model = model_of(dim, sweeps=3000)
     inputs = rows_of(model, seed=5)
     new, _, impulses = Solve.apply(model, *resting(model), *inputs.values())
@@ -161,13 +161,13 @@ def test_sweeps_converge_to_what_rows_ask_for(dim: int) -> None:
         assert np.linalg.norm(friction) <= bound + 1e-12
         if np.linalg.norm(friction) < bound - 1e-9:
             np.testing.assert_allclose(slip, 0, atol=1e-9)
-        elif bound > 0:  # slides: friction is opposite to the slip, in the plane of both tangents
+        elif bound > 0:  # sliding: friction is opposite to the slip, in the plane of both tangents
             np.testing.assert_allclose(friction / bound, -slip / np.linalg.norm(slip), atol=1e-6)
 
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_impulses_are_equal_and_opposite(dim: int) -> None:
-    """In all acts."""
+    """This holds in all phases."""
     model = replace(model_of(dim), planes=())
     inputs = rows_of(model, seed=7, part=np.full(4, 0.4))
     what = tensor(np.array([(REST, IMPACT)[c % 2] for c in range(model.contacts)], float)), tensor(np.ones(4))
@@ -179,9 +179,9 @@ def test_impulses_are_equal_and_opposite(dim: int) -> None:
 
 
 def ball_on_a_floor(part: float, *, dv: float, v: float, rests: bool, mu: float = 0.0, **options: Any) -> Any:
-    """A ball of mass 1 that cannot turn, on a floor, and a wall, which it meets at a part of the step.
+    """Return a ball of mass 1 that cannot rotate, on a floor; it hits a wall at a fraction of the step.
 
-    It moves by v along x; forces add dv along y.
+    It moves at v along x; forces add dv along y.
     """
     walls = (Plane((0.0, 1.0)), Plane((-1.0, 0.0)))
     model = RigidBodies(2, 0.01, ((Sphere(0.1),),), walls, sweeps=60, integrator=VARIATIONAL, **options)
@@ -197,7 +197,7 @@ def ball_on_a_floor(part: float, *, dv: float, v: float, rests: bool, mu: float 
 
 
 def test_what_supports_a_body_has_an_impulse_before_an_impact_and_one_after_it() -> None:
-    """Gravity takes 0.2 in a step, of which three tenths lie before the impact; friction of the floor slows it."""
+    """Gravity takes 0.2 in a step, three tenths of it before the impact; friction of the floor slows the ball."""
     model, what, inputs = ball_on_a_floor(0.3, dv=-0.2, v=2.0, rests=True, mu=0.5)
     new, shift, impulse = Solve.apply(model, *what, *inputs.values())
     np.testing.assert_allclose(impulse.data[1:, 0], [0.06, 0.0, 0.14], atol=1e-14)
@@ -205,7 +205,7 @@ def test_what_supports_a_body_has_an_impulse_before_an_impact_and_one_after_it()
     np.testing.assert_allclose(impulse.data[1:, 2], [0.0, 1.5 * 1.97, 0.0], atol=1e-14)
     assert not impulse.data[0].any()
     np.testing.assert_allclose(new.data, [[-0.5 * 1.97 + 0.07, 0.0, 0.0]], atol=1e-14)
-    time = 0.01 * (np.array([0.15, 0.3, 0.65]) - 0.5)  # in the middle of the parts, and at the impact
+    time = 0.01 * (np.array([0.15, 0.3, 0.65]) - 0.5)  # in the middle of each part, and at the impact
     along = time @ np.array([-0.03, -1.5 * 1.97, 0.07])
     np.testing.assert_allclose(shift.data, np.array([[along, 0.0, 0.0]]), atol=1e-14)
 
@@ -218,7 +218,7 @@ def test_a_body_that_is_met_alone_falls_before_and_after() -> None:
 
 
 def test_a_later_impact_of_the_same_bodies_has_the_speed_of_its_own_time() -> None:
-    """A ball that falls on the floor, at 0.6 of a step, is slower by a tenth of the step's gain at 0.5."""
+    """A ball that falls on the floor at 0.6 of a step is slower by a tenth of the step's gain at 0.5."""
     model, _, inputs = ball_on_a_floor(0.5, dv=-0.2, v=2.0, rests=False, mu=0.0)
     values = {name: each.data for name, each in inputs.items()}
     values |= {"time": np.array([0.001, 0.0]), "bounce": np.array([0.8, 0.5]), "velocity": np.array([[2.0, -1.0]])}
@@ -229,7 +229,7 @@ def test_a_later_impact_of_the_same_bodies_has_the_speed_of_its_own_time() -> No
 
 
 def kink(mu: float, slip: float) -> tuple[RigidBodies, Inputs]:
-    """A ball without spin that meets the floor at speed 1, mass 1, and slides at `slip`."""
+    """Return a ball without spin, of mass 1, that hits the floor at speed 1 and slides at `slip`."""
     model = RigidBodies(2, 0.01, ((Sphere(0.1),),), (Plane((0.0, 1.0)),), sweeps=2)
     row, zero = np.array([[0.0, 1.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0]]), np.zeros((2, 2))
     values: dict[str, Any] = {
@@ -255,7 +255,7 @@ def test_a_contact_without_an_impulse_counts_as_separated() -> None:
 
 
 def test_friction_at_the_edge_of_its_cone_counts_as_sticking() -> None:
-    """mu = 0.5 just stops a slip of 0.5: the velocity after is 0, and its derivatives are those of sticking."""
+    """mu = 0.5 just stops a slip of 0.5: the final velocity is 0, and its derivatives are those of sticking."""
     model, inputs = kink(0.5, 0.5)
     new, _, _ = Solve.apply(model, *resting(model), *inputs.values())
     new[0, 0].backward()
@@ -266,7 +266,7 @@ def test_friction_at_the_edge_of_its_cone_counts_as_sticking() -> None:
 
 
 def test_a_contact_where_nothing_slides_has_finite_derivatives() -> None:
-    """The direction of friction is nowhere then."""
+    """Friction has no direction then."""
     model, inputs = kink(0.5, 0.0)
     new, shift, impulse = Solve.apply(model, *resting(model), *inputs.values())
     (new.sum() + shift.sum() + impulse.sum()).backward()
@@ -274,7 +274,7 @@ def test_a_contact_where_nothing_slides_has_finite_derivatives() -> None:
 
 
 def test_an_impact_that_does_not_approach_counts_as_a_target_of_0() -> None:
-    """Where what it rests on holds a body back, nothing depends on the restitution."""
+    """If the support of a body holds it back, nothing depends on the restitution."""
     model, what, inputs = ball_on_a_floor(0.3, dv=0.0, v=0.0, rests=False)
     new, _, _ = Solve.apply(model, *what, *inputs.values())
     new.sum().backward()

@@ -1,4 +1,4 @@
-"""Time steps up to the limit keep a motion bounded, those beyond do not, and are refused."""
+"""Time steps up to the limit keep a motion bounded; those beyond do not, and are refused."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ K = 1e5
 
 
 def limit(model: RigidBodies, params: Any, state: Any) -> tuple[Any, str]:
-    """The largest stable time step, and what limits it."""
+    """Return the largest stable time step, and the limiting term."""
     return largest_stable_dt(replace(model, dt=10.0), params.arrays(), state.arrays())
 
 
 def largest_motion(made: System, part: float, field: str) -> Array:
-    """The largest magnitude that a field has at its end, of 600 steps of this part of the limit; then what it had."""
+    """Return final over initial maximum of a field's magnitude, after 600 steps at this fraction of the limit."""
     model, params, state = made
     still = replace(model, dt=part * limit(*made)[0])
     along = abs(getattr(rollout(still, params, state, steps=600).states, field).data)
@@ -39,7 +39,7 @@ def largest_motion(made: System, part: float, field: str) -> Array:
 
 
 def spring_between(damping: float) -> System:
-    """Two turned bodies, whose anchors are off their centres, and which move a little."""
+    """Return two rotated bodies with anchors off their centres, which move a little."""
     anchors = (0.1, 0.2), (-0.2, 0.1)
     model = RigidBodies(2, 0.01, ((), ()), springs=(Spring(0, 1, *anchors),))
     state: dict[str, Any] = {"position": [[0, 0], [1.0, 0.3]], "orientation": [[0.5], [2.0]]}
@@ -63,7 +63,7 @@ def test_a_spring_with_arms_is_stable_up_to_the_limit_and_not_beyond(damping: fl
 
 
 def test_the_limit_of_a_spring_is_that_of_the_mass_which_its_ends_feel() -> None:
-    """Of the first body only the arm across the spring counts: h^2 k W + 2 h c W = 4."""
+    """Only the arm across the spring matters for the first body: h^2 k W + 2 h c W = 4."""
     model = RigidBodies(2, 0.01, ((), ()), springs=(Spring(0, 1, (0.3, 0.2), (0.0, 0.0)),))
     state = {"position": [[0.0, 0.0], [1.3, 0.2]], "velocity": 0.0, "angular_velocity": 0.0}
     params: dict[str, Any] = {"spring_stiffness": 50.0, "spring_damping": 3.0, "spring_length": 1.0}
@@ -74,7 +74,7 @@ def test_the_limit_of_a_spring_is_that_of_the_mass_which_its_ends_feel() -> None
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_what_a_tight_spring_adds_as_its_arm_turns_counts(dim: int) -> None:
-    """Two long springs pull at a small body from both sides: a turn of theta gives the torque 2 f r theta."""
+    """Two long springs pull a small body from both sides: a rotation theta gives the torque 2 f r theta."""
     along, k, stretched, arm, J = np.eye(dim)[0], 100.0, 0.8, 0.05, 0.00125
     ends = [(tuple(sign * arm * along), tuple(sign * (1 + arm) * along)) for sign in (-1, 1)]
     model = RigidBodies(dim, 0.01, ((),), springs=tuple([Spring(0, WORLD, *each) for each in ends]))
@@ -86,7 +86,7 @@ def test_what_a_tight_spring_adds_as_its_arm_turns_counts(dim: int) -> None:
 
 
 def hinge(damping: float) -> System:
-    """A rod on a hinge, which carries a slider along itself, and both turn."""
+    """Return a rod on a hinge, with a slider on it; both rotate."""
     slide = Joint("prismatic", 1, 0, (0.0, 0.0), (0.0, 0.0), axis=(1.0, 0.0))
     joints = (Joint("revolute", 0, WORLD, (-0.3, 0.0), (0.0, 0.0)), slide)
     state = {"position": [[0.3, 0.0], [0.3, 0.0]], "velocity": [[0, 0.3e-7], [1e-7, 0.3e-7]], "angular_velocity": 1e-7}
@@ -96,7 +96,7 @@ def hinge(damping: float) -> System:
 
 
 def test_damped_joints_are_stable_up_to_the_limit_and_not_beyond() -> None:
-    """It is that of what they move: the bodies together about the hinge, the slider by itself."""
+    """It is the limit of the moving masses: the bodies together about the hinge, the slider by itself."""
     slow, fast = hinge(0.5), hinge(5.0)
     assert limit(*slow) == (pytest.approx(2 / 3.0 * 0.5, rel=1e-5), "damping of joint 1")
     assert limit(*fast) == (pytest.approx(2 / 5.0 * (0.03 + 0.01 + 1.5 * 0.3**2), rel=1e-5), "damping of joint 0")
@@ -105,7 +105,7 @@ def test_damped_joints_are_stable_up_to_the_limit_and_not_beyond() -> None:
 
 
 def standing(shape: Any, height: float, feet: int, *, up: float = 0.0, friction: float = 0.0, **changed: Any) -> System:
-    """A body of 2 kg that stands where its feet carry it, and rocks a little."""
+    """Return a body of 2 kg that stands on its feet, and rocks a little."""
     sunk = 2.0 * GRAVITY / K / feet
     model = RigidBodies(2, 0.01, ((shape,),), planes=FLOOR, law="compliant", slip_speed=0.05)
     state = {"position": [[0.0, height - sunk + up]], "velocity": [[0.0, 1e-9]], "angular_velocity": 1e-8}
@@ -124,7 +124,7 @@ def test_what_rests_on_a_floor_is_stable_up_to_the_limit_and_not_beyond(shape: A
 
 
 def speeds_after_impacts(made: System, h: float) -> Array:
-    """Over those before, of a body that meets the floor anywhere in a step."""
+    """Return rebound speeds relative to those of the impacts, of a body that hits the floor anywhere in a step."""
     model, params, state = made
     begin = np.array([[0.0, 0.1]]) - h * np.linspace(0.02, 1, 50)[:, None, None] * state.velocity.data
     still = {name: tensor(np.tile(getattr(state, name).data, (50, 1, 1))) for name in state.names()}
@@ -149,13 +149,13 @@ def test_impacts_in_steps_beyond_the_limit_come_back_faster_than_they_came(dampi
 def test_the_impact_of_a_fall_has_the_speed_of_the_fall() -> None:
     made = standing(Box((0.2, 0.05)), 0.05, 2, up=1.0, contact_damping=0.3)
     speed = np.sqrt(2 * GRAVITY * (1.0 - 2.0 * GRAVITY / K / 2))
-    W = 1 / 2 + 0.2**2 / 0.01  # of one corner
+    W = 1 / 2 + 0.2**2 / 0.01  # for one corner
     assert limit(*made) == (pytest.approx(np.sqrt(2 / (K * W * (1 + 0.3 * speed))), rel=1e-3), "impact of body 0")
 
 
 @pytest.mark.parametrize(("part", "slip"), [(BELOW, 0.0), (1.2, 0.05 * np.sqrt(1.2**2 - 1))])
 def test_friction_that_is_too_steep_for_a_step_trembles(part: float, slip: float) -> None:
-    """A disc of which a push takes the slip: below the limit it comes to roll, beyond the slip jumps between both."""
+    """A sliding disc comes to roll below the limit; beyond it, the slip jumps between both values."""
     made = standing(Sphere(0.1), 0.1, 1, friction=0.8)
     arm = 0.1 - 2.0 * GRAVITY / K / 2
     h, what = limit(*made)

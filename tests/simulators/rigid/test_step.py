@@ -1,4 +1,4 @@
-"""A whole step of rigid bodies against what is known of it: impacts, rest, friction, rotations, joints."""
+"""A whole step of rigid bodies against known results: impacts, rest, friction, rotations, joints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def at_rest(model: RigidBodies, position: Any, **params: Any) -> System:
 
 @pytest.mark.parametrize("e", [0.9, 0.5])
 def test_the_height_after_a_bounce_falls_with_the_height_before(e: float) -> None:
-    """Without gravity by -e: the sign that is wrong where an impulse acts at the start of the step of its impact."""
+    """Without gravity the derivative is -e; it has the wrong sign if impulses act at the start of their step."""
     model = RigidBodies(2, 0.01, ((Sphere(0.1),),), (FLOOR[2],))
     state = {"position": [[0.0, 0.1537]], "velocity": [[0.4, -1.0]], "angular_velocity": 0.0}
     model, params, start = system(model, state=state, gravity=0.0, friction=0.0, restitution=e)
@@ -35,15 +35,15 @@ def test_the_height_after_a_bounce_falls_with_the_height_before(e: float) -> Non
     np.testing.assert_allclose(by_velocity.data[0, 1], -e * 0.12, rtol=1e-10)
 
 
-@pytest.mark.gpu  # in few steps: Mesa's driver ends a thread's loops after 65,535 rounds
+@pytest.mark.gpu  # few steps: Mesa's driver ends a thread's loops after 65,535 rounds
 def test_a_box_lands_comes_to_rest_and_forgets_from_where_it_fell() -> None:
-    """It stands on the floor to rounding, and does not move any more; its height depends on nothing before."""
+    """It stands on the floor to rounding and no longer moves; its height does not depend on the past."""
     model = RigidBodies(2, 0.01, ((Box((0.2, 0.1)),),), (FLOOR[2],))
     state = {"position": [[0.0, 0.2]], "velocity": [[0.3, -0.5]], "angular_velocity": 0.2}
     model, params, start = system(model, state=state, friction=0.5, mass=1.0, inertia=0.05 / 3)
     final = rollout(model, params, start, steps=20).final
     np.testing.assert_allclose(final.position.data[0, 1], 0.1, atol=tolerance(1e-10, 1e-5))
-    np.testing.assert_allclose(final.velocity.data, 0, atol=tolerance(1e-6, 1e-4))  # sweeps leave that
+    np.testing.assert_allclose(final.velocity.data, 0, atol=tolerance(1e-6, 1e-4))  # a residual of the sweeps
     np.testing.assert_allclose(final.orientation.data, 0, atol=tolerance(1e-8, 1e-4))
     (by_position,) = grad(final.position[0, 1], (start.position,))
     np.testing.assert_allclose(by_position.data, 0, atol=tolerance(1e-8, 1e-3))
@@ -60,7 +60,7 @@ def test_a_stack_of_boxes_stands() -> None:
 
 @pytest.mark.parametrize(("mu", "slides"), [(0.35, False), (0.25, True)])
 def test_on_a_slope_a_box_slides_where_friction_is_less_than_the_slope(mu: float, slides: bool) -> None:
-    """Of 0.3; with the acceleration g (sin - mu cos)."""
+    """On a slope of 0.3 the acceleration is g (sin - mu cos)."""
     angle = np.arctan(0.3)
     up, down = np.array([np.sin(angle), np.cos(angle)]), np.array([np.cos(angle), -np.sin(angle)])
     model = RigidBodies(2, 0.005, ((Box((0.2, 0.1)),),), (Plane(tuple(up.tolist())),), sweeps=60)
@@ -78,7 +78,7 @@ def test_on_a_slope_a_box_slides_where_friction_is_less_than_the_slope(mu: float
 
 
 def test_quaternions_stay_of_unit_length() -> None:
-    """Over 10^4 steps, with impacts."""
+    """The motion has 10^4 steps, with impacts."""
     shapes = ((Capsule(0.1, 0.15),), (Box((0.2, 0.15, 0.1)),))
     model = RigidBodies(3, 0.005, shapes, (FLOOR[3],), sweeps=4)
     q = [[0.9, 0.1, 0.2, -0.3], [1.0, 0.0, 0.0, 0.0]]
@@ -92,7 +92,7 @@ def test_quaternions_stay_of_unit_length() -> None:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_joints_hold(dim: int) -> None:
-    """Two bodies that a fixed joint joins keep their distance and their turn, while they swing and slide."""
+    """Two bodies with a fixed joint keep their distance and relative angle while they swing and slide."""
     model, params, start = chain(dim)
     states = rollout(model, params, start, steps=200, control=controls(model, 200)).states
     apart = np.linalg.norm(states.position.data[100:, 2] - states.position.data[100:, 1], axis=1)
@@ -139,7 +139,7 @@ def test_a_motion_is_the_same_again() -> None:
 
 
 def test_params_and_state_of_a_step_may_be_plain() -> None:
-    """Nothing needs a gradient."""
+    """No tensor requires a gradient."""
     model, params, start = chain()
     plain = (
         Params(*[tensor(each.data) for each in params.tensors()]),

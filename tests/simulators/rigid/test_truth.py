@@ -1,4 +1,4 @@
-"""Contacts against closed forms: values, and derivatives, for which the closed form is differenced."""
+"""Contacts against closed forms: values, and derivatives by differences of the closed form."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Array = np.ndarray[Any, Any]
 Values = Mapping[str, Any]
 
 R, M, J = 0.2, 1.5, 0.03
-"""Radius, mass and moment of inertia of the ball: that of a disc."""
+"""Radius, mass and moment of inertia of the ball, which is a disc."""
 G = 9.81
 
 
 def world(dt: float, *, law: str = "impulse", dim: int = 2) -> RigidBodies:
-    """A floor at height 0, two balls and a box that touch nothing else of each other but ball and ball."""
+    """Return a floor at height 0, two balls and a box; only the balls touch each other."""
     box, up = Box((0.3, 0.1, 0.2)[:dim]), (0.0, 1.0, 0.0)[:dim]
     shapes = ((Sphere(R),), (Sphere(0.1),), (box,))
     return RigidBodies(dim, dt, shapes, (Plane(up),), apart=((0, 2), (1, 2)), law=law)
 
 
 def start(model: RigidBodies, given: Values) -> tuple[Params, State, dict[str, Tensor]]:
-    """The named values [n, ...] in place of what they are by default: all far apart and at rest, no gravity.
+    """Replace default values by named ones [n, ...]; by default all bodies are far apart and at rest, without gravity.
 
-    Also the Tensors of these values, which require a gradient.
+    Also return the Tensors of these values, which require a gradient.
     """
     n, dim, spins = model.bodies, model.dim, model.spins
     defaults: dict[str, Any] = {name: np.zeros(shape) for name, shape in model.param_shapes().items()}
@@ -66,7 +66,7 @@ def derivatives(result: Tensor, leaves: Mapping[str, Tensor]) -> dict[str, Array
 
 
 def slopes(of: Callable[..., float], inputs: tuple[float, ...]) -> Array:
-    """Of a closed form, by central differences."""
+    """Differentiate a closed form by central differences."""
     unit = 1e-6 * np.eye(len(inputs))
     return np.array([(of(*(inputs + e)) - of(*(inputs - e))) / 2e-6 for e in unit])
 
@@ -75,7 +75,7 @@ def slopes(of: Callable[..., float], inputs: tuple[float, ...]) -> Array:
 
 
 def bounced(y: float, v_x: float, v_y: float, w: float, mu: float, e: float, *, T: float) -> tuple[float, float, float]:
-    """x, y and the spin at time T of a ball that started at x = 0; sliding friction, or as much as makes it stick."""
+    """Return x, y and the spin at time T of a ball that starts at x = 0; friction slides, or suffices to stick."""
     t = (y - R) / -v_y
     slip = v_x + R * w
     impulse = min(mu * (1 + e) * M * -v_y, abs(slip) / (1 / M + R * R / J)) * -np.sign(slip)
@@ -85,7 +85,7 @@ def bounced(y: float, v_x: float, v_y: float, w: float, mu: float, e: float, *, 
 
 @pytest.mark.parametrize(("mu", "what"), [(0.1, "slides"), (0.9, "sticks")])
 def test_an_oblique_bounce_is_exact(mu: float, what: str) -> None:
-    """Position and spin afterwards, and their derivatives by start, friction and restitution, to rounding."""
+    """Final position and spin, and their derivatives by start, friction and restitution, are right to rounding."""
     inputs, T = (0.53, 2.0, -1.7, 3.0, mu, 0.6), 0.4
     y, v_x, v_y, w, _, e = inputs
     given = {
@@ -117,10 +117,10 @@ def test_an_oblique_bounce_is_exact(mu: float, what: str) -> None:
 
 
 def test_two_balls_that_meet_head_on_are_exact() -> None:
-    """Where both are later, and the derivatives of that, to rounding."""
+    """Final positions and their derivatives are right to rounding."""
 
     def places(x: float, v: float, u: float, m: float, e: float) -> float:
-        """The first ball's, at time 0.8, which started at 0 with v; the second's start is x, its velocity u."""
+        """Return the first ball's position at time 0.8; it starts at 0 with v, the second at x with velocity u."""
         t = (x - R - 0.1) / (v - u)
         return v * t + (v - (1 + e) * m / (M + m) * (v - u)) * (0.8 - t)
 
@@ -142,7 +142,7 @@ def test_two_balls_that_meet_head_on_are_exact() -> None:
 
 
 def turned(axis: Array, angle: float) -> Array:
-    """The matrix of a turn about a unit vector (Rodrigues)."""
+    """Return the rotation matrix about a unit vector (Rodrigues)."""
     across = np.cross(np.eye(3), axis)
     return np.asarray(np.eye(3) + np.sin(angle) * across + (1 - np.cos(angle)) * across @ across)
 
@@ -150,8 +150,8 @@ def turned(axis: Array, angle: float) -> Array:
 def test_a_box_that_turns_in_space_is_sent_back_by_its_corner_as_it_is_then() -> None:
     """It spins about its third axis, which is tilted, so that its motion before is exact; the floor is smooth.
 
-    Normal, arm and inverse inertia are those of the impact's time: speed and derivatives are right to rounding, however
-    long the step.
+    Normal, arm and inverse inertia are those at the time of impact: speed and derivatives are right to rounding, for
+    any step.
     """
     half, J0, T = np.array([0.3, 0.1, 0.2]), np.array([0.12, 0.2, 0.08]), 0.3
     q = np.array([0.9, 0.25, -0.3, 0.2])
@@ -161,7 +161,7 @@ def test_a_box_that_turns_in_space_is_sent_back_by_its_corner_as_it_is_then() ->
     corners = np.array(list(itertools.product((-1, 1), repeat=3))) * half
 
     def sent_back(y: float, v: float, w: float, e: float, J: float) -> float:
-        """The speed after the impact."""
+        """Return the speed after the impact."""
 
         def lowest(t: float) -> tuple[float, Array, Array]:
             R = turned(axis, w * t) @ R0
@@ -172,7 +172,7 @@ def test_a_box_that_turns_in_space_is_sent_back_by_its_corner_as_it_is_then() ->
         _, arm, R = lowest(t)
         m = np.cross(arm, up)
         turns = R @ (R.T @ m / [J, *J0[1:]])
-        return float(v - (1 + e) * (v + m @ (w * axis)) / (1 + m @ turns))  # of mass 1
+        return float(v - (1 + e) * (v + m @ (w * axis)) / (1 + m @ turns))  # for mass 1
 
     inputs = (0.45, -1.5, 2.0, 0.9, J0[0])
     y, v, w, e, _ = inputs
@@ -195,9 +195,9 @@ def test_a_box_that_turns_in_space_is_sent_back_by_its_corner_as_it_is_then() ->
 
 
 def test_what_tumbles_after_an_impact_tells_when_it_was() -> None:
-    """A box spins about an axis of its own until its corner hits the floor, and has a gyroscopic torque from then on.
+    """A box spins about one of its axes until its corner hits the floor; then it feels a gyroscopic torque.
 
-    Spin at the end, and its derivative by the height at first, which is by the time of the impact alone.
+    The final spin depends on the initial height only through the time of impact; the derivative is tested.
     """
     half, J0, T = np.array([0.3, 0.1, 0.2]), np.array([0.12, 0.2, 0.08]), 0.5
     v, e, spin, y = -1.5, 0.9, 4.0, 0.45
@@ -216,7 +216,7 @@ def test_what_tumbles_after_an_impact_tells_when_it_was() -> None:
         _, arm, R = lowest(t)
         m, w = np.cross(arm, (0.0, 1.0, 0.0)), spin * R0[:, 2]
         turns = R @ (R.T @ m / J0)
-        w = R.T @ (w - (1 + e) * (v + m @ w) / (1 + m @ turns) * turns)  # of mass 1
+        w = R.T @ (w - (1 + e) * (v + m @ w) / (1 + m @ turns) * turns)  # for mass 1
 
         def rate(_: float, state: Array) -> Array:
             w, R = state[:3], state[3:].reshape(3, 3)
@@ -247,17 +247,17 @@ def test_what_tumbles_after_an_impact_tells_when_it_was() -> None:
     assert max(abs(coarse[1]), abs(fine[1])) < 0.005 * abs(slopes(at_the_end, (y,))[0])
 
 
-# --- with gravity, steps of semi-implicit Euler err by O(h): half of it in steps half as long
+# --- with gravity, semi-implicit Euler has errors of O(h): half as large for half the step
 
 
 def halves(of: Callable[[float], Array], expected: Array) -> None:
-    """The errors in steps of 0.005 are half of those in steps of 0.01, or less."""
+    """Check that errors for steps of 0.005 are at most half of those for steps of 0.01."""
     coarse, fine = [of(dt) - expected for dt in (0.01, 0.005)]
     assert (abs(fine) < 0.55 * abs(coarse)).all()
 
 
 def test_a_block_slides_as_far_as_friction_lets_it() -> None:
-    """v^2 / (2 mu g), and its derivatives by v and by mu."""
+    """It slides v^2 / (2 mu g); derivatives are by v and by mu."""
     v, mu = 2.0, 0.5
 
     def slid(dt: float) -> Array:
@@ -272,15 +272,15 @@ def test_a_block_slides_as_far_as_friction_lets_it() -> None:
         by_v, by_mu = grad(final.position[2, 0], (leaves["velocity"], leaves["friction"]))
         return np.array([final.position.data[2, 0] - 100, by_v.data[2, 0], by_mu.data[2]])
 
-    for dt in (0.01, 0.0025):  # derivatives depend on where in a step it stops: no error is half of the other
+    for dt in (0.01, 0.0025):  # derivatives depend on where in a step it stops, so errors are not halved
         errors = slid(dt) - [v * v / (2 * mu * G), v / (mu * G), -v * v / (2 * mu * mu * G)]
         assert abs(errors).max() < 1.7 * dt
 
 
 def test_a_ball_dropped_from_higher_is_higher_afterwards() -> None:
-    """It comes later, but faster: height and its derivatives by that before and by restitution.
+    """It arrives later, but faster; derivatives of its height are by the initial height and by restitution.
 
-    Heights are such that the impact is at the same part of a step in long and in short ones.
+    Heights are such that the impact is at the same fraction of a long and of a short step.
     """
     e, T = 0.8, 0.8
 
@@ -301,7 +301,7 @@ def test_a_ball_dropped_from_higher_is_higher_afterwards() -> None:
 
 
 def test_a_disc_that_slides_rolls_with_two_thirds_of_its_speed() -> None:
-    """Whatever friction is: so the derivative by it is 0, that by the speed 2/3."""
+    """The result does not depend on friction: that derivative is 0, and the derivative by the speed 2/3."""
     given = {"velocity": [(3.0, 0), (0, 0), (0, 0)], "gravity": (0, -G), "friction": [0.4, 0, 0]}
     final, leaves = moved(world(0.01), given, 0.6)
     np.testing.assert_allclose(final.velocity.data[0], (2.0, 0), atol=1e-12)
@@ -312,7 +312,7 @@ def test_a_disc_that_slides_rolls_with_two_thirds_of_its_speed() -> None:
 
 
 def test_a_sphere_that_slides_rolls_with_five_sevenths_of_its_speed() -> None:
-    """In any direction of the floor; spin about the vertical stays."""
+    """This holds in any direction of the floor; spin about the vertical is conserved."""
     model, v = world(0.01, dim=3), np.array([2.0, 0.0, -1.5])
     given = {
         "inertia": [[0.4 * M * R * R] * 3, [1] * 3, [1] * 3],
@@ -330,7 +330,7 @@ def test_a_sphere_that_slides_rolls_with_five_sevenths_of_its_speed() -> None:
 
 
 def test_a_compliant_floor_sends_a_ball_back_after_half_a_period() -> None:
-    """Without damping it comes back as fast, pi sqrt(m/k) later: so are the derivatives of its height."""
+    """Without damping it returns as fast, pi sqrt(m/k) later, and derivatives of its height follow."""
     T = 0.6
 
     def height(v: float, k: float, m: float) -> float:
@@ -354,13 +354,13 @@ def test_a_compliant_floor_sends_a_ball_back_after_half_a_period() -> None:
     coarse, fine = error(0.001), error(0.0005)
     assert (abs(fine[[0, 2, 3]]) < 0.55 * abs(coarse[[0, 2, 3]])).all()
     assert abs(fine).max() < 0.1
-    assert abs(fine[1]) < 0.01  # O(h) as well, times what depends on where in a step the contact begins
+    assert abs(fine[1]) < 0.01  # also O(h), with a factor that depends on where in a step the contact begins
 
 
 def test_damping_of_a_compliant_floor_takes_the_speed_that_the_law_says() -> None:
-    """e v, where c v - ln(1 + c v) is the same of v and of -e v, and its derivatives by v and by c.
+    """It rebounds at e v, where c v - ln(1 + c v) is equal for v and -e v; derivatives are by v and by c.
 
-    Steps are 700 a contact: that by v has an error of O(h) that depends on where in a step the contact begins.
+    There are 700 steps per contact: the derivative by v has an O(h) error that depends on where the contact begins.
     """
 
     def leaves_with(v: float, c: float) -> float:

@@ -31,7 +31,7 @@ MODEL = bodies(3, 1, integrator="variational", springs=(Spring(0, WORLD, tuple(A
 
 
 def exact(end: float) -> tuple[Array, Array]:
-    """By the equations of momentum and angular momentum."""
+    """Integrate the equations of momentum and angular momentum."""
     x, q, v, w = (np.array(values) for values in START.values())
 
     def rate(_: float, state: Array) -> Array:
@@ -51,7 +51,7 @@ def exact(end: float) -> tuple[Array, Array]:
 
 
 def rolled(integrator: str, steps: int, end: float) -> Array:
-    """Position and angular velocity at the end by whole steps."""
+    """Return position and angular velocity at the end, by whole steps."""
     model = replace(MODEL, dt=end / steps, integrator=integrator)
     given: dict[str, Any] = {name: np.zeros(shape) for name, shape in model.param_shapes().items()}
     given |= {"mass": [MASS], "inertia": MOMENTS[None], "gravity": GRAVITY}
@@ -71,7 +71,7 @@ def test_a_step_is_of_the_order_that_it_says(integrator: str, order: int) -> Non
 
 
 def test_a_variational_step_falls_by_the_law_of_free_fall() -> None:
-    """To rounding, where a step of semi-implicit Euler is h g / 2 too fast from the start."""
+    """It is right to rounding, while semi-implicit Euler is too fast by h g / 2 from the start."""
     model = RigidBodies(2, 0.1, ((Sphere(0.1),),), (Plane((0.0, 1.0)),), integrator="variational")
     state = {"position": [[0.0, 9.0]], "velocity": [[1.0, 2.0]], "angular_velocity": [[3.0]]}
     final = rollout(*system(model, state=state), steps=10).final
@@ -80,7 +80,7 @@ def test_a_variational_step_falls_by_the_law_of_free_fall() -> None:
 
 
 def test_what_has_bounced_comes_to_rest() -> None:
-    """A gap, or an overlap, is taken back in a step, and leaves no speed."""
+    """A gap, or an overlap, is corrected in one step and leaves no speed."""
     model = RigidBodies(2, 0.01, ((Sphere(0.1),),), (Plane((0.0, 1.0)),), integrator="variational")
     state = {"position": [[0.0, 0.4]], "velocity": 0.0, "angular_velocity": 0.0}
     final = rollout(*system(model, state=state, restitution=0.5), steps=300).final
@@ -89,7 +89,7 @@ def test_what_has_bounced_comes_to_rest() -> None:
 
 
 def test_fused_and_nested_variational_steps_are_one_physics() -> None:
-    """With impacts, rest and friction; states and gradients. In space see test_agreement."""
+    """States and gradients agree, with impacts, rest and friction. See test_agreement for bodies in space."""
     model, params, state = tumbling_in_plane()
     case = replace(model, integrator="variational"), params, state
     nested = evaluate(case, mode="nested")
@@ -108,7 +108,7 @@ def test_the_derivative_over_the_horizon_is_right() -> None:
 
 
 def test_an_impact_adds_the_moment_of_its_impulse_to_the_angular_momentum() -> None:
-    """Of a box that tumbles, without gravity: its corner is as far from its centre as corners are, exactly then."""
+    """A box tumbles without gravity: its corner's arm is exact at the time of the impact."""
     half, J, T = (0.3, 0.1, 0.2), np.array([[0.12, 0.2, 0.08]]), 0.25
     model = RigidBodies(3, 0.01, ((Box(half),),), (Plane((0.0, 0.0, 1.0)),), integrator="variational")
     start = {

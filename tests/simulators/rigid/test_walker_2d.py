@@ -1,4 +1,4 @@
-"""The scene that ships: gradients through 2048 steps of a neural controller make a walker get ahead."""
+"""The shipped scene: gradients through 2048 steps of a neural controller make a walker move forward."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCENE = Path(__file__).parents[3] / "scenes" / "rigid" / "walker_2d.toml"
 
 
 def test_it_learns_to_get_ahead_upright(tmp_path: Path) -> None:
-    """In two thirds of the scene's iterations."""
+    """It takes two thirds of the scene's iterations."""
     scene = simphys.load_scene(SCENE, ['runtime.precision="f64"', "optimizer.iterations=40"])
     assert scene.steps == 2048
     before = scene.rollout().final.position.data[0]

@@ -1,4 +1,4 @@
-"""Two shapes at given places, and what the geometry makes of them."""
+"""Two shapes at given poses, and the results of the contact geometry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Found(NamedTuple):
-    """The candidates that count."""
+    """Return the active candidates."""
 
     kind: Array
     gap: Array
@@ -28,14 +28,14 @@ class Found(NamedTuple):
 
 
 def all_kinds(dim: int) -> RigidBodies:
-    """Four shapes and a plane, in which every kind of pair occurs."""
+    """Return four shapes and a plane, with candidates of every kind."""
     sphere, capsule, plane = Sphere(0.3, (0.1, 0.2, -0.1)[:dim]), Capsule(0.2, 0.5), Plane((0.6, 0.8, 0.0)[:dim], -0.3)
     boxes = Box((0.4, 0.3, 0.5)[:dim], (0.1, -0.2, 0.15)[:dim]), Box((0.3, 0.6, 0.4)[:dim])
     return RigidBodies(dim, 0.01, ((sphere,), (capsule,), (boxes[0],), (boxes[1],)), (plane,))
 
 
 def model_of(*shapes: Shape, dim: int, planes: tuple[Plane, ...] = ()) -> RigidBodies:
-    """A body of each shape, with the kernels for all kinds: so all tests share them."""
+    """Return bodies of each shape with the kernels for all kinds, which all tests share."""
     model = RigidBodies(dim, 0.01, tuple([(shape,) for shape in shapes]), planes)
     vars(model.candidates)["kinds"] = all_kinds(dim).candidates.kinds
     return model
@@ -49,7 +49,7 @@ def found(model: RigidBodies, x: Any, q: Any) -> Found:
 
 
 def slopes(model: RigidBodies, x: Any, q: Any, candidate: int = 0) -> tuple[Array, Array]:
-    """The derivatives of a candidate's gap by all positions, and by all orientations."""
+    """Return the derivatives of a candidate's gap by all positions, and by all orientations."""
     inputs = leaf(x), leaf(q)
     by_x, by_q = grad(Contacts.apply(model, *inputs)[0][candidate], inputs)
     return by_x.data, by_q.data
@@ -60,7 +60,7 @@ def leaf(values: Any) -> Tensor:
 
 
 def upright(dim: int, *angles: float) -> Array:
-    """Orientations turned about the last axis: one for each body."""
+    """Return orientations rotated about the last axis: one for each body."""
     angle = np.array(angles)
     if dim == 2:
         return angle[:, None]

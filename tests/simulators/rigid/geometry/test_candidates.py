@@ -1,4 +1,4 @@
-"""Which features may touch is listed once, and nothing of it is forgotten or twice there."""
+"""The list of features that may touch is complete, without duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gaps are distances or depths, frames say where bodies touch, and the adjoint is the transpose of the Jacobian."""
+"""Gaps are distances or depths, frames give contact points, and the adjoint is the transpose of the Jacobian."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DIMS = pytest.mark.parametrize("dim", [2, 3])
 
 
 def close_together(dim: int, seed: int) -> tuple[Array, Array]:
-    """Four bodies in each other."""
+    """Return four bodies that overlap."""
     random = np.random.default_rng(seed)
     return random.uniform(-0.5, 0.5, (4, dim)), random_turns(dim, 4, random)
 
 
 @DIMS
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
-    """Of pairs of every kind that count."""
+    """Return active pairs of every kind."""
     model = all_kinds(dim)
     x, q = close_together(dim, 1)
     gradcheck(lambda *inputs: Contacts.apply(model, *inputs), (leaf(x), leaf(q)), tolerance=1e-7)
@@ -38,7 +38,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
 
 @DIMS
 def test_both_surfaces_touch_where_the_gap_closes(dim: int) -> None:
-    """x_a + r_a = x_b + r_b + gap n, of unit n."""
+    """x_a + r_a = x_b + r_b + gap n, and n is a unit vector."""
     model = all_kinds(dim)
     x, q = close_together(dim, 1)
     c = found(model, x, q)
@@ -65,7 +65,7 @@ def _product(p: Array, q: Array) -> Array:
 
 @DIMS
 def test_round_shapes_are_as_far_apart_as_their_points(dim: int) -> None:
-    """Against the least distance of all points of both segments."""
+    """The gap is the minimal distance of all points of both segments."""
     random = np.random.default_rng(5)
     model = model_of(Capsule(0.1, 0.5), Capsule(0.2, 0.3), Sphere(0.15), dim=dim)
     for _ in range(10):
@@ -78,7 +78,7 @@ def test_round_shapes_are_as_far_apart_as_their_points(dim: int) -> None:
 
 
 def distance(m: Array, u: Array, v: Array) -> float:
-    """Of two segments, by a minimization that knows nothing of them."""
+    """Minimize the distance of two segments without using the geometry's formulas."""
     least = minimize(
         lambda s: ((m + s[0] * u - s[1] * v) ** 2).sum(), (0.1, -0.1), bounds=((-1, 1), (-1, 1)), tol=1e-15
     )
@@ -99,7 +99,7 @@ def test_a_sphere_outside_of_a_box_is_as_far_as_the_nearest_point(dim: int) -> N
 
 
 def least_overlap(x: Array, q: Array, half: tuple[Array, Array]) -> float:
-    """How far apart two boxes are by their separating axes; negative where they overlap."""
+    """Return the distance of two boxes by separating axes; negative if they overlap."""
     R, d = [matrix(each) for each in q], x[0] - x[1]
     axes = [*R[0].T, *R[1].T]
     if len(d) == 3:
@@ -110,7 +110,7 @@ def least_overlap(x: Array, q: Array, half: tuple[Array, Array]) -> float:
 
 @DIMS
 def test_two_boxes_that_just_overlap_are_as_deep_as_their_separating_axes_say(dim: int) -> None:
-    """A corner in a side, or two edges that cross, tell the depth; nothing else is much deeper."""
+    """A corner in a side, or two crossing edges, give the depth; no other candidate is much deeper."""
     random = np.random.default_rng(3)
     touched = set()
     for _ in range(25):
@@ -142,7 +142,7 @@ def test_without_candidates_there_is_nothing(dim: int) -> None:
 
 
 def test_an_adjoint_that_is_no_number_is_not_lost() -> None:
-    """What nothing depends on is left out, which such an adjoint is not."""
+    """Candidates with zero adjoints are skipped, but not those with NaN."""
     model = all_kinds(2)
     x, q = [leaf(each) for each in close_together(2, 1)]
     (adj_x,) = grad((Contacts.apply(model, x, q)[0] * np.nan).sum(), x)

@@ -1,4 +1,4 @@
-"""What holds at the kinks of the geometry: where two features are equally near, and where they change."""
+"""Conventions at the kinks of the geometry: two features are equally near, or the active feature changes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DIMS = pytest.mark.parametrize("dim", [2, 3])
 
 
 def first(dim: int) -> list[float]:
-    """The first axis."""
+    """Return the first axis."""
     return [1.0, 0.0, 0.0][:dim]
 
 
 def at(dim: int, *places: tuple[float, float]) -> list[list[float]]:
-    """Places in the plane, in space at the third coordinate 0."""
+    """Return positions in the plane, in space with third coordinate 0."""
     return [[*place, 0.0][:dim] for place in places]
 
 
@@ -43,7 +43,7 @@ def test_of_two_centres_at_one_place_the_normal_is_the_first_axis(dim: int) -> N
 
 @DIMS
 def test_where_two_segments_cross_it_is_the_first_axis_too(dim: int) -> None:
-    """In the plane that is every place of a capsule deep in another."""
+    """In the plane this covers every position of a capsule deep in another."""
     model, q = model_of(Capsule(0.1, 0.5), Capsule(0.1, 0.4), dim=dim), upright(dim, 0.2, 1.1)
     c = found(model, at(dim, (0.1, 0.0), (0.1, 0.05)) if dim == 2 else at(dim, (0.1, 0.0), (0.1, 0.0)), q)
     np.testing.assert_allclose(c.gap, [-0.2], atol=1e-14)
@@ -53,7 +53,7 @@ def test_where_two_segments_cross_it_is_the_first_axis_too(dim: int) -> None:
 @DIMS
 @pytest.mark.parametrize(("shift", "middle"), [(0.0, 0.0), (0.6, 0.3), (-0.7, -0.35), (1.2, 0.5)])
 def test_parallel_capsules_touch_in_the_middle_of_what_lies_side_by_side(dim: int, shift: float, middle: float) -> None:
-    """The segment of the one from -0.5 to 0.5, that of the other as long, shifted."""
+    """One segment extends from -0.5 to 0.5; the other is as long, and shifted."""
     model, q = model_of(Capsule(0.1, 0.5), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
     c = found(model, at(dim, (0.0, 0.15), (shift, 0.0)), q)
     np.testing.assert_allclose(c.r_a[0, 0], middle, atol=0.1 if shift > 1 else 1e-15)
@@ -64,7 +64,7 @@ def test_parallel_capsules_touch_in_the_middle_of_what_lies_side_by_side(dim: in
 
 @DIMS
 def test_the_place_where_parallel_capsules_touch_is_held_on_the_second(dim: int) -> None:
-    """It moves with body b along the segments, and stays where a slides along them."""
+    """It moves with body b along the segments, and stays while a slides along them."""
     model, q = model_of(Capsule(0.1, 0.5), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
     x = leaf(at(dim, (0.0, 0.15), (0.6, 0.0)))
     frame = Contacts.apply(model, x, leaf(q))[1]
@@ -76,7 +76,7 @@ def test_the_place_where_parallel_capsules_touch_is_held_on_the_second(dim: int)
 
 @DIMS
 def test_an_end_that_is_just_reached_is_held(dim: int) -> None:
-    """A sphere beside the end of a capsule is past it, where only the normal turns; before it, the point moves."""
+    """A sphere past the end of a capsule only rotates the normal; before the end, the point moves."""
     model, q = model_of(Sphere(0.1), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
     for place, slope in ((0.5, 0.1 / 0.15), (0.4, 1.0)):
         x = leaf(at(dim, (place, 0.15), (0.0, 0.0)))
@@ -104,13 +104,13 @@ def test_a_point_on_the_surface_of_a_box_is_inside(dim: int) -> None:
     np.testing.assert_allclose(c.gap, [-0.1], atol=1e-15)
     np.testing.assert_array_equal(c.n[0, :2], (0, 1))
     np.testing.assert_array_equal(slopes(model, at(dim, (0.2, 0.5), (0.0, 0.0)), q)[0][0, :2], (0, 1))
-    c = found(model, [[0.5] * dim, [0.0] * dim], q)  # the corner itself: the first of its sides
+    c = found(model, [[0.5] * dim, [0.0] * dim], q)  # exactly at the corner: the first of its sides
     np.testing.assert_array_equal(c.n, [first(dim)])
 
 
 @DIMS
 def test_around_a_corner_normal_and_gap_are_continuous(dim: int) -> None:
-    """From above the side, over its end, to beyond it."""
+    """The point moves from above the side, over its end, to beyond it."""
     model, q = model_of(Sphere(0.1), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
     before, after = [found(model, at(dim, (0.5 + step, 0.55), (0.0, 0.0)), q) for step in (-1e-9, 1e-9)]
     np.testing.assert_allclose(after.gap, before.gap, atol=1e-8)
@@ -123,13 +123,13 @@ def test_around_a_corner_normal_and_gap_are_continuous(dim: int) -> None:
 @pytest.mark.gpu
 @DIMS
 def test_a_box_flush_on_another_stands_on_all_its_corners(dim: int) -> None:
-    """Although each corner is as near to the side beside it, of which its depth is 0."""
+    """This holds although each corner is as near to the neighbouring side, in which its depth is 0."""
     model, q = model_of(Box((0.5,) * dim), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
-    for x in (at(dim, (0.0, 0.99), (0.0, 0.0)), at(dim, (0.3, 1.29), (0.3, 0.3))):  # with rounding, too
+    for x in (at(dim, (0.0, 0.99), (0.0, 0.0)), at(dim, (0.3, 1.29), (0.3, 0.3))):  # also with rounding
         c = found(model, x, q)
         carries = c.gap < 0
         assert set(c.kind[carries].tolist()) == {CORNER}
-        assert carries.sum() == 2 * 2 ** (dim - 1)  # of either box
+        assert carries.sum() == 2 * 2 ** (dim - 1)  # for either box
         np.testing.assert_allclose(c.gap[carries], -0.01, atol=tolerance(1e-14, 1e-6))
         np.testing.assert_allclose(abs(c.n[carries, 1]), 1)
 
@@ -143,7 +143,7 @@ def test_shifted_boxes_stand_on_the_corners_that_are_over_the_other(dim: int) ->
 
 
 def test_a_box_turned_on_another_stands_where_their_edges_cross() -> None:
-    """By an eighth turn: no corner is over the other box, and the edges cross in an octagon."""
+    """They are rotated by 45 degrees: no corner is over the other box, and the edges cross in an octagon."""
     model = model_of(Box((0.5, 0.2, 0.5)), Box((0.5, 0.2, 0.5)), dim=3)
     half = np.pi / 8
     c = found(model, [[0.0, 0.39, 0.0], [0.0, 0.0, 0.0]], [[np.cos(half), 0, np.sin(half), 0], [1, 0, 0, 0]])
@@ -154,7 +154,7 @@ def test_a_box_turned_on_another_stands_where_their_edges_cross() -> None:
 
 
 def test_two_edges_that_cross_touch_in_one_point() -> None:
-    """One box stands on its edge, the other lies below with an edge up, across it."""
+    """One box stands on its edge, across an edge of the other box below."""
     model, half = model_of(Box((0.5, 0.2, 0.2)), Box((0.2, 0.2, 0.5)), dim=3), np.pi / 8
     x = [[0.05, 2 * 0.2 * np.sqrt(2) - 0.01, 0.02], [0.0, 0.0, 0.0]]
     c = found(model, x, [[np.cos(half), np.sin(half), 0, 0], [np.cos(half), 0, 0, np.sin(half)]])
@@ -170,7 +170,7 @@ def test_two_edges_that_cross_touch_in_one_point() -> None:
 
 @DIMS
 def test_a_capsule_on_a_box_lies_on_its_ends_and_where_it_leaves_the_side(dim: int) -> None:
-    """One end over the box, the other beyond its side."""
+    """One end is over the box, the other beyond its side."""
     model, q = model_of(Capsule(0.1, 0.5), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
     c = found(model, at(dim, (0.3, 0.59), (0.0, 0.0)), q)
     carries = c.gap < 0
