@@ -1,9 +1,9 @@
-"""Actuation: a control stresses the particles of an actuator along their fibres.
+"""Actuation: a control adds stress to the particles of an actuator, along their fibres.
 
     tau' = tau + u (F f) (F f)^T                                            [Pa]
 
-f unit vector of the fibre at rest, F deformation gradient, u control of the particle's actuator [Pa], positive where it
-pulls together. Adjoint, for G = adj_tau':
+f unit vector of the fibre at rest, F deformation gradient, u control of the particle's actuator [Pa]; a positive u
+contracts the fibre. Adjoint, for G = adj_tau':
 
     adj_tau = G      adj_F = u (G + G^T) F f f^T      adj_u = sum of (F f)^T G (F f) over the actuator's particles
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions: what is added to tau."""
+    """The element functions of the stress added to tau."""
     vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
 
     @ti.func
@@ -54,7 +54,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """The loops of the nested sub-step over particles; u has a further entry, 0, for those without an actuator."""
+    """Loops over particles for the nested sub-step; the last entry of u is 0, for particles without an actuator."""
     f, at = functions(real, dim), memory.functions(real, dim)
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -86,7 +86,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
 
 class Actuate(Function):
-    """tau [Pa] and F, each [n, dim, dim], and the control [A] [Pa] -> tau' [n, dim, dim]. Saved: F and the control."""
+    """tau [Pa] and F, each [n, dim, dim], and the control [A] [Pa] -> tau' [n, dim, dim]. Saves F and the control."""
 
     @staticmethod
     def forward(
@@ -118,18 +118,18 @@ class Actuate(Function):
 
 
 def extended(control: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Controls [..., A] with a further one, 0, for the particles without an actuator."""
+    """Append a 0 to controls [..., A], for the particles without an actuator."""
     return np.concatenate([control, np.zeros((*control.shape[:-1], 1), control.dtype)], axis=-1)
 
 
 def columns(model: "MPM") -> np.ndarray[Any, Any]:
-    """The entry of such a control that each particle obeys, [n]."""
-    assert model.actuator is not None, "asked only of a model with actuators"
+    """Return the index of each particle's entry in such an extended control, [n]."""
+    assert model.actuator is not None, "called only for a model with actuators"
     return np.where(model.actuator < 0, model.actuators, model.actuator).astype(np.int32)
 
 
 def fibres(model: "MPM") -> np.ndarray[Any, Any]:
-    """The direction of each particle's fibre at rest, [n, dim]."""
+    """Return the direction of each particle's fibre at rest, [n, dim]."""
     if model.fibre is not None:
         return np.asarray(model.fibre, runtime.real_dtype())
     up = np.zeros((model.particles, model.dim), runtime.real_dtype())

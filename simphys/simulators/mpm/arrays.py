@@ -1,4 +1,4 @@
-"""Arrays as the kernels of sub-steps take them."""
+"""Conversion of arrays to the form that the kernels of sub-steps take."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from simphys.simulator import Array
 
 
 def flat(values: Any) -> Array:
-    """The numbers of an array or Tensor in memory order, not copied unless they are scattered."""
+    """Flatten an array or Tensor in memory order, copying only if it is not contiguous."""
     array = values.data if isinstance(values, Tensor) else values
     return np.ascontiguousarray(array).reshape(-1)
 
 
 def flat_or_one(values: Any) -> Array:
-    """The same; one zero for an empty array, which kernels do not take."""
+    """Flatten likewise, but replace an empty array by a single zero, as kernels take no empty arrays."""
     array = flat(values)
     return array if array.size else np.zeros(1, array.dtype)
 
 
 def given(tangents: Iterable[Any], saved: Iterable[Any]) -> list[Array]:
-    """Tangents of what was saved, zero where there is none."""
+    """Replace missing tangents of the saved values by zeros."""
     return [np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True)]
 
 
 def empty_like(*values: Any) -> list[Array]:
-    """Memory for results of the shape and precision of each."""
+    """Allocate an array of the same shape and precision for each value."""
     return [np.empty(value.shape, value.dtype) for value in values]

@@ -1,8 +1,8 @@
-"""The part of the grid that a piece of the particles sees: a box of nodes, worked through line by line.
+"""The box of grid nodes that a piece of the particles reaches, processed line by line.
 
-A CPU shares the particles out in pieces, and each adds to a grid of its own, so that no sum depends on the number of
-threads: sums over the pieces have one order. Only nodes in the box of a piece are cleared and added up. A line is what
-a box holds of a row of nodes along the last axis, which follow each other in memory.
+On a CPU the particles are divided into pieces, each of which adds to a grid of its own. The grids are summed in a fixed
+order, so no result depends on the number of threads. Only nodes in the box of a piece are cleared and summed. A line
+is the part of a box along the last axis, whose nodes are contiguous in memory.
 """
 
 import functools
@@ -17,12 +17,12 @@ from simphys.numerics import bspline, memory
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
-    """`span` holds the box of each piece, the lower corner and then the upper one, which is outside: 2 dim numbers."""
+    """Functions on boxes. `span` holds 2 dim numbers per piece: the lower corner, then the (exclusive) upper corner."""
     ivec, spline, read = ti.types.vector(dim, ti.i32), bspline.functions(real, dim, cells), memory.functions(real, dim)
 
     @ti.func
     def find(span: ti.template(), piece: ti.i32, x: ti.template(), first: ti.i32, last: ti.i32, inv_dx: real):
-        """The box of the particles first ... last - 1 of positions x."""
+        """Find the box of the particles first ... last - 1 at positions x."""
         low, high = ivec(ti.static(cells)), ivec(0)
         for i in range(first, last):
             base = spline.base(read.vector(x, i), inv_dx)
@@ -41,7 +41,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def union(span: ti.template(), pieces: ti.i32):
-        """The corners of the box around all boxes."""
+        """Return the corners of the bounding box of all boxes."""
         a, b = low(span, 0), high(span, 0)
         for piece in range(1, pieces):
             a, b = ti.min(a, low(span, piece)), ti.max(b, high(span, piece))
@@ -49,7 +49,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def lines(a: ivec, b: ivec) -> ti.i32:
-        """How many a box has."""
+        """Count the lines of a box."""
         count = b[0] - a[0]
         if ti.static(dim == 3):
             count *= b[1] - a[1]
@@ -57,7 +57,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def cell(a: ivec, b: ivec, line: ti.i32) -> ivec:
-        """The first node of a line."""
+        """Return the first node of a line."""
         found = a
         if ti.static(dim == 3):
             width = ti.max(b[1] - a[1], 1)
@@ -69,7 +69,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def place(cell: ivec) -> ti.i32:
-        """Of a node in memory."""
+        """Return the index of a node in memory."""
         at = cell[0]
         for d in ti.static(range(1, dim)):
             at = at * cells[d] + cell[d]
@@ -77,7 +77,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def clear(span: ti.template(), piece: ti.i32, grid: ti.template(), at: ti.i32, size: ti.template()):
-        """The box of a piece in its grid, which begins at `at`, of `size` numbers a node."""
+        """Clear the box of a piece in its grid, which begins at `at` and has `size` numbers for each node."""
         a, b = low(span, piece), high(span, piece)
         for line in range(lines(a, b)):
             first = at + place(cell(a, b, line)) * size
@@ -89,7 +89,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         span: ti.template(), pieces: ti.i32, a: ivec, b: ivec, line: ti.i32, grid: ti.template(), stride: ti.i32,
         total: ti.template(), size: ti.template(),
     ):
-        """The line of the box (a, b) of all grids of the pieces, `stride` numbers each, in their order, to `total`."""
+        """Sum a line of the box (a, b) over the pieces' grids in order, into `total`; a grid has `stride` numbers."""
         start = cell(a, b, line)
         for k in range(place(start) * size, (place(start) + b[dim - 1] - a[dim - 1]) * size):
             total[k] = 0.0

@@ -1,4 +1,4 @@
-"""Motion of rigid colliders: the centre by the velocity, the rotation by the angular velocity, over a time step.
+"""Motion of rigid colliders: centre and rotation advance by velocity and angular velocity over a time step.
 
     c' = c + dt v     q' = q + dt omega (angle, in the plane)     q' = e(dt omega) q / |q| (quaternion, in space)
 
@@ -51,10 +51,10 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """The loops over K colliders and `steps` steps, from row `start` on, of flat arrays.
+    """Loops over K colliders and `steps` steps from row `start` on, for flat arrays.
 
-    A row holds all colliders at one time: position [rows, K, dim], rotation [rows, K, rotations]. Velocity, with the
-    shape of position, and spin [rows, K, spins] are those of the step that leads from a row to the next.
+    A row holds all colliders at one time: position [rows, K, dim], rotation [rows, K, rotations]. A row of velocity
+    [rows, K, dim] and spin [rows, K, spins] belongs to the step from this row to the next.
     """
     turn, f = rotation.functions(real, dim), functions(real, dim)
     centres, turns, spins = (memory.functions(real, width) for width in (dim, turn.rotations, turn.spins))
@@ -65,7 +65,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         position: reals, rotation: reals, velocity: reals, spin: reals, dt: real, K: ti.i32, start: ti.i32,
         steps: ti.i32,
     ):  # fmt: skip
-        """Writes the rows start + 1 ... start + steps of the pose from row `start`."""
+        """Compute rows start + 1 ... start + steps of the pose from row `start`."""
         for k in range(K):
             for t in range(steps):
                 i = (start + t) * K + k
@@ -81,10 +81,10 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         rotation: reals, spin: reals, dt: real, K: ti.i32, start: ti.i32, steps: ti.i32,
         adj_position: reals, adj_rotation: reals, adj_velocity: reals, adj_spin: reals,
     ):  # fmt: skip
-        """The rows start + steps - 1 ... start, in this order, each from the next: all four adjoints are added to.
+        """Add to all four adjoints, for rows start + steps - 1 ... start in this order, each from the next.
 
-        So each row of the adjoint of the pose begins as what comes from elsewhere (the grid, the loss), and ends as the
-        whole; row start + steps has to be whole already.
+        A row of the adjoint pose initially holds the contributions of grid and loss, and finally the total. Row
+        start + steps must already hold its total.
         """
         for k in range(K):
             for t in range(steps):
@@ -103,7 +103,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         rotation: reals, spin: reals, dt: real, K: ti.i32, start: ti.i32, steps: ti.i32,
         dposition: reals, drotation: reals, dvelocity: reals, dspin: reals,
     ):  # fmt: skip
-        """Writes the rows start + 1 ... start + steps of the tangent of the pose from row `start`."""
+        """Compute rows start + 1 ... start + steps of the tangent of the pose from row `start`."""
         for k in range(K):
             for t in range(steps):
                 i = (start + t) * K + k
@@ -119,9 +119,9 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
 
 class MoveColliders(Function):
-    """Position [K, dim] and rotation [K, rotations] after a step at velocity [K, dim] and spin [K, spins].
+    """Position [K, dim] and rotation [K, rotations] after a step with velocity [K, dim] and spin [K, spins].
 
-    Saved: rotation and spin.
+    Saves rotation and spin.
     """
 
     @staticmethod
@@ -159,7 +159,7 @@ class MoveColliders(Function):
 
 
 def _rows(first: Any) -> np.ndarray[Any, Any]:
-    """Room for the values before and after a step, with those before."""
+    """Allocate two rows, for the values before and after a step, both holding the values before."""
     values = first.data if isinstance(first, Tensor) else first
     return np.stack([values, values])
 

@@ -1,18 +1,18 @@
-"""A rigid collider pushes the nodes of the grid that are in it or in the skin around it.
+"""The effect of a rigid collider on grid nodes inside of it or in the skin around it.
 
 With r = x - c from its centre, R its rotation, phi and n_0 signed distance and normal at R^T r (signed_distance.py):
 
-    n = R n_0     v_c = v + omega x r     w' = what contact makes of w = u - v_c (contact.py)
+    n = R n_0     v_c = v + omega x r     w' = contact(w), w = u - v_c (contact.py)
     u' = u + s (v_c + w' - u)             s = t^2 (3 - 2 t),  t = 1 - phi / skin, between 0 and 1
 
-x node [m], u velocity [m/s], v velocity of the centre [m/s], omega angular velocity [rad/s]. The influence s sets in
-smoothly: it is 1 in the body and falls to 0 over the skin, with slope 0 at both ends. Adjoint, for g = adj_u':
+x node [m], u velocity [m/s], v velocity of the centre [m/s], omega angular velocity [rad/s]. The influence s is smooth:
+1 in the body, falling to 0 across the skin, with slope 0 at both ends. Adjoint, for g = adj_u':
 
     adj_s = g.(v_c + w' - u)              adj_w, adj_n, adj_mu from adj_w' = s g
     adj_u = (1 - s) g + adj_w             adj_phi = -6 t (1 - t) / skin adj_s
     adj_vc = s g - adj_w                  adj_v = adj_vc     adj_omega = r x adj_vc
 
-and for a pose that shifts by dc and turns by dtheta (rotation.py), when the surface at r moves by dc + dtheta x r:
+and for a pose that shifts by dc and rotates by dtheta (rotation.py), so that the surface at r moves by dc + dtheta x r:
 
     adj_e = adj_phi n + R H R^T adj_n     of e = dr - dtheta x r, H the Hessian of phi
     adj_c = -adj_e - adj_vc x omega       adj_theta = n x adj_n - r x adj_e
@@ -34,7 +34,7 @@ from .stages import accumulate
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
-    """The element functions of a node at r from a collider's centre, where `is_near`."""
+    """The element functions of a node at distance vector r from a collider's centre, valid where `is_near`."""
     turn = rotation.functions(real, dim)
     sd, touch = signed_distance.functions(real, dim, shape), contact.functions(real, dim, law)
     vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
@@ -42,7 +42,7 @@ def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
 
     @ti.func
     def influence(phi: real, skin: real):
-        """s and ds/dphi."""
+        """Return s and ds/dphi."""
         t = ti.min(ti.max(1 - phi / skin, 0.0), 1.0)
         return t * t * (3 - 2 * t), -6 * t * (1 - t) / skin
 
@@ -90,7 +90,7 @@ def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
 
     @ti.func
     def is_near(r: vec, q: quat, size: vec3, skin: real):
-        x = r  # a distance from the centre needs no frame
+        x = r  # the distance from the centre is the same in any frame
         if ti.static(shape == "plane"):
             x = turn.matrix(q).transpose() @ r
         return sd.is_near(x, size, skin)
@@ -101,7 +101,7 @@ def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> SimpleNamespace:
-    """What collider k of `count` does to a node of the grid, with what it takes from `env` (see grid.py)."""
+    """The effect of collider k of `count` on a grid node, with its parameters read from `env` (see grid.py)."""
     turn, f = rotation.functions(real, dim), functions(real, dim, shape, law)
     vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
     widths = (dim, turn.rotations, dim, turn.spins, 1)
@@ -156,7 +156,7 @@ def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> Simp
 
 @no_type_check
 def _reader(real: Any, first: int, width: int) -> Any:
-    """The vector env[at + first : at + first + width]."""
+    """Return a function that reads the vector env[at + first : at + first + width]."""
     vector = ti.types.vector(width, real)
 
     @ti.func

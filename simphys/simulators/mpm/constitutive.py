@@ -1,9 +1,9 @@
-"""What the particles' matter answers to a trial deformation gradient: each particle by its law (laws/).
+"""The constitutive response of particles to a trial deformation gradient, each particle by its own law (laws/).
 
-    c = Coefficients(parameters of laws)         by particle, of the law that it obeys
+    c = Coefficients(parameters of laws)         for each particle, those of its law
     F', q', tau = Respond(F, q, c)               F', q' after plastic flow; tau = P F'^T the Kirchhoff stress [Pa]
 
-Adjoint: that of the particle's law. The adjoint of a parameter is zero at particles whose law does not read it.
+The adjoint is that of the particle's law. The adjoint of a parameter is zero for particles whose law does not use it.
 """
 
 import functools
@@ -24,13 +24,13 @@ OF_LAWS = (
     "young_modulus", "poisson_ratio", "bulk_modulus", "yield_stress", "friction_angle", "hardening",
     "critical_compression", "critical_stretch",
 )  # fmt: skip
-"""The fields of Params that laws read, in the order of the inputs of Coefficients."""
+"""Fields of Params that laws use, in the order of the inputs of Coefficients."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, laws: tuple[str, ...]) -> SimpleNamespace:
-    """respond, adj and jvp of a particle, as those of a law but for a first argument: which of `laws` it obeys."""
+    """The respond, adj and jvp of a particle; like those of a law, but the first argument is the index in `laws`."""
     mat = ti.types.matrix(dim, dim, real)
     of = [LAWS[name].functions(real, dim) for name in laws]
     if len(of) == 1:
@@ -80,7 +80,7 @@ def functions(real: Any, dim: int, laws: tuple[str, ...]) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, laws: tuple[str, ...], width: int, plastic: bool, parallel: bool) -> SimpleNamespace:
-    """The loops of the nested sub-step over particles; without a `plastic` law nothing is read or written of q."""
+    """Loops over particles for the nested sub-step; without a `plastic` law, q is neither read nor written."""
     mat = ti.types.matrix(dim, dim, real)
     f = functions(real, dim, laws)
     mats, reals = ti.types.ndarray(dtype=mat, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
@@ -137,7 +137,7 @@ def kernels(real: Any, dim: int, laws: tuple[str, ...], width: int, plastic: boo
 
 
 def coefficients(model: MPM, params: Mapping[str, Array]) -> Array:
-    """What the laws' kernels take of each particle [n, model.width]: row i begins with what i's law takes."""
+    """Compute the coefficients of each particle's law [n, model.width]; row i begins with those of its own law."""
     result = np.zeros((model.particles, model.width), runtime.real_dtype())
     for law, members in _members(model):
         for k, values in enumerate(law.coefficients(*_of(law, params, members))):
@@ -146,7 +146,7 @@ def coefficients(model: MPM, params: Mapping[str, Array]) -> Array:
 
 
 def adj_coefficients(model: MPM, params: Mapping[str, Array], adj: Array) -> dict[str, Array]:
-    """Adjoints of the fields OF_LAWS, each of its field's shape, of those `adj` [n, model.width] of coefficients."""
+    """Compute the adjoints of the fields OF_LAWS from the adjoints `adj` [n, model.width] of the coefficients."""
     result = {name: np.zeros(params[name].shape, adj.dtype) for name in OF_LAWS}
     for law, members in _members(model):
         columns = tuple([adj[members, k] for k in range(len(law.COEFFICIENTS))])
@@ -157,7 +157,7 @@ def adj_coefficients(model: MPM, params: Mapping[str, Array], adj: Array) -> dic
 
 
 def jvp_coefficients(model: MPM, params: Mapping[str, Array], tangents: Mapping[str, Array]) -> Array:
-    """Tangents of the coefficients [n, model.width] of those of the fields OF_LAWS."""
+    """Compute the tangents of the coefficients [n, model.width] from those of the fields OF_LAWS."""
     result = np.zeros((model.particles, model.width), runtime.real_dtype())
     for law, members in _members(model):
         found = law.jvp_coefficients(_of(law, params, members), _of(law, tangents, members))
@@ -167,7 +167,7 @@ def jvp_coefficients(model: MPM, params: Mapping[str, Array], tangents: Mapping[
 
 
 def _members(model: MPM) -> Iterator[tuple[ModuleType, Any]]:
-    """Each law with an index to the particles that obey it."""
+    """Yield each law with the indices of its particles."""
     if model.law is None:
         yield LAWS[model.laws[0]], slice(None)
     else:
@@ -180,9 +180,9 @@ def _of(law: ModuleType, params: Mapping[str, Array], members: Any) -> tuple[Arr
 
 
 class Coefficients(Function):
-    """The laws' coefficients [n, width] of the fields OF_LAWS of Params, each [n], or [0] where no law reads it.
+    """The laws' coefficients [n, width] from the fields OF_LAWS of Params, each [n], or [0] if no law uses it.
 
-    Saved: the fields.
+    Saves the fields.
     """
 
     @staticmethod
@@ -208,9 +208,9 @@ def _by_name(fields: tuple[Tensor, ...]) -> dict[str, Array]:
 
 
 class Respond(Function):
-    """F' [n, dim, dim], q' and tau [n, dim, dim] of the trial F [n, dim, dim], q and c [n, width].
+    """F' [n, dim, dim], q' and tau [n, dim, dim] from the trial F [n, dim, dim], q and c [n, width].
 
-    q and q' are [n], or [0] where no law of the model has a hidden variable. Saved: the three inputs.
+    q and q' are [n], or [0] if no law of the model has a hidden variable. Saves the three inputs.
     """
 
     @staticmethod
@@ -250,7 +250,7 @@ class Respond(Function):
 
 
 PARTICLE_US = 0.02
-"""Serial cost [us] of one particle's elastic response in the plane."""
+"""Serial cost [us] of one particle's elastic response in 2-D."""
 
 
 def _kernels(model: MPM) -> SimpleNamespace:
@@ -259,12 +259,12 @@ def _kernels(model: MPM) -> SimpleNamespace:
 
 
 def _law(model: MPM) -> Array:
-    """Which law a particle obeys, for a kernel that reads it only where there are several."""
+    """Return the index of each particle's law; a kernel reads it only if the model has several laws."""
     if model.law is None:
         return np.zeros(model.particles, np.int32)
     return np.ascontiguousarray(model.law, np.int32)
 
 
 def _whole(q: Array) -> Array:
-    """Hidden variables, or in their absence something that is no empty array, which kernels do not take."""
+    """Return the hidden variables, or a single zero if there are none, as kernels take no empty arrays."""
     return q if q.size else np.zeros(1, q.dtype)

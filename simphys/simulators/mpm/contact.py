@@ -1,20 +1,20 @@
-"""What contact with a rigid surface makes of the velocity w of material relative to it.
+"""Contact with a rigid surface, which changes the velocity w of the material relative to it.
 
-n is the surface's unit normal into the material, w_n = w.n. What `separating` and `friction` take off the normal
-velocity is a = min(w_n, 0), so that leaving material goes; the others take all of it, a = w_n. With y = w - a n:
+n is the surface's unit normal into the material, w_n = w.n. `separating` and `friction` remove a = min(w_n, 0) from
+the normal velocity, so that material may leave; the others remove all of it, a = w_n. With y = w - a n:
 
     sticking            w' = 0
     slip, separating    w' = y
     friction            w' = k y,   k = max(1 + mu a / |y|, 0)                                     (Coulomb's law)
 
-as the pressure that takes -a away brakes the slip by at most mu times as much. Adjoint, for g = adj_w', t = y / |y|,
-h = g.t where k > 0, else 0 (and k = 1, h = 0 without friction), and da/dw_n = 1 or, where material leaves, 0:
+The normal impulse -a brakes the slip by at most mu times as much. Adjoint, for g = adj_w', t = y / |y|, h = g.t where
+k > 0, else 0 (and k = 1, h = 0 without friction), and da/dw_n = 1, or 0 where material leaves:
 
     adj_y = k g + (1 - k) h t     adj_w = adj_y + c n            c = (mu h - n.adj_y) da/dw_n
     adj_mu = a h                  adj_n = c w - a adj_y
 
-Conventions at the kinks: w_n = 0 leaves, so w' = w has derivative 1 there; k = 0, with it y = 0, sticks and has
-derivative 0. Source: Stomakhin et al. 2013, section 8 (collision with bodies).
+Conventions at the kinks: w_n = 0 counts as leaving, so w' = w has derivative 1 there. k = 0, which includes y = 0,
+counts as sticking and has derivative 0. Source: Stomakhin et al. 2013, section 8 (collision with bodies).
 """
 
 import functools
@@ -24,20 +24,20 @@ from typing import Any, no_type_check
 from simphys.autograd.kernels.runtime import ti
 
 TINY = 1e-30
-"""Stands for a slip of 0 [m/s] where something is divided by it."""
+"""Least slip [m/s] used as a divisor."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, contact: str) -> SimpleNamespace:
-    """The element functions of one of `collider.CONTACTS`; without branches, which take long to compile."""
+    """The element functions of one of `collider.CONTACTS`, without branches, as these are slow to compile."""
     vec = ti.types.vector(dim, real)
     sticking, friction = contact == "sticking", contact == "friction"
     leaves = contact in ("separating", "friction")
 
     @ti.func
     def parts(w: vec, n: vec, mu: real):
-        """a, y, k and t."""
+        """Return a, y, k and t."""
         w_n = w.dot(n)
         a = ti.min(w_n, 0.0) if ti.static(leaves) else w_n
         y = w - a * n

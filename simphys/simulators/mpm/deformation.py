@@ -1,9 +1,9 @@
-"""Deformation: the material around a particle follows the velocity gradient that it carries.
+"""Deformation: the deformation gradient of a particle follows its velocity gradient.
 
     F~ = (I + h C) F
 
-F deformation gradient, C velocity gradient [1/s], h time step [s]; F~ is what a constitutive law is tried on. Adjoint,
-for G = adj_F~:
+F deformation gradient, C velocity gradient [1/s], h time step [s]; F~ is the trial deformation of the constitutive law.
+Adjoint, for G = adj_F~:
 
     adj_F = G + h C^T G      adj_C = h G F^T
 
@@ -53,7 +53,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
-    """The loops of the nested sub-step over particles."""
+    """Loops over particles for the nested sub-step."""
     f, at, reals = functions(real, dim), memory.functions(real, dim), ti.types.ndarray(dtype=real, ndim=1)
 
     @kernel
@@ -81,7 +81,7 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
 
 
 class Deform(Function):
-    """C [1/s] and F, each [n, dim, dim] -> F~ [n, dim, dim]. Saved: both."""
+    """C [1/s] and F, each [n, dim, dim] -> F~ [n, dim, dim]. Saves both inputs."""
 
     @staticmethod
     def forward(ctx: Context, model: "MPM", affine: Tensor, deformation: Tensor) -> np.ndarray[Any, Any]:

@@ -1,4 +1,4 @@
-"""`MPMEngine`: the fused loops of one rollout over arrays, see `simphys.simulator.Engine`."""
+"""`MPMEngine`, the fused loops of one rollout over arrays; see `simphys.simulator.Engine`."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ from .segment import OF_PARTICLES, POSES, Running, Segment
 from .surroundings import Surroundings
 
 PIECES = 4
-"""Into how many pieces particles are shared out where results must not depend on the number of threads,"""
+"""Number of pieces that particles are divided into if results must not depend on the number of threads."""
 GPU_PIECES = 32
-"""and on a GPU where they must be the same each time: a thread each, which is slow, but adds in one order."""
+"""Number of pieces on a GPU if results must be reproducible. Each piece has one thread: slow, but sums in order."""
 
 PARTS = 16
-"""Into how many parts the lines of nodes are."""
+"""Number of parts that the lines of nodes are divided into."""
 
 SPREAD = 512
-"""A parallel loop of so many iterations or fewer stays on one thread of a CPU: loops take as many for each piece."""
+"""Loop iterations for each piece of work. A CPU runs a parallel loop of at most 512 iterations on one thread, so each
+piece has this many iterations, one of which does the work."""
 
 PARTICLE_US = {2: 0.015, 3: 0.06}
-"""Serial cost [us] of a particle in the lightest loop over particles, by dimension."""
+"""Serial cost [us] of a particle in the cheapest loop over particles, for each dimension."""
 
 NODE_US = 0.004
 """Serial cost [us] of a node."""
 
 
 class MPMEngine(ArrayEngine):
-    """The rollout of a batch of material-point simulations, member by member: each fills the threads by itself."""
+    """The rollout of a batch of material-point simulations, one batch member at a time; each uses all threads."""
 
     model: MPM
 
@@ -53,7 +54,6 @@ class MPMEngine(ArrayEngine):
         self._sizes = runtime.to_device(grid.sizes(model))
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`: states, sums and grids, the running adjoint, surroundings and what `found` holds."""
         model = self.model
         row = sum(math.prod(shape) for shape in model.state_shapes().values())
         grids = self._grids * model.nodes * (2 * model.dim + 1) + model.nodes * (2 * model.dim + 1)
@@ -63,19 +63,15 @@ class MPMEngine(ArrayEngine):
         return super().segment_bytes(steps, dense=dense) + numbers * runtime.real_dtype().itemsize
 
     def segment(self, steps: int) -> Segment:  # type: ignore[override]
-        """See `Engine`."""
         return Segment(self.model, self.batch, steps + 1)
 
     def load(self, segment: Segment, state: Arrays) -> None:  # type: ignore[override]
-        """See `Engine`."""
         segment.load(state)
 
     def read(self, segment: Segment, rows: slice | list[int]) -> Arrays:  # type: ignore[override]
-        """See `Engine`."""
         return segment.read(rows)
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
-        """See `Engine`."""
         for b in range(self.batch):
             rows = self._surroundings(b).move(self._poses(segment, b), first=first, start=start, steps=steps)
             step = self._step(segment, b, rows)
@@ -83,7 +79,6 @@ class MPMEngine(ArrayEngine):
                 step(start + row, self._signal_at(first + start + row), row * rows.shape[1])
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """See `Engine`."""
         for b in range(self.batch):
             around, poses, running = self._surroundings(b), self._poses(segment, b), Running(adjoint, b)
             rows = around.rows(poses, first=first, steps=steps)
@@ -103,7 +98,6 @@ class MPMEngine(ArrayEngine):
                 sums["control"][first : first + steps, : self.model.actuators] += told[:, size:-1]
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:  # type: ignore[override]
-        """See `Engine`."""
         model, moved = self.model, self.segment(steps)
         moved.load(tangent)
         kernels = fused_tangent.kernels(replace(self._variant.forward, single=True))
@@ -136,7 +130,11 @@ class MPMEngine(ArrayEngine):
         return moved.read(slice(steps + 1))
 
     def _step(self, segment: Segment, b: int, rows: Array) -> Callable[[int, int, int], None]:
-        """A step of a member from a row of its states, with where its controls and its numbers of `rows` begin."""
+        """Bind step(now, control_at, env_at) of batch member b.
+
+        The step leads from row `now` of its states to the next. control_at and env_at are the offsets of its controls
+        and of its row of `rows`.
+        """
         kernels, around = fused.kernels(self._variant.forward), runtime.to_device(flat(rows))
         x, v, C, F, q = segment.particles[b]
         G, total, U, span = self._working
@@ -156,7 +154,7 @@ class MPMEngine(ArrayEngine):
     def _back(
         self, segment: Segment, b: int, rows: Array, running: Running, partial: Any, found: Any
     ) -> Callable[[int, int, int, int], None]:
-        """That step in reverse, with where in `found` its numbers begin."""
+        """Bind the reverse of `step`; a fourth argument, found_at, is the offset of its results in `found`."""
         again, kernels = fused.kernels(self._variant.forward), fused_adjoint.kernels(self._variant)
         around, size = runtime.to_device(flat(rows)), rows.shape[1]
         x, v, C, F, q = segment.particles[b]
@@ -190,7 +188,6 @@ class MPMEngine(ArrayEngine):
         return back
 
     def gradients(self) -> Arrays:
-        """See `Engine`."""
         n, width = self.model.particles, self.model.width
         for b, (mass, volume, c) in enumerate(self._adj_material):
             self.sums["mass"][b] += runtime.to_host(mass, (n,))
@@ -202,7 +199,7 @@ class MPMEngine(ArrayEngine):
         return super().gradients()
 
     def _plan(self) -> tuple[int, fused.Variant]:
-        """How many pieces, and the variant of the kernels."""
+        """Choose the number of pieces and the variant of the kernels."""
         model, chosen, needs = self.model, runtime.settings(), self.needs
         work, light = PARTICLE_US[model.dim] * model.particles, NODE_US * model.nodes
         parallel, atomic = runtime.parallel(work), chosen.on_gpu and not self.deterministic
@@ -237,17 +234,17 @@ class MPMEngine(ArrayEngine):
 
     @property
     def _grids(self) -> int:
-        """How many grids particles add to."""
+        """Number of grids that particles add to."""
         return 1 if self._variant.single else self._pieces
 
     @property
     def _controls(self) -> int:
-        """Controls of actuators in a step, with the one that is 0."""
+        """Number of actuator controls in a step, including the last one, which is 0."""
         return self.model.actuators + 1 if self._variant.actuated else 1
 
     @cached_property
     def _working(self) -> tuple[Any, Any, Any, Any]:
-        """Grids of the pieces, their sum, velocities of nodes, boxes of pieces."""
+        """Workspace: the grids of the pieces, their sum, the velocities of the nodes, the boxes of the pieces."""
         model = self.model
         grid = runtime.device_array((self._grids * model.nodes * (model.dim + 1),))
         total = grid if self._grids == 1 else runtime.device_array((model.nodes * (model.dim + 1),))
@@ -263,7 +260,10 @@ class MPMEngine(ArrayEngine):
         return self.model.dt, self.model.spacing, self.model.skin, self.model.mass_floor
 
     def _material(self, b: int, params: Arrays, c: Array, control: Array | None) -> list[Any]:
-        """What kernels take of a member's matter and controls, or of their tangents."""
+        """Copy to the device a batch member's masses, volumes, coefficients, laws, actuators, fibres and controls.
+
+        Given tangents of mass, volume, coefficients and control, it copies these instead.
+        """
         model, real = self.model, runtime.real_dtype()
         law = np.zeros(1, np.int32) if model.law is None else model.law.astype(np.int32)
         actuator, fibre, signals = np.zeros(1, np.int32), np.zeros(1, real), np.zeros((1, 1), real)
@@ -288,7 +288,7 @@ class MPMEngine(ArrayEngine):
         return {name: values[b] for name, values in segment.poses.items()}
 
     def _signal_at(self, time: int) -> int:
-        """Where the controls of a step begin."""
+        """Return the offset of the controls of a step."""
         return time * self._controls if self._variant.actuated else 0
 
 

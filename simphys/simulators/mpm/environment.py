@@ -1,7 +1,7 @@
-"""What surrounds the grid in a step, as one array of numbers: see grid.py.
+"""The environment of the grid in one step, as one array `env` [P] of numbers; see grid.py.
 
-Its entries, in order: gravity [dim], wall friction, and of all colliders positions, rotations, velocities, spins and
-friction.
+Its entries, in order: gravity [dim], wall friction, then positions, rotations, velocities, spins and frictions of all
+colliders.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ FIELDS = (
     "collider_spin",
     "collider_friction",
 )
-"""Of Params and State, in order."""
+"""Fields of Params and State that make up `env`, in order."""
 
 
 def size(model: MPM) -> int:
-    """Numbers of a step."""
+    """Compute P, the length of `env`."""
     return model.dim + 1 + len(model.colliders) * (2 * model.dim + model.rotations + model.spins + 1)
 
 
 def parts(model: MPM) -> dict[str, slice]:
-    """Where each field lies."""
+    """Return the slice of each field in `env`."""
     shapes = {**model.param_shapes(), **model.state_shapes()}
     ends = np.cumsum([0, *[int(np.prod(shapes[name], dtype=int)) for name in FIELDS]]).tolist()
     return {name: slice(ends[k], ends[k + 1]) for k, name in enumerate(FIELDS)}
 
 
 def control_parts(model: MPM) -> dict[str, slice]:
-    """Where in the control of a step the signals of actuators lie, and what adds to velocities and spins."""
+    """Return the slices of a step's control: signals of actuators, and additions to colliders' velocities and spins."""
     A, K = model.actuators, len(model.colliders)
     moved = A + K * model.dim
     return {
@@ -51,7 +51,7 @@ def control_parts(model: MPM) -> dict[str, slice]:
 
 
 def environment(model: MPM, params: Params, state: State, control: Tensor | None) -> Tensor:
-    """The numbers of a step, [P]."""
+    """Concatenate the environment of a step, [P]."""
     velocity, spin = steered(model, params, control)
     fields = (
         params.gravity,
@@ -66,7 +66,7 @@ def environment(model: MPM, params: Params, state: State, control: Tensor | None
 
 
 def steered(model: MPM, params: Params, control: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Velocity [K, dim] and spin [K, 1 or 3] of the colliders in a step."""
+    """Compute velocity [K, dim] and spin [K, 1 or 3] of the colliders in a step, with the control's additions."""
     if control is None or not model.colliders:
         return params.collider_velocity, params.collider_spin
     where = control_parts(model)

@@ -1,12 +1,12 @@
-"""Kernels of the fused step: the element functions of the nested sub-steps in three loops, a kernel each.
+"""Kernels of the fused step: the element functions of the nested sub-steps in three loops, one kernel each.
 
-1. `to_grid`, particles, piece by piece: deform, respond, hand mass and momentum to the grid of the piece.
-2. `nodes`: add up the grids of all pieces, in order; velocity.
-3. `to_particles`: take the velocity, move.
+1. `to_grid`, over particles, piece by piece: deform, respond, scatter mass and momentum to the grid of the piece.
+2. `nodes`: sum the grids of all pieces, in order; compute velocities.
+3. `to_particles`: gather velocities, move.
 
-On a GPU a piece is a particle, and all add to one grid by atomics, whose order is not always the same. The adjoint is
-in fused_adjoint.py, the tangent in fused_tangent.py. One kernel for all three loops would save some microseconds a
-step, and compile several times as long.
+On a GPU a piece is a single particle, and all add to one grid by atomics, in no fixed order. The adjoint is in
+fused_adjoint.py, the tangent in fused_tangent.py. A single kernel for all three loops would save some microseconds per
+step, but take several times as long to compile.
 """
 
 import functools
@@ -23,37 +23,37 @@ from . import actuate, box, constitutive, deformation, g2p, grid, p2g, transfer
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """What a compiled step does."""
+    """Constants fixed when a step is compiled."""
 
     real: Any
     cells: tuple[int, ...]
     laws: tuple[str, ...]
     width: int
-    """Coefficients of a particle."""
+    """Number of coefficients of a particle."""
     hidden: bool
-    """A law has a hidden variable."""
+    """True if a law has a hidden variable."""
     actuated: bool
-    """There are controls of actuators."""
+    """True if actuators have controls."""
     margin: int
     walls: tuple[str, ...]
     shapes: tuple[str, ...]
     contacts: tuple[str, ...]
     single: bool
-    """There is one grid."""
+    """True if there is only one grid."""
     atomic: bool
-    """A piece is a particle, and all add to one grid by atomics: on a GPU, unless results must not vary."""
+    """True if each particle is a piece and all add to one grid by atomics: on a GPU, unless deterministic."""
     parallel_particles: bool = False
     parallel_nodes: bool = False
     block: int = 16
-    """Particles that a loop works on at a time: see `shared`."""
+    """Number of particles that a loop processes at a time, see `shared`."""
     spread: int = 1
-    """Iterations of a parallel loop for each piece, one of which does the work: few iterations stay on one thread."""
+    """Loop iterations for each piece, one of which does the work, see `engine.SPREAD`."""
     adj_mass: bool = False
+    """True if the adjoint of the masses is wanted; the following likewise."""
     adj_volume: bool = False
     adj_coefficients: bool = False
     adj_control: bool = False
     adj_environment: bool = False
-    """Whose adjoints are wanted."""
 
     @property
     def dim(self) -> int:
@@ -61,14 +61,14 @@ class Variant:
 
     @property
     def forward(self) -> "Variant":
-        """The same for kernels that know no adjoints, which are compiled once, whatever is wanted."""
+        """The same variant without adjoints, so that forward kernels are compiled only once."""
         return replace(
             self, adj_mass=False, adj_volume=False, adj_coefficients=False, adj_control=False, adj_environment=False
         )
 
 
 def types(variant: Variant) -> SimpleNamespace:
-    """The annotations of array arguments, and the functions of the sub-steps."""
+    """Return the annotations of array arguments, and the functions of the sub-steps."""
     real, dim, cells = variant.real, variant.dim, variant.cells
     return SimpleNamespace(
         vec=ti.types.vector(dim, real),
@@ -96,10 +96,11 @@ def types(variant: Variant) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def shared(variant: Variant) -> SimpleNamespace:
-    """What forward, adjoint and tangent do alike to a particle or a node.
+    """Functions of a particle or a node that forward, adjoint and tangent share.
 
-    A loop that writes to arrays is not vectorized, as any of them might be what it reads. So particles go in blocks:
-    one loop computes, and writes to a local table of `block` entries for each result; another moves these to arrays.
+    A loop that writes to arrays is not vectorized, as any of these may alias its inputs. Particles are therefore
+    processed in blocks. One loop computes, and writes to a local table of `block` entries for each result; another
+    copies the table to arrays.
     """
     t = types(variant)
     real, vec, mat, row, at, dim = variant.real, t.vec, t.mat, t.row, t.at, variant.dim
@@ -130,7 +131,7 @@ def shared(variant: Variant) -> SimpleNamespace:
         C: mat, F: ti.template(), q: ti.template(), c: ti.template(), law: ti.template(), act: ti.template(),
         fibre: ti.template(), control: ti.template(), h: real, i: ti.i32, k: ti.i32, control_at: ti.i32,
     ):
-        """What the law is tried on, F', q' and tau of particle k, whose state is entry i of its arrays."""
+        """Return the trial deformation, F', q' and tau of particle k, whose state is entry i of its arrays."""
         trial = t.deformation.deform(C, at.matrix(F, i), h)
         F_new, q_new, tau = t.law.respond(law_of(law, k), trial, hidden(q, i), coefficients(c, k))
         if ti.static(variant.actuated):
@@ -150,7 +151,7 @@ def shared(variant: Variant) -> SimpleNamespace:
 
     @ti.func
     def cell_of(node: ti.i32):
-        """The index of a node on each axis."""
+        """Return the index of a node along each axis."""
         cell, rest = t.ivec(0), node
         for reverse in ti.static(range(dim)):
             cell[dim - 1 - reverse] = rest % variant.cells[dim - 1 - reverse]
@@ -166,11 +167,11 @@ def shared(variant: Variant) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(variant: Variant) -> SimpleNamespace:
-    """The loops of a step of one member of a batch, from row `now` of its states x ... q to the row behind it.
+    """The loops of a step of one batch member, from row `now` of its states x ... q to the next row.
 
-    States are [rows, n, ...], all arrays flat. control: [T, A + 1], whose last column is 0, this step's from control_at
-    on; so env, from env_at on. Working memory: a grid G for each piece, `total` of all (the same where there is one),
-    velocities U, boxes `span` of pieces.
+    All arrays are flat; states are [rows, n, ...]. control is [T, A + 1] with a last column of 0; this step's row
+    begins at control_at. Likewise env begins at env_at. Workspace: a grid G for each piece, their sum `total` (the same
+    array if there is one piece), velocities U, and boxes `span` of the pieces.
     """
     t, s = types(variant), shared(variant)
     real, reals, ints, at, dim = variant.real, t.reals, t.ints, t.at, variant.dim
@@ -185,7 +186,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         fibre: reals, control: reals, G: reals, span: ints, h: real, dx: real, n: ti.i32, pieces: ti.i32,
         now: ti.i32, control_at: ti.i32,
     ):
-        """Writes G and span, and F and q of the row behind `now`."""
+        """Compute G and span, and F and q of the row after `now`."""
         if ti.static(variant.atomic):
             for k in range(t.nodes * size):
                 G[k] = 0.0
@@ -232,7 +233,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         env: reals, sizes: reals, G: reals, total: reals, U: reals, span: ints, h: real, dx: real, skin: real,
         floor: real, pieces: ti.i32, parts: ti.i32, env_at: ti.i32,
     ):
-        """Writes total and U."""
+        """Compute total and U."""
         if ti.static(variant.atomic):
             for node in range(t.nodes):
                 s.node_velocity(s.cell_of(node), node, total, U, env, env_at, sizes, dx, h, skin, floor)
@@ -256,7 +257,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
     def to_particles(
         x: reals, v: reals, C: reals, U: reals, h: real, dx: real, nan: real, n: ti.i32, pieces: ti.i32, now: ti.i32,
     ):
-        """Writes x, v and C of the row behind `now`."""
+        """Compute x, v and C of the row after `now`."""
         ti.loop_config(serialize=not variant.parallel_particles)
         for r in range(pieces * spread):
             if r % spread == 0:

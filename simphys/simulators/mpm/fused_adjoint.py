@@ -1,11 +1,11 @@
-"""Kernels of the adjoint of the fused step: its loops in reverse, with the same element functions, a kernel each.
+"""Kernels of the adjoint of the fused step: its loops in reverse, with the same element functions, one kernel each.
 
 The grid of the step is not stored: `to_grid` and `nodes` of the step run once more. Then
 
-1. `from_particles`: what their new state hands to the velocities of nodes, piece by piece.
-2. `nodes`: add up the grids of all pieces, in order; the adjoint of momentum and mass, in place of these.
-3. `from_grid`, particles: take it, through stress, law and deformation.
-4. `tell`: sum up what parts of the nodes and pieces of the particles found about surroundings and controls.
+1. `from_particles`, piece by piece: scatter the adjoint of the new state to the velocities of nodes.
+2. `nodes`: sum the grids of all pieces, in order; overwrite momentum and mass by their adjoints.
+3. `from_grid`, over particles: gather these adjoints and reverse stress, law and deformation.
+4. `tell`: sum the partial adjoints of environment and controls over parts of nodes and pieces of particles.
 """
 
 import functools
@@ -22,19 +22,18 @@ from .fused import Variant, shared, types
 @functools.cache
 @no_type_check
 def kernels(variant: Variant) -> SimpleNamespace:
-    """The loops of the step of `fused.kernels` in reverse. ax ... aq [n, ...]: the adjoint of the state behind it in,
-    before it out.
+    """The loops of `fused.kernels` in reverse. ax ... aq [n, ...] hold the adjoint of the state after the step, and on
+    return that of the state before it.
 
-    s_mass, s_volume, s_c accumulate. Working memory besides that of the step: adj_U, a grid for each piece, and
-    `partial`, what each part of the nodes finds of the adjoint of env, then what each piece finds of that of the
-    control [A + 1].
+    s_mass, s_volume, s_c are adjoint sums. Workspace, besides that of the step: adj_U, a grid for each piece, and
+    `partial`: first the adjoint of env from each part of the nodes, then that of the control [A + 1] from each piece.
     """
     t, s = types(variant), shared(variant)
     real, vec, reals, ints, at = variant.real, t.vec, t.reals, t.ints, t.at
     dim, spread, atomic, L = variant.dim, variant.spread, variant.atomic, variant.block
     table, places = ti.types.vector(t.transfer.width * L, real), ti.types.vector(L, ti.i32)
     vectors = ti.types.vector(dim * L, real)
-    q_at = 2 * (dim + dim * dim)  # columns of the table of results, behind those of x, v, C and F
+    q_at = 2 * (dim + dim * dim)  # columns of the table of results, after those of x, v, C and F
     m_at, V_at, u_at, c_at = q_at + 1, q_at + 2, q_at + 3, q_at + 4
     results = ti.types.vector((c_at + variant.width) * L, real)
 
@@ -60,7 +59,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         x: reals, U: reals, span: ints, adj_U: reals, ax: reals, av: reals, aC: reals, h: real, dx: real, n: ti.i32,
         pieces: ti.i32, now: ti.i32,
     ):
-        """Writes adj_U; adds to ax."""
+        """Compute adj_U, and add to ax."""
         if ti.static(atomic):
             for k in range(t.nodes * dim):
                 adj_U[k] = 0.0
@@ -100,7 +99,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         env: reals, sizes: reals, total: reals, U: reals, span: ints, adj_U: reals, partial: reals, h: real, dx: real,
         skin: real, floor: real, pieces: ti.i32, parts: ti.i32, env_size: ti.i32, env_at: ti.i32,
     ):
-        """Writes total. Where there are several pieces, adj_U is added up in U, which nobody needs any more."""
+        """Overwrite total by its adjoint. With several pieces, adj_U is summed into U, which is no longer needed."""
         if ti.static(variant.adj_environment):
             for k in range(parts * env_size):
                 partial[k] = 0.0
@@ -133,7 +132,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         s_mass: reals, s_volume: reals, s_c: reals, partial: reals, h: real, dx: real, n: ti.i32, pieces: ti.i32,
         parts: ti.i32, env_size: ti.i32, controls: ti.i32, now: ti.i32, control_at: ti.i32,
     ):
-        """Writes ax ... aq and s_mass ... s_c."""
+        """Update ax ... aq, and add to s_mass ... s_c and to `partial`."""
         if ti.static(variant.adj_control):
             for k in range((1 if ti.static(atomic) else pieces) * controls):
                 partial[parts * env_size + k] = 0.0
@@ -208,7 +207,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         partial: reals, found: reals, pieces: ti.i32, parts: ti.i32, env_size: ti.i32, controls: ti.i32,
         found_at: ti.i32,
     ):
-        """Writes, from found_at on, the adjoint of the step's env and of its control [A + 1], summed in order."""
+        """Sum the adjoints of the step's env and of its control [A + 1] in order, into `found` from found_at on."""
         ti.loop_config(serialize=not atomic)
         for e in range(env_size + controls):
             sum_e = real(0.0)

@@ -1,4 +1,4 @@
-"""Kernels of the tangent of the fused step: its three loops once more, each with its derivative beside it."""
+"""Kernels of the tangent of the fused step: its three loops, each with its derivative."""
 
 import functools
 from types import SimpleNamespace
@@ -14,9 +14,9 @@ from .fused import Variant, shared, types
 @functools.cache
 @no_type_check
 def kernels(variant: Variant) -> SimpleNamespace:
-    """The loops of `fused.kernels`, of one piece: from row `now` of tangents tx ... tq of the states to that behind.
+    """The loops of `fused.kernels` for one piece, from row `now` of the states' tangents tx ... tq to the next row.
 
-    tmass ... tcontrol and tenv, laid out as mass ... control and env, are the tangents of these. Working memory: grids
+    tmass ... tcontrol and tenv are the tangents of mass ... control and env, with the same layout. Workspace: grids
     G and tG, velocities U and tU, the box `span`.
     """
     t, s = types(variant), shared(variant)
@@ -31,7 +31,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         tF: ti.template(), tq: ti.template(), tmass: ti.template(), tvolume: ti.template(), tc: ti.template(),
         tcontrol: ti.template(), tG: ti.template(), h: real, dx: real, n, now, control_at, k,
     ):
-        """What particle k hands to the grid, and its tangent; those of its new F and q stay."""
+        """Scatter particle k and its tangent to the grids, and store the tangents of its new F and q."""
         i, new, m, V = now * n + k, (now + 1) * n + k, mass[k], volume[k]
         C_i, tC_i, q_i, law_k = at.matrix(C, i), at.matrix(tC, i), s.hidden(q, i), s.law_of(law, k)
         c_k, tc_k = s.coefficients(c, k), s.coefficients(tc, k)

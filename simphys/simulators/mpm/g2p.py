@@ -1,4 +1,4 @@
-"""Grid to particles: each particle takes its velocity and its gradient from the nodes that it sees, and moves.
+"""Grid to particles: each particle gathers velocity and velocity gradient from the nodes of its stencil, and moves.
 
     v' = sum w_i u_i        C' = (4 / dx^2) sum w_i u_i (x_i - x)^T        x' = x + h v'
 
@@ -8,8 +8,8 @@ B = (4 / dx^2) adj_C' and r = x_i - x:
     adj_u_i += w_i (g + B r)                                                           a scatter
     adj_x = adj_x' + sum grad_w (u_i (g + B r)) - B^T v'
 
-A particle that leaves the part of the grid where it sees three nodes an axis gets NaN for its position: a motion that
-is not finite is stopped. Source: Hu et al. 2018 (MLS-MPM), eqs. 10 and 20.
+The position becomes NaN where the particle's stencil of three nodes per axis would leave the grid; this stops the
+rollout. Source: Hu et al. 2018 (MLS-MPM), eqs. 10 and 20.
 """
 
 import functools
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
-    """The element functions. U holds the velocities of nodes, adj_U what reaches them, from adj_U[at] on."""
+    """The element functions. U holds the velocities of the nodes, adj_U their adjoints from adj_U[at] on."""
     vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
     spline, lines = bspline.functions(real, dim, cells), bspline.lines(dim)
     sums = transfer.functions(real, dim, cells)
 
     @ti.func
     def gather(U: ti.template(), x: vec, h: real, dx: real, nan: real):
-        """x', v' and C'."""
+        """Return x', v' and C'."""
         v, V = sums.gather(U, dim, x, 1.0 / dx)
         moved = x + h * v
         for d in ti.static(range(dim)):
@@ -51,7 +51,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def adj_gather(U: ti.template(), x: vec, adj_x_new: vec, adj_v_new: vec, adj_C_new: mat, h: real, dx: real):
-        """Of x; and for that of U the first node and the table of shares for `scatter`."""
+        """Return the adjoint of x, and for that of U the first node and the table of shares that `scatter` adds."""
         g, B = adj_v_new + h * adj_x_new, (4.0 / dx) * adj_C_new
         v, _, adj_f, _ = sums.weigh(U, dim, x, 1.0 / dx, g, B, 0.0)
         first, shares = sums.spread(x, 1.0 / dx, g, B)
@@ -63,7 +63,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def jvp_gather(U: ti.template(), dU: ti.template(), x: vec, tx: vec, h: real, dx: real):
-        """Tangents of x', v' and C'."""
+        """Return the tangents of x', v' and C'."""
         inv_dx = 1.0 / dx
         base = spline.base(x, inv_dx)
         f = x * inv_dx - base
@@ -92,7 +92,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> SimpleNamespace:
-    """The loops of the nested sub-step over particles."""
+    """Loops over particles for the nested sub-step."""
     f, at = functions(real, dim, cells), memory.functions(real, dim)
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
@@ -137,7 +137,7 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
 
 
 class GridToParticle(Function):
-    """x [n, dim], u [nodes, dim] -> x' [m], v' [m/s], both [n, dim], C' [1/s], [n, dim, dim]. Saved: both."""
+    """x [n, dim], u [nodes, dim] -> x' [m], v' [m/s], both [n, dim], C' [1/s], [n, dim, dim]. Saves both inputs."""
 
     @staticmethod
     def forward(ctx: Context, model: "MPM", position: Tensor, velocity: Tensor) -> tuple[np.ndarray[Any, Any], ...]:

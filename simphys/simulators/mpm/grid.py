@@ -1,15 +1,15 @@
-"""Velocity of the grid's nodes from their momentum: gravity, rigid colliders, walls.
+"""Velocity of the grid nodes from their momentum: gravity, rigid colliders, walls.
 
     u = p / (m + m_0) + dt g,   then each collider (collision.py), then the walls axis by axis (wall.py)     [m/s]
 
-m mass [kg], p momentum [kg m/s], m_0 the floor of the mass [kg], g gravity [m/s^2]. Walls come last, so that nothing
+m mass [kg], p momentum [kg m/s], m_0 the mass floor [kg], g gravity [m/s^2]. Walls come last, so that no material
 leaves. Adjoint: walls and colliders in reverse (stages.py), then for a = adj_u
 
     adj_p = a / (m + m_0)     adj_m = -(p.a) / (m + m_0)^2     adj_g = dt a
 
-The surroundings of a node in one step are one array `env`, [P] with P = dim + 1 + K (2 dim + rotations + spins + 1):
-gravity [dim], the walls' friction, and, of all K colliders after each other, positions [K, dim], rotations
-[K, rotations], velocities [K, dim], spins [K, spins], frictions [K]. Source: Hu et al. 2018 (MLS-MPM), on the grid.
+The environment of the nodes in one step is one array `env`, [P] with P = dim + 1 + K (2 dim + rotations + spins + 1).
+It holds gravity [dim], the friction of the walls, and for K colliders positions [K, dim], rotations [K, rotations],
+velocities [K, dim], spins [K, spins], frictions [K]. Source: Hu et al. 2018 (MLS-MPM), grid operations.
 """
 
 import functools
@@ -39,9 +39,9 @@ def functions(
     shapes: tuple[str, ...],
     contacts: tuple[str, ...],
 ) -> SimpleNamespace:
-    """The element functions of a node: `cell` is its index on each axis; `env` of the step lies from `at` on.
+    """The element functions of a node. `cell` is its index along each axis; `env` of the step begins at `at`.
 
-    `adj_velocity` adds the adjoint of env to `acc` from `slot` on if `wanted`, by atomics if `atomic`.
+    If `wanted`, `adj_velocity` adds the adjoint of env to `acc` from `slot` on, by atomics if `atomic`.
     """
     vec, ivec = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32)
     count = len(shapes)
@@ -69,7 +69,7 @@ def functions(
         a = meet.adj(cell, u, adj_u, env, at, sizes, dx, skin, acc, slot, wanted, atomic)
         inverse = 1 / (m + floor)
         if ti.static(wanted):  # noqa: SIM102 - one is compiled in, the other runs
-            if ti.abs(a).sum() > 0:  # most nodes are empty, and a sum in memory takes its time
+            if ti.abs(a).sum() > 0:  # most nodes are empty, and adding to memory is slow
                 accumulate(acc, slot, 0, dim, dt * a, atomic)
         return -p.dot(a) * inverse * inverse, a * inverse
 
@@ -90,7 +90,7 @@ def functions(
 def kernels(
     real: Any, dim: int, cells: tuple[int, ...], *setup: Any, parallel: bool, wanted: bool, atomic: bool
 ) -> SimpleNamespace:
-    """The loops of the nested sub-step over nodes; `setup` is what `functions` takes after `cells`."""
+    """Loops over nodes for the nested sub-step; `setup` holds the arguments of `functions` after `cells`."""
     vec, ivec = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32)
     f = functions(real, dim, cells, *setup)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
@@ -139,13 +139,13 @@ def kernels(
 
 
 NODE_US = 0.004
-"""Serial cost [us] of one node forward."""
+"""Serial cost [us] of one node in the forward loop."""
 
 
 class GridVelocity(Function):
-    """Velocity [nodes, dim] [m/s] of nodes of mass [nodes] and momentum [nodes, dim] in the surroundings `env`.
+    """Velocity [nodes, dim] [m/s] of nodes with mass [nodes] and momentum [nodes, dim] in the environment `env`.
 
-    Nodes are numbered with the last axis fastest. Saved: the three inputs.
+    Nodes are numbered with the last axis fastest. Saves the three inputs.
     """
 
     @staticmethod
@@ -173,13 +173,13 @@ class GridVelocity(Function):
 
 
 def setup(model: "MPM") -> tuple[Any, ...]:
-    """What `functions` takes after real."""
+    """Return the arguments of `functions` after `real`."""
     shapes, contacts = (tuple([getattr(c, name) for c in model.colliders]) for name in ("shape", "contact"))
     return model.dim, model.cells, model.margin, model.walls, shapes, contacts
 
 
 def sizes(model: "MPM") -> np.ndarray[Any, Any]:
-    """Three sizes of each collider, the missing ones 0; at least of one, as kernels take no empty arrays."""
+    """Return three sizes for each collider, padded by 0; without colliders one row, as kernels take no empty arrays."""
     rows = [(*collider.size, 0.0, 0.0, 0.0)[:3] for collider in model.colliders] or [(0.0, 0.0, 0.0)]
     return np.array(rows, runtime.real_dtype()).ravel()
 
@@ -189,7 +189,7 @@ def _numbers(model: "MPM") -> tuple[Any, ...]:
 
 
 def _kernels(model: "MPM", wanted: bool = False) -> SimpleNamespace:
-    """With the adjoint of env it runs on one thread, which always adds up in the same order, or on a GPU."""
+    """Compile the kernels. With the adjoint of env `wanted` on a CPU, they run serially, to sum in a fixed order."""
     on_gpu = runtime.settings().on_gpu
     parallel = on_gpu or (not wanted and runtime.parallel(NODE_US * model.nodes))
     return kernels(runtime.real(), *setup(model), parallel=parallel, wanted=wanted, atomic=on_gpu)

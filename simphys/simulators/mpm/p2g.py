@@ -1,12 +1,12 @@
-"""Particles to grid: each particle hands its mass and momentum to the nodes that it sees.
+"""Particles to grid: each particle scatters mass and momentum to the nodes of its stencil.
 
     m_i = sum over particles of w_ip m_p
     p_i = sum over particles of w_ip (m_p v_p + A_p (x_i - x_p))        [kg m/s]
     A_p = m_p C_p - (4 h / dx^2) V_p tau_p                              [kg/s]
 
 w_ip quadratic B-splines (math/bspline.py), C velocity gradient [1/s], tau Kirchhoff stress [Pa], V volume at rest
-[m^dim], h time step. Adjoint, with g_i = adj_p_i, k_i = adj_m_i and r = x_i - x_p, sums over the nodes i that p sees, a
-gather:
+[m^dim], h time step. The adjoint is a gather, with g_i = adj_p_i, k_i = adj_m_i, r = x_i - x_p, and sums over the nodes
+i in the stencil of p:
 
     adj_v = m sum w g            adj_A = sum w g r^T            adj_m = sum w (v g + k) + C : adj_A
     adj_x = sum grad_w (g (m v + A r) + k m) - A^T sum w g
@@ -36,24 +36,24 @@ if TYPE_CHECKING:
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
-    """The element functions. A grid G holds momentum and mass of a node, [dim + 1] numbers, from G[at] on."""
+    """The element functions. A grid G holds momentum and mass of each node, [dim + 1] numbers, from G[at] on."""
     vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
     spline, lines, size = bspline.functions(real, dim, cells), bspline.lines(dim), dim + 1
     sums = transfer.functions(real, dim, cells)
 
     @ti.func
     def factor(h: real, dx: real) -> real:
-        """Of stress times volume in A."""
+        """Return the factor of stress times volume in A."""
         return 4.0 * h / (dx * dx)
 
     @ti.func
     def affine(C: mat, tau: mat, m: real, V: real, h: real, dx: real) -> mat:
-        """A."""
+        """Return A."""
         return m * C - (factor(h, dx) * V) * tau
 
     @ti.func
     def hand_over(x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real):
-        """The first node that sees the particle, and the table of shares for `scatter`."""
+        """Return the first node of the particle's stencil, and the table of shares that `scatter` adds."""
         return sums.spread(x, 1.0 / dx, m * v, dx * affine(C, tau, m, V, h, dx))
 
     @ti.func
@@ -64,7 +64,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     def adj_hand_over(
         adj_G: ti.template(), x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real,
     ):
-        """What comes back from the nodes, for x, v, C, tau, m and V."""
+        """Gather the adjoints of x, v, C, tau, m and V from the nodes."""
         k, A = factor(h, dx), affine(C, tau, m, V, h, dx)
         g, gr, adj_f, back = sums.weigh(adj_G, dim + 1, x, 1.0 / dx, m * v, dx * A, m)
         adj_A = dx * gr
@@ -76,7 +76,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         dG: ti.template(), x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real,
         tx: vec, tv: vec, tC: mat, ttau: mat, tm: real, tV: real, atomic: ti.template(),
     ):
-        """The tangent of what is scattered, from those (t) of its inputs."""
+        """Scatter the tangents of mass and momentum, from the tangents (t...) of the inputs."""
         A, tA = affine(C, tau, m, V, h, dx), tm * C + m * tC - factor(h, dx) * (tV * tau + V * ttau)
         inv_dx = 1.0 / dx
         base = spline.base(x, inv_dx)
@@ -111,7 +111,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> SimpleNamespace:
-    """The loops of the nested sub-step over particles; on a GPU nodes are added to by atomics."""
+    """Loops over particles for the nested sub-step; a GPU adds to nodes by atomics."""
     f, at = functions(real, dim, cells), memory.functions(real, dim)
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
@@ -158,7 +158,7 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
 
 
 class ParticleToGrid(Function):
-    """x, v [n, dim], C, tau [n, dim, dim], mass, volume [n] -> mass [nodes] and momentum [nodes, dim]. Saved: all."""
+    """x, v [n, dim], C, tau [n, dim, dim], mass, volume [n] -> mass [nodes], momentum [nodes, dim]. Saves all six."""
 
     @staticmethod
     def forward(ctx: Context, model: "MPM", *inputs: Tensor) -> tuple[np.ndarray[Any, Any], ...]:

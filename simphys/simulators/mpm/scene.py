@@ -1,4 +1,4 @@
-"""The sections of a scene file that describe material points, their grid and colliders, and the arrays they mean."""
+"""The sections of a scene file that describe material points, grid and colliders, and the arrays made of them."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ LAW_PARAMETERS = (
     "critical_compression",
     "critical_stretch",
 )
-"""The fields of Params that laws read; a body has keys of the same names."""
+"""Fields of Params that laws use; a body has keys of the same names."""
 DEFAULTS = {"hardening": 10.0, "critical_compression": 2.5e-2, "critical_stretch": 7.5e-3}
-"""Of laws' parameters that have one: Stomakhin et al. 2013, table 2."""
+"""Default values of some parameters of laws: Stomakhin et al. 2013, table 2."""
 OF_SHAPES = {"box": ("lower", "upper"), "ball": ("centre", "radius"), "lattice": ("origin", "counts")}
-"""The shapes of bodies with the keys that describe them."""
+"""Keys that describe each shape of a body."""
 MASS_FLOOR = 1e-10
-"""The model's, in masses of the lightest particle."""
+"""Mass floor of the model, relative to the lightest particle."""
 PER_CELL = 2
-"""Particles along each axis of a cell where nothing else is said."""
+"""Default number of particles along each axis of a cell."""
 
 
 class MPMSimulator(Simulator):
-    """MLS-MPM has no options of its own."""
+    """The simulator section, which has no options of its own."""
 
     name: Literal["mpm"]
 
 
 class Grid(Section):
-    """The grid: its nodes along each axis, their spacing [m], and the walls that stand `margin` nodes inside of it.
+    """The grid: number of nodes along each axis, their spacing [m], and the walls, `margin` nodes inside of the grid.
 
-    walls: what all faces do, or a table such as { "y-" = "sticking" }; other faces are separating. wall_friction:
-    Coulomb's coefficient of walls with friction. skin: thickness of the layer in which the contact with colliders
-    sets in [m], by default one spacing.
+    walls: contact condition of all faces, or a table such as { "y-" = "sticking" }, with all other faces separating.
+    wall_friction: Coulomb friction coefficient of walls with friction. skin: thickness of the layer over which the
+    contact with colliders sets in [m], by default one spacing.
     """
 
     cells: Annotated[list[Count], Field(min_length=2, max_length=3)]
@@ -69,14 +69,13 @@ class Grid(Section):
 class Body(Section):
     """A piece of material, filled with particles on a regular lattice.
 
-    shape: "box" from `lower` to `upper` corner [m]; "ball" about `centre` with `radius` [m]; "lattice" of `counts`
-    particles along the axes, the first of which is at `origin`. Particles are `particle_spacing` [m] apart (in a box,
-    as near to that as fills it evenly), or `per_cell` stand along each axis of a cell of the grid, by default 2.
-    law: how the material answers to deformation, with the parameters that it reads: young_modulus [Pa],
-    poisson_ratio, bulk_modulus [Pa], yield_stress [Pa], friction_angle [rad], hardening, critical_compression,
-    critical_stretch. density [kg/m^2 or kg/m^3], or particle_mass [kg]; particle_volume [m^2 or m^3], by default that
-    of the lattice. velocity [m/s], at rest by default. actuator: the number of the one that stresses the body along
-    `fibre`, by default the last axis.
+    shape: "box" from `lower` to `upper` corner [m]; "ball" around `centre` with `radius` [m]; "lattice" of `counts`
+    particles along the axes, the first of which is at `origin`. Particles are `particle_spacing` [m] apart (rounded in
+    a box, to fill it evenly). Alternatively `per_cell` is their number along each axis of a grid cell, by default 2.
+    law: the constitutive law, with the parameters that it uses: young_modulus [Pa], poisson_ratio, bulk_modulus [Pa],
+    yield_stress [Pa], friction_angle [rad], hardening, critical_compression, critical_stretch. density [kg/m^2 or
+    kg/m^3], or particle_mass [kg]; particle_volume [m^2 or m^3], by default that of the lattice. velocity [m/s], 0 by
+    default. actuator: number of the actuator that stresses the body along `fibre`, by default the last axis.
     """
 
     shape: Literal["box", "ball", "lattice"]
@@ -106,7 +105,7 @@ class Body(Section):
 
 
 class Environment(Section):
-    """Gravity [m/s^2], none by default."""
+    """The environment: gravity [m/s^2], 0 by default."""
 
     gravity: Vector | None = None
 
@@ -114,10 +113,10 @@ class Environment(Section):
 class ColliderSection(Section):
     """A rigid body that moves at a given velocity [m/s] and spin [rad/s] and pushes the material.
 
-    size [m]: a sphere's radius; half of each edge of a box; half of a capsule's length between its centres, and its
-    radius; a plane has none. At rest a capsule lies along the first axis, a plane's normal, which points into the
-    material, is the last one; rotation turns them: an angle [rad] in the plane, a quaternion (w, x, y, z) in space.
-    spin: a number in the plane, a vector in space. friction: Coulomb's coefficient of the contact "friction".
+    size [m]: a sphere's radius; half of each edge of a box; half of the distance between a capsule's centres, and its
+    radius; a plane has none. Before rotation a capsule lies along the first axis, and a plane's normal, which points
+    into the material, along the last. rotation: an angle [rad] in 2-D, a quaternion (w, x, y, z) in 3-D. spin: a number
+    in 2-D, a vector in 3-D. friction: Coulomb coefficient of the contact "friction".
     """
 
     shape: Literal["sphere", "box", "capsule", "plane"]
@@ -131,12 +130,12 @@ class ColliderSection(Section):
 
 
 def particle_spacing(body: Body, grid: Grid) -> float:
-    """How far the particles of a body are apart [m]."""
+    """Compute the spacing of a body's particles [m]."""
     return body.particle_spacing or grid.spacing / (body.per_cell or PER_CELL)
 
 
 def particles(body: Body, grid: Grid) -> tuple[np.ndarray, float]:
-    """Positions [n, dim] of a body's particles, and the volume that each stands for."""
+    """Compute the positions [n, dim] of a body's particles, and the volume that each represents."""
     spacing = particle_spacing(body, grid)
     match body.shape:
         case "box":
@@ -151,26 +150,26 @@ def particles(body: Body, grid: Grid) -> tuple[np.ndarray, float]:
 
 
 def particle_volume(body: Body, share: float) -> float:
-    """Of each particle of a body; `share` is what it has of the body."""
+    """Return the volume of each particle of a body; `share` is its share of the body's volume."""
     return body.particle_volume or share
 
 
 def particle_mass(body: Body, share: float) -> float:
-    """Of each particle of a body."""
+    """Return the mass of each particle of a body."""
     return body.particle_mass or (body.density or 0.0) * particle_volume(body, share)
 
 
 def laws_of(bodies: Sequence[Body]) -> tuple[str, ...]:
-    """The laws in use, in the order in which bodies name them."""
+    """List the laws in use, in the order in which bodies name them."""
     return tuple(dict.fromkeys(body.law for body in bodies))
 
 
 def fields(
     *, grid: Grid, bodies: Sequence[Body], environment: Environment, colliders: Sequence[ColliderSection]
 ) -> Fields:
-    """Every parameter field and state component in full length.
+    """Build every parameter and state field at full size.
 
-    A parameter that only some of the laws in use read is 0 for the particles of the other ones.
+    A parameter that only some of the laws use is 0 for the particles of the other laws.
     """
     dim = len(grid.cells)
     filled = [particles(body, grid) for body in bodies]
@@ -178,7 +177,7 @@ def fields(
     n, laws = sum(counts), laws_of(bodies)
 
     def each(values: Sequence[Any]) -> np.ndarray:
-        """The bodies' values, one for each of their particles."""
+        """Repeat the value of each body for all of its particles."""
         return np.repeat(np.asarray(values, dtype=float), counts, axis=0)
 
     volume = [particle_volume(body, share) for body, (_, share) in zip(bodies, filled, strict=True)]
@@ -214,13 +213,13 @@ def fields(
 
 
 def parameter(body: Body, name: str) -> float | None:
-    """A parameter of a body's law, by default that of DEFAULTS; None where there is none."""
+    """Return a parameter of a body's law, or its default; None if it has neither."""
     value: float | None = getattr(body, name)
     return DEFAULTS.get(name) if value is None else value
 
 
 def rotation(collider: ColliderSection, dim: int) -> np.ndarray:
-    """The angle [1], or the unit quaternion [4]."""
+    """Return the initial rotation: an angle [1], or a unit quaternion [4]."""
     if dim == 2:
         return np.atleast_1d(np.asarray(collider.rotation or 0.0, dtype=float))
     quaternion = np.asarray(collider.rotation or [1.0, 0.0, 0.0, 0.0], dtype=float)
@@ -228,7 +227,7 @@ def rotation(collider: ColliderSection, dim: int) -> np.ndarray:
 
 
 def model(config: MPMConfig) -> MPM:
-    """The model of a scene that was loaded, and so is known to be free of problems."""
+    """Build the model of a validated scene."""
     grid, sections = config.grid, config.bodies
     dim, laws = len(grid.cells), laws_of(sections)
     filled = [particles(body, grid) for body in sections]
@@ -256,7 +255,7 @@ def model(config: MPMConfig) -> MPM:
 
 
 def bodies(grid: Grid, bodies: Sequence[Body]) -> Bodies:
-    """Particles: all are free, and nothing joins them."""
+    """Describe the particles for plotting: all are free, and no edges join them."""
     group = np.repeat(np.arange(len(bodies), dtype=np.int32), [len(particles(body, grid)[0]) for body in bodies])
     return Bodies(pinned=np.zeros(len(group), dtype=bool), own=len(group), group=group)
 

@@ -1,4 +1,4 @@
-"""What must hold inside and between the sections that describe material points, their grid and its obstacles."""
+"""Consistency checks within and between the sections that describe material points, grid and colliders."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def problems(
     environment: Environment | None,
     colliders: Sequence[ColliderSection] | None,
 ) -> list[Problem]:
-    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at."""
+    """Collect all problems. A section that is itself invalid is None; checks that need it are skipped."""
     found = [] if grid is None else list(_check_grid(grid))
     dim = None if grid is None else len(grid.cells)
     if bodies is not None:
         if not bodies:
-            found.append(_problem(("bodies",), "there must be a body", NOTHING, "Add a section [[bodies]]."))
+            found.append(_problem(("bodies",), "there must be a body", NOTHING, "Add a [[bodies]] section."))
         for place, body in enumerate(bodies):
             found += _check_body(("bodies", place), body, dim)
     if dim is None:
@@ -69,12 +69,12 @@ def _check_grid(grid: Grid) -> Iterator[Problem]:
     dim, least = len(grid.cells), 2 * grid.margin + 2
     for axis, count in enumerate(grid.cells):
         if count < least:
-            constraint = f"must be at least {least}, as walls take {grid.margin} nodes on each side"
+            constraint = f"must be at least {least}, as walls take {grid.margin} nodes at each side"
             yield _problem(("grid", "cells", axis), constraint, count, "Give more nodes.")
     for face in grid.walls if isinstance(grid.walls, dict) else ():
         if face[0] not in "xyz"[:dim]:
             remedy = f"Its axes are {', '.join('xyz'[:dim])}."
-            yield _problem(("grid", "walls", face), f"must be a face of a grid in {dim}-D", face, remedy)
+            yield _problem(("grid", "walls", face), f"must be a face of a {dim}-D grid", face, remedy)
 
 
 def _check_body(key: Key, body: Body, dim: int | None) -> Iterator[Problem]:
@@ -84,18 +84,18 @@ def _check_body(key: Key, body: Body, dim: int | None) -> Iterator[Problem]:
             yield from _check_axes((*key, name), value, dim)
     if body.lower and body.upper and len(body.lower) == len(body.upper) and not np.all(np.less(body.lower, body.upper)):
         constraint = f"must be beyond the lower corner {body.lower} along every axis"
-        yield _problem((*key, "upper"), constraint, body.upper, "Exchange them, or give the box a size.")
+        yield _problem((*key, "upper"), constraint, body.upper, "Exchange the corners, or give the box a size.")
     if body.per_cell is not None and body.particle_spacing is not None:
         both = {"per_cell": body.per_cell, "particle_spacing": body.particle_spacing}
-        yield _problem(key, "needs only one of per_cell and particle_spacing", both, "Drop one.")
+        yield _problem(key, "must have only one of per_cell and particle_spacing", both, "Drop one.")
     if (body.density is None) == (body.particle_mass is None):
         found = Words("neither" if body.density is None else "both")
-        yield _problem(key, "needs one of density and particle_mass", found, "Give exactly one.")
+        yield _problem(key, "must have exactly one of density and particle_mass", found, "Give exactly one.")
     if body.fibre is not None and not any(body.fibre):
-        yield _problem((*key, "fibre"), "must have a direction", body.fibre, "Give a vector that is not zero.")
+        yield _problem((*key, "fibre"), "must have a direction", body.fibre, "Give a nonzero vector.")
     if body.fibre is not None and body.actuator is None:
         remedy = "Add actuator = 0, or drop fibre."
-        yield _problem((*key, "fibre"), "belongs to a body with an actuator", body.fibre, remedy)
+        yield _problem((*key, "fibre"), "is only for a body with an actuator", body.fibre, remedy)
     yield from _check_law(key, body)
 
 
@@ -108,7 +108,7 @@ def _check_shape(key: Key, body: Body) -> Iterator[Problem]:
                 yield _problem((*key, name), f"a {shape} needs {name}", NOTHING, remedy)
             elif shape != body.shape and value is not None:
                 remedy = f"A {body.shape} is described by {' and '.join(OF_SHAPES[body.shape])}."
-                yield _problem((*key, name), f"belongs to a {shape}, not to a {body.shape}", value, remedy)
+                yield _problem((*key, name), f"is for a {shape}, not for a {body.shape}", value, remedy)
 
 
 def _check_law(key: Key, body: Body) -> Iterator[Problem]:
@@ -120,11 +120,11 @@ def _check_law(key: Key, body: Body) -> Iterator[Problem]:
         value, given = parameter(body, name), getattr(body, name)
         text, holds = RANGES[name]
         if name in reads and value is None:
-            remedy = f"The law {body.law} reads {', '.join(reads)}."
+            remedy = f"The law {body.law} uses {', '.join(reads)}."
             yield _problem((*key, name), f"the law {body.law} needs {name}", NOTHING, f"Add it. {remedy}")
         elif name not in reads and given is not None:
-            remedy = f"It reads {', '.join(reads)}."
-            yield _problem((*key, name), f"the law {body.law} does not read {name}", given, f"Drop it. {remedy}")
+            remedy = f"It uses {', '.join(reads)}."
+            yield _problem((*key, name), f"the law {body.law} does not use {name}", given, f"Drop it. {remedy}")
         elif given is not None and not holds(given):
             remedy = "30 degrees are 0.5236." if name == "friction_angle" else "Correct it."
             yield _problem((*key, name), f"must be {text}", given, remedy)
@@ -140,8 +140,8 @@ def _check_collider(key: Key, collider: ColliderSection, dim: int) -> Iterator[P
         remedy = {
             "sphere": "Give its radius.",
             "box": "Give half of each edge.",
-            "capsule": "Give half of the length between its centres, and the radius.",
-            "plane": "Leave it out.",
+            "capsule": "Give half of the distance between its centres, and the radius.",
+            "plane": "Omit it.",
         }[collider.shape]
         yield _problem((*key, "size"), constraint, collider.size, remedy)
     for name, plane, space in (
@@ -153,17 +153,18 @@ def _check_collider(key: Key, collider: ColliderSection, dim: int) -> Iterator[P
             constraint = f"must be {plane if dim == 2 else space} in {dim}-D"
             yield _problem((*key, name), constraint, value, "Correct it.")
     if isinstance(collider.rotation, list) and not any(collider.rotation):
-        yield _problem((*key, "rotation"), "must not be zero", collider.rotation, "No rotation is [1, 0, 0, 0].")
+        remedy = "For no rotation, give [1, 0, 0, 0]."
+        yield _problem((*key, "rotation"), "must not be zero", collider.rotation, remedy)
 
 
 def _check_places(grid: Grid, bodies: Sequence[Body]) -> Iterator[Problem]:
-    """Whether bodies are inside of the walls, and apart."""
+    """Check that bodies are inside of the walls and do not overlap."""
     lower = np.full(len(grid.cells), grid.margin * grid.spacing)
     upper = (np.array(grid.cells) - grid.margin) * grid.spacing
     slack = 1e-9 * grid.spacing
     for place, body in enumerate(bodies):
         if not len(particles(body, grid)[0]):
-            remedy = "Give more of them per_cell, or make it larger."
+            remedy = "Raise per_cell, or make the body larger."
             yield _problem(("bodies", place), "a body must have a particle", Words("none"), remedy)
         low, high, _ = _extent(body, grid)
         for corner, where, outside in (
@@ -177,12 +178,12 @@ def _check_places(grid: Grid, bodies: Sequence[Body]) -> Iterator[Problem]:
     for (one, body), (other, second) in combinations(enumerate(bodies), 2):
         if _distance(_extent(body, grid), _extent(second, grid)) < -slack:
             constraint = "bodies must not overlap: their mass would count twice"
-            found = Words(f"that it overlaps with bodies.{one}")
+            found = Words(f"an overlap with bodies.{one}")
             yield _problem(("bodies", other), constraint, found, "Move one of them.")
 
 
 def _extent(body: Body, grid: Grid) -> tuple[np.ndarray, np.ndarray, float]:
-    """Lower and upper corner of a body's bounding box, and the radius that rounds it: that of a ball, or 0."""
+    """Compute lower and upper corner of a body's bounding box, and the radius of its rounding: a ball's, or 0."""
     if body.shape == "ball":
         assert body.centre is not None and body.radius is not None, "checked before"
         return np.array(body.centre) - body.radius, np.array(body.centre) + body.radius, body.radius
@@ -194,25 +195,25 @@ def _extent(body: Body, grid: Grid) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def _distance(one: tuple[np.ndarray, np.ndarray, float], other: tuple[np.ndarray, np.ndarray, float]) -> float:
-    """The distance of two boxes with rounded corners; where they overlap, minus how deep."""
+    """Compute the distance of two boxes with rounded corners; if they overlap, minus the depth of the overlap."""
     radius = one[2] + other[2]
-    gap = np.maximum(one[0] - other[1], other[0] - one[1]) + radius  # of the boxes inside, without the rounding
+    gap = np.maximum(one[0] - other[1], other[0] - one[1]) + radius  # between the inner boxes, without the rounding
     outside = np.linalg.norm(np.maximum(gap, 0.0))
     return float(outside + min(gap.max(), 0.0) - radius)
 
 
 def _check_free(key: Key, collider: ColliderSection, grid: Grid, bodies: Sequence[Body]) -> Iterator[Problem]:
-    """Whether no particle starts inside of a collider."""
+    """Check that no particle starts inside of a collider."""
     for place, body in enumerate(bodies):
         position, _ = particles(body, grid)
         inside = int(np.count_nonzero(_is_inside(collider, position)))
         if inside:
             found = Words(f"{inside} of the {len(position)} particles of bodies.{place} inside of it")
-            yield _problem(key, "a collider must not overlap with a body at the start", found, "Move one of them.")
+            yield _problem(key, "a collider must not overlap with a body initially", found, "Move one of them.")
 
 
 def _is_inside(collider: ColliderSection, position: np.ndarray) -> np.ndarray:
-    """Whether points [n, dim] are inside of a collider."""
+    """Return True for each of the points [n, dim] that is inside of a collider."""
     dim = position.shape[1]
     local = (position - np.array(collider.position)) @ _matrix(rotation(collider, dim))
     size = collider.size
@@ -229,12 +230,12 @@ def _is_inside(collider: ColliderSection, position: np.ndarray) -> np.ndarray:
 
 
 def _matrix(rotation: np.ndarray) -> np.ndarray:
-    """The matrix that turns a collider's own frame into the scene's, from its angle [1] or quaternion [4]."""
+    """Return the matrix from a collider's frame to the scene's, for its angle [1] or quaternion [4]."""
     from scipy.spatial.transform import Rotation
 
     if len(rotation) == 1:
         return Rotation.from_euler("z", rotation[0]).as_matrix()[:2, :2]
-    return Rotation.from_quat(np.roll(rotation, -1)).as_matrix()  # which has w at the end
+    return Rotation.from_quat(np.roll(rotation, -1)).as_matrix()  # scipy has w last
 
 
 def _check_axes(key: Key, value: list[Any], dim: int) -> Iterator[Problem]:

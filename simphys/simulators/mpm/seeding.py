@@ -1,4 +1,4 @@
-"""Particles that fill a piece of material: a regular lattice inside of a box or a ball."""
+"""Particles on a regular lattice that fill a box or a ball of material."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Array = np.ndarray[Any, Any]
 
 
 def lattice(origin: Sequence[float], counts: Sequence[int], spacing: float | Sequence[float]) -> Array:
-    """`counts` particles along the axes, `spacing` apart [m], from `origin` on: [n, dim]. The last index runs first."""
+    """Place `counts` particles along the axes, `spacing` [m] apart, from `origin` on: [n, dim], last axis fastest."""
     axes = [np.arange(count, dtype=float) for count in counts]
     cells = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(counts))
     return np.asarray(origin, dtype=float) + cells * np.asarray(spacing, dtype=float)
 
 
 def fill_box(lower: Sequence[float], upper: Sequence[float], spacing: float) -> tuple[Array, float]:
-    """Particles about `spacing` apart [m] that divide a box evenly, and the volume of each [m^dim].
+    """Fill a box evenly with particles about `spacing` [m] apart; return positions and volume of each [m^dim].
 
-    Each stands in the middle of its share, so that the outer ones are half a spacing inside of the box.
+    Each particle is at the centre of its share, so the outermost are half a spacing inside of the box.
     """
     start, edges = np.asarray(lower, dtype=float), np.subtract(upper, lower)
     counts = np.maximum(1, np.round(edges / spacing)).astype(int)
@@ -29,7 +29,10 @@ def fill_box(lower: Sequence[float], upper: Sequence[float], spacing: float) -> 
 
 
 def fill_ball(centre: Sequence[float], radius: float, spacing: float) -> tuple[Array, float]:
-    """Those of a lattice `spacing` apart [m] about the centre that lie in a ball, and the volume of each [m^dim]."""
+    """Fill a ball with the particles of a lattice around its centre, `spacing` [m] apart.
+
+    Return positions and volume of each [m^dim].
+    """
     half = max(1, int(np.ceil(radius / spacing)))
     dim = len(centre)
     position = lattice([(0.5 - half) * spacing] * dim, [2 * half] * dim, spacing)

@@ -1,7 +1,7 @@
-"""Storage for states of some steps: those of particles on the device, those of colliders, which are few, on the host.
+"""Storage for the states of several steps: particles on the device, the few colliders on the host.
 
-Particles' fields are one flat array for each member of the batch, which kernels take: on the CPU a part of one NumPy
-array [B, rows, ...], in whose memory they compute; on a GPU an array of its own.
+Each field of the particles is one flat array per batch member, which kernels take. On a CPU it is a view of one NumPy
+array [B, rows, ...]; on a GPU it is a separate array.
 """
 
 import functools
@@ -24,13 +24,13 @@ POSES = ("collider_position", "collider_rotation")
 OF_PARTICLES = ("position", "velocity", "affine", "deformation", "plastic")
 
 LARGEST = 2**31
-"""Kernels count the entries of an array with 32 bits."""
+"""Limit of the number of entries of an array, as kernels have 32-bit indices."""
 
 
 @functools.cache
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
-    """Rows of `size` numbers from and to flat arrays, on a GPU; sums of adjoints, anywhere."""
+    """Kernels that copy rows of `size` numbers from and to flat arrays on a GPU, and that add adjoints anywhere."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @kernel
@@ -45,7 +45,7 @@ def kernels(real: Any) -> SimpleNamespace:
 
     @kernel
     def join(running: reals, size: ti.i32, row: ti.i32, dense: reals):
-        """Add the loss's derivative by the state of a row to the running adjoint, and keep the whole."""
+        """Add the direct loss derivative by the state of a row to the running adjoint, and store the total."""
         for k in range(size):
             running[k] = running[k] + dense[row * size + k]
             dense[row * size + k] = running[k]
@@ -54,9 +54,10 @@ def kernels(real: Any) -> SimpleNamespace:
 
 
 class Segment:
-    """The states of `rows` steps of B members.
+    """The states of `rows` steps of B batch members.
 
-    `poses`: those of colliders, [B, rows, K, ...]; `particles`: what kernels take of each member, by OF_PARTICLES.
+    `poses` holds the poses of colliders, [B, rows, K, ...]. `particles` holds, for each batch member, the arrays that
+    kernels take, in the order of OF_PARTICLES.
     """
 
     def __init__(self, model: "MPM", batch: int, rows: int) -> None:
@@ -66,8 +67,9 @@ class Segment:
         self._sizes = {name: int(np.prod(shape)) for name, shape in self._shapes.items()}
         largest = rows * max(self._sizes.values())
         if largest >= LARGEST:
-            remedy = "Limit the memory of the rollout (memory=, runtime.memory), which cuts the horizon."
-            raise InputError("mpm: states of a segment", f"fewer than {LARGEST} numbers a field", largest, remedy)
+            remedy = "Limit the memory of the rollout (memory=, runtime.memory), which divides it into segments."
+            constraint = f"must hold fewer than {LARGEST} numbers per field"
+            raise InputError("mpm: states of a segment", constraint, largest, remedy)
         self.poses = {name: np.empty((batch, rows, *shapes[name]), dtype) for name in POSES}
         self._host: Arrays | None = None
         if not runtime.settings().on_gpu:
@@ -78,7 +80,7 @@ class Segment:
             self.particles = [[runtime.device_array((size,)) for size in sizes] for _ in range(batch)]
 
     def load(self, state: Arrays) -> None:
-        """Make the state, [B, ...] each field, row 0."""
+        """Store the state, with fields [B, ...], as row 0."""
         for name in POSES:
             self.poses[name][:, 0] = state[name]
         for place, name in enumerate(OF_PARTICLES):
@@ -90,7 +92,7 @@ class Segment:
                     kernels(runtime.real()).put(given, self._sizes[name], 0, member[place])
 
     def read(self, rows: slice | list[int]) -> Arrays:
-        """Copies of rows, [B, rows, ...] each field."""
+        """Copy rows, with fields [B, rows, ...]."""
         found = {name: np.array(values[:, rows], order="C") for name, values in self.poses.items()}
         for place, name in enumerate(OF_PARTICLES):
             if self._host is not None:
@@ -110,9 +112,9 @@ class Segment:
 
 
 class Running:
-    """The adjoint of a member's particles on its way back: that of the last state in, of each state before in turn.
+    """The running adjoint of a batch member's particles: initially that of the last state, then of each earlier state.
 
-    `arrays`: what kernels take, by OF_PARTICLES.
+    `arrays` holds the arrays that kernels take, in the order of OF_PARTICLES.
     """
 
     def __init__(self, adjoint: Arrays, b: int) -> None:
@@ -124,13 +126,16 @@ class Running:
         self._dense = [runtime.to_device(flat_or_one(values)) for values in self._given.values() if self.is_dense]
 
     def reach(self, row: int) -> None:
-        """The adjoint is that of `row` now, as far as later states tell."""
+        """Add the direct loss derivative by the state of `row` to the adjoint that later states propagate to it.
+
+        Without a row for each state, there is nothing to add.
+        """
         for running, dense, size in zip(self.arrays, self._dense, self._sizes, strict=False):
             if size:
                 kernels(runtime.real()).join(running, size, row, dense)
 
     def finish(self) -> None:
-        """Write what was found where the adjoint came from."""
+        """Write the results back to the adjoint given at the start."""
         for place, given in enumerate(self._given.values()):
             if not self._sizes[place]:
                 continue

@@ -1,6 +1,6 @@
-"""Signed distance phi from the surface of a body to a point x of its frame, and the normal n = grad phi.
+"""Signed distance phi from the surface of a body to a point x in its frame, and the normal n = grad phi.
 
-Sphere, box and capsule are all points within a radius rho of a core, which is a box with the half edges b:
+Sphere, box and capsule consist of all points within a radius rho of a core, a box with half edges b:
 
     shape    b                   rho       d = x - clamp(x, -b, b)
     sphere   0                   size_0    outside the core  phi = |d| - rho,              n = d / |d|
@@ -8,15 +8,15 @@ Sphere, box and capsule are all points within a radius rho of a core, which is a
     capsule  (size_0, 0, ...)    size_1
     plane    phi = x_last, n = e_last
 
-The adjoint takes the Hessian H of phi, which is symmetric and has H n = 0, and so does the tangent:
+Adjoint and tangent use the Hessian H of phi, which is symmetric and has H n = 0:
 
     adj_x = adj_phi n + H adj_n      dphi = n.dx      dn = H dx      H v = kappa (M v - (n.v) n)
 
-where M drops the axes on which x lies over the core, and kappa = 1 / |d| outside the core, else 0.
-Conventions at the kinks: n at places with the same distance to two faces (the medial axis inside a box) is that of the
-first of these axes, towards + at x_i = 0; at the centre of a sphere and on the axis of a capsule n = e_0; H = 0 there.
-Over an edge of the core, |x_i| = b_i, n is continuous and H is that of the flat side. A box has sharp edges: there n
-turns within no distance, and H grows like 1 / |d| outside of them.
+M drops the axes along which x lies within the extent of the core, and kappa = 1 / |d| outside the core, else 0.
+Conventions at the kinks: at equal distance to two faces (the medial axis inside a box), n belongs to the first of these
+axes, towards + at x_i = 0. At the centre of a sphere and on the axis of a capsule n = e_0. H = 0 at all of these. Over
+an edge of the core, |x_i| = b_i, n is continuous and H is that of the flat side. At the sharp edges of a box n jumps,
+and H grows like 1 / |d| outside of them.
 Source: Quilez, Distance functions; the derivatives are elementary.
 """
 
@@ -27,15 +27,15 @@ from typing import Any, no_type_check
 from simphys.autograd.kernels.runtime import ti
 
 TINY = 1e-30
-"""Stands for a distance of 0 [m] from the core where something is divided by it."""
+"""Least distance from the core [m] used as a divisor."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, shape: str) -> SimpleNamespace:
-    """The element functions of one of `collider.SHAPES`; `size` are its three sizes, of which it may need fewer.
+    """The element functions of one of `collider.SHAPES`; `size` holds three numbers, of which a shape may use fewer.
 
-    `distance` returns phi, n and kappa, of which `bend` makes H v.
+    `distance` returns phi, n and kappa; `bend` computes H v from these.
     """
     vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
     extended = {"sphere": 0, "capsule": 1, "box": dim, "plane": 0}[shape]  # axes along which the core extends
@@ -60,7 +60,7 @@ def functions(real: Any, dim: int, shape: str) -> SimpleNamespace:
                 deepest = ti.abs(x[0]) - size[0]
                 for i in ti.static(range(1, dim)):
                     deepest = ti.max(deepest, ti.abs(x[i]) - size[i])
-                free = real(1.0)  # until an axis is found
+                free = real(1.0)  # 0 once an axis is chosen
                 for i in ti.static(range(dim)):
                     chosen = ti.select(ti.abs(x[i]) - size[i] >= deepest, free, 0.0)
                     inside[i] = ti.select(x[i] >= 0, chosen, -chosen)
@@ -76,7 +76,7 @@ def functions(real: Any, dim: int, shape: str) -> SimpleNamespace:
 
     @ti.func
     def bend(x: vec, n: vec, kappa: real, size: vec3, v: vec) -> vec:
-        """H v."""
+        """Return H v."""
         turned = v
         for i in ti.static(range(extended)):
             turned[i] = ti.select(ti.abs(x[i]) <= size[i], 0.0, v[i])
@@ -92,7 +92,7 @@ def functions(real: Any, dim: int, shape: str) -> SimpleNamespace:
 
     @ti.func
     def is_near(x: vec, size: vec3, reach: real):
-        """Whether phi may be less than `reach`: cheap, and false for most points; for a plane it is exact."""
+        """Return True if phi may be less than `reach`. The test is cheap, false for most points, exact for a plane."""
         near = x[up] < reach
         if ti.static(shape != "plane"):
             squares = real(0.0)

@@ -1,4 +1,4 @@
-"""The largest stable time step of MLS-MPM, and what makes a motion blow up.
+"""The largest stable time step of MLS-MPM, and advice after a blow-up.
 
 Symbols: m, V mass [kg] and rest volume of a particle, w_ip the quadratic B-spline of node i at particle p,
 r = x_i - x_p, m_i = sum over p of w_ip m. Linearised at rest, a step takes node velocities u to
@@ -6,23 +6,23 @@ r = x_i - x_p, m_i = sum over p of w_ip m. Linearised at rest, a step takes node
     C_p = 4/dx^2 sum_i w_ip u_i r^T     e_p += dt sym C_p     tau_p = D e_p     D the tensor of elasticity [Pa]
     m_i u_i' = sum_p w_ip (m v_p + m C_p r - dt V 4/dx^2 tau_p r)               v_p = sum_i w_ip u_i
 
-that is u' = T u - dt K e. Of an eigenvector, in the norm of m_i, let a and b be the parts of its energy that particles
-carry as v and as dx/2 C: a + b = <T> <= 1, by Cauchy and Schwarz, as sum_i w_ip r r^T = dx^2/4 I. Stiffness is bounded
-by it, too, with k the largest eigenvalue of D and c^2 the largest k V/m of a particle:
+that is u' = T u - dt K e. For an eigenvector, in the norm of m_i, let a and b be the fractions of its energy that
+particles carry as v and as dx/2 C. Then a + b = <T> <= 1 by the Cauchy-Schwarz inequality, as sum_i w_ip r r^T =
+dx^2/4 I. b also bounds the stiffness, with k the largest eigenvalue of D and c^2 the largest k V/m of a particle:
 
     dt^2 <K> <= 4 b (dt c/dx)^2          z^2 - (1 + a + b - dt^2 <K>) z + a + b = 0
 
-By Jury's conditions |z| <= 1 where dt^2 <K> <= 2 + 2 (a + b), so whatever a and b, and wherever particles are, if
+By Jury's conditions |z| <= 1 while dt^2 <K> <= 2 + 2 (a + b). This holds for all a, b and positions of particles if
 
     dt <= dx / c,          k = 2 mu + dim lambda (the bulk modulus times dim for a fluid)
 
-A particle that is alone in its nodes oscillates with b = 1 and needs just that: the limit is sharp where material comes
-apart. Where particles are dense, two along each axis of a cell, waves stay bounded up to 1.27 times as much or more.
+A particle alone at its nodes oscillates with b = 1 and needs exactly this: the limit is sharp where material comes
+apart. With dense particles, two along each axis of a cell, waves stay bounded up to at least 1.27 times the limit.
 
-Kirchhoff's stress grows with the square of a stretch, and snow hardens by exp(xi (1 - J_p)): both count in k with the
-present state. Compression alone changes nothing here: nodes then get more mass as well. A particle may not cross a cell
-in a step either, dt |v| < dx. Sources: E. I. Jury, Theory and Application of the z-Transform Method (1964); the bound
-is derived here.
+Kirchhoff stress grows with the square of a stretch, and snow hardens by exp(xi (1 - J_p)): k includes both, for the
+present state. Compression alone changes nothing here, as nodes then get more mass as well. Moreover a particle must not
+cross a cell in one step, dt |v| < dx. Sources: E. I. Jury, Theory and Application of the z-Transform Method (1964); the
+bound is derived here.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ if TYPE_CHECKING:
 
 
 def require_stable(model: MPM, params: Params, state: State) -> None:
-    """Raise InputError, which tells the largest time step that is stable, where the model's is beyond it.
+    """Raise InputError, naming the largest stable time step, if the model's time step exceeds it.
 
-    The limit is that of the material at these values, and that no particle crosses a cell of the grid in a step.
+    The limit is that of the material with these values. Moreover no particle may cross a grid cell in one step.
     """
     limit, particle = largest_stable_dt(model, params.arrays(), state.arrays())
     if model.dt > limit:
-        constraint = f"the largest time step that is surely stable with this material is {limit:.4g} s"
+        constraint = f"the largest time step that is certainly stable with this material is {limit:.4g} s"
         found = f"{model.dt:g} s; {_named(model, particle)} limits it"
-        remedy = f"Set time.dt to {0.9 * limit:.2g} or less, soften what is stiffest, or make it heavier."
+        remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or make the stiffest material softer or heavier."
         raise InputError("time.dt", constraint, found, remedy)
     limit, particle = largest_crossing_dt(model, state.arrays())
     if model.dt >= limit:
-        constraint = f"no particle may cross a cell in a step, which asks for less than {limit:.4g} s"
+        constraint = f"no particle may cross a cell in one step, so the time step must be less than {limit:.4g} s"
         found = f"{model.dt:g} s; {_named(model, particle)} is the fastest"
-        remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or throw it slower."
+        remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or reduce its velocity."
         raise InputError("time.dt", constraint, found, remedy)
 
 
 def largest_stable_dt(model: MPM, params: Arrays, state: Arrays) -> tuple[float, int]:
-    """The time step [s] up to which the material surely is stable in this state, and the particle that limits it."""
+    """Compute the largest certainly stable time step [s] in this state, and the particle that limits it."""
     rate = np.sqrt(stiffness(model, params, state) * params["volume"] / params["mass"]) / model.spacing
     particle = int(np.argmax(np.where(np.isfinite(rate), rate, np.inf)))
     fastest = float(rate[particle])
@@ -70,14 +70,14 @@ def largest_stable_dt(model: MPM, params: Arrays, state: Arrays) -> tuple[float,
 
 
 def largest_crossing_dt(model: MPM, state: Arrays) -> tuple[float, int]:
-    """The time step [s] in which the fastest particle crosses a cell along an axis, and which particle that is."""
+    """Compute the time [s] in which the fastest particle crosses a cell along an axis, and find that particle."""
     speed = np.abs(np.asarray(state["velocity"], np.float64)).max(axis=1)
     particle = int(np.argmax(speed))
     return (model.spacing / float(speed[particle]) if speed[particle] > 0 else np.inf), particle
 
 
 def stiffness(model: MPM, params: Arrays, state: Arrays) -> Array:
-    """k of each particle [Pa], [n]: how much stress a small strain makes at most."""
+    """Compute k of each particle [Pa], [n]: the largest ratio of stress to small strain."""
     found = np.zeros(model.particles)
     stretch = np.linalg.norm(np.asarray(state["deformation"], np.float64), ord=2, axis=(1, 2))
     for number, law in enumerate(model.laws):
@@ -94,25 +94,25 @@ def stiffness(model: MPM, params: Arrays, state: Arrays) -> Array:
 
 
 def advice(model: MPM, params: Arrays, state: Arrays) -> str:
-    """What probably made a motion blow up from this (last finite) state, and what to do."""
-    told = []
+    """Explain the probable cause of a blow-up after this last finite state, and a remedy."""
+    reasons = []
     if leaves := _leaving(model, state):
-        told.append(leaves)
+        reasons.append(leaves)
     limit, particle = largest_stable_dt(model, params, state)
     if model.dt > limit:
-        told.append(
-            f"In this state {_named(model, particle)} is stable up to a time step of about {limit:.2g} s only: "
+        reasons.append(
+            f"In this state {_named(model, particle)} is stable only up to a time step of about {limit:.2g} s: "
             f"use a smaller time.dt than {model.dt:g}."
         )
     volume = np.linalg.det(np.asarray(state["deformation"], np.float64))
-    if not told and (flat := int(np.argmin(volume))) >= 0 and volume[flat] <= 0.05:
-        how = "turned inside out" if volume[flat] <= 0 else f"pressed to {volume[flat]:.2g} of its volume"
-        told.append(f"{_named(model, flat).capitalize()} is {how}: use a smaller time.dt, or stiffer material.")
-    return " ".join(told) or "Use a smaller time.dt, or slower or softer material."
+    if not reasons and (flat := int(np.argmin(volume))) >= 0 and volume[flat] <= 0.05:
+        how = "inverted" if volume[flat] <= 0 else f"compressed to {volume[flat]:.2g} of its volume"
+        reasons.append(f"{_named(model, flat).capitalize()} is {how}: use a smaller time.dt, or stiffer material.")
+    return " ".join(reasons) or "Use a smaller time.dt, or slower or softer material."
 
 
 def _leaving(model: MPM, state: Arrays) -> str:
-    """Which particle is about to be where a quadratic B-spline reaches beyond the grid's nodes; '' where none is."""
+    """Name the first particle whose B-spline is about to reach beyond the grid's nodes; '' if there is none."""
     position = np.asarray(state["position"], np.float64)
     after = position + model.dt * np.asarray(state["velocity"], np.float64)
     upper = (np.array(model.cells) - 1.5) * model.spacing

@@ -1,7 +1,8 @@
-"""The colliders and walls that change the velocity u of a node, one after another: u_1 = f_1(u_0), u_2 = f_2(u_1), ...
+"""The composition of stages, colliders and walls, that change the velocity u of a node: u_1 = f_1(u_0), u_2 = f_2(u_1).
 
-Each stage has `velocity`, `adj` and `jvp`. The adjoint needs each u_k again, and in reverse: a stage takes u_{k-1},
-hands u_k on to the rest of the stages, and gets the adjoint of u_k back. So each velocity is computed once.
+Each stage has `velocity`, `adj` and `jvp`. The adjoint needs all u_k in reverse order. It recurses: a stage computes
+u_k from u_{k-1}, calls the adjoint of the remaining stages, and receives the adjoint of u_k. Thus each velocity is
+computed once.
 """
 
 import functools
@@ -13,7 +14,7 @@ from simphys.autograd.kernels.runtime import ti
 
 @no_type_check
 def chain(real: Any, dim: int, stages: list[SimpleNamespace]) -> SimpleNamespace:
-    """All stages as one."""
+    """Compose all stages into one."""
     *others, last = stages
     return functools.reduce(lambda rest, stage: _before(real, dim, stage, rest), reversed(others), last)
 
@@ -49,7 +50,7 @@ def _before(real: Any, dim: int, stage: SimpleNamespace, rest: SimpleNamespace) 
 @ti.func
 @no_type_check
 def accumulate(acc: ti.template(), slot, first: ti.template(), width: ti.template(), x, atomic: ti.template()):
-    """Add a vector of `width` to sums in memory, which other threads may add to at the same time if `atomic`."""
+    """Add a vector of `width` entries to sums in memory; with `atomic`, other threads may add at the same time."""
     for j in ti.static(range(width)):
         if ti.static(atomic):
             ti.atomic_add(acc[slot + first + j], x[j])

@@ -1,4 +1,4 @@
-"""The nested step: one node of the graph for each sub-step. Read this first."""
+"""The nested step, with one graph node for each sub-step. Read this first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What surrounds the grid during the steps of a segment: colliders move, and pull back, apart from all particles."""
+"""The environment of the grid over the steps of a segment: the motion of the colliders, its adjoint and its tangent.
+
+It does not depend on the particles, so the rows of all steps are computed at once.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +24,20 @@ MOTIONS = ("collider_velocity", "collider_spin")
 
 
 class Surroundings:
-    """Of one member of a batch. `params` and `control` [T, ...] (or None) are its own, without a batch axis."""
+    """The environments of one batch member. Its `params` and `control` [T, ...] (or None) have no batch axis."""
 
     def __init__(self, model: MPM, params: Arrays, control: Array | None) -> None:
         self._model, self._params, self._control = model, params, control
         self._where = environment.parts(model)
 
     def move(self, poses: Arrays, *, first: int, start: int, steps: int) -> Array:
-        """Poses [rows, K, ...] of the rows after `start`, in place; returns the numbers of each step [steps, P].
+        """Compute the poses [rows, K, ...] after row `start` in place, and return `env` of each step, [steps, P].
 
-        `first` is the step of row 0.
+        `first` is the number of the step that begins at row 0.
         """
         motions = self._motions(first + start, steps)
         if self._model.colliders:
-            here = {name: poses[name][start : start + steps + 1] for name in POSES}  # rows as those of the motions
+            here = {name: poses[name][start : start + steps + 1] for name in POSES}  # rows aligned with the motions
             arguments = self._flat(here), self._flat(motions)
             self._kernels().forward(*arguments[0], *arguments[1], self._model.dt, self._count, 0, steps)
             for name, values in zip(POSES, arguments[0], strict=True):
@@ -43,13 +46,14 @@ class Surroundings:
         return self._rows(poses, motions, start, steps)
 
     def rows(self, poses: Arrays, *, first: int, steps: int) -> Array:
-        """The numbers of each step [steps, P] from row 0 on, of poses that are known."""
+        """Return `env` of each step from row 0 on, [steps, P], for poses that are already computed."""
         return self._rows(poses, self._motions(first, steps), 0, steps)
 
     def pull(self, poses: Arrays, found: Array, adjoint: Arrays, sums: Arrays, *, first: int, steps: int) -> None:
-        """Take the adjoint of each step's numbers, `found` [steps, P], through the motion of colliders.
+        """Reverse the motion of the colliders, from the adjoint `found` [steps, P] of `env` in each step.
 
-        `adjoint` of the poses is that of `Engine.pull`; what reaches parameters and "control" is added to `sums`.
+        `adjoint` of the poses is that of `Engine.pull`. The adjoints of parameters and of "control" are added to
+        `sums`.
         """
         K, dense = self._count, adjoint[POSES[0]].shape[0] > 1
         of_motions = [np.ascontiguousarray(found[:, self._where[name]]) for name in MOTIONS]
@@ -70,14 +74,14 @@ class Surroundings:
         for name, where in self._where.items():
             if name in sums:
                 rows = of.get(name, found[:, where])
-                for row in reversed(range(steps)):  # one by one, however the horizon is cut
+                for row in reversed(range(steps)):  # one by one, so that the sum does not depend on segments
                     sums[name] += rows[row].reshape(sums[name].shape)
         if "control" in sums and K:
             for name, rows in of.items():
                 sums["control"][first : first + steps, environment.control_parts(self._model)[name]] += rows
 
     def push(self, poses: Arrays, moved: Arrays, tangents: Arrays, *, first: int, steps: int) -> Array:
-        """The tangent of each step's numbers [steps, P]; those of poses, `moved` [rows, K, ...], go on from row 0."""
+        """Return the tangent of `env` in each step, [steps, P]; computes the poses' tangents `moved` from row 0 on."""
         turned = Surroundings(self._model, tangents, tangents.get("control"))
         motions = turned._motions(first, steps)
         if self._model.colliders:
@@ -91,7 +95,7 @@ class Surroundings:
         return len(self._model.colliders)
 
     def _motions(self, begin: int, steps: int) -> Arrays:
-        """Velocities [steps, K * dim] and spins [steps, K * spins] of colliders from step `begin` of the horizon on."""
+        """Compute the colliders' velocities [steps, K * dim] and spins [steps, K * spins] from step `begin` on."""
         inside, found = environment.control_parts(self._model), {}
         for name in MOTIONS:
             own = self._params[name].reshape(1, -1)

@@ -1,11 +1,11 @@
-"""Sums over the nodes that a particle sees, from and to the grid: what p2g and g2p, forward and adjoint, share.
+"""Sums over the stencil of a particle, from and to the grid, which p2g and g2p share, forward and adjoint.
 
-A field around a particle is q + B r, with r the distance from the particle in spacings. Sums go line by line of three
-nodes along the last axis (math/bspline.py): what is the same along a line is computed once. A grid holds `size` numbers
-a node, a vector [dim] and perhaps a scalar behind it.
+A field around a particle is q + B r, with r the distance from the particle in spacings. Sums run line by line over
+three nodes along the last axis (math/bspline.py); terms constant along a line are computed once. A grid holds `size`
+numbers for each node: a vector [dim], and possibly a scalar after it.
 
-The three lines of the plane are unrolled, which the compiler can vectorize; the nine of space are a loop, as its time
-to compile grows faster than what it is given.
+In 2-D the three lines are unrolled, so that the compiler can vectorize them. In 3-D the nine lines are a loop, as
+compile time grows faster than the size of the code.
 """
 
 import functools
@@ -31,7 +31,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def crossing(q: vec, B: mat, f: vec, o: places) -> vec:
-        """q + B r where the line at offset o crosses the particle's place on the last axis."""
+        """Return q + B r on the line at offset o, at the particle's coordinate along the last axis."""
         here = q
         for d in ti.static(range(last)):
             for e in ti.static(range(dim)):
@@ -59,7 +59,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def gather(grid: ti.template(), size: ti.template(), x: vec, inv_dx: real):
-        """sum w u and sum w u r^T over the nodes' vectors u."""
+        """Return sum w u and sum w u r^T over the nodes' vectors u."""
         base = spline.base(x, inv_dx)
         f = x * inv_dx - base
         w = spline.weights(f)
@@ -105,9 +105,9 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def weigh(grid: ti.template(), size: ti.template(), x: vec, inv_dx: real, q: vec, B: mat, m: real):
-        """As `gather`, then the derivative of sum w (u.(q + B r) + k m) by the weights' x [1 / spacing], and sum w k.
+        """Return the sums of `gather`, the derivative of sum w (u.(q + B r) + k m) by x through w, and sum w k.
 
-        k is the nodes' scalar, 0 where they have none.
+        The derivative is by x in spacings. k is the nodes' scalar, 0 if they have none.
         """
         base = spline.base(x, inv_dx)
         f = x * inv_dx - base
@@ -132,7 +132,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def spread(x: vec, inv_dx: real, q: vec, B: mat):
-        """The first node, and a table of what lines get of q + B r: for `scatter`, which then only adds."""
+        """Return the first node, and a table with the lines' shares of q + B r, which `scatter` adds."""
         base = spline.base(x, inv_dx)
         f = x * inv_dx - base
         w = spline.weights(f)
@@ -165,7 +165,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         if ti.static(atomic):
             for k in ti.static(range(3 * size)):
                 ti.atomic_add(grid[i + k], held[k])
-        else:  # all reads first: a compiler that cannot know that memory is another reads each anew behind a write
+        else:  # all reads first: after a write the compiler would read again, as it cannot rule out aliasing
             for k in ti.static(range(3 * size)):
                 held[k] += grid[i + k]
             for k in ti.static(range(3 * size)):
@@ -176,7 +176,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         grid: ti.template(), at: ti.i32, size: ti.template(), first: ti.i32, shares: ti.template(), m: real,
         atomic: ti.template(),
     ):
-        """Add w (q + B r), and w m where nodes have a scalar, to the grid that begins at `at`."""
+        """Add w (q + B r), and w m if nodes have a scalar, to the grid that begins at `at`."""
         if ti.static(dim == 2):
             for number in ti.static(range(lines)):
                 scatter_line(number, grid, at, size, first, shares, m, atomic)

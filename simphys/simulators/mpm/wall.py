@@ -1,7 +1,7 @@
-"""The two walls of an axis: at the nodes i < margin, and i > cells - margin. Their contact is that of contact.py.
+"""The two walls of an axis, at the nodes i < margin and i > cells - margin, with the contact of contact.py.
 
-The walls stand still, with the normal e or -e of the axis into the domain, so that the adjoint is that of contact.py by
-the velocity and the friction.
+The walls are at rest, and their normals into the domain are e and -e of the axis. So only the adjoints of velocity and
+friction from contact.py matter.
 """
 
 import functools
@@ -17,7 +17,7 @@ from .stages import accumulate
 @functools.cache
 @no_type_check
 def stage(real: Any, dim: int, axis: int, cells: int, margin: int, walls: tuple[str, str]) -> SimpleNamespace:
-    """What the lower and the upper one of `walls` do to a node; their friction is env[dim] (see grid.py)."""
+    """The effect of the lower and the upper wall on a node; their friction is env[dim] (see grid.py)."""
     vec = ti.types.vector(dim, real)
     laws = [contact.functions(real, dim, wall) for wall in walls]
     rubs = "friction" in walls

@@ -107,7 +107,7 @@ class Adjoint:
         self._ends.adj_receive(height, at, received, place, self._w, self._now, adj_position)
 
     def _keep(self, row: int) -> None:
-        """For fields with a row per state, add the direct loss derivatives of state `row` and store the total."""
+        """Add the direct loss derivatives of state `row` and store the total, for fields with a row for each state."""
         cells, adjoint, kappa = self._grid.layout.cells, self._adjoint, self._kappa
         w, before = cells(self._w[:, self._now]), cells(self._w[:, self._now - 1])
         if self._is_dense("height"):

@@ -48,7 +48,7 @@ class SlabPlace:
     lead: int
     """Number of cells in its layout before its own first cell; nonzero only if lines run along its axis."""
     beside: tuple[int, int, tuple[int, ...]]
-    """For the cells within reach of its differences: origin in its layout, m0, and (lines, s1, s2, lines2)."""
+    """Cells within reach of its differences: origin in its layout, m0, and (lines, s1, s2, lines2)."""
 
 
 class GridLoops:

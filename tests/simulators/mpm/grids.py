@@ -1,4 +1,4 @@
-"""Small grids, with colliders, that tests of the mpm package share."""
+"""Small grids with colliders, shared by the tests of the mpm package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simphys.simulators.mpm.model import MPM
 
 
 def grid(cells: tuple[int, ...], *colliders: Collider, **options: Any) -> MPM:
-    """A model of one particle, of which only the grid and the colliders matter."""
+    """Build a model with one particle, of which only the grid and the colliders matter."""
     return MPM(cells=cells, spacing=0.1, dt=0.02, particles=1, colliders=colliders, **options)
 
 
@@ -28,7 +28,7 @@ def surroundings(
     spin: Any = 0.0,
     friction: Any = 0.0,
 ) -> Tensor:
-    """`env` of one step: still colliders, unless told otherwise."""
+    """Build `env` of one step, by default with colliders at rest."""
     dim, K = model.dim, len(model.colliders)
     upright = np.zeros(1) if dim == 2 else np.array([1.0, 0.0, 0.0, 0.0])
     parts = (
@@ -45,7 +45,7 @@ def surroundings(
 
 
 def moving(model: MPM, u: Any, env: Tensor) -> np.ndarray[Any, Any]:
-    """The velocity [*cells, dim] that nodes of unit mass get, which arrive with velocity u."""
+    """Compute the new velocity [*cells, dim] of nodes of unit mass with velocity u."""
     mass = tensor(np.ones(model.nodes) - model.mass_floor)
     momentum = tensor(np.ascontiguousarray(np.broadcast_to(u, (*model.cells, model.dim)).reshape(-1, model.dim)))
     return GridVelocity.apply(model, mass, momentum, env.detach()).data.reshape(*model.cells, model.dim)

@@ -1,4 +1,4 @@
-"""Small systems of material points off every symmetry, and bodies on grids that physics is tested on."""
+"""Small systems of material points without any symmetry, and bodies on grids for tests of physics."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from simphys.simulators.mpm.laws import LAWS
 from simphys.simulators.mpm.model import MPM, Params, State
 
 ALL = tuple(LAWS)
-"""A model of all laws is compiled once, whichever of them its particles obey."""
+"""All laws. A model with all of them is compiled only once, whichever laws its particles have."""
 SMALL = {2: (9, 8), 3: (7, 6, 8)}
-"""Nodes of the grids of small systems, with margin 2."""
+"""Numbers of nodes in the grids of small systems, with margin 2."""
 RANGES = {
     "young_modulus": (1.0, 2.0),
     "poisson_ratio": (0.1, 0.4),
@@ -26,13 +26,13 @@ RANGES = {
     "critical_compression": (0.02, 0.03),
     "critical_stretch": (0.005, 0.01),
 }
-"""Of what laws read; with density 1 and the time step of `system` the material is stable."""
+"""Ranges of the parameters of laws; with density 1 and the time step of `system` the material is stable."""
 
 Array = np.ndarray[Any, Any]
 
 
 class Case(NamedTuple):
-    """What a rollout takes."""
+    """The inputs of a rollout."""
 
     model: MPM
     params: Params
@@ -40,18 +40,18 @@ class Case(NamedTuple):
     control: Tensor | None = None
 
     def inputs(self) -> dict[str, Tensor]:
-        """All by name."""
+        """Return all inputs by name."""
         found = {name: getattr(r, name) for r in (self.state, self.params) for name in r.names()}
         if self.control is not None:
             found["control"] = self.control
         return found
 
     def leaves(self) -> dict[str, Tensor]:
-        """The inputs without what is empty."""
+        """Return the inputs that are not empty."""
         return {name: x for name, x in self.inputs().items() if x.size}
 
     def using(self, leaves: Mapping[str, Tensor]) -> Case:
-        """The same with other values of some inputs."""
+        """Replace some of the inputs."""
 
         def exchanged(record: Any) -> Any:
             return record.replace(**{name: leaves[name] for name in record.names() if name in leaves})
@@ -59,11 +59,11 @@ class Case(NamedTuple):
         return Case(self.model, exchanged(self.params), exchanged(self.state), leaves.get("control", self.control))
 
     def fresh(self) -> Case:
-        """The same inputs as new leaves without gradients."""
+        """Copy the inputs to new leaves without gradients."""
         return self.using({name: tensor(x.data, requires_grad=True) for name, x in self.leaves().items()})
 
     def starting(self, **values: Any) -> Case:
-        """The same with some inputs given as arrays."""
+        """Replace some of the inputs by arrays."""
         return self.using({name: tensor(value) for name, value in values.items()})
 
 
@@ -81,9 +81,10 @@ def system(
     batched: tuple[str, ...] | None = None,
     seed: int = 0,
 ) -> Case:
-    """A random system in which every term acts; all inputs require a gradient. With `steps` it has a control.
+    """Build a random system in which every term matters; all inputs require a gradient.
 
-    The particles obey `laws` in turn, or `law` of them alone. With a `batch` the `batched` inputs (all) have that axis.
+    With `steps` it has a control. The particles have `laws` in turn, or all have `law`. With `batch`, the `batched`
+    inputs (by default all) have a batch axis.
     """
     random = np.random.default_rng(seed)
     cells, n = SMALL[dim], particles
@@ -146,15 +147,16 @@ def system(
 
 
 TANK = (64, 16)
-"""Nodes of the grid of `block`, between walls that let slip."""
+"""Numbers of nodes in the grid of `block`, between slip walls."""
 
 
 def block(
     lower: tuple[float, float], upper: tuple[float, float], *, law: str = "fixed_corotated", dt: float = 2e-3
 ) -> Case:
-    """A rectangle [spacings] of density 1, four particles a cell, at rest in a grid of spacing 1/16; no gravity.
+    """Build a rectangle of density 1 at rest, without gravity, in a grid of spacing 1/16; corners are in spacings.
 
-    Young's modulus 1 (Poisson's ratio 0.3), or bulk modulus 1. The model has all laws, so that it is compiled once.
+    It has four particles per cell, Young's modulus 1 (Poisson's ratio 0.3) or bulk modulus 1. The model has all laws,
+    so that it is compiled only once.
     """
     dx = 1 / 16
     axes = [dx * (np.arange(2 * round(b - a)) / 2 + a + 0.25) for a, b in zip(lower, upper, strict=True)]
@@ -174,16 +176,16 @@ def block(
 
 
 def weights(shape: tuple[int, ...], seed: int = 1) -> Tensor:
-    """Random weights, which make a scalar of a result in which no entry is special."""
+    """Draw random weights, which reduce a result to a scalar without favouring any entry."""
     return tensor(np.random.default_rng(seed).standard_normal(shape))
 
 
 def assert_close(found: Any, expected: Any, relative: float, name: str = "") -> None:
-    """Equal within a part of the largest value expected."""
+    """Compare arrays within a fraction of the largest expected value."""
     scale = float(np.abs(expected).max())
     np.testing.assert_allclose(found, expected, rtol=0, atol=relative * scale, err_msg=name)
 
 
 def tolerance(f64: float, f32: float) -> float:
-    """The one that fits the precision of this process."""
+    """Choose the tolerance for the precision of this process."""
     return f64 if runtime.real_dtype() == np.float64 else f32

@@ -1,4 +1,4 @@
-"""The stress of actuators along fibres, and the adjoint."""
+"""The stress of actuators along fibres, and its adjoint."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ DIMS = pytest.mark.parametrize("dim", [2, 3])
 
 
 def parts(dim: int) -> tuple[MPM, tuple[Tensor, Tensor, Tensor]]:
-    """Of five particles two obey the first actuator, one the second and two none."""
+    """Build five particles: two with the first actuator, one with the second, two with none."""
     model, _, state, control = system(dim, particles=5, steps=1)
     assert model.actuator is not None and sorted(model.actuator) == [-1, -1, 0, 0, 1]
     assert control is not None
-    stress = tensor(np.random.default_rng(5).normal(size=(5, dim, dim)), requires_grad=True)  # of no symmetry
+    stress = tensor(np.random.default_rng(5).normal(size=(5, dim, dim)), requires_grad=True)  # not symmetric
     return model, (stress, state.deformation, tensor(control.data[0], requires_grad=True))
 
 
@@ -61,7 +61,7 @@ def test_a_missing_term_of_the_adjoint_is_noticed(monkeypatch: pytest.MonkeyPatc
 
     def forgetful(ctx: Any, adj: Tensor) -> Any:
         _, adj_tau, adj_F, adj_u = backward(ctx, adj)
-        adj_u[0] *= 0.5  # of the two particles one
+        adj_u[0] *= 0.5  # as if one of its two particles were missing
         return None, adj_tau, adj_F, adj_u
 
     monkeypatch.setattr(Actuate, "backward", staticmethod(forgetful))

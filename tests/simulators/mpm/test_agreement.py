@@ -1,6 +1,6 @@
-"""Nested steps, fused steps and rollouts of every kind are one physics: values and gradients are the same.
+"""Nested steps, fused steps and rollouts of every kind compute the same values and gradients.
 
-They do the same arithmetic, vectorized or not, so that results differ by rounding only.
+They do the same arithmetic, vectorized or not, so results differ only by rounding.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ CASES: dict[str, Any] = {
         colliders=(Collider("sphere", (0.12,), "sticking"), Collider("box", (0.08, 0.1), "friction")),
     ),
 }
-"""Few, as each is compiled: laws, actuators and walls in the plane; colliders that are driven.
+"""Systems to compare, only few as each is compiled: laws, actuators and walls in 2-D; driven colliders.
 
-What a law adds to these is the same function nested and fused. Certificates of scenes that ship hold the same of other
-laws, and in space (test_certificates.py: liquid, walker): all ways, derivatives over the horizon, and sub-steps.
+Nested and fused steps call the same functions of a law. Other laws and 3-D are covered by certificates of shipped
+scenes (test_certificates.py: liquid, walker): all ways to run, derivatives over the horizon, and sub-steps.
 """
 EACH = pytest.mark.parametrize("name", CASES)
 
 
 def evaluate(case: Case, *, along: bool = True, of: int | None = None, **options: Any) -> dict[str, Array]:
-    """States along time, and the gradient of a random sum over all of them, or over the last alone.
+    """Return the states over time, and the gradient of a random sum over all of them or over the last one.
 
-    `of`: the weights are those of this member of a batch of two.
+    With `of`, the weights are those of this member in a batch of two.
     """
     case = case.fresh()
     result = rollout(case.model, case.params, case.state, steps=STEPS, control=case.control, **options)
@@ -113,7 +113,7 @@ def test_checkpoints_change_no_bit(name: str) -> None:
 
 
 def final(case: Case, steps: int, mode: Any = "fused") -> Any:
-    """The last state of inputs in the order of `leaves`."""
+    """Return a function from inputs in the order of `leaves` to the last state."""
     names = tuple(case.leaves())
 
     def of(*inputs: Tensor) -> list[Tensor]:
@@ -126,13 +126,13 @@ def final(case: Case, steps: int, mode: Any = "fused") -> Any:
 
 
 def test_the_gradient_over_the_horizon_is_right_for_sand_which_no_scene_has() -> None:
-    """Nested, whose kernels compile fastest; the fused step takes laws from the same table."""
+    """Check only the nested step, whose kernels compile fastest; the fused step has the same table of laws."""
     case = system(2, laws=("drucker_prager",), actuators=0)
     gradcheck(final(case, 3, "nested"), tuple(case.leaves().values()), mode="projected", repeats=1, tolerance=1e-6)
 
 
 def test_the_derivative_over_the_horizon_is_right() -> None:
-    """Tangents too. With colliders they are held in the certificates of scenes: press, squeeze."""
+    """Check adjoints and tangents. Certificates of scenes (press, squeeze) cover colliders."""
     case = CASES["plane"]()
     gradcheck(final(case, 3), tuple(case.leaves().values()), mode="projected", repeats=1, tolerance=1e-6)
     dot_product_test(final(case, 3), tuple(case.leaves().values()), tolerance=1e-11)

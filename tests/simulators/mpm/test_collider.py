@@ -1,4 +1,4 @@
-"""What a collider may be."""
+"""Validation of colliders."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def test_each_shape_has_its_sizes(dim: int) -> None:
     [
         (Collider("cone", (1.0,)), r"Collider\.shape.*sphere.*'?cone"),
         (Collider("sphere", (1.0,), "glue"), r"Collider\.contact.*sticking.*glue"),
-        (Collider("sphere"), r"Collider\.size of a sphere: 1 positive length"),
-        (Collider("box", (1.0, 1.0, 1.0)), r"Collider\.size of a box: 2 positive lengths"),
-        (Collider("capsule", (1.0, 0.0)), r"Collider\.size of a capsule: 2 positive lengths"),
+        (Collider("sphere"), r"Collider\.size of a sphere: must hold 1 positive length"),
+        (Collider("box", (1.0, 1.0, 1.0)), r"Collider\.size of a box: must hold 2 positive lengths"),
+        (Collider("capsule", (1.0, 0.0)), r"Collider\.size of a capsule: must hold 2 positive lengths"),
         (Collider("sphere", (float("nan"),)), r"Collider\.size of a sphere"),
         (Collider("plane", (1.0,)), r"Collider\.size of a plane"),
     ],
 )
-def test_what_makes_no_sense_is_told(collider: Collider, message: str) -> None:
+def test_invalid_colliders_are_refused(collider: Collider, message: str) -> None:
     with pytest.raises(InputError, match=message):
         grid((10, 10), collider)

@@ -1,4 +1,4 @@
-"""How colliders move, and the adjoint of a step and of a horizon."""
+"""The motion of colliders, and its adjoint over a step and over a horizon."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def motion_of(model: MPM) -> Any:
 
 
 def inputs_of(model: MPM, *, spin: float = 20.0) -> list[Tensor]:
-    """Pose, velocity and spin; the quaternions are not of length 1."""
+    """Draw poses, velocities and spins; the quaternions are not of unit length."""
     random, K = np.random.default_rng(0), len(model.colliders)
     widths = (model.dim, model.rotations, model.dim, model.spins)
     values = [random.normal(size=(K, width)) for width in widths]
@@ -40,7 +40,7 @@ def inputs_of(model: MPM, *, spin: float = 20.0) -> list[Tensor]:
 @pytest.mark.parametrize("spin", [20.0, 1.0, 0.0], ids=["fast", "slow", "none"])
 @pytest.mark.parametrize("dim", [2, 3])
 def test_every_element_of_the_jacobian_is_right(dim: int, spin: float) -> None:
-    """Also without a spin, where the axis of the turn is not defined, but the turn is smooth."""
+    """Zero spin is included: the axis of rotation is undefined there, but the rotation is smooth."""
     model = bodies(dim)
     gradcheck(motion_of(model), inputs_of(model, spin=spin), tolerance=1e-6)
     dot_product_test(motion_of(model), inputs_of(model, spin=spin), tolerance=1e-13)
@@ -56,7 +56,7 @@ def test_the_centre_drifts_and_an_angle_grows() -> None:
 
 @pytest.mark.gpu
 def test_a_body_that_spins_about_an_axis_turns_by_the_angle_about_it() -> None:
-    """In any number of steps: from the pose turned by 0.4 about z to one by 0.4 + 60 * 0.02 * 1.5."""
+    """The angle about z grows from 0.4 to 0.4 + 60 * 0.02 * 1.5, exactly for any number of steps."""
     model = bodies(3, 1)
     q = tensor([[np.cos(0.2), 0.0, 0.0, np.sin(0.2)]])
     c, still, spin = tensor(np.zeros((1, 3))), tensor(np.zeros((1, 3))), tensor([[0.0, 0.0, 1.5]])
@@ -75,7 +75,7 @@ def test_a_quaternion_stays_of_length_one() -> None:
 
 
 def test_spin_is_in_the_frame_of_the_world() -> None:
-    """A body on its side, turned about the world's z axis: by a quarter, then a quarter of a turn."""
+    """Rotate a body that lies on its side by a quarter turn about the world's z axis."""
     model = bodies(3, 1)
     side = tensor([[np.cos(np.pi / 4), np.sin(np.pi / 4), 0.0, 0.0]])
     spin = tensor([[0.0, 0.0, np.pi / 2 / model.dt]])
@@ -86,7 +86,7 @@ def test_spin_is_in_the_frame_of_the_world() -> None:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_a_horizon_in_two_launches_is_its_steps(dim: int) -> None:
-    """Forward, adjoint with what comes to each state from elsewhere, and tangent, as the fused loops launch them."""
+    """Check forward, adjoint (with direct adjoints of each state) and tangent, as the fused loops launch them."""
     model, steps, K = bodies(dim), 5, 2
     c, q, *_ = inputs_of(model)
     random = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""A node that a collider pushes, by its pose and motion; and the derivatives by all of them."""
+"""The effect of a collider on a grid node, and its derivatives by pose and motion."""
 
 import functools
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ SKIN = 0.8
 
 @functools.cache
 def pushed(shape: str, law: str, dim: int) -> Any:
-    """Rows (u, r, q, v, omega, mu) to u'."""
+    """Return a function from rows (u, r, q, v, omega, mu) to u'."""
 
     @no_type_check
     def pack(real: Any) -> SimpleNamespace:
@@ -80,7 +80,7 @@ def pushed(shape: str, law: str, dim: int) -> Any:
 
 
 def some(dim: int, count: int = 12, *, mu: float = 0.4) -> Tensor:
-    """Nodes in the body, in its skin and beyond it."""
+    """Draw nodes in the body, in its skin and beyond."""
     rows = np.random.default_rng(0).normal(size=(count, 3 * dim + (3 if dim == 2 else 8)))
     rows[:, dim : 2 * dim] *= np.linspace(0.2, 0.9, count)[:, None]
     rows[:, -1] = mu
@@ -91,7 +91,7 @@ def some(dim: int, count: int = 12, *, mu: float = 0.4) -> Tensor:
     ("shape", "dim"), [*[(shape, 2) for shape in SHAPES], ("box", 3), ("plane", 3)], ids=lambda value: str(value)
 )
 def test_every_element_of_the_jacobian_is_right(shape: str, dim: int) -> None:
-    """By the velocity of the node, and by position, rotation, velocity, spin and friction of the collider."""
+    """Differentiate by the node's velocity, and by position, rotation, velocity, spin and friction of the collider."""
     x = some(dim)
     gradcheck(pushed(shape, "friction", dim), x, tolerance=1e-6)
     dot_product_test(pushed(shape, "friction", dim), x, tolerance=1e-12)
@@ -111,7 +111,7 @@ def test_a_sticking_collider_takes_along_what_is_in_it_and_leaves_alone_what_is_
 
 @pytest.mark.parametrize("law", ["slip", "separating", "friction"])
 def test_turning_collider_and_velocities_turns_the_result(law: str) -> None:
-    """In the plane, by an angle of 0.7."""
+    """Rotate by an angle of 0.7 in 2-D."""
     x, c, s = some(2).data, np.cos(0.7), np.sin(0.7)
     turn = np.array([[c, -s], [s, c]])
     turned = x.copy()
@@ -122,7 +122,7 @@ def test_turning_collider_and_velocities_turns_the_result(law: str) -> None:
     np.testing.assert_allclose(found, pushed("box", law, 2)(tensor(x)).data @ turn.T, rtol=1e-12, atol=1e-14)
 
 
-def test_the_length_of_a_quaternion_says_nothing() -> None:
+def test_the_length_of_a_quaternion_has_no_effect() -> None:
     x = some(3).data
     longer = x.copy()
     longer[:, 6:10] *= 2.5

@@ -1,4 +1,4 @@
-"""The response of particles, each by its law."""
+"""The response of particles, each with its own law."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def model_of(laws: tuple[str, ...], law: list[int] | None, dim: int = 2) -> MPM:
 
 
 def inputs_of(model: MPM, seed: int = 0) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    """Deformations, hidden variables and the fields OF_LAWS; all that has entries requires a gradient."""
+    """Draw deformations, hidden variables and the fields OF_LAWS; all that are not empty require a gradient."""
     random = np.random.default_rng(seed)
     n, dim, shapes = model.particles, model.dim, model.param_shapes()
     F = tensor(np.eye(dim) + 0.1 * random.normal(size=(n, dim, dim)), requires_grad=True)
@@ -60,7 +60,7 @@ def test_every_element_of_the_jacobian_is_right(laws: tuple[str, ...], law: list
     dot_product_test(response(model, q), (F, *fields), tolerance=1e-12)
 
 
-def test_the_hidden_variable_passes_particles_of_laws_that_have_none() -> None:
+def test_the_hidden_variable_is_unchanged_for_particles_of_laws_that_have_none() -> None:
     plastic = [name for name in LAWS if LAWS[name].HIDDEN]
     if not plastic:
         pytest.skip("no law has a hidden variable")
@@ -76,7 +76,7 @@ def test_the_hidden_variable_passes_particles_of_laws_that_have_none() -> None:
 
 
 @pytest.mark.gpu
-def test_each_particle_answers_by_its_own_law() -> None:
+def test_each_particle_responds_by_its_own_law() -> None:
     law = [0, 2, 1, 2, 0]
     model = model_of(MIXED, law)
     F, q, fields = inputs_of(model)

@@ -1,4 +1,4 @@
-"""What contact makes of a velocity, and its adjoint."""
+"""The effect of contact on a velocity, and its adjoint."""
 
 import functools
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from ...helpers.elements import element
 
 @functools.cache
 def law(name: str, dim: int) -> Any:
-    """The contact as a function of rows (w, n, mu)."""
+    """Return the contact as a function of rows (w, n, mu)."""
 
     @no_type_check
     def pack(real: Any) -> SimpleNamespace:
@@ -58,7 +58,7 @@ def rows(w: Any, n: Any, mu: Any) -> Tensor:
 
 
 def some(dim: int, *, seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Velocities that arrive and leave, that slide and stick at a friction of 0.6; unit normals."""
+    """Draw velocities that arrive, leave, slide and stick at a friction of 0.6, and unit normals."""
     random = np.random.default_rng(seed)
     w, n = random.normal(size=(12, dim)), random.normal(size=(12, dim))
     return w, n / np.linalg.norm(n, axis=1, keepdims=True)
@@ -67,7 +67,7 @@ def some(dim: int, *, seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[A
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("name", CONTACTS)
 def test_every_element_of_the_jacobian_is_right(name: str, dim: int) -> None:
-    """By the velocity, the normal and the friction."""
+    """Differentiate by the velocity, the normal and the friction."""
     x = rows(*some(dim), 0.6)
     gradcheck(law(name, dim), x, tolerance=1e-6)
     dot_product_test(law(name, dim), x, tolerance=1e-13)
@@ -76,7 +76,7 @@ def test_every_element_of_the_jacobian_is_right(name: str, dim: int) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("dim", [2, 3])
 def test_what_contact_does_to_velocity(dim: int) -> None:
-    """A friction of 0.6 leaves some of it sliding, and stops some."""
+    """A friction of 0.6 lets some velocities slide and stops others."""
     w, n = some(dim)
     w_n = (w * n).sum(axis=1, keepdims=True)
     slip = w - w_n * n
@@ -95,7 +95,7 @@ def test_what_contact_does_to_velocity(dim: int) -> None:
 
 
 @pytest.mark.parametrize("name", CONTACTS)
-def test_a_turned_world_is_the_same_world(name: str) -> None:
+def test_contact_commutes_with_rotation(name: str) -> None:
     w, n = some(3)
     turn = np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))[0]
     plain, turned = law(name, 3)(rows(w, n, 0.6)).data, law(name, 3)(rows(w @ turn.T, n @ turn.T, 0.6)).data
@@ -110,7 +110,7 @@ def test_friction_takes_energy_and_contact_never_gives_any(name: str) -> None:
 
 
 def gradient(name: str, w: Any, g: Any, mu: float = 0.5) -> np.ndarray[Any, Any]:
-    """By w at a floor."""
+    """Compute the gradient by w at a floor."""
     x = rows(w, (0.0, 1.0), mu)
     law(name, 2)(x).backward(np.array([g], np.float64))
     assert x.grad is not None
@@ -118,12 +118,12 @@ def gradient(name: str, w: Any, g: Any, mu: float = 0.5) -> np.ndarray[Any, Any]
 
 
 @pytest.mark.parametrize("name", ["separating", "friction"])
-def test_what_neither_comes_nor_goes_counts_as_leaving(name: str) -> None:
+def test_a_normal_velocity_of_zero_counts_as_leaving(name: str) -> None:
     assert gradient(name, (1.0, 0.0), (0.3, 0.7))[:2].tolist() == [0.3, 0.7]
     assert not gradient(name, (1.0, 0.0), (0.3, 0.7))[4].any()
 
 
-def test_what_just_stops_sticks_with_derivative_zero() -> None:
+def test_slip_that_just_stops_has_derivative_zero() -> None:
     assert not gradient("friction", (0.25, -0.5), (0.3, 0.7)).any()
     assert gradient("friction", (0.2500001, -0.5), (0.3, 0.7)).any()
 

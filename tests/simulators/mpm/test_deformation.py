@@ -1,4 +1,4 @@
-"""How the deformation gradient follows the velocity gradient, and the adjoint."""
+"""The update of the deformation gradient by the velocity gradient, and its adjoint."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_material_follows_the_velocity_gradient(dim: int) -> None:
 
 @DIMS
 def test_a_small_turn_keeps_the_volume_to_second_order(dim: int) -> None:
-    """det(I + h W) - 1 is h^2 w^2 for a skew W of angular velocity w."""
+    """A skew W of angular velocity w gives det(I + h W) - 1 = h^2 w^2."""
     model, _ = parts(dim)
     C = np.zeros((3, dim, dim))
     C[:, 0, 1], C[:, 1, 0] = -2.0, 2.0

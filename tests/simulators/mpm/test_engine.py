@@ -1,4 +1,4 @@
-"""The engine of material points: where a motion ends, and what it is asked for."""
+"""The engine of material points: the end of a motion, and the gradients requested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .systems import Case, system
 
 
 def leaving(step: int) -> Case:
-    """Particle 3 leaves alone, along the first axis, in a step: with margin 1 no node of it is the upper wall's."""
+    """Build a case in which only particle 3 leaves, along the first axis; with margin 1 no upper wall stops it."""
     case = system(2, laws=("fluid",), particles=5, actuators=0)
     model = replace(case.model, margin=1, walls=("separating",) * 4)
     x, v = np.full((5, 2), 0.35) + 0.01 * np.arange(5)[:, None], np.zeros((5, 2))
@@ -69,7 +69,7 @@ def test_a_stream_gives_the_states_of_the_rollout() -> None:
 
 
 def test_a_motion_in_pieces_is_the_motion_at_once() -> None:
-    """Steered colliders, whose velocities begin anew with each piece."""
+    """Controlled colliders are included, as their velocities are recomputed for each piece."""
     case = system(2, laws=("fluid",), particles=5, steps=6, colliders=(Collider("sphere", (0.12,), "sticking"),))
     assert case.control is not None
     engine = case.model.engine(

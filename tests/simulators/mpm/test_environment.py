@@ -1,4 +1,4 @@
-"""What surrounds the grid in a step, as one array."""
+"""The environment of the grid in a step, as one array."""
 
 from __future__ import annotations
 

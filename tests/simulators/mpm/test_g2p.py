@@ -1,4 +1,4 @@
-"""Particles take their velocity and its gradient from the grid, and move; the adjoint."""
+"""The transfer of velocity and velocity gradient from grid to particles, their motion, and the adjoint."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def taken(model: MPM, x: Any, u: Any) -> list[Array]:
 
 @pytest.mark.parametrize(("dim", "particles"), [(2, 2), (3, 1)])
 def test_every_element_of_the_jacobian_is_right(dim: int, particles: int) -> None:
-    """In space of the nodes that the particle sees."""
+    """Check in 3-D only the nodes in the particle's stencil."""
     model, (x, u) = parts(dim, particles)
     seen = np.flatnonzero((abs(places(model) - x.data[0]) < 1.5 * model.spacing).all(axis=1))
     assert len(seen) == 3**dim
@@ -62,8 +62,8 @@ def test_a_linear_velocity_field_is_taken_as_it_is(dim: int) -> None:
 
 
 @DIMS
-def test_what_a_particle_hands_over_alone_it_takes_back(dim: int) -> None:
-    """Of mass 1 on an empty grid: v, and C, exactly, as APIC has it, if nodes had their weights' share of it."""
+def test_a_particle_alone_gets_back_what_it_transferred(dim: int) -> None:
+    """A particle of mass 1 on an empty grid gets back v and C exactly, as in APIC."""
     model, (x, _) = parts(dim, 1)
     v, C = np.arange(1.0, dim + 1), np.random.default_rng(2).normal(size=(dim, dim))
     _, v_new, C_new = taken(model, x.data, v + (places(model) - x.data) @ C.T)
@@ -73,7 +73,7 @@ def test_what_a_particle_hands_over_alone_it_takes_back(dim: int) -> None:
 
 @DIMS
 @pytest.mark.parametrize("side", [0, 1])
-def test_a_particle_that_leaves_along_an_axis_is_nowhere_on_it(dim: int, side: int) -> None:
+def test_a_particle_that_leaves_along_an_axis_gets_nan_on_it(dim: int, side: int) -> None:
     model, (x, _) = parts(dim, 3)
     position = x.data.copy()
     for axis in range(dim):

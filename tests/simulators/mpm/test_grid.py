@@ -1,4 +1,4 @@
-"""The velocity of the grid's nodes: gravity, walls and colliders, and the adjoint."""
+"""The velocity of grid nodes: gravity, walls and colliders, and the adjoint."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def velocity(model: MPM) -> Any:
 
 
 def nodes_of(model: MPM, *, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Mass and momentum off all kinks."""
+    """Draw masses and momenta away from all kinks."""
     random = np.random.default_rng(seed)
     mass = tensor(random.uniform(0.5, 1.5, model.nodes), requires_grad=True)
     return mass, tensor(random.normal(size=(model.nodes, model.dim)), requires_grad=True)
@@ -36,7 +36,7 @@ def nodes_of(model: MPM, *, seed: int = 0) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_every_element_of_the_jacobian_at_walls_is_right(dim: int) -> None:
-    """A wall of each contact, and corners where two or three of them meet."""
+    """Walls of each contact are included, and corners of two or three walls."""
     model = grid((6,) * dim, walls=(*CONTACTS, "friction", "separating")[: 2 * dim], margin=2)
     inputs = *nodes_of(model), surroundings(model, gravity=(1.0, -2.0, 0.5)[:dim], wall_friction=0.3)
     gradcheck(velocity(model), inputs, mode="full" if dim == 2 else "projected", tolerance=1e-6)
@@ -44,7 +44,7 @@ def test_every_element_of_the_jacobian_at_walls_is_right(dim: int) -> None:
 
 
 def test_separating_walls_are_those_of_mls_mpm_codes() -> None:
-    """As a loop over nodes with a mirrored condition for each axis says it."""
+    """Compare with a loop over nodes that has a mirrored condition for each axis."""
     model = grid((12, 10), margin=3)
     (mass, momentum), env = nodes_of(model), surroundings(model, gravity=(0.5, -3.8))
     expected = momentum.data / (mass.data[:, None] + model.mass_floor) + model.dt * env.data[:2]
@@ -66,7 +66,7 @@ def test_material_leaves_a_separating_wall_but_not_a_sticking_one(dim: int) -> N
 
 
 def test_a_block_that_slides_on_a_wall_slows_down_by_coulombs_law() -> None:
-    """At mu g, as the wall takes dt g off the fall in each step; and it stops instead of turning back."""
+    """It decelerates by mu g, as the wall removes dt g from the fall in each step, and stops without reversing."""
     model = grid((8, 8), walls=("separating", "separating", "friction", "friction"))
     env = surroundings(model, gravity=(0.0, -10.0), wall_friction=0.25)
     u, times = np.array([0.18, 0.0]), 0
@@ -84,11 +84,11 @@ CROWDS = {
     2: (Collider("capsule", (0.1, 0.07), "friction"), Collider("plane", (), "slip")),
     3: (Collider("box", (0.08, 0.1, 0.15), "friction"),),
 }
-"""Which shapes and contacts there are is held by test_signed_distance.py and test_contact.py."""
+"""A few colliders; test_signed_distance.py and test_contact.py cover all shapes and contacts."""
 
 
 def crowd(dim: int) -> tuple[MPM, Tensor]:
-    """Colliders that turn and move, between walls with friction."""
+    """Build colliders that rotate and move, between walls with friction."""
     model = grid((6,) * dim, *CROWDS[dim], margin=2, walls=("friction",) * (2 * dim), skin=0.15)
     random, K = np.random.default_rng(3), len(model.colliders)
     env = surroundings(
@@ -106,7 +106,7 @@ def crowd(dim: int) -> tuple[MPM, Tensor]:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_every_element_of_the_jacobian_at_colliders_is_right(dim: int) -> None:
-    """By mass and momentum, and by gravity, friction, pose, velocity and spin."""
+    """Differentiate by mass and momentum, and by gravity, friction, pose, velocity and spin."""
     model, env = crowd(dim)
     inputs = *nodes_of(model), env
     gradcheck(velocity(model), inputs, mode="full" if dim == 2 else "projected", tolerance=1e-6)
@@ -132,7 +132,7 @@ def test_a_forgotten_turn_of_the_normal_is_noticed(monkeypatch: pytest.MonkeyPat
 
 
 def nodes_at(model: MPM, centre: Any) -> np.ndarray[Any, Any]:
-    """From the centre to each node, [*cells, dim]."""
+    """Compute the vectors from the centre to each node, [*cells, dim]."""
     return np.stack(np.meshgrid(*(model.spacing * np.arange(n) for n in model.cells), indexing="ij"), -1) - centre
 
 
@@ -165,7 +165,7 @@ def test_a_collider_that_spins_drags_by_omega_cross_r(dim: int) -> None:
 
 
 def test_a_plane_stops_what_falls_on_it_and_lets_slide_what_lies_on_it() -> None:
-    """A slope of 30 degrees without friction: what is left of dt g points down the slope, half as large."""
+    """A frictionless slope of 30 degrees leaves half of dt g, pointing down the slope."""
     model = grid((10, 10), Collider("plane", (), "separating"))
     slope = np.deg2rad(30)
     env = surroundings(model, position=(0.45, 0.45), rotation=slope, gravity=(0.0, -10.0))
@@ -175,7 +175,7 @@ def test_a_plane_stops_what_falls_on_it_and_lets_slide_what_lies_on_it() -> None
 
 
 @pytest.mark.parametrize("contact", CONTACTS)
-def test_a_world_turned_by_a_quarter_is_the_same_world(contact: str) -> None:
+def test_the_velocity_commutes_with_a_quarter_turn(contact: str) -> None:
     model = grid((9, 9), Collider("box", (0.2, 0.11), contact), margin=1)
     random = np.random.default_rng(2)
     u, quarter = random.normal(size=(9, 9, 2)), np.array([[0.0, -1.0], [1.0, 0.0]])
@@ -185,7 +185,7 @@ def test_a_world_turned_by_a_quarter_is_the_same_world(contact: str) -> None:
         model, position=0.4 + quarter @ offset, rotation=0.3 + np.pi / 2, velocity=quarter @ v, spin=2.0, friction=0.3
     )
     expected = np.rot90(moving(model, u, plain)) @ quarter.T
-    # rot90 turns from the first axis to the second: what was at (x, y) is then at (-y, x)
+    # rot90 turns from the first axis to the second: a value at (x, y) moves to (-y, x)
     found = moving(model, np.rot90(u) @ quarter.T, turned)
     inner = slice(1, 8)
     np.testing.assert_allclose(found[inner, inner], expected[inner, inner], rtol=1e-12, atol=1e-14)
@@ -193,7 +193,7 @@ def test_a_world_turned_by_a_quarter_is_the_same_world(contact: str) -> None:
 
 @pytest.mark.parametrize("depth", [0.0, 0.1], ids=["surface", "end of the skin"])
 def test_the_influence_has_no_kink_where_the_skin_begins_or_ends(depth: float) -> None:
-    """Left and right of it, the derivatives by the position agree to what the second derivative makes of 1e-7."""
+    """The derivatives by position on both sides agree up to the second derivative times 1e-7."""
     model = grid((9, 9), Collider("sphere", (0.2,), "sticking"))
     total = np.zeros((9, 9, 2))
     total[7, 4] = 1.0
@@ -207,7 +207,7 @@ def test_the_influence_has_no_kink_where_the_skin_begins_or_ends(depth: float) -
     np.testing.assert_allclose(slopes, 0.0, atol=6 / 0.1**2 * 2e-7)
 
 
-def test_the_adjoint_of_mass_is_the_same_where_no_one_asks_for_that_of_the_surroundings() -> None:
+def test_the_adjoint_of_mass_is_the_same_without_that_of_the_environment() -> None:
     model, env = crowd(2)
     found = []
     for surroundings_of in (env, env.detach()):
@@ -218,7 +218,7 @@ def test_the_adjoint_of_mass_is_the_same_where_no_one_asks_for_that_of_the_surro
     np.testing.assert_allclose(found[0], found[1], rtol=1e-13)  # two kernels, two roundings
 
 
-def test_the_surroundings_are_those_that_the_environment_gathers() -> None:
+def test_the_helper_builds_the_same_array_as_the_environment() -> None:
     for dim in (2, 3):
         model, env = crowd(dim)
         assert env.shape == (environment.size(model),)

@@ -1,4 +1,4 @@
-"""What a model of material points is, and what it refuses."""
+"""The model of material points and its validation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simphys.simulators.mpm.model import MPM, Params, State
 SOUND: dict[str, Any] = {"cells": (16, 12), "spacing": 0.1, "dt": 1e-3, "particles": 3}
 
 
-def test_what_is_left_out_is_what_the_docstring_says() -> None:
+def test_defaults_are_those_of_the_docstring() -> None:
     model = MPM(**SOUND)
     assert model.walls == ("separating",) * 4 and model.skin == model.spacing and model.actuators == 0
     assert (model.dim, model.nodes, model.spins, model.rotations) == (2, 192, 1, 1)
@@ -58,7 +58,7 @@ def test_a_control_has_a_number_for_each_actuator_and_each_way_a_collider_moves(
     [
         ({"cells": (16,)}, "2 or 3 axes"),
         ({"cells": (16, 7)}, "at least 8 nodes"),
-        ({"cells": (16, 16), "margin": 0}, "between the margins"),
+        ({"cells": (16, 16), "margin": 0}, "a margin of at least 1"),
         ({"laws": ()}, "different ones of"),
         ({"laws": ("jelly",)}, "different ones of"),
         ({"laws": ("fluid", "fluid")}, "different ones of"),
@@ -75,6 +75,6 @@ def test_a_control_has_a_number_for_each_actuator_and_each_way_a_collider_moves(
         ({"colliders": (Collider("plane", (), "glue"),)}, "one of"),
     ],
 )
-def test_what_makes_no_sense_is_refused(change: dict[str, Any], message: str) -> None:
+def test_invalid_models_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         MPM(**{**SOUND, **change})

@@ -1,4 +1,4 @@
-"""Particles hand mass and momentum to the grid; the adjoint."""
+"""The transfer of mass and momentum from particles to grid, and its adjoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIMS = pytest.mark.parametrize("dim", [2, 3])
 
 
 def parts(dim: int, particles: int, *, stress: float = 1.0) -> tuple[MPM, tuple[Tensor, ...]]:
-    """x, v, C, tau, mass, volume of particles some of which share nodes."""
+    """Draw x, v, C, tau, mass and volume of particles, some of which share nodes."""
     model, params, state, _ = system(dim, particles=particles)
     tau = stress * np.random.default_rng(5).normal(size=state.affine.shape)
     x = 0.35 + 0.3 * (state.position.data - 0.35)
@@ -32,20 +32,20 @@ def handed(model: MPM, inputs: tuple[Tensor, ...]) -> tuple[Array, Array]:
 
 
 def places(model: MPM) -> Array:
-    """Of the nodes, [nodes, dim]."""
+    """Compute the positions of the nodes, [nodes, dim]."""
     axes = [model.spacing * np.arange(count) for count in model.cells]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, model.dim)
 
 
 def moment(x: Array, p: Array) -> Array:
-    """The sum of x_i p_j - x_j p_i."""
+    """Compute the sum of x_i p_j - x_j p_i."""
     outer = x.T @ p
     return outer - outer.T
 
 
 @pytest.mark.parametrize(("dim", "particles"), [(2, 3), (3, 1)])
 def test_every_element_of_the_jacobian_is_right(dim: int, particles: int) -> None:
-    """In space of the nodes that the particle sees."""
+    """Check in 3-D only the nodes in the particle's stencil."""
     model, inputs = parts(dim, particles)
     seen = np.flatnonzero(handed(model, inputs)[0]) if dim == 3 else np.arange(model.nodes)
     gradcheck(lambda *x: tuple([y[seen] for y in ParticleToGrid.apply(model, *x)]), inputs, tolerance=1e-7)
@@ -57,7 +57,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int, particles: int) -> Non
 @pytest.mark.gpu
 @DIMS
 def test_mass_and_momentum_are_those_of_the_particles(dim: int) -> None:
-    """Whatever the stress: its forces balance."""
+    """This holds for any stress, as its forces balance."""
     model, inputs = parts(dim, 8)
     mass, momentum = handed(model, inputs)
     _, v, _, _, m, _ = (x.data for x in inputs)
@@ -67,13 +67,13 @@ def test_mass_and_momentum_are_those_of_the_particles(dim: int) -> None:
 
 
 @DIMS
-def test_angular_momentum_is_that_of_the_particles_and_of_what_turns_in_them(dim: int) -> None:
-    """A particle holds m x v and, in its C, m C dx^2/4; a symmetric stress adds nothing."""
+def test_angular_momentum_is_that_of_the_particles_including_their_affine_part(dim: int) -> None:
+    """A particle has the moment of m x v, and m C dx^2/4 from its C; a symmetric stress adds nothing."""
     model, inputs = parts(dim, 8)
     x, v, C, tau, m, _ = (each.data for each in inputs)
     symmetric = (*inputs[:3], tensor(tau + tau.transpose(0, 2, 1)), *inputs[4:])
     _, momentum = handed(model, symmetric)
-    within = np.einsum("n,nij->ji", m, C) * model.spacing**2 / 4  # of x_i p_j
+    within = np.einsum("n,nij->ji", m, C) * model.spacing**2 / 4  # contribution of C to x_i p_j
     expected = moment(x, m[:, None] * v) + within - within.T
     np.testing.assert_allclose(moment(places(model), momentum), expected, rtol=0, atol=1e-15)
 

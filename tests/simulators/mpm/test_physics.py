@@ -1,4 +1,4 @@
-"""What material points must do, whatever computes it."""
+"""Physical properties that material points must have, whatever computes them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from simphys.simulators.mpm.laws.lame import coefficients
 from .systems import ALL, Array, Case, block
 
 P_WAVE = (1 - 0.3) / ((1 + 0.3) * (1 - 2 * 0.3))
-"""lambda + 2 mu where Young's modulus is 1 and Poisson's ratio 0.3."""
+"""Compression modulus lambda + 2 mu for Young's modulus 1 and Poisson's ratio 0.3."""
 
 
 def run(case: Case, steps: int, every: int = 1) -> dict[str, Array]:
-    """The states at some steps, by field."""
+    """Run a rollout and return every so many states, by field."""
     with no_grad():
         kept = list(range(0, steps + 1, every))
         return rollout(case.model, case.params, case.state, steps=steps, keep=kept).states.arrays()
 
 
 def thrown(law: str, seed: int = 0) -> Case:
-    """A strained body far from all walls, whose particles all move their own way."""
+    """Build a strained body far from all walls, whose particles have random velocities."""
     case, random = block((24, 5), (32, 10), law=law), np.random.default_rng(seed)
     n = case.model.particles
     return case.starting(
@@ -37,7 +37,7 @@ def thrown(law: str, seed: int = 0) -> Case:
 
 
 def momenta(case: Case, states: dict[str, Array]) -> tuple[Array, Array]:
-    """Momentum [rows, 2] and angular momentum [rows], with what turns within particles."""
+    """Compute momentum [rows, 2] and angular momentum [rows], including that within particles."""
     m, x, v, C = case.params.mass.data, states["position"], states["velocity"], states["affine"]
     turning = x[..., 0] * v[..., 1] - x[..., 1] * v[..., 0]
     within = (C[..., 1, 0] - C[..., 0, 1]) * case.model.spacing**2 / 4
@@ -55,7 +55,7 @@ def test_momentum_and_angular_momentum_are_conserved_to_rounding(law: str) -> No
 
 
 def test_a_body_that_spins_goes_on_spinning() -> None:
-    """A disk's worth of turn: its angular velocity stays, and its angular momentum to rounding."""
+    """Its angular velocity persists, and its angular momentum is conserved to rounding."""
     case = block((29, 5), (35, 11))
     x = case.state.position.data - case.state.position.data.mean(axis=0)
     W = np.array([[0.0, -1.0], [1.0, 0.0]])
@@ -70,7 +70,7 @@ def test_a_body_that_spins_goes_on_spinning() -> None:
 
 
 def test_a_body_falls_by_the_sum_that_the_integrator_makes_of_g() -> None:
-    """Velocity first, h g a step, then position: g t (t + h) / 2, exactly; so g t^2 / 2 to first order."""
+    """Symplectic Euler gives g t (t + h) / 2 exactly, which is g t^2 / 2 to first order."""
     case = block((24, 8), (30, 11)).starting(gravity=[0.0, -1.0], velocity=np.tile([0.2, 0.0], (72, 1)))
     h, steps = case.model.dt, 300
     states = run(case, steps)
@@ -83,14 +83,14 @@ def test_a_body_falls_by_the_sum_that_the_integrator_makes_of_g() -> None:
 
 @pytest.mark.parametrize("law", ["fixed_corotated", "neo_hookean", "hencky"])
 def test_a_pulse_runs_along_a_bar_at_the_speed_of_compression_waves(law: str) -> None:
-    """c^2 = (lambda + 2 mu) / density: the bar fills the tank, whose sides hinder it from growing thicker."""
+    """The speed is c^2 = (lambda + 2 mu) / density, as the bar fills the tank and cannot expand sideways."""
     c = math.sqrt(P_WAVE)
     case = block((0.5, 0.5), (62.5, 14.5), law=law, dt=0.02)
     x = case.state.position.data[:, 0] / case.model.spacing
     strain = 1e-4 * np.exp(-(((x - 18) / 4) ** 2))
     n = case.model.particles
     velocity, F, C = np.zeros((n, 2)), np.tile(np.eye(2), (n, 1, 1)), np.zeros((n, 2, 2))
-    velocity[:, 0], F[:, 0, 0] = -c * strain, 1 + strain  # to the right alone
+    velocity[:, 0], F[:, 0, 0] = -c * strain, 1 + strain  # a pulse that runs only to the right
     C[:, 0, 0] = c * strain * 2 * (x - 18) / 16 / case.model.spacing
     states = run(case.starting(velocity=velocity, deformation=F, affine=C), 80, every=80)
     weight = states["velocity"][..., 0] ** 2
@@ -100,7 +100,7 @@ def test_a_pulse_runs_along_a_bar_at_the_speed_of_compression_waves(law: str) ->
 
 
 def energy(case: Case, states: dict[str, Array]) -> Array:
-    """Of motion, with that within particles, and of fixed corotated elasticity [J]."""
+    """Compute the kinetic energy, including that within particles, plus the fixed corotated elastic energy [J]."""
     m, V, dx = case.params.mass.data, case.params.volume.data, case.model.spacing
     mu, la = coefficients(np.array(1.0), np.array(0.3))
     F, v, C = states["deformation"], states["velocity"], states["affine"]

@@ -1,4 +1,4 @@
-"""A scene of material points from its tables to a run folder: recorded, fitted, drawn."""
+"""A scene of material points, from its tables to a run folder: recording, fit, pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ELASTIC = {"density": 1.0, "young_modulus": 100.0, "poisson_ratio": 0.3, "per_ce
 
 
 def thrown(folder: Path, **sections: Any) -> Scene:
-    """Two boxes, each of 10 x 10 particles, of which the search is to find the one velocity."""
+    """Build two boxes, each of 10 x 10 particles, with a common velocity for the search to find."""
     boxes = [[[0.35, 0.4], [0.6, 0.65]], [[0.65, 0.4], [0.9, 0.65]]]
     tables = {
         "simulator": {"name": "mpm"},
@@ -36,7 +36,7 @@ def thrown(folder: Path, **sections: Any) -> Scene:
     return build_scene(from_dict(tables))
 
 
-def test_a_motion_is_recorded_but_for_fields_that_are_empty(tmp_path: Path) -> None:
+def test_a_motion_is_recorded_except_for_empty_fields(tmp_path: Path) -> None:
     scene = thrown(tmp_path / "run")
     run = Recording(simphys.simulate(scene))
     motion = scene.rollout()
@@ -46,7 +46,7 @@ def test_a_motion_is_recorded_but_for_fields_that_are_empty(tmp_path: Path) -> N
 
 
 def test_one_velocity_of_all_particles_is_found_and_drawn(tmp_path: Path) -> None:
-    """In free flight the mean moves by T v + g dt^2 T (T + 1) / 2 in T steps."""
+    """The mean position in free flight moves by T v + g dt^2 T (T + 1) / 2 in T steps."""
     fit = simphys.identify(thrown(tmp_path / "run"))
     expected = [(0.65 - 0.625) / 0.04, (0.6 - 0.525 + 9.8 * 1e-6 * 40 * 41 / 2) / 0.04]
     np.testing.assert_allclose([row.value for row in fit.unknowns], expected, rtol=1e-6)
@@ -58,7 +58,7 @@ def test_one_velocity_of_all_particles_is_found_and_drawn(tmp_path: Path) -> Non
 
 
 def test_a_time_step_that_is_too_long_is_refused_before_a_search(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the largest time step that is surely stable"):
+    with pytest.raises(InputError, match="the largest time step that is certainly stable"):
         thrown(tmp_path / "run", time={"dt": 4e-3, "steps": 10})
 
 

@@ -1,4 +1,4 @@
-"""From a scene's sections to the arrays that they mean, and what is wrong with them."""
+"""The sections of scenes with material points, their conversion to arrays, and their checks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LATTICE = {"shape": "lattice", "origin": [0.3, 0.3], "counts": [4, 3], "particle
 
 @pytest.fixture(autouse=True)
 def laws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Laws that read other parameters, of which one has a hidden variable that rests at 1."""
+    """Add laws with other parameters, one of which has a hidden variable that is 1 at rest."""
     monkeypatch.setitem(LAWS, "water", SimpleNamespace(PARAMETERS=("bulk_modulus",), HIDDEN=False, REST=0.0))
     brittle = SimpleNamespace(PARAMETERS=("young_modulus", "poisson_ratio", "hardening"), HIDDEN=True, REST=1.0)
     monkeypatch.setitem(LAWS, "brittle", brittle)
@@ -70,7 +70,7 @@ def test_particles_are_at_rest_and_undeformed_unless_the_scene_throws_them() -> 
     assert fields.state["plastic"].shape == (0,)
 
 
-def test_a_lattice_stands_where_it_is_told_with_mass_and_volume_of_its_particles_as_given() -> None:
+def test_a_lattice_has_the_given_origin_and_the_given_mass_and_volume_of_particles() -> None:
     body = {key: value for key, value in LATTICE.items() if key != "density"}
     fields = made({**body, "particle_mass": 1.0, "particle_volume": 2.0})
     np.testing.assert_allclose(fields.state["position"][[0, 1, 3]], np.array([[0.3, 0.3], [0.3, 0.32], [0.32, 0.3]]))
@@ -92,7 +92,7 @@ def test_a_parameter_that_no_law_reads_is_empty_and_0_for_particles_whose_law_do
     assert fields.params["yield_stress"].shape == (0,)
 
 
-def test_a_law_that_does_not_say_otherwise_has_the_defaults_of_snow_and_its_own_state_of_rest() -> None:
+def test_snow_has_default_parameters_and_its_own_state_of_rest() -> None:
     fields = made(BOX, {**BALL, "law": "brittle"})
     first = 8 * 12
     np.testing.assert_array_equal(fields.params["hardening"], [0.0] * first + [10.0] * (fields.nodes - first))
@@ -190,11 +190,11 @@ def without(body: dict[str, Any], *keys: str) -> dict[str, Any]:
     [
         (
             [BOX, {**without(BALL, "young_modulus", "poisson_ratio"), "law": "water"}],
-            "bodies.1.bulk_modulus: the law water needs bulk_modulus; found nothing. Add it. The law water reads bulk",
+            "bodies.1.bulk_modulus: the law water needs bulk_modulus; found nothing. Add it. The law water uses bulk",
         ),
         (
             [{**BOX, "bulk_modulus": 1.0}],
-            "bodies.0.bulk_modulus: the law fixed_corotated does not read bulk_modulus; found 1.0. Drop it. It reads y",
+            "bodies.0.bulk_modulus: the law fixed_corotated does not use bulk_modulus; found 1.0. Drop it. It uses y",
         ),
         ([{**BOX, "law": "wood"}], 'bodies.0.law: must be a constitutive law; found "wood". Known: fixed_corotated, '),
         ([{**BOX, "poisson_ratio": 0.5}], "bodies.0.poisson_ratio: must be above -1 and below 0.5; found 0.5. "),
@@ -203,14 +203,14 @@ def without(body: dict[str, Any], *keys: str) -> dict[str, Any]:
             [without(BOX, "upper")],
             "bodies.0.upper: a box needs upper; found nothing. Add upper: a box is described by ",
         ),
-        ([{**BOX, "radius": 0.1}], "bodies.0.radius: belongs to a ball, not to a box; found 0.1. A box is described b"),
+        ([{**BOX, "radius": 0.1}], "bodies.0.radius: is for a ball, not for a box; found 0.1. A box is described b"),
         ([{**BOX, "upper": [0.6, 0.2]}], "bodies.0.upper: must be beyond the lower corner [0.3, 0.3] along every axis"),
         ([{**BOX, "lower": [0.3] * 3}, BALL], "grid"),
         ([{**BOX, "velocity": [1.0] * 3}], "bodies.0.velocity: must have 2 elements, one for each axis of the grid; "),
-        ([{**BOX, "per_cell": 2, "particle_spacing": 0.1}], "bodies.0: needs only one of per_cell and particle_spaci"),
-        ([without(BOX, "density")], "bodies.0: needs one of density and particle_mass; found neither. Give exactly on"),
-        ([{**BOX, "particle_mass": 1.0}], "bodies.0: needs one of density and particle_mass; found both. "),
-        ([{**BOX, "fibre": [1.0, 0.0]}], "bodies.0.fibre: belongs to a body with an actuator; found [1.0, 0.0]. "),
+        ([{**BOX, "per_cell": 2, "particle_spacing": 0.1}], "bodies.0: must have only one of per_cell and particle_sp"),
+        ([without(BOX, "density")], "bodies.0: must have exactly one of density and particle_mass; found neither. "),
+        ([{**BOX, "particle_mass": 1.0}], "bodies.0: must have exactly one of density and particle_mass; found both. "),
+        ([{**BOX, "fibre": [1.0, 0.0]}], "bodies.0.fibre: is only for a body with an actuator; found [1.0, 0.0]. "),
         ([{**BOX, "actuator": 0, "fibre": [0.0, 0.0]}], "bodies.0.fibre: must have a direction; found [0.0, 0.0]. "),
         (
             [{**BOX, "lower": [0.1, 0.3]}],
@@ -223,12 +223,12 @@ def without(body: dict[str, Any], *keys: str) -> dict[str, Any]:
         ),
         (
             [BOX, {**BALL, "centre": [0.56, 0.65]}],
-            "bodies.1: bodies must not overlap: their mass would count twice; found that it overlaps with bodies.0. ",
+            "bodies.1: bodies must not overlap: their mass would count twice; found an overlap with bodies.0. ",
         ),
-        ([{**BALL, "radius": 0.001}], "bodies.0: a body must have a particle; found none. Give more of them per_cell"),
+        ([{**BALL, "radius": 0.001}], "bodies.0: a body must have a particle; found none. Raise per_cell"),
     ],
 )
-def test_what_is_wrong_with_a_body_is_told(bodies: list[dict[str, Any]], line: str) -> None:
+def test_problems_of_a_body_are_reported(bodies: list[dict[str, Any]], line: str) -> None:
     if line == "grid":
         found = lines(*bodies, grid={"cells": [20, 20], "spacing": 0.05})
         assert found == ["scene: bodies.0.lower: must have 2 elements, one for each axis of the grid; "
@@ -251,13 +251,13 @@ def test_bodies_may_touch_and_a_ball_may_be_in_a_corner_of_another_ones_bounding
         ),
         (
             {"grid": {"cells": [20, 7], "spacing": 0.05}},
-            "grid.cells.1: must be at least 8, as walls take 3 nodes on ea",
+            "grid.cells.1: must be at least 8, as walls take 3 nodes at ea",
         ),
         (
             {"grid": {"cells": [20, 20], "spacing": 0.05, "walls": {"z-": "slip"}}},
-            'grid.walls.z-: must be a face of a grid in 2-D; found "z-". Its axes are x, y.',
+            'grid.walls.z-: must be a face of a 2-D grid; found "z-". Its axes are x, y.',
         ),
-        ({"bodies": []}, "bodies: there must be a body; found nothing. Add a section [[bodies]]."),
+        ({"bodies": []}, "bodies: there must be a body; found nothing. Add a [[bodies]] section."),
         (
             {"colliders": [{"shape": "box", "size": [0.1], "position": [0.2, 0.2]}]},
             "colliders.0.size: a box has 2 sizes; found [0.1]. Give half of each edge.",
@@ -272,11 +272,11 @@ def test_bodies_may_touch_and_a_ball_may_be_in_a_corner_of_another_ones_bounding
         ),
         (
             {"colliders": [{"shape": "capsule", "size": [0.1, 0.05], "position": [0.2, 0.4], "rotation": 0.2}]},
-            "colliders.0: a collider must not overlap with a body at the start; found 6 of the 96 particles",
+            "colliders.0: a collider must not overlap with a body initially; found 6 of the 96 particles",
         ),
     ],
 )
-def test_what_is_wrong_with_the_surroundings_is_told(sections: dict[str, Any], line: str) -> None:
+def test_problems_of_the_environment_are_reported(sections: dict[str, Any], line: str) -> None:
     (found,) = lines(BOX, **sections)
     assert found.startswith(f"scene: {line}")
 
@@ -288,7 +288,7 @@ def test_what_is_wrong_with_the_surroundings_is_told(sections: dict[str, Any], l
 def test_a_collider_may_be_as_near_as_its_shape_allows(
     shape: str, size: list[float], reach: float, rotation: float
 ) -> None:
-    """Seen from the first particle, along the collider's own first axis, its surface is `reach` from its centre."""
+    """Towards the first particle, along the collider's own first axis, its surface is `reach` from its centre."""
     direction = np.array([np.cos(rotation), np.sin(rotation)])
     corner = np.array([0.3125, 0.3125])
     for factor, free in ((1.01, True), (0.99, False)):
@@ -300,7 +300,7 @@ def test_a_collider_may_be_as_near_as_its_shape_allows(
             assert "colliders.0: a collider must not overlap" in lines(BOX, colliders=[collider])[0]
 
 
-def test_errors_tell_the_line_of_the_file(tmp_path: Path) -> None:
+def test_errors_name_the_line_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "scene.toml"
     file.write_text(
         'simulator.name = "mpm"\n'

@@ -1,4 +1,4 @@
-"""Particles fill bodies evenly."""
+"""Even filling of bodies with particles."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ SIZES = {"sphere": (0.5, 0.0, 0.0), "box": (0.5, 0.25, 0.625), "capsule": (0.4, 
 
 @functools.cache
 def surface(shape: str, dim: int) -> Any:
-    """Rows x to (phi, n)."""
+    """Return a function from rows x to (phi, n)."""
 
     @no_type_check
     def pack(real: Any) -> SimpleNamespace:
@@ -61,7 +61,7 @@ def at(*points: Any) -> Tensor:
 
 
 def around(dim: int, count: int = 16) -> np.ndarray[Any, Any]:
-    """Inside and outside, over faces, edges and corners."""
+    """Draw points inside and outside, over faces, edges and corners."""
     return np.random.default_rng(0).uniform(-1, 1, (count, dim)) * np.linspace(0.3, 1, count)[:, None]
 
 
@@ -117,7 +117,7 @@ def test_at_the_centre_the_normal_is_the_first_axis_and_does_not_turn(shape: str
 
 
 def test_on_the_medial_axis_of_a_box_the_first_of_the_nearest_faces_counts() -> None:
-    """At equal distance to x+ and y+; to x- and y+; in the middle between y- and y+."""
+    """The points are at equal distance to x+ and y+, to x- and y+, and to y- and y+."""
     corners = at((0.375, 0.125), (-0.375, 0.125), (0.0, 0.0))
     normals = surface("box", 2)(corners).data[:, 1:]
     assert normals.tolist() == [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]

@@ -1,4 +1,4 @@
-"""The limit is what a linear step of MLS-MPM, written here in plain NumPy, asks for."""
+"""The stability limit, compared with a linearised step of MLS-MPM in plain NumPy."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from simphys.simulators.mpm import MPM, Params, State
 from simphys.simulators.mpm.stability import advice, largest_stable_dt, require_stable
 
 MATERIAL = {"young_modulus": 250.0, "poisson_ratio": 0.25}
-"""mu = lambda = 100 Pa."""
+"""Parameters for which mu = lambda = 100 Pa."""
 
 
 ROUNDING = 1e-6
-"""Of an eigenvalue 1 that occurs more often than it has eigenvectors: the square root of that of a number."""
+"""Error of a defective eigenvalue 1, which is the square root of the rounding error of a number."""
 
 
 def spread_of_step(position: np.ndarray, dt: float, *, mu: float, la: float) -> float:
-    """The largest |eigenvalue| of a step about rest, dx = mass = volume = 1, of particles at position [n, 2].
+    """Compute the largest |eigenvalue| of a step about rest, dx = mass = volume = 1, for particles at position [n, 2].
 
-    What a step takes on are v [2], C [4] and e [4] of each particle.
+    The vector that a step maps holds v [2], C [4] and e [4] of each particle.
     """
     base = np.floor(position - 0.5)
     gather: dict[tuple[int, int], list[tuple[int, float, np.ndarray]]] = {}
@@ -54,7 +54,7 @@ def spread_of_step(position: np.ndarray, dt: float, *, mu: float, la: float) -> 
 
 
 def sample(dt: float, position: list[list[float]] | np.ndarray, **state: np.ndarray) -> tuple[MPM, Params, State]:
-    """Particles of mass and volume 1 on a grid of spacing 1."""
+    """Build particles of mass and volume 1 on a grid of spacing 1."""
     n = len(position)
     model = MPM((12, 12), 1.0, dt, n)
     sizes = {name: np.zeros(shape) for name, shape in model.param_shapes().items()}
@@ -100,8 +100,8 @@ def test_a_scene_beyond_the_limit_is_refused_with_the_particle_that_limits_it() 
     with pytest.raises(InputError) as caught:
         require_stable(model, params, state)
     assert str(caught.value) == (
-        "time.dt: the largest time step that is surely stable with this material is 0.05 s; found 0.051 s; particle 1 "
-        "(fixed_corotated) limits it. Set time.dt to 0.045 or less, soften what is stiffest, or make it heavier."
+        "time.dt: the largest time step that is certainly stable with this material is 0.05 s; found 0.051 s; particle "
+        "1 (fixed_corotated) limits it. Set time.dt to 0.045 or less, or make the stiffest material softer or heavier."
     )
 
 
@@ -118,7 +118,7 @@ def test_no_particle_may_cross_a_cell_in_a_step() -> None:
         require_stable(*sample(0.034, [[5.0, 5.0], [6.0, 6.0]], velocity=velocity))
 
 
-def told(dt: float, position: list[list[float]], **state: np.ndarray) -> str:
+def advice_for(dt: float, position: list[list[float]], **state: np.ndarray) -> str:
     model, params, made = sample(dt, position, **state)
     return advice(model, params.arrays(), made.arrays())
 
@@ -126,27 +126,27 @@ def told(dt: float, position: list[list[float]], **state: np.ndarray) -> str:
 def test_of_particles_that_leave_the_grid_the_first_is_named() -> None:
     velocity = np.array([[0.0, 0.0], [0.0, 30.0], [-30.0, 0.0]])
     place = [[5.0, 5.0], [3.0, 10.3], [0.6, 5.0]]
-    assert told(0.01, place, velocity=velocity) == (
+    assert advice_for(0.01, place, velocity=velocity) == (
         "Particle 1 (fixed_corotated) leaves the grid from (3, 10.3) m: give the grid more cells, let walls or "
         "colliders hold it, or make it slower."
     )
-    assert told(0.002, place, velocity=velocity).startswith("Use a smaller time.dt")
+    assert advice_for(0.002, place, velocity=velocity).startswith("Use a smaller time.dt")
 
 
-def test_a_time_step_beyond_what_the_present_stretch_allows_is_told() -> None:
+def test_a_time_step_beyond_the_limit_of_the_present_stretch_is_reported() -> None:
     stretched = np.array([np.diag([1.0, 1.0]), np.diag([0.5, 2.0])])
-    found = told(0.03, [[5.0, 5.0], [6.0, 6.0]], deformation=stretched)
+    found = advice_for(0.03, [[5.0, 5.0], [6.0, 6.0]], deformation=stretched)
     assert found == (
-        "In this state particle 1 (fixed_corotated) is stable up to a time step of about 0.025 s only: use a smaller "
+        "In this state particle 1 (fixed_corotated) is stable only up to a time step of about 0.025 s: use a smaller "
         "time.dt than 0.03."
     )
 
 
-def test_material_that_is_inside_out_is_told() -> None:
+def test_inverted_material_is_reported() -> None:
     inverted = np.array([np.eye(2), np.diag([0.5, -0.1])])
     assert (
-        "particle 1 (fixed_corotated) is turned inside out"
-        in told(0.01, [[5.0, 5.0], [6.0, 6.0]], deformation=inverted).lower()
+        "particle 1 (fixed_corotated) is inverted"
+        in advice_for(0.01, [[5.0, 5.0], [6.0, 6.0]], deformation=inverted).lower()
     )
 
 
@@ -154,7 +154,7 @@ def test_material_that_is_inside_out_is_told() -> None:
     ("cells", "dt", "stiffness"), [(128, 1e-3, 6.0), (128, 1e-3, 6.6), (120, 3e-4, 100.0), (128, 1e-3, 10.0)]
 )
 def test_the_constants_of_published_scenes_are_stable(cells: int, dt: float, stiffness: float) -> None:
-    """DiffTaichi's scenes have mass = volume = 1 and mu = lambda."""
+    """The scenes of DiffTaichi have mass = volume = 1 and mu = lambda."""
     body: dict[str, Any] = {"shape": "lattice", "origin": [0.2, 0.2], "counts": [4, 4], "particle_spacing": 0.005}
     body |= {"particle_mass": 1.0, "particle_volume": 1.0, "young_modulus": 2.5 * stiffness, "poisson_ratio": 0.25}
     config = from_dict(

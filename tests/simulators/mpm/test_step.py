@@ -1,4 +1,4 @@
-"""The nested step: sub-steps in their order."""
+"""The nested step, as a sequence of sub-steps."""
 
 from __future__ import annotations
 

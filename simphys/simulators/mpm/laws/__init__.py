@@ -1,9 +1,9 @@
-"""Constitutive laws, a file each.
+"""Constitutive laws, one file each.
 
 Each module has
-- PARAMETERS: the fields of Params that it reads, COEFFICIENTS: the names of what its kernels take of a particle
-  instead, and `coefficients`, `adj_coefficients`, `jvp_coefficients`, which turn arrays of one into the other;
-- HIDDEN: whether it has a hidden variable q, which is `State.plastic`, and REST: q at rest;
+- PARAMETERS: the fields of Params that it uses, COEFFICIENTS: the names of the particle coefficients that its kernels
+  take instead, and `coefficients`, `adj_coefficients`, `jvp_coefficients`, which convert arrays of the former;
+- HIDDEN: true if it has a hidden variable q, stored in `State.plastic`, and REST: q at rest;
 - `functions(real, dim)` with `respond`, `adj` and `jvp`: from the trial deformation gradient F, q and coefficients c
   to the new F, the new q and the Kirchhoff stress tau = P F^T [Pa] of one particle.
 """
@@ -21,4 +21,4 @@ LAWS: dict[str, ModuleType] = {
     "drucker_prager": drucker_prager,
     "snow": snow,
 }
-"""The laws by name."""
+"""Laws by name."""

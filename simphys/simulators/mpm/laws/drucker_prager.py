@@ -1,7 +1,7 @@
-"""Dry sand: Drucker and Prager's cone of friction, without cohesion; under pressure it slides at constant volume.
+"""Dry sand: the friction cone of Drucker and Prager, without cohesion; under pressure it slides at constant volume.
 
-The elasticity is that of hencky.py. The hidden variable q >= 0 is the logarithm of the volume that the sand has gained
-while it was loose: it bears no pressure before that is lost again. With the strains b = e + q/dim, their trace t, the
+The elasticity is that of hencky.py. The hidden variable q >= 0 is the logarithm of the volume ratio that loose sand has
+gained; sand bears no pressure until this gain is lost again. With the strains b = e + q/dim, their trace t, the
 deviator d = b - t/dim and n = d/|d|, and the cone |dev tau| <= -alpha tr(tau), which is |d| <= r,
 
     r = -k t,   k = alpha (dim lambda + 2 mu) / (2 mu),   alpha = sqrt(2/3) 2 sin(phi) / (3 - sin(phi))
@@ -10,9 +10,9 @@ deviator d = b - t/dim and n = d/|d|, and the cone |dev tau| <= -alpha tr(tau), 
     |d| <= r, stuck:  e' = b              q' = 0
     else, sliding:    e' = t/dim + r n    q' = 0
 
-phi friction angle [rad]. So log det F' + q' = log det F + q in all cases. alpha is where the cone meets Mohr and
-Coulomb's law under triaxial compression. In the plane, with the two principal strains there, the angle of friction that
-acts is arcsin(sqrt(2) alpha): 27.5 degrees where phi is 30.
+phi friction angle [rad]. In all cases log det F' + q' = log det F + q. With this alpha the cone meets the Mohr-Coulomb
+law in triaxial compression. In 2-D, with two principal strains, the effective friction angle is arcsin(sqrt(2) alpha):
+27.5 degrees for a phi of 30 degrees.
 
 Derivatives, for A = adj_e', its mean M = tr(A)/dim and a = A.n:
 
@@ -20,9 +20,9 @@ Derivatives, for A = adj_e', its mean M = tr(A)/dim and a = A.n:
     stuck:    de'_i/de_j = delta_ij                                                     adj_q = M
     sliding:  de'_i/de_j = 1/dim + r/|d| (delta_ij - 1/dim - n_i n_j) - k n_i           adj_q = M - k a,  adj_k = -t a
 
-Convention where cases meet: on the cone, |d| = r, the derivative is that of stuck sand, at t = 0 that of t < 0; so at
-rest it is elastic. Source: Klar et al. 2016, Drucker-Prager elastoplasticity for sand animation (the return mapping);
-Tampubolon et al. 2017, Multi-species simulation of porous sand and water mixtures (the correction of volume).
+Convention where cases meet: on the cone, |d| = r, the derivative is that of stuck sand, and at t = 0 that of t < 0, so
+it is elastic at rest. Source: Klar et al. 2016, Drucker-Prager elastoplasticity for sand animation (the return
+mapping); Tampubolon et al. 2017, Multi-species simulation of porous sand and water mixtures (the volume correction).
 """
 
 import functools
@@ -45,23 +45,23 @@ _SCALE = 2 * math.sqrt(2 / 3)
 
 
 def coefficients(E: Array, nu: Array, friction_angle: Array) -> tuple[Array, ...]:
-    """mu, lambda [Pa] and alpha."""
+    """Compute mu, lambda [Pa] and alpha."""
     sin = np.sin(friction_angle)
     return *lame.coefficients(E, nu), _SCALE * sin / (3 - sin)
 
 
 def adj_coefficients(parameters: tuple[Array, ...], adj: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Adjoints of the parameters of those of the coefficients."""
+    """Compute the adjoints of the parameters from those of the coefficients."""
     return *lame.adj_coefficients(parameters[:2], adj[:2]), _by_angle(parameters[2]) * adj[2]
 
 
 def jvp_coefficients(parameters: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Tangents of the coefficients of those of the parameters."""
+    """Compute the tangents of the coefficients from those of the parameters."""
     return *lame.jvp_coefficients(parameters[:2], tangents[:2]), _by_angle(parameters[2]) * tangents[2]
 
 
 def _by_angle(phi: Array) -> Array:
-    """d alpha / d phi."""
+    """Compute d alpha / d phi."""
     return 3 * _SCALE * np.cos(phi) / (3 - np.sin(phi)) ** 2
 
 
@@ -73,7 +73,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def slope(c):
-        """k."""
+        """Return k."""
         return c[2] * (0.5 * dim * c[1] / c[0] + 1)
 
     @ti.func

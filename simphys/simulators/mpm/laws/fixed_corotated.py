@@ -1,4 +1,4 @@
-"""Fixed corotated elasticity: of F = R S (polar decomposition) and J = det F, the energy density and the stress
+"""Fixed corotated elasticity. With F = R S (polar decomposition) and J = det F, energy density and stress are
 
     psi = mu |F - R|^2 + lambda/2 (J - 1)^2                                 [J/m^3]
     tau = P F^T = 2 mu (F - R) F^T + lambda (J - 1) J I                     [Pa]
@@ -8,8 +8,8 @@ mu, lambda Lame's constants [Pa]. Adjoint, for G = adj_tau and D = F - R:
     adj_D = 2 mu G F     adj_R = -adj_D     adj_mu = 2 G : D F^T     adj_lambda = (J - 1) J tr G
     adj_F = 2 mu G^T D + adj_D + (adjoint of R) + lambda (2 J - 1) tr(G) cof F
 
-It is defined for inverted F too, but for the convention of math/polar.py where no rotation is nearest. Source:
-Stomakhin, Howes, Schroeder and Teran 2012, Energetically consistent invertible elasticity.
+It is also defined for inverted F; where there is no unique nearest rotation, the convention of math/polar.py holds.
+Source: Stomakhin, Howes, Schroeder and Teran 2012, Energetically consistent invertible elasticity.
 """
 
 import functools

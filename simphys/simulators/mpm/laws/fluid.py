@@ -1,12 +1,12 @@
-"""A weakly compressible fluid without viscosity: the pressure of J = det F, and the energy density (of a volume at
-rest), by Tait's equation of state,
+"""A weakly compressible, inviscid fluid. Tait's equation of state gives the pressure from J = det F, and the energy
+density per volume at rest:
 
     p = K / gamma (J^-gamma - 1)     tau = -p J I                           [Pa]
     psi = K / gamma (J^(1 - gamma) / (gamma - 1) + J - gamma / (gamma - 1))  [J/m^3]
     F' = J^(1/dim) I
 
-K bulk modulus [Pa]. A fluid forgets all of its deformation but J, so that F' cannot be sheared without end. Adjoint,
-with t = tr adj_tau and dp/dJ = -K J^(-gamma - 1):
+K bulk modulus [Pa]. F' keeps only the volume ratio J, so that shear cannot accumulate in it. Adjoint, with
+t = tr adj_tau and dp/dJ = -K J^(-gamma - 1):
 
     adj_J = -(p + J dp/dJ) t + J^(1/dim - 1) / dim tr adj_F'     adj_F = adj_J cof F     adj_K = -(p/K) J t
 
@@ -27,23 +27,23 @@ PARAMETERS = ("bulk_modulus",)
 COEFFICIENTS = ("bulk",)
 HIDDEN, REST = False, 0.0
 GAMMA = 7
-"""Stiffness of the equation of state, of water (Monaghan 1994)."""
+"""Exponent of the equation of state, for water (Monaghan 1994)."""
 LEAST_J = 0.05
-"""J^-GAMMA is 1e9 there."""
+"""Least J, at which J^-GAMMA is 1e9."""
 
 
 def coefficients(bulk: Array) -> tuple[Array]:
-    """The bulk modulus itself."""
+    """Return the bulk modulus itself."""
     return (bulk,)
 
 
 def adj_coefficients(parameters: tuple[Array, ...], adj: tuple[Array, ...]) -> tuple[Array, ...]:
-    """The same."""
+    """Return the adjoint of the coefficient, which is that of the bulk modulus."""
     return adj
 
 
 def jvp_coefficients(parameters: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, ...]:
-    """The same."""
+    """Return the tangent of the bulk modulus, which is that of the coefficient."""
     return tangents
 
 
@@ -75,7 +75,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def slopes(F: mat, J: real, K: real):
-        """Of tau (each of its diagonal) and of F' by J, 0 where J is held; tau' = -(p + J dp/dJ)."""
+        """Return the derivatives by J of the diagonals of tau, -(p + J dp/dJ), and of F'; both 0 where J is held."""
         stress, stretch = 0.0, 0.0
         if F.determinant() > LEAST_J:
             stress = K * (power(J) * (1 - 1 / GAMMA) + 1 / GAMMA)

@@ -4,17 +4,18 @@ With F = U diag(s) V^T and the principal strains e = log s, the Kirchhoff stress
 
     tau = U diag(h) U^T,   h = 2 mu e + lambda tr(e)                        [Pa]
 
-mu, lambda Lame's coefficients [Pa]. With this elasticity a plastic law is a return mapping of strains alone: e' of e
-and a hidden variable q; then F' = U diag(g) V^T with g = exp(e'), and h of e'. Adjoint, for G = adj_g and H = adj_h:
+mu, lambda Lame's constants [Pa]. With this elasticity a plastic law is a return mapping of strains: it gives e' from e
+and a hidden variable q. Then F' = U diag(g) V^T with g = exp(e'), and h is a function of e'. Adjoint, for G = adj_g and
+H = adj_h, followed by the adjoint of the mapping:
 
     adj_e' = g G + 2 mu H + lambda tr(H)     adj_mu += 2 e'.H     adj_lambda += tr(e') tr(H)
 
-and what the mapping makes of adj_e'. By the stretches, with E_ij = de'_i/de_j of the mapping,
+The derivatives by the stretches, with E_ij = de'_i/de_j of the mapping, are
 
     dg_i/ds_j = g_i E_ij / s_j               dh_i/ds_j = (2 mu E_ij + lambda sum_k E_kj) / s_j
 
-Convention for what is crushed or inverted: a stretch below STRETCH_FLOOR counts as STRETCH_FLOOR, also in F', which is
-then no longer inverted. The derivative by it is 0 below, and at the floor that of the logarithm.
+Convention for crushed or inverted material: a stretch below STRETCH_FLOOR counts as STRETCH_FLOOR, also in F', which is
+then no longer inverted. The derivative by the stretch is 0 below the floor, and that of the logarithm at the floor.
 Source: Klar et al. 2016, Drucker-Prager elastoplasticity for sand animation (St. Venant-Kirchhoff with Hencky strain).
 """
 
@@ -32,7 +33,7 @@ __all__ = ["COEFFICIENTS", "PARAMETERS", "adj_coefficients", "coefficients", "fu
 HIDDEN, REST = False, 0.0
 
 STRETCH_FLOOR = 0.01
-"""The least principal stretch."""
+"""Least principal stretch."""
 
 
 @functools.cache
@@ -65,9 +66,9 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
 @no_type_check
 def plastic(real: Any, dim: int, mapping: SimpleNamespace) -> SimpleNamespace:
-    """What `functions` is to give for a law of this elasticity, whose coefficients c begin with mu and lambda.
+    """The `functions` of a plastic law with this elasticity, whose coefficients c begin with mu and lambda.
 
-    Its return mapping: returned(e, q, c) -> e', q'; jacobian(e, q, c) -> de'/de, dq'/de;
+    The return `mapping` has returned(e, q, c) -> e', q'; jacobian(e, q, c) -> de'/de, dq'/de;
     adj(e, q, c, adj_e', adj_q') -> adj_q, adj_c; jvp(e, q, c, dq, dc) -> de', dq' at constant e.
     """
     mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
@@ -80,7 +81,7 @@ def plastic(real: Any, dim: int, mapping: SimpleNamespace) -> SimpleNamespace:
     def stretches(s: vec, q: real, c):
         e = strain(s)
         e_new, q_new = mapping.returned(e, q, c)
-        g = ti.max(s, STRETCH_FLOOR) * ti.exp(e_new - e)  # is s where e' is e
+        g = ti.max(s, STRETCH_FLOOR) * ti.exp(e_new - e)  # in this form g = s exactly if e' = e
         return g, q_new, 2 * c[0] * e_new + c[1] * e_new.sum()
 
     @ti.func

@@ -1,4 +1,4 @@
-"""Lame's constants of Young's modulus E [Pa] and Poisson's ratio nu, in space and in plane strain:
+"""Lame's constants from Young's modulus E [Pa] and Poisson's ratio nu, in 3-D and in plane strain:
 
     mu = E / (2 (1 + nu))     lambda = E nu / ((1 + nu) (1 - 2 nu))        [Pa]
 
@@ -18,19 +18,19 @@ COEFFICIENTS = ("mu", "lambda")
 
 
 def coefficients(E: Array, nu: Array) -> tuple[Array, Array]:
-    """mu and lambda."""
+    """Compute mu and lambda."""
     return E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
 
 
 def adj_coefficients(parameters: tuple[Array, ...], adj: tuple[Array, ...]) -> tuple[Array, Array]:
-    """Adjoints of E and nu of those of mu and lambda."""
+    """Compute the adjoints of E and nu from those of mu and lambda."""
     (mu_E, mu_nu), (la_E, la_nu) = _derivatives(*parameters)
     adj_mu, adj_la = adj
     return mu_E * adj_mu + la_E * adj_la, mu_nu * adj_mu + la_nu * adj_la
 
 
 def jvp_coefficients(parameters: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
-    """Tangents of mu and lambda of those of E and nu."""
+    """Compute the tangents of mu and lambda from those of E and nu."""
     (mu_E, mu_nu), (la_E, la_nu) = _derivatives(*parameters)
     dE, dnu = tangents
     return mu_E * dE + mu_nu * dnu, la_E * dE + la_nu * dnu

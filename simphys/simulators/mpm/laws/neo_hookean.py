@@ -1,4 +1,4 @@
-"""Neo-Hookean elasticity: of J = det F, the energy density and the stress
+"""Neo-Hookean elasticity. With J = det F, energy density and stress are
 
     psi = mu/2 (|F|^2 - dim) - mu log J + lambda/2 (log J)^2                [J/m^3]
     tau = P F^T = mu (F F^T - I) + lambda log(J) I                          [Pa]
@@ -7,9 +7,8 @@ mu, lambda Lame's constants [Pa]. Adjoint, for G = adj_tau:
 
     adj_F = mu (G + G^T) F + lambda tr(G) / J cof F     adj_mu = G : (F F^T - I)     adj_lambda = log(J) tr G
 
-Convention for F that is inverted or nearly so, J <= LEAST_J, which no finite energy reaches: log J is held at
-log LEAST_J, with zero derivative. Source: Bonet and Wood 2008, Nonlinear Continuum Mechanics for Finite Element
-Analysis, section 6.4.3.
+Convention for F inverted or nearly so, J <= LEAST_J, which no finite energy reaches: log J is held at log LEAST_J, with
+zero derivative. Source: Bonet and Wood 2008, Nonlinear Continuum Mechanics for Finite Element Analysis, section 6.4.3.
 """
 
 import functools
@@ -40,7 +39,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def inverse_J(F: mat) -> real:
-        """The derivative of log J by J."""
+        """Return the derivative of log J by J."""
         J = F.determinant()
         return 1 / J if J > LEAST_J else 0.0
 

@@ -1,12 +1,13 @@
-"""Laws with plastic flow are written for principal stretches; here, once for all, they become laws of matrices.
+"""Plastic laws in matrix form, derived from laws written for principal stretches.
 
-Of the trial deformation F = U diag(s) V^T a law makes g, q' and h of s, the hidden variable q and the coefficients c:
+For the trial deformation F = U diag(s) V^T, a law computes g, q' and h from s, the hidden variable q and the
+coefficients c:
 
     F' = U diag(g) V^T,   tau = U diag(h) U^T                               [Pa]
 
-Adjoint of F: that of isotropic maps (math/isotropic.py) with the law's Jacobians of g and h by s, plus
-U diag(adj_q' dq'/ds) V^T. Adjoints of q and c: the law's, of adj_g, the diagonal of U^T adj_F' V, and adj_h, that of
-U^T adj_tau U. The tangent likewise.
+The adjoint of F is that of isotropic maps (math/isotropic.py), with the law's Jacobians of g and h by s, plus
+U diag(adj_q' dq'/ds) V^T. The adjoints of q and c are the law's own, for adj_g, the diagonal of U^T adj_F' V, and
+adj_h, the diagonal of U^T adj_tau U. The tangent is analogous.
 """
 
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from simphys.numerics import isotropic, svd
 @ti.func
 @no_type_check
 def zero(c):
-    """A vector like c, of zeros."""
+    """Return a zero vector like c."""
     result = c
     for k in ti.static(range(c.n)):
         result[k] = 0.0
@@ -28,9 +29,9 @@ def zero(c):
 
 @no_type_check
 def functions(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
-    """The response of a particle, its adjoint and its tangent, as laws/__init__.py has them.
+    """The response of a particle, its adjoint and its tangent; see laws/__init__.py.
 
-    Of the law: respond(s, q, c) -> g, q', h; jacobian(s, q, c) -> dg/ds, dq'/ds, dh/ds (row i, column j: dg_i/ds_j);
+    `law` has respond(s, q, c) -> g, q', h; jacobian(s, q, c) -> dg/ds, dq'/ds, dh/ds (row i, column j: dg_i/ds_j);
     adj(s, q, c, adj_g, adj_q', adj_h) -> adj_q, adj_c; jvp(s, q, c, dq, dc) -> dg, dq', dh at constant s.
     """
     mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
@@ -40,7 +41,7 @@ def functions(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
     def respond(F: mat, q: real, c):
         U, s, V = decompose(F)
         g, q_new, h = law.respond(s, q, c)
-        return F + framed(U, g - s, V), q_new, framed(U, h, U)  # F' is F where g is s
+        return F + framed(U, g - s, V), q_new, framed(U, h, U)  # in this form F' = F exactly if g = s
 
     @ti.func
     def adj(F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
@@ -64,7 +65,7 @@ def functions(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
 
     @ti.func
     def framed(U: mat, x: vec, V: mat) -> mat:
-        """U diag(x) V^T."""
+        """Return U diag(x) V^T."""
         Ux = U
         for i, j in ti.static(ti.ndrange(dim, dim)):
             Ux[i, j] = U[i, j] * x[j]
@@ -72,7 +73,7 @@ def functions(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
 
     @ti.func
     def diagonal(U: mat, A: mat, V: mat) -> vec:
-        """That of U^T A V."""
+        """Return the diagonal of U^T A V."""
         P = U.transpose() @ A @ V
         return vec([P[i, i] for i in ti.static(range(dim))])
 

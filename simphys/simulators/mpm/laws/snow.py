@@ -1,24 +1,25 @@
-"""Snow: elastic up to a critical stretch and compression of principal axes; what goes beyond hardens or softens it.
+"""Snow: elastic up to a critical stretch and compression of the principal axes; deformation beyond hardens or softens.
 
 With F = U diag(s) V^T, the elastic stretches g and the hidden variable q, which is the plastic volume ratio J_p,
 
     g_i = min(max(s_i, 1 - theta_c), 1 + theta_s)     q' = q prod(s)/prod(g)     F' = U diag(g) V^T
     tau = U diag(h) U^T,   h_i = z (2 mu (g_i - 1) g_i + lambda (J - 1) J)  [Pa],   z = exp(xi (1 - q')),   J = prod(g)
 
-mu, lambda Lame's coefficients [Pa] of undeformed snow, xi hardening, theta_c, theta_s critical compression and stretch.
+mu, lambda Lame's constants [Pa] of undeformed snow, xi hardening, theta_c, theta_s critical compression and stretch.
 det(F) q = det(F') q'. Adjoint, for G = adj_g, H = adj_h and w = H.h:
 
     adj_mu = 2 z H.(g - 1) g     adj_lambda = z (J - 1) J tr(H)     adj_xi = (1 - q') w     p = adj_q' - xi w
     a_i = G_i + z (2 mu (2 g_i - 1) H_i + lambda (2 J - 1) tr(H) J/g_i) - p q'/g_i     adj_q = p prod(s)/prod(g)
 
-where p is what a change of q' counts in all, and a that of g: adj_theta_c is the sum of -a_i over the axes below their
-range, adj_theta_s that of a_i over those above. By the stretches, with f_j = 1 for an axis within its range, else 0,
+where p is the total adjoint of q', and a that of g. adj_theta_c is the sum of -a_i over the axes below their range,
+adj_theta_s the sum of a_i over those above. The derivatives by the stretches, with f_j = 1 for an axis within its
+range, else 0, are
 
     dg_i/ds_j = delta_ij f_j     dq'/ds_j = (1 - f_j) q'/s_j
     dh_i/ds_j = f_j z (2 mu (2 g_i - 1) delta_ij + lambda (2 J - 1) J/g_j) - xi h_i dq'/ds_j
 
 Convention: at a bound the derivative is elastic. A stretch below STRETCH_FLOOR of hencky.py counts as STRETCH_FLOOR, so
-that q' > 0 and z < exp(xi), and the derivative by it is 0.
+that q' > 0 and z < exp(xi); the derivative by such a stretch is 0.
 Source: Stomakhin et al. 2013, A material point method for snow simulation, sections 5 and 7.
 """
 
@@ -38,17 +39,17 @@ HIDDEN, REST = True, 1.0
 
 
 def coefficients(E: Array, nu: Array, *others: Array) -> tuple[Array, ...]:
-    """mu, lambda [Pa], and the other parameters as they are."""
+    """Compute mu and lambda [Pa]; the other parameters are coefficients themselves."""
     return *lame.coefficients(E, nu), *others
 
 
 def adj_coefficients(parameters: tuple[Array, ...], adj: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Adjoints of the parameters of those of the coefficients."""
+    """Compute the adjoints of the parameters from those of the coefficients."""
     return *lame.adj_coefficients(parameters[:2], adj[:2]), *adj[2:]
 
 
 def jvp_coefficients(parameters: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Tangents of the coefficients of those of the parameters."""
+    """Compute the tangents of the coefficients from those of the parameters."""
     return *lame.jvp_coefficients(parameters[:2], tangents[:2]), *tangents[2:]
 
 
@@ -67,10 +68,10 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def parts(s: vec, q: real, c):
-        """The stretches above the floor, the elastic ones, q', J and z."""
+        """Return the stretches clamped to the floor, the elastic stretches, q', J and z."""
         t = ti.max(s, STRETCH_FLOOR)
         g = ti.min(ti.max(t, 1 - c[3]), 1 + c[4])
-        q_new = q * product(t / g)  # is q where all is elastic
+        q_new = q * product(t / g)  # in this form q' = q exactly if all axes are elastic
         return t, g, q_new, product(g), ti.exp(c[2] * (1 - q_new))
 
     @ti.func

@@ -1,19 +1,19 @@
-"""Perfect plasticity of von Mises (J2), of metals and clay: the deviatoric stress is bounded.
+"""Perfect plasticity of von Mises (J2) for metals and clay: the deviatoric stress is bounded.
 
 The elasticity is that of hencky.py. With the strains e, their mean m = tr(e)/dim, the deviator d = e - m and n = d/|d|,
 
     |dev tau| = 2 mu |d| <= k,   k = sqrt(2/3) sigma_y                      [Pa]
-    e' = e where |d| <= r, else m + r n,   r = k / (2 mu)
+    e' = e if |d| <= r, else m + r n,   r = k / (2 mu)
 
-sigma_y yield stress [Pa]. The flow keeps the volume. In space sigma_y is the Kirchhoff stress at which a bar flows in
-uniaxial tension. In the plane the deviator is that of the two principal strains there: it flows at
+sigma_y yield stress [Pa]. Plastic flow preserves volume. In 3-D sigma_y is the Kirchhoff stress at which a bar yields
+in uniaxial tension. In 2-D the deviator is that of the two in-plane principal strains. Material yields at
 |tau_1 - tau_2| = 2 sigma_y / sqrt(3), the yield condition of slip-line theory (plane strain, flow fully developed).
 
-Derivatives where it flows, for A = adj_e':
+Derivatives during flow, for A = adj_e':
 
     de'_i/de_j = 1/dim + r/|d| (delta_ij - 1/dim - n_i n_j)     adj_k = A.n / (2 mu)     adj_mu = -A.n r / mu
 
-Convention on the yield surface, |d| = r: the derivative of the elastic side. Equal strains are elastic.
+Convention on the yield surface, |d| = r: the elastic derivative. Equal strains are elastic.
 Source: Simo 1992, Algorithms for static and dynamic multiplicative plasticity that preserve the classical return
 mapping schemes of the infinitesimal theory.
 """
@@ -32,21 +32,21 @@ PARAMETERS = (*lame.PARAMETERS, "yield_stress")
 COEFFICIENTS = (*lame.COEFFICIENTS, "yield")
 HIDDEN, REST = False, 0.0
 
-_RADIUS = math.sqrt(2 / 3)  # of the yield surface, over the yield stress
+_RADIUS = math.sqrt(2 / 3)  # radius of the yield surface, relative to the yield stress
 
 
 def coefficients(E: Array, nu: Array, yield_stress: Array) -> tuple[Array, ...]:
-    """mu, lambda and k = sqrt(2/3) sigma_y, all in [Pa]."""
+    """Compute mu, lambda and k = sqrt(2/3) sigma_y, all in [Pa]."""
     return *lame.coefficients(E, nu), _RADIUS * yield_stress
 
 
 def adj_coefficients(parameters: tuple[Array, ...], adj: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Adjoints of the parameters of those of the coefficients."""
+    """Compute the adjoints of the parameters from those of the coefficients."""
     return *lame.adj_coefficients(parameters[:2], adj[:2]), _RADIUS * adj[2]
 
 
 def jvp_coefficients(parameters: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Tangents of the coefficients of those of the parameters."""
+    """Compute the tangents of the coefficients from those of the parameters."""
     return *lame.jvp_coefficients(parameters[:2], tangents[:2]), _RADIUS * tangents[2]
 
 

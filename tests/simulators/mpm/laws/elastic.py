@@ -1,4 +1,4 @@
-"""What tests of elastic laws share: stress as the derivative of the energy density, and what holds for all of them."""
+"""Helpers for tests of elastic laws: stress as the derivative of the energy density, and common properties."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,16 +11,16 @@ STRETCHES: dict[int, list[list[float]]] = {
     2: [[1.3, 0.8], [1.05, 0.98], [0.7, 0.7], [1.2, 0.45]],
     3: [[1.3, 0.9, 0.8], [1.05, 1.0, 0.98], [0.7, 0.7, 0.7], [1.2, 1.2, 0.45]],
 }
-"""Principal stretches by dimension, equal ones among them."""
+"""Principal stretches for each dimension, including equal ones."""
 
 
 def deformations(dim: int) -> Array:
-    """A deformation for each of STRETCHES."""
+    """Build a deformation for each of STRETCHES."""
     return deformed(STRETCHES[dim])
 
 
 def stress_of_energy(energy: Callable[[Array], Array], F: Array, h: float = 1e-4) -> Array:
-    """tau = dpsi/dF F^T, [n, dim, dim], by finite differences of fourth order of psi(F) [n]."""
+    """Compute tau = dpsi/dF F^T, [n, dim, dim], by finite differences of fourth order of psi(F) [n]."""
     P = np.empty_like(F)
     for i, j in np.ndindex(*F.shape[1:]):
         d = np.zeros(F.shape[1:])
@@ -31,7 +31,7 @@ def stress_of_energy(energy: Callable[[Array], Array], F: Array, h: float = 1e-4
 
 
 def require_elasticity(law: Any, energy: Callable[[Array], Array], dim: int, *parameters: float) -> None:
-    """The stress derives from the energy, is symmetric, turns with the material, and vanishes at rest."""
+    """Require that the stress derives from the energy, is symmetric, rotates with the material and is 0 at rest."""
     F = deformations(dim)
     _, q, tau = respond(law, F, 0.0, *parameters)
     np.testing.assert_allclose(tau, stress_of_energy(energy, F), rtol=0, atol=1e-9 * np.abs(tau).max())
@@ -46,5 +46,5 @@ def require_elasticity(law: Any, energy: Callable[[Array], Array], dim: int, *pa
 
 
 def require_right_derivatives(law: Any, dim: int, *parameters: float) -> None:
-    """Every element of the Jacobian, off special states: gradcheck in full."""
+    """Check every element of the Jacobian, away from special states."""
     prove(law, deformed(STRETCHES[dim][::3]), 0.3, *parameters, tolerance=1e-8)

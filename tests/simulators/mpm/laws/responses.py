@@ -1,4 +1,4 @@
-"""What tests of constitutive laws share: the response of particles by one law, and deformations of every kind."""
+"""Helpers for tests of constitutive laws: the response of particles with one law, and deformations of every kind."""
 
 import functools
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 @functools.cache
 @no_type_check
 def kernels(functions: Any, real: Any, dim: int, width: int) -> SimpleNamespace:
-    """Loops over particles with the element functions that `functions(real, dim)` gives."""
+    """Loops over particles with the element functions from `functions(real, dim)`."""
     f = functions(real, dim)
     mats = ti.types.ndarray(dtype=ti.types.matrix(dim, dim, real), ndim=1)
     reals, rows = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.types.vector(width, real), ndim=1)
@@ -57,7 +57,7 @@ def kernels(functions: Any, real: Any, dim: int, width: int) -> SimpleNamespace:
 
 
 class Respond(Function):
-    """F', q', tau of trial deformations F [n, dim, dim], hidden variables q [n] and coefficients c [n, width]."""
+    """F', q', tau from trial deformations F [n, dim, dim], hidden variables q [n] and coefficients c [n, width]."""
 
     @staticmethod
     def forward(ctx: Context, law: Any, F: Tensor, q: Tensor, c: Tensor) -> tuple[np.ndarray, ...]:
@@ -83,7 +83,7 @@ class Respond(Function):
 
 
 def respond(law: Any, F: npt.ArrayLike, q: npt.ArrayLike, *parameters: float) -> tuple[Array, Array, Array]:
-    """F', q', tau of trial deformations [n, dim, dim] of particles with the same parameters."""
+    """Compute F', q', tau from trial deformations [n, dim, dim] of particles with the same parameters."""
     real = runtime.real_dtype()
     stacked = np.asarray(F, real)
     hidden = np.broadcast_to(np.asarray(q, real), len(stacked)).copy()
@@ -93,10 +93,10 @@ def respond(law: Any, F: npt.ArrayLike, q: npt.ArrayLike, *parameters: float) ->
 
 
 def in_principal_frame(law: Any) -> SimpleNamespace:
-    """A law that is written for principal stretches, of diagonal deformations: without the frame, which is not its own.
+    """Restrict a law written for principal stretches to diagonal deformations, without the principal frame.
 
-    In space its kernels compile in a tenth of the time. tests/numerics/test_isotropic.py proves the frame by itself,
-    and together with a law that makes use of all of it (test_snow.py).
+    In 3-D its kernels compile in a tenth of the time. The frame has its own test (tests/numerics/test_isotropic.py),
+    and is tested together with a law that uses all of it (test_snow.py).
     """
 
     def functions(real: Any, dim: int) -> SimpleNamespace:
@@ -108,7 +108,7 @@ def in_principal_frame(law: Any) -> SimpleNamespace:
 
 @no_type_check
 def on_the_diagonal(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
-    """What `principal.functions` gives, for F = diag(s)."""
+    """The functions of `principal.functions`, for F = diag(s)."""
     mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
 
     @ti.func
@@ -145,12 +145,12 @@ def on_the_diagonal(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespac
 
 
 def coefficients(law: Any, particles: int, *parameters: float) -> Array:
-    """The law's, of particles with the same parameters, [particles, width]."""
+    """Compute the law's coefficients of particles with the same parameters, [particles, width]."""
     return np.stack(law.coefficients(*[np.full(particles, p) for p in parameters]), axis=-1)
 
 
 def gradient(law: Any, F: npt.ArrayLike, q: float, *parameters: float, of: int) -> tuple[Array, ...]:
-    """Adjoints of F, q, c of one particle, of the sum of all entries of output `of`: 0 F', 1 q', 2 tau."""
+    """Compute the adjoints of F, q, c of one particle for the sum of all entries of output `of`: 0 F', 1 q', 2 tau."""
     one = np.asarray(F)[None], np.array([q]), coefficients(law, 1, *parameters)
     leaves = [tensor(x, requires_grad=True) for x in one]
     Respond.apply(law, *leaves)[of].sum().backward()
@@ -158,43 +158,43 @@ def gradient(law: Any, F: npt.ArrayLike, q: float, *parameters: float, of: int) 
 
 
 def diagonal(*stretched: float) -> Array:
-    """One deformation, along the axes."""
+    """Build one deformation along the axes."""
     return np.diag(stretched)[None]
 
 
 def diagonals(stretched: npt.ArrayLike) -> Array:
-    """diag(s) for each row of principal stretches [n, dim]."""
+    """Build diag(s) for each row of principal stretches [n, dim]."""
     return np.stack([np.diag(row) for row in np.asarray(stretched, float)])
 
 
 def deformed(stretched: npt.ArrayLike, *, seed: int = 0) -> Array:
-    """U diag(s) V^T with random rotations U, V, for each row of principal stretches [n, dim]."""
+    """Build U diag(s) V^T with random rotations U, V, for each row of principal stretches [n, dim]."""
     s = np.asarray(stretched, float)
     U, V = rotations(*s.shape, seed=seed), rotations(*s.shape, seed=seed + 1)
     return np.einsum("nij,nj,nkj->nik", U, s, V)
 
 
 def rotations(n: int, dim: int, *, seed: int = 0) -> Array:
-    """Random ones, [n, dim, dim]."""
+    """Draw random rotations, [n, dim, dim]."""
     Q, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, dim, dim)))
     Q[:, :, 0] *= np.linalg.det(Q)[:, None]
     return Q
 
 
 def stretches(F: Array) -> Array:
-    """Singular values [n, dim], descending."""
+    """Compute singular values [n, dim], in descending order."""
     return np.linalg.svd(F, compute_uv=False)
 
 
 def deviator(tau: Array) -> Array:
-    """The norm of that of each stress, [n]."""
+    """Compute the norm of the deviator of each stress, [n]."""
     dim = tau.shape[-1]
     pressure = np.trace(tau, axis1=1, axis2=2) / dim
     return np.linalg.norm(tau - pressure[:, None, None] * np.eye(dim), axis=(1, 2))
 
 
 def require_isotropy(law: Any, F: Array, q: npt.ArrayLike, *parameters: float) -> None:
-    """Turning what is deformed turns stress and deformation with it; turning it at rest changes neither."""
+    """Require that rotation after deformation rotates stress and deformation, and rotation before has no effect."""
     Q = rotations(*F.shape[:2], seed=5)
     F_new, q_new, tau = respond(law, F, q, *parameters)
     close = 1e-12 if runtime.real_dtype() == np.float64 else 2e-5
@@ -205,20 +205,20 @@ def require_isotropy(law: Any, F: Array, q: npt.ArrayLike, *parameters: float) -
 
 
 def prove(law: Any, F: Array, q: npt.ArrayLike, *parameters: float, **options: Any) -> None:
-    """Hold the law's adjoint against finite differences, and its tangent against the adjoint."""
+    """Check the law's adjoint against finite differences, and its tangent against the adjoint."""
     hidden = np.broadcast_to(np.asarray(q, float), len(F)).copy()
     inputs = F, hidden, coefficients(law, len(F), *parameters)
     gradcheck(lambda *x: Respond.apply(law, *x), [tensor(x, requires_grad=True) for x in inputs], **options)
 
 
 def prove_coefficients(law: Any, *parameters: float) -> None:
-    """Hold the derivatives of the law's coefficients against finite differences."""
+    """Check the derivatives of the law's coefficients against finite differences."""
     inputs = [tensor([p, 1.1 * p], requires_grad=True) for p in parameters]
     gradcheck(lambda *x: OfParameters.apply(law, *x), inputs, tolerance=1e-8)
 
 
 class OfParameters(Function):
-    """The law's coefficients of its parameters."""
+    """The law's coefficients as a function of its parameters."""
 
     @staticmethod
     def forward(ctx: Context, law: Any, *parameters: Tensor) -> tuple[np.ndarray, ...]:

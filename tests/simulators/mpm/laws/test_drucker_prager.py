@@ -1,4 +1,4 @@
-"""Sand: no tension, friction as the angle says, volume that is remembered, and derivatives in each case."""
+"""Sand: no tension, the friction angle, the volume correction, and derivatives in each case."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_sand_that_came_loose_bears_pressure_only_after_its_volume_is_back() -> 
 
 
 def friction_angle(tau: np.ndarray) -> float:
-    """Of Mohr and Coulomb, at which these stresses slide."""
+    """Compute the Mohr-Coulomb friction angle at which these stresses slide."""
     low, *_, high = np.linalg.eigvalsh(tau)
     return float(np.arcsin((high - low) / -(high + low)))
 
@@ -117,7 +117,7 @@ def test_the_derivatives_of_its_coefficients_are_right() -> None:
 
 @DIMS
 def test_at_rest_the_derivative_is_elastic(dim: int) -> None:
-    """At the tip of the cone, where all cases meet."""
+    """Rest is the tip of the cone, where all cases meet."""
     sand, elastic = (law if dim == 2 else in_principal_frame(law) for law in (drucker_prager, hencky))
     for of in (0, 2):
         adj_F, _, _ = gradient(sand, np.eye(dim), 0.0, *PARAMETERS, of=of)
@@ -127,7 +127,7 @@ def test_at_rest_the_derivative_is_elastic(dim: int) -> None:
 
 
 def test_on_the_cone_the_derivative_is_elastic() -> None:
-    """Which a pressure is on where there is no friction."""
+    """Without friction, a pure pressure is on the cone."""
     F = 0.5 * np.eye(2)
     adj_F, _, adj_c = gradient(drucker_prager, F, 0.0, E, NU, 0.0, of=2)
     np.testing.assert_allclose(adj_F, gradient(hencky, F, 0.0, E, NU, of=2)[0], rtol=1e-14)

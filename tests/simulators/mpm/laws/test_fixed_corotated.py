@@ -16,7 +16,7 @@ MU, LA = law.coefficients(np.array(E), np.array(NU))
 
 
 def energy(F: Array) -> Array:
-    """mu |s - 1|^2 + lambda/2 (J - 1)^2 of the principal stretches."""
+    """Compute mu |s - 1|^2 + lambda/2 (J - 1)^2 from the principal stretches."""
     s, J = np.linalg.svd(F, compute_uv=False), np.linalg.det(F)
     return MU * ((s - 1) ** 2).sum(axis=1) + LA / 2 * (J - 1) ** 2
 
@@ -41,10 +41,10 @@ def test_lame_constants_are_differentiated() -> None:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_of_a_small_strain_the_stress_is_that_of_hooke(dim: int) -> None:
-    """Young's modulus and Poisson's ratio mean what they do: uniaxial stress E e strains the sides by -nu e."""
+    """Young's modulus and Poisson's ratio are as defined: a uniaxial stress E e strains the sides by -nu e."""
     e = 1e-6
     sides = -NU * e
-    if dim == 2:  # plane strain: the third axis cannot give way
+    if dim == 2:  # plane strain: no strain along the third axis
         sides = -NU / (1 - NU) * e
     tau = respond(law, diagonal(1 + e, *[1 + sides] * (dim - 1)), 0.0, E, NU)[2][0]
     expected = E * e if dim == 3 else E / (1 - NU**2) * e

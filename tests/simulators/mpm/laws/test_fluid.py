@@ -16,7 +16,7 @@ GAMMA = law.GAMMA
 
 
 def energy(F: Array) -> Array:
-    """What it takes to press or stretch it: minus the integral of p by J."""
+    """Compute the energy of compression, minus the integral of p by J."""
     J = np.linalg.det(F)
     return BULK / GAMMA * (J ** (1.0 - GAMMA) / (GAMMA - 1) + J - GAMMA / (GAMMA - 1))
 
@@ -42,7 +42,7 @@ def test_the_bulk_modulus_is_the_pressure_of_a_relative_loss_of_volume() -> None
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_of_its_deformation_only_the_volume_is_kept(dim: int) -> None:
+def test_only_the_volume_of_the_deformation_is_kept(dim: int) -> None:
     F = deformations(dim)
     F_new, _, tau = respond(law, F, 0.0, BULK)
     J = np.linalg.det(F)

@@ -1,4 +1,4 @@
-"""Hencky's elasticity, and what all laws in principal stretches share."""
+"""Hencky's elasticity, and common properties of all laws in principal stretches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .responses import deformed, diagonal, gradient, prove, prove_coefficients, 
 
 E, NU = 3.0, 0.3
 STRETCHES = np.array([[1.3, 0.9, 0.8], [0.6, 1.2, 1.2], [1.1, 1.1, 1.1], [1.0, 1.0, 1.0]])
-"""Different ones, equal ones and rest."""
+"""Different stretches, equal stretches and rest."""
 
 
 def test_a_bar_under_tension_has_stress_along_its_axis_alone() -> None:
@@ -62,6 +62,6 @@ def test_the_derivative_by_a_stretch_below_the_floor_is_zero_and_at_it_that_of_t
 
 
 def test_derivatives_are_finite_where_f_determines_no_axes() -> None:
-    """At s_i + s_j = 0, and at F = 0."""
+    """These cases are s_i + s_j = 0, and F = 0."""
     for F in (np.diag([0.4, -0.4]), np.zeros((2, 2)), np.diag([1.0, 0.4, -0.4]), np.zeros((3, 3))):
         assert all(np.isfinite(x).all() for of in (0, 2) for x in gradient(hencky, F, 0.0, E, NU, of=of))

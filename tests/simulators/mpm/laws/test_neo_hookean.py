@@ -16,7 +16,7 @@ MU, LA = law.coefficients(np.array(E), np.array(NU))
 
 
 def energy(F: Array) -> Array:
-    """mu/2 (|F|^2 - dim) - mu log J + lambda/2 (log J)^2."""
+    """Compute mu/2 (|F|^2 - dim) - mu log J + lambda/2 (log J)^2."""
     log_J = np.log(np.linalg.det(F))
     return MU / 2 * ((F * F).sum(axis=(1, 2)) - F.shape[-1]) - MU * log_J + LA / 2 * log_J**2
 

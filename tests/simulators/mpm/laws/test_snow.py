@@ -1,4 +1,4 @@
-"""Snow: its elastic range, the volume that goes into J_p, hardening, and derivatives in each case."""
+"""Snow: its elastic range, the plastic volume ratio J_p, hardening, and derivatives in each case."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_crushing_in_many_steps_hardens_by_the_volume_that_is_gone() -> None:
 
 @DIMS
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
-    """In space, too, together with the principal frame: of all laws snow makes most use of it."""
+    """Check with the principal frame, also in 3-D: of all laws snow uses it most."""
     prove(snow, deformed(np.concatenate((ELASTIC, CRUSHED, TORN))[:, :dim]), np.tile(RATIO, 3), *PARAMETERS)
 
 

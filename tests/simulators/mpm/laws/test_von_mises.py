@@ -1,4 +1,4 @@
-"""Plasticity of von Mises: where it flows, what it keeps, and its derivatives on both sides."""
+"""Plasticity of von Mises: the yield surface, conserved quantities, and derivatives on both sides."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_in_the_plane_stresses_differ_by_2_over_sqrt_3_times_the_yield_stress() 
 
 
 def test_shear_beyond_yield_stays_on_the_surface_and_keeps_the_volume() -> None:
-    """Simple shear to 4; the shear stress is then sigma_y / sqrt(3), but for the square of the elastic strain."""
+    """After simple shear to 4 the shear stress is sigma_y / sqrt(3), up to the square of the elastic strain."""
     F, step, low = np.eye(3)[None], np.eye(3), 0.1 * YIELD
     step[0, 1] = 0.02
     for k in range(200):
@@ -91,7 +91,7 @@ def test_the_derivatives_of_its_coefficients_are_right() -> None:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_on_the_yield_surface_the_derivative_is_elastic(dim: int) -> None:
-    """Which F = I is on, where the yield stress is 0."""
+    """A yield stress of 0 puts F = I on the yield surface."""
     clay, elastic = (law if dim == 2 else in_principal_frame(law) for law in (von_mises, hencky))
     for of in (0, 2):
         adj_F, _, adj_c = gradient(clay, np.eye(dim), 0.0, E, NU, 0.0, of=of)
