@@ -2,8 +2,8 @@
 
     v' = sum w_i u_i        C' = (4 / dx^2) sum w_i u_i (x_i - x)^T        x' = x + h v'
 
-u velocity of nodes [m/s], w quadratic B-splines (math/bspline.py), h time step. Adjoint, with g = adj_v' + h adj_x',
-B = (4 / dx^2) adj_C' and r = x_i - x:
+u velocity of nodes [m/s], w quadratic B-splines (numerics/bspline.py), h time step. Adjoint, with
+g = adj_v' + h adj_x', B = (4 / dx^2) adj_C' and r = x_i - x:
 
     adj_u_i += w_i (g + B r)                                                           a scatter
     adj_x = adj_x' + sum grad_w (u_i (g + B r)) - B^T v'

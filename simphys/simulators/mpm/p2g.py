@@ -4,7 +4,7 @@
     p_i = sum over particles of w_ip (m_p v_p + A_p (x_i - x_p))        [kg m/s]
     A_p = m_p C_p - (4 h / dx^2) V_p tau_p                              [kg/s]
 
-w_ip quadratic B-splines (math/bspline.py), C velocity gradient [1/s], tau Kirchhoff stress [Pa], V volume at rest
+w_ip quadratic B-splines (numerics/bspline.py), C velocity gradient [1/s], tau Kirchhoff stress [Pa], V volume at rest
 [m^dim], h time step. The adjoint is a gather, with g_i = adj_p_i, k_i = adj_m_i, r = x_i - x_p, and sums over the nodes
 i in the stencil of p:
 

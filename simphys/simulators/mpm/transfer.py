@@ -1,8 +1,8 @@
 """Sums over the stencil of a particle, from and to the grid, which p2g and g2p share, forward and adjoint.
 
 A field around a particle is q + B r, with r the distance from the particle in spacings. Sums run line by line over
-three nodes along the last axis (math/bspline.py); terms constant along a line are computed once. A grid holds `size`
-numbers for each node: a vector [dim], and possibly a scalar after it.
+three nodes along the last axis (numerics/bspline.py); terms constant along a line are computed once. A grid holds
+`size` numbers for each node: a vector [dim], and possibly a scalar after it.
 
 In 2-D the three lines are unrolled, so that the compiler can vectorize them. In 3-D the nine lines are a loop, as
 compile time grows faster than the size of the code.

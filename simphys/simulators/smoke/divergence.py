@@ -9,7 +9,7 @@ Collocated, by central differences, u mirrored in the walls with its sign change
     b_i = sum_a (u_a,(i+1) - u_a,(i-1)) / 2          u'_a,i = u_a,i - (z_(i-1) - z_(i+1)) / 2
 
 so that b = D u and u' = u - D^T z; the pressure is -spacing z. In 2-D the axes are rows and columns, in 3-D planes,
-rows and columns. Layout of b and z: see `math.poisson`.
+rows and columns. Layout of b and z: see `numerics.poisson`.
 """
 
 import functools

@@ -3,7 +3,7 @@
     u' = u - grad p,  laplace p = div u,
 
 the time step and the density being part of p. With D the divergence (see `divergence`), D_f that of the free faces
-alone (all but those at closed and inflow sides, whose velocity is given) and A = D_f D_f^T (see `math.poisson`),
+alone (all but those at closed and inflow sides, whose velocity is given) and A = D_f D_f^T (see `numerics.poisson`),
 
     A z = D u,  u' = u - D_f^T z,
 

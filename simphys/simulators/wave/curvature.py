@@ -2,8 +2,8 @@
 
     k_i = sum over axes of sum_m c_m u_{i+m} + extra_i
 
-c are the coefficients of `math.stencil`, of order 2, 4 or 8. Beyond a side u is extended oddly, evenly, periodically
-or by zero (see `math.boundary`), such that the matrix of the sum is symmetric. Adjoint, for g = adj_k:
+c are the coefficients of `numerics.stencil`, of order 2, 4 or 8. Beyond a side u is extended oddly, evenly,
+periodically or by zero (see `numerics.boundary`), such that the matrix of the sum is symmetric. Adjoint, for g = adj_k:
 
     adj_u_i = sum over axes of sum_m c_m g_{i+m} + adj_extra_i          (adj_extra: see `layer`)
 

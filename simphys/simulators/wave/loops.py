@@ -151,7 +151,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         u: reals, B: ti.i32, of_u: ti.i32, origin: ti.i32, count: ti.i32, stride: ti.i32,
         n1: ti.i32, s1: ti.i32, n2: ti.i32, s2: ti.i32, low: ti.i32, high: ti.i32, at: ti.i32,
     ):
-        """Fill the halo beyond both sides of an axis as `math.boundary` defines; `low`, `high` are codes of `KINDS`.
+        """Fill the halo beyond both sides of an axis, see `numerics.boundary`; `low` and `high` are codes of `KINDS`.
 
         n1, n2 count the cells along the other axes, and s1, s2 are their strides.
         """

@@ -3,7 +3,7 @@
     received_r = sum_i weight_i(x_r) u_i
 
 over the 4^dim cells around the receiver, by cubic convolution. A cell beyond a side is mapped to a cell inside, as the
-field is extended there (`math/boundary.py`). Adjoint, with g = adj_received:
+field is extended there (`numerics/boundary.py`). Adjoint, with g = adj_received:
 
     adj_u_i = sum_r weight_i(x_r) g_r          adj_x_r = g_r sum_i u_i grad weight_i(x_r)
 

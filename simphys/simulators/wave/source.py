@@ -5,7 +5,7 @@
 Cubic convolution spreads the delta of a point over the 4^dim cells around it; its dimension is that of space, m = dim.
 The delta of a plane is spread over the 4 planes of cells around it and is constant along the other axes, m = 1. A cell
 beyond a side is mapped to a cell inside, as the field is extended there: a source has mirror images, see
-`math/boundary.py`. Adjoint, with g = adj_(dx^2 f) and i the cells in the stencil of source s:
+`numerics/boundary.py`. Adjoint, with g = adj_(dx^2 f) and i the cells in the stencil of source s:
 
     adj_strength_s = h_s sum_i g_i weight_i          adj_x_s = h_s strength_s sum_i g_i grad weight_i
 

@@ -161,8 +161,8 @@ import sys, zlib
 from simphys.autograd import runtime
 runtime.init(threads=int(sys.argv[1]), precision="f64")
 runtime.PARALLEL_WORK_US = 0.0
-from tests.mpm.systems import system
-from tests.mpm.test_agreement import STEPS, evaluate
+from tests.simulators.mpm.systems import system
+from tests.simulators.mpm.test_agreement import STEPS, evaluate
 case = system(2, laws=("fluid",), particles=101, steps=STEPS, actuators=1)
 for _ in range(2):
     print([zlib.crc32(value.tobytes()) for value in evaluate(case, deterministic=True).values()])

@@ -65,7 +65,7 @@ import sys, zlib
 from simphys.autograd import Tensor, runtime
 runtime.init(threads=int(sys.argv[1]))
 runtime.PARALLEL_WORK_US = 0.0
-from tests.wave.systems import PLANE, case, evaluate
+from tests.simulators.wave.systems import PLANE, case, evaluate
 given = case(PLANE, 7, batch=2, batched=("source_position",))
 for _ in range(2):
     print([zlib.crc32(value.tobytes()) for value in evaluate(given).values()])

@@ -8,7 +8,7 @@ mu, lambda Lame's constants [Pa]. Adjoint, for G = adj_tau and D = F - R:
     adj_D = 2 mu G F     adj_R = -adj_D     adj_mu = 2 G : D F^T     adj_lambda = (J - 1) J tr G
     adj_F = 2 mu G^T D + adj_D + (adjoint of R) + lambda (2 J - 1) tr(G) cof F
 
-It is also defined for inverted F; where there is no unique nearest rotation, the convention of math/polar.py holds.
+It is also defined for inverted F; where there is no unique nearest rotation, the convention of numerics/polar.py holds.
 Source: Stomakhin, Howes, Schroeder and Teran 2012, Energetically consistent invertible elasticity.
 """
 

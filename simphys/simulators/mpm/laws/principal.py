@@ -5,7 +5,7 @@ coefficients c:
 
     F' = U diag(g) V^T,   tau = U diag(h) U^T                               [Pa]
 
-The adjoint of F is that of isotropic maps (math/isotropic.py), with the law's Jacobians of g and h by s, plus
+The adjoint of F is that of isotropic maps (numerics/isotropic.py), with the law's Jacobians of g and h by s, plus
 U diag(adj_q' dq'/ds) V^T. The adjoints of q and c are the law's own, for adj_g, the diagonal of U^T adj_F' V, and
 adj_h, the diagonal of U^T adj_tau U. The tangent is analogous.
 """
