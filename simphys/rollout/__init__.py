@@ -1,8 +1,12 @@
-"""Rollouts: a simulator's steps over a horizon, as a trajectory that is part of the graph.
+"""Rollouts: simulate a number of time steps and return a trajectory that is part of the graph.
 
-`rollout` is the one entry. Three ways lead through the same physics: `fused`, one node for the horizon, fast, within a
-memory budget; `step`, one fused node a step; `nested`, one node a sub-step, to read and to check against. `stream` runs
-a horizon forward whose states do not fit into memory.
+`rollout` is the entry point. It runs the same physics in one of three modes:
+
+- "fused": one node for the whole horizon; fast, and within a memory budget;
+- "step": one fused node per step;
+- "nested": one node per sub-step; easy to read and to check the others against.
+
+`stream` runs a horizon forward whose states do not fit into memory.
 """
 
 from __future__ import annotations
@@ -48,16 +52,20 @@ def rollout(
     """Advance `state` by `steps` time steps of `model`; gradients flow to state, parameters and control.
 
     Every field of `params` and `state` may have a leading batch axis B; `control` is [T, *shape] or [B, T, *shape],
-    T = steps. All members run in one launch, and gradients of what they share are summed.
-    `keep` says which states the trajectory holds: "all", "final", or step numbers, and `fields` which fields of these,
-    all by default; the others have no rows there (in mode "fused"), which saves memory where little is looked at.
-    `running(states, steps)` gives a scalar from the State of some rows along time; the trajectory's `running` is its
-    sum over all steps but the start, for which nothing has to be kept.
-    `memory` is what backward's storage may take: "all" (no limit), "2GB", a fraction of what is free (0.5), or bytes.
-    What does not fit is computed again: see `plan`. (In the other modes the graph holds everything.)
-    `keep_adjoint` stores the adjoint of the state at every step at backward. `deterministic`: results do not depend on
-    the number of threads. `on_progress(step, steps)` is called now and then.
-    Errors: InputError for shapes, steps and budgets that do not fit; BlowUp where the motion leaves +-`limit`.
+    T = steps. All batch members run in one launch; gradients of values that they share are summed over the batch.
+
+    - `keep`: the states in the trajectory: "all", "final", or a list of step numbers.
+    - `fields`: the fields of these states, all by default. In mode "fused" the others have no rows, to save memory.
+    - `running(states, steps)`: a scalar loss of a State with some rows along time. The trajectory's `running` is its
+      sum over all steps except the start; for that sum no states have to be kept.
+    - `memory`: the memory for backward: "all" (no limit), "2GB", a fraction of the free memory (0.5), or bytes. States
+      that do not fit are computed again: see `plan`. (In the other modes the graph holds everything.)
+    - `keep_adjoint`: store the adjoint of the state at every step during backward.
+    - `deterministic`: make results independent of the number of threads.
+    - `limit`: the largest magnitude of a sound state.
+    - `on_progress(step, steps)`: called now and then.
+
+    Errors: InputError for shapes, steps and budgets that do not fit; BlowUp if the motion exceeds +-`limit`.
     """
     if mode not in get_args(Mode):
         raise InputError("rollout, mode", "it is fused, step or nested", mode, "Pass one of these.")
@@ -71,13 +79,13 @@ def rollout(
         return fused(request)
     if keep_adjoint or budget.parse(memory) is not None:
         remedy = "Use mode='fused'."
-        raise InputError("rollout", "memory budgets and kept adjoints are the fused rollout's", mode, remedy)
+        raise InputError("rollout", "memory budgets and stored adjoints need mode 'fused'", mode, remedy)
     step = model.step if mode == "nested" else partial(_fused_step, model, deterministic)
     return nested(inputs, step, kept, running, limit, on_progress)
 
 
 def _fused_step(model: Model, deterministic: bool, params: Any, state: Any, control: Tensor | None) -> Any:
-    """One step as one node; whether it is sound is for the caller to see."""
+    """Run one step as one node. The caller checks that the new state is sound."""
     one = None if control is None else control.reshape(1, *control.shape)
     inputs = read_inputs(model, params, state, one, 1)
     return fused(Request(inputs, kept_steps("final", 1), None, None, None, deterministic, None, None)).final
@@ -97,10 +105,10 @@ def plan(
     keep_adjoint: bool = False,
     deterministic: bool = False,
 ) -> Plan:
-    """What the same call of `rollout` would take: its peak memory [B] and the steps that backward computes again.
+    """Predict the cost of the same call of `rollout`: its peak memory [B] and the steps that backward computes again.
 
-    Nothing is simulated. The gradients are those of the inputs that require one; of all, if none does.
-    Errors: InputError for a budget in which the rollout does not fit, with the least that would.
+    Nothing is simulated. Gradients are those of the inputs that require one, or of all inputs if none does.
+    Errors: InputError if the rollout does not fit into the budget, with the smallest budget that would do.
     """
     inputs = read_inputs(model, params, state, control, steps)
     adjoint = StateAdjoint() if keep_adjoint else None

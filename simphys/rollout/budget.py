@@ -1,4 +1,4 @@
-"""How much memory a rollout may take, as users write it: "all", "2GB", a fraction of what is free, or bytes."""
+"""Memory budgets of a rollout, as users write them: "all", "2GB", a fraction of the free memory, or bytes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _CONTAINER = Path("/sys/fs/cgroup")
 
 
 def parse(memory: object) -> int | None:
-    """A budget in bytes; None for "all", which is without limit.
+    """Convert a budget to bytes; None for "all", which means no limit.
 
-    A str has a unit (kB, MB, GB, TB by thousands, KiB, MiB, GiB, TiB by 1024, in any case). A float in (0, 1] is a
-    fraction of the memory that is free now; an int is bytes, 1 as well. Errors: InputError.
+    A string has a unit (kB, MB, GB, TB in powers of 1000, KiB, MiB, GiB, TiB in powers of 1024, in any case). A float
+    in (0, 1] is a fraction of the memory that is free now. An int, even 1, is a number of bytes. Errors: InputError.
     """
     if isinstance(memory, str):
         return None if memory.strip().lower() == "all" else _of_text(memory)
@@ -36,7 +36,7 @@ def parse(memory: object) -> int | None:
 
 
 def free() -> int:
-    """Bytes that can still be taken without swapping, within a container's limit. Errors: InputError if unknown."""
+    """Bytes that are available without swapping, within a container's limit. Errors: InputError if unknown."""
     try:
         found = re.search(r"^MemAvailable:\s+(\d+) kB$", _MEMINFO.read_text(), re.MULTILINE)
         if found:
@@ -45,14 +45,14 @@ def free() -> int:
     except (OSError, ValueError, AttributeError) as error:
         raise InputError(
             "memory",
-            "a fraction needs the size of the free memory, which this system does not tell",
+            "a fraction needs the size of the free memory, which this system does not report",
             repr(error),
             'Give the budget as a size, such as "2GB".',
         ) from None
 
 
 def text(size: float) -> str:
-    """A number of bytes for people, to two or three digits: 1.7 kB, 214 MB."""
+    """Format a number of bytes to two or three digits: 1.7 kB, 214 MB."""
     power = 0
     while size >= 999.5 and power < len(_PREFIXES) - 1:
         size, power = size / 1000, power + 1
@@ -69,7 +69,7 @@ def _of_text(memory: str) -> int:
 
 
 def _left_to_container() -> list[int]:
-    """What a container's limit (cgroup v2) leaves, if there is one; file pages that can be dropped count as free."""
+    """Bytes left below a container's limit (cgroup v2), if there is one; reclaimable file pages count as free."""
     try:
         limit = (_CONTAINER / "memory.max").read_text().strip()
         used = int((_CONTAINER / "memory.current").read_text())

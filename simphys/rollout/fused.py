@@ -1,4 +1,4 @@
-"""The whole horizon as one node of the graph, over a simulator's engine, within the memory of a plan."""
+"""Fused rollout: the whole horizon as one node of the graph, run by a simulator's engine within a memory plan."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from .seeds import Seeds
 from .trajectory import Running, StateAdjoint, Trajectory
 
 PASSING = 2**24
-"""Bytes: of states that nobody reverses so many are in memory at once, or eight."""
+"""Bytes of states in memory at once in a sweep without reversal; at least eight states."""
 
 
 @dataclass
 class Request:
-    """What a rollout is asked for, besides its Tensors; `plan` is what was made of it."""
+    """Options of a rollout besides its Tensors; `plan` is filled in by the forward sweep."""
 
     inputs: Inputs
     keep: Array
     memory: int | None
-    """Bytes; None for no limit."""
+    """Memory budget in bytes; None for no limit."""
     running: Running | None
     adjoint: StateAdjoint | None
     deterministic: bool
     limit: float | None
-    """None where nobody looks."""
+    """Largest magnitude of a sound state; None for no check."""
     on_progress: Progress | None
     plan: Plan | None = field(default=None)
     fields: frozenset[str] | None = field(default=None)
-    """Which fields kept states have; None for all."""
+    """Fields of the kept states; None for all."""
 
     @cached_property
     def sum(self) -> RunningSum | None:
-        """The running sum."""
+        """Running sum, if one was requested."""
         return None if self.running is None else RunningSum(self.inputs, self.running)
 
     def engine(self, needs: Sequence[bool] = (), tangents: Arrays | None = None) -> Engine:
-        """A new engine, for the adjoints of the inputs that `needs` marks, or for `tangents`."""
+        """Make a new engine, for the adjoints of the inputs marked in `needs`, or for `tangents`."""
         inputs = self.inputs
         behind = zip(_behind(inputs), needs[len(inputs.state_shapes) :], strict=bool(needs))
         return inputs.model.engine(
@@ -60,19 +60,19 @@ class Request:
         )
 
     def planned(self, needs: Sequence[bool]) -> tuple[Engine, Plan]:
-        """An engine for the adjoints of the inputs that `needs` marks, and how to keep within the memory asked for.
+        """Make an engine for the adjoints of the inputs marked in `needs`, and a plan within the memory budget.
 
-        Errors: InputError where nothing fits.
+        Errors: InputError if no plan fits.
         """
         inputs = self.inputs
         engine = self.engine(needs)
         state = inputs.bytes_of(1)
         fixed = 2 * inputs.bytes_of(len(self.keep), self.fields)  # kept states and their adjoints
-        fixed += 2 * state  # the final state, the adjoint on its way
+        fixed += 2 * state  # the final state and the current adjoint
         fixed += max(2 * state, 4 * inputs.bytes_of(inputs.piece) if self.running is not None else 0)  # other copies
         behind = inputs.tensors()[len(inputs.state_shapes) :]
         wanted = zip(behind, needs[len(inputs.state_shapes) :], strict=True)
-        fixed += sum([tensor.data.nbytes for tensor, need in wanted if need])  # gradients, as they are kept
+        fixed += sum([tensor.data.nbytes for tensor, need in wanted if need])  # gradients
         if self.adjoint is not None:
             fixed += inputs.bytes_of(inputs.steps + 1)
         dense = self.running is not None or self.adjoint is not None or bool(self.keep[0] != inputs.steps)
@@ -80,7 +80,7 @@ class Request:
         apart = getattr(engine, "fields_apart", False) and self.running is None and self.adjoint is None
 
         def segment_bytes(steps: int) -> int:
-            along = inputs.bytes_of(steps + 1, self.fields if apart else None) if dense else 0  # what `pull` is given
+            along = inputs.bytes_of(steps + 1, self.fields if apart else None) if dense else 0  # adjoint for `pull`
             return engine.segment_bytes(steps, dense=dense) + along
 
         def stored() -> Plan:
@@ -107,7 +107,7 @@ class Request:
     def _without_states(
         self, way: Literal["none", "rebuilt"], segment_bytes: Callable[[int], int], fixed: int
     ) -> Plan | None:
-        """The plan that stores no states, in blocks as long as memory allows; None where not even one step fits."""
+        """Make the plan that stores no states, with the longest blocks that fit; None if not even one step fits."""
         block = passing(self.inputs).block
         while block > 1 and self.memory is not None and fixed + segment_bytes(block) > self.memory:
             block //= 2
@@ -118,7 +118,7 @@ class Request:
 
 
 def fused(request: Request) -> Trajectory:
-    """One node: the kept states, the final one, and the running sum."""
+    """Run the rollout as one node, and return its trajectory."""
     inputs = request.inputs
     names = inputs.state.names()
     results = Rollout.apply(request, *inputs.tensors())
@@ -134,15 +134,16 @@ def fused(request: Request) -> Trajectory:
 
 
 def passing(inputs: Inputs) -> Plan:
-    """For a sweep forward that leaves nothing behind."""
+    """Plan of a forward sweep that stores nothing for backward."""
     block = min(inputs.steps, max(8, PASSING // max(inputs.bytes_of(1), 1)))
     return Plan(steps=inputs.steps, block=block, snapshots=0, predicted_bytes=0)
 
 
 class Rollout(Function):
-    """Kept states [B, rows, *shape], final states [B, *shape] (without B where nothing is batched), and running sum.
+    """Function with the outputs: kept states [B, rows, *shape], final state [B, *shape], and running sum.
 
-    Saved: the inputs, for their versions; states of the last block and snapshots, as the plan says.
+    There is no axis B if nothing is batched. Saved: the inputs, for their versions; the states of the last block and
+    the snapshots, according to the plan.
     """
 
     @staticmethod
@@ -170,14 +171,14 @@ class Rollout(Function):
 
     @staticmethod
     def backward(ctx: Context, *adjoints: Tensor | None) -> tuple[Any, ...]:
-        *_, request, sweep = ctx.saved_tensors  # raises where an input was changed
+        *_, request, sweep = ctx.saved_tensors  # raises if an input was changed
         inputs: Inputs = request.inputs
         apart = getattr(sweep.engine, "fields_apart", False)
         seeds = Seeds(inputs, request.keep, request.sum, request.adjoint, adjoints, apart=apart)
         try:
             starts = _reverse(sweep, seeds)
         except BaseException:
-            sweep.engine.gradients()  # drops what was summed up so far
+            sweep.engine.gradients()  # clears the adjoint sums
             raise
         gradients = sweep.engine.gradients()
         of_state = []
@@ -208,11 +209,11 @@ class Rollout(Function):
 
 
 def _no_tape(steps: int) -> None:
-    """Of an engine that cannot go backward in time."""
+    """Size of the tape of an engine that cannot go backward in time."""
 
 
 def _reverse(sweep: Sweep, seeds: Seeds) -> Arrays:
-    """The adjoint of the first state, [B, *shape]; those of parameters and controls stay in the engine."""
+    """Compute the adjoint of the first state, [B, *shape]; those of parameters and controls stay in the engine."""
     last: Arrays = {}
     for first, count, segment in sweep.reverse(dense=seeds.dense):
         last = last or seeds.last(sweep.engine, segment, count)
@@ -221,7 +222,7 @@ def _reverse(sweep: Sweep, seeds: Seeds) -> Arrays:
         seeds.keep_adjoint(adjoint, first, count)
         if adjoint is not last:
             last = {name: values[:, :1].copy() for name, values in adjoint.items()}
-            del adjoint  # before there is another
+            del adjoint  # free it before the next one is allocated
     return {name: np.ascontiguousarray(values[:, 0]) for name, values in last.items()}
 
 
@@ -232,5 +233,5 @@ def _results(kept: Kept, final: Arrays) -> tuple[Any, ...]:
 
 
 def _behind(inputs: Inputs) -> list[str]:
-    """The names of a rollout's inputs behind the state."""
+    """Names of a rollout's inputs after the state."""
     return [*inputs.param_shapes, *([] if inputs.control is None else ["control"])]

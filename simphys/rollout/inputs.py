@@ -1,4 +1,4 @@
-"""What a rollout is given, checked: shapes against the model's, with or without a leading batch axis."""
+"""Checked inputs of a rollout: shapes must match the model's, with or without a leading batch axis."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..simulator import Array, Arrays, Model, Shape
 Keep = str | Sequence[int]
 
 PIECE = 2**18
-"""Bytes: states on their way are taken in pieces of this size, or of one state."""
+"""Bytes of states that are copied out of a segment at once; one state at least."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """A rollout's Tensors with what their shapes say."""
+    """Tensors of a rollout, and the batch size that follows from their shapes."""
 
     model: Model
     params: Any
@@ -30,48 +30,48 @@ class Inputs:
     control: Tensor | None
     steps: int
     batch: int | None
-    """Members, None where nothing is batched."""
+    """Number of batch members; None if nothing is batched."""
 
     @property
     def members(self) -> int:
-        """The length of the engine's batch axis."""
+        """Length of the engine's batch axis."""
         return self.batch or 1
 
     @cached_property
     def state_shapes(self) -> dict[str, Shape]:
-        """The shape of each field of the state without a batch axis, in the order of its Tensors."""
+        """Shape of each field of the state without a batch axis, in the order of its Tensors."""
         return {name: self.model.state_shapes()[name] for name in self.state.names()}
 
     @cached_property
     def param_shapes(self) -> dict[str, Shape]:
-        """The same of the parameters."""
+        """Shape of each parameter without a batch axis, in the order of their Tensors."""
         return {name: self.model.param_shapes()[name] for name in self.params.names()}
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """Of all inputs."""
+        """Data type of all inputs."""
         return self.state.tensors()[0].dtype
 
     def bytes_of(self, rows: int, fields: Collection[str] | None = None) -> int:
-        """Memory [B] of so many states of all members, or of some of their fields."""
+        """Memory [B] of `rows` states of all batch members; of the given fields alone, if any are given."""
         sizes = [math.prod(shape) for name, shape in self.state_shapes.items() if fields is None or name in fields]
         return self.members * rows * self.dtype.itemsize * sum(sizes)
 
     @cached_property
     def piece(self) -> int:
-        """How many states are taken at once."""
+        """Number of states that are copied out of a segment at once."""
         return min(max(1, PIECE // max(self.bytes_of(1), 1)), self.steps)
 
     def arrays(self) -> tuple[Arrays, Array | None]:
-        """Parameters and control, as an engine takes them."""
+        """Parameters and control as arrays, for an engine."""
         return self.params.arrays(), None if self.control is None else self.control.data
 
     def tensors(self) -> list[Tensor]:
-        """State fields, parameters, control: the order of a rollout's inputs."""
+        """State fields, parameters and control, in the order of a rollout's inputs."""
         return [*self.state.tensors(), *self.params.tensors(), *([] if self.control is None else [self.control])]
 
     def start(self) -> Arrays:
-        """The first state with the engine's batch axis, [B, *shape]."""
+        """Broadcast the initial state to the engine's batch axis, [B, *shape]."""
         return {
             name: np.broadcast_to(array, (self.members, *self.state_shapes[name]))
             for name, array in self.state.arrays().items()
@@ -79,7 +79,7 @@ class Inputs:
 
 
 def read_inputs(model: Model, params: Any, state: Any, control: Tensor | None, steps: int) -> Inputs:
-    """Check everything. Errors: InputError that names the field, the shape that it should have and the one it has."""
+    """Check all inputs. Errors: InputError with the field, the shape that it should have and the shape that it has."""
     if np.asarray(steps).dtype.kind not in "iu" or steps < 1:
         raise InputError("rollout", "steps is a number, at least 1", steps, "Ask for one step or more.")
     expected: list[tuple[str, Tensor, Shape]] = []
@@ -111,7 +111,7 @@ def read_inputs(model: Model, params: Any, state: Any, control: Tensor | None, s
 
 
 def kept_steps(keep: Keep, steps: int) -> Array:
-    """The steps whose states a trajectory holds, ascending. Errors: InputError for what is no step of the horizon."""
+    """Resolve `keep` to step numbers in ascending order. Errors: InputError for steps outside the horizon."""
     if isinstance(keep, str):
         if keep not in ("all", "final"):
             remedy = 'Pass "all", "final" or a list of step numbers.'
@@ -125,7 +125,7 @@ def kept_steps(keep: Keep, steps: int) -> Array:
 
 
 def kept_fields(fields: Collection[str] | None, inputs: Inputs) -> frozenset[str]:
-    """The fields that kept states have. Errors: InputError for what is no field of the state."""
+    """Resolve `fields` to the names of the fields to keep. Errors: InputError for an unknown field."""
     names = list(inputs.state_shapes)
     for name in fields or ():
         if name not in names:

@@ -1,4 +1,4 @@
-"""What the forward sweep hands out, gathered block by block: the states that the trajectory holds, the running sum."""
+"""Results of the forward sweep, collected block by block: the states of the trajectory and the running sum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .running import RunningSum
 
 
 class Kept:
-    """Of the states of a rollout, or of their tangents."""
+    """Collects the kept states of a rollout, or their tangents, and the running sum."""
 
     def __init__(
         self, inputs: Inputs, keep: Array, running: RunningSum | None, fields: frozenset[str] | None = None
@@ -25,24 +25,24 @@ class Kept:
             name: np.empty((*lead, len(keep) if name in chosen else 0, *shape), inputs.dtype)
             for name, shape in inputs.state_shapes.items()
         }
-        """[rows, *shape], or [B, rows, *shape] where something is batched; no rows of fields that are not kept."""
+        """[rows, *shape], or [B, rows, *shape] with a batch; fields that are not kept have no rows."""
         of_all = self.results if inputs.batch is not None else {n: a[None] for n, a in self.results.items()}
         self._states = {name: values for name, values in of_all.items() if name in chosen}
         self._total = 0.0
-        self._parts: list[Arrays] = []  # of the present piece of the running sum
+        self._parts: list[Arrays] = []  # states of the current piece of the running sum
 
     def total(self) -> Array:
-        """The running sum, []."""
+        """Running sum so far, a scalar array []."""
         return np.asarray(self._total, self.inputs.dtype)
 
     def start(self, states: Arrays) -> None:
-        """Those of the first step, [B, *shape]."""
+        """Store the initial state [B, *shape], if it is kept."""
         if self.keep[0] == 0:
             for name, values in self._states.items():
                 values[:, 0] = states[name]
 
     def take(self, engine: Engine, segment: Any, first: int, count: int) -> None:
-        """The states first + 1 ... first + count, which are rows 1 ... count of a segment."""
+        """Collect the states first + 1 ... first + count from rows 1 ... count of a segment."""
         for begin, end in pieces(first, first + count, self.inputs.piece):
             if found := rows_in(self.keep, begin, end, zero=first):
                 places, rows = found
@@ -54,7 +54,7 @@ class Kept:
                 self._add(self.running, end)
 
     def _read(self, engine: Engine, segment: Any, rows: slice | list[int]) -> Arrays:
-        """States of a segment: the kept fields alone, if the engine reads fields apart."""
+        """Read states of a segment: the kept fields alone, if the engine can read single fields."""
         if getattr(engine, "fields_apart", False):
             states: Arrays = cast(Any, engine).read(segment, rows, self._states.keys())
             return states
@@ -72,7 +72,7 @@ class Kept:
         self._total += running.value(states, np.arange(end - rows + 1, end + 1))
 
     def take_tangents(self, tangents: Arrays, engine: Engine, segment: Any, first: int, count: int) -> None:
-        """The same of tangents [B, count + 1, *shape]."""
+        """Collect tangents [B, count + 1, *shape] of the states first ... first + count."""
         if found := rows_in(self.keep, first, first + count, zero=first):
             places, rows = found
             for name, values in self._states.items():

@@ -1,4 +1,4 @@
-"""The horizon as a graph of steps: one node for each sub-step, or one for each step. To read, and to check against."""
+"""Rollout as a graph of steps, with a node per sub-step or per step: easy to read, and a check of the fused rollout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Step = Any
 def nested(
     inputs: Inputs, step: Step, keep: Array, running: Running | None, limit: float, on_progress: Progress | None
 ) -> Trajectory:
-    """The trajectory of the fused rollout, equal to rounding; a batch is computed member by member. Errors: BlowUp."""
+    """Compute the trajectory of the fused rollout, equal to rounding, one batch member at a time. Errors: BlowUp."""
     members = []
     for b in range(inputs.members):
         states = [_start(inputs, b)]
@@ -46,7 +46,7 @@ def _start(inputs: Inputs, member: int) -> Any:
 
 
 def _steps(inputs: Inputs, step: Step, member: int, state: Any) -> Iterator[Any]:
-    """The states of one member after the first."""
+    """Iterate over the states of one batch member after the initial one."""
     params = _member(inputs.params, inputs.param_shapes, member)
     for t in range(inputs.steps):
         control = None
@@ -58,7 +58,7 @@ def _steps(inputs: Inputs, step: Step, member: int, state: Any) -> Iterator[Any]
 
 
 def _check(inputs: Inputs, states: list[Any], limit: float, *, member: int) -> None:
-    """Look at the last state; where it is bad, for the first one that is."""
+    """Check the last state; if it is bad, search for the first bad state and raise BlowUp."""
 
     def bad(state: Any) -> Any:
         return first_bad({name: values[None, None] for name, values in state.arrays().items()}, limit)
@@ -70,7 +70,7 @@ def _check(inputs: Inputs, states: list[Any], limit: float, *, member: int) -> N
 
 
 def _member(record: Any, shapes: Any, member: int) -> Any:
-    """The parameters or the state of one member."""
+    """Take the parameters or the state of one batch member."""
     chosen: dict[str, Tensor] = {}
     for name, shape in shapes.items():
         value = getattr(record, name)
@@ -79,7 +79,7 @@ def _member(record: Any, shapes: Any, member: int) -> Any:
 
 
 def _joined(inputs: Inputs, members: Sequence[Sequence[Any]]) -> Any:
-    """One State of [rows, *shape], or [B, rows, *shape], from the states of each member."""
+    """Stack the states of each batch member into one State of [rows, *shape], or [B, rows, *shape] with a batch."""
     fields: dict[str, Tensor] = {}
     for name in inputs.state.names():
         rows = [ops.stack([getattr(state, name) for state in states]) for states in members]

@@ -1,4 +1,4 @@
-"""The choice of what a rollout keeps for its reversal, made before it runs: what fits into memory at the least cost."""
+"""Plan of a rollout's backward pass, made before it runs: the states to store, given the memory, at the least cost."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ Kind = Literal["all", "segments", "binomial", "none", "rebuilt"]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Every state is stored ("all"), or those that start blocks of steps: of each block ("segments") or of some
-    ("binomial"). Or no state is, as backward needs none ("none") or computes them backward in time ("rebuilt").
+    """The states that a rollout stores, and its forward and reverse sweeps as actions of `schedule`.
 
-    Its sweeps are actions of `schedule`, the same six for every kind.
+    It stores every state ("all"), the state at the start of each block of steps ("segments") or of some blocks
+    ("binomial"). Or it stores no state, because backward needs none ("none") or recomputes the states backward in time
+    ("rebuilt").
     """
 
     steps: int
-    """Of the horizon."""
+    """Number of steps of the horizon."""
     block: int
     """Steps in a block; the last block may be shorter."""
     snapshots: int
-    """States that are stored at once, the initial one included; none where every state is."""
+    """States that are stored at once, including the initial one; 0 if every state is stored."""
     predicted_bytes: int
     """Peak memory [B] of forward and backward."""
     way: Literal["stored", "none", "rebuilt"] = "stored"
-    """How the reverse sweep comes by states."""
+    """Source of the states in the reverse sweep."""
 
     @property
     def kind(self) -> Kind:
-        """What is stored."""
+        """Kind of the plan, by the states that it stores."""
         if self.way != "stored":
             return self.way
         if self.blocks == 1:
@@ -42,35 +43,35 @@ class Plan:
 
     @property
     def blocks(self) -> int:
-        """The number of blocks."""
+        """Number of blocks."""
         return -(-self.steps // self.block)
 
     @property
     def recomputed_steps(self) -> int:
-        """Steps that the backward sweep computes again; exact, as only the last block, never among them, is shorter."""
+        """Number of steps that the reverse sweep computes again. Exact: a shorter last block is never among them."""
         if self.way != "stored":
             return self.steps if self.way == "rebuilt" else 0
         return self.block * schedule.recomputed(self.blocks, self.snapshots)
 
     def span(self, block: int) -> tuple[int, int]:
-        """(first step, number of steps) of a block."""
+        """Return (first step, number of steps) of a block."""
         first = block * self.block
         return first, min(self.block, self.steps - first)
 
     def forward(self) -> Iterator[schedule.Action]:
-        """The forward sweep; at its end all snapshots are stored and the last block is recorded."""
+        """Actions of the forward sweep; at its end all snapshots are stored and the last block is recorded."""
         if self.way != "stored":
             return iter([schedule.Advance(0, self.blocks)])
         return schedule.forward(self.blocks, self.snapshots)
 
     def reverse(self) -> Iterator[schedule.Action]:
-        """The reverse sweep, which follows the forward one and frees what that stored."""
+        """Actions of the reverse sweep, which follows the forward sweep and frees its snapshots."""
         if self.way != "stored":
             return iter([schedule.Reverse(block) for block in reversed(range(self.blocks))])
         return schedule.reverse(self.blocks, self.snapshots)
 
     def describe(self) -> str:
-        """One line for people."""
+        """Describe the plan in one line."""
         predicted = f"{budget.text(self.predicted_bytes)} predicted"
         if self.way != "stored":
             stored = "no state stored" if self.way == "none" else "states computed backward in time"
@@ -86,14 +87,16 @@ class Plan:
 def make_plan(
     *, steps: int, memory: int | None, snapshot_bytes: int, segment_bytes: Callable[[int], int], fixed_bytes: int
 ) -> Plan:
-    """The plan that recomputes the fewest steps within `memory` [B]; None is without limit, where all is stored.
+    """Make the plan that recomputes the fewest steps within `memory` [B]; None means no limit, and stores all states.
 
-    `snapshot_bytes`: one stored state. `segment_bytes(k)`, which grows with k: the states of a block of k steps and
-    what its reversal needs besides. `fixed_bytes`: everything else. With N blocks of k steps and c snapshots the peak
-    is fixed_bytes + c snapshot_bytes + segment_bytes(k), and k t(N, c) steps are recomputed (see `schedule`).
+    `snapshot_bytes`: size of one stored state. `segment_bytes(k)`, which grows with k: size of the states of a block of
+    k steps and of the workspace of its reversal. `fixed_bytes`: everything else. With N blocks of k steps and c
+    snapshots the peak is fixed_bytes + c snapshot_bytes + segment_bytes(k), and k t(N, c) steps are recomputed (see
+    `schedule`).
 
-    Of all k that make N blocks the least is the best, k = ceil(steps / N); there are fewer than 2 sqrt(steps) of
-    these, and each is tried with as many snapshots as fit. Errors: InputError with the least memory that would do.
+    The smallest k that makes N blocks, ceil(steps / N), is the best one for this N. There are fewer than
+    2 sqrt(steps) such k, and each is tried with as many snapshots as fit. Errors: InputError with the smallest budget
+    that would do.
     """
 
     def plan(block: int, snapshots: int) -> Plan:
@@ -110,7 +113,7 @@ def make_plan(
         if snapshots < 1:
             break  # longer blocks take more
         recomputed = block * schedule.recomputed(blocks, snapshots)
-        if best is None or recomputed <= best[0]:  # of equals the one with longer blocks
+        if best is None or recomputed <= best[0]:  # prefer longer blocks at equal cost
             best = recomputed, block, snapshots
     if best is not None:
         return plan(*best[1:])
@@ -126,12 +129,12 @@ def make_plan(
 
 
 def _divisions(steps: int) -> Iterator[tuple[int, int]]:
-    """(N, least k that makes N blocks) for all N > 1, in order of growing k."""
+    """Iterate over (N, smallest k that makes N blocks) for all N > 1, in ascending order of k."""
     block = 1
     while block < steps:
         blocks = -(-steps // block)
         yield blocks, block
-        block = -(-steps // (blocks - 1))  # one block fewer: the least k for it or, if there is none, for still fewer
+        block = -(-steps // (blocks - 1))  # the smallest k that makes at most blocks - 1 blocks
 
 
 def _peak(plan: Plan) -> int:

@@ -1,4 +1,4 @@
-"""One rollout over an engine: forward through the horizon in blocks, and back, with what a plan keeps in between."""
+"""Forward and reverse sweeps of a rollout over an engine, block by block, with the states that the plan stores."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from .plan import Plan
 from .trajectory import Bad, BlowUp, first_bad
 
 CHECK_PART = 0.01
-"""The check for a blow-up may take this part of the time; where it would take more it comes more rarely."""
+"""Largest fraction of the time that checks for a blow-up may take; above it they become rarer."""
 FIRST_CHECK = 64
-"""Steps, at least, before the first look at whether the motion is finite,"""
+"""Smallest number of steps before the first check for a blow-up."""
 FIRST_NUMBERS = 2**19
-"""and numbers of states: some milliseconds of a compiled loop, of which another launch and a look are a small part."""
+"""Smallest number of computed values before the first check: some milliseconds, much more than launch and check take.
+"""
 
 Progress = Callable[[int, int], None]
 """`on_progress(step, steps)`: called now and then while a rollout runs forward."""
@@ -28,21 +29,21 @@ Progress = Callable[[int, int], None]
 
 @dataclass
 class Watch:
-    """Looks at the last state now and then, and stops a motion that has blown up."""
+    """Checks the last state now and then, and stops a motion that has blown up."""
 
     inputs: Inputs
     limit: float | None
-    """The largest magnitude that counts as finite; None where nobody looks."""
+    """Largest magnitude that counts as finite; None for no check."""
     on_progress: Progress | None = None
     reached: int = 0
-    """Up to this step the motion is known to be sound."""
+    """Last step up to which the motion is known to be sound."""
 
     def __post_init__(self) -> None:
         numbers = self.inputs.bytes_of(1) // self.inputs.dtype.itemsize
         self.every = max(FIRST_CHECK, FIRST_NUMBERS // max(numbers, 1))
 
     def advance(self, engine: Engine, segment: Any, *, first: int, steps: int) -> Arrays:
-        """Advance a segment from its first state, in pieces; the last state [B, 1, *shape]. Errors: BlowUp."""
+        """Advance a segment from its first state, in pieces. Return the last state [B, 1, *shape]. Errors: BlowUp."""
         done = 0
         last: Arrays = {}
         while done < steps:
@@ -61,7 +62,7 @@ class Watch:
         return last
 
     def _check(self, last: Arrays, engine: Engine, segment: Any, first: int, start: int, piece: int) -> None:
-        """Look at the last state; where it is bad, for the first one that is."""
+        """Check the last state; if it is bad, search for the first bad state and raise BlowUp."""
         if self.limit is None or first_bad(last, self.limit) is None:
             return
         end = start + piece + 1
@@ -79,7 +80,7 @@ class Watch:
 
 
 def blow_up(inputs: Inputs, found: Bad, *, step: int, before: Arrays) -> BlowUp:
-    """The error for a bad value; `before` is the member's last sound state, without a batch axis."""
+    """Make the error for a bad value; `before` is the batch member's last sound state, without a batch axis."""
     params = {
         name: values[found.member] if values.ndim > len(inputs.param_shapes[name]) else values
         for name, values in inputs.params.arrays().items()
@@ -95,7 +96,7 @@ def blow_up(inputs: Inputs, found: Bad, *, step: int, before: Arrays) -> BlowUp:
 
 
 class Sweep:
-    """The horizon forward and in reverse, as a plan says; blocks are handed out as (first step, steps, segment)."""
+    """Runs the horizon forward and in reverse as planned; yields each block as (first step, steps, segment)."""
 
     def __init__(self, engine: Engine, plan: Plan, watch: Watch, start: Arrays) -> None:
         self.engine = engine
@@ -103,17 +104,17 @@ class Sweep:
         self.watch = watch
         self.start = start
         self.current = start
-        """The state where the sweep is, [B, *shape]."""
+        """State at the sweep's current position, [B, *shape]."""
         self._segment = engine.segment(min(plan.block, plan.steps))
         self._tape = cast(Any, engine).tape(plan.steps) if plan.way == "rebuilt" else None
         self._snapshots: dict[int, Arrays] = {}
-        self._ready = False  # whether everything is as the forward sweep left it
+        self._ready = False  # True if everything is as the forward sweep left it
 
     def forward(self, *, keep: bool) -> Iterator[tuple[int, int, Any]]:
-        """Each block in order, once; with `keep` what the reverse sweep needs stays."""
+        """Compute each block in order; with `keep`, store what the reverse sweep needs."""
         self.current = self.start
         self._ready = False
-        self._snapshots.clear()  # of a reverse sweep that was broken off
+        self._snapshots.clear()  # an interrupted reverse sweep may have left some
         actions = self.plan.forward() if keep else iter([schedule.Advance(0, self.plan.blocks)])
         for action in actions:
             if isinstance(action, schedule.Advance):
@@ -127,7 +128,7 @@ class Sweep:
         self._ready = keep
 
     def reverse(self, *, dense: bool) -> Iterator[tuple[int, int, Any]]:
-        """Each block in reverse, its states recorded; the horizon as one where nothing is wanted of states between."""
+        """Yield each block in reverse with its states; the horizon as one block if no state in between is needed."""
         if not self._ready:  # a second backward through the same graph
             for _ in self.forward(keep=True):
                 pass
@@ -143,7 +144,7 @@ class Sweep:
                 self._execute(action)
 
     def whole(self) -> tuple[int, int, Any] | None:
-        """The horizon as one block, if all its states are at hand."""
+        """Return the horizon as one block if all its states are stored, else None."""
         return self._block(0) if self._ready and self.plan.blocks == 1 else None
 
     def _execute(self, action: schedule.Action) -> None:
@@ -161,13 +162,13 @@ class Sweep:
                 self._fill(block, self._advance)
 
     def _record(self, block: int) -> None:
-        """Put the block's states onto the tape, if there is one."""
+        """Record the block on the tape, if there is one."""
         if self._tape is not None:
             first, count, segment = self._block(block)
             cast(Any, self.engine).record(self._tape, segment, first=first, steps=count)
 
     def _rebuild(self, block: int) -> None:
-        """Compute the block's states backward in time, if there is a tape."""
+        """Recompute the block's states backward in time from the tape, if there is one."""
         if self._tape is not None:
             first, count, segment = self._block(block)
             cast(Any, self.engine).rebuild(self._tape, segment, first=first, steps=count)
@@ -176,7 +177,7 @@ class Sweep:
         return (*self.plan.span(block), self._segment)
 
     def _fill(self, block: int, advance: Any) -> tuple[int, int, Any]:
-        """Compute a block's states from the current one, which becomes the one behind it."""
+        """Compute a block's states from the current state, and make its last state the current one."""
         first, count, segment = self._block(block)
         self.engine.load(segment, self.current)
         last = advance(self.engine, segment, first=first, steps=count)
@@ -190,13 +191,13 @@ class Sweep:
 
 
 def blocks(steps: int, block: int) -> Iterator[tuple[int, int]]:
-    """(first step, number of steps) of each block of the horizon."""
+    """Iterate over (first step, number of steps) of each block of the horizon."""
     for first in range(0, steps, block):
         yield first, min(block, steps - first)
 
 
 def pieces(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
-    """first ... last, cut at the multiples of `size`."""
+    """Split the range first ... last at the multiples of `size`."""
     while first < last:
         end = min((first // size + 1) * size, last)
         yield first, end
@@ -204,9 +205,9 @@ def pieces(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def rows_in(keep: Array, first: int, last: int, *, zero: int) -> tuple[slice, slice | list[int]] | None:
-    """Which of the kept steps lie in first < step <= last; None where none does.
+    """Find the kept steps in first < step <= last; None if there is none.
 
-    Their places among the kept, and their rows, counted from the step `zero`: a slice where they follow each other.
+    Return their indices in `keep`, and their rows relative to step `zero`: as a slice if they are consecutive.
     """
     begin, end = (int(place) for place in np.searchsorted(keep, [first, last], side="right"))
     if begin == end:

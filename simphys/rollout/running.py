@@ -1,4 +1,4 @@
-"""The running sum of a rollout: the user's function of some states along time, its value and its derivatives."""
+"""Running sum of a rollout: value and derivatives of the user's function of the states along time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .trajectory import Running
 class RunningSum:
     """Sums `running` over the horizon, piece by piece.
 
-    The pieces of the sum are the same whatever the blocks of a plan are, so that it is the same in every bit. Its
-    derivatives by the states of a row do not depend on other rows, and are taken within a block.
+    The pieces do not depend on the blocks of a plan, so the sum is the same to the last bit for every plan. The
+    derivatives with respect to the states of a row do not depend on other rows, and are computed within a block.
     """
 
     def __init__(self, inputs: Inputs, running: Running) -> None:
@@ -26,11 +26,11 @@ class RunningSum:
         self.running = running
 
     def value(self, states: Arrays, steps: Array) -> float:
-        """Of states [B, rows, *shape]."""
+        """Evaluate the function for states [B, rows, *shape]."""
         return self._scalar(self._apply(states, steps)[1]).item()
 
     def derivatives(self, states: Arrays, steps: Array, seed: float) -> Arrays:
-        """seed * d(value)/d(states), [B, rows, *shape]; of the fields that it depends on."""
+        """Compute seed * d(value)/d(states), [B, rows, *shape], for the fields that the value depends on."""
         value, leaves = self._recorded(states, steps)
         if not value.requires_grad:
             return {}
@@ -39,7 +39,7 @@ class RunningSum:
         return arrays if self.inputs.batch is not None else {name: a[None] for name, a in arrays.items()}
 
     def check(self) -> None:
-        """Errors: InputError where the function's gradient would miss something, a Tensor from outside."""
+        """Raise InputError if the function depends on other Tensors that require a gradient: it would be missed."""
         value, leaves = self._recorded({name: a[:, None] for name, a in self.inputs.start().items()}, np.ones(1, int))
         own = {leaf._edge[0] for leaf in leaves.values() if leaf._edge is not None}
         if any(node.is_accumulator and node not in own for node in ancestors([value])):
@@ -54,7 +54,7 @@ class RunningSum:
         return self._scalar(value), dict(zip(record.names(), record.tensors(), strict=True))
 
     def _apply(self, states: Arrays, steps: Array, *, requires_grad: bool = False) -> tuple[Any, Any]:
-        """The State, without the batch axis where nothing is batched, and what the function makes of it."""
+        """Make the State, without the batch axis if nothing is batched, and the function's value for it."""
         batched = self.inputs.batch is not None
         record = self.inputs.state.replace(
             **{

@@ -1,27 +1,27 @@
-"""Which blocks of steps a reverse pass recomputes, and from which stored states: the optimal binomial schedule.
+"""Optimal binomial schedule: the blocks of steps that a reverse sweep recomputes, and the stored states it starts from.
 
-The horizon is cut into blocks 0 ... N-1. A snapshot is a stored state at the start of a block; **the initial state is
-one of the c snapshots**. Besides the snapshots there is room for the states of one block, from which it is reversed.
-The last block's are there after the forward sweep; every other one is computed again from a snapshot before it.
+The horizon is divided into blocks 0 ... N-1. A snapshot is a stored state at the start of a block; **the initial state
+is one of the c snapshots**. Besides the snapshots there is memory for all states of one block, which its reversal
+reads. After the forward sweep it holds the last block; every other block is recomputed from a snapshot before it.
 
 With repetition number r, the smallest for which N <= β(c, r), where β(c, r) = (c+r)! / (c! r!), the fewest blocks that
 must be recomputed are
 
     t(N, c) = r N - β(c+1, r-1)
 
-and a reversal that reaches it snapshots the first block, then block m, where
+and a reversal that attains it takes snapshots of the first block, then of block m, where
 
     m = N - β(c-1, r-1) - β(c-2, r-1), but at least β(c, r-2) and at most β(c, r-1),
 
-reverses blocks m ... N-1 with the other c-1 snapshots, and then blocks 0 ... m-1 with all c. Among the optimal ones,
-this m stores the fewest states. No block is computed more than r + 1 times in all.
+reverses blocks m ... N-1 with the other c-1 snapshots, and then blocks 0 ... m-1 with all c. Among the optimal choices,
+this m stores the fewest states. No block is computed more than r + 1 times in total.
 
-Two schedules that are better known are cases of it: c = N-1 gives uniform segments (each block but the last recomputed
-once), and N = 1, c = 0 stores every state and recomputes nothing.
+Two well-known schedules are special cases: c = N-1 gives uniform segments (each block but the last is recomputed once),
+and N = 1, c = 0 stores every state and recomputes nothing.
 
 Source: A. Griewank, A. Walther, Algorithm 799: revolve, ACM Transactions on Mathematical Software 26 (2000) 19-45. Its
 count of forward steps, without those that are reversed at once, is the t above: an executor that sweeps forward and
-then makes each block anew before its reversal computes N + t blocks.
+then recomputes each block before its reversal computes N + t blocks.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ from ..autograd.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Copy the present state, at the start of `block`, into a snapshot."""
+    """Copy the current state, at the start of `block`, into a snapshot."""
 
     block: int
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Make the snapshot at the start of `block` the present state."""
+    """Make the snapshot at the start of `block` the current state."""
 
     block: int
 
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Drop the snapshot at the start of `block`: it is not restored again."""
+    """Delete the snapshot at the start of `block`: it is not restored again."""
 
     block: int
 
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """From the start of block `first`, the present state, to the start of block `last`; states between are not kept."""
+    """Advance from the start of block `first`, the current state, to the start of block `last`; store no states."""
 
     first: int
     last: int
@@ -66,7 +66,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Advance through `block`, from the present state, keeping all its states until it is reversed."""
+    """Advance through `block` from the current state, and keep all its states until the block is reversed."""
 
     block: int
 
@@ -95,7 +95,7 @@ def reverse(blocks: int, snapshots: int) -> Iterator[Action]:
     _check(blocks, snapshots)
     stored: list[int] = []
     for _ in _descend(stored, 0, blocks, snapshots):
-        pass  # only to know which blocks have snapshots
+        pass  # fills `stored` with the blocks that have snapshots
     yield Reverse(blocks - 1)
     for block in reversed(range(blocks - 1)):
         nearest = stored[-1]
@@ -109,16 +109,16 @@ def reverse(blocks: int, snapshots: int) -> Iterator[Action]:
 
 
 def recomputed(blocks: int, snapshots: int) -> int:
-    """t(N, c): how many blocks the reverse sweep computes again; the last block is never among them."""
+    """Number of blocks t(N, c) that the reverse sweep computes again; the last block is never among them."""
     _check(blocks, snapshots)
     r = _repetitions(blocks, snapshots)
     return r * blocks - _beta(snapshots + 1, r - 1)
 
 
 def _descend(stored: list[int], first: int, end: int, snapshots: int) -> Iterator[Action]:
-    """From the present state at `first` to the recorded block end - 1, taking the snapshots that its reversal wants.
+    """Advance from the current state at `first`, take the snapshots for the reversal, and record block end - 1.
 
-    `stored` has the blocks of all snapshots in use, the last of which may be `first` itself.
+    `stored` lists the blocks of all snapshots in use; the last of them may be `first` itself.
     """
     while end - first > 1:
         if not (stored and stored[-1] == first):
@@ -130,16 +130,16 @@ def _descend(stored: list[int], first: int, end: int, snapshots: int) -> Iterato
     yield Record(first)
 
 
-@functools.lru_cache(maxsize=1024)  # the same few parts come back all the time
+@functools.lru_cache(maxsize=1024)  # the same few arguments recur all the time
 def _split(blocks: int, snapshots: int) -> int:
-    """The block m of the next snapshot, the first of `snapshots` being at the start of these `blocks` >= 2."""
+    """Find block m of the next snapshot; the first of `snapshots` is at the start of these `blocks` >= 2."""
     r = _repetitions(blocks, snapshots)
     m = blocks - _beta(snapshots - 1, r - 1) - _beta(snapshots - 2, r - 1)
     return min(max(m, _beta(snapshots, r - 2), 1), _beta(snapshots, r - 1))
 
 
 def _repetitions(blocks: int, snapshots: int) -> int:
-    """The least r with β(snapshots, r) >= blocks; it reaches blocks - 1 when there is one snapshot, so by bisection."""
+    """Find the smallest r with β(snapshots, r) >= blocks; by bisection, as r = blocks - 1 with one snapshot."""
     high = 1
     while _beta(snapshots, high) < blocks:
         high *= 2
@@ -147,8 +147,10 @@ def _repetitions(blocks: int, snapshots: int) -> int:
 
 
 def _beta(c: int, r: int) -> int:
-    """β(c, r) = (c+r)! / (c! r!), zero where c or r is negative: the most blocks that c snapshots and r repetitions
-    can reverse."""
+    """Largest number of blocks that c snapshots and r repetitions can reverse.
+
+    β(c, r) = (c+r)! / (c! r!), zero if c or r is negative.
+    """
     return math.comb(c + r, r) if c >= 0 and r >= 0 else 0
 
 

@@ -1,4 +1,4 @@
-"""The loss's derivatives by kept states, final state and running sum, handed to the blocks that they belong to."""
+"""Derivatives of the loss with respect to kept states, final state and running sum, assigned to blocks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from .trajectory import StateAdjoint
 
 
 class Seeds:
-    """What a rollout's backward is given.
+    """Output adjoints of a rollout, which its backward pass starts from.
 
-    A block takes those of its states but the last, whose adjoint comes from behind. So each sum is formed inside
-    `pull`, in the same order whatever the blocks are, and gradients do not depend on the plan in any bit.
+    A block receives the derivatives for all its states except the last, whose adjoint the following block has computed.
+    Thus each sum is formed inside `pull`, in an order that does not depend on the blocks, and the gradients are the
+    same to the last bit for every plan.
     """
 
     def __init__(
@@ -43,13 +44,13 @@ class Seeds:
         self.running = running if sums else None
         self.dense = sums or adjoint is not None or (bool(self.kept) and bool(keep[0] != inputs.steps))
         self._rows = frozenset(self.kept if apart and not sums and adjoint is None else names)
-        """Fields with a row for each state of a block, where any has."""
-        self._along: Arrays = {}  # what `adjoint` is to hold, with a batch axis
+        """Fields with a row for each state of a block, if the adjoint is dense."""
+        self._along: Arrays = {}  # the arrays of `adjoint`, with a batch axis
         if adjoint is not None:
             self._hand_out(adjoint)
 
     def last(self, engine: Engine, segment: Any, count: int) -> Arrays:
-        """The adjoint of the last state, [B, 1, *shape], which is row `count` of its block."""
+        """Compute the adjoint of the last state, [B, 1, *shape], which is row `count` of its block."""
         steps = self.inputs.steps
         adjoint = {}
         for name, shape in self.inputs.state_shapes.items():
@@ -64,7 +65,7 @@ class Seeds:
         return adjoint
 
     def of_block(self, last: Arrays, engine: Engine, segment: Any, first: int, count: int) -> Arrays:
-        """What `pull` of a block takes: `last` [B, 1, *shape] is the adjoint of its last state."""
+        """Make the adjoint argument of `pull` for a block; `last` [B, 1, *shape] is the adjoint of its last state."""
         if not self.dense:
             return last
         found = rows_in(self.keep, first - 1, first + count - 1, zero=first)
@@ -76,19 +77,19 @@ class Seeds:
             if name in self.kept and found:
                 places, rows = found
                 adjoint[name][:, rows] = self.kept[name][:, places]
-        begin = 1 if first == 0 else 0  # the sum leaves out the start
+        begin = 1 if first == 0 else 0  # the sum excludes the initial state
         self._add_running(adjoint, engine, segment, first=first, begin=begin, end=count, at=begin)
         return adjoint
 
     def keep_adjoint(self, adjoint: Arrays, first: int, count: int) -> None:
-        """Hand out the adjoints of `count` states from the step `first`, the first rows of `adjoint`."""
+        """Store the first `count` rows of `adjoint`, which begin with the step `first`, for the user."""
         for name, along in self._along.items():
             along[:, first : first + count] = adjoint[name][:, :count]
 
     def _add_running(
         self, adjoint: Arrays, engine: Engine, segment: Any, *, first: int, begin: int, end: int, at: int
     ) -> None:
-        """Add the running sum's derivatives by the segment's rows begin ... end - 1 to the rows from `at`."""
+        """Add the running sum's derivatives with respect to rows begin ... end - 1 of the segment to rows from `at`."""
         if self.running is None:
             return
         for low, high in pieces(begin, end, self.inputs.piece):
@@ -98,7 +99,7 @@ class Seeds:
                 adjoint[name][:, at + low - begin : at + high - begin] += values
 
     def _hand_out(self, holder: StateAdjoint) -> None:
-        """New arrays along time, in memory from now on, that fill as the sweep goes."""
+        """Allocate the arrays along time of `holder`, which the reverse sweep fills."""
         batch = () if self.inputs.batch is None else (self.inputs.batch,)
         for name, shape in self.inputs.state_shapes.items():
             values = np.full((*batch, self.inputs.steps + 1, *shape), np.nan, self.inputs.dtype)

@@ -1,4 +1,4 @@
-"""A rollout without gradients, block by block: for horizons whose states do not fit into memory."""
+"""Rollout without gradients, block by block, for horizons whose states do not fit into memory."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def stream(
     limit: float = LIMIT,
     on_progress: Progress | None = None,
 ) -> Iterator[tuple[Array, Arrays]]:
-    """(step numbers [rows], states [rows, *shape] or [B, rows, *shape] by field) of each block of the horizon.
+    """Simulate, and yield (step numbers [rows], states [rows, *shape] or [B, rows, *shape] by field) of each block.
 
-    The first block begins with step 0, the start; memory is that of one block. Errors: InputError; BlowUp, after the
-    blocks before it and, as a last one, the steps of its own block up to the blow-up.
+    The first block begins with step 0, the initial state. Only one block is in memory. Errors: InputError; BlowUp,
+    after the last sound steps have been yielded, even if they do not fill a block.
     """
     inputs = read_inputs(model, params, state, control, steps)
     if block < 1:
-        raise InputError("stream", "a block has a step", block, "Pass how many steps to compute at once.")
+        raise InputError("stream", "a block has at least one step", block, "Pass the number of steps per block.")
     engine = inputs.model.engine(*inputs.arrays(), batch=inputs.members, needs=frozenset(), deterministic=deterministic)
     return _blocks(inputs, engine, Watch(inputs, limit, on_progress), min(block, steps))
 
@@ -44,7 +44,7 @@ def _blocks(inputs: Inputs, engine: Engine, watch: Watch, block: int) -> Iterato
     current = inputs.start()
 
     def rows(first: int, begin: int, end: int) -> tuple[Array, Arrays]:
-        """begin ... end of the segment that begins with the step `first`."""
+        """Read rows begin ... end of the segment that starts at step `first`."""
         states = engine.read(segment, slice(begin, end + 1))
         of_one = states if inputs.batch is not None else {name: values[0] for name, values in states.items()}
         return np.arange(first + begin, first + end + 1), of_one
@@ -55,7 +55,7 @@ def _blocks(inputs: Inputs, engine: Engine, watch: Watch, block: int) -> Iterato
         try:
             last = watch.advance(engine, segment, first=first, steps=count)
         except BaseException:
-            if watch.reached - first >= begin:  # sound states of this block are handed out even so
+            if watch.reached - first >= begin:  # yield the sound states of this block all the same
                 yield rows(first, begin, watch.reached - first)
             raise
         yield rows(first, begin, count)

@@ -1,4 +1,4 @@
-"""What a rollout gives: the states that were asked for, as Tensors of the graph; and the error where it blows up."""
+"""Result of a rollout: the requested states as Tensors of the graph; and the error for a motion that blows up."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ..simulator import Array
 from .plan import Plan
 
 LIMIT = 1e100
-"""Beyond this magnitude a motion has blown up, though its numbers may be finite still: squares overflow."""
+"""Largest magnitude of a sound state. Beyond it the values may still be finite, but their squares overflow."""
 
 Running = Callable[[Any, Array], Tensor]
 """`running(states, steps)`: a scalar from a State of some rows along time and their step numbers [rows]."""
 
 
 class StateAdjoint:
-    """The derivative of the loss with respect to each state component along time, as attributes, after backward."""
+    """Derivative of the loss with respect to each state field along time, as attributes, after backward."""
 
     def __getattr__(self, name: str) -> Array:
-        if name.startswith("_"):  # what Python itself looks for
+        if name.startswith("_"):  # Python itself looks up such names
             raise AttributeError(name)
         remedy = "Call backward() on a loss of the trajectory first."
-        raise InputError("Trajectory.adjoint", f"{name} is known after backward", "no backward so far", remedy)
+        raise InputError("Trajectory.adjoint", f"{name} exists only after backward", "no backward so far", remedy)
 
     def __setattr__(self, name: str, value: Array) -> None:
         self.__dict__[name] = value
@@ -35,20 +35,20 @@ class StateAdjoint:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """The states of a rollout, part of the graph. Fields of `states` are attributes too: `trajectory.position`."""
+    """States of a rollout, part of the graph. Fields of `states` are attributes too: `trajectory.position`."""
 
     states: Any
-    """A State whose fields are [rows, *shape]; batched [B, rows, *shape]."""
+    """State whose fields are [rows, *shape], or [B, rows, *shape] with a batch."""
     steps: Array
-    """Which time step each row is, [rows]."""
+    """Time step of each row, [rows]."""
     final: Any
-    """The last state; a loss of it alone costs less memory than one of the last row."""
+    """Last state. A loss of it alone takes less memory than a loss of the last row of `states`."""
     running: Tensor | None = None
-    """The sum of `running` over all steps but the start, where it was asked for."""
+    """Sum of `running` over all steps except the start, if it was requested."""
     adjoint: StateAdjoint | None = None
-    """Filled by backward, if asked for: the adjoint of the state at every step, [steps + 1, *shape]."""
+    """Adjoint of the state at every step, [steps + 1, *shape], filled by backward, if it was requested."""
     plan: Plan | None = None
-    """How the rollout keeps within its memory; None where nothing is kept for backward."""
+    """Plan of the memory for backward; None if nothing is stored for backward."""
 
     def __getattr__(self, name: str) -> Tensor:
         states = self.__dict__.get("states")
@@ -58,16 +58,16 @@ class Trajectory:
 
 
 class BlowUp(InputError, ArithmeticError):
-    """A motion left the finite numbers (or a stated bound). For an optimizer it is a trial that failed."""
+    """Error for a motion that exceeds the finite numbers or a given limit. An optimizer takes it as a failed trial."""
 
     def __init__(
         self, *, step: int, field: str, element: tuple[int, ...], value: float, time: float, cause: str
     ) -> None:
         self.step = step
-        """The first time step whose state is bad."""
+        """First time step with a bad state."""
         self.field = field
         self.element = element
-        """Index in the field; with a batch its first entry is the member."""
+        """Index in the field; with a batch, its first entry is the batch member."""
         self.value = value
         where = f"{field}[{', '.join(map(str, element))}]"
         found = f"a blow-up at step {step} (t = {time:g} s), first in {where} = {value:g}"
@@ -75,7 +75,7 @@ class BlowUp(InputError, ArithmeticError):
 
 
 class Bad(NamedTuple):
-    """A value of states [B, rows, *shape] that is not within the limit."""
+    """Value of states [B, rows, *shape] that exceeds the limit."""
 
     row: int
     field: str
@@ -85,7 +85,7 @@ class Bad(NamedTuple):
 
 
 def first_bad(states: dict[str, Array], limit: float) -> Bad | None:
-    """The earliest value of [B, rows, *shape] that is not within +-limit."""
+    """Find the earliest value of [B, rows, *shape] that is not within +-limit."""
     found = []
     for name, values in states.items():
         if _within(values, limit):
@@ -99,5 +99,5 @@ def first_bad(states: dict[str, Array], limit: float) -> Bad | None:
 
 
 def _within(values: Array, limit: float) -> bool:
-    """Without arrays on the way; NaN is the least and the largest of numbers that hold one."""
+    """True if all values are within +-limit. Allocates no array; min and max are NaN if any value is."""
     return values.size == 0 or (float(values.min()) >= -limit and float(values.max()) <= limit)

@@ -178,7 +178,7 @@ def test_what_a_scene_lacks_is_told(tmp_path: Path) -> None:
         scene.loss(scene.rollout())
     with pytest.raises(InputError, match="needs observations"):
         scene.predict(scene.rollout())
-    with pytest.raises(InputError, match="kept adjoints are the fused rollout's"):
+    with pytest.raises(InputError, match="stored adjoints need mode 'fused'"):
         scene.rollout(mode="nested", keep_adjoint=True)
 
 

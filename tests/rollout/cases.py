@@ -1,4 +1,4 @@
-"""One loss of a rollout, its gradient, and the budgets that lead to each kind of plan."""
+"""A rollout with a loss and its gradient, and the budgets that lead to each kind of plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray
 
 
 class Case(NamedTuple):
-    """A model with leaves, and what a rollout is asked for."""
+    """Model with leaves, and the options of its rollout."""
 
     model: Pendulums
     params: Params
@@ -28,11 +28,11 @@ class Case(NamedTuple):
 
     @property
     def leaves(self) -> tuple[Tensor, ...]:
-        """Parameters, state, control."""
+        """Parameters, state fields and control."""
         return (*self.params.tensors(), *self.state.tensors(), *([] if self.control is None else [self.control]))
 
     def rollout(self, *leaves: Tensor, rollouts: Any = package, **options: Any) -> Trajectory:
-        """From other leaves, by another package, where given; `options` go over those of the case."""
+        """Run the rollout, from other leaves or by another package if given; `options` override those of the case."""
         at = leaves or self.leaves
         control = None if self.control is None else at[4]
         return rollouts.rollout(
@@ -62,13 +62,13 @@ def case(*, steps: int = 12, keep: Any = "all", running: Any = None, **of_system
 
 
 def energy(states: Any, steps: Array) -> Tensor:
-    """A running sum that looks at both fields and at the time."""
+    """Running sum that depends on both fields and on the time."""
     weights = np.cos(0.3 * steps)[:, None]
     return (states.rate * states.rate * weights - states.angle * states.rate).sum()
 
 
 def loss_of(trajectory: Trajectory) -> Tensor:
-    """Looks at all that a trajectory has, at each number differently."""
+    """Loss that depends on all results of a trajectory, with a different weight for each number."""
     random = np.random.default_rng(3)
     looked_at = (*trajectory.states.tensors(), *trajectory.final.tensors())
     loss = sum([(x * x * random.uniform(0.5, 1.5, x.shape)).sum() for x in looked_at], Tensor(np.zeros(())))
@@ -78,7 +78,7 @@ def loss_of(trajectory: Trajectory) -> Tensor:
 def gradient(
     case: Case, *, loss: Callable[[Trajectory], Tensor] = loss_of, rollouts: Any = package, **options: Any
 ) -> list[Array]:
-    """The loss, and its gradient by each leaf of the case."""
+    """Compute the loss, and its gradient with respect to each leaf of the case."""
     leaves = [leaf.detach().requires_grad_() for leaf in case.leaves]
     value = loss(case.rollout(*leaves, rollouts=rollouts, **options))
     value.backward()

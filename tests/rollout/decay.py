@@ -1,4 +1,4 @@
-"""Amounts that decay at one rate, in plain NumPy: states as large as one likes, whose steps cost next to nothing.
+"""Amounts that decay at a common rate, in plain NumPy: states of any size, with steps that cost next to nothing.
 
 amount' = (1 - dt rate) amount
 """
@@ -53,7 +53,7 @@ class Decay:
 
 
 class DecayEngine:
-    """The fused loops; a segment is [B, rows, n]."""
+    """Fused loops; a segment is an array [B, rows, n]."""
 
     def __init__(self, model: Decay, params: Arrays, batch: int) -> None:
         self.model, self.batch = model, batch
@@ -97,6 +97,6 @@ class DecayEngine:
 
 
 def system(n: int, *, batch: int | None = None) -> tuple[Decay, Params, State]:
-    """A model with its parameters and state; in a batch the rate is shared."""
+    """Make a model with its parameters and state; in a batch, all members share the rate."""
     amount = np.linspace(1, 2, n) if batch is None else np.linspace(1, 2, batch * n).reshape(batch, n)
     return Decay(n), Params(tensor(0.3, requires_grad=True)), State(tensor(amount, requires_grad=True))

@@ -1,4 +1,4 @@
-"""Pendulums, driven and damped, in plain NumPy: the smallest simulator that keeps the whole contract.
+"""Driven, damped pendulums in plain NumPy: the smallest simulator that implements the whole contract.
 
 Each of n pendulums: rate' = rate + dt (-k sin(angle) - c rate + torque), angle' = angle + dt rate'.
 """
@@ -60,10 +60,10 @@ class Pendulums:
 
 
 class PendulumEngine(ArrayEngine):
-    """The fused loops."""
+    """Fused loops."""
 
     advanced = 0
-    """Steps computed by all engines, for tests to count."""
+    """Number of steps computed by all engines, for tests."""
 
     def __init__(self, model: Pendulums, params: Arrays, control: Array | None, **options: Any) -> None:
         super().__init__(model, params, control, **options)
@@ -76,7 +76,7 @@ class PendulumEngine(ArrayEngine):
         return {name: np.full_like(values, np.nan) for name, values in super().segment(steps).items()}
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        return super().segment_bytes(steps + 3, dense=dense)  # three states' worth of arrays in `pull`
+        return super().segment_bytes(steps + 3, dense=dense)  # `pull` allocates three more states
 
     def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
         for j in range(start, start + steps):
@@ -118,7 +118,7 @@ class PendulumEngine(ArrayEngine):
 def system(
     *, n: int = 3, steps: int = 20, batch: int | None = None, shared: tuple[str, ...] = (), control: bool = True
 ) -> tuple[Pendulums, Params, State, Tensor | None]:
-    """A model with random parameters, state and control, all leaves; those named in `shared` have no batch axis."""
+    """Make a model with random parameters, state and control as leaves; those in `shared` have no batch axis."""
     random = np.random.default_rng(1)
 
     def leaf(name: str, *shape: int, low: float = -1.0) -> Tensor:

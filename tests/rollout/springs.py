@@ -1,6 +1,6 @@
-"""Springs without damping, in plain NumPy: linear, so that adjoints need no states, and reversible in time.
+"""Undamped springs in plain NumPy: linear, so that adjoints need no states, and reversible in time.
 
-rate' = rate - dt k angle, angle' = angle + dt rate'; the engine offers all that `simphys.simulator.Frugal` names.
+rate' = rate - dt k angle, angle' = angle + dt rate'. The engine implements all of `simphys.simulator.Frugal`.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Springs:
 
 
 class SpringEngine(ArrayEngine):
-    """The fused loops."""
+    """Fused loops."""
 
     advanced = 0
-    """Steps computed forward by all engines,"""
+    """Number of steps computed forward by all engines, for tests."""
     rebuilt = 0
-    """and backward, for tests to count."""
+    """Number of steps recomputed backward by all engines, for tests."""
     fields_apart = True
 
     model: Springs
@@ -134,7 +134,7 @@ class SpringEngine(ArrayEngine):
 
 
 def system(*, n: int = 3, batch: int | None = None, stiff: bool = False) -> tuple[Springs, Params, State]:
-    """A model with a random state as leaves; the stiffness is one, too, where `stiff`."""
+    """Make a model with a random state as leaves; with `stiff`, the stiffness is a leaf, too."""
     random = np.random.default_rng(1)
     lead = () if batch is None else (batch,)
     stiffness = tensor(random.uniform(0.5, 1.5, n), requires_grad=stiff)

@@ -1,4 +1,4 @@
-"""A motion that blows up stops soon, and what blew up is told."""
+"""A motion that blows up stops soon, with an error that locates the bad value."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .pendulums import Params, PendulumEngine, Pendulums, State
 
 STEPS = 10_000
 BAD = 9
-"""The first bad step of the motion below: its rate grows a thousandfold each step from 5e-7 beyond 1e20."""
+"""First bad step of the motion below: its rate grows a thousandfold per step, from 5e-7 to more than 1e20."""
 
 
 @pytest.fixture(autouse=True)
-def early_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first look comes as early as for large states."""
+def check_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the first check as early as for large states."""
     monkeypatch.setattr(run, "FIRST_NUMBERS", 0)
 
 
 def exploding(batch: int | None = None, mode: str = "fused", limit: float = 1e20, steps: int = STEPS) -> Any:
-    """A pendulum of three with a negative damping, in a batch of which the member 1 is the only bad one."""
+    """Roll out three pendulums, of which one blows up by a negative damping; in a batch, only member 1 is bad."""
     lead = () if batch is None else (batch,)
     damping = np.zeros(lead)
     damping[... if batch is None else 1] = -999 / 0.05
@@ -40,7 +40,7 @@ def exploding(batch: int | None = None, mode: str = "fused", limit: float = 1e20
 
 @pytest.mark.parametrize("mode", ["fused", "step", "nested"])
 @pytest.mark.parametrize("batch", [None, 3])
-def test_step_field_element_and_member_are_told(mode: str, batch: int | None) -> None:
+def test_the_error_names_step_field_element_and_member(mode: str, batch: int | None) -> None:
     with pytest.raises(BlowUp) as caught:
         exploding(batch, mode)
     error = caught.value
@@ -93,7 +93,7 @@ def test_a_start_that_is_none_is_step_0(mode: str) -> None:
     assert caught.value.element == (1,)
 
 
-def test_a_sound_motion_is_looked_at_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_of_a_sound_motion_become_rarer(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = 0
     first_bad = run.first_bad
 
@@ -103,12 +103,12 @@ def test_a_sound_motion_is_looked_at_ever_more_rarely(monkeypatch: pytest.Monkey
         return first_bad(*args)
 
     monkeypatch.setattr(run, "first_bad", counted)
-    monkeypatch.setattr(run, "CHECK_PART", 0.0)  # every look takes too long
+    monkeypatch.setattr(run, "CHECK_PART", 0.0)  # every check takes too long
     case(steps=FIRST_CHECK * 31, keep="final").rollout()
     assert looks == 5
 
 
-def test_the_first_look_at_a_small_state_waits_for_some_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_check_of_a_small_state_waits_for_some_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     reports: list[int] = []
     given = case(steps=300)
     numbers = sum(array.size for array in given.state.arrays().values())

@@ -67,7 +67,7 @@ def test_a_container_has_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, l
     assert budget.free() == free
 
 
-def test_a_system_that_does_not_tell_is_an_error_that_asks_for_bytes(
+def test_an_unknown_free_memory_is_an_error_that_asks_for_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unknown(name: str) -> int:

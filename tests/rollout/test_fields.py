@@ -1,4 +1,4 @@
-"""A trajectory of some fields of the kept states only: the same numbers, gradients and tangents, less memory."""
+"""Trajectories with some fields of the states: the same numbers, gradients and tangents, in less memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def gradients(given: Case, **options: object) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("batch", [None, 2])
-def test_of_other_fields_there_are_no_rows_and_gradients_are_the_same(batch: int | None) -> None:
+def test_other_fields_have_no_rows_and_gradients_are_the_same(batch: int | None) -> None:
     given = case(batch=batch, keep=[0, 3, 4, 12])
     whole, part = given.rollout(), given.rollout(fields=["rate"])
     np.testing.assert_array_equal(part.rate.data, whole.rate.data)
@@ -43,10 +43,10 @@ def test_tangents_are_the_same() -> None:
 
 def test_a_plan_counts_what_is_kept() -> None:
     given = case(keep="all")
-    rows = 2 * 13 * 3 * 8  # and their adjoints, of one of two fields
+    rows = 2 * 13 * 3 * 8  # rows and their adjoints, for one of two fields
     assert given.plan().predicted_bytes - given.plan(fields=["rate"]).predicted_bytes == rows
 
 
-def test_a_field_that_is_none_is_refused() -> None:
+def test_an_unknown_field_is_refused() -> None:
     with pytest.raises(InputError, match="each is one of angle, rate; found speed"):
         case().rollout(fields=["speed"])

@@ -1,4 +1,4 @@
-"""Engines that need no states, or compute them backward in time: less memory, the same gradients."""
+"""Engines that need no states, or recompute them backward in time: the same gradients in less memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def run(*, stiff: bool = False, batch: int | None = None, steps: int = STEPS, **options: Any) -> Any:
-    """A trajectory and its leaves."""
+    """Run a rollout; return the trajectory and its leaves."""
     model, params, state = system(batch=batch, stiff=stiff)
     trajectory = package.rollout(model, params, state, steps=steps, **options)
     return trajectory, [x for x in (*params.tensors(), *state.tensors()) if x.requires_grad]
@@ -33,7 +33,7 @@ def plan(*, stiff: bool = False, steps: int = STEPS, **options: Any) -> Plan:
 
 
 def loss_of(trajectory: Trajectory) -> Tensor:
-    """Looks at all that there is, at each number differently."""
+    """Loss that depends on all results, with a different weight for each number."""
     random = np.random.default_rng(3)
     looked_at = [x for x in (*trajectory.states.tensors(), *trajectory.final.tensors()) if x.size]
     loss: Tensor = sum([(x * x * random.uniform(0.5, 1.5, x.shape)).sum() for x in looked_at], Tensor(np.zeros(())))
@@ -46,8 +46,8 @@ def gradient(*, stiff: bool = False, batch: int | None = None, **options: Any) -
     return [x.grad.numpy() for x in leaves]
 
 
-def stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on the engine asks for its states, and cannot go backward in time."""
+def store_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the engine need its states, without a tape to recompute them from."""
     monkeypatch.setattr(SpringEngine, "needs_states", True)
     monkeypatch.setattr(SpringEngine, "tape_bytes", lambda self, steps: None)
 
@@ -69,14 +69,14 @@ def test_without_states_gradients_are_the_same_to_the_bit(
     assert whole.kind == "none" and whole.recomputed_steps == 0
     found = [gradient(batch=batch, memory=memory, **options) for memory in ("all", whole.predicted_bytes - 8)]
     assert run(batch=batch, memory=whole.predicted_bytes - 8, **options)[0].plan.block == whole.block // 2
-    stored(monkeypatch)
+    store_states(monkeypatch)
     assert run(batch=batch, **options)[0].plan.kind == "all"
     for each in found:
         assert_bitwise(each, gradient(batch=batch, **options))
 
 
 @KEPT
-def test_states_computed_backward_give_the_same_but_for_rounding(
+def test_states_computed_backward_give_the_same_to_rounding(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     least = least_memory(**options)
@@ -87,13 +87,13 @@ def test_states_computed_backward_give_the_same_but_for_rounding(
     computed = SpringEngine.advanced - before[0], SpringEngine.rebuilt - before[1]
     assert computed == (0, trajectory.plan.recomputed_steps) == (0, STEPS)
     found = gradient(stiff=True, memory=least, **options)
-    stored(monkeypatch)
+    store_states(monkeypatch)
     for one, other in zip(found, gradient(stiff=True, **options), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11)
 
 
 def least_memory(**options: Any) -> int:
-    """What is enough for states computed backward a step at a time."""
+    """Smallest budget that is enough for states recomputed backward one step at a time."""
     memory = plan(stiff=True, **options).predicted_bytes
     while True:
         try:
@@ -116,7 +116,7 @@ def test_stored_states_are_preferred_where_fewer_steps_are_computed_again() -> N
     assert plan(stiff=True, keep="final", memory=1_200).kind == "rebuilt"
 
 
-def test_a_running_sum_asks_for_states(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_sum_needs_states(monkeypatch: pytest.MonkeyPatch) -> None:
     def energy(states: Any, steps: Array) -> Tensor:
         return (states.rate * states.rate - states.angle * states.rate).sum()
 
@@ -125,7 +125,7 @@ def test_a_running_sum_asks_for_states(monkeypatch: pytest.MonkeyPatch) -> None:
         found = plan(stiff=stiff, running=energy, keep="final")
         assert plan(stiff=stiff, running=energy, keep="final", memory=found.predicted_bytes - 8).kind == "segments"
     with_sum = gradient(running=energy, keep="final")
-    stored(monkeypatch)
+    store_states(monkeypatch)
     assert_bitwise(with_sum, gradient(running=energy, keep="final"))
 
 
@@ -136,7 +136,7 @@ def test_too_little_memory_is_an_error_whose_remedies_work() -> None:
 
 
 @pytest.mark.parametrize("kind", ["none", "rebuilt"])
-def test_the_graph_can_be_gone_through_again(kind: str) -> None:
+def test_backward_can_be_repeated(kind: str) -> None:
     stiff = kind == "rebuilt"
     options: dict[str, Any] = {"keep": [3, 40], "stiff": stiff}
     options["memory"] = least_memory(keep=[3, 40]) if stiff else "all"
@@ -162,7 +162,7 @@ def test_the_adjoint_of_the_state_can_be_kept(kind: str, monkeypatch: pytest.Mon
 
     found = kept(memory=memory)
     assert found.plan is not None and found.plan.kind == kind
-    stored(monkeypatch)
+    store_states(monkeypatch)
     expected = kept()
     for name in State.names():
         one, other = (getattr(each.adjoint, name) for each in (found, expected))
@@ -179,7 +179,7 @@ def test_tangents_and_differences_agree(kind: str) -> None:
     def states(*leaves: Tensor) -> tuple[Tensor, ...]:
         at = (params if not stiff else Params(leaves[0])), State(*leaves[-2:])
         trajectory = package.rollout(model, *at, steps=STEPS, keep=[3, 40], memory=memory)
-        assert trajectory.plan is None or trajectory.plan.kind == kind  # none where nothing is recorded
+        assert trajectory.plan is None or trajectory.plan.kind == kind  # None if nothing is recorded
         return *trajectory.states.tensors(), *trajectory.final.tensors()
 
     inputs = [*(params.tensors() if stiff else ()), *state.tensors()]

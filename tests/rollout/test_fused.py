@@ -1,4 +1,4 @@
-"""The fused rollout as a node of the graph: what it computes again, what it keeps, and what it survives."""
+"""The fused rollout as a node of the graph: recomputed steps, memory, interruptions and changed inputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def budget(given: Case, kind: str, **options: Any) -> int:
     return given.budgets(**options)[kind]
 
 
-# --- what is computed
+# --- computation
 
 
 def test_as_many_steps_are_computed_again_as_the_plan_says(kind: str) -> None:
@@ -113,10 +113,10 @@ def start_at(along: Any, step: int) -> Any:
     return tensor(along.numpy()[:, step], requires_grad=True)
 
 
-def test_each_backward_tells_its_own_adjoint() -> None:
+def test_each_backward_fills_its_own_adjoint() -> None:
     trajectory = case().rollout(keep_adjoint=True)
     assert trajectory.adjoint is not None
-    with pytest.raises(ValueError, match="known after backward"):
+    with pytest.raises(ValueError, match="exists only after backward"):
         _ = trajectory.adjoint.angle
     trajectory.final.angle.sum().backward(retain_graph=True)
     first = trajectory.adjoint.angle
@@ -126,12 +126,12 @@ def test_each_backward_tells_its_own_adjoint() -> None:
     np.testing.assert_array_equal(trajectory.adjoint.angle, 2 * before)
 
 
-# --- what is kept
+# --- memory
 
 
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[weakref.ref[Any]]]:
-    """All engines that are made."""
+    """Weak references to all engines that are made."""
     made: list[weakref.ref[Any]] = []
     init = PendulumEngine.__init__
 
@@ -148,7 +148,7 @@ def living(engines: list[weakref.ref[Any]]) -> int:
     return sum([engine() is not None for engine in engines])
 
 
-def test_backward_lets_go_of_all_memory(kind: str, engines: list[weakref.ref[Any]]) -> None:
+def test_backward_frees_all_memory(kind: str, engines: list[weakref.ref[Any]]) -> None:
     given = case(running=energy)
     trajectory = given.rollout(memory=budget(given, kind))
     loss = loss_of(trajectory)
@@ -172,14 +172,14 @@ def test_tangents_and_rollouts_without_gradients_leave_nothing(engines: list[wea
     assert living(engines) == 1 and unrecorded.steps.size == 13
 
 
-# --- what is survived
+# --- repetition, interruption and changed inputs
 
 
 def grads(given: Case) -> list[np.ndarray]:
     return [leaf.grad.numpy() for leaf in given.leaves if leaf.grad is not None]
 
 
-def test_the_graph_can_be_gone_through_again(kind: str) -> None:
+def test_backward_can_be_repeated(kind: str) -> None:
     given = case(running=energy)
     memory = budget(given, kind)
     expected = gradient(given, memory=memory)[1:]
@@ -199,9 +199,7 @@ def _times(gradient: np.ndarray, count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("broken_off", ["pull", "advance", "running"])
-def test_a_backward_that_was_broken_off_can_be_repeated(
-    kind: str, broken_off: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_backward_can_be_repeated(kind: str, broken_off: str, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupt = False
 
     def interrupted(states: Any, steps: Any) -> Any:
@@ -228,7 +226,7 @@ def test_a_backward_that_was_broken_off_can_be_repeated(
 
         monkeypatch.setattr(PendulumEngine, broken_off, then_fails)
     if kind == "all" and broken_off == "advance":
-        loss.backward(retain_graph=True)  # which computes nothing again
+        loss.backward(retain_graph=True)  # recomputes nothing
         assert calls == 0
         return
     with pytest.raises(KeyboardInterrupt):
@@ -266,7 +264,7 @@ def test_an_input_that_was_changed_is_noticed(kind: str, changed: int) -> None:
         loss.backward()
 
 
-def test_a_change_before_forward_is_none() -> None:
+def test_a_change_before_forward_is_allowed() -> None:
     given = case()
     with no_grad(), given.params.stiffness.writable() as values:
         values += 1

@@ -1,4 +1,4 @@
-"""What does not fit together is told: which input, what it should be, and what it is."""
+"""Inputs that do not fit together are errors that name the input, the constraint and the value found."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIONS = ("steps", "control", "keep", "memory")
 
 
 def attempt(**changes: Any) -> None:
-    """A rollout of two steps with some inputs exchanged."""
+    """Run a rollout of two steps with some inputs replaced."""
     model, params, state, control = system(steps=2)
     exchanged = {name: x if isinstance(x, Tensor) else tensor(x) for name, x in changes.items() if name not in OPTIONS}
     options: dict[str, Any] = {"steps": 2, "control": control} | {n: x for n, x in changes.items() if n in OPTIONS}

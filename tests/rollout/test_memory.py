@@ -1,4 +1,4 @@
-"""What a plan predicts is what is measured: peaks of forward and backward, of states of megabytes."""
+"""Predicted and measured peak memory of forward and backward agree, for states of megabytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 CELLS = 250_000
-"""2 MB a state."""
+"""Number of cells; a state takes 2 MB."""
 CASES: dict[str, dict[str, Any]] = {
     "all, final": {"steps": 80},
     "all, keeping all": {"steps": 25, "keep": "all"},
@@ -57,7 +57,7 @@ def measure(cells, *, steps, keep="final", running=False, batch=None, **options)
 
 cases = json.loads(sys.argv[3])
 for case in cases.values():
-    measure(1000, **{**case, "memory": "all"})  # what is loaded, compiled or cached at first
+    measure(1000, **{**case, "memory": "all"})  # warm up: load, compile and cache
 print(json.dumps({name: measure(int(sys.argv[4]), **case) for name, case in cases.items()}))
 """
 
@@ -66,7 +66,7 @@ print(json.dumps({name: measure(int(sys.argv[4]), **case) for name, case in case
 def measured() -> dict[str, tuple[str, int, float]]:
     root = Path(__file__).parents[2]
     command = [sys.executable, "-c", SCRIPT, root, Path(__file__).parent / "decay.py", json.dumps(CASES), CELLS]
-    returned = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"}  # what one case frees is not there for the next
+    returned = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"}  # freed memory is returned to the system at once
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, env=returned)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -8,12 +8,12 @@ from simphys.rollout.plan import Plan, _divisions, make_plan
 from simphys.rollout.schedule import Action, Advance, Free, Record, Restore, Reverse, Store, recomputed
 
 STATE = 80
-"""Bytes of a stored state."""
+"""Size of a stored state [B]."""
 FIXED = 1000
 
 
 def segment(steps: int) -> int:
-    """States of a block and what its reversal needs besides."""
+    """Size of the states of a block and of the workspace of its reversal [B]."""
     return 3 * STATE * (steps + 1) + 16
 
 
@@ -22,7 +22,7 @@ def planned(steps: int, memory: int | None) -> Plan:
 
 
 class Run:
-    """Carries a plan out, counting bytes and steps."""
+    """Executes a plan, counting bytes and steps."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -63,7 +63,7 @@ BUDGETS = [EVERYTHING * percent // 100 for percent in (3, 4, 5, 7, 10, 20, 50, 9
 
 
 @pytest.mark.parametrize("memory", [*BUDGETS, EVERYTHING, None])
-def test_the_prediction_is_what_a_run_counts(memory: int | None) -> None:
+def test_predicted_memory_and_steps_are_those_counted(memory: int | None) -> None:
     plan = planned(997, memory)
     run = Run(plan)
     assert run.steps_reversed == list(reversed(range(997)))
@@ -86,7 +86,7 @@ def test_no_other_block_and_number_of_snapshots_recomputes_less(memory: int) -> 
     assert plan.recomputed_steps == best
 
 
-def test_of_equally_quick_plans_the_one_with_fewer_blocks_is_taken() -> None:
+def test_fewer_blocks_are_preferred_at_equal_cost() -> None:
     plan = make_plan(steps=10, memory=12, snapshot_bytes=1, segment_bytes=lambda steps: 2 * (steps + 1), fixed_bytes=0)
     assert (plan.block, plan.snapshots) == (4, 2)
     assert plan.recomputed_steps == 2 * recomputed(5, 4) == 8
@@ -138,7 +138,7 @@ def test_the_second_remedy_is_the_least_memory_with_at_most_one_recomputation_a_
     assert planned(1000, memory - 1).kind == "binomial"
 
 
-def test_all_divisions_of_a_horizon_are_looked_at() -> None:
+def test_all_divisions_of_a_horizon_are_tried() -> None:
     for steps in range(1, 200):
         least = {-(-steps // block): block for block in reversed(range(1, steps))}
         expected = [(blocks, block) for blocks, block in sorted(least.items(), reverse=True) if blocks > 1]

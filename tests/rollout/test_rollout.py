@@ -1,4 +1,4 @@
-"""A rollout: all ways through the same steps give one loss and one gradient, which is right."""
+"""Rollouts in all modes and with all plans give the same loss and the same, correct gradient."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def batched(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 @pytest.mark.parametrize("running", [None, energy], ids=["", "running"])
 @pytest.mark.parametrize("keep", KEEPS, ids=str)
-def test_every_way_gives_the_same_loss_and_gradient(batched: dict[str, Any], keep: Any, running: Any) -> None:
+def test_every_mode_and_plan_gives_the_same_loss_and_gradient(batched: dict[str, Any], keep: Any, running: Any) -> None:
     given = case(keep=keep, running=running, **batched)
     expected = gradient(given)
     assert all(np.any(values) for values in expected)
@@ -48,7 +48,7 @@ def test_every_way_gives_the_same_loss_and_gradient(batched: dict[str, Any], kee
     assert_rounding(gradient(given, mode="nested"), expected)
 
 
-def test_a_batch_is_its_members(batched: dict[str, Any]) -> None:
+def test_a_batch_equals_its_members_alone(batched: dict[str, Any]) -> None:
     given = case(running=energy, **batched)
     count = batched.get("batch", 1)
     expected = [np.zeros(values.shape) for values in gradient(given)]
@@ -60,7 +60,7 @@ def test_a_batch_is_its_members(batched: dict[str, Any]) -> None:
 
 
 def _member(given: Case, b: int) -> tuple[Case, list[Any]]:
-    """A member of a batch as a case of its own, and where its loss and gradients stand in those of the batch."""
+    """Make a case of one batch member; return it with the indices of its loss and gradients in those of the batch."""
     shapes = [(3,), (), (3,), (3,), (12, 3)]
     leaves: list[Any] = []
     places: list[Any] = [()]
@@ -75,7 +75,7 @@ def _member(given: Case, b: int) -> tuple[Case, list[Any]]:
 
 
 def _even_loss(trajectory: Any) -> Any:
-    """Looks at all members alike."""
+    """Loss that treats all batch members alike."""
     loss = (trajectory.angle * trajectory.angle).sum() + trajectory.final.rate.sum()
     return loss + trajectory.running
 
@@ -172,7 +172,7 @@ def test_progress_ends_with_the_last_step(mode: str, monkeypatch: pytest.MonkeyP
 
 def test_other_modes_keep_everything() -> None:
     for options in ({"keep_adjoint": True}, {"memory": "1GB"}):
-        with pytest.raises(InputError, match="memory budgets and kept adjoints are the fused rollout's; found step"):
+        with pytest.raises(InputError, match="memory budgets and stored adjoints need mode 'fused'; found step"):
             case().rollout(mode="step", **options)
     with pytest.raises(InputError, match="it is fused, step or nested; found fuesd"):
         case().rollout(mode="fuesd")

@@ -1,4 +1,4 @@
-"""Running sums: what a loss of every state costs no memory for."""
+"""Running sums: a loss of every state without memory for the states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def of_running(trajectory: Trajectory) -> Tensor:
 
 
 def of_kept(trajectory: Trajectory) -> Tensor:
-    """The same from a trajectory that keeps all states."""
+    """Compute the same loss from a trajectory that keeps all states."""
     later = slice(1, None) if trajectory.angle.ndim == 2 else (slice(None), slice(1, None))
     states = trajectory.states.replace(angle=trajectory.angle[later], rate=trajectory.rate[later])
     return ops.exp(0.1 * energy(states, trajectory.steps[1:]))
@@ -47,7 +47,7 @@ def test_it_is_the_same_in_every_bit_for_every_plan(
         assert_bitwise(gradient(given, loss=of_running, memory=memory), expected)
 
 
-def test_it_is_asked_piece_by_piece_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_evaluated_piece_by_piece_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "PIECE", 48 * 5)  # five states
     asked: list[list[int]] = []
 
@@ -66,7 +66,7 @@ def test_it_is_asked_piece_by_piece_in_order(monkeypatch: pytest.MonkeyPatch) ->
     assert sorted(itertools.chain(*asked)) == list(range(1, 13))
 
 
-def test_it_may_look_at_one_field_or_at_none() -> None:
+def test_it_may_depend_on_one_field_or_on_none() -> None:
     of_one = gradient(case(keep="final", running=lambda states, steps: states.rate.sum()), loss=of_running)
     assert all(np.any(values) for values in of_one)
 
@@ -94,7 +94,7 @@ def test_a_loss_of_other_results_may_leave_it_out() -> None:
         (lambda states, steps: None, "None"),
     ],
 )
-def test_what_is_no_scalar_is_refused(running: Any, found: str) -> None:
+def test_a_result_that_is_no_scalar_is_refused(running: Any, found: str) -> None:
     with pytest.raises(InputError, match=f"rollout, running: it returns a scalar Tensor; found {found}"):
         case(running=running).rollout()
 

@@ -13,7 +13,7 @@ CASES = [(blocks, snapshots) for blocks in range(2, 61) for snapshots in range(1
 
 @functools.cache
 def fewest(blocks: int, snapshots: int) -> int:
-    """The fewest blocks recomputed, by dynamic programming over the place of the next snapshot."""
+    """Smallest number of recomputed blocks, by dynamic programming over the position of the next snapshot."""
     if blocks == 1:
         return 0
     if snapshots == 1:
@@ -23,7 +23,7 @@ def fewest(blocks: int, snapshots: int) -> int:
 
 @functools.cache
 def fewest_stores(blocks: int, snapshots: int) -> int:
-    """The fewest states stored, the first one apart, among the schedules with the fewest blocks recomputed."""
+    """Smallest number of stored states, without the first, among the schedules that recompute the fewest blocks."""
     if blocks == 1 or snapshots == 1:
         return 0
     return min(
@@ -34,7 +34,7 @@ def fewest_stores(blocks: int, snapshots: int) -> int:
 
 
 class Run:
-    """Carries a schedule out with numbers of blocks for states, and counts."""
+    """Executes a schedule with block numbers as states, and counts."""
 
     def __init__(self, blocks: int, snapshots: int) -> None:
         self.present = 0
@@ -77,7 +77,7 @@ class Run:
                 self.reversed.append(block)
 
 
-def test_every_block_is_reversed_once_from_the_last_to_the_first_and_nothing_is_left() -> None:
+def test_every_block_is_reversed_once_in_reverse_order_and_all_memory_is_freed() -> None:
     for blocks, snapshots in CASES:
         run = Run(blocks, snapshots)
         assert run.reversed == list(reversed(range(blocks)))
@@ -101,7 +101,7 @@ def test_no_optimal_schedule_stores_fewer_states() -> None:
         assert Run(blocks, snapshots).stores == 1 + fewest_stores(blocks, snapshots)
 
 
-def test_the_last_block_is_computed_once_and_no_block_more_than_r_and_one_times() -> None:
+def test_the_last_block_is_computed_once_and_no_block_more_than_r_plus_one_times() -> None:
     for repetitions in range(1, 6):
         blocks = (repetitions + 3) * (repetitions + 2) * (repetitions + 1) // 6  # the most for 3 snapshots
         computed = Run(blocks, 3).computed
@@ -109,7 +109,7 @@ def test_the_last_block_is_computed_once_and_no_block_more_than_r_and_one_times(
         assert max(computed.values()) == repetitions + 1
 
 
-def test_a_snapshot_a_block_gives_uniform_segments() -> None:
+def test_a_snapshot_per_block_gives_uniform_segments() -> None:
     assert list(schedule.forward(3, 2)) == [Store(0), Advance(0, 1), Store(1), Advance(1, 2), Record(2)]
     assert list(schedule.reverse(3, 2)) == [
         Reverse(2),
@@ -155,7 +155,7 @@ def test_the_closed_form_for_a_million_blocks() -> None:
 
 
 @pytest.mark.parametrize(("blocks", "snapshots"), [(0, 1), (2, 0), (5, -1)])
-def test_what_cannot_be_reversed_is_an_error(blocks: int, snapshots: int) -> None:
+def test_an_impossible_schedule_is_an_error(blocks: int, snapshots: int) -> None:
     for ask in (schedule.forward, schedule.recomputed):
         with pytest.raises(InputError, match="Give"):
             ask(blocks, snapshots)

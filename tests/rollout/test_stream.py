@@ -1,4 +1,4 @@
-"""Streamed rollouts: the same states, block by block, and what was computed before the end is handed out."""
+"""Streamed rollouts: the same states block by block; sound states come before an error or interrupt."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def test_it_holds_one_block_of_states(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sizes == [10] and PendulumEngine.advanced - before == 10
 
 
-def test_what_cannot_be_run_is_told_at_once() -> None:
+def test_invalid_inputs_are_errors_at_once() -> None:
     with pytest.raises(InputError, match="rollout: steps is a number, at least 1; found 0"):
         streamed(case(control=False), steps=0, block=5)
-    with pytest.raises(InputError, match="stream: a block has a step; found 0"):
+    with pytest.raises(InputError, match="stream: a block has at least one step; found 0"):
         streamed(case(), block=0)
 
 
@@ -85,6 +85,6 @@ def test_sound_states_come_before_ctrl_c(block: int) -> None:
     assert np.concatenate(angles).tobytes() == expected.angle.numpy()[: len(found)].tobytes()
 
 
-def test_a_run_that_is_left_early_is_left() -> None:
+def test_the_iteration_can_be_left_early() -> None:
     for _, _ in streamed(case(steps=1000), block=10):
         break
