@@ -1,14 +1,15 @@
-"""Fields on regular grids beyond their sides: every index belongs to a cell inside, with a factor.
+"""Continuation of fields beyond the sides of regular grids: every index maps to a cell inside, with a sign.
 
 A field u_0 ... u_{n-1} along an axis is continued to all integers i by u_i = sign * u_index:
 
     zero        odd about -1 and n, where it vanishes             u_{-1} = 0, u_{-2} = -u_0, u_{-3} = -u_1 ...
-    free        even about -1/2 and n - 1/2: no slope there       u_{-1} = u_0, u_{-2} = u_1 ...
+    free        even about -1/2 and n - 1/2, with zero slope      u_{-1} = u_0, u_{-2} = u_1 ...
     periodic    u_i = u_{i+n}
     absorbing   0
 
-The continuation solves the wave equation wherever the field does: what reaches a side comes back from beyond. An index
-that is reflected past the opposite side has sign 0, so that none leads to memory outside of the field.
+The continuation solves the wave equation wherever the field does: a wave that leaves through a side enters again from
+beyond it, which is its reflection. An index that is reflected past the opposite side gets the sign 0, so that no index
+leads outside the memory of the field.
 """
 
 import functools
@@ -21,7 +22,7 @@ from simphys.autograd.kernels.runtime import ti
 @functools.cache
 @no_type_check
 def functions(real: Any, count: int, low: str, high: str) -> SimpleNamespace:
-    """fold(i) -> (index, sign) for an axis of `count` cells with these kinds of sides."""
+    """The element function fold(i) -> (index, sign), for an axis of `count` cells with these kinds of sides."""
 
     @ti.func
     def fold(i: ti.i32):

@@ -1,12 +1,13 @@
-"""Quadratic B-splines on a regular grid: which nodes a point sees, with which weights.
+"""Quadratic B-splines on a regular grid: the nodes that interact with a point, and their weights.
 
-A point x sees the 3 nodes an axis from base = int(x / dx - 1/2) on. With f = x / dx - base, between 1/2 and 3/2,
+Along each axis, a point x interacts with 3 nodes, from base = int(x / dx - 1/2) on. With f = x / dx - base, between 1/2
+and 3/2,
 
     w_0 = (3/2 - f)^2 / 2      w_1 = 3/4 - (f - 1)^2      w_2 = (f - 1/2)^2 / 2
-    w_0' = f - 3/2             w_1' = -2 (f - 1)          w_2' = f - 1/2            (by f)
+    w_0' = f - 3/2             w_1' = -2 (f - 1)          w_2' = f - 1/2            (d/df)
 
-and the weight of a node is the product over the axes. Weights and their first derivatives are continuous in x, so that
-nothing happens where base changes. Source: Steffen, Kirby and Berzins 2008; Hu et al. 2018 (MLS-MPM).
+and the weight of a node is the product over the axes. Weights and their first derivatives are continuous in x, also
+where base changes. Source: Steffen, Kirby and Berzins 2008; Hu et al. 2018 (MLS-MPM).
 """
 
 import functools
@@ -16,13 +17,13 @@ from typing import Any, no_type_check
 from simphys.autograd.kernels.runtime import ti
 
 STENCIL = 3
-"""Nodes that a point sees along an axis."""
+"""Number of nodes per axis that interact with a point."""
 
 
 def lines(dim: int) -> int:
-    """How many lines of 3 nodes along the last axis a point sees.
+    """Number of lines of 3 nodes, parallel to the last axis, that interact with a point.
 
-    Sums over the nodes go line by line: what is the same along a line is computed once.
+    Sums over the nodes go line by line, so that factors common to a line are computed once.
     """
     return int(STENCIL ** (dim - 1))
 
@@ -30,7 +31,7 @@ def lines(dim: int) -> int:
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
-    """The element functions for a grid of so many nodes along each axis, which lie in row-major order."""
+    """The element functions for a grid in row-major order, with the given number of nodes along each axis."""
     vec, ivec, table = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32), ti.types.matrix(3, dim, real)
     places = ti.types.vector(dim - 1, ti.i32)
     strides = [1]
@@ -39,7 +40,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def base(x: vec, inv_dx: real) -> ivec:
-        """The first node; inside the grid wherever x is, so that no memory outside it is touched."""
+        """First node; clamped so that all 3 nodes per axis lie inside the grid for any x."""
         b = ivec(0)
         for d in ti.static(range(dim)):
             b[d] = ti.max(0, ti.min(int(x[d] * inv_dx - 0.5), cells[d] - 3))
@@ -56,7 +57,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def slopes(f: vec) -> table:
-        """The derivatives of the weights by f."""
+        """Derivatives of the weights with respect to f."""
         w = table(0.0)
         for d in ti.static(range(dim)):
             w[0, d] = f[d] - 1.5
@@ -66,7 +67,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def offset(number) -> places:
-        """Of a line, on all axes but the last, by its number; lines are numbered in the order of the grid's memory."""
+        """Offset of a line along all axes but the last, by its number; lines are numbered in memory order."""
         o = places(0)
         if ti.static(dim == 2):
             o[0] = number
@@ -77,7 +78,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def line_weight(w: table, o: places) -> real:
-        """Of all nodes of the line at that offset."""
+        """Factor of the weight that all nodes of the line at this offset share."""
         product = w[o[0], 0]
         for d in ti.static(range(1, dim - 1)):
             product *= w[o[d], d]
@@ -85,7 +86,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def line_slope(w: table, s: table, o: places, axis: ti.template()) -> real:
-        """The derivative of that weight by f along an axis."""
+        """Derivative of that factor with respect to f along an axis."""
         product = s[o[axis], axis]
         for d in ti.static(range(dim - 1)):
             if ti.static(d != axis):
@@ -94,7 +95,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def line(b: ivec) -> ti.i32:
-        """The place in memory of the first node of the first line."""
+        """Memory index of the first node of the first line."""
         place = 0
         for d in ti.static(range(dim)):
             place += b[d] * strides[d]
@@ -102,7 +103,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def behind(o: places) -> ti.i32:
-        """How far in memory the line at that offset lies behind the first."""
+        """Distance in memory from the first line to the line at this offset."""
         place = 0
         for d in ti.static(range(dim - 1)):
             place += o[d] * strides[d]

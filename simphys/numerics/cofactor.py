@@ -1,6 +1,6 @@
 """The cofactor matrix, which is the derivative of the determinant: d det(F) = cof(F) : dF, cof(F) = det(F) F^-T.
 
-It is a polynomial of F, so that it exists where F^-1 does not. Source: Jacobi's formula.
+It is a polynomial in F, so it exists even where F^-1 does not. Source: Jacobi's formula.
 """
 
 import functools
@@ -13,7 +13,7 @@ from simphys.autograd.kernels.runtime import ti
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """`cofactor` of matrices of `dim` rows, 2 or 3."""
+    """The element function cofactor(F), for matrices with 2 or 3 rows."""
     mat = ti.types.matrix(dim, dim, real)
 
     @ti.func

@@ -1,11 +1,11 @@
-"""Conjugate gradients for the Poisson problem on a box (Hestenes and Stiefel 1952), preconditioned or not.
+"""Conjugate gradients for the Poisson problem on a box (Hestenes and Stiefel 1952), with or without preconditioner.
 
 With r = b - A z and the preconditioner's y = V r (y = r without one):
 
     rho = r.y;  p <- y + rho / rho_before p;  q = A p;  alpha = rho / p.q;  z <- z + alpha p;  r <- r - alpha q.
 
-Without an open side A does not see constants: they are left out of b and of z.
-The error e = z - A^+ b has the norm |e|_A^2 = r . A^+ r, which r . V r estimates where V is a cycle of multigrid.
+Without an open side, A is singular for constants; these are removed from b and z.
+The error e = z - A^+ b has the norm |e|_A^2 = r . A^+ r, which is estimated by r . V r for a multigrid cycle V.
 """
 
 import functools
@@ -26,7 +26,7 @@ from .poisson import functions as passes
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """A step, after the preconditioner's."""
+    """Kernel of a step, which follows that of the preconditioner."""
     f = passes(real, dim)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -39,7 +39,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def add(x: ti.template(), factor: real, y: ti.template(), size: ti.i32):
-        """x = x + factor y."""
+        """Compute x = x + factor y."""
         v = f.block(0)
         for part in range(size // BLOCK):
             for k in range(BLOCK):
@@ -49,7 +49,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def turn(p: ti.template(), beta: real, y: ti.template(), size: ti.i32):
-        """p = y + beta p."""
+        """Compute p = y + beta p."""
         v = f.block(0)
         for part in range(size // BLOCK):
             for k in range(BLOCK):
@@ -59,7 +59,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def apply(grid: ti.template(), d: ti.template(), p: ti.template(), q: ti.template()):
-        """q = A p."""
+        """Compute q = A p."""
         row_stride, plane_stride = grid[ROW_STRIDE], grid[PLANE_STRIDE]
         v = f.block(0)
         for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
@@ -74,7 +74,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def center(grid: ti.template(), x: ti.template()):
-        """Take the mean from x."""
+        """Subtract the mean from x."""
         total = 0.0
         for i in range(grid[SIZE]):
             total += x[i]
@@ -86,7 +86,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @kernel
     def step(grid: integers, d: reals, r: reals, y: reals, p: reals, q: reals, z: reals, rho: reals, singular: ti.i32):
-        """rho[0] is r.y of the step before, 0 at the first; rho[1] becomes r.r."""
+        """Make one iteration. rho[0] is r.y of the one before, 0 at first; rho[1] becomes r.r."""
         ti.loop_config(serialize=True)
         for _ in range(1):
             size, before, now = grid[SIZE], rho[0], dot(r, y, grid[SIZE])
@@ -101,7 +101,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
                 alpha = now / curvature
             add(z, alpha, p, size)
             add(r, -alpha, q, size)
-            if singular:  # rounding adds to the mean, which no step can take away
+            if singular:  # rounding adds to the mean, which no iteration can reduce
                 center(grid, r)
             rho[0] = now
             rho[1] = dot(r, r, size)
@@ -110,7 +110,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
 
 class ConjugateGradients:
-    """z = A^+ b to `tolerance`, the residual relative to b; `preconditioned` by multigrid or not."""
+    """Solver for z = A^+ b, to a residual of `tolerance` relative to b; `preconditioned` by multigrid or not."""
 
     def __init__(self, system: Poisson, *, tolerance: float, most_iterations: int, preconditioned: bool) -> None:
         self._system, self._tolerance, self._most = system, tolerance, most_iterations
@@ -126,12 +126,12 @@ class ConjugateGradients:
         self.iterations, self.residual = 0, 0.0
 
     def solve(self) -> None:
-        """z from b, which becomes the residual."""
+        """Compute z from b, which is overwritten by the residual."""
         self._center(self.b)
         self._p.fill(0)
         self.z.fill(0)
         self._rho.fill(0)
-        start = math.sqrt(np.einsum("i,i", self.b, self.b))  # not by BLAS, which would wake other threads
+        start = math.sqrt(np.einsum("i,i", self.b, self.b))  # not in BLAS, which would start other threads
         self.iterations, left = 0, start
         while left > self._tolerance * start and self.iterations < self._most:
             if self._preconditioned:
@@ -143,7 +143,7 @@ class ConjugateGradients:
         self._center(self.z)
 
     def error(self) -> float:
-        """An estimate of |e|_A, by one more cycle of multigrid."""
+        """Estimate |e|_A with one more multigrid cycle."""
         cycle = self._cycle()
         if cycle.b is not self.b:
             cycle.b[...] = self.b
@@ -151,7 +151,7 @@ class ConjugateGradients:
         return math.sqrt(max(float(np.einsum("i,i", cycle.b, cycle.z)), 0.0))
 
     def _center(self, array: Any) -> None:
-        """Leave out the mean, where A does not see it."""
+        """Subtract the mean if A is singular for constants."""
         if self._system.is_singular:
             inside = self._system.inside(array)
             inside -= inside.mean()

@@ -1,16 +1,16 @@
-"""Cubic convolution on a regular grid: which nodes a point between them sees, with which weights.
+"""Cubic convolution on a regular grid: the nodes that interact with a point between them, and their weights.
 
-Node i of an axis lies at i dx. A point x sees the 4 nodes an axis from floor(x / dx) - 1 on. With
+Node i of an axis lies at i dx. Along each axis, a point x interacts with 4 nodes, from floor(x / dx) - 1 on. With
 f = x / dx - floor(x / dx), between 0 and 1,
 
-    w_0 = -f^3 / 2 + f^2 - f / 2              w_0' = -3/2 f^2 + 2 f - 1/2          (by f)
+    w_0 = -f^3 / 2 + f^2 - f / 2              w_0' = -3/2 f^2 + 2 f - 1/2          (d/df)
     w_1 = 3/2 f^3 - 5/2 f^2 + 1               w_1' = 9/2 f^2 - 5 f
     w_2 = -3/2 f^3 + 2 f^2 + f / 2            w_2' = -9/2 f^2 + 4 f + 1/2
     w_3 = f^3 / 2 - f^2 / 2                   w_3' = 3/2 f^2 - f
 
-and the weight of a node is the product over the axes. At a node its weight is 1 and that of all others 0; weights and
-their first derivatives are continuous in x; quadratic fields are reproduced, so that what is spread with these weights
-has the zeroth, first and second moment of a delta at x. Nodes beyond a side stand for cells inside, see `boundary`.
+and the weight of a node is the product over the axes. At a node its own weight is 1 and all others are 0. Weights and
+their first derivatives are continuous in x. Quadratic fields are reproduced, so a source spread with these weights has
+the zeroth, first and second moments of a delta at x. Nodes beyond a side stand for cells inside, see `boundary`.
 Source: Keys 1981, with a = -1/2.
 """
 
@@ -23,13 +23,13 @@ from simphys.autograd.kernels.runtime import ti
 from . import boundary
 
 STENCIL = 4
-"""Nodes that a point sees along an axis."""
+"""Number of nodes per axis that interact with a point."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) -> SimpleNamespace:
-    """The element functions for a grid with these sides, x-, x+, y-, ..., each a kind that `boundary` knows."""
+    """The element functions for a grid; `boundaries` are the kinds of its sides x-, x+, y-, ..., see `boundary`."""
     dim = len(cells)
     vec, ivec = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32)
     table, itable = ti.types.matrix(STENCIL, dim, real), ti.types.matrix(STENCIL, dim, ti.i32)
@@ -47,7 +47,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
 
     @ti.func
     def slopes(f: vec) -> table:
-        """The derivatives of the weights by f."""
+        """Derivatives of the weights with respect to f."""
         w = table(0.0)
         for d in ti.static(range(dim)):
             w[0, d] = f[d] * (2.0 - 1.5 * f[d]) - 0.5
@@ -58,9 +58,10 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
 
     @ti.func
     def stencil(x: vec, inv_dx: real):
-        """For each axis the 4 cells that x sees, their weights, and the derivatives of these by x.
+        """Stencil of x along each axis: 4 cells, their weights, and the derivatives of these with respect to x.
 
-        Cells are inside the grid wherever x is; the sign of one that stands for a node beyond is in its weight.
+        The cells lie inside the grid for any x. The weight of a cell that stands for a node beyond a side includes its
+        sign.
         """
         first = ti.floor(x * inv_dx)
         w, s, seen = weights(x * inv_dx - first), slopes(x * inv_dx - first), itable(0)
@@ -74,7 +75,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
 
     @ti.func
     def offset(number) -> ivec:
-        """Of a node from the first one, by its number from 0 to 4^dim - 1."""
+        """Offset of a node from the first one, by its number from 0 to 4^dim - 1."""
         o = ivec(0)
         for d in ti.static(range(dim)):
             o[d] = (number >> (2 * (dim - 1 - d))) & 3
@@ -82,7 +83,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
 
     @ti.func
     def cell(seen: itable, o: ivec) -> ivec:
-        """What the node at that offset stands for."""
+        """Cell that the node at this offset stands for."""
         c = ivec(0)
         for d in ti.static(range(dim)):
             c[d] = seen[o[d], d]
@@ -97,7 +98,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
 
     @ti.func
     def slope(w: table, s: table, o: ivec) -> vec:
-        """The derivative of that weight by x."""
+        """Derivative of that weight with respect to x."""
         gradient = vec(1.0)
         for axis in ti.static(range(dim)):
             for d in ti.static(range(dim)):

@@ -1,11 +1,11 @@
 """The Poisson problem on a box that is periodic along all axes, solved by Fourier transform.
 
-Of wave numbers k in [0, 2 pi) along each axis, A z = b with the symbol
+For wave numbers k in [0, 2 pi) along each axis, the operator of A z = b has the symbol
 
     compact: sum_a 2 - 2 cos k_a        central: sum_a (sin k_a)^2
 
-(the latter is minus the divergence of the gradient, both by central differences: cells twice as far apart). Modes that
-the operator does not see, where the symbol is 0, are left out of z.
+The latter is minus the divergence of the gradient, both by central differences, which couples cells at a distance of
+two spacings. Modes in the operator's null space, where the symbol is 0, are left out of z.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .poisson import Poisson
 
 
 class Fourier:
-    """z = A^+ b, a symmetric map, to rounding; of the compact operator, or of the central one."""
+    """Solver for z = A^+ b, a symmetric map, to rounding; for the compact operator or the central one."""
 
     def __init__(self, system: Poisson, *, central: bool) -> None:
         self.b, self.z = system.array(), system.array()
@@ -35,7 +35,7 @@ class Fourier:
         self._inverse = inverse.astype(runtime.real_dtype())
 
     def solve(self) -> None:
-        """z from b."""
+        """Compute z from b."""
         self._to[...] = np.fft.irfftn(
             np.fft.rfftn(self._from) * self._inverse, s=self._from.shape, axes=range(self._from.ndim)
         )

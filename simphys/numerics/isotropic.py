@@ -1,20 +1,20 @@
-"""Derivatives of isotropic maps: of F = U diag(s) V^T (math/svd.py), by their values g, h in the principal frame,
+"""Derivatives of isotropic maps of F = U diag(s) V^T (see svd.py), given by their values g, h in the principal frame:
 
     G(F) = U diag(g(s)) V^T,   as a plastic law's new F;     H(F) = U diag(h(s)) U^T,   as a Kirchhoff stress
 
-g, h equivariant under permutations of s, with Jacobians J[i, j] = dg_i/ds_j. With dP = U^T dF V, and of each pair i, j
-the divided difference k_ij = (g_i - g_j) / (s_i - s_j), or of h, and m_ij = (g_i + g_j) / (s_i + s_j):
+g, h are equivariant under permutations of s, with Jacobians J[i, j] = dg_i/ds_j. With dP = U^T dF V, and for each pair
+i, j the divided difference k_ij = (g_i - g_j) / (s_i - s_j), or that of h, and m_ij = (g_i + g_j) / (s_i + s_j):
 
     dG = U dB V^T,   dB_ii = sum_j J_ij dP_jj,   dB_ij = k_ij (dP_ij + dP_ji) / 2 + m_ij (dP_ij - dP_ji) / 2
     dH = U dB U^T,   dB_ii = sum_j J_ij dP_jj,   dB_ij = k_ij (s_j dP_ij + s_i dP_ji) / (s_i + s_j)
 
-Adjoint: of G the same with J^T, as the rest is symmetric; of H, with B = U^T adj_H U,
+The adjoint of G is the same with J^T, as the rest is symmetric. That of H is, with B = U^T adj_H U,
 
     adj_F = U adj_P V^T,   adj_P_ii = sum_j J_ji B_jj,   adj_P_ij = k_ij s_j (B_ij + B_ji) / (s_i + s_j)
 
-Equal singular values: k_ij is then its limit J_ii - J_ij, and closer than TIE (relative) it is the mean of that and of
-J_jj - J_ji, which is right to second order. Inverted F with s_i + s_j = 0, where U and V jump: s_i + s_j is held at
-LEAST or more as a denominator, so that derivatives stay finite; they are right where it is larger.
+For equal singular values, k_ij is its limit J_ii - J_ij. If they differ by less than TIE (relative), it is the mean of
+that and of J_jj - J_ji, which is right to second order. For inverted F with s_i + s_j = 0, U and V are discontinuous.
+As a denominator, s_i + s_j is therefore at least LEAST: derivatives stay finite, and are exact where it is larger.
 Source: the derivatives of U and V, Papadopoulo and Lourakis 2000, Estimating the Jacobian of the singular value
 decomposition, equation 7.
 """
@@ -26,15 +26,15 @@ from typing import Any, no_type_check
 from simphys.autograd.kernels.runtime import ti
 
 TIE = {"f32": 5e-3, "f64": 6e-6}
-"""The cube root of the rounding error, at which that of the quotient is as large as that of the mean."""
+"""Cube root of the rounding error, where the errors of the quotient and of the mean are equally large."""
 LEAST = {"f32": 1e-3, "f64": 1e-6}
-"""Of sums of two principal stretches."""
+"""Smallest sum of two principal stretches that is used as a denominator."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """jvp, adj of G and jvp_left, adj_left of H: each (U, s, V, values, J, dF or adjoint) -> dG, dH or adj_F."""
+    """Tangent and adjoint of G (jvp, adj) and H (jvp_left, adj_left): (U, s, V, values, J, dF or adjoint) -> result."""
     mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
     precision = "f32" if real is ti.f32 else "f64"
     tie, least = TIE[precision], LEAST[precision]

@@ -1,14 +1,15 @@
-"""Linear interpolation on a regular grid: which entries a point lies between, and the value and slopes there.
+"""Linear interpolation on a regular grid: the entries around a point, and the value and slopes there.
 
-A point p, in units of the spacing, lies r = p - floor(p) behind entry floor(p) along each axis. Of the 2^dim entries
-around it, corner c stands at bit a of c along axis a. Axis after axis, pairs become one value each, until one is left:
+Along each axis, a point p, in units of the spacing, lies at r = p - floor(p) beyond entry floor(p). It has 2^dim
+corners; bit a of the index c gives the position of corner c along axis a. Interpolation reduces pairs to single values,
+axis by axis, until one is left:
 
     f <- f_0 + r (f_1 - f_0)          adj_f_1 = r adj_f     adj_f_0 = (1 - r) adj_f     adj_r = (f_1 - f_0) adj_f
 
-so that equal values give just that value. The slope jumps from cell to cell: at an entry itself it is that of the cell
-of higher indices, which floor names. Along each axis the frame of a field tells where it ends: points are moved to
-between `low` and `high` first, and a field that repeats after `period` entries is entered in the first of these. A
-point that is moved has no slope; at `low` or `high` itself it is not moved.
+Equal values thus give exactly that value. The slope jumps between cells; at an entry itself it is that of the cell with
+higher indices. The `Axis` of a field describes where it ends: points are first clamped to between `low` and `high`, and
+a field with a period is evaluated in its first one. A point that is moved by clamping has slope 0; at `low` or `high`
+itself it is not moved.
 """
 
 import functools
@@ -18,37 +19,38 @@ from typing import Any, NamedTuple, no_type_check
 from simphys.autograd.kernels.runtime import ti
 
 UNBOUNDED = 1e30
-"""`low` and `high` of an axis without ends."""
+"""Value of -`low` and `high` for an axis without ends."""
 
 
 class Axis(NamedTuple):
-    """The frame of a field along an axis."""
+    """Extent of a field along an axis, in units of the spacing."""
 
     low: float
     high: float
     last: float
-    """The highest entry that a point may lie behind; the lowest is -1."""
+    """Largest index of the entry below a point; the smallest is -1."""
     period: float = 0.0
-    """0 for none."""
+    """Number of entries after which the field repeats; 0 for none."""
     inv_period: float = 0.0
+    """Inverse of the period; 0 for none."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions in `dim` dimensions; `corners` [2^dim] are the entries around a point."""
+    """The element functions in `dim` dimensions; `corners` is the vector type of the 2^dim entries around a point."""
     count = 2**dim
     vec, ivec, corners = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32), ti.types.vector(count, real)
 
     @ti.func
     def enter(p: real, low: real, high: real, last: real, period: real, inv_period: real):
-        """Along an axis: the entry below, how far behind it p lies, and 1 where p was not moved to an end, else 0."""
+        """Locate p along an axis: the entry below, the distance from it, and 0 if p was clamped to an end, else 1."""
         inside = ti.select(p >= low, ti.select(p <= high, real(1.0), real(0.0)), real(0.0))
         q = ti.min(ti.max(p, low), high)
         below = ti.floor(q)
-        # Half an entry keeps the quotient clear of rounding at multiples of the period.
+        # Adding half an entry protects the floor against rounding at multiples of the period.
         first = below - period * ti.floor((below + 0.5) * inv_period)
-        # As an integer, so that not even a velocity that is no number leads out of memory.
+        # Clamped as an integer, so that not even a NaN leads outside the memory of the field.
         return ti.max(ti.min(ti.cast(first, ti.i32), ti.cast(last, ti.i32)), -1), q - below, inside
 
     @ti.func
@@ -61,7 +63,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def slopes(f: corners, r: vec) -> vec:
-        """The derivative by r."""
+        """Derivative of the interpolated value with respect to r."""
         found = vec(0.0)
         for axis in ti.static(range(dim)):
             left = f
@@ -74,7 +76,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_corners(r: vec, g: real) -> corners:
-        """g times the weight of each corner; the adjoint of r is g times the slopes."""
+        """Adjoint of the corners: g times the weight of each. The adjoint of r is g times the slopes."""
         adj_f = corners(0.0)
         adj_f[0] = g
         for back in ti.static(range(dim)):

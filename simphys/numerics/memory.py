@@ -10,7 +10,7 @@ from simphys.autograd.kernels.runtime import ti
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """Reads and writes of vectors [dim] and matrices [dim, dim]."""
+    """Functions that read and write vectors [dim] and matrices [dim, dim]."""
     vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
 
     @ti.func

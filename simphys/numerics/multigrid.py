@@ -1,14 +1,15 @@
 """A V-cycle of geometric multigrid for the Poisson problem on a box (Briggs, Henson and McCormick 2000, chapter 3).
 
-From fine to coarse: a sweep of Chebyshev's damped Jacobi for each of `DEGREE` weights from 0 (Adams et al. 2003), the
-residual, its restriction; on the coarsest grid the direct solve; and back: add the correction, the same sweeps.
+From fine to coarse, each level does `DEGREE` sweeps of damped Jacobi from 0 with Chebyshev weights (Adams et al. 2003)
+and restricts the residual. The coarsest level is solved directly. On the way back, each level adds the correction and
+repeats the same sweeps.
 
     z <- S(b);  b_c = R (b - A z);  z_c = cycle(b_c);  z <- z + P z_c;  z <- S(z, b)
 
-P is linear in each axis between centres of cells, R = 4 / 2^dim P^T, as A carries the spacing squared. The sweeps are a
-polynomial of D^-1 A, so that the whole cycle is a symmetric and positive map, which preconditions conjugate gradients.
-Grids are halved as long as all counts are even; what is left, even a large odd grid, the direct solve takes.
-At an open side the plane of z = 0 keeps its place, half a fine cell beyond the side. Arrays: see `poisson`.
+P is linear in each axis between centres of cells; R = 4 / 2^dim P^T, as A carries the spacing squared. The sweeps are a
+polynomial in D^-1 A, so the whole cycle is a symmetric positive map, which preconditions conjugate gradients. Grids are
+halved as long as all counts are even; the rest, even if it is a large odd grid, is solved directly. At an open side,
+the plane of z = 0 keeps its place, half a fine cell beyond the side. For arrays see `poisson`.
 """
 
 import functools
@@ -27,36 +28,36 @@ from .poisson import functions as passes
 from .separable import Direct
 
 DEGREE = 2
-"""Sweeps before, and after, the correction from the coarser grid."""
+"""Number of sweeps before, and after, the correction from the coarser grid."""
 
 COARSEST = 16
-"""Cells along the longest axis that are not halved any further."""
+"""Largest number of cells along the longest axis that is not halved any further."""
 
 NEXT = 0.25
-"""Of linear interpolation halfway between the centre of a coarse cell and its edge: the weight of the next one."""
+"""Weight of the next coarse cell in linear interpolation, halfway between the centre of a coarse cell and its edge."""
 
 
 def chebyshev_weights(dim: int) -> Array:
-    """Weights of the sweeps that damp best what a coarser grid does not see: eigenvalues of D^-1 A in [1/dim, 2]."""
+    """Weights of the sweeps that best damp the modes a coarser grid cannot represent: D^-1 A in [1/dim, 2]."""
     low, high = 1 / dim, 2.0
     roots = np.cos(np.pi * (np.arange(DEGREE) + 0.5) / DEGREE)
     return (1 / ((high + low) / 2 + (high - low) / 2 * roots)).astype(runtime.real_dtype())
 
 
 def own_weights(system: Poisson, axis: int) -> Array:
-    """Weights [n] along an axis of the coarse cell that a fine cell lies in; the one next to it has `NEXT`."""
+    """Interpolation weights [n] along an axis of the coarse cell that contains a fine cell; the next one has `NEXT`."""
     weights = np.full(system.cells[axis], 1 - NEXT)
     for end, cell in zip(system.ends[axis], (0, -1), strict=True):
         if end == "closed":
             weights[cell] = 1.0
         elif end == "open":
-            distance = 2 * _coarse_distance(system)  # of the coarse centre to where z is 0, in fine cells
+            distance = 2 * _coarse_distance(system)  # from the coarse centre to the plane z = 0, in fine cells
             weights[cell] = (distance - 0.5) / distance
     return weights.astype(runtime.real_dtype())
 
 
 def coarser(system: Poisson) -> Poisson:
-    """The operator on the grid of half as many cells along each axis."""
+    """Operator on the grid with half as many cells along each axis."""
     return Poisson([n // 2 for n in system.cells], system.ends, open_distance=_coarse_distance(system))
 
 
@@ -67,7 +68,7 @@ def _coarse_distance(system: Poisson) -> float:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """The legs of the V-cycle between a grid and the next coarser one (`coarse`)."""
+    """Kernels for the two legs of the V-cycle between a grid and the next coarser one (`coarse`)."""
     f = passes(real, dim)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -75,7 +76,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
     def residual(
         grid: ti.template(), b: ti.template(), d: ti.template(), x: ti.template(), at: ti.i32, r: ti.template()
     ):
-        """r = b - A x."""
+        """Compute r = b - A x."""
         row_stride, plane_stride = grid[ROW_STRIDE], grid[PLANE_STRIDE]
         v = f.block(0)
         for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
@@ -90,7 +91,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def four(r: ti.template(), at: ti.i32, row: ti.i32, weights: ti.template(), coarse_row: ti.i32) -> real:
-        """The weighted sum over four rows, in one column."""
+        """Weighted sum over four rows, in one column."""
         inner = weights[2 * coarse_row] * r[at + row] + weights[2 * coarse_row + 1] * r[at + 2 * row]
         return inner + NEXT * (r[at] + r[at + 3 * row])
 
@@ -104,7 +105,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         plane: ti.i32,
         row: ti.i32,
     ) -> real:
-        """The weighted sum over four rows, in space of each of four planes."""
+        """Weighted sum over four rows, and in 3-D over four planes of these."""
         total = four(r, at, grid[ROW_STRIDE], w1, row)
         if ti.static(dim == 3):
             total = NEXT * total + w0[2 * plane] * four(r, at + grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row)
@@ -122,11 +123,11 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         coarse: ti.template(),
         b: ti.template(),
     ):
-        """b = R r."""
+        """Compute b = R r."""
         scale = 4.0 / 2.0**dim
         for plane, row in ti.ndrange(coarse[PLANES], coarse[ROWS]):
             to = f.start(coarse, plane, row)
-            at = f.start(grid, (2 * plane - 1) * (dim - 2), 2 * row - 1)  # the first of the planes and rows
+            at = f.start(grid, (2 * plane - 1) * (dim - 2), 2 * row - 1)  # first of the four planes and rows
             before, left = column(grid, r, at - 1, w0, w1, plane, row), column(grid, r, at, w0, w1, plane, row)
             for j in range(coarse[COLUMNS]):
                 right = column(grid, r, at + 2 * j + 1, w0, w1, plane, row)
@@ -145,7 +146,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         plane: ti.i32,
         row: ti.i32,
     ) -> real:
-        """The value between two rows, in space of two planes each, in a column of coarse cells."""
+        """Interpolate between two rows, and in 3-D between two planes of these, in a column of coarse cells."""
         down = (2 * (row % 2) - 1) * grid[ROW_STRIDE]
         value = w1[row] * y[at] + NEXT * y[at + down]
         if ti.static(dim == 3):
@@ -165,7 +166,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         y: ti.template(),
         y_offset: ti.i32,
     ):
-        """x = x + P y."""
+        """Compute x = x + P y."""
         for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
             to = offset + f.start(grid, plane, row)
             at = y_offset + f.start(coarse, plane // 2, row // 2)
@@ -226,7 +227,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
 
 class Multigrid:
-    """z = V b for one V-cycle V, which approximates A^+."""
+    """Approximate solver z = V b, for one V-cycle V, which approximates A^+."""
 
     def __init__(self, system: Poisson) -> None:
         self._launches: list[Callable[[], None]]
@@ -236,7 +237,7 @@ class Multigrid:
             return
         coarse, pair = coarser(system), system.array(2)
         below = Multigrid(coarse)
-        half = (DEGREE + 1) % 2  # after sweeps from 0; as many more end in the same one where they are even
+        half = (DEGREE + 1) % 2  # of `pair`, after sweeps from 0; an even DEGREE ends there again
         self.b, self.z = system.array(), pair[half * system.size : (half + 1) * system.size]
         omega = chebyshev_weights(system.dim)
         weights = [own_weights(system, axis) for axis in range(system.dim)]
@@ -252,6 +253,6 @@ class Multigrid:
         self._launches = [down, below.solve, up]
 
     def solve(self) -> None:
-        """z from b."""
+        """Compute z from b."""
         for launch in self._launches:
             launch()

@@ -1,16 +1,15 @@
-"""The Poisson problem on a box of cells, without a matrix: A z = b, where A is minus the Laplacian times the spacing
-squared,
+"""The matrix-free Poisson problem A z = b on a box of cells, where A is minus the Laplacian times the spacing squared:
 
     (A z)_i = sum over the neighbours n of i of c (z_i - z_n),
 
-c = 1 between cells, 0 at a closed side (no flux), and at an open side the neighbour's value is 0: it is the centre of
-the ghost cell (c = 1), or a plane at `open_distance` spacings from the outermost centres (c = 1 / open_distance).
-A is symmetric and positive, semidefinite without an open side.
+with c = 1 between cells and c = 0 at a closed side (no flux). At an open side z is 0: at the centre of the ghost cell
+(c = 1), or on a plane at `open_distance` spacings from the outermost centres (c = 1 / open_distance). A is symmetric
+and positive definite; without an open side it is semidefinite.
 
-Arrays are flat and padded: a ghost cell around the box, rows begun at `LEAD` and rounded up to `BLOCK` cells. What is
-beyond the box is 0, but for ghosts at periodic sides, which kernels fill in from the cells across before they read
-them. So no loop over cells has an edge. A loop that stores to an array is not vectorized by the compiler, so that rows
-are computed in blocks, into a local vector first.
+Arrays are flat and padded: the box is surrounded by ghost cells, and rows begin at `LEAD` and are rounded up to a
+multiple of `BLOCK` cells. All padding is 0, except for ghosts at periodic sides, which kernels fill from the opposite
+cells before they read them. Loops over cells thus need no special cases at edges. The compiler does not vectorize loops
+that store to arrays; rows are therefore computed in blocks, in a local vector first.
 """
 
 import functools
@@ -26,19 +25,19 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array
 
 BLOCK = 32
-"""Cells of a row that are computed together."""
+"""Number of cells of a row that are computed together."""
 
 LEAD = 8
-"""Numbers before the first cell of a row; the last of them is its ghost."""
+"""Number of entries before the first cell of a row; the last of them is its ghost."""
 
 PLANES, ROWS, COLUMNS, PLANE_STRIDE, ROW_STRIDE, SIZE, PERIODIC_PLANES, PERIODIC_ROWS, PERIODIC_COLUMNS = range(9)
-"""Where `Poisson.grid` has counts of cells, strides, the length of an array, flags. In 2-D there is one plane."""
+"""Indices into `Poisson.grid` of counts of cells, strides, the length of an array, and flags. 2-D has one plane."""
 
 
 class Poisson:
-    """The operator, and the layout of its arrays, of a box with `cells` along 2 or 3 axes.
+    """Poisson operator, and the layout of its arrays, for a box with `cells` along 2 or 3 axes.
 
-    `ends` are those of each axis: ("periodic", "periodic"), or each of "closed" and "open".
+    ends: for each axis ("periodic", "periodic"), or a pair of "closed" and "open".
     """
 
     def __init__(self, cells: Sequence[int], ends: Sequence[tuple[str, str]], *, open_distance: float = 1.0) -> None:
@@ -63,17 +62,17 @@ class Poisson:
         np.divide(1.0, self.diagonal, out=self.inverse, where=self.diagonal > 0)
 
     def array(self, copies: int = 1) -> Array:
-        """A flat array of this layout, zero; or several in a row."""
+        """Make a flat array of zeros with this layout, or several in a row."""
         return np.zeros(copies * self.size, runtime.real_dtype())
 
     def inside(self, array: Array) -> Array:
-        """The cells in it, [*cells], over the same memory."""
+        """View of the cells of an array, [*cells]."""
         padded = array[: math.prod(self._padded)].reshape(self._padded)
         cells = padded[:, 1:-1, LEAD : LEAD + self.cells[-1]]
         return cells[0] if self.dim == 2 else cells[1:-1]
 
     def matrix(self, axis: int) -> Array:
-        """The part of A along an axis, [n, n]: A is their sum, each multiplied by the identity along the others."""
+        """Part of A along an axis, [n, n]; A is their sum, each times the identity along the other axes."""
         n, ends = self.cells[axis], self.ends[axis]
         found = 2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
         for cell, other, end in ((0, n - 1, ends[0]), (n - 1, 0, ends[1])):
@@ -87,17 +86,17 @@ class Poisson:
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """Passes over the cells of arrays of this layout; `grid` is `Poisson.grid`."""
+    """Functions that pass over the cells of arrays with this layout; `grid` is `Poisson.grid`."""
     block = ti.types.vector(BLOCK, real)
 
     @ti.func
     def start(grid: ti.template(), plane: ti.i32, row: ti.i32) -> ti.i32:
-        """Where the first cell of a row is."""
+        """Index of the first cell of a row."""
         return (plane + dim - 2) * grid[PLANE_STRIDE] + (row + 1) * grid[ROW_STRIDE] + LEAD
 
     @ti.func
     def around(x: ti.template(), at: ti.i32, row: ti.i32, plane: ti.i32) -> real:
-        """The sum over the neighbours."""
+        """Sum over the neighbours of a cell."""
         total = x[at + row] + x[at - row]
         if ti.static(dim == 3):
             total += x[at + plane] + x[at - plane]
@@ -105,7 +104,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def wrap(grid: ti.template(), x: ti.template(), offset: ti.i32):
-        """The ghosts at periodic sides of x, which begins at `offset`."""
+        """Fill the ghosts at periodic sides of x, which begins at `offset`."""
         planes, rows, columns = grid[PLANES], grid[ROWS], grid[COLUMNS]
         if grid[PERIODIC_COLUMNS]:
             for plane in range(planes):
@@ -127,7 +126,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def scale(grid: ti.template(), b: ti.template(), e: ti.template(), omega: real, x: ti.template(), offset: ti.i32):
-        """x = omega e b: a sweep from 0."""
+        """Compute x = omega e b, which is a sweep from 0."""
         v = block(0)
         for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
             first = start(grid, plane, row)
@@ -141,7 +140,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     def sweep(
         grid: ti.template(), b: ti.template(), e: ti.template(), omega: real, x: ti.template(), old: ti.i32, new: ti.i32
     ):
-        """Damped Jacobi, x_new = x_old + omega (e (b + sum of neighbours) - x_old); e is 1 / diagonal."""
+        """Do a sweep of damped Jacobi: x_new = x_old + omega (e (b + sum of neighbours) - x_old); e is 1 / diagonal."""
         row_stride, plane_stride = grid[ROW_STRIDE], grid[PLANE_STRIDE]
         v = block(0)
         for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
@@ -164,7 +163,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         half: ti.i32,
         zero: ti.i32,
     ):
-        """A sweep for each omega, between the two halves of x, from this one, or from 0 into it."""
+        """Do a sweep for each omega, alternating between the halves of x; start from `half`, or from 0 into `half`."""
         old = half * grid[SIZE]
         for s in range(omega.shape[0]):
             if s == 0 and zero:
@@ -181,7 +180,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
-    """Sweeps from 0 (see `functions`)."""
+    """Kernel of sweeps from 0, see `functions`."""
     f = functions(real, dim)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -195,16 +194,16 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 
 
 class Sweeps:
-    """`count` sweeps of Jacobi from 0, as a linear and symmetric map of b to z."""
+    """Solver of `count` Jacobi sweeps from 0, which is a linear symmetric map from b to z."""
 
     def __init__(self, system: Poisson, count: int) -> None:
         self.b, pair = system.array(), system.array(2)
         self.z = pair[system.size :] if count % 2 == 0 else pair[: system.size]
-        self.iterations, self.residual = count, 0.0  # by definition: these sweeps are what is asked for
+        self.iterations, self.residual = count, 0.0  # 0 by definition: these sweeps are the result wanted
         omega = np.ones(count, runtime.real_dtype())
         launch = kernels(runtime.real(), system.dim).relax
         self._launch = launch.bind(system.grid, self.b, system.inverse, omega, pair)
 
     def solve(self) -> None:
-        """z from b."""
+        """Compute z from b."""
         self._launch()

@@ -1,22 +1,22 @@
-"""Polar decomposition F = R S: the rotation R that is nearest to F, det R = 1, and S = R^T F symmetric.
+"""Polar decomposition F = R S: R is the rotation nearest to F, det R = 1, and S = R^T F is symmetric.
 
-In the plane, with (a, b) = (F00 + F11, F10 - F01) and r = sqrt(a^2 + b^2) = tr S:
+In 2-D, with (a, b) = (F00 + F11, F10 - F01) and r = sqrt(a^2 + b^2) = tr S:
 
     R = [[c, -s], [s, c]],   (c, s) = (a, b) / r
-    dR = R' (R' : dF) / r,   R' = [[-s, -c], [c, -s]] the derivative of R by its angle
+    dR = R' (R' : dF) / r,   R' = [[-s, -c], [c, -s]] the derivative of R with respect to its angle
 
-In space R is found by Newton's iteration X -> (X + X^-T) / 2 from F, which turns every principal stretch above 0 to 1
-and converges quadratically, and where det F <= 0 or F is nearly singular, by singular values: R = U V^T. There, with
-[w] the matrix of the cross product by w,
+In 3-D, Newton's iteration X -> (X + X^-T) / 2 from F drives every positive principal stretch to 1, with quadratic
+convergence. If det F <= 0 or F is nearly singular, R = U V^T from the singular value decomposition. With [w] the matrix
+of the cross product with w,
 
     dR = R [w],   K w = the axial vector of R^T dF - dF^T R,   K = tr(S) I - S
 
-In both the derivative is a symmetric map, hence its own transpose: adj_F of adj_R is what dR is of dF.
+In both cases the derivative is a symmetric map, hence its own transpose: adj_F follows from adj_R as dR from dF.
 
-Convention where no rotation is nearest (an inverted F with s_i + s_j = 0; those sums are the eigenvalues of K, and r in
-the plane): R is 0 in the plane, the mean of all that are equally near, and one of them in space. The derivative, which
-grows as 1 / (s_i + s_j), is held there at 1 / LEAST or less. Source: Higham 1986, Computing the polar decomposition;
-the derivative is that of R^T R = I and S = S^T.
+The nearest rotation is not unique for an inverted F with s_i + s_j = 0; these sums are the eigenvalues of K, and r in
+2-D. By convention R is then 0 in 2-D, the mean of all nearest rotations, and one of them in 3-D. The derivative, which
+grows as 1 / (s_i + s_j), is limited to 1 / LEAST. Source: Higham 1986, Computing the polar decomposition; the
+derivative is that of R^T R = I and S = S^T.
 """
 
 import functools
@@ -28,15 +28,15 @@ from simphys.autograd.kernels.runtime import ti
 from . import cofactor, svd
 
 LEAST = {"f32": 1e-3, "f64": 1e-6}
-"""Of sums of two principal stretches."""
+"""Smallest sum of two principal stretches that is used as a denominator."""
 STEPS = 12
-"""Of Newton's iteration at most; it converges quadratically."""
+"""Largest number of Newton iterations, which converge quadratically."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """rotation(F) -> R; derivative(F, R, X): dR of X = dF, and adj_F of X = adj_R."""
+    """The element functions rotation(F) -> R and derivative(F, R, X): dR for X = dF, adj_F for X = adj_R."""
     return _in_plane(real) if dim == 2 else _in_space(real)
 
 

@@ -1,11 +1,12 @@
-"""Quaternions q = (w, x, y, z), with Hamilton's product; a unit one rotates r to q r q*.
+"""Quaternions q = (w, x, y, z), with Hamilton's product; a unit quaternion rotates r to q r q*.
 
-The exponential of half a rotation vector phi (axis times angle a [rad]) rotates by it:
+The exponential of half a rotation vector phi (axis times angle a [rad]) rotates by phi:
 
     e(phi) = (cos(a/2), k phi),   k = sin(a/2) / a
 
 Adjoint, for (g_w, g) = adj_e and k' = (dk/da) / a:   adj_phi = k g + (k' phi.g - k/2 g_w) phi. Both k and k' are even
-series in a, which are summed where a is small: e is smooth at phi = 0. Adjoint of a product r = p q, for g = adj_r:
+in a, and are evaluated as series for small a, since e is smooth at phi = 0. Adjoint of a product r = p q, for
+g = adj_r:
 
     adj_p = g q*     adj_q = p* g
 
@@ -19,7 +20,7 @@ from typing import Any, no_type_check
 from simphys.autograd.kernels.runtime import ti
 
 SMALL = 0.1
-"""Of a^2, below which k and k' are series: six terms err by 1e-14 there, and the quotients by 10 roundings."""
+"""Value of a^2 below which k and k' are series; there, six terms err by 1e-14, and the quotients by 10 roundings."""
 
 
 @functools.cache
@@ -59,7 +60,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def series(b: real):
-        """cos(a/2), k and k', where b = a^2."""
+        """Compute cos(a/2), k and k' from b = a^2."""
         c = 1 - b / 8 * (1 - b / 48 * (1 - b / 120 * (1 - b / 224 * (1 - b / 360))))
         k = 0.5 - b / 48 * (1 - b / 80 * (1 - b / 168 * (1 - b / 288 * (1 - b / 440))))
         slope = -(1 - b / 40 * (1 - b / 112 * (1 - b / 216 * (1 - b / 352)))) / 24

@@ -1,16 +1,16 @@
-"""Rotations, alike in the plane and in space: by an angle q (one number), or a quaternion q = (w, x, y, z).
+"""Rotations with a common interface in 2-D and 3-D: by an angle q (one number), or a quaternion q = (w, x, y, z).
 
-R(q) turns the body's frame into the world's; a quaternion of any length |q| > 0 stands for the unit one, q / |q|. An
-angular velocity has 1 or 3 components; `cross` is omega x r, `moment` its adjoint by omega, r x f, and `adj_cross` that
-by r, f x omega. A change dq is a small turn in the world's frame,
+R(q) rotates from the body frame to the world frame; a quaternion of any length |q| > 0 stands for q / |q|. An angular
+velocity omega has 1 or 3 components. `cross` is omega x r; its adjoints are `moment`, r x f, with respect to omega, and
+`adj_cross`, f x omega, with respect to r. A change dq is a small rotation dtheta in the world frame,
 
     dR = [dtheta]x R,     dtheta = dq  or  2/|q|^2 vec(dq q*)
 
-in which the length of q plays no part, so that derivatives by q need nothing but dtheta and its transpose,
+which does not depend on the length of q. So derivatives with respect to q need only dtheta and its transpose,
 
     adj_q = adj_theta  or  2/|q|^2 (0, adj_theta) q,        and back     adj_theta = adj_q  or  vec(adj_q q*) / 2
 
-To advance by the rotation vector phi: q' = q + phi, or e(phi) q / |q| (see quaternion.py).
+Advancing by the rotation vector phi gives q' = q + phi, or e(phi) q / |q| (see quaternion.py).
 Source: Sola 2017, Quaternion kinematics for the error-state Kalman filter, sections 2 and 4.
 """
 
@@ -24,14 +24,14 @@ from . import quaternion
 
 
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions in 2 or 3 dimensions, with `spins` and `rotations`: the components of phi and of q."""
+    """The element functions in 2-D or 3-D; `spins` and `rotations` are the numbers of components of phi and q."""
     return in_plane(real) if dim == 2 else in_space(real)
 
 
 @functools.cache
 @no_type_check
 def in_plane(real: Any) -> SimpleNamespace:
-    """By an angle [rad]; all components of spins and angles are vectors of one."""
+    """The element functions in 2-D, by an angle [rad]; angles and angular velocities are vectors with one component."""
     one, vec, mat = ti.types.vector(1, real), ti.types.vector(2, real), ti.types.matrix(2, 2, real)
 
     @ti.func
@@ -85,7 +85,7 @@ def in_plane(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def in_space(real: Any) -> SimpleNamespace:
-    """By a quaternion."""
+    """The element functions in 3-D, by a quaternion."""
     quat, vec, mat = ti.types.vector(4, real), ti.types.vector(3, real), ti.types.matrix(3, 3, real)
     f = quaternion.functions(real)
 

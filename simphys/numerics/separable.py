@@ -1,11 +1,11 @@
-"""The Poisson problem on a box solved directly: fast diagonalization (Lynch, Rice and Thomas 1964).
+"""Direct solution of the Poisson problem on a box by fast diagonalization (Lynch, Rice and Thomas 1964).
 
-A is a sum of matrices along each axis, T_x + T_y (+ T_z), and T_a = Q_a diag(lambda_a) Q_a^T:
+A is a sum of matrices along the axes, T_x + T_y (+ T_z), with T_a = Q_a diag(lambda_a) Q_a^T:
 
     z = Q_x Q_y (Q_x^T Q_y^T b) / (lambda_x + lambda_y).
 
-It costs two products with a matrix n by n for each axis: 4 n^3 multiplications in the plane, which a library of linear
-algebra does near the machine's limit. Constants, which A does not see without an open side, are left out of z.
+This takes two products with an n x n matrix per axis: 4 n^3 multiplications in 2-D, which a linear algebra library does
+near the peak speed of the machine. Constants, for which A is singular without an open side, are left out of z.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .poisson import Poisson
 
 
 class Direct:
-    """z = A^+ b, a symmetric map, to rounding."""
+    """Solver for z = A^+ b, a symmetric map, to rounding."""
 
     def __init__(self, system: Poisson) -> None:
         self.b, self.z = system.array(), system.array()
@@ -34,7 +34,7 @@ class Direct:
         self._vectors = [np.ascontiguousarray(vectors, real) for _, vectors in pairs]
 
     def solve(self) -> None:
-        """z from b."""
+        """Compute z from b."""
         x = self._from
         for axis, vectors in enumerate(self._vectors):
             x = _along(axis, vectors.T, x)
@@ -45,7 +45,7 @@ class Direct:
 
 
 def _along(axis: int, matrix: Array, x: Array) -> Array:
-    """The product of the matrix with x along an axis, new."""
+    """Multiply x by the matrix along an axis, into a new array."""
     if axis == x.ndim - 1:
         return x @ matrix.T
     rows = x.reshape(-1, x.shape[axis], int(np.prod(x.shape[axis + 1 :])))

@@ -1,4 +1,4 @@
-"""Central differences on a regular grid, by the order of their error in the spacing.
+"""Coefficients of central differences on a regular grid, by the order of their error in the spacing.
 
     f''_i dx^2 = c_0 f_i + sum_k c_k (f_{i+k} + f_{i-k})          f'_i dx = sum_k d_k (f_{i+k} - f_{i-k})
 
@@ -22,10 +22,10 @@ _FIRST: dict[int, tuple[float, ...]] = {
 
 
 def second_difference(order: int) -> tuple[float, ...]:
-    """c_0, c_1, ... c_{order / 2}."""
+    """Coefficients c_0, c_1, ... c_{order / 2}."""
     return _SECOND[order]
 
 
 def first_difference(order: int) -> tuple[float, ...]:
-    """d_1, ... d_{order / 2}."""
+    """Coefficients d_1, ... d_{order / 2}."""
     return _FIRST[order]

@@ -1,17 +1,17 @@
-"""Singular values: F = U diag(s) V^T with det U = det V = 1 and s1 >= s2 >= |s3|; the last one has the sign of det F.
+"""Singular value decomposition F = U diag(s) V^T with det U = det V = 1, s1 >= s2 >= |s3|; s3 has the sign of det F.
 
-In the plane in closed form: with (a, b) = (F00 + F11, F10 - F01) / 2 and (c, d) = (F00 - F11, F10 + F01) / 2,
+In 2-D there is a closed form: with (a, b) = (F00 + F11, F10 - F01) / 2 and (c, d) = (F00 - F11, F10 + F01) / 2,
 
-    s = |(a, b)| +- |(c, d)|,   U, V turn by the angles (angle(c, d) +- angle(a, b)) / 2
+    s = |(a, b)| +- |(c, d)|,   U, V rotate by the angles (angle(c, d) +- angle(a, b)) / 2
 
-in which half angles need a root, no trigonometric function. In space by one-sided Jacobi rotations (Hestenes 1958;
-Demmel and Veselic 1992): V turns pairs of columns of F until all are orthogonal; their lengths are s, their directions
-U. Angles that F does not determine (equal or zero singular values) are free, and chosen somehow.
+where half angles take a square root, but no trigonometric function. 3-D uses one-sided Jacobi rotations (Hestenes 1958;
+Demmel and Veselic 1992). V rotates pairs of columns of F until all are orthogonal; their lengths are then s, and their
+directions U. Angles that F does not determine (for equal or zero singular values) are arbitrary.
 
-The compiler's own ti.svd does not serve: its fixed number of sweeps and its absolute thresholds leave residuals far
-above rounding, of F near the identity and of small F, and in the plane it gives det U = -1. Here residual and
-orthogonality are of the order of rounding for F of any kind (tests/numerics/test_svd.py), if squares of its
-entries do not underflow.
+The compiler's own ti.svd is not accurate enough. Its fixed number of sweeps and its absolute thresholds leave residuals
+far above rounding for F near the identity and for small F, and in 2-D it gives det U = -1. Here, residual and
+orthogonality are of the order of rounding for any F (tests/numerics/test_svd.py), unless squares of its entries
+underflow.
 """
 
 import functools
@@ -21,13 +21,13 @@ from typing import Any, no_type_check
 from simphys.autograd.kernels.runtime import ti
 
 SWEEPS = 12
-"""Of Jacobi rotations at most; they converge quadratically, 4 or 5 suffice in f64."""
+"""Largest number of sweeps of Jacobi rotations; they converge quadratically, and 4 or 5 suffice in f64."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """svd(F) -> U, s, V of matrices of `dim` rows, 2 or 3."""
+    """The element function svd(F) -> U, s, V, for matrices with 2 or 3 rows."""
     return _in_plane(real) if dim == 2 else _in_space(real)
 
 
@@ -39,7 +39,7 @@ def _in_plane(real: Any) -> SimpleNamespace:
 
     @ti.func
     def direction(x: vec):
-        """Length and unit vector; the first axis where there is no length."""
+        """Length and unit vector, or 0 and the first axis."""
         x2 = x.dot(x)
         length = ti.sqrt(x2)
         unit = vec([1.0, 0.0])
@@ -51,7 +51,7 @@ def _in_plane(real: Any) -> SimpleNamespace:
     def svd(F: mat):
         r, ab = direction(vec([F[0, 0] + F[1, 1], F[1, 0] - F[0, 1]]))
         t, cd = direction(vec([F[0, 0] - F[1, 1], F[1, 0] + F[0, 1]]))
-        cos, sin = cd.dot(ab), cd[1] * ab[0] - cd[0] * ab[1]  # of twice the angle of V
+        cos, sin = cd.dot(ab), cd[1] * ab[0] - cd[0] * ab[1]  # of twice V's angle
         larger = ti.sqrt(0.5 * (1 + ti.abs(cos)))
         smaller = 0.5 * sin / larger
         c, s = larger, smaller
@@ -69,11 +69,11 @@ def _in_plane(real: Any) -> SimpleNamespace:
 def _in_space(real: Any) -> SimpleNamespace:
     mat, vec = ti.types.matrix(3, 3, real), ti.types.vector(3, real)
     tiny, eps = (1e-37, 1.2e-7) if real is ti.f32 else (1e-300, 2.2e-16)
-    orthogonal = (2 * eps) ** 2  # the cosine of two columns below which they are, squared
+    orthogonal = (2 * eps) ** 2  # square of the cosine below which two columns count as orthogonal
 
     @ti.func
     def across(u: vec) -> vec:
-        """A unit vector orthogonal to a unit vector."""
+        """Unit vector orthogonal to the unit vector u."""
         w = vec([-u[1], u[0], 0.0])
         if ti.abs(u[2]) > 0.7:
             w = vec([0.0, -u[2], u[1]])
@@ -81,7 +81,7 @@ def _in_space(real: Any) -> SimpleNamespace:
 
     @ti.func
     def ordered(a: vec, b: vec, x: vec, y: vec):
-        """The longer one of a and b first, with x and y: as turned by a right angle."""
+        """Sort a and b by length, the longer one first, and x and y with them; a swap rotates by a right angle."""
         longer, shorter, first, second = a, b, x, y
         if a.norm_sqr() < b.norm_sqr():
             longer, shorter, first, second = b, -a, y, -x
@@ -105,7 +105,7 @@ def _in_space(real: Any) -> SimpleNamespace:
                     c = 1 / ti.sqrt(1 + t * t)
                     s = c * t
                     done = 0
-                a, b, d = s * a + c * b, d, c * a - s * b  # turned, and the next pair becomes the first one
+                a, b, d = s * a + c * b, d, c * a - s * b  # rotated; the next pair becomes the first one
                 x, y, z = s * x + c * y, z, c * x - s * y
         a, b, x, y = ordered(a, b, x, y)
         b, d, y, z = ordered(b, d, y, z)

@@ -1,4 +1,4 @@
-"""Matrices of every kind for the functions of simphys.numerics, and those functions over arrays of matrices."""
+"""Matrices of every kind, and the functions of simphys.numerics applied to arrays of matrices."""
 
 import functools
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 DIMS = (2, 3)
 COUPLING = 0.6
-"""Of the principal values in `values_of`."""
+"""Strength of the coupling between principal values in `values_of`."""
 
 
 def rotations(dim: int, n: int, seed: int = 0) -> Array:
@@ -26,19 +26,19 @@ def rotations(dim: int, n: int, seed: int = 0) -> Array:
 
 
 def stretched(stretches: Any, n: int = 20, seed: int = 0) -> Array:
-    """U diag(stretches) V^T of random rotations [n, dim, dim], in the precision of this process."""
+    """Matrices U diag(stretches) V^T [n, dim, dim] with random rotations, in the precision of this process."""
     s = np.asarray(stretches, float)
     turns = rotations(len(s), 2 * n, seed)
     return (turns[:n] @ np.diag(s) @ turns[n:].transpose(0, 2, 1)).astype(runtime.real_dtype())
 
 
 def random(dim: int, n: int = 20, seed: int = 0) -> Array:
-    """Normal entries [n, dim, dim]."""
+    """Matrices [n, dim, dim] with normally distributed entries."""
     return np.random.default_rng(seed).normal(size=(n, dim, dim)).astype(runtime.real_dtype())
 
 
 def kinds(dim: int) -> dict[str, Array]:
-    """Matrices by what is special about them."""
+    """Matrices [n, dim, dim], by their special property."""
     return {
         "any": random(dim),
         "near the identity": np.eye(dim, dtype=runtime.real_dtype()) + runtime.real_dtype().type(1e-3) * random(dim),
@@ -58,7 +58,7 @@ def kinds(dim: int) -> dict[str, Array]:
 @functools.cache
 @no_type_check
 def kernels(dim: int) -> SimpleNamespace:
-    """Loops over matrices."""
+    """Kernels that loop over matrices."""
     real = runtime.real()
     mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
     mats, vecs = ti.types.ndarray(dtype=mat, ndim=1), ti.types.ndarray(dtype=vec, ndim=1)
@@ -98,7 +98,7 @@ def kernels(dim: int) -> SimpleNamespace:
 
 
 def svd_of(F: Array) -> tuple[Array, Array, Array]:
-    """U, s, V of matrices [n, dim, dim]."""
+    """Compute U, s, V of matrices [n, dim, dim]."""
     F = np.ascontiguousarray(F)
     U, s, V = np.empty_like(F), np.empty(F.shape[:2], F.dtype), np.empty_like(F)
     kernels(F.shape[-1]).svd(F, U, s, V)
@@ -106,21 +106,21 @@ def svd_of(F: Array) -> tuple[Array, Array, Array]:
 
 
 def rotation_of(F: Array) -> Array:
-    """R of matrices [n, dim, dim]."""
+    """Compute R of matrices [n, dim, dim]."""
     R = np.empty_like(F)
     kernels(F.shape[-1]).rotation(np.ascontiguousarray(F), R)
     return R
 
 
 def rotation_derivative(F: Array, X: Array) -> Array:
-    """dR of dF = X, or adj_F of adj_R = X."""
+    """Compute dR for dF = X, or adj_F for adj_R = X."""
     dR = np.empty_like(F)
     kernels(F.shape[-1]).rotation_derivative(np.ascontiguousarray(F), X, dR)
     return dR
 
 
 def values_of(s: Array) -> tuple[Array, Array]:
-    """g of principal stretches [n, dim] that is equivariant and couples them, and its Jacobians [n, dim, dim]."""
+    """An equivariant g that couples the principal stretches s [n, dim], and its Jacobians [n, dim, dim]."""
     square = (s * s).sum(axis=1, keepdims=True)
     g = np.sin(s) + COUPLING / 2 * s * square
     diagonal = np.cos(s) + COUPLING / 2 * square
@@ -128,19 +128,19 @@ def values_of(s: Array) -> tuple[Array, Array]:
 
 
 def map_of(F: Array) -> Array:
-    """G = U diag(g) V^T of matrices [n, dim, dim], g those of `values_of`; by numpy."""
-    U, s, Vt = np.linalg.svd(F)  # an odd g does not mind numpy's signs
+    """Compute G = U diag(g) V^T of matrices [n, dim, dim] with NumPy, for the g of `values_of`."""
+    U, s, Vt = np.linalg.svd(F)  # NumPy's signs do not matter for an odd g
     return (U * values_of(s)[0][:, None, :]) @ Vt
 
 
 def left_map_of(F: Array) -> Array:
-    """H = U diag(g s) U^T; by numpy."""
+    """Compute H = U diag(g s) U^T with NumPy."""
     U, s, _ = np.linalg.svd(F)
     return (U * (values_of(s)[0] * s)[:, None, :]) @ U.transpose(0, 2, 1)
 
 
 def map_derivatives(F: Array, X: Array) -> tuple[Array, Array, Array, Array]:
-    """jvp and adj of `map_of` applied to X, and of `left_map_of`."""
+    """Apply the tangent and adjoint of `map_of`, then those of `left_map_of`, to X."""
     U, s, V = svd_of(F)
     g, J = values_of(s)
     h, Jh = g * s, J * s[:, :, None] + g[:, :, None] * np.eye(s.shape[1])
@@ -151,11 +151,11 @@ def map_derivatives(F: Array, X: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def difference(function: Callable[[Array], Array], F: Array, X: Array, h: float = 1e-3) -> Array:
-    """The derivative of `function` at F along X by finite differences of fourth order."""
+    """Differentiate `function` at F along X by finite differences of fourth order."""
     near = function(F + h * X) - function(F - h * X)
     return (8 * near - (function(F + 2 * h * X) - function(F - 2 * h * X))) / (12 * h)
 
 
 def dot(a: Array, b: Array) -> Array:
-    """A : B of each pair of matrices."""
+    """Compute A : B of each pair of matrices."""
     return (a * b).sum(axis=(1, 2))

@@ -1,4 +1,4 @@
-"""Continuing fields beyond the sides of their grid."""
+"""Continuation of fields beyond the sides of their grid."""
 
 from typing import Any, no_type_check
 

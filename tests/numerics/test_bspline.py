@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 @functools.cache
 @no_type_check
 def kernels(dim: int) -> Any:
-    """For points x [n, dim]: weights of all nodes [n, nodes] and their slopes by x / dx [n, nodes, dim]."""
+    """Weights of all nodes [n, nodes] at points x [n, dim], and their derivatives for x / dx [n, nodes, dim]."""
     real, lines, nodes = runtime.real(), bspline.lines(dim), int(np.prod(CELLS[dim]))
     spline, reals = bspline.functions(real, dim, CELLS[dim]), ti.types.ndarray(dtype=real, ndim=1)
     vec = ti.types.vector(dim, real)
@@ -47,7 +47,7 @@ def kernels(dim: int) -> Any:
 
 
 def weigh(x: Array) -> tuple[Array, Array]:
-    """Weights [n, *cells] and their gradients by x, [n, *cells, dim]."""
+    """Weights [n, *cells], and their gradients with respect to x [n, *cells, dim]."""
     real = runtime.real_dtype()
     n, dim = x.shape
     shapes = (n, *CELLS[dim]), (n, *CELLS[dim], dim)
@@ -58,12 +58,12 @@ def weigh(x: Array) -> tuple[Array, Array]:
 
 
 def zeros(shape: tuple[int, ...]) -> Array:
-    """Flat. On a GPU they have to be there: a host array comes back whole, though a kernel wrote a part of it."""
+    """Flat array of zeros: a GPU copies all of a host array back, even if a kernel wrote only a part of it."""
     return np.zeros(int(np.prod(shape)), runtime.real_dtype())
 
 
 def points(dim: int, n: int = 40) -> Array:
-    """Where three nodes an axis are seen."""
+    """Random points with three nodes per axis around them."""
     return np.random.default_rng(dim).uniform(0.5 * DX, (np.array(CELLS[dim]) - 1.5) * DX, (n, dim))
 
 
@@ -72,7 +72,7 @@ def places(dim: int) -> Array:
 
 
 def total(values: Array, dim: int) -> Array:
-    """Over the nodes, which are the axes after the first."""
+    """Sum over the nodes, which are the axes after the first."""
     return values.sum(axis=tuple(range(1, dim + 1)))
 
 
@@ -99,7 +99,7 @@ def test_they_sum_to_one_and_reproduce_a_linear_field_and_its_gradient(dim: int)
 
 @DIMS
 def test_their_second_moment_is_a_quarter_of_the_spacing_squared(dim: int) -> None:
-    """On it APIC rests: sum w r r^T = dx^2/4 I, wherever the point is."""
+    """APIC relies on sum w r r^T = dx^2/4 I at any point."""
     x = points(dim)
     r = places(dim) - x.reshape(-1, *[1] * dim, dim)
     moment = total(weigh(x)[0][..., None, None] * r[..., :, None] * r[..., None, :], dim)
@@ -108,9 +108,9 @@ def test_their_second_moment_is_a_quarter_of_the_spacing_squared(dim: int) -> No
 
 @DIMS
 def test_the_gradient_is_that_of_finite_differences(dim: int) -> None:
-    """Of second order, which are exact for weights that are quadratic along each axis."""
+    """Central differences of second order are exact for weights that are quadratic along each axis."""
     x, h = points(dim), 1e-3 * DX
-    near = abs(x / DX - 0.5 - np.round(x / DX - 0.5)).min(axis=1) < 0.01  # of where base changes
+    near = abs(x / DX - 0.5 - np.round(x / DX - 0.5)).min(axis=1) < 0.01  # close to a change of base
     x = x[~near]
     _, slope = weigh(x)
     for axis in range(dim):
@@ -133,7 +133,7 @@ def test_nothing_happens_where_the_seen_nodes_change(dim: int) -> None:
 @DIMS
 @pytest.mark.parametrize("far", [-1e6, 1e6])
 def test_no_memory_outside_of_the_grid_is_touched(dim: int, far: float) -> None:
-    """Where else a point may be: a sum over all nodes is still over the first or the last three an axis."""
+    """Outside of it, the sum still runs over the first or the last three nodes per axis."""
     x = np.full((1, dim), far)
     w, _ = weigh(x)
     seen = np.argwhere(w[0])

@@ -40,7 +40,7 @@ def kernels(boundaries: tuple[str, ...]) -> Any:
 
 
 def interpolated(field: Array, x: Array, *boundaries: str) -> tuple[Array, Array]:
-    """Value and slope at points [n, 2]."""
+    """Interpolate value and slope at points [n, 2]."""
     x = np.array(x)
     value, slope = np.empty(len(x)), np.empty(x.size)
     kernels(boundaries)(field.ravel(), x.ravel(), len(x), 1 / DX, value, slope)
@@ -57,7 +57,7 @@ def field() -> Array:
 
 
 def test_nodes_keep_their_values(field: Array) -> None:
-    # What k dx / dx misses k by is multiplied by slopes of about 1 / dx.
+    # The difference between k dx / dx and k is multiplied by slopes of about 1 / dx.
     value, _ = interpolated(field, nodes(), *["absorbing"] * 4)
     np.testing.assert_allclose(value, field.ravel(), rtol=0, atol=1e-14)
 

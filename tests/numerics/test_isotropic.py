@@ -1,4 +1,4 @@
-"""Derivatives of isotropic maps by their values in the principal frame."""
+"""Derivatives of isotropic maps that are given by their values in the principal frame."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_they_are_finite_for_matrices_of_all_kinds(dim: int, kind: str) -> None:
 
 @pytest.mark.parametrize("dim", DIMS)
 def test_where_an_inversion_makes_the_frame_jump_derivatives_are_bounded(dim: int) -> None:
-    """g = 1, the rotation: its derivative 2 / (s_i + s_j) is held where that sum is below LEAST."""
+    """The map is the rotation, g = 1; its derivative 2 / (s_i + s_j) is limited where that sum is below LEAST."""
     F, X = stretched([1.0, 1.0, -1.0][3 - dim :]), random(dim, seed=1)
     U, s, V = svd_of(F)
     found = [np.empty_like(F) for _ in range(4)]

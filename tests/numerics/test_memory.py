@@ -1,4 +1,4 @@
-"""Vectors and matrices in flat arrays lie as numpy has them."""
+"""Vectors and matrices in flat arrays have NumPy's memory layout."""
 
 from typing import Any, no_type_check
 
@@ -12,7 +12,7 @@ from simphys.numerics import memory
 
 @no_type_check
 def copying(dim: int) -> Any:
-    """A kernel that copies element i of vectors v and matrices M to element n - 1 - i of others."""
+    """Kernel that copies element i of vectors v and matrices M to element n - 1 - i of others."""
     at, reals = memory.functions(runtime.real(), dim), ti.types.ndarray(dtype=runtime.real(), ndim=1)
 
     @kernel

@@ -1,4 +1,4 @@
-"""A V-cycle is symmetric, positive and contracts the same on every grid; with it conjugate gradients take few steps."""
+"""A V-cycle is symmetric, positive and contracts equally on every grid; it makes conjugate gradients converge fast."""
 
 from __future__ import annotations
 

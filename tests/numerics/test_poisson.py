@@ -1,4 +1,4 @@
-"""The Poisson problem on a box: its operator, sweeps of Jacobi, the direct solve, and that by Fourier transform."""
+"""The Poisson problem on a box: its operator, Jacobi sweeps, the direct solver and the Fourier solver."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOXES = [((5, 18), (CO, P)), ((1, 4), (C, CO)), ((2, 3), (P, C)), ((4, 3, 17), (
 
 
 def dense(system: Poisson) -> Array:
-    """The matrix of A, neighbour by neighbour."""
+    """Assemble the matrix of A, neighbour by neighbour."""
     index = np.arange(np.prod(system.cells)).reshape(system.cells)
     matrix = np.zeros((index.size, index.size))
     for cell in np.ndindex(*system.cells):
@@ -63,7 +63,7 @@ def test_the_direct_solve_is_the_pseudoinverse(cells: Any, ends: Any) -> None:
 def test_sweeps_are_those_of_jacobi(cells: Any, ends: Any) -> None:
     system = Poisson(cells, ends)
     b, matrix = some(system).reshape(-1), dense(system)
-    diagonal = system.inside(system.diagonal).reshape(-1)  # counts of faces: with one cell along a periodic axis too
+    diagonal = system.inside(system.diagonal).reshape(-1)  # counts of faces, also with one cell along a periodic axis
     z = np.zeros(b.size)
     for count in range(4):
         found = solved(system, Sweeps(system, count), some(system))

@@ -13,7 +13,7 @@ from simphys.numerics.polar import LEAST
 from .matrices import DIMS, difference, dot, kinds, random, rotation_derivative, rotation_of, rotations, stretched
 
 HARD = ("a reflection", "rank 1", "zero")
-"""Kinds of matrices to which no rotation is nearest, in the plane or in space."""
+"""Kinds of matrices without a unique nearest rotation, in 2-D or 3-D."""
 
 
 @pytest.mark.gpu

@@ -54,7 +54,7 @@ ANGLES = [0.0, 1e-9, 1e-4, 0.01, 0.2, SMALL * 0.999, SMALL * 1.001, 1.0, 3.0, 6.
 
 
 def test_every_element_of_the_jacobian_is_right() -> None:
-    """Also at no rotation at all, and on both sides of the end of the series."""
+    """The rotations include none at all, and both sides of the end of the series."""
     for fn, x in (
         (element(exponential, 4), tensor(rotation_vectors(ANGLES), requires_grad=True)),
         (element(product, 4), tensor(np.random.default_rng(1).normal(size=(3, 8)), requires_grad=True)),
@@ -83,7 +83,7 @@ def test_its_derivative_has_no_step_where_the_series_ends() -> None:
 
 @pytest.mark.gpu
 def test_the_product_is_hamiltons() -> None:
-    """i j = k, j i = -k, i i = -1."""
+    """Check i j = k, j i = -k, i i = -1."""
     one, i, j, k = np.eye(4)
     rows = tensor(np.array([[*i, *j], [*j, *i], [*i, *i], [*one, *k]]))
     np.testing.assert_allclose(element(product, 4)(rows).data, [k, -k, -one, k], atol=1e-7)

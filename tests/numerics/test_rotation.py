@@ -1,4 +1,4 @@
-"""Rotations by an angle and by a quaternion: what they do, and their derivatives as small turns."""
+"""Rotations by an angle and by a quaternion: their effect, and their derivatives as small rotations."""
 
 from types import SimpleNamespace
 from typing import Any, no_type_check
@@ -16,7 +16,7 @@ from ..helpers.elements import element
 
 @no_type_check
 def turned(dim: int) -> Any:
-    """Rows (q, r) to R(q) r."""
+    """Map rows (q, r) to R(q) r."""
 
     @no_type_check
     def pack(real: Any) -> SimpleNamespace:
@@ -39,7 +39,7 @@ def turned(dim: int) -> Any:
 
         @ti.func
         def adj(x: row, g: vec) -> row:
-            """dR r = dtheta x (R r), whose adjoint is the moment; there, back and there again makes no difference."""
+            """Adjoint of dR r = dtheta x (R r), the moment; to map it to adj_q, back and again makes no difference."""
             q = rotation_of(x)
             R = f.matrix(q)
             there = f.adj_turn(q, f.moment(R @ vector_of(x), g))
@@ -65,7 +65,7 @@ def turned(dim: int) -> Any:
 
 @no_type_check
 def crossed(dim: int) -> Any:
-    """Rows (omega, r) to omega x r."""
+    """Map rows (omega, r) to omega x r."""
 
     @no_type_check
     def pack(real: Any) -> SimpleNamespace:
@@ -105,7 +105,7 @@ def crossed(dim: int) -> Any:
 
 
 def some(width: int, count: int = 4) -> Tensor:
-    """Quaternions among them are of any length."""
+    """The quaternions have any length."""
     return tensor(np.random.default_rng(0).normal(size=(count, width)), requires_grad=True)
 
 
@@ -118,7 +118,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int, rotations: int, spins:
 
 @pytest.mark.gpu
 def test_a_quarter_turn() -> None:
-    """From x to y, in the plane and about z; the length of the quaternion says nothing."""
+    """It rotates x to y, in 2-D and about z in 3-D; the length of the quaternion does not matter."""
     plane = turned(2)(tensor([[np.pi / 2, 1.0, 0.0]])).data
     np.testing.assert_allclose(plane, [[0.0, 1.0]], atol=1e-6)
     quarter = 3.0 * np.array([1.0, 0.0, 0.0, 1.0])

@@ -15,7 +15,7 @@ STRETCH = st.floats(-3, 3).map(lambda s: round(s, 12)) | st.sampled_from([0.0, 1
 
 
 def tolerance() -> float:
-    """Some rounding errors of this process's precision."""
+    """Tolerance: some rounding errors in the precision of this process."""
     return 16 * float(np.finfo(runtime.real_dtype()).eps)
 
 
