@@ -1,4 +1,4 @@
-"""Every term of the adjoints of billiards is needed: sub-steps, their kernels, the fused legs, the engine."""
+"""Every term in the adjoints of billiards is needed: sub-steps, their kernels, the fused legs, the engine."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
-from simphys.simulators.billiards import Billiards, State, bounce, engine, flight, fused_adjoint, impact, impact_time
+from simphys.simulators.billiards import Billiards, State, bounce, engine, flight, fused_adjoint, impact, time_of_impact
 
-from ..simulators.billiards.tables import busy, leaf, leaves, unpacked
+from ..simulators.billiards.tables import busy, leaf, leaves, unpack
 from .sweep import Sweep, stale
 
 EACH = 2
-"""Mutants of a rule in a sample: most compile a kernel."""
+"""Number of mutants per rule in a sample: most compile a kernel."""
 
 PLACES = [[0.3, 0.4], [0.9, 0.9], [0.6, 0.62]]
 
@@ -31,55 +31,55 @@ def check(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> None:
     gradcheck(function, inputs, mode="projected", repeats=1)
 
 
-def flights(module: Any) -> None:
-    """Two balls move all the time, one of them slowly, one comes to rest within it; and with no cloth."""
+def check_flight(module: Any) -> None:
+    """Check flights of two balls that keep moving, one of them slowly, and one that stops; also without a cloth."""
     for deceleration in (0.4, 0.0):
         v = leaf([[1.3, 0.4], [-0.3, 0.2], [0.1, -0.2]])
         check(module.Flight.apply, (leaf(PLACES), v, leaf(deceleration), leaf(0.8)))
 
 
-def impacts(module: Any) -> None:
+def check_impact(module: Any) -> None:
     x, v = leaf([[0.3, 0.7], [9.0, 9.0], [0.36, 0.62]]), leaf([[1.3, 0.4], [0.5, 0.5], [-0.2, 1.1]])
     check(lambda *inputs: module.Impact.apply(0, 2, *inputs), (x, v, leaf([1.2, 3.0, 0.7]), leaf(0.8)))
 
 
-def bounces(module: Any) -> None:
+def check_bounce(module: Any) -> None:
     check(lambda *inputs: module.Bounce.apply(1, 1, *inputs), (leaf(PLACES), leaf(0.7)))
 
 
-def times(module: Any) -> None:
-    """Of two balls, and of a ball and a cushion at either end of an axis."""
+def check_time_of_impact(module: Any) -> None:
+    """Check impacts of two balls, and of a ball and a cushion at either end of an axis."""
     rest = leaf([0.05, 0.04, 0.06]), leaf(0.3), leaf([0.0, 0.1]), leaf([1.0, 0.8])
     for j, toward in ((2, [0.4, 0.3]), (3, [-0.5, 0.1]), (6, [0.1, 0.5])):
         v = leaf([toward, [0.0, 0.0], [0.02, -0.05]])
-        check(lambda *x, j=j: module.ImpactTime.apply(Billiards(3, 1.0), 0, j, *x), (leaf(PLACES), v, *rest))
+        check(lambda *x, j=j: module.TimeOfImpact.apply(Billiards(3, 1.0), 0, j, *x), (leaf(PLACES), v, *rest))
 
 
-def moved(*, along: bool) -> None:
-    """The derivative of a rollout through impacts, three cushions and a rest: of its end, or of all states."""
+def check_rollout(*, all_states: bool) -> None:
+    """Check derivatives of a rollout through impacts, three cushions and a rest: of its end, or of all states."""
     model, params, state = busy(dt=0.4)
     mirrored = [leaf(each.data * [-1, 1] + [far, 0]) for each, far in zip(state.tensors(), (1, 0), strict=True)]
     state = State(*mirrored)
 
     def end(*inputs: Tensor) -> tuple[Tensor, ...]:
-        found = rollout(model, *unpacked(*inputs), steps=3, keep="all" if along else "final")
-        chosen = found.states if along else found.final
+        found = rollout(model, *unpack(*inputs), steps=3, keep="all" if all_states else "final")
+        chosen = found.states if all_states else found.final
         return tuple(chosen.tensors())
 
     check(end, leaves(params, state))
 
 
-def with_legs(module: Any) -> None:
-    """Rollouts whose adjoint kernels are those of `module`."""
+def check_adjoint_kernels(module: Any) -> None:
+    """Check rollouts that use the adjoint kernels of `module`."""
     with patch.object(engine, "fused_adjoint", module):
-        moved(along=True)
+        check_rollout(all_states=True)
 
 
-def with_engine(module: Any) -> None:
-    """Rollouts by the engine of `module`."""
+def check_engine(module: Any) -> None:
+    """Check rollouts that use the engine of `module`."""
     with patch.object(engine, "BilliardsEngine", module.BilliardsEngine):
-        moved(along=False)
-        moved(along=True)
+        check_rollout(all_states=False)
+        check_rollout(all_states=True)
 
 
 def sub_step(module: Any, function: str, checked: Callable[[Any], None]) -> Sweep:
@@ -87,15 +87,15 @@ def sub_step(module: Any, function: str, checked: Callable[[Any], None]) -> Swee
 
 
 SWEEPS = [
-    sub_step(flight, "Flight", flights),
-    sub_step(impact, "Impact", impacts),
-    sub_step(bounce, "Bounce", bounces),
-    sub_step(impact_time, "ImpactTime", times),
-    Sweep(fused_adjoint, ("functions.adj_*",), with_legs, equivalent=EQUIVALENT),
+    sub_step(flight, "Flight", check_flight),
+    sub_step(impact, "Impact", check_impact),
+    sub_step(bounce, "Bounce", check_bounce),
+    sub_step(time_of_impact, "TimeOfImpact", check_time_of_impact),
+    Sweep(fused_adjoint, ("functions.adj_*",), check_adjoint_kernels, equivalent=EQUIVALENT),
     Sweep(
         engine,
         ("BilliardsEngine.pull",),
-        with_engine,
+        check_engine,
         errors=(*ERRORS, TypeError, AttributeError),
         equivalent=EQUIVALENT,
     ),

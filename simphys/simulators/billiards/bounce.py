@@ -60,7 +60,7 @@ class Bounce(Function):
 
     @staticmethod
     def forward(ctx: Context, i: int, axis: int, velocity: Tensor, restitution: Tensor) -> np.ndarray[Any, Any]:
-        ctx.where = i, axis
+        ctx.indices = i, axis
         ctx.save_for_backward(velocity, restitution)
         v_new = velocity.data.copy()
         kernels(runtime.real()).forward(velocity, float(restitution), i, axis, v_new)
@@ -70,5 +70,5 @@ class Bounce(Function):
     def backward(ctx: Context, adj_v_new: Tensor) -> tuple[Any, ...]:
         velocity, restitution = ctx.saved_tensors
         adj_v, adj_c = adj_v_new.data.copy(), np.empty(1, velocity.dtype)
-        kernels(runtime.real()).adjoint(velocity, float(restitution), *ctx.where, adj_v_new, adj_v, adj_c)
+        kernels(runtime.real()).adjoint(velocity, float(restitution), *ctx.indices, adj_v_new, adj_v, adj_c)
         return None, None, adj_v, adj_c[0]

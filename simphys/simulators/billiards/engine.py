@@ -24,38 +24,39 @@ class BilliardsEngine(ArrayEngine):
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
         """Include the workspace in which `pull` stores the legs of a step, and the running adjoints."""
-        slots, real = self.batch * (self.model.impacts + 1), runtime.real_dtype().itemsize
-        noted = slots * ((4 * self.model.balls + 1) * real + 8) + self.batch * (4 * self.model.balls + 4) * real
-        return super().segment_bytes(steps, dense=dense) + noted
+        slots, real = self.batch * (self.model.max_impacts + 1), runtime.real_dtype().itemsize
+        workspace = slots * ((4 * self.model.balls + 1) * real + 8) + self.batch * (4 * self.model.balls + 4) * real
+        return super().segment_bytes(steps, dense=dense) + workspace
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
-        stuck = np.zeros(self.batch, np.int32)
-        stuck[~np.isfinite(segment["position"][:, start]).all(axis=(1, 2))] = start + 1
+        failed = np.zeros(self.batch, np.int32)
+        failed[~np.isfinite(segment["position"][:, start]).all(axis=(1, 2))] = start + 1
         flat = {name: values.reshape(-1, 2) for name, values in segment.items()}
-        parallel, spread = self._threads(steps)
+        parallel, spread = self._choose_threads(steps)
         fused.forward_kernel(runtime.real(), parallel, spread)(
-            *flat.values(), *self._arguments(segment), start, steps, stuck
+            *flat.values(), *self._arguments(segment), start, steps, failed
         )
-        for member in np.flatnonzero(stuck):
+        for member in np.flatnonzero(failed):
             for values in segment.values():
-                values[member, stuck[member] : start + steps + 1] = np.nan
+                values[member, failed[member] : start + steps + 1] = np.nan
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
-        parallel, spread = self._threads(steps)
+        parallel, spread = self._choose_threads(steps)
         sums = self.sums
-        walls = search.walls_of(sums["lower"], sums["upper"])
+        walls = search.stack_walls(sums["lower"], sums["upper"])
         fused_adjoint.adjoint_kernel(runtime.real(), parallel, spread)(
             *[values.reshape(-1, 2) for values in segment.values()], *self._arguments(segment), steps,
-            _is_dense(adjoint), *self._notes(), *[adjoint[name].reshape(-1, 2) for name in self.model.State.names()],
+            _is_dense(adjoint), *self._workspace(),
+            *[adjoint[name].reshape(-1, 2) for name in self.model.State.names()],
             *[sums[name].reshape(-1) for name in ("radius", "mass")],
             *[sums[name] for name in ("restitution", "cushion_restitution", "deceleration")], walls.reshape(-1),
         )  # fmt: skip
         if self.model.cushions:
             sums["lower"][...], sums["upper"][...] = walls[:, 0::2], walls[:, 1::2]
 
-    def _notes(self) -> tuple[Any, ...]:
+    def _workspace(self) -> tuple[Any, ...]:
         """Return the adjoint kernel's workspace: states, times and pairs of a step's legs, and running adjoints."""
-        n, slots, real = self.model.balls, self.batch * (self.model.impacts + 1), runtime.real_dtype()
+        n, slots, real = self.model.balls, self.batch * (self.model.max_impacts + 1), runtime.real_dtype()
         states = [np.zeros((slots * n, 2), real) for _ in range(2)]
         running = [np.zeros((self.batch * n, 2), real) for _ in range(2)]
         return *states, np.zeros(slots, real), np.zeros((slots, 2), np.int32), *running
@@ -63,14 +64,14 @@ class BilliardsEngine(ArrayEngine):
     def _arguments(self, segment: Arrays) -> tuple[Any, ...]:
         """Return the arguments that both kernels take after the states."""
         model, p = self.model, self.params
-        walls = search.walls_of(p["lower"], p["upper"]).reshape(-1)
-        counts = (model.balls, model.partners, model.impacts, self.batch, segment["position"].shape[1])
+        walls = search.stack_walls(p["lower"], p["upper"]).reshape(-1)
+        counts = (model.balls, model.partners, model.max_impacts, self.batch, segment["position"].shape[1])
         return (
             p["radius"].reshape(-1), p["mass"].reshape(-1), p["restitution"], p["cushion_restitution"],
-            p["deceleration"], walls, model.dt, search.least(model), *counts,
+            p["deceleration"], walls, model.dt, search.min_step(model), *counts,
         )  # fmt: skip
 
-    def _threads(self, steps: int) -> tuple[bool, int]:
+    def _choose_threads(self, steps: int) -> tuple[bool, int]:
         """Choose the parallel loop or the serial one, and the number of iterations for each batch member."""
         n = self.model.balls
         work = (BALL_US * n + PAIR_US * n * n) * self.batch * steps

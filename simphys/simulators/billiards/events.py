@@ -29,7 +29,7 @@ from simphys.simulator.events import Event
 from . import search
 from .flight import Flight
 from .model import Billiards, Params
-from .step import strike, too_many
+from .step import describe_endless_impacts, strike
 
 GRAZE = "a graze: the partners approach at almost zero speed, and slightly to the side they miss each other"
 NEAR_MISS = "a near miss: slightly to the side they touch"
@@ -52,7 +52,7 @@ class Leg:
     velocity: Array
     time: float
     """Duration [s]."""
-    met: tuple[int, int] | None
+    collision: tuple[int, int] | None
     """Ball and partner that collide at its end; None if it ends with the step."""
 
     def at(self, deceleration: float, time: float) -> tuple[Array, Array]:
@@ -66,20 +66,22 @@ class Leg:
 
 def events(model: Billiards, params: Arrays, states: Arrays) -> tuple[Event, ...]:
     """Return the events of a motion with these states [rows, n, 2], in the order of time."""
-    watch = _Watch(model, params, len(states["position"]) - 1)
+    watch = _EventCollector(model, params, len(states["position"]) - 1)
     for step in range(watch.steps):
-        for leg in _legs(model, watch.params, states["position"][step], states["velocity"][step]):
+        for leg in _trace_legs(model, watch.params, states["position"][step], states["velocity"][step]):
             watch.add(step, leg)
     return tuple(sorted(watch.found, key=lambda event: event.time))
 
 
-def endless(model: Billiards, params: Arrays, state: Arrays) -> str:
+def explain_endless_impacts(model: Billiards, params: Arrays, state: Arrays) -> str:
     """Name the balls whose impacts do not end in the step from this state, and suggest what to do."""
     given = _as_params(params)
-    legs = list(_legs(model, given, state["position"], state["velocity"]))
-    if len(legs) <= model.impacts or legs[-1].met is None:
+    legs = list(_trace_legs(model, given, state["position"], state["velocity"]))
+    if len(legs) <= model.max_impacts or legs[-1].collision is None:
         return "Impacts have an end here: look at the start, the masses and the velocities."
-    constraint, found, remedy = too_many(model, given, *legs[-1].met, sum([leg.time for leg in legs]))
+    constraint, found, remedy = describe_endless_impacts(
+        model, given, *legs[-1].collision, sum([leg.time for leg in legs])
+    )
     return f"There may be {constraint}; found were {found}. {remedy}"
 
 
@@ -87,63 +89,63 @@ def _as_params(params: Arrays) -> Params:
     return Params(**{name: tensor(values.astype(runtime.real_dtype())) for name, values in params.items()})
 
 
-def _legs(model: Billiards, params: Params, position: Array, velocity: Array) -> Iterator[Leg]:
+def _trace_legs(model: Billiards, params: Params, position: Array, velocity: Array) -> Iterator[Leg]:
     """Yield the legs of a step from this state: at most one more than the limit of impacts."""
     real, left = runtime.real_dtype(), model.dt
     x, v = tensor(position.astype(real)), tensor(velocity.astype(real))
-    walls, a = search.walls_of(params.lower.data, params.upper.data), float(params.deceleration)
-    for _ in range(model.impacts + 1):
-        met = search.first_meeting(model, x.data, v.data, params.radius.data, walls, a, left)
-        time = left if met is None else met.time
+    walls, a = search.stack_walls(params.lower.data, params.upper.data), float(params.deceleration)
+    for _ in range(model.max_impacts + 1):
+        collision = search.first_impact(model, x.data, v.data, params.radius.data, walls, a, left)
+        time = left if collision is None else collision.time
         start = x.data.astype(np.float64), v.data.astype(np.float64)
-        if met is None:
+        if collision is None:
             yield Leg(*start, time, None)
             return
-        yield Leg(*start, time, (met.ball, met.partner))
+        yield Leg(*start, time, (collision.ball, collision.partner))
         with no_grad():
             x, v = Flight.apply(x, v, params.deceleration, tensor(np.asarray(time, real)))
-            v = strike(model, params, met.ball, met.partner, x, v)
+            v = strike(model, params, collision.ball, collision.partner, x, v)
         left -= time
 
 
-class _Watch:
+class _EventCollector:
     """Collector of the events of a motion, leg by leg."""
 
     def __init__(self, model: Billiards, params: Arrays, steps: int) -> None:
         self.model, self.params, self.steps = model, _as_params(params), steps
         self.found: list[Event] = []
         self._a, self._radius = float(params["deceleration"]), np.asarray(params["radius"], np.float64)
-        self._walls = search.walls_of(params["lower"], params["upper"]).astype(np.float64)
+        self._walls = search.stack_walls(params["lower"], params["upper"]).astype(np.float64)
         pairs = [(i, j) for i in range(model.balls) for j in range(i + 1, model.partners)]
         self._pairs = np.array(pairs, np.int64).reshape(-1, 2).T
         self._other = np.where(self._pairs[1] < model.balls, self._pairs[1], self._pairs[0])
         self._now, self._step = 0.0, -1
         self._last: dict[int, tuple[int, float]] = {}
         """Last impact of each ball: its index in `found`, and the uncertainty of its time due to rounding."""
-        self._parting: tuple[int, int] | None = None
-        self._missed: set[int] = set()
+        self._last_pair: tuple[int, int] | None = None
+        self._reported: set[int] = set()
         """Pairs in a near miss that is already reported and still lasts."""
 
     def add(self, step: int, leg: Leg) -> None:
         """Add the events during the next leg and at its end."""
         if step != self._step:
             self._step, self._now = step, step * self.model.dt
-        self._misses(leg)
-        resting = self._rests(leg)
-        if leg.met is not None:
-            self._impact(leg, *leg.met, resting)
-        self._parting = leg.met
+        self._add_near_misses(leg)
+        resting = self._add_rests(leg)
+        if leg.collision is not None:
+            self._add_impact(leg, *leg.collision, resting)
+        self._last_pair = leg.collision
         self._now += leg.time
 
-    def _impact(self, leg: Leg, i: int, j: int, resting: dict[int, float]) -> None:
+    def _add_impact(self, leg: Leg, i: int, j: int, resting: dict[int, float]) -> None:
         x, v = leg.at(self._a, leg.time)
         n, end = self.model.balls, self.steps * self.model.dt
         which = int(np.flatnonzero((self._pairs[0] == i) & (self._pairs[1] == j))[0])
-        rate, near = float(self._gaps(x, v)[1][which]), float(self._near(x)[which])
+        rate, near = float(self._measure_gaps(x, v)[1][which]), float(self._tolerance(x)[which])
         time = self._now + leg.time
         moved = near / abs(rate) + search.rounding() * time
         here, reason = len(self.found), ""
-        if rate**2 <= 2 * NEAR * near * self._bend(x, v, i, j):
+        if rate**2 <= 2 * NEAR * near * self._gap_acceleration(x, v, i, j):
             reason = GRAZE
         elif time <= moved:
             reason = AT_START
@@ -160,9 +162,9 @@ class _Watch:
                     same = self.found[other].one_sided or reason
                     self.found[other] = replace(self.found[other], one_sided=same)
             self._last[ball] = here, moved
-        self._tell("impact" if j < n else "cushion", time, i, j, reason)
+        self._append("impact" if j < n else "cushion", time, i, j, reason)
 
-    def _bend(self, x: Array, v: Array, i: int, j: int) -> float:
+    def _gap_acceleration(self, x: Array, v: Array, i: int, j: int) -> float:
         """Return the second derivative of the gap of touching partners, due to the cloth and their sideways motion."""
         speed = np.linalg.norm(v, axis=1, keepdims=True)
         slowed = -self._a * np.divide(v, speed, out=np.zeros_like(v), where=speed > 0)
@@ -174,7 +176,7 @@ class _Watch:
         across = float(d[0] * w[1] - d[1] * w[0]) / distance
         return (across**2 + float(d @ (slowed[i] - slowed[j]))) / distance
 
-    def _rests(self, leg: Leg) -> dict[int, float]:
+    def _add_rests(self, leg: Leg) -> dict[int, float]:
         """Return times, from the start of the leg, at which balls come to rest during the leg or just after it."""
         if self._a <= 0:
             return {}
@@ -183,7 +185,7 @@ class _Watch:
         found = {}
         for ball in np.flatnonzero((when > 0) & (when <= leg.time + slack)):
             found[int(ball)] = float(when[ball])
-            if when[ball] > leg.time and not (leg.met is None and self._step + 1 == self.steps):
+            if when[ball] > leg.time and not (leg.collision is None and self._step + 1 == self.steps):
                 continue  # the next leg reports it, or the ball is hit before
             time = self._now + float(when[ball])
             at_end = abs(time - self.steps * self.model.dt) <= slack
@@ -192,43 +194,46 @@ class _Watch:
             self.found.append(Event(self._step, time, "rest", what, reason))
         return found
 
-    def _misses(self, leg: Leg) -> None:
+    def _add_near_misses(self, leg: Leg) -> None:
         """Add pairs that almost touch and separate again, or rest there; and pairs about to collide at the end."""
         i, j = self._pairs
         speed = np.linalg.norm(leg.velocity, axis=1)
         both = speed[i] + np.where(j < self.model.balls, speed[self._other], 0.0)
-        (gap, rate), (then, later) = self._gaps(leg.position, leg.velocity), self._gaps(*leg.at(self._a, leg.time))
-        near, slow = self._near(leg.position), search.rounding() * both
-        told, self._missed = self._missed, set()
+        (gap, rate), (then, later) = (
+            self._measure_gaps(leg.position, leg.velocity),
+            self._measure_gaps(*leg.at(self._a, leg.time)),
+        )
+        near, slow = self._tolerance(leg.position), search.rounding() * both
+        reported, self._reported = self._reported, set()
         for which in np.flatnonzero((both > 0) & (gap <= both * leg.time + near) & (rate <= slow)).tolist():
             pair = int(i[which]), int(j[which])
-            if pair in (leg.met, self._parting):
+            if pair in (leg.collision, self._last_pair):
                 continue
             if later[which] < -slow[which]:
-                last = leg.met is None and self._step + 1 == self.steps
+                last = leg.collision is None and self._step + 1 == self.steps
                 if last and then[which] <= NEAR * near[which]:
-                    self._tell(
+                    self._append(
                         "impact" if pair[1] < self.model.balls else "cushion", self._now + leg.time, *pair, AT_END
                     )
                 continue
-            at = self._nearest(leg, which)
-            if abs(self._gaps(*leg.at(self._a, at))[0][which]) <= NEAR * near[which]:
-                self._missed.add(which)
-                if which not in told:
-                    self._tell("graze", self._now + at, *pair, NEAR_MISS)
+            at = self._closest_approach(leg, which)
+            if abs(self._measure_gaps(*leg.at(self._a, at))[0][which]) <= NEAR * near[which]:
+                self._reported.add(which)
+                if which not in reported:
+                    self._append("graze", self._now + at, *pair, NEAR_MISS)
 
-    def _nearest(self, leg: Leg, which: int) -> float:
+    def _closest_approach(self, leg: Leg, which: int) -> float:
         """Return the time at which partners stop approaching."""
         before, after = 0.0, leg.time
         for _ in range(HALVINGS):
             middle = (before + after) / 2
-            if self._gaps(*leg.at(self._a, middle))[1][which] < 0:
+            if self._measure_gaps(*leg.at(self._a, middle))[1][which] < 0:
                 before = middle
             else:
                 after = middle
         return after
 
-    def _gaps(self, x: Array, v: Array) -> tuple[Array, Array]:
+    def _measure_gaps(self, x: Array, v: Array) -> tuple[Array, Array]:
         """Return the gaps between all partners, and the rates at which they open."""
         (i, j), o, n = self._pairs, self._other, self.model.balls
         d = x[i] - x[o]
@@ -241,12 +246,12 @@ class _Watch:
         rate[j >= n] = sign * v[ball, axis]
         return gap, rate
 
-    def _near(self, x: Array) -> Array:
+    def _tolerance(self, x: Array) -> Array:
         """Return the gap of each pair below which rounding cannot tell whether the partners touch."""
         size = np.abs(x).max(axis=1) + self._radius
         i, j = self._pairs
         return search.rounding() * (size[i] + np.where(j < self.model.balls, size[self._other], 0.0))
 
-    def _tell(self, kind: str, time: float, i: int, j: int, reason: str) -> None:
+    def _append(self, kind: str, time: float, i: int, j: int, reason: str) -> None:
         what = f"{self.model.name_of(i)} and {self.model.name_of(j)}"
         self.found.append(Event(self._step, float(time), kind, what, reason))

@@ -66,11 +66,11 @@ def functions(real: Any) -> SimpleNamespace:
             adj_a = -u * v.dot(g) / (2 * a * a)
         else:
             p = h + 0.5 * t * g
-            along = e.dot(p)
+            e_p = e.dot(p)
             adj_v = t * g + h
             if u > 0:
-                adj_v -= (a * t / u) * (p - along * e)
-            adj_a = -t * along
+                adj_v -= (a * t / u) * (p - e_p * e)
+            adj_a = -t * e_p
             adj_t = v.dot(g) - a * t * e.dot(g) - a * e.dot(h)
         return adj_v, adj_a, adj_t
 

@@ -20,22 +20,22 @@ def functions(real: Any) -> SimpleNamespace:
     fly, hit, turn = flight.functions(real), impact.functions(real), bounce.functions(real)
 
     @ti.func
-    def flights(
-        x: ti.template(), v: ti.template(), at, y: ti.template(), u: ti.template(), to, n, a, t
+    def fly_all(
+        x: ti.template(), v: ti.template(), x0, y: ti.template(), u: ti.template(), y0, n, a, t
     ):  # fmt: skip
-        """Fly all balls, stored from index `at` on, for a time t; store them from index `to` on."""
+        """Fly all balls, stored from index `x0` on, for a time t; store them from index `y0` on."""
         for i in range(n):
-            x_new, v_new = fly.flight(x[at + i], v[at + i], a, t)
-            y[to + i] = x_new
-            u[to + i] = v_new
+            x_new, v_new = fly.flight(x[x0 + i], v[x0 + i], a, t)
+            y[y0 + i] = x_new
+            u[y0 + i] = v_new
 
     @ti.func
     def strike(
         x: ti.template(),
         v: ti.template(),
-        at,
+        x0,
         m: ti.template(),
-        of,
+        m0,
         c: ti.template(),
         side_c: ti.template(),
         b,
@@ -45,21 +45,21 @@ def functions(real: Any) -> SimpleNamespace:
     ):
         """Update the velocities after an impact of ball i and partner j."""
         if j < n:
-            p, q = at + i, at + j
-            v_i, v_j = hit.impact(x[p] - x[q], v[p], v[q], m[of + i], m[of + j], c[b])
+            p, q = x0 + i, x0 + j
+            v_i, v_j = hit.impact(x[p] - x[q], v[p], v[q], m[m0 + i], m[m0 + j], c[b])
             v[p] = v_i
             v[q] = v_j
         else:
             axis = (j - n) // 2
-            v[at + i][axis] = turn.bounce(v[at + i][axis], side_c[b])
+            v[x0 + i][axis] = turn.bounce(v[x0 + i][axis], side_c[b])
 
-    return SimpleNamespace(flights=flights, strike=strike)
+    return SimpleNamespace(fly_all=fly_all, strike=strike)
 
 
 @functools.cache
 @no_type_check
 def forward_kernel(real: Any, parallel: bool, spread: int) -> Any:
-    """Return the forward loop; stuck[b] becomes the row of the step in which the impacts of member b do not end."""
+    """Return the forward loop; failed[b] becomes the row of the step in which the impacts of member b do not end."""
     vec = ti.types.vector(2, real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
     whole = ti.types.ndarray(dtype=ti.i32, ndim=1)
@@ -68,30 +68,32 @@ def forward_kernel(real: Any, parallel: bool, spread: int) -> Any:
     @kernel
     def forward(
         x: vectors, v: vectors, r: reals, m: reals, c: reals, side_c: reals, a: reals, walls: reals,
-        h: real, least: real, n: ti.i32, partners: ti.i32, limit: ti.i32, members: ti.i32, rows: ti.i32,
-        start: ti.i32, steps: ti.i32, stuck: whole,
+        h: real, min_step: real, n: ti.i32, partners: ti.i32, limit: ti.i32, members: ti.i32, rows: ti.i32,
+        start: ti.i32, steps: ti.i32, failed: whole,
     ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for piece in range(members * spread):
             b = piece // spread
             if piece % spread == 0:
                 for s in range(start, start + steps):
-                    to = (b * rows + s + 1) * n
+                    row0 = (b * rows + s + 1) * n
                     for i in range(n):
-                        x[to + i] = x[to - n + i]
-                        v[to + i] = v[to - n + i]
-                    left, count, going = h, 0, stuck[b] == 0
+                        x[row0 + i] = x[row0 - n + i]
+                        v[row0 + i] = v[row0 - n + i]
+                    left, count, going = h, 0, failed[b] == 0
                     while going:
-                        t, i, j = find.first_meeting(x, v, to, r, b * n, walls, b * 4, n, partners, a[b], left, least)
-                        f.flights(x, v, to, x, v, to, n, a[b], ti.min(t, left))
+                        t, i, j = find.first_impact(
+                            x, v, row0, r, b * n, walls, b * 4, n, partners, a[b], left, min_step
+                        )
+                        f.fly_all(x, v, row0, x, v, row0, n, a[b], ti.min(t, left))
                         left -= t
                         count += 1
                         if i < 0:
                             going = False
                         elif count > limit:
-                            stuck[b] = s + 1
+                            failed[b] = s + 1
                             going = False
                         else:
-                            f.strike(x, v, to, m, b * n, c, side_c, b, n, i, j)
+                            f.strike(x, v, row0, m, b * n, c, side_c, b, n, i, j)
 
     return forward

@@ -7,7 +7,7 @@ from typing import Any, no_type_check
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 
-from . import bounce, flight, fused, impact, impact_time, search
+from . import bounce, flight, fused, impact, search, time_of_impact
 
 
 @functools.cache
@@ -15,30 +15,30 @@ from . import bounce, flight, fused, impact, impact_time, search
 def functions(real: Any) -> SimpleNamespace:
     """Return functions for the legs of a step, the flights between impacts: forward, and each in reverse.
 
-    y, u [limit + 1, n]: the states before each leg. times, who: duration of each leg, and the pair that collides then.
+    y, u [limit + 1, n]: the states before each leg. times, pair: duration of each leg, and its colliding pair.
     """
     vec = ti.types.vector(2, real)
     f, find = fused.functions(real), search.functions(real)
-    fly, hit, turn, meet = (module.functions(real) for module in (flight, impact, bounce, impact_time))
+    fly, hit, turn, meet = (module.functions(real) for module in (flight, impact, bounce, time_of_impact))
 
     @ti.func
-    def legs(
-        y: ti.template(), u: ti.template(), times: ti.template(), who: ti.template(), slots, r: ti.template(),
-        m: ti.template(), c: ti.template(), side_c: ti.template(), a, walls: ti.template(), h, least, n, partners,
+    def trace_legs(
+        y: ti.template(), u: ti.template(), times: ti.template(), pair: ti.template(), slots, r: ti.template(),
+        m: ti.template(), c: ti.template(), side_c: ti.template(), a, walls: ti.template(), h, min_step, n, partners,
         limit, b,
     ):  # fmt: skip
         """Compute the legs from the state in the first slot; return the slot of the last, which ends with the step."""
         left, slot, going = h, slots, True
         while going:
-            t, i, j = find.first_meeting(y, u, slot * n, r, b * n, walls, b * 4, n, partners, a, left, least)
+            t, i, j = find.first_impact(y, u, slot * n, r, b * n, walls, b * 4, n, partners, a, left, min_step)
             if i < 0 or slot == slots + limit:
                 times[slot] = left
                 going = False
             else:
                 times[slot] = t
-                who[slot, 0] = i
-                who[slot, 1] = j
-                f.flights(y, u, slot * n, y, u, (slot + 1) * n, n, a, t)
+                pair[slot, 0] = i
+                pair[slot, 1] = j
+                f.fly_all(y, u, slot * n, y, u, (slot + 1) * n, n, a, t)
                 f.strike(y, u, (slot + 1) * n, m, b * n, c, side_c, b, n, i, j)
                 left -= t
                 slot += 1
@@ -46,49 +46,49 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_leg(
-        y: ti.template(), u: ti.template(), at, t, met, i, o, side, m: ti.template(), c: ti.template(),
+        y: ti.template(), u: ti.template(), leg0, t, has_impact, i, o, side, m: ti.template(), c: ti.template(),
         side_c: ti.template(), a, n, b, adj_left, g: ti.template(), q: ti.template(), adj_r: ti.template(),
         adj_m: ti.template(), adj_c: ti.template(), adj_side_c: ti.template(), adj_a: ti.template(),
         adj_walls: ti.template(),
     ):  # fmt: skip
-        """Reverse the leg from index `at` on. If `met`, ball i hits ball o, or the cushion `side` (o is i), at its end.
+        """Reverse the leg from index `leg0` on. If `has_impact`, it ends as ball i hits ball o or the cushion `side`.
 
-        g, q: adjoints of the state after the leg on entry, of the state before it on return. Returns the adjoint of
-        the time left for all later legs: each impact shortens that time.
+        For a cushion o is i. g, q: adjoints of the state after the leg on entry, of the state before it on return.
+        Returns the adjoint of the time left for all later legs: each impact shortens that time.
         """
-        of = b * n
+        ball0 = b * n
         left, normal, rate = adj_left, vec(0.0), real(1.0)
-        if met:
-            x_i, v_i = fly.flight(y[at + i], u[at + i], a, t)
-            x_o, v_o = fly.flight(y[at + o], u[at + o], a, t)
+        if has_impact:
+            x_i, v_i = fly.flight(y[leg0 + i], u[leg0 + i], a, t)
+            x_o, v_o = fly.flight(y[leg0 + o], u[leg0 + o], a, t)
             normal, rate = meet.approach(x_i, v_i, x_o, v_o, side)
             if side < 0:
                 gd, g_i, g_o, gm_i, gm_o, gc = hit.adj_impact(
-                    x_i - x_o, v_i, v_o, m[of + i], m[of + o], c[b], q[of + i], q[of + o]
+                    x_i - x_o, v_i, v_o, m[ball0 + i], m[ball0 + o], c[b], q[ball0 + i], q[ball0 + o]
                 )
-                g[of + i] = g[of + i] + gd
-                g[of + o] = g[of + o] - gd
-                q[of + i] = g_i
-                q[of + o] = g_o
-                adj_m[of + i] = adj_m[of + i] + gm_i
-                adj_m[of + o] = adj_m[of + o] + gm_o
+                g[ball0 + i] = g[ball0 + i] + gd
+                g[ball0 + o] = g[ball0 + o] - gd
+                q[ball0 + i] = g_i
+                q[ball0 + o] = g_o
+                adj_m[ball0 + i] = adj_m[ball0 + i] + gm_i
+                adj_m[ball0 + o] = adj_m[ball0 + o] + gm_o
                 adj_c[b] = adj_c[b] + gc
             else:
                 axis = ti.max(side, 0) // 2
                 v_k = v_i[0]
                 if axis == 1:
                     v_k = v_i[1]
-                gv, gc = turn.adj_bounce(v_k, side_c[b], q[of + i][axis])
-                q[of + i][axis] = gv
+                gv, gc = turn.adj_bounce(v_k, side_c[b], q[ball0 + i][axis])
+                q[ball0 + i][axis] = gv
                 adj_side_c[b] = adj_side_c[b] + gc
         adj_t = real(0.0)
         for k in range(n):
-            gv, ga, gt = fly.adj_flight(u[at + k], a, t, g[of + k], q[of + k])
-            q[of + k] = gv
+            gv, ga, gt = fly.adj_flight(u[leg0 + k], a, t, g[ball0 + k], q[ball0 + k])
+            q[ball0 + k] = gv
             adj_a[b] = adj_a[b] + ga
             adj_t += gt
-        if met:
-            gx, gr = meet.adj_impact_time(normal, rate, adj_t - left)
+        if has_impact:
+            gx, gr = meet.adj_time_of_impact(normal, rate, adj_t - left)
             if side >= 0:
                 wall = b * 4 + ti.max(side, 0)
                 adj_walls[wall] = adj_walls[wall] - gx.sum()
@@ -97,25 +97,27 @@ def functions(real: Any) -> SimpleNamespace:
                 if part == 1:
                     k, sign = o, real(-1.0)
                 if part == 0 or side < 0:
-                    gv, ga, _ = fly.adj_flight(u[at + k], a, t, sign * gx, vec(0.0))
-                    g[of + k] = g[of + k] + sign * gx
-                    q[of + k] = q[of + k] + gv
-                    adj_r[of + k] = adj_r[of + k] + gr
+                    gv, ga, _ = fly.adj_flight(u[leg0 + k], a, t, sign * gx, vec(0.0))
+                    g[ball0 + k] = g[ball0 + k] + sign * gx
+                    q[ball0 + k] = q[ball0 + k] + gv
+                    adj_r[ball0 + k] = adj_r[ball0 + k] + gr
                     adj_a[b] = adj_a[b] + ga
         else:
             left = adj_t
         return left
 
     @ti.func
-    def adj_keep(adj_x: ti.template(), adj_v: ti.template(), at, g: ti.template(), q: ti.template(), of, n):
+    def adj_stored_state(
+        adj_x: ti.template(), adj_v: ti.template(), row0, g: ti.template(), q: ti.template(), ball0, n
+    ):
         """Add the loss's derivatives by a stored state to the running adjoint."""
         for k in range(n):
-            g[of + k] = g[of + k] + adj_x[at + k]
-            q[of + k] = q[of + k] + adj_v[at + k]
-            adj_x[at + k] = g[of + k]
-            adj_v[at + k] = q[of + k]
+            g[ball0 + k] = g[ball0 + k] + adj_x[row0 + k]
+            q[ball0 + k] = q[ball0 + k] + adj_v[row0 + k]
+            adj_x[row0 + k] = g[ball0 + k]
+            adj_v[row0 + k] = q[ball0 + k]
 
-    return SimpleNamespace(legs=legs, adj_leg=adj_leg, adj_keep=adj_keep)
+    return SimpleNamespace(trace_legs=trace_legs, adj_leg=adj_leg, adj_stored_state=adj_stored_state)
 
 
 @functools.cache
@@ -123,7 +125,7 @@ def functions(real: Any) -> SimpleNamespace:
 def adjoint_kernel(real: Any, parallel: bool, spread: int) -> Any:
     """Return the kernel that reverses the steps of a segment.
 
-    y, u [members, limit + 1, n], times, who: see `functions`. adj_x, adj_v: one row a member, or with `dense` one for
+    y, u [members, limit + 1, n], times, pair: see `functions`. adj_x, adj_v: one row a member, or with `dense` one for
     each state. g, q [members, n]: running adjoints.
     """
     vec = ti.types.vector(2, real)
@@ -134,8 +136,8 @@ def adjoint_kernel(real: Any, parallel: bool, spread: int) -> Any:
     @kernel
     def adjoint(
         x: vectors, v: vectors, r: reals, m: reals, c: reals, side_c: reals, a: reals, walls: reals,
-        h: real, least: real, n: ti.i32, partners: ti.i32, limit: ti.i32, members: ti.i32, rows: ti.i32,
-        steps: ti.i32, dense: ti.i32, y: vectors, u: vectors, times: reals, who: whole, g: vectors, q: vectors,
+        h: real, min_step: real, n: ti.i32, partners: ti.i32, limit: ti.i32, members: ti.i32, rows: ti.i32,
+        steps: ti.i32, dense: ti.i32, y: vectors, u: vectors, times: reals, pair: whole, g: vectors, q: vectors,
         adj_x: vectors, adj_v: vectors, adj_r: reals, adj_m: reals, adj_c: reals, adj_side_c: reals, adj_a: reals,
         adj_walls: reals,
     ):  # fmt: skip
@@ -143,23 +145,23 @@ def adjoint_kernel(real: Any, parallel: bool, spread: int) -> Any:
         for piece in range(members * spread):
             b = piece // spread
             if piece % spread == 0:
-                of, slots = b * n, b * (limit + 1)
+                ball0, slots = b * n, b * (limit + 1)
                 ends = (b * (1 + dense * steps) + dense * steps) * n
                 for k in range(n):
-                    g[of + k] = adj_x[ends + k]
-                    q[of + k] = adj_v[ends + k]
+                    g[ball0 + k] = adj_x[ends + k]
+                    q[ball0 + k] = adj_v[ends + k]
                 for back in range(steps):
                     row = b * rows + steps - 1 - back
                     for k in range(n):
                         y[slots * n + k] = x[row * n + k]
                         u[slots * n + k] = v[row * n + k]
-                    last = f.legs(
-                        y, u, times, who, slots, r, m, c, side_c, a[b], walls, h, least, n, partners, limit, b
+                    last = f.trace_legs(
+                        y, u, times, pair, slots, r, m, c, side_c, a[b], walls, h, min_step, n, partners, limit, b
                     )
                     adj_left = real(0.0)
                     for later in range(last - slots + 1):
                         slot = last - later
-                        i, j = who[slot, 0], who[slot, 1]
+                        i, j = pair[slot, 0], pair[slot, 1]
                         o = i
                         if j < n:
                             o = j
@@ -168,10 +170,10 @@ def adjoint_kernel(real: Any, parallel: bool, spread: int) -> Any:
                             g, q, adj_r, adj_m, adj_c, adj_side_c, adj_a, adj_walls,
                         )  # fmt: skip
                     if dense:
-                        f.adj_keep(adj_x, adj_v, ends - (1 + back) * n, g, q, of, n)
+                        f.adj_stored_state(adj_x, adj_v, ends - (1 + back) * n, g, q, ball0, n)
                 if not dense:
                     for k in range(n):
-                        adj_x[of + k] = g[of + k]
-                        adj_v[of + k] = q[of + k]
+                        adj_x[ball0 + k] = g[ball0 + k]
+                        adj_v[ball0 + k] = q[ball0 + k]
 
     return adjoint

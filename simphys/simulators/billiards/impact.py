@@ -12,7 +12,7 @@ c restitution [1]: n.(v_i' - v_j') = -c w. Adjoint, for g = adj_v_i', h = adj_v_
     adj_c = m w adj_J          adj_m_i = J n.g / m_i^2 + (1 + c) w adj_J (m_j / (m_i + m_j))^2
                                adj_m_j = -J n.h / m_j^2 + (1 + c) w adj_J (m_i / (m_i + m_j))^2
 
-These are derivatives at a fixed time; impact_time.py adds the dependence of that time on the state. Source: Newton's
+These are derivatives at a fixed time; time_of_impact.py adds the dependence of that time on the state. Source: Newton's
 law of restitution and the balance of momentum (Goldsmith 1960, Impact, chapter 1).
 """
 

@@ -63,7 +63,7 @@ class Billiards:
     """Time step [s]. It only spaces the stored states: motion and impacts are exact in time."""
     cushions: bool = True
     """True if the table has cushions; on an open table balls roll on until they rest, if ever."""
-    impacts: int = 100
+    max_impacts: int = 100
     """Maximum number of impacts in a step. Balls that push each other, or are trapped between others, would collide
     infinitely often in finite time; this model does not cover such motion."""
 
@@ -71,7 +71,7 @@ class Billiards:
     State = State
 
     def __post_init__(self) -> None:
-        for name in ("balls", "impacts"):
+        for name in ("balls", "max_impacts"):
             if getattr(self, name) < 1:
                 raise InputError(f"Billiards.{name}", "must be at least 1", getattr(self, name), "Give a count.")
         if not 0 < self.dt < math.inf:
@@ -129,9 +129,9 @@ class Billiards:
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Name the balls whose impacts never end, if a step from this state exceeds the limit."""
-        from .events import endless
+        from .events import explain_endless_impacts
 
-        return endless(self, params, state)
+        return explain_endless_impacts(self, params, state)
 
 
 BALL_US = 0.03

@@ -63,8 +63,8 @@ def fields(*, geometry: Geometry, material: Material, table: Table, state: State
     n = len(position)
     velocity = np.zeros_like(position) if state.velocity is None else np.array(state.velocity, dtype=float)
     params = {
-        "radius": of_balls(material.radius, n),
-        "mass": of_balls(material.mass, n),
+        "radius": expand_per_ball(material.radius, n),
+        "mass": expand_per_ball(material.mass, n),
         "restitution": np.array(material.restitution),
         "cushion_restitution": np.array(table.restitution),
         "deceleration": np.array(table.deceleration),
@@ -74,7 +74,7 @@ def fields(*, geometry: Geometry, material: Material, table: Table, state: State
     return Fields(params=params, state={"position": position, "velocity": velocity}, nodes=n)
 
 
-def of_balls(value: float | list[float], n: int) -> np.ndarray[Any, Any]:
+def expand_per_ball(value: float | list[float], n: int) -> np.ndarray[Any, Any]:
     """Return one number for each ball."""
     return np.broadcast_to(np.asarray(value, dtype=float), (n,)).copy()
 
@@ -87,4 +87,4 @@ def model(config: Any) -> Billiards:
 def bodies(config: Any) -> Bodies:
     """Return the discs; all are free, and nothing links them."""
     n = len(config.geometry.position)
-    return Bodies(pinned=np.zeros(n, dtype=bool), own=n, radius=of_balls(config.material.radius, n))
+    return Bodies(pinned=np.zeros(n, dtype=bool), own=n, radius=expand_per_ball(config.material.radius, n))

@@ -9,7 +9,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.scenefile.section import Key, Problem, Words, rows_of
-from simphys.simulators.billiards.scene import Geometry, Material, State, Table, of_balls
+from simphys.simulators.billiards.scene import Geometry, Material, State, Table, expand_per_ball
 
 Array = np.ndarray[Any, Any]
 
@@ -33,15 +33,15 @@ def problems(
         found += _check_count(("state", "velocity"), state.velocity, n)
     if found or material is None or table is None:
         return found
-    position, radius = np.array(geometry.position, dtype=float), of_balls(material.radius, n)
+    position, radius = np.array(geometry.position, dtype=float), expand_per_ball(material.radius, n)
     for ball, what, remedy in _overlaps(position, radius):
-        found.append(_misplaced(("geometry", "position", ball), "balls must not overlap", what, remedy))
+        found.append(_position_problem(("geometry", "position", ball), "balls must not overlap", what, remedy))
     if table.lower is not None and table.upper is not None:
         lower, upper = np.array(table.lower), np.array(table.upper)
         for ball, what, remedy in _outside(position, radius, lower, upper):
-            found.append(_misplaced(("geometry", "position", ball), "balls start on the table", what, remedy))
+            found.append(_position_problem(("geometry", "position", ball), "balls start on the table", what, remedy))
         for place, term in enumerate(loss.terms if loss is not None else []):
-            found += _check_reach(("loss", "terms", place, "target"), term, radius, lower, upper)
+            found += _check_reachable(("loss", "terms", place, "target"), term, radius, lower, upper)
     return found
 
 
@@ -49,14 +49,14 @@ def require_apart(position: Array, radius: Array, lower: Array, upper: Array) ->
     """Raise InputError if balls overlap or are off the table: positions and tables may be batched [..., n, 2]."""
     flat = position.reshape(-1, *position.shape[-2:])
     for placed, sizes, low, high in zip(
-        flat, *[_of_members(values, len(flat)) for values in (radius, lower, upper)], strict=True
+        flat, *[_broadcast_members(values, len(flat)) for values in (radius, lower, upper)], strict=True
     ):
         found = [*_overlaps(placed, sizes), *(_outside(placed, sizes, low, high) if low.size else ())]
         if found:
             raise InputError("billiards: start", "balls start apart from each other and on the table", *found[0][1:])
 
 
-def _of_members(values: Array, count: int) -> Array:
+def _broadcast_members(values: Array, count: int) -> Array:
     return np.broadcast_to(values, (count, values.shape[-1]))
 
 
@@ -81,7 +81,7 @@ def _outside(position: Array, radius: Array, lower: Array, upper: Array) -> Iter
             yield ball, what, f"Its centre can be from {_point(low)} to {_point(high)} m."
 
 
-def _misplaced(key: Key, constraint: str, what: str, remedy: str) -> Problem:
+def _position_problem(key: Key, constraint: str, what: str, remedy: str) -> Problem:
     return Problem(key=key, constraint=constraint, found=Words(what), remedy=remedy)
 
 
@@ -101,7 +101,7 @@ def _check_count(key: Key, value: Sequence[Any], count: int) -> Iterator[Problem
         yield Problem(key=key, constraint=constraint, found=value, remedy=f"It has {len(value)}: give {count}.")
 
 
-def _check_reach(key: Key, term: Any, radius: Array, lower: Array, upper: Array) -> Iterator[Problem]:
+def _check_reachable(key: Key, term: Any, radius: Array, lower: Array, upper: Array) -> Iterator[Problem]:
     """Check that the balls of a loss term can reach its target; other checks report other mistakes in the term.
 
     Targets in files are not checked.

@@ -49,7 +49,7 @@ def rounding() -> float:
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """Return the search for one pair of partners, and for the first impact of all; balls are stored from index `at` on.
+    """Return the search for one pair of partners, and for the first impact of all; balls are stored from index `x0` on.
 
     `walls` holds the coordinates of the four cushions, from index 4 * b for batch member b.
     """
@@ -58,7 +58,7 @@ def functions(real: Any) -> SimpleNamespace:
     tiny = rounding()
 
     @ti.func
-    def first_root(c0, c1, c2, c3, c4, end, near, slow, least):
+    def first_root(c0, c1, c2, c3, c4, end, near, slow, min_step):
         """First root in [0, end], or -1 without one; and its uncertainty due to rounding."""
         low = ti.min(c2, c2 + (3 * c3 + 6 * c4 * end) * end)  # half the minimum of the second derivative
         if c4 > 0:
@@ -66,7 +66,7 @@ def functions(real: Any) -> SimpleNamespace:
             if turn > 0 and turn < end:
                 low = c2 + (3 * c3 + 6 * c4 * turn) * turn
         k = ti.max(-2 * low, 0.0)
-        t, found, moved = real(0.0), real(-1.0), real(0.0)
+        t, found, uncertainty = real(0.0), real(-1.0), real(0.0)
         going, count = True, 0
         while going:
             value = c0 + t * (c1 + t * (c2 + t * (c3 + t * c4)))
@@ -75,52 +75,64 @@ def functions(real: Any) -> SimpleNamespace:
             count += 1
             if value <= near and slope < -slow and slope * slope > 2 * near * bend:
                 found = ti.min(ti.max(t - value / slope, 0.0), end)
-                moved = -near / slope
+                uncertainty = -near / slope
                 going = False
             elif k == 0 and slope >= 0:
                 going = False
             else:
                 above = ti.max(value, 0.0)
                 root = ti.sqrt(slope * slope + 2 * k * above)
-                step = least
+                step = min_step
                 if slope < 0:
                     step = 2 * above / (root - slope)
                 elif k > 0:
                     step = (slope + root) / k
                 if value <= near:
-                    step = ti.max(step, least)
+                    step = ti.max(step, min_step)
                 t += step
                 going = t <= end and count < LIMIT
-        return found, moved
+        return found, uncertainty
 
     @ti.func
-    def along(w: vec, axis) -> real:
+    def component(w: vec, axis) -> real:
         return ti.select(axis == 0, w[0], w[1])
 
     @ti.func
-    def meeting(
-        x: ti.template(), v: ti.template(), at, r: ti.template(), of, walls: ti.template(), wall, n, a, i, j, end, least
+    def time_of_impact(
+        x: ti.template(),
+        v: ti.template(),
+        x0,
+        r: ti.template(),
+        r0,
+        walls: ti.template(),
+        walls0,
+        n,
+        a,
+        i,
+        j,
+        end,
+        min_step,
     ):
         """Time of impact of ball i and partner j, NEVER if later than `end`; and its uncertainty due to rounding."""
         o = i
         if j < n:
             o = j
-        v_i, v_j = v[at + i], v[at + o]
-        d = x[at + i] - x[at + o]
-        reach, speed = r[of + i], v_i.norm()
-        place = ti.abs(x[at + i]).max()
+        v_i, v_j = v[x0 + i], v[x0 + o]
+        d = x[x0 + i] - x[x0 + o]
+        reach, speed = r[r0 + i], v_i.norm()
+        place = ti.abs(x[x0 + i]).max()
         side = ti.max(j - n, 0)
         axis, sign = side // 2, 1 - 2 * (side % 2)
         gap = real(0.0)
         if j < n:
-            reach += r[of + j]
+            reach += r[r0 + j]
             speed += v_j.norm()
-            place += ti.abs(x[at + o]).max()
+            place += ti.abs(x[x0 + o]).max()
             gap = d.norm() - reach
         else:
-            gap = sign * (along(x[at + i], axis) - walls[wall + side]) - reach
+            gap = sign * (component(x[x0 + i], axis) - walls[walls0 + side]) - reach
         near, slow = tiny * (place + reach), tiny * speed
-        time, moved = real(flight.NEVER), real(0.0)
+        time, uncertainty = real(flight.NEVER), real(0.0)
         if speed > 0 and gap <= (speed + ti.max(-a, 0.0) * end) * end + near:
             rest_i, rest_j = f.rest_time(v_i, a), f.rest_time(v_j, a)
             begin = real(0.0)
@@ -130,8 +142,8 @@ def functions(real: Any) -> SimpleNamespace:
                     until = ti.max(rest_i, rest_j)
                 until = ti.min(until, end)
                 if time == flight.NEVER and until > begin:
-                    y_i, u_i = f.flight(x[at + i], v_i, a, begin)
-                    y_j, u_j = f.flight(x[at + o], v_j, a, begin)
+                    y_i, u_i = f.flight(x[x0 + i], v_i, a, begin)
+                    y_j, u_j = f.flight(x[x0 + o], v_j, a, begin)
                     b_i, b_j = vec(0.0), vec(0.0)
                     if begin < rest_i and v_i.norm() > 0:
                         b_i = (-a / v_i.norm()) * v_i
@@ -141,32 +153,32 @@ def functions(real: Any) -> SimpleNamespace:
                     c0, c1, c2, c3, c4 = y.dot(y) - reach * reach, 2 * y.dot(w), w.dot(w) + y.dot(b), w.dot(b), b.dot(b)
                     scale = 2 * reach
                     if j >= n:
-                        c0 = sign * (along(y_i, axis) - walls[wall + side]) - reach
-                        c1, c2 = sign * along(u_i, axis), 0.5 * sign * along(b_i, axis)
+                        c0 = sign * (component(y_i, axis) - walls[walls0 + side]) - reach
+                        c1, c2 = sign * component(u_i, axis), 0.5 * sign * component(b_i, axis)
                         c3, c4, scale = real(0.0), real(0.0), real(1.0)
                     root, slack = first_root(
-                        c0, c1, c2, c3, 0.25 * c4, until - begin, scale * near, scale * slow, least
+                        c0, c1, c2, c3, 0.25 * c4, until - begin, scale * near, scale * slow, min_step
                     )
                     if root >= 0:
-                        time, moved = begin + root, slack
+                        time, uncertainty = begin + root, slack
                 begin = ti.max(begin, until)
-        return time, moved
+        return time, uncertainty
 
     @ti.func
-    def first_meeting(
-        x: ti.template(), v: ti.template(), at, r: ti.template(), of, walls: ti.template(), wall, n, partners, a, end,
-        least,
+    def first_impact(
+        x: ti.template(), v: ti.template(), x0, r: ti.template(), r0, walls: ti.template(), walls0, n, partners, a, end,
+        min_step,
     ):  # fmt: skip
         """Time of the first impact, NEVER if later than `end`; and the numbers of its ball and its partner."""
         first, slack, ball, partner = real(flight.NEVER), real(0.0), -1, -1
         for i in range(n):
             for j in range(i + 1, partners):
-                time, moved = meeting(x, v, at, r, of, walls, wall, n, a, i, j, end, least)
-                if time + moved + slack < first:
-                    first, slack, ball, partner = time, moved, i, j
+                time, uncertainty = time_of_impact(x, v, x0, r, r0, walls, walls0, n, a, i, j, end, min_step)
+                if time + uncertainty + slack < first:
+                    first, slack, ball, partner = time, uncertainty, i, j
         return first, ball, partner
 
-    return SimpleNamespace(meeting=meeting, first_meeting=first_meeting)
+    return SimpleNamespace(time_of_impact=time_of_impact, first_impact=first_impact)
 
 
 @functools.cache
@@ -180,26 +192,26 @@ def kernels(real: Any) -> SimpleNamespace:
 
     @kernel
     def first(
-        x: vectors, v: vectors, r: reals, walls: reals, n: ti.i32, partners: ti.i32, a: real, end: real, least: real,
-        time: reals, who: whole,
+        x: vectors, v: vectors, r: reals, walls: reals, n: ti.i32, partners: ti.i32, a: real, end: real, min_step: real,
+        time: reals, pair: whole,
     ):  # fmt: skip
-        t, i, j = f.first_meeting(x, v, 0, r, 0, walls, 0, n, partners, a, end, least)
+        t, i, j = f.first_impact(x, v, 0, r, 0, walls, 0, n, partners, a, end, min_step)
         time[0] = t
-        who[0] = i
-        who[1] = j
+        pair[0] = i
+        pair[1] = j
 
     @kernel
     def one(
         x: vectors, v: vectors, r: reals, walls: reals, n: ti.i32, i: ti.i32, j: ti.i32, a: real, end: real,
-        least: real, time: reals,
+        min_step: real, time: reals,
     ):  # fmt: skip
-        t, _ = f.meeting(x, v, 0, r, 0, walls, 0, n, a, i, j, end, least)
+        t, _ = f.time_of_impact(x, v, 0, r, 0, walls, 0, n, a, i, j, end, min_step)
         time[0] = t
 
     return SimpleNamespace(first=first, one=one)
 
 
-class Meeting(NamedTuple):
+class NextImpact(NamedTuple):
     """The next impact: its time and its partners."""
 
     time: float
@@ -209,23 +221,23 @@ class Meeting(NamedTuple):
     """Number of the other ball, which is higher; or the number of balls plus the number of a cushion."""
 
 
-def first_meeting(
+def first_impact(
     model: Billiards, position: Array, velocity: Array, radius: Array, walls: Array, deceleration: float, end: float
-) -> Meeting | None:
-    """Find the first impact until `end` [s]; position and velocity are [n, 2], `walls` [4] is made by `walls_of`."""
-    time, who = np.empty(1, position.dtype), np.empty(2, np.int32)
+) -> NextImpact | None:
+    """Find the first impact until `end` [s]; position and velocity are [n, 2], `walls` [4] is made by `stack_walls`."""
+    time, pair = np.empty(1, position.dtype), np.empty(2, np.int32)
     kernels(runtime.real()).first(
-        position, velocity, radius, walls, model.balls, model.partners, deceleration, end, least(model), time, who
+        position, velocity, radius, walls, model.balls, model.partners, deceleration, end, min_step(model), time, pair
     )
-    return Meeting(float(time[0]), int(who[0]), int(who[1])) if time[0] < flight.NEVER else None
+    return NextImpact(float(time[0]), int(pair[0]), int(pair[1])) if time[0] < flight.NEVER else None
 
 
-def least(model: Billiards) -> float:
+def min_step(model: Billiards) -> float:
     """Return the interval [s] at which balls that are pushed together collide again."""
     return model.dt / 1024
 
 
-def walls_of(lower: Array, upper: Array) -> Array:
+def stack_walls(lower: Array, upper: Array) -> Array:
     """Return coordinates of the four cushions [..., 4] for corners `lower` and `upper` [..., 2]; 0 without cushions."""
     if lower.shape[-1] == 0:
         return np.zeros((*lower.shape[:-1], 4), lower.dtype)

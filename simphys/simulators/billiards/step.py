@@ -9,8 +9,8 @@ from . import search
 from .bounce import Bounce
 from .flight import Flight
 from .impact import Impact
-from .impact_time import ImpactTime
 from .model import Billiards, Params, State, check_params
+from .time_of_impact import TimeOfImpact
 
 
 def step(model: Billiards, params: Params, state: State) -> State:
@@ -18,22 +18,22 @@ def step(model: Billiards, params: Params, state: State) -> State:
     check_params({"radius": params.radius.data, "mass": params.mass.data})
     x, v = state.position, state.velocity
     left: Tensor = tensor(model.dt)
-    for _ in range(model.impacts + 1):
-        i, j = _next(model, params, x, v, float(left))
+    for _ in range(model.max_impacts + 1):
+        i, j = _next_impact(model, params, x, v, float(left))
         if i < 0:
             return State(*Flight.apply(x, v, params.deceleration, left))
-        time = ImpactTime.apply(model, i, j, x, v, params.radius, params.deceleration, params.lower, params.upper)
+        time = TimeOfImpact.apply(model, i, j, x, v, params.radius, params.deceleration, params.lower, params.upper)
         x, v = Flight.apply(x, v, params.deceleration, time)
         v = strike(model, params, i, j, x, v)
         left = left - time
-    raise InputError("billiards", *too_many(model, params, i, j, model.dt - float(left)))
+    raise InputError("billiards", *describe_endless_impacts(model, params, i, j, model.dt - float(left)))
 
 
-def _next(model: Billiards, params: Params, x: Tensor, v: Tensor, left: float) -> tuple[int, int]:
+def _next_impact(model: Billiards, params: Params, x: Tensor, v: Tensor, left: float) -> tuple[int, int]:
     """Return the pair that collides next within the time left, or (-1, -1)."""
-    walls = search.walls_of(params.lower.data, params.upper.data)
-    met = search.first_meeting(model, x.data, v.data, params.radius.data, walls, float(params.deceleration), left)
-    return (-1, -1) if met is None else (met.ball, met.partner)
+    walls = search.stack_walls(params.lower.data, params.upper.data)
+    impact = search.first_impact(model, x.data, v.data, params.radius.data, walls, float(params.deceleration), left)
+    return (-1, -1) if impact is None else (impact.ball, impact.partner)
 
 
 def strike(model: Billiards, params: Params, i: int, j: int, x: Tensor, v: Tensor) -> Tensor:
@@ -46,11 +46,13 @@ def strike(model: Billiards, params: Params, i: int, j: int, x: Tensor, v: Tenso
     return after
 
 
-def too_many(model: Billiards, params: Params, ball: int, partner: int, time: float) -> tuple[str, str, str]:
+def describe_endless_impacts(
+    model: Billiards, params: Params, ball: int, partner: int, time: float
+) -> tuple[str, str, str]:
     """Describe impacts that do not end: the constraint, the situation at a time within the step, and a remedy."""
     restitution = params.restitution if partner < model.balls else params.cushion_restitution
     return (
-        f"at most {model.impacts} impacts within a time step",
+        f"at most {model.max_impacts} impacts within a time step",
         f"more within its first {time:.3g} s, the last of them of ball {ball} and {model.name_of(partner)}, whose "
         f"restitution is {float(restitution):g}",
         "Balls that lose all speed between others, or are pushed by others, collide without end, and this model has no "

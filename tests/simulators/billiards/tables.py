@@ -25,7 +25,7 @@ def table(
     cushion_restitution: float = 0.7,
     deceleration: float = 0.0,
     corners: tuple[list[float], list[float]] | None = None,
-    impacts: int = 100,
+    max_impacts: int = 100,
 ) -> tuple[Billiards, Params, State]:
     """Return a table with balls at `position` [n, 2]; `corners` of the cushions. All inputs require a gradient."""
     n = len(position)
@@ -33,7 +33,7 @@ def table(
     lower, upper = corners or (np.zeros(0), np.zeros(0))
     values = (*sizes, restitution, cushion_restitution, deceleration, lower, upper)
     params = Params(*[leaf(value) for value in values])
-    model = Billiards(n, dt, cushions=corners is not None, impacts=impacts)
+    model = Billiards(n, dt, cushions=corners is not None, max_impacts=max_impacts)
     return model, params, State(leaf(position), leaf(velocity))
 
 
@@ -60,17 +60,17 @@ def leaves(params: Params, state: State) -> tuple[Tensor, ...]:
     return *state.tensors(), *params.tensors()
 
 
-def unpacked(*tensors: Tensor) -> tuple[Params, State]:
+def unpack(*tensors: Tensor) -> tuple[Params, State]:
     """Return params and state from tensors in the order of `leaves`."""
     return Params(*tensors[2:]), State(*tensors[:2])
 
 
-def fresh(params: Params, state: State) -> tuple[Params, State]:
+def copy_leaves(params: Params, state: State) -> tuple[Params, State]:
     """Return the same inputs as new leaves without gradients."""
-    return unpacked(*[tensor(each.data, requires_grad=True) for each in leaves(params, state)])
+    return unpack(*[tensor(each.data, requires_grad=True) for each in leaves(params, state)])
 
 
-def moved(case: tuple[Billiards, Params, State], time: float) -> tuple[np.ndarray, np.ndarray]:
+def move(case: tuple[Billiards, Params, State], time: float) -> tuple[np.ndarray, np.ndarray]:
     """Return position and velocity after a time, whatever the time step is."""
     model, params, state = case
     with no_grad():

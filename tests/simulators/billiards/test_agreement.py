@@ -13,7 +13,7 @@ from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.rollout import rollout
 from simphys.simulators.billiards import Billiards, Params, State
 
-from .tables import NAMES, busy, fresh, leaf, leaves, table, unpacked
+from .tables import NAMES, busy, copy_leaves, leaf, leaves, table, unpack
 
 STEPS = 12
 Case = tuple[Billiards, Params, State]
@@ -26,7 +26,7 @@ def weights(shape: tuple[int, ...], seed: int) -> Tensor:
 def evaluate(case: Case, *, along: bool = True, **options: Any) -> dict[str, np.ndarray]:
     """Return the states along time, and the gradient of a random sum over all of them, or over the last one only."""
     model, params, state = case
-    params, state = fresh(params, state)
+    params, state = copy_leaves(params, state)
     found = rollout(model, params, state, steps=STEPS, **options)
     total: Any = 0.0
     for seed, name in enumerate(state.names()):
@@ -83,7 +83,7 @@ def test_a_batch_is_its_members() -> None:
     together = evaluate(both, along=False, keep="final")
     apart = []
     for member in range(2):
-        pick = fresh(harder[member], slower[member])
+        pick = copy_leaves(harder[member], slower[member])
         final = rollout(model, *pick, steps=STEPS, keep="final").final
         sum(
             ((weights((2, *field.shape), seed)[member] * field).sum() for seed, field in enumerate(final.tensors())),
@@ -101,7 +101,7 @@ def test_the_gradient_of_a_motion_is_right() -> None:
     model, params, state = busy()
 
     def end(*inputs: Tensor) -> tuple[Tensor, ...]:
-        final: State = rollout(model, *unpacked(*inputs), steps=STEPS, keep="final").final
+        final: State = rollout(model, *unpack(*inputs), steps=STEPS, keep="final").final
         return final.tensors()
 
     gradcheck(end, leaves(params, state), mode="projected", repeats=2, tolerance=1e-7)

@@ -11,7 +11,7 @@ from simphys.rollout.trajectory import BlowUp
 from simphys.simulators.billiards import Billiards, Params, State
 from simphys.simulators.billiards.model import check_params
 
-from .tables import busy, moved, table
+from .tables import busy, move, table
 
 
 def test_shapes_are_those_of_the_fields() -> None:
@@ -24,7 +24,7 @@ def test_shapes_are_those_of_the_fields() -> None:
 @pytest.mark.parametrize(("balls", "impacts"), [(0, 10), (3, 0)])
 def test_counts_are_positive(balls: int, impacts: int) -> None:
     with pytest.raises(InputError, match="at least 1"):
-        Billiards(balls, 0.1, impacts=impacts)
+        Billiards(balls, 0.1, max_impacts=impacts)
 
 
 @pytest.mark.parametrize("dt", [0.0, -0.1, np.nan, np.inf])
@@ -34,7 +34,7 @@ def test_a_time_step_is_positive_and_finite(dt: float) -> None:
         Billiards(1, dt)
 
 
-def trapped() -> tuple[Billiards, Params, State]:
+def trapped_balls() -> tuple[Billiards, Params, State]:
     """A light ball between two heavy ones that close in on it; each impact takes nearly all of their relative speed."""
     return table(
         [[0.2, 0.5], [0.5, 0.5], [0.8, 0.5]],
@@ -47,7 +47,7 @@ def trapped() -> tuple[Billiards, Params, State]:
 
 def test_impacts_without_end_stop_the_motion_and_say_who() -> None:
     """Inelastic collapse (McNamara and Young 1992): three balls in a row lose all relative speed in finite time."""
-    model, params, state = trapped()
+    model, params, state = trapped_balls()
     with pytest.raises(BlowUp, match=r"at most 100 impacts.*of ball . and ball .*more restitution"), no_grad():
         rollout(model, params, state, steps=2)
     with pytest.raises(InputError, match=r"at most 100 impacts.*of ball . and ball .*more restitution"), no_grad():
@@ -57,19 +57,19 @@ def test_impacts_without_end_stop_the_motion_and_say_who() -> None:
 def test_balls_that_push_each_other_have_no_end_of_impacts() -> None:
     """Without restitution two balls stay together if the one behind is slowed less along the line of centres."""
     pushed = table([[0.5, 0.5], [0.5, 0.6]], [[0.03, 0.1], [0.0, 0.1]], dt=0.05, restitution=0.0, deceleration=1.0)
-    told = (
+    message = (
         r"at most 100 impacts within a time step; found (were )?more within its first 0\.00\d+ s, the last of "
         r"them of ball 0 and ball 1, whose restitution is 0\. .*pushed by others.*lasting contact.*more restitution"
     )
     mode: Mode
     for mode in ("fused", "nested"):
-        with pytest.raises(InputError, match=told), no_grad():
+        with pytest.raises(InputError, match=message), no_grad():
             rollout(*pushed, steps=1, mode=mode)
 
 
 def test_balls_that_lose_all_speed_along_their_line_stay_together_without_a_cloth() -> None:
     case = table([[0.3, 0.5], [0.5, 0.5]], [[1.0, 0.0], [0.0, 0.0]], restitution=0.0)
-    x, v = moved(case, 2.0)
+    x, v = move(case, 2.0)
     np.testing.assert_allclose(v, [[0.5, 0.0], [0.5, 0.0]], atol=1e-15)
     assert x[1, 0] - x[0, 0] == pytest.approx(0.1, abs=1e-14)
 
@@ -77,12 +77,12 @@ def test_balls_that_lose_all_speed_along_their_line_stay_together_without_a_clot
 def test_as_many_impacts_as_allowed_are_fine() -> None:
     """A ball moves to and fro between cushions: exactly seven impacts in a step."""
     case = table(
-        [[0.5, 0.5]], [[1.0, 0.0]], dt=6.0, cushion_restitution=1.0, corners=([0.0, 0.0], [1.0, 1.0]), impacts=7
+        [[0.5, 0.5]], [[1.0, 0.0]], dt=6.0, cushion_restitution=1.0, corners=([0.0, 0.0], [1.0, 1.0]), max_impacts=7
     )
-    x, _ = moved(case, 6.0)
+    x, _ = move(case, 6.0)
     assert x[0, 0] == pytest.approx(_zigzag(6.5))
     with pytest.raises(BlowUp, match=r"ball 0 and the left cushion"), no_grad():
-        rollout(Billiards(1, 9.0, impacts=7), *case[1:], steps=1)
+        rollout(Billiards(1, 9.0, max_impacts=7), *case[1:], steps=1)
 
 
 def _zigzag(way: float) -> float:

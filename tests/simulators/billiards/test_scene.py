@@ -72,7 +72,7 @@ def test_all_that_is_given_arrives() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "where", "told"),
+    ("changed", "where", "message"),
     [
         (
             {"geometry": {"position": [[0.5, 0.5], [0.5, 0.65]]}},
@@ -93,7 +93,7 @@ def test_all_that_is_given_arrives() -> None:
         ({"table": {**TABLE, "restitution": 1.2}}, "table.restitution", "at most 1"),
         ({"table": {**TABLE, "deceleration": -0.1}}, "table.deceleration", "at least 0"),
         ({"table": {"lower": [0.0, 0.0]}}, "table", "two corners"),
-        ({"table": {"lower": [0.0, 1.0], "upper": [2.0, 0.0]}}, "table.upper", "above lower"),
+        ({"table": {"lower": [0.0, 1.0], "upper": [2.0, 0.0]}}, "table.upper", "exceed lower"),
         ({"state": {"velocity": [[0.0, 0.0]]}}, "state.velocity", "2 elements"),
         (term(target=[1.95, 0.5]), "loss.terms.0.target", "unreachable target.* from .0.1, 0.1. to .1.9, 0.9. m"),
         (term(target=0.95, axis=1), "loss.terms.0.target", "unreachable target.* from 0.1 to 0.9 m"),
@@ -106,8 +106,8 @@ def test_all_that_is_given_arrives() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_place(changed: dict[str, Any], where: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told) as raised:
+def test_what_does_not_fit_is_reported_with_its_place(changed: dict[str, Any], where: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as raised:
         from_dict(sections(**changed))
     assert where in str(raised.value)
     assert len(raised.value.errors) == 1
@@ -128,14 +128,14 @@ def test_what_just_fits_is_no_problem(changed: dict[str, Any]) -> None:
     from_dict(sections(**changed))
 
 
-def test_other_problems_of_a_target_are_told_once() -> None:
+def test_other_problems_of_a_target_are_reported_once() -> None:
     for changed in (term(nodes=[7]), term(target=[1.0, 2.0, 3.0])):
         with pytest.raises(ConfigError) as raised:
             from_dict(sections(**changed))
         assert len(raised.value.errors) == 1 and "unreachable" not in str(raised.value)
 
 
-def test_an_unknown_start_that_overlaps_is_told_before_the_search() -> None:
+def test_an_unknown_start_that_overlaps_is_reported_before_the_search() -> None:
     unknown = {"place": {"parameter": "position", "entries": [0], "start": [1.0, 0.4]}}
     scene = build_scene(from_dict(sections(unknowns=unknown, **term())))
     objective = scene.objective()

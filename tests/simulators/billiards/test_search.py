@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from simphys.simulators.billiards import Billiards, Params, State, search
-from simphys.simulators.billiards.search import Meeting
+from simphys.simulators.billiards.search import NextImpact
 
 from .tables import table
 
 Case = tuple[Billiards, Params, State]
 
 
-def first(case: Case, end: float | None = None) -> Meeting | None:
+def first(case: Case, end: float | None = None) -> NextImpact | None:
     model, params, state = case
-    walls = search.walls_of(params.lower.data, params.upper.data)
+    walls = search.stack_walls(params.lower.data, params.upper.data)
     x, v, r = state.position.data, state.velocity.data, params.radius.data
-    return search.first_meeting(model, x, v, r, walls, float(params.deceleration), end or model.dt)
+    return search.first_impact(model, x, v, r, walls, float(params.deceleration), end or model.dt)
 
 
 def sampled(case: Case, end: float) -> tuple[float, int, int] | None:
@@ -85,7 +85,7 @@ def test_balls_that_touch_and_approach_meet_at_once() -> None:
 
 
 @pytest.mark.parametrize(("beside", "meets"), [(-1e-10, True), (1e-10, False)])
-def test_a_graze_and_a_near_miss_are_told_apart(beside: float, meets: bool) -> None:
+def test_a_graze_and_a_near_miss_are_distinguished(beside: float, meets: bool) -> None:
     case = table([[0.0, 0.0], [0.5, 0.1 + beside]], [[1.0, 0.0], [0.0, 0.0]])
     assert (first(case, 1.0) is not None) == meets
 

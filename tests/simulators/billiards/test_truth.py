@@ -17,7 +17,7 @@ from simphys.autograd.compose.functional import jacobian
 from simphys.rollout import rollout
 from simphys.simulators.billiards import Billiards, Params, State
 
-from .tables import busy, leaves, moved, table, unpacked
+from .tables import busy, leaves, move, table, unpack
 
 Array = np.ndarray[Any, Any]
 Case = tuple[Billiards, Params, State]
@@ -30,7 +30,7 @@ def ends(case: Case) -> Callable[..., Tensor]:
     model = case[0]
 
     def end(*inputs: Tensor) -> Tensor:
-        final = rollout(model, *unpacked(*inputs), steps=STEPS, keep="final").final
+        final = rollout(model, *unpack(*inputs), steps=STEPS, keep="final").final
         return ops.concatenate([ops.reshape(each, (-1,)) for each in (final.position, final.velocity)])
 
     return end
@@ -232,7 +232,7 @@ def test_momentum_and_energy_stay_without_losses() -> None:
     x = np.stack(np.meshgrid(np.arange(4.0), np.arange(4.0)), axis=-1).reshape(-1, 2)
     v, m = random.normal(size=(16, 2)), random.uniform(0.5, 2, 16)
     case = table(x, v, dt=0.5, radius=random.uniform(0.2, 0.4, 16), mass=m, restitution=1.0)
-    _, after = moved(case, 4.0)
+    _, after = move(case, 4.0)
     np.testing.assert_allclose(m @ after, m @ v, rtol=0, atol=2e-14)
     np.testing.assert_allclose(m @ (after**2).sum(axis=1), m @ (v**2).sum(axis=1), rtol=1e-14)
     assert (np.abs(after - v).max(axis=1) > 0.1).sum() > 10  # most have collided
@@ -240,7 +240,7 @@ def test_momentum_and_energy_stay_without_losses() -> None:
 
 def test_a_motion_does_not_depend_on_the_time_step() -> None:
     """The time step changes only where a motion with impacts, cushions and rests is sampled."""
-    coarse, fine, whole = (moved(busy(dt=dt), 1.4) for dt in (0.1, 0.1 / 7, 1.4))
+    coarse, fine, whole = (move(busy(dt=dt), 1.4) for dt in (0.1, 0.1 / 7, 1.4))
     for a, b, c in zip(coarse, fine, whole, strict=True):
         np.testing.assert_allclose(b, a, rtol=0, atol=2e-14)
         np.testing.assert_allclose(c, a, rtol=0, atol=2e-14)
@@ -252,6 +252,6 @@ def test_a_motion_runs_back_to_where_it_came_from() -> None:
     """Without losses, reversed velocities retrace a motion with several impacts."""
     model, params, state = busy(deceleration=0.0)
     params = params.replace(restitution=tensor(1.0), cushion_restitution=tensor(1.0))
-    x, v = moved((model, params, state), 2.0)
-    back, _ = moved((model, params, State(tensor(x), tensor(-v))), 2.0)
+    x, v = move((model, params, state), 2.0)
+    back, _ = move((model, params, State(tensor(x), tensor(-v))), 2.0)
     np.testing.assert_allclose(back, state.position.data, rtol=0, atol=1e-10)

@@ -49,12 +49,12 @@ def functions(real: Any) -> SimpleNamespace:
         return n, n.dot(u)
 
     @ti.func
-    def adj_impact_time(n: vec, w: real, g: real):
+    def adj_time_of_impact(n: vec, w: real, g: real):
         """Adjoints of x_i and r_i; those of a partner are -q n and -q, that of a cushion is -q n along its axis."""
         q = -g / w
         return q * n, -q
 
-    return SimpleNamespace(approach=approach, adj_impact_time=adj_impact_time)
+    return SimpleNamespace(approach=approach, adj_time_of_impact=adj_time_of_impact)
 
 
 @functools.cache
@@ -73,25 +73,25 @@ def kernels(real: Any) -> SimpleNamespace:
         x_i, v_i = fly.flight(x[i], v[i], a, t)
         x_o, v_o = fly.flight(x[o], v[o], a, t)
         normal, w = f.approach(x_i, v_i, x_o, v_o, side)
-        g, gr = f.adj_impact_time(normal, w, adj_t)
+        g, gr = f.adj_time_of_impact(normal, w, adj_t)
         if side >= 0:
             wall = ti.max(side, 0)
             adj_walls[wall] = -g.sum()
         for part in range(2):
-            at, sign = i, real(1.0)
+            ball, sign = i, real(1.0)
             if part == 1:
-                at, sign = o, real(-1.0)
+                ball, sign = o, real(-1.0)
             if part == 0 or side < 0:
-                gv, ga, _ = fly.adj_flight(v[at], a, t, sign * g, vec(0.0))
-                adj_x[at] = sign * g
-                adj_v[at] = gv
-                adj_r[at] = gr
-                adj_a[at] = ga
+                gv, ga, _ = fly.adj_flight(v[ball], a, t, sign * g, vec(0.0))
+                adj_x[ball] = sign * g
+                adj_v[ball] = gv
+                adj_r[ball] = gr
+                adj_a[ball] = ga
 
     return SimpleNamespace(adjoint=adjoint)
 
 
-class ImpactTime(Function):
+class TimeOfImpact(Function):
     """Time [] until ball i meets partner j, for balls at position and velocity [n, 2] with radius [n]."""
 
     @staticmethod
@@ -100,9 +100,9 @@ class ImpactTime(Function):
         deceleration: Tensor, lower: Tensor, upper: Tensor,
     ) -> np.ndarray[Any, Any]:  # fmt: skip
         time = np.empty(1, position.dtype)
-        walls, end = search.walls_of(lower.data, upper.data), AHEAD * model.dt
+        walls, end = search.stack_walls(lower.data, upper.data), AHEAD * model.dt
         search.kernels(runtime.real()).one(
-            position, velocity, radius, walls, model.balls, i, j, float(deceleration), end, search.least(model), time
+            position, velocity, radius, walls, model.balls, i, j, float(deceleration), end, search.min_step(model), time
         )
         ctx.model, ctx.time = model, float(time[0])
         ctx.partners = (i, j, -1) if j < model.balls else (i, i, j - model.balls)
