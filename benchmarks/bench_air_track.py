@@ -34,10 +34,10 @@ def build(integrator: str, precision: str, steps: int) -> Callable[[], float]:
 
     from simphys.autograd import runtime, tensor
     from simphys.rollout import rollout
-    from simphys.simulators.mass_spring.model import Params, State, Topology
+    from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
     runtime.init(precision=precision, threads=1)
-    topology = Topology(np.array([[0, 1]], np.int32), np.array([False, True]), 1, 1e-3, integrator)
+    model = MassSpring(np.array([[0, 1]], np.int32), np.array([False, True]), 1, 1e-3, integrator)
     stiffness = tensor([6.22], requires_grad=True)
     drag = tensor([0.0137, 0.0], requires_grad=True)
     position = tensor([[-70.0], [4.0]], requires_grad=True)  # of the glider, and of the point where it rests
@@ -53,7 +53,7 @@ def build(integrator: str, precision: str, steps: int) -> Callable[[], float]:
     def gradient() -> float:
         for leaf in leaves:
             leaf.grad = None
-        trajectory = rollout(topology, params, State(position, velocity), steps=steps)
+        trajectory = rollout(model, params, State(position, velocity), steps=steps)
         error = trajectory.position[::STRIDE, 0, 0] - measured
         loss = (error * error).sum()
         loss.backward()

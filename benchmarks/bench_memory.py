@@ -46,7 +46,7 @@ def measure(steps: int, part: float, repetitions: int) -> Budget:
     runtime.init(precision="f32", threads=1)
     of = cloth()
     gradient(of, 2)
-    everything = plan(of.topology, of.params, of.start, steps=steps, keep="final").predicted_bytes
+    everything = plan(of.model, of.params, of.start, steps=steps, keep="final").predicted_bytes
     memory = int(part * everything)
     machine.reset_peak()
     before = machine.resident_mb()
@@ -109,7 +109,7 @@ def measure_long(steps: int, memory: str) -> dict[str, Any]:
     runtime.init(precision="f32", threads=1)
     of = cloth()
     gradient(of, 2)
-    everything = plan(of.topology, of.params, of.start, steps=steps, keep="final").predicted_bytes
+    everything = plan(of.model, of.params, of.start, steps=steps, keep="final").predicted_bytes
     machine.reset_peak()
     before, start = machine.resident_mb(), time.perf_counter()
     chosen = gradient(of, steps, memory=memory).plan

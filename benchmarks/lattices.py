@@ -46,13 +46,13 @@ def pendulum() -> System:
 def forward(of: System, steps: int, **options: Any) -> None:
     """A rollout without recording. Options are those of `rollout`."""
     with no_grad():
-        rollout(of.topology, of.params, of.start, steps=steps, keep="final", **options)
+        rollout(of.model, of.params, of.start, steps=steps, keep="final", **options)
 
 
 def gradient(of: System, steps: int, **options: Any) -> Trajectory:
     """A rollout forward and back; `gradients` reads what it has left. Options are those of `rollout`."""
     of.params.stiffness.grad = of.start.velocity.grad = None
-    trajectory = rollout(of.topology, of.params, of.start, steps=steps, keep="final", **options)
+    trajectory = rollout(of.model, of.params, of.start, steps=steps, keep="final", **options)
     error = trajectory.final.position - of.target
     (error * error).sum().backward()
     return trajectory

@@ -13,7 +13,7 @@ import numpy as np
 
 from simphys.autograd import Tensor, no_grad, tensor
 from simphys.rollout import rollout
-from simphys.simulators.mass_spring.model import Params, State, Topology
+from simphys.simulators.mass_spring.model import MassSpring, Params, State
 from simphys.simulators.mass_spring.step import step
 
 from .initial_data import hash01, lattice_nodes, lattice_springs
@@ -32,7 +32,7 @@ SETTINGS: Settings = {
 class System(NamedTuple):
     """A lattice of w1c's material, and where it shall be at the end."""
 
-    topology: Topology
+    model: MassSpring
     params: Params
     """The stiffness requires a gradient."""
     start: State
@@ -56,22 +56,22 @@ def system(settings: Settings, nx: int, ny: int) -> System:
         drag=tensor(np.full(nx * ny, settings["material.drag"])),
         gravity=tensor([0.0, settings["environment.gravity"]]),
     )
-    topology = Topology(ends, ij[:, 1] == ny - 1, 2, settings["time.dt"])
-    return System(topology, params, State(tensor(x), v0), tensor(x + np.array([0.02, 0.01])))
+    model = MassSpring(ends, ij[:, 1] == ny - 1, 2, settings["time.dt"])
+    return System(model, params, State(tensor(x), v0), tensor(x + np.array([0.02, 0.01])))
 
 
 def build(settings: Settings, mode: str) -> Case:
     """The case on Tensors of the precision in force."""
     n, steps = int(settings["size.n"]), int(settings["time.steps"])
-    topology, params, start, target = system(settings, n, n)
+    model, params, start, target = system(settings, n, n)
     k, v0 = params.stiffness, start.velocity
 
     def final() -> State:
         if mode == "fused":
-            return rollout(topology, params, start, steps=steps, keep="final").final
+            return rollout(model, params, start, steps=steps, keep="final").final
         state = start
         for _ in range(steps):
-            state = step(topology, params, state)
+            state = step(model, params, state)
         return state
 
     def forward() -> float:

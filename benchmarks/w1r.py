@@ -12,7 +12,7 @@ import numpy as np
 from simphys.autograd import Tensor, tensor
 from simphys.nn import Controller, pattern
 from simphys.rollout import rollout
-from simphys.simulators.mass_spring.model import Params, State, Topology
+from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
 from .initial_data import hash01, lattice_nodes, lattice_springs
 from .workload import Case, Settings, Workload, case_of
@@ -40,7 +40,7 @@ def build(settings: Settings, mode: str) -> Case:
     x = 0.1 + SPACING * ij
     n, S = len(x), len(ends)
     straight = NX * (NY - 1) + (NX - 1) * NY  # springs that are not diagonals
-    topology = Topology(
+    model = MassSpring(
         ends,
         np.zeros(n, bool),
         2,
@@ -48,8 +48,8 @@ def build(settings: Settings, mode: str) -> Case:
         actuator=np.arange(S, dtype=np.int32),
         controller=Controller(waves=WAVES, hidden=HIDDEN, goal=GOAL),
     )
-    assert topology.network is not None
-    inputs = topology.network.inputs
+    assert model.network is not None
+    inputs = model.network.inputs
     leaves = {
         "w1": 0.3 * (2 * hash01(HIDDEN * inputs, 1) - 1).reshape(HIDDEN, inputs),
         "b1": np.zeros(HIDDEN),
@@ -77,13 +77,13 @@ def build(settings: Settings, mode: str) -> Case:
     )
     start = State(tensor(x), wanted["v0"])
     steps = int(settings["time.steps"])
-    waves = tensor(pattern(steps, dt=topology.dt, frequency=settings["control.frequency"], waves=WAVES))
+    waves = tensor(pattern(steps, dt=model.dt, frequency=settings["control.frequency"], waves=WAVES))
 
     def loss() -> Tensor:
         if mode == "fused":
-            final = rollout(topology, params, start, steps=steps, control=waves, keep="final").final
+            final = rollout(model, params, start, steps=steps, control=waves, keep="final").final
         else:
-            final = rollout(topology, params, start, steps=steps, control=waves, mode="nested").final
+            final = rollout(model, params, start, steps=steps, control=waves, mode="nested").final
         return -final.position[n - 1, 0]
 
     return case_of(loss, wanted)

@@ -18,14 +18,14 @@ import torch
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.bridges.pytorch import to_torch
-from simphys.simulators.mass_spring import Params, State, Topology, rollout
+from simphys.simulators.mass_spring import MassSpring, Params, State, rollout
 
 SIDE, SPACING = 3, 0.2  # nodes along an edge; their distance [m]
 DT, STEPS, DECISIONS = 0.0025, 20, 20  # time step [s]; steps between two decisions; decisions
 GOAL, PERIOD, STROKE = 0.3, 0.5, 0.2  # how far to go [m]; of the clock [s]; largest change of a rest length
 
 
-def body() -> tuple[Topology, Params, State]:
+def body() -> tuple[MassSpring, Params, State]:
     """A square of SIDE x SIDE nodes of 0.1 kg on the ground, with springs to all eight neighbours."""
     nodes = np.array(list(itertools.product(range(SIDE), repeat=2)), float) * SPACING
     pairs = itertools.combinations(range(len(nodes)), 2)
@@ -43,24 +43,24 @@ def body() -> tuple[Topology, Params, State]:
         ground_friction=tensor(2.0),
     )
     state = State(position=tensor(nodes), velocity=tensor(np.zeros_like(nodes)))
-    return Topology(ends, np.zeros(len(nodes), bool), 2, DT), params, state
+    return MassSpring(ends, np.zeros(len(nodes), bool), 2, DT), params, state
 
 
 def main(iterations: int = 60, seed: int = 0) -> list[float]:
     """Train; the loss of each iteration: (distance to the goal at the end / distance at the start)^2."""
-    topology, params, start = body()
+    model, params, start = body()
 
     @to_torch
     def advance(rest_length: Tensor, position: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
         moved = params.replace(rest_length=rest_length)
-        final = rollout(topology, moved, State(position, velocity), steps=STEPS).final
+        final = rollout(model, moved, State(position, velocity), steps=STEPS).final
         return final.position, final.velocity
 
     torch.manual_seed(seed)
     muscles = torch.nn.Sequential(
-        torch.nn.Linear(2 + 4 * topology.nodes, 32),
+        torch.nn.Linear(2 + 4 * model.nodes, 32),
         torch.nn.Tanh(),
-        torch.nn.Linear(32, topology.springs),
+        torch.nn.Linear(32, model.springs),
         torch.nn.Tanh(),
     ).double()
     own_length = torch.tensor(params.rest_length.numpy())

@@ -37,7 +37,7 @@ from simphys.simulators.wave.shallow import stability as shallow_stability
 class MassSpringConfig(Config):
     """A scene of nodes and springs."""
 
-    simulator: mass_spring_scene.MassSpring
+    simulator: mass_spring_scene.MassSpringSimulator
     geometry: mass_spring_scene.Geometry
     material: mass_spring_scene.Material = mass_spring_scene.Material()
     environment: mass_spring_scene.Environment = mass_spring_scene.Environment()

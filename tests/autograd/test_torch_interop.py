@@ -13,7 +13,7 @@ import pytest
 
 from simphys.autograd import InputError, Tensor, runtime, tensor
 from simphys.autograd.bridges.pytorch import from_torch, to_torch
-from simphys.simulators.mass_spring import Params, State, Topology, rollout, step
+from simphys.simulators.mass_spring import MassSpring, Params, State, rollout, step
 
 from .torch_functions import leaf, ours
 
@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'simphys[torch]')")
 
 
-def swing() -> tuple[Topology, Params, State]:
+def swing() -> tuple[MassSpring, Params, State]:
     """Three nodes on two springs, the first pinned."""
     params = Params(
         stiffness=tensor([20.0, 30.0]),
@@ -33,19 +33,19 @@ def swing() -> tuple[Topology, Params, State]:
         gravity=tensor([0.0, -9.8]),
     )
     state = State(tensor([[0.0, 0.0], [0.5, 0.1], [1.0, 0.0]]), tensor(np.zeros((3, 2))))
-    return Topology(np.array([[0, 1], [1, 2]], np.int32), np.array([True, False, False]), 2, 0.01), params, state
+    return MassSpring(np.array([[0, 1], [1, 2]], np.int32), np.array([True, False, False]), 2, 0.01), params, state
 
 
 @pytest.mark.parametrize("way", ["nested step", "rollout"])
 def test_gradients_through_a_simulator_are_the_native_ones(way: str) -> None:
-    topology, params, state = swing()
+    model, params, state = swing()
 
     def final(rest_length: Tensor, velocity: Tensor) -> Tensor:
         given, start = params.replace(rest_length=rest_length), state.replace(velocity=velocity)
         if way == "rollout":
-            return rollout(topology, given, start, steps=5).final.position
+            return rollout(model, given, start, steps=5).final.position
         for _ in range(5):
-            start = step(topology, given, start)
+            start = step(model, given, start)
         return start.position
 
     rest_length, velocity = (tensor(x.data, requires_grad=True) for x in (params.rest_length, state.velocity))

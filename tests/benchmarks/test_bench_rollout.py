@@ -32,7 +32,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_small_lattice_is_as_large_as_the_robot() -> None:
     of = lattices.robots()
-    assert (of.topology.nodes, of.topology.springs) == (32, 94)
+    assert (of.model.nodes, of.model.springs) == (32, 94)
 
 
 def test_the_first_member_of_a_batch_is_the_lattice_alone() -> None:

@@ -24,7 +24,7 @@ from simphys.simulators.mass_spring import (
     packing,
     spring,
 )
-from simphys.simulators.mass_spring.model import Topology
+from simphys.simulators.mass_spring.model import MassSpring
 
 from ..simulators.mass_spring.systems import NAMES, controls, leaves, system, unpacked, weights
 from .sweep import Sweep, stale
@@ -45,42 +45,42 @@ def check(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> None:
 
 
 def spring_force(module: Any) -> None:
-    topology, params, state = system(2, nodes=4, springs=4)
+    model, params, state = system(2, nodes=4, springs=4)
     inputs = (state.position, state.velocity, params.stiffness, params.damping, params.rest_length)
-    check(lambda *x: module.SpringForce.apply(topology, *x), inputs)
+    check(lambda *x: module.SpringForce.apply(model, *x), inputs)
 
 
 def external_force(module: Any) -> None:
-    topology, params, state = system(2, nodes=4, springs=4)
+    model, params, state = system(2, nodes=4, springs=4)
     ground = (params.ground_height, params.ground_stiffness, params.ground_friction)
     inputs = (state.position, state.velocity, params.mass, params.gravity, *ground)
-    check(lambda *x: module.ExternalForce.apply(topology, *x), inputs)
+    check(lambda *x: module.ExternalForce.apply(model, *x), inputs)
 
 
 def integration(module: Any) -> None:
-    topology, params, state = system(2, nodes=4, springs=4)
+    model, params, state = system(2, nodes=4, springs=4)
     force = weights(state.position.shape).requires_grad_()
     inputs = (state.position, state.velocity, force, params.mass, params.drag)
-    check(lambda *x: module.Integrate.apply(topology, (0.2, 0.1, 0.3), *x), inputs)
+    check(lambda *x: module.Integrate.apply(model, (0.2, 0.1, 0.3), *x), inputs)
 
 
 def actuation(module: Any) -> None:
-    topology, params, _ = system(2, nodes=4, springs=7, actuators=2)
-    control = controls(topology, 1)[0].detach().requires_grad_()
-    check(lambda *x: module.Actuate.apply(topology, *x), (params.rest_length, params.amplitude, control))
+    model, params, _ = system(2, nodes=4, springs=7, actuators=2)
+    control = controls(model, 1)[0].detach().requires_grad_()
+    check(lambda *x: module.Actuate.apply(model, *x), (params.rest_length, params.amplitude, control))
 
 
 def moved(integrator: str, along: bool, *, batched: bool = False, springs: int = 4) -> None:
     """The derivative of the final state, or of all states, of a rollout; of two members that do not share all."""
-    topology, params, state = system(2, nodes=4, springs=springs, actuators=2, dt=0.1, integrator=integrator)
-    inputs = [*leaves(params, state), controls(topology, 3)]
+    model, params, state = system(2, nodes=4, springs=springs, actuators=2, dt=0.1, integrator=integrator)
+    inputs = [*leaves(params, state), controls(model, 3)]
     for i, name in enumerate((*NAMES, "control")):
         if batched and name in ("velocity", "stiffness", "mass", "ground_height", "control"):
             inputs[i] = tensor(np.stack([inputs[i].data, 1.1 * inputs[i].data]), requires_grad=True)
 
     def run(*inputs: Tensor) -> tuple[Tensor, Tensor]:
         keep = "all" if along else "final"
-        result = rollout(topology, *unpacked(*inputs[:-1]), steps=3, control=inputs[-1], keep=keep)
+        result = rollout(model, *unpacked(*inputs[:-1]), steps=3, control=inputs[-1], keep=keep)
         return (result.position, result.velocity) if along else (result.final.position, result.final.velocity)
 
     check(run, tuple(inputs))
@@ -88,12 +88,12 @@ def moved(integrator: str, along: bool, *, batched: bool = False, springs: int =
 
 def kept() -> None:
     """The adjoint of a state on the way is the gradient by the start of what comes after it."""
-    topology, params, state = system(2, nodes=4, springs=4)
+    model, params, state = system(2, nodes=4, springs=4)
     w = weights((4, 4, 2))
-    whole = rollout(topology, params, state, steps=3, keep_adjoint=True)
+    whole = rollout(model, params, state, steps=3, keep_adjoint=True)
     (w * (whole.position + whole.velocity)).sum().backward()
     start = type(state)(*[tensor(values.data[1], requires_grad=True) for values in (whole.position, whole.velocity)])
-    rest = rollout(topology, params, start, steps=2)
+    rest = rollout(model, params, start, steps=2)
     (w[1:] * (rest.position + rest.velocity)).sum().backward()
     for name in state.names():
         found, expected = getattr(whole.adjoint, name)[1], getattr(start, name).grad
@@ -102,11 +102,11 @@ def kept() -> None:
 
 def undriven() -> None:
     """The derivative of a final state by stiffness and amplitude without a control."""
-    topology, params, state = system(2, nodes=4, springs=4, actuators=2)
+    model, params, state = system(2, nodes=4, springs=4, actuators=2)
 
     def run(stiffness: Tensor, amplitude: Tensor) -> Tensor:
         new = params.replace(stiffness=stiffness, amplitude=amplitude)
-        return rollout(topology, new, state, steps=2).final.position
+        return rollout(model, new, state, steps=2).final.position
 
     check(run, (params.stiffness, params.amplitude))
 
@@ -147,9 +147,9 @@ def anew(original: ModuleType, checked: Check, *kernels: str) -> Check:
     compiled = vars(original)["_kernels"]
     own: dict[str, Any] = {}
 
-    def reused(topology: Topology) -> SimpleNamespace:
-        mine = own["_kernels"](topology)
-        return SimpleNamespace(**{**vars(compiled(topology)), **{name: getattr(mine, name) for name in kernels}})
+    def reused(model: MassSpring) -> SimpleNamespace:
+        mine = own["_kernels"](model)
+        return SimpleNamespace(**{**vars(compiled(model)), **{name: getattr(mine, name) for name in kernels}})
 
     def check_of(module: Any) -> None:
         own["_kernels"] = module._kernels

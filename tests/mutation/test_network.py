@@ -30,14 +30,14 @@ def layer(module: Any) -> None:
 
 
 def sensed(module: Any) -> None:
-    topology, _, state = system(2, nodes=4, springs=4, actuators=2, controlled=True)
+    model, _, state = system(2, nodes=4, springs=4, actuators=2, controlled=True)
     inputs = (state.position, state.velocity)
-    gradcheck(lambda *x: module.Sense.apply(topology, *x), inputs, mode="projected", repeats=1)
+    gradcheck(lambda *x: module.Sense.apply(model, *x), inputs, mode="projected", repeats=1)
 
 
 def moved(_: Any = None) -> None:
     """The derivative of the final state of a controlled rollout."""
-    topology, params, state = system(2, nodes=4, springs=4, actuators=2, dt=0.1, controlled=True)
+    model, params, state = system(2, nodes=4, springs=4, actuators=2, dt=0.1, controlled=True)
     named = dict(zip(NAMES, (*state.tensors(), *params.tensors()), strict=True))
     wanted = ("position", "velocity", "hidden_weight", "output_weight")
 
@@ -45,9 +45,9 @@ def moved(_: Any = None) -> None:
         now = {**named, **dict(zip(wanted, given[:-1], strict=True))}
         now_params = Params(**{name: now[name] for name in Params.names()})
         start = State(now["position"], now["velocity"])
-        return rollout(topology, now_params, start, steps=2, control=given[-1], keep="final").final.position
+        return rollout(model, now_params, start, steps=2, control=given[-1], keep="final").final.position
 
-    gradcheck(run, [*[named[name] for name in wanted], controls(topology, 2)], mode="projected", repeats=1)
+    gradcheck(run, [*[named[name] for name in wanted], controls(model, 2)], mode="projected", repeats=1)
 
 
 def with_loops(module: Any) -> None:

@@ -6,13 +6,13 @@ from typing import Any
 
 from simphys.rollout import rollout
 
-from .model import Params, State, Topology
+from .model import MassSpring, Params, State
 from .step import step
 
-__all__ = ["Params", "State", "Topology", "build", "rollout", "step"]
+__all__ = ["MassSpring", "Params", "State", "build", "rollout", "step"]
 
 
-def build(config: Any) -> tuple[Topology, Params, State]:
+def build(config: Any) -> tuple[MassSpring, Params, State]:
     """Build the model, the parameters and the initial state of a validated scene.
 
     Errors: InputError if the time step exceeds the stability limit.
@@ -25,7 +25,7 @@ def build(config: Any) -> tuple[Topology, Params, State]:
     arrays = build_arrays(config)
     check_dt(arrays)
     return (
-        Topology(
+        MassSpring(
             arrays.ends,
             arrays.pinned,
             arrays.dim,

@@ -19,7 +19,7 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
-from .model import Topology
+from .model import MassSpring
 
 
 @functools.cache
@@ -84,30 +84,30 @@ class Actuate(Function):
 
     @staticmethod
     def forward(
-        ctx: Context, topology: Topology, rest_length: Tensor, amplitude: Tensor, control: Tensor
+        ctx: Context, model: MassSpring, rest_length: Tensor, amplitude: Tensor, control: Tensor
     ) -> np.ndarray[Any, Any]:
-        ctx.topology = topology
+        ctx.model = model
         ctx.save_for_backward(rest_length, amplitude, control)
-        actuated = np.empty(topology.springs, rest_length.dtype)
-        _kernels().forward(*_arguments(topology, rest_length, amplitude, control), actuated)
+        actuated = np.empty(model.springs, rest_length.dtype)
+        _kernels().forward(*_arguments(model, rest_length, amplitude, control), actuated)
         return actuated
 
     @staticmethod
     def backward(ctx: Context, adj_actuated: Tensor) -> tuple[Any, ...]:
-        topology: Topology = ctx.topology
+        model: MassSpring = ctx.model
         rest_length, _, control = ctx.saved_tensors
-        adj_L, adj_amp = (np.empty(topology.springs, rest_length.dtype) for _ in range(2))
+        adj_L, adj_amp = (np.empty(model.springs, rest_length.dtype) for _ in range(2))
         adj_u = extended(np.zeros_like(control.data))
-        _kernels().adjoint(*_arguments(topology, *ctx.saved_tensors), adj_actuated, adj_L, adj_amp, adj_u)
+        _kernels().adjoint(*_arguments(model, *ctx.saved_tensors), adj_actuated, adj_L, adj_amp, adj_u)
         return None, adj_L, adj_amp, adj_u[:-1]
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
-        topology: Topology = ctx.topology
+        model: MassSpring = ctx.model
         saved = ctx.saved_tensors
         dL, damp, du = (np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True))
-        dactuated = np.empty(topology.springs, saved[0].dtype)
-        _kernels().tangent(*_arguments(topology, *saved), dL, damp, extended(du), dactuated)
+        dactuated = np.empty(model.springs, saved[0].dtype)
+        _kernels().tangent(*_arguments(model, *saved), dL, damp, extended(du), dactuated)
         return dactuated
 
 
@@ -116,8 +116,8 @@ def extended(control: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.concatenate([control, np.zeros((*control.shape[:-1], 1), control.dtype)], axis=-1)
 
 
-def _arguments(topology: Topology, rest_length: Tensor, amplitude: Tensor, control: Tensor) -> tuple[Any, ...]:
-    return rest_length, amplitude, extended(control.data), topology.columns, topology.springs
+def _arguments(model: MassSpring, rest_length: Tensor, amplitude: Tensor, control: Tensor) -> tuple[Any, ...]:
+    return rest_length, amplitude, extended(control.data), model.columns, model.springs
 
 
 def _kernels() -> SimpleNamespace:

@@ -16,7 +16,7 @@ from simphys.simulator import Array, Arrays, Shape
 
 from . import controlled, fused
 from .engine import SPREAD, MassSpringEngine
-from .model import Topology
+from .model import MassSpring
 from .segment import Segment
 
 CONTROL = 7
@@ -27,8 +27,8 @@ LISTS = (9, 10)
 class ControlledSegment(Segment):
     """States of some steps, with the inputs, hidden values and outputs of the network in each."""
 
-    def __init__(self, topology: Topology, steps: int, *, batch: int, layout: Layout) -> None:
-        super().__init__(topology, steps, batch=batch)
+    def __init__(self, model: MassSpring, steps: int, *, batch: int, layout: Layout) -> None:
+        super().__init__(model, steps, batch=batch)
         self.steps = steps
         sizes = (layout.inputs, layout.hidden, layout.outputs)
         self.inputs, self.hidden, self.outputs = (_device_zeros((batch, steps, size)) for size in sizes)
@@ -39,7 +39,7 @@ class ControlledEngine(MassSpringEngine):
 
     def __init__(
         self,
-        topology: Topology,
+        model: MassSpring,
         params: Arrays,
         control: Array | None,
         *,
@@ -48,17 +48,17 @@ class ControlledEngine(MassSpringEngine):
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> None:
-        assert topology.network is not None and topology.controller is not None, "this engine needs a controller"
+        assert model.network is not None and model.controller is not None, "this engine needs a controller"
         assert control is not None, "a controller needs a pattern"
-        placeholder = np.zeros((1, topology.actuators), runtime.real_dtype())
+        placeholder = np.zeros((1, model.actuators), runtime.real_dtype())
         of_network = frozenset(NAMES) | {"control"}
-        self._network, self._controller = topology.network, topology.controller
-        self._layout = Layout(topology.network)
+        self._network, self._controller = model.network, model.controller
+        self._layout = Layout(model.network)
         own = {name: values for name, values in params.items() if name not in of_network}
-        super().__init__(topology, own, placeholder, batch=batch, needs=needs - of_network, deterministic=deterministic)
+        super().__init__(model, own, placeholder, batch=batch, needs=needs - of_network, deterministic=deterministic)
         self._wanted = needs & of_network
         self._given = {name: params[name] for name in NAMES} | {"control": control}
-        self._shapes: dict[str, Shape] = {**topology.network.shapes(), "control": control.shape[-2:]}
+        self._shapes: dict[str, Shape] = {**model.network.shapes(), "control": control.shape[-2:]}
         self._sum_shapes_of_weights = self._layout.sum_shapes(batch)
         self._clear()
         shared = all([self._given[name].ndim == len(self._shapes[name]) for name in NAMES])
@@ -70,7 +70,7 @@ class ControlledEngine(MassSpringEngine):
         batched = control.ndim > 2
         self._pattern = runtime.to_device(self._of_members("control", batch if batched else 1).reshape(-1))
         self._pattern_stride = prod(control.shape[-2:]) if batched else 0
-        self._goal = runtime.to_device(np.array([topology.controller.goal], runtime.real_dtype()), vector=True)
+        self._goal = runtime.to_device(np.array([model.controller.goal], runtime.real_dtype()), vector=True)
 
     def _choose(self, *, deterministic: bool) -> fused.Variant:
         """Keep batch members serial, since the network couples all nodes of a member at each step."""
@@ -88,11 +88,11 @@ class ControlledEngine(MassSpringEngine):
         return super().segment_bytes(steps, dense=dense) + (rows + sums) * runtime.real_dtype().itemsize
 
     def segment(self, steps: int) -> ControlledSegment:
-        return ControlledSegment(self._topology, steps, batch=self._batch, layout=self._layout)
+        return ControlledSegment(self._model, steps, batch=self._batch, layout=self._layout)
 
     def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
         n, S, _, stages, *strides, _, members, tasks = self._sizes
-        held = runtime.device_array((self._batch * n,), components=self._topology.dim)
+        held = runtime.device_array((self._batch * n,), components=self._model.dim)
         controlled.forward_kernel(self._variant, self._network, self._controller.waves)(
             segment.x, segment.v, *self._arrays, self._weights, self._pattern, self._goal,
             segment.inputs, segment.hidden, segment.outputs, held,
@@ -120,7 +120,7 @@ class ControlledEngine(MassSpringEngine):
             n, S, stages, *strides, self._weight_stride, self._controller.scale, members, tasks, steps, segment.steps,
         )  # fmt: skip
         for target, left, values in zip(given, moved, along, strict=True):
-            found = runtime.to_host(left, (self._batch, n, self._topology.dim))
+            found = runtime.to_host(left, (self._batch, n, self._model.dim))
             if dense:
                 target[...] = runtime.to_host(values, target.shape)
                 target[:, 0] += found

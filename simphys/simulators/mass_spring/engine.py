@@ -18,7 +18,7 @@ from . import fused
 from .external import NODE_US
 from .fused_adjoint import adjoint_kernel
 from .fused_tangent import tangent_kernel
-from .model import Topology
+from .model import MassSpring
 from .packing import SPRINGS, UNUSED, Packing
 from .segment import Segment, copied, rows_of
 from .spring import SPRING_US
@@ -36,7 +36,7 @@ class MassSpringEngine:
 
     def __init__(
         self,
-        topology: Topology,
+        model: MassSpring,
         params: Arrays,
         control: Array | None,
         *,
@@ -45,10 +45,10 @@ class MassSpringEngine:
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> None:
-        self._topology, self._params, self._control, self._tangents = topology, params, control, tangents or {}
+        self._model, self._params, self._control, self._tangents = model, params, control, tangents or {}
         self._batch, self._needs = batch, needs
-        self._stages = len(topology.stages)
-        self._packing = Packing(topology, params, control, batch=batch)
+        self._stages = len(model.stages)
+        self._packing = Packing(model, params, control, batch=batch)
         self._variant = self._choose(deterministic=deterministic)
         self._adjoint_variant = self._with_adjoints(self._variant)
         tasks = TASKS_PER_THREAD * runtime.settings().threads if self._variant.spread > 1 else batch
@@ -62,18 +62,18 @@ class MassSpringEngine:
         Either gives the same result on any number of threads. So all that `deterministic` requires is a choice that
         depends on the size of the system alone.
         """
-        topology, params, chosen = self._topology, self._params, runtime.settings()
-        work_us = SPRING_US * topology.springs + NODE_US * topology.nodes
+        model, params, chosen = self._model, self._params, runtime.settings()
+        work_us = SPRING_US * model.springs + NODE_US * model.nodes
         spread = SPREAD if self._batch > 1 and chosen.threads > 1 else 0
         if chosen.on_gpu:
-            serial, spread = topology.springs + topology.nodes <= GPU_SERIAL, 1
+            serial, spread = model.springs + model.nodes <= GPU_SERIAL, 1
         elif deterministic:
             serial = work_us <= runtime.PARALLEL_WORK_US
         else:
             serial = not runtime.parallel(work_us) or self._batch >= chosen.threads > 1
         return fused.Variant(
             real=runtime.real(),
-            dim=topology.dim,
+            dim=model.dim,
             serial=serial,
             spread=spread,
             batched=self._batch > 1,
@@ -84,7 +84,7 @@ class MassSpringEngine:
         )
 
     def _with_adjoints(self, variant: fused.Variant) -> fused.Variant:
-        needs, fades = self._needs, any([stage.fade for stage in self._topology.stages])
+        needs, fades = self._needs, any([stage.fade for stage in self._model.stages])
         return replace(
             variant,
             decay="drag" in needs,
@@ -100,9 +100,9 @@ class MassSpringEngine:
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
         """Count the copy of the adjoint on a GPU, too."""
-        n, dim, on_gpu = self._topology.nodes, self._topology.dim, runtime.settings().on_gpu
+        n, dim, on_gpu = self._model.nodes, self._model.dim, runtime.settings().on_gpu
         state = 2 * self._batch * n * dim  # numbers
-        numbers = rows_of(self._topology, steps) * state + prod(self._held_shape())
+        numbers = rows_of(self._model, steps) * state + prod(self._held_shape())
         numbers += sum(prod(shape) for shape in (*self._work_shapes(), *self._sum_shapes().values()))
         numbers += state if dense or on_gpu else 0
         numbers += (steps + 1) * state if dense and on_gpu else 0
@@ -111,13 +111,13 @@ class MassSpringEngine:
 
     def _held_shape(self) -> Shape:
         """Shape of the forward kernel's workspace for one stage: forces on nodes, or of springs."""
-        n, S = self._topology.nodes, self._packing.springs
-        return self._batch * (n if self._variant.serial else max(n, S)), self._topology.dim
+        n, S = self._model.nodes, self._packing.springs
+        return self._batch * (n if self._variant.serial else max(n, S)), self._model.dim
 
     def _work_shapes(self) -> list[Shape]:
         """Shapes of the adjoint kernel's workspace, in the order of its arguments; empty if the variant needs none."""
-        variant, dim = self._adjoint_variant, self._topology.dim
-        n, S, gathers = self._batch * self._topology.nodes, self._batch * self._packing.springs, not variant.serial
+        variant, dim = self._adjoint_variant, self._model.dim
+        n, S, gathers = self._batch * self._model.nodes, self._batch * self._packing.springs, not variant.serial
         return [
             (n * variant.impulse, dim),
             (n, dim),
@@ -130,14 +130,14 @@ class MassSpringEngine:
     def _sum_shapes(self) -> dict[str, Shape]:
         """Shapes of the adjoint sums, in the order of the adjoint kernel's arguments; empty for unwanted ones."""
         variant, packing = self._adjoint_variant, self._packing
-        n, S = self._batch * self._topology.nodes, self._batch * packing.springs
+        n, S = self._batch * self._model.nodes, self._batch * packing.springs
         of_springs = any([getattr(variant, name) for name in SPRINGS])
         of_nodes = variant.decay or variant.impulse or variant.weight
         return {
             "springs": (4 * S * of_springs,),
             "control": (self._batch * packing.steps * packing.columns * variant.control,),
             "nodes": ((2 * self._stages + 1) * n * of_nodes,),
-            "gravity": (n * variant.weight, self._topology.dim),
+            "gravity": (n * variant.weight, self._model.dim),
             "ground": (n * variant.floor, 3),
         }
 
@@ -161,12 +161,12 @@ class MassSpringEngine:
     def _actuated_springs(self) -> tuple[Array, Array]:
         """Springs of each actuator, over which the adjoint of its control is gathered."""
         needed = self._packing.actuated and not self._variant.serial
-        return self._topology.actuated_springs if needed else (UNUSED, UNUSED)
+        return self._model.actuated_springs if needed else (UNUSED, UNUSED)
 
     # --- launches
 
     def segment(self, steps: int) -> Segment:
-        segment = Segment(self._topology, steps, batch=self._batch)
+        segment = Segment(self._model, steps, batch=self._batch)
         held = _device_array(self._held_shape())
         segment.launch = self._launch(
             fused.forward_kernel(self._variant), segment.x, segment.v, *self._packed, held, segment.rows
@@ -186,7 +186,7 @@ class MassSpringEngine:
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         given = [adjoint["position"], adjoint["velocity"]]
         dense = given[0].shape[1] > 1
-        shape = (self._batch, self._topology.nodes, self._topology.dim)
+        shape = (self._batch, self._model.nodes, self._model.dim)
         running = [np.zeros(shape, value.dtype) for value in given] if dense else given
         moved = [_to_device(value) for value in running]
         along = [_to_device(value) for value in given] if dense else moved
@@ -221,12 +221,12 @@ class MassSpringEngine:
         return self._packing.gradients(self._params, sums, self._needs)
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        shape = (self._batch, segment.rows, self._topology.nodes, self._topology.dim)
+        shape = (self._batch, segment.rows, self._model.nodes, self._model.dim)
         changes = {name: np.zeros(shape, value.dtype) for name, value in tangent.items()}
         for name, value in tangent.items():
             changes[name][:, 0] = value
         moved = [_to_device(changes[name]) for name in ("position", "velocity")]
-        state = (self._batch * self._topology.nodes, self._topology.dim)
+        state = (self._batch * self._model.nodes, self._model.dim)
         variant = replace(self._variant, damped=True, ground=True, serial=True)
         tangent_kernel(variant)(
             segment.x,

@@ -22,7 +22,7 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
-from .model import Topology
+from .model import MassSpring
 
 
 @functools.cache
@@ -128,38 +128,38 @@ class ExternalForce(Function):
     """
 
     @staticmethod
-    def forward(ctx: Context, topology: Topology, *inputs: Tensor) -> np.ndarray[Any, Any]:
-        ctx.topology = topology
+    def forward(ctx: Context, model: MassSpring, *inputs: Tensor) -> np.ndarray[Any, Any]:
+        ctx.model = model
         ctx.save_for_backward(*inputs)
         position, velocity, mass, gravity, *ground = inputs
         force = np.empty(position.shape, position.dtype)
-        _kernels(topology).forward(position, velocity, mass, gravity.data[None], pack(*ground), topology.nodes, force)
+        _kernels(model).forward(position, velocity, mass, gravity.data[None], pack(*ground), model.nodes, force)
         return force
 
     @staticmethod
     def backward(ctx: Context, adj_force: Tensor) -> tuple[Any, ...]:
-        topology: Topology = ctx.topology
+        model: MassSpring = ctx.model
         position, velocity, mass, gravity, *ground = ctx.saved_tensors
         like = functools.partial(np.empty, dtype=position.dtype)
         adj_x, adj_v, adj_g = (like(position.shape) for _ in range(3))
-        adj_m, adj_floor = like(topology.nodes), like((topology.nodes, 3))
-        _kernels(topology).adjoint(
-            position, velocity, mass, gravity.data[None], pack(*ground), topology.nodes, adj_force,
+        adj_m, adj_floor = like(model.nodes), like((model.nodes, 3))
+        _kernels(model).adjoint(
+            position, velocity, mass, gravity.data[None], pack(*ground), model.nodes, adj_force,
             adj_x, adj_v, adj_m, adj_g, adj_floor,
         )  # fmt: skip
         return None, adj_x, adj_v, adj_m, adj_g.sum(axis=0), *adj_floor.sum(axis=0)
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
-        topology: Topology = ctx.topology
+        model: MassSpring = ctx.model
         position, velocity, mass, gravity, *ground = ctx.saved_tensors
         dx, dv, dm, dg, *dground = (
             np.zeros_like(s.data) if d is None else d for d, s in zip(tangents, ctx.saved_tensors, strict=True)
         )
         dforce = np.empty(position.shape, position.dtype)
-        _kernels(topology).tangent(
+        _kernels(model).tangent(
             position, velocity, mass, gravity.data[None], pack(*ground),
-            dx, dv, dm, dg[None], pack(*dground), topology.nodes, dforce,
+            dx, dv, dm, dg[None], pack(*dground), model.nodes, dforce,
         )  # fmt: skip
         return dforce
 
@@ -168,5 +168,5 @@ NODE_US = 0.003
 """Serial cost [us] of the forward pass for one node."""
 
 
-def _kernels(topology: Topology) -> SimpleNamespace:
-    return kernels(runtime.real(), topology.dim, runtime.parallel(NODE_US * topology.nodes))
+def _kernels(model: MassSpring) -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim, runtime.parallel(NODE_US * model.nodes))

@@ -1,9 +1,9 @@
 """Kernels of the fused rollout: stages of the same element functions as in the nested sub-steps, for a whole batch.
 
-A stage consists of forces, kick and drift (Topology.stages). For small systems, or on one thread, the loop over stages
-is serial for each batch member: springs scatter to their nodes, and members are spread over threads. For large systems
-each stage is a launch of parallel loops over the nodes and springs of all members. Nodes then gather from their springs
-in the same order, without atomics, so that results do not depend on the thread count.
+A stage consists of forces, kick and drift (MassSpring.stages). For small systems, or on one thread, the loop over
+stages is serial for each batch member: springs scatter to their nodes, and members are spread over threads. For large
+systems each stage is a launch of parallel loops over the nodes and springs of all members. Nodes then gather from their
+springs in the same order, without atomics, so that results do not depend on the thread count.
 
 Memory, for batch member b:
 

@@ -21,24 +21,24 @@ from simphys.simulator import Array
 from simphys.simulator.events import Event
 
 if TYPE_CHECKING:
-    from .model import Topology
+    from .model import MassSpring
 
 ON_THE_KINK = "exactly at the ground's height, where the derivative taken is that without contact"
 ROUNDINGS = 4.0
 """Tolerance within which two heights count as equal, in rounding units of the largest height that a node reaches."""
 
 
-def ground_events(topology: Topology, params: Mapping[str, Array], position: Array) -> tuple[Event, ...]:
+def ground_events(model: MassSpring, params: Mapping[str, Array], position: Array) -> tuple[Event, ...]:
     """Contacts, releases and grazes in a trajectory `position` [rows, n, dim], in order of time."""
     if not params["ground_stiffness"] > 0:
         return ()
     ground = float(params["ground_height"])
-    nodes = np.flatnonzero(~topology.pinned)
+    nodes = np.flatnonzero(~model.pinned)
     height = np.asarray(position[:, nodes, -1], np.float64)
     below = height < ground
     size = np.maximum(np.abs(height).max(axis=0, initial=0), abs(ground))
     kink = np.abs(height - ground) <= ROUNDINGS * np.finfo(runtime.real_dtype()).eps * size
-    if topology.stages[-1].drift > 0:
+    if model.stages[-1].drift > 0:
         kink[-1] = False  # no force is evaluated at the last state
     steps = len(height) - 1
     found = []
@@ -49,13 +49,13 @@ def ground_events(topology: Topology, params: Mapping[str, Array], position: Arr
         found.append(
             Event(
                 step=int(step),
-                time=float((step + (ground - before) / (after - before)) * topology.dt),
+                time=float((step + (ground - before) / (after - before)) * model.dt),
                 kind="contact" if below[step + 1, which] else "release",
                 what=f"node {nodes[which]}",
                 one_sided=ON_THE_KINK if kink[step : step + 2, which].any() else "",
             )
         )
     for row, which in np.argwhere(kink & ~crossed):
-        at = float(row * topology.dt)
+        at = float(row * model.dt)
         found.append(Event(min(int(row), steps - 1), at, "graze", f"node {nodes[which]}", ON_THE_KINK))
     return tuple(sorted(found, key=lambda event: event.time))

@@ -3,7 +3,7 @@
     v' = a v + b f,   a = exp(-drag h),   b = (h / m) exp(-drag r)      (a = b = 0 for a pinned node)
     x' = x + e v'
 
-h, r and e [s] are the durations of kick, fade and drift of one stage (see Topology.stages). Adjoint, with
+h, r and e [s] are the durations of kick, fade and drift of one stage (see MassSpring.stages). Adjoint, with
 w = adj_v' + e adj_x':
 
     adj_x = adj_x'     adj_v = a w     adj_f = b w     adj_drag = -h a v.w - r b f.w     adj_m = -(b/m) f.w
@@ -21,7 +21,7 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
 from .external import NODE_US
-from .model import Stage, Topology
+from .model import MassSpring, Stage
 
 
 @functools.cache
@@ -159,26 +159,26 @@ class Integrate(Function):
 
     @staticmethod
     def forward(
-        ctx: Context, topology: Topology, stage: Stage,
+        ctx: Context, model: MassSpring, stage: Stage,
         position: Tensor, velocity: Tensor, force: Tensor, mass: Tensor, drag: Tensor,
     ) -> tuple[Any, Any]:  # fmt: skip
-        ctx.topology, ctx.lengths = topology, (*stage, topology.nodes)
+        ctx.model, ctx.lengths = model, (*stage, model.nodes)
         ctx.save_for_backward(velocity, force, mass, drag)
         x_new, v_new = np.empty_like(position.data), np.empty_like(velocity.data)
-        _kernels(topology).forward(position, velocity, force, mass, drag, topology.free, *ctx.lengths, x_new, v_new)
+        _kernels(model).forward(position, velocity, force, mass, drag, model.free, *ctx.lengths, x_new, v_new)
         return x_new, v_new
 
     @staticmethod
     def backward(ctx: Context, adj_x_new: Tensor, adj_v_new: Tensor) -> tuple[Any, ...]:
-        topology: Topology = ctx.topology
+        model: MassSpring = ctx.model
         velocity, force, mass, drag = ctx.saved_tensors
         adj_v, adj_force, adj_m, adj_drag = (np.empty_like(value.data) for value in ctx.saved_tensors)
-        _kernels(topology).adjoint(
+        _kernels(model).adjoint(
             velocity,
             force,
             mass,
             drag,
-            topology.free,
+            model.free,
             *ctx.lengths,
             adj_x_new,
             adj_v_new,
@@ -191,13 +191,13 @@ class Integrate(Function):
 
     @staticmethod
     def jvp(ctx: Context, _: None, __: None, dx: Any, *tangents: Any) -> tuple[Any, Any]:
-        topology: Topology = ctx.topology
+        model: MassSpring = ctx.model
         given = [np.zeros_like(s.data) if d is None else d for d, s in zip(tangents, ctx.saved_tensors, strict=True)]
         dx = np.zeros_like(given[0]) if dx is None else dx
         dx_new, dv_new = np.empty_like(dx), np.empty_like(dx)
-        _kernels(topology).tangent(*ctx.saved_tensors, topology.free, *ctx.lengths, dx, *given, dx_new, dv_new)
+        _kernels(model).tangent(*ctx.saved_tensors, model.free, *ctx.lengths, dx, *given, dx_new, dv_new)
         return dx_new, dv_new
 
 
-def _kernels(topology: Topology) -> SimpleNamespace:
-    return kernels(runtime.real(), topology.dim, runtime.parallel(NODE_US * topology.nodes))
+def _kernels(model: MassSpring) -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim, runtime.parallel(NODE_US * model.nodes))

@@ -81,7 +81,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Topology:
+class MassSpring:
     """Connectivity, time step and integrator: all parts of the model that carry no gradient.
 
     A fixed point to which a spring is anchored is a pinned node.
@@ -109,17 +109,17 @@ class Topology:
 
     def __post_init__(self) -> None:
         if self.integrator not in INTEGRATORS:
-            raise InputError("Topology.integrator", f"one of {INTEGRATORS}", self.integrator, "Choose one of these.")
+            raise InputError("MassSpring.integrator", f"one of {INTEGRATORS}", self.integrator, "Choose one of these.")
         if len(self.ends) and (self.ends.min() < 0 or self.ends.max() >= len(self.pinned)):
             raise InputError(
-                "Topology.ends",
+                "MassSpring.ends",
                 f"node indices lie in 0..{len(self.pinned) - 1}",
                 f"{self.ends.min()}..{self.ends.max()}",
                 "Correct the node indices of the springs.",
             )
         if self.actuator is not None and (np.shape(self.actuator) != (self.springs,) or np.min(self.actuator) < -1):
             raise InputError(
-                "Topology.actuator",
+                "MassSpring.actuator",
                 f"an actuator's index, or -1, for each of the {self.springs} springs",
                 f"shape {np.shape(self.actuator)}, minimum {np.min(self.actuator)}",
                 "Give one index per spring, -1 for no actuator.",
@@ -127,10 +127,10 @@ class Topology:
         if self.controller is not None:
             if not self.actuators:
                 remedy = "Set the actuator of the springs that it drives."
-                raise InputError("Topology.controller", "a controller needs actuators to drive", "none", remedy)
+                raise InputError("MassSpring.controller", "a controller needs actuators to drive", "none", remedy)
             if len(self.controller.goal) != self.dim:
                 found, remedy = self.controller.goal, f"Give {self.dim} numbers."
-                raise InputError("Topology.controller", f"a goal in {self.dim} dimensions", found, remedy)
+                raise InputError("MassSpring.controller", f"a goal in {self.dim} dimensions", found, remedy)
 
     @property
     def nodes(self) -> int:

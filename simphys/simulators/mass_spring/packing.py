@@ -16,7 +16,7 @@ from simphys.simulator import Array, Arrays
 
 from . import integrate
 from .actuate import extended
-from .model import Topology
+from .model import MassSpring
 
 BLOCK = 4
 """Springs per block of the fused kernels: enough for the compiler to vectorize, few enough for the registers."""
@@ -32,17 +32,17 @@ WORLD = ("gravity", "ground_height", "ground_stiffness", "ground_friction")
 class Packing:
     """Memory layout for given parameters and control, each of its own shape or with a leading batch axis."""
 
-    def __init__(self, topology: Topology, params: Arrays, control: Array | None, *, batch: int) -> None:
-        self._topology, self._batch = topology, batch
-        self._shapes = topology.param_shapes()
+    def __init__(self, model: MassSpring, params: Arrays, control: Array | None, *, batch: int) -> None:
+        self._model, self._batch = model, batch
+        self._shapes = model.param_shapes()
         self._batched = {name: value.ndim > len(self._shapes[name]) for name, value in params.items()}
         self._batched["control"] = control is not None and control.ndim > 2
         self.actuated = control is not None
-        self.width = BLOCK if topology.springs >= 4 * BLOCK else 1
-        self.springs = -(-topology.springs // self.width) * self.width
+        self.width = BLOCK if model.springs >= 4 * BLOCK else 1
+        self.springs = -(-model.springs // self.width) * self.width
         """Number of springs, including those that fill the last block."""
         self.steps = 0 if control is None else control.shape[-2]
-        self.columns = topology.actuators + 1 if self.actuated else 0
+        self.columns = model.actuators + 1 if self.actuated else 0
         """Length of the extended control: one entry per actuator, and one for the springs without."""
 
     def _members(self, names: tuple[str, ...]) -> int:
@@ -54,16 +54,16 @@ class Packing:
 
         Placeholders take the place of the actuator list without actuators, and of the gather lists without `gathers`.
         """
-        topology = self._topology
-        ends = np.ascontiguousarray(topology.ends, np.int32).reshape(-1, 2)
-        start, incidence = topology.incidence if gathers else (UNUSED, UNUSED)
-        missing = self.springs - topology.springs
+        model = self._model
+        ends = np.ascontiguousarray(model.ends, np.int32).reshape(-1, 2)
+        start, incidence = model.incidence if gathers else (UNUSED, UNUSED)
+        missing = self.springs - model.springs
         if missing:  # springs that fill the last block join node 0 with itself
             ends = np.concatenate([ends, np.zeros((missing, 2), np.int32)])
         columns = UNUSED
         if self.actuated:
-            columns = np.append(topology.columns, np.full(missing, topology.actuators, np.int32))
-        drifts = np.array([stage.drift for stage in topology.stages], runtime.real_dtype())
+            columns = np.append(model.columns, np.full(missing, model.actuators, np.int32))
+        drifts = np.array([stage.drift for stage in model.stages], runtime.real_dtype())
         return [
             *self._of_springs(params),
             columns,
@@ -76,10 +76,10 @@ class Packing:
 
     def sizes(self) -> tuple[int, ...]:
         """Integer arguments of kernels after the arrays: nodes, springs, columns of the control, stages, strides."""
-        sizes = {SPRINGS: self.springs // self.width, NODES: self._topology.nodes, WORLD: 1}
+        sizes = {SPRINGS: self.springs // self.width, NODES: self._model.nodes, WORLD: 1}
         strides = [size if self._members(names) > 1 else 0 for names, size in sizes.items()]
         of_control = self.steps * self.columns if self._batched["control"] else 0
-        counts = (self._topology.nodes, self.springs, self.columns, len(self._topology.stages))
+        counts = (self._model.nodes, self.springs, self.columns, len(self._model.stages))
         return *counts, *strides, of_control
 
     def tangents(self, params: Arrays, control: Array | None, given: Arrays) -> list[Any]:
@@ -100,8 +100,8 @@ class Packing:
     def _of_nodes(self, given: Arrays, tangents: Arrays | None = None) -> list[Array]:
         """Kick coefficients a, b [members * stages * n] and mass [members * n]; given `tangents`, those of these."""
         mass, drag = self._group(given, NODES)
-        launch, shape = integrate.coefficient_kernels(runtime.real()), (len(mass), len(self._topology.stages))
-        a, b = (np.empty((*shape, self._topology.nodes), mass.dtype) for _ in range(2))
+        launch, shape = integrate.coefficient_kernels(runtime.real()), (len(mass), len(self._model.stages))
+        a, b = (np.empty((*shape, self._model.nodes), mass.dtype) for _ in range(2))
         a_q, b_q = (np.empty_like(mass) for _ in range(2))
         changes = None if tangents is None else self._group(tangents, NODES)
         for q, arguments in enumerate(self._coefficient_arguments(mass, drag)):
@@ -122,23 +122,23 @@ class Packing:
         """Adjoints of the wanted parameters, from the kernels' adjoint sums of each member."""
         found: Arrays = {}
         if "springs" in sums:
-            rows = sums["springs"].reshape(self._batch, len(SPRINGS), self.springs)[..., : self._topology.springs]
+            rows = sums["springs"].reshape(self._batch, len(SPRINGS), self.springs)[..., : self._model.springs]
             found = {name: rows[:, row] for row, name in enumerate(SPRINGS) if self.actuated or name != "amplitude"}
         if "control" in sums:
             found["control"] = sums["control"].reshape(self._batch, self.steps, self.columns)[..., :-1]
         if "nodes" in sums:
             found["mass"], found["drag"] = self._adj_nodes(given, sums["nodes"])
         if "gravity" in sums:
-            found["gravity"] = sums["gravity"].reshape(self._batch, self._topology.nodes, -1).sum(axis=1)
+            found["gravity"] = sums["gravity"].reshape(self._batch, self._model.nodes, -1).sum(axis=1)
         if "ground" in sums:
-            ground = sums["ground"].reshape(self._batch, self._topology.nodes, 3).sum(axis=1)
+            ground = sums["ground"].reshape(self._batch, self._model.nodes, 3).sum(axis=1)
             found |= dict(zip(WORLD[1:], ground.T, strict=True))
         return {name: self._own(name, found[name]) if name in found else self._none(name) for name in needs}
 
     def _adj_nodes(self, given: Arrays, sums: Array) -> tuple[Array, Array]:
         """Adjoints of mass and drag, [B, n]: through the weight, and through the kick coefficients."""
         mass, drag = (self._repeated(name, given[name], self._batch) for name in NODES)
-        rows = sums.reshape(self._batch, -1, self._topology.nodes)
+        rows = sums.reshape(self._batch, -1, self._model.nodes)
         *of_kicks, adj_mass = np.ascontiguousarray(rows.swapaxes(0, 1))
         adj_drag = np.zeros_like(adj_mass)
         launch = integrate.coefficient_kernels(runtime.real()).adjoint
@@ -153,10 +153,10 @@ class Packing:
 
     def _coefficient_arguments(self, mass: Array, drag: Array) -> list[tuple[Any, ...]]:
         """Leading arguments of the kick coefficient kernels, for each stage."""
-        free = np.broadcast_to(self._topology.free, mass.shape).reshape(-1)
+        free = np.broadcast_to(self._model.free, mass.shape).reshape(-1)
         return [
             (drag.reshape(-1), mass.reshape(-1), free, stage.kick, stage.fade, mass.size)
-            for stage in self._topology.stages
+            for stage in self._model.stages
         ]
 
     def _group(self, given: Arrays, names: tuple[str, ...]) -> list[Array]:
@@ -170,7 +170,7 @@ class Packing:
 
     def _padded(self, array: Array) -> Array:
         """Append zeros for the springs that fill the last block, which thus exert no force."""
-        missing = self.springs - self._topology.springs
+        missing = self.springs - self._model.springs
         return np.concatenate([array, np.zeros((len(array), missing), array.dtype)], axis=1) if missing else array
 
     def _own(self, name: str, value: Array) -> Array:

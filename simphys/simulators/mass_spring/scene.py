@@ -15,12 +15,12 @@ from simphys.simulators.mass_spring.lattice import lattice_face, lattice_positio
 
 if TYPE_CHECKING:
     from simphys.scenefile.simulators import MassSpringConfig
-    from simphys.simulators.mass_spring.model import Topology
+    from simphys.simulators.mass_spring.model import MassSpring
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 
 
-class MassSpring(Simulator):
+class MassSpringSimulator(Simulator):
     """Options of the simulator."""
 
     name: Literal["mass_spring"]
@@ -173,7 +173,7 @@ def build_arrays(config: MassSpringConfig) -> MassSpringArrays:
     )
 
 
-def bodies(model: Topology) -> Bodies:
+def bodies(model: MassSpring) -> Bodies:
     """Nodes, with the springs as links; the fixed points of anchors do not count as the scene's own."""
     return Bodies(pinned=model.pinned, links=model.ends, own=model.nodes - model.anchors)
 

@@ -11,7 +11,7 @@ from simphys.autograd.errors import InputError
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array, Arrays
 
-from .model import State, Topology
+from .model import MassSpring, State
 
 LARGEST = 2**31 - 1
 """Largest size of an array, since kernels index with 32 bits."""
@@ -23,16 +23,16 @@ class Segment:
     launch: Callable[..., None]
     """Launch that computes the states; set by the engine."""
 
-    def __init__(self, topology: Topology, steps: int, *, batch: int) -> None:
-        self._topology, self._batch = topology, batch
-        self.rows = rows_of(topology, steps)
-        numbers = batch * self.rows * topology.nodes * topology.dim
+    def __init__(self, model: MassSpring, steps: int, *, batch: int) -> None:
+        self._model, self._batch = model, batch
+        self.rows = rows_of(model, steps)
+        numbers = batch * self.rows * model.nodes * model.dim
         if numbers > LARGEST:
             remedy = "Give the rollout a smaller memory budget, which splits it into segments."
             size = numbers * runtime.real_dtype().itemsize
             raise InputError("rollout", f"at most {LARGEST} numbers in one array of states", f"{size:,} bytes", remedy)
-        entries = batch * self.rows * topology.nodes
-        self.x, self.v = (runtime.device_array((entries,), components=topology.dim) for _ in range(2))
+        entries = batch * self.rows * model.nodes
+        self.x, self.v = (runtime.device_array((entries,), components=model.dim) for _ in range(2))
 
     def load(self, state: Arrays) -> None:
         """Write the states [B, n, dim] to the first row."""
@@ -45,14 +45,14 @@ class Segment:
 
     def read(self, rows: slice | Sequence[int]) -> Arrays:
         """Copy the states after some steps, [B, len(rows), n, dim]."""
-        stages = len(self._topology.stages)
+        stages = len(self._model.stages)
         if not runtime.settings().on_gpu:
             return {name: copied(self._on_host(memory)[:, ::stages], rows) for name, memory in self._memory()}
         chosen = np.arange(0, self.rows, stages, dtype=np.int32)[rows]
         at = (self.rows * np.arange(self._batch, dtype=np.int32)[:, None] + chosen).reshape(-1)
         found = {}
         for name, memory in self._memory():
-            part = runtime.device_array((at.size * self._topology.nodes,), components=self._topology.dim)
+            part = runtime.device_array((at.size * self._model.nodes,), components=self._model.dim)
             self._copy(memory, at, part, np.arange(at.size, dtype=np.int32))
             found[name] = runtime.to_host(part, self._shape(len(chosen))).copy()
         return found
@@ -61,14 +61,14 @@ class Segment:
         return list(zip(State.names(), (self.x, self.v), strict=True))
 
     def _shape(self, rows: int) -> tuple[int, ...]:
-        return self._batch, rows, self._topology.nodes, self._topology.dim
+        return self._batch, rows, self._model.nodes, self._model.dim
 
     def _on_host(self, memory: Any) -> Array:
         return runtime.to_host(memory, self._shape(self.rows))
 
     def _copy(self, source: Any, sources: Array, target: Any, targets: Array) -> None:
         """Copy states, selected by index, to other states, selected likewise."""
-        n, dim = self._topology.nodes, self._topology.dim
+        n, dim = self._model.nodes, self._model.dim
         source = source.reshape(-1, dim) if isinstance(source, np.ndarray) else source
         copy_kernel(runtime.real(), dim)(source, sources, target, targets, n, n * len(sources))
 
@@ -88,9 +88,9 @@ def copy_kernel(real: Any, dim: int) -> Any:
     return copy
 
 
-def rows_of(topology: Topology, steps: int) -> int:
+def rows_of(model: MassSpring, steps: int) -> int:
     """Number of rows that hold the states of `steps` steps."""
-    return steps * len(topology.stages) + 1
+    return steps * len(model.stages) + 1
 
 
 def copied(states: Array, rows: slice | Sequence[int]) -> Array:

@@ -21,7 +21,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.nn import Controller
 from simphys.simulator import Array
 
-from .model import Topology
+from .model import MassSpring
 
 
 @functools.cache
@@ -118,34 +118,34 @@ class Sense(Function):
     """
 
     @staticmethod
-    def forward(ctx: Context, topology: Topology, position: Tensor, velocity: Tensor) -> Array:
-        ctx.topology = topology
-        return _sensed(topology, position, velocity, _controller(topology).goal)
+    def forward(ctx: Context, model: MassSpring, position: Tensor, velocity: Tensor) -> Array:
+        ctx.model = model
+        return _sensed(model, position, velocity, _controller(model).goal)
 
     @staticmethod
     def backward(ctx: Context, adj_row: Tensor) -> tuple[Any, ...]:
-        topology: Topology = ctx.topology
-        adj_x, adj_v = (np.zeros((topology.nodes, topology.dim), adj_row.dtype) for _ in range(2))
-        launch = kernels(runtime.real(), topology.dim).adjoint
-        launch(topology.nodes, _controller(topology).scale, adj_row, adj_x, adj_v)
+        model: MassSpring = ctx.model
+        adj_x, adj_v = (np.zeros((model.nodes, model.dim), adj_row.dtype) for _ in range(2))
+        launch = kernels(runtime.real(), model.dim).adjoint
+        launch(model.nodes, _controller(model).scale, adj_row, adj_x, adj_v)
         return None, adj_x, adj_v
 
     @staticmethod
     def jvp(ctx: Context, _: None, dposition: Any, dvelocity: Any) -> Array:
-        topology: Topology = ctx.topology
-        nothing = np.zeros((topology.nodes, topology.dim), runtime.real_dtype())
+        model: MassSpring = ctx.model
+        nothing = np.zeros((model.nodes, model.dim), runtime.real_dtype())
         dx, dv = (nothing if given is None else given for given in (dposition, dvelocity))
-        return _sensed(topology, dx, dv, (0.0,) * topology.dim)
+        return _sensed(model, dx, dv, (0.0,) * model.dim)
 
 
-def _controller(topology: Topology) -> Controller:
-    assert topology.controller is not None, "only a controller senses"
-    return topology.controller
+def _controller(model: MassSpring) -> Controller:
+    assert model.controller is not None, "only a controller senses"
+    return model.controller
 
 
-def _sensed(topology: Topology, x: Any, v: Any, goal: tuple[float, ...]) -> Array:
-    n, dim = topology.nodes, topology.dim
+def _sensed(model: MassSpring, x: Any, v: Any, goal: tuple[float, ...]) -> Array:
+    n, dim = model.nodes, model.dim
     row = np.empty((2 * n + 1) * dim, runtime.real_dtype())
     aim = np.array([goal], runtime.real_dtype())
-    kernels(runtime.real(), dim).forward(x, v, n, aim, _controller(topology).scale, row)
+    kernels(runtime.real(), dim).forward(x, v, n, aim, _controller(model).scale, row)
     return row

@@ -23,7 +23,7 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
-from .model import Topology
+from .model import MassSpring
 
 
 @functools.cache
@@ -159,36 +159,36 @@ class SpringForce(Function):
     @staticmethod
     def forward(
         ctx: Context,
-        topology: Topology,
+        model: MassSpring,
         position: Tensor,
         velocity: Tensor,
         stiffness: Tensor,
         damping: Tensor,
         rest_length: Tensor,
     ) -> np.ndarray[Any, Any]:
-        ctx.topology = topology
+        ctx.model = model
         ctx.save_for_backward(position, velocity, stiffness, damping, rest_length)
         held, force = (
-            np.empty((topology.springs, topology.dim), position.dtype),
+            np.empty((model.springs, model.dim), position.dtype),
             np.empty(position.shape, position.dtype),
         )
-        _kernels(topology).forward(position, velocity, stiffness, damping, rest_length, *topology.lists, held, force)
+        _kernels(model).forward(position, velocity, stiffness, damping, rest_length, *model.lists, held, force)
         return force
 
     @staticmethod
     def backward(ctx: Context, adj_force: Tensor) -> tuple[Any, ...]:
-        topology: Topology = ctx.topology
+        model: MassSpring = ctx.model
         position, velocity, stiffness, damping, rest_length = ctx.saved_tensors
-        held_d, held_u = (np.empty((topology.springs, topology.dim), position.dtype) for _ in range(2))
+        held_d, held_u = (np.empty((model.springs, model.dim), position.dtype) for _ in range(2))
         adj_x, adj_v = np.empty(position.shape, position.dtype), np.empty(position.shape, position.dtype)
-        adj_k, adj_c, adj_L = (np.empty(topology.springs, position.dtype) for _ in range(3))
-        _kernels(topology).adjoint(
+        adj_k, adj_c, adj_L = (np.empty(model.springs, position.dtype) for _ in range(3))
+        _kernels(model).adjoint(
             position,
             velocity,
             stiffness,
             damping,
             rest_length,
-            *topology.lists,
+            *model.lists,
             adj_force,
             held_d,
             held_u,
@@ -202,14 +202,14 @@ class SpringForce(Function):
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
-        topology: Topology = ctx.topology
+        model: MassSpring = ctx.model
         saved = ctx.saved_tensors
         given = [np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True)]
         held, dforce = (
-            np.empty((topology.springs, topology.dim), saved[0].dtype),
+            np.empty((model.springs, model.dim), saved[0].dtype),
             np.empty(saved[0].shape, saved[0].dtype),
         )
-        _kernels(topology).tangent(*saved, *given, *topology.lists, held, dforce)
+        _kernels(model).tangent(*saved, *given, *model.lists, held, dforce)
         return dforce
 
 
@@ -217,5 +217,5 @@ SPRING_US = 0.004
 """Serial cost [us] of the forward pass for one spring, measured on the 128 x 128 lattice."""
 
 
-def _kernels(topology: Topology) -> SimpleNamespace:
-    return kernels(runtime.real(), topology.dim, runtime.parallel(SPRING_US * topology.springs))
+def _kernels(model: MassSpring) -> SimpleNamespace:
+    return kernels(runtime.real(), model.dim, runtime.parallel(SPRING_US * model.springs))

@@ -40,7 +40,7 @@ from simphys.autograd.errors import InputError
 from simphys.simulators.mass_spring.scene import MassSpringArrays
 
 if TYPE_CHECKING:
-    from simphys.simulators.mass_spring.model import Params, State, Topology
+    from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
 _DENSE = 300  # degrees of freedom up to which a dense eigenvalue solver is faster
 _TOLERANCE = 1e-3  # relative, of dt, for the larger systems
@@ -60,7 +60,7 @@ def check_dt(arrays: MassSpringArrays) -> None:
     )
 
 
-def require_stable(model: Topology, params: Params, state: State) -> None:
+def require_stable(model: MassSpring, params: Params, state: State) -> None:
     """Raise InputError if the dt of a model exceeds its limit, and UnphysicalValue if a mass is not positive."""
     from simphys.simulators.mass_spring.model import check_params
 

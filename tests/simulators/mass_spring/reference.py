@@ -6,41 +6,41 @@ from collections.abc import Callable
 
 import numpy as np
 
-from simphys.simulators.mass_spring.model import Topology
+from simphys.simulators.mass_spring.model import MassSpring
 
 from .systems import NAMES
 
 Inputs = dict[str, np.ndarray]
 
 
-def simulate(topology: Topology, inputs: Inputs, steps: int) -> tuple[np.ndarray, np.ndarray]:
+def simulate(model: MassSpring, inputs: Inputs, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Position and velocity at all steps, [steps + 1, n, dim]."""
     assert tuple(inputs) == NAMES
     x, v = inputs["position"].copy(), inputs["velocity"].copy()
-    free = ~topology.pinned[:, None]
+    free = ~model.pinned[:, None]
     mass, drag = inputs["mass"][:, None], inputs["drag"][:, None]
     xs, vs = [x], [v]
     for _ in range(steps):
-        if topology.integrator == "semi_implicit_euler":
-            v = free * (np.exp(-drag * topology.dt) * v + topology.dt * forces(topology, inputs, x, v) / mass)
-            x = x + topology.dt * v
+        if model.integrator == "semi_implicit_euler":
+            v = free * (np.exp(-drag * model.dt) * v + model.dt * forces(model, inputs, x, v) / mass)
+            x = x + model.dt * v
         else:
-            half = topology.dt / 2
-            v = free * (np.exp(-drag * half) * v + half * forces(topology, inputs, x, v) / mass)
-            x = x + topology.dt * v
-            v = free * np.exp(-drag * half) * (v + half * forces(topology, inputs, x, v) / mass)
+            half = model.dt / 2
+            v = free * (np.exp(-drag * half) * v + half * forces(model, inputs, x, v) / mass)
+            x = x + model.dt * v
+            v = free * np.exp(-drag * half) * (v + half * forces(model, inputs, x, v) / mass)
         xs.append(x)
         vs.append(v)
     return np.array(xs), np.array(vs)
 
 
-def forces(topology: Topology, inputs: Inputs, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+def forces(model: MassSpring, inputs: Inputs, x: np.ndarray, v: np.ndarray) -> np.ndarray:
     """All forces on the nodes [n, dim]."""
     force = inputs["mass"][:, None] * inputs["gravity"]
     normal = inputs["ground_stiffness"] * np.maximum(inputs["ground_height"] - x[:, -1], 0)
     force[:, :-1] -= inputs["ground_friction"] * normal[:, None] * v[:, :-1]
     force[:, -1] += normal
-    a, b = topology.ends.T
+    a, b = model.ends.T
     length = np.linalg.norm(x[b] - x[a], axis=1)
     axis = (x[b] - x[a]) / length[:, None]
     rate = np.sum(axis * (v[b] - v[a]), axis=1)

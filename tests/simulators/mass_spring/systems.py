@@ -9,7 +9,7 @@ import numpy as np
 
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.nn import Controller
-from simphys.simulators.mass_spring.model import Params, State, Topology
+from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
 NAMES = ("position", "velocity", *(field.name for field in fields(Params)))
 """Names of a step's inputs, in the order of `leaves`."""
@@ -28,7 +28,7 @@ def system(
     actuators: int = 0,
     controlled: bool = False,
     seed: int = 0,
-) -> tuple[Topology, Params, State]:
+) -> tuple[MassSpring, Params, State]:
     """Make a random system, all tensors of which require a gradient.
 
     The last node is isolated; unless `free`, node 1 is pinned. Each actuator drives several springs; some springs have
@@ -61,17 +61,17 @@ def system(
     controller = (
         Controller(waves=3, hidden=5, goal=tuple(random.uniform(0.5, 1, dim)), scale=0.7) if controlled else None
     )
-    topology = Topology(ends, pinned, dim, dt, integrator, actuator=actuator, controller=controller)
-    if topology.network is not None:
-        values |= {name: random.normal(size=shape) for name, shape in topology.network.shapes().items()}
+    model = MassSpring(ends, pinned, dim, dt, integrator, actuator=actuator, controller=controller)
+    if model.network is not None:
+        values |= {name: random.normal(size=shape) for name, shape in model.network.shapes().items()}
     params = Params(**{name: tensor(value, requires_grad=True) for name, value in values.items()})
     state = State(tensor(position, requires_grad=True), tensor(velocity, requires_grad=True))
-    return topology, params, state
+    return model, params, state
 
 
-def controls(topology: Topology, steps: int, *batch: int, seed: int = 3) -> Tensor:
+def controls(model: MassSpring, steps: int, *batch: int, seed: int = 3) -> Tensor:
     """Make random controls of all actuators, or a random pattern for the controller; they require a gradient."""
-    shape = (*batch, steps, *(topology.control_shape() or (0,)))
+    shape = (*batch, steps, *(model.control_shape() or (0,)))
     return tensor(np.random.default_rng(seed).uniform(-1, 1, shape), requires_grad=True)
 
 
@@ -89,7 +89,7 @@ def springs_only(
     dt: float = 0.01,
     integrator: str = "semi_implicit_euler",
     **ground: float,
-) -> tuple[Topology, Params, State]:
+) -> tuple[MassSpring, Params, State]:
     """Make a system of equal springs between nodes of unit mass."""
     n, dim = np.shape(position)
     held = np.zeros(n, bool)
@@ -104,7 +104,7 @@ def springs_only(
         **{name: tensor(value) for name, value in ground.items()},
     )
     state = State(tensor(position), tensor(np.zeros((n, dim)) if velocity is None else velocity))
-    return Topology(np.array(ends, np.int32).reshape(-1, 2), held, dim, dt, integrator), params, state
+    return MassSpring(np.array(ends, np.int32).reshape(-1, 2), held, dim, dt, integrator), params, state
 
 
 def leaves(params: Params, state: State) -> tuple[Tensor, ...]:

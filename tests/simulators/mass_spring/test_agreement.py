@@ -16,7 +16,7 @@ import pytest
 
 from simphys.autograd import Tensor, runtime
 from simphys.rollout import Mode, rollout
-from simphys.simulators.mass_spring.model import Params, State, Topology
+from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
 from .systems import NAMES, controls, fresh, gradients, leaves, system, weights
 
@@ -33,11 +33,11 @@ Result = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
 """States by name and gradients by name."""
 
 
-def evaluate(mode: Mode, topology: Topology, params: Params, state: State, loss: list[str]) -> Result:
+def evaluate(mode: Mode, model: MassSpring, params: Params, state: State, loss: list[str]) -> Result:
     """Compute all states, and the gradient of a random weighted sum over the fields that `loss` names."""
     params, start = fresh(leaves(params, state))
-    control = controls(topology, STEPS) if topology.actuators else None
-    result = rollout(topology, params, start, steps=STEPS, control=control, mode=mode)
+    control = controls(model, STEPS) if model.actuators else None
+    result = rollout(model, params, start, steps=STEPS, control=control, mode=mode)
     total: Tensor = weights(())
     shape = (STEPS + 1, *start.position.shape)
     w = {name: weights(shape[name.startswith("final") :], seed) for seed, name in enumerate(LOSSES["all of it"])}

@@ -18,7 +18,7 @@ import pytest
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.rollout import rollout
-from simphys.simulators.mass_spring.model import Params, State, Topology
+from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
 from .systems import NAMES, controls, leaves, system, tolerance, unpacked, weights
 
@@ -34,11 +34,11 @@ BATCHED: dict[str, tuple[str, ...]] = {
 }
 
 
-def inputs_of(topology: Topology, params: Params, state: State, batched: tuple[str, ...], members: int) -> list[Tensor]:
+def inputs_of(model: MassSpring, params: Params, state: State, batched: tuple[str, ...], members: int) -> list[Tensor]:
     """State, parameters and control; the `batched` ones differ between members by a few per cent."""
     random = np.random.default_rng(7)
     found = []
-    for name, value in zip((*NAMES, "control"), (*leaves(params, state), controls(topology, STEPS)), strict=True):
+    for name, value in zip((*NAMES, "control"), (*leaves(params, state), controls(model, STEPS)), strict=True):
         data = value.data
         if name in batched:
             data = data * random.uniform(0.95, 1.05, (members, *data.shape))
@@ -46,10 +46,10 @@ def inputs_of(topology: Topology, params: Params, state: State, batched: tuple[s
     return found
 
 
-def evaluate(topology: Topology, inputs: list[Tensor], w: np.ndarray, deterministic: bool = False) -> list[np.ndarray]:
+def evaluate(model: MassSpring, inputs: list[Tensor], w: np.ndarray, deterministic: bool = False) -> list[np.ndarray]:
     """Compute all positions and velocities, and the gradients of their sum weighted with `w`."""
     params, state = unpacked(*inputs[:-1])
-    result = rollout(topology, params, state, steps=STEPS, control=inputs[-1], deterministic=deterministic)
+    result = rollout(model, params, state, steps=STEPS, control=inputs[-1], deterministic=deterministic)
     ((tensor(w[0]) * result.position).sum() + (tensor(w[1]) * result.velocity).sum()).backward()
     return [result.position.data, result.velocity.data, *[x.grad.data for x in inputs if x.grad is not None]]
 
@@ -82,12 +82,12 @@ def test_a_batch_is_its_members_one_by_one(batched: str, integrator: str, varian
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
 def test_the_derivative_of_a_batch_is_right(integrator: str) -> None:
     """Each group has shared and batched parameters."""
-    topology, params, state = system(2, nodes=6, springs=7, actuators=2, integrator=integrator)
-    inputs = inputs_of(topology, params, state, ("stiffness", "amplitude", "mass", "gravity", "control"), 2)
+    model, params, state = system(2, nodes=6, springs=7, actuators=2, integrator=integrator)
+    inputs = inputs_of(model, params, state, ("stiffness", "amplitude", "mass", "gravity", "control"), 2)
 
     def run(*given: Tensor) -> tuple[Tensor, Tensor]:
         params, state = unpacked(*given[:-1])
-        result = rollout(topology, params, state, steps=STEPS, control=given[-1])
+        result = rollout(model, params, state, steps=STEPS, control=given[-1])
         return result.position, result.velocity
 
     gradcheck(run, inputs, mode="projected", tolerance=1e-6)
@@ -96,8 +96,8 @@ def test_the_derivative_of_a_batch_is_right(integrator: str) -> None:
 
 @pytest.mark.gpu
 def test_a_batch_is_one_node() -> None:
-    topology, params, state = system(2, actuators=2)
-    result = rollout(topology, *unpacked(*inputs_of(topology, params, state, ("velocity",), 5)[:-1]), steps=2)
+    model, params, state = system(2, actuators=2)
+    result = rollout(model, *unpacked(*inputs_of(model, params, state, ("velocity",), 5)[:-1]), steps=2)
     assert result.final.position.shape == (5, *state.position.shape)
     assert result.final.position.grad_fn is result.final.velocity.grad_fn is not None
 

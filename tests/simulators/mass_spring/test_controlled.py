@@ -13,7 +13,7 @@ from simphys.autograd.errors import InputError, MissingJvp
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.nn import Controller
 from simphys.rollout import rollout
-from simphys.simulators.mass_spring.model import Params, State, Topology
+from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
 from .systems import NAMES, controls, system, tolerance
 
@@ -25,12 +25,12 @@ def weights(shape: Any, seed: int = 5) -> Tensor:
     return tensor(np.random.default_rng(seed).normal(size=shape))
 
 
-def gradients(topology: Topology, inputs: dict[str, Tensor], **options: Any) -> dict[str, np.ndarray[Any, Any]]:
+def gradients(model: MassSpring, inputs: dict[str, Tensor], **options: Any) -> dict[str, np.ndarray[Any, Any]]:
     """Final positions, and the gradients of a weighted sum of all states, or of the last one, for each input."""
     leaves = {name: value.detach().requires_grad_() for name, value in inputs.items()}
     params = Params(**{name: leaves[name] for name in Params.names()})
     start = State(leaves["position"], leaves["velocity"])
-    found = rollout(topology, params, start, steps=STEPS, control=leaves["control"], **options)
+    found = rollout(model, params, start, steps=STEPS, control=leaves["control"], **options)
     states = found.final if options.get("keep") == "final" else found.states
     parts = [(getattr(states, name) * weights(getattr(states, name).shape)).sum() for name in State.names()]
     (parts[0] + parts[1]).backward()
@@ -38,21 +38,21 @@ def gradients(topology: Topology, inputs: dict[str, Tensor], **options: Any) -> 
     return {"end": found.final.position.data, **arrived}
 
 
-def case(integrator: str = "semi_implicit_euler") -> tuple[Topology, dict[str, Tensor]]:
-    topology, params, state = system(2, nodes=6, springs=17, actuators=3, controlled=True, integrator=integrator)
+def case(integrator: str = "semi_implicit_euler") -> tuple[MassSpring, dict[str, Tensor]]:
+    model, params, state = system(2, nodes=6, springs=17, actuators=3, controlled=True, integrator=integrator)
     named = dict(zip(NAMES, (*state.tensors(), *params.tensors()), strict=True))
-    return topology, {**named, "control": controls(topology, STEPS)}
+    return model, {**named, "control": controls(model, STEPS)}
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("keep", ["all", "final"])
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
 def test_the_network_is_the_same_nested_fused_and_in_segments(integrator: str, keep: str) -> None:
-    topology, inputs = case(integrator)
-    nested = gradients(topology, inputs, mode="nested", keep=keep)
+    model, inputs = case(integrator)
+    nested = gradients(model, inputs, mode="nested", keep=keep)
     assert all(values.any() for values in nested.values() if values.size)
-    fused = gradients(topology, inputs, keep=keep)
-    cut = gradients(topology, inputs, keep=keep, memory=24000) if keep == "final" else fused
+    fused = gradients(model, inputs, keep=keep)
+    cut = gradients(model, inputs, keep=keep, memory=24000) if keep == "final" else fused
     near = tolerance(f64=1e-13, f32=2e-5)
     for name, expected in nested.items():
         for found in (fused, cut):
@@ -61,20 +61,20 @@ def test_the_network_is_the_same_nested_fused_and_in_segments(integrator: str, k
 
 
 def test_members_of_a_batch_have_their_own_networks_or_share_one() -> None:
-    topology, inputs = case()
+    model, inputs = case()
     for batched in (("hidden_weight", "output_bias", "velocity"), ("control",), ("position", "stiffness")):
         many = {
             name: tensor(np.stack([x.data * (1 + 0.01 * b) for b in range(MEMBERS)])) if name in batched else x
             for name, x in inputs.items()
         }
-        together = gradients(topology, many, keep="final")
+        together = gradients(model, many, keep="final")
         total: dict[str, Any] = {}
         for b in range(MEMBERS):
             member = {name: tensor(x.data[b]) if name in batched else x for name, x in many.items()}
             leaves = {name: value.detach().requires_grad_() for name, value in member.items()}
             params = Params(**{name: leaves[name] for name in Params.names()})
             start = State(leaves["position"], leaves["velocity"])
-            final = rollout(topology, params, start, steps=STEPS, control=leaves["control"], keep="final").final
+            final = rollout(model, params, start, steps=STEPS, control=leaves["control"], keep="final").final
             shape = (MEMBERS, *start.position.shape)
             parts = [(getattr(final, name) * weights(shape).data[b]).sum() for name in State.names()]
             (parts[0] + parts[1]).backward()
@@ -88,14 +88,14 @@ def test_members_of_a_batch_have_their_own_networks_or_share_one() -> None:
 
 
 def test_the_derivative_through_the_feedback_is_that_of_finite_differences() -> None:
-    topology, inputs = case()
+    model, inputs = case()
     names = [name for name, value in inputs.items() if value.size]
 
     def run(*given: Tensor) -> Tensor:
         named = {**inputs, **dict(zip(names, given, strict=True))}
         params = Params(**{name: named[name] for name in Params.names()})
         start = State(named["position"], named["velocity"])
-        return rollout(topology, params, start, steps=STEPS, control=named["control"], keep="final").final.position
+        return rollout(model, params, start, steps=STEPS, control=named["control"], keep="final").final.position
 
     gradcheck(run, [inputs[name] for name in names], mode="projected", tolerance=1e-6)
 
@@ -104,27 +104,27 @@ def test_without_the_feedback_to_the_state_the_check_fails(monkeypatch: pytest.M
     """The sensed state matters: the check notices an adjoint that leaves it out."""
     from simphys.simulators.mass_spring.sense import Sense
 
-    topology, inputs = case()
+    model, inputs = case()
 
     def blind(ctx: Any, adj_row: Tensor) -> tuple[Any, ...]:
-        nothing = np.zeros((topology.nodes, topology.dim))
+        nothing = np.zeros((model.nodes, model.dim))
         return None, nothing, nothing
 
-    whole = gradients(topology, inputs, keep="final")
+    whole = gradients(model, inputs, keep="final")
     monkeypatch.setattr(Sense, "backward", staticmethod(blind))
-    deaf = gradients(topology, inputs, mode="nested", keep="final")
+    deaf = gradients(model, inputs, mode="nested", keep="final")
     assert abs(deaf["velocity"] - whole["velocity"]).max() > 1e-4 * abs(whole["velocity"]).max()
 
 
 def test_a_goal_ahead_is_seen_and_one_in_the_middle_is_not() -> None:
     """A common shift of robot, ground and goal changes nothing, since all sensed values are relative."""
-    topology, inputs = case()
+    model, inputs = case()
     with no_grad():
         ends = []
         for shift in (0.0, 3.0):
-            assert topology.controller is not None
-            moved = tuple(x + s for x, s in zip(topology.controller.goal, (shift, 0.0), strict=True))
-            there = replace(topology, controller=replace(topology.controller, goal=moved))
+            assert model.controller is not None
+            moved = tuple(x + s for x, s in zip(model.controller.goal, (shift, 0.0), strict=True))
+            there = replace(model, controller=replace(model.controller, goal=moved))
             params = Params(**{name: inputs[name] for name in Params.names()})
             start = State(inputs["position"] + np.array([shift, 0.0]), inputs["velocity"])
             final = rollout(there, params, start, steps=STEPS, control=inputs["control"], keep="final").final
@@ -135,12 +135,12 @@ def test_a_goal_ahead_is_seen_and_one_in_the_middle_is_not() -> None:
 def test_tangents_are_refused_with_the_way_out() -> None:
     from simphys.autograd.compose.functional import jvp
 
-    topology, inputs = case()
+    model, inputs = case()
 
     def run(velocity: Tensor) -> Tensor:
         params = Params(**{name: inputs[name] for name in Params.names()})
         start = State(inputs["position"], velocity)
-        return rollout(topology, params, start, steps=STEPS, control=inputs["control"], keep="final").final.position
+        return rollout(model, params, start, steps=STEPS, control=inputs["control"], keep="final").final.position
 
     with pytest.raises(MissingJvp, match="reverse mode"):
         jvp(run, (inputs["velocity"],), (np.ones(inputs["velocity"].shape),))
@@ -149,8 +149,8 @@ def test_tangents_are_refused_with_the_way_out() -> None:
 def test_a_controller_needs_something_to_drive_and_a_goal_in_space() -> None:
     ends, pinned = np.array([[0, 1]], np.int32), np.zeros(2, bool)
     with pytest.raises(InputError, match="needs actuators to drive"):
-        Topology(ends, pinned, 2, 0.1, controller=Controller(waves=2, hidden=3, goal=(0.0, 1.0)))
+        MassSpring(ends, pinned, 2, 0.1, controller=Controller(waves=2, hidden=3, goal=(0.0, 1.0)))
     with pytest.raises(InputError, match="a goal in 2 dimensions"):
-        Topology(
+        MassSpring(
             ends, pinned, 2, 0.1, actuator=np.zeros(1, np.int32), controller=Controller(waves=2, hidden=3, goal=(0.0,))
         )

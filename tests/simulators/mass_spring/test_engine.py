@@ -12,7 +12,7 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Arrays
 from simphys.simulators.mass_spring import segment as segments
 from simphys.simulators.mass_spring.engine import MassSpringEngine
-from simphys.simulators.mass_spring.model import Params, Topology
+from simphys.simulators.mass_spring.model import MassSpring, Params
 
 from .systems import NAMES, controls, system
 
@@ -21,22 +21,22 @@ BATCH = 2
 INTEGRATORS = ["semi_implicit_euler", "velocity_verlet"]
 
 
-def case(integrator: str, **options: Any) -> tuple[Topology, Arrays, np.ndarray, Arrays]:
+def case(integrator: str, **options: Any) -> tuple[MassSpring, Arrays, np.ndarray, Arrays]:
     """Model, parameters, control and a batch of initial states."""
-    topology, params, state = system(2, nodes=8, springs=18, actuators=4, integrator=integrator, **options)
+    model, params, state = system(2, nodes=8, springs=18, actuators=4, integrator=integrator, **options)
     start = {name: np.stack([value, 1.01 * value]) for name, value in state.arrays().items()}
-    return topology, params.arrays(), controls(topology, STEPS).data, start
+    return model, params.arrays(), controls(model, STEPS).data, start
 
 
-def engine_of(topology: Topology, params: Arrays, control: np.ndarray | None, **options: Any) -> MassSpringEngine:
+def engine_of(model: MassSpring, params: Arrays, control: np.ndarray | None, **options: Any) -> MassSpringEngine:
     given = {"batch": BATCH, "needs": frozenset((*Params.names(), "control")), "deterministic": False, **options}
-    return topology.engine(params, control, **given)
+    return model.engine(params, control, **given)
 
 
-def seeds(rows: int, topology: Topology) -> Arrays:
+def seeds(rows: int, model: MassSpring) -> Arrays:
     """Random derivatives of a loss with respect to all states, [B, rows, n, dim]."""
     random = np.random.default_rng(5)
-    shape = (BATCH, rows, topology.nodes, topology.dim)
+    shape = (BATCH, rows, model.nodes, model.dim)
     return {name: random.standard_normal(shape).astype(runtime.real_dtype()) for name in ("position", "velocity")}
 
 
@@ -45,14 +45,14 @@ def seeds(rows: int, topology: Topology) -> Arrays:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_horizon_cut_into_segments_is_the_same_bit_by_bit(integrator: str) -> None:
     """States, their adjoints, and gradients; a segment may be longer than the steps that use it."""
-    topology, params, control, start = case(integrator)
-    whole, cut = engine_of(topology, params, control), engine_of(topology, params, control)
+    model, params, control, start = case(integrator)
+    whole, cut = engine_of(model, params, control), engine_of(model, params, control)
     segment = whole.segment(STEPS)
     whole.load(segment, start)
     whole.advance(segment, first=0, start=0, steps=5)
     whole.advance(segment, first=0, start=5, steps=STEPS - 5)
     states = whole.read(segment, slice(None))
-    adjoint = seeds(STEPS + 1, topology)
+    adjoint = seeds(STEPS + 1, model)
     given = {name: values.copy() for name, values in adjoint.items()}
     whole.pull(segment, first=0, steps=STEPS, adjoint=adjoint)
 
@@ -83,13 +83,13 @@ def test_a_horizon_cut_into_segments_is_the_same_bit_by_bit(integrator: str) -> 
 @pytest.mark.gpu
 @pytest.mark.usefixtures("variant")
 def test_the_adjoint_of_the_last_state_alone_is_pulled_in_place() -> None:
-    topology, params, control, start = case("velocity_verlet")
-    engine = engine_of(topology, params, control)
+    model, params, control, start = case("velocity_verlet")
+    engine = engine_of(model, params, control)
     segment = engine.segment(STEPS)
     engine.load(segment, start)
     engine.advance(segment, first=0, start=0, steps=STEPS)
-    along = {name: np.zeros_like(values) for name, values in seeds(STEPS + 1, topology).items()}
-    last = seeds(1, topology)
+    along = {name: np.zeros_like(values) for name, values in seeds(STEPS + 1, model).items()}
+    last = seeds(1, model)
     for name, values in last.items():
         along[name][:, -1:] = values
     engine.pull(segment, first=0, steps=STEPS, adjoint=along)
@@ -106,15 +106,15 @@ def test_the_adjoint_of_the_last_state_alone_is_pulled_in_place() -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_tangents_cut_into_segments_are_the_same_bit_by_bit(integrator: str) -> None:
-    topology, params, control, start = case(integrator)
+    model, params, control, start = case(integrator)
     random = np.random.default_rng(6)
     given = {**params, "control": control}
     tangents = {name: random.standard_normal(np.shape(value)).astype(control.dtype) for name, value in given.items()}
-    engine = engine_of(topology, params, control, tangents=tangents)
+    engine = engine_of(model, params, control, tangents=tangents)
     segment = engine.segment(STEPS)
     engine.load(segment, start)
     engine.advance(segment, first=0, start=0, steps=STEPS)
-    tangent = {name: values[:, 0] for name, values in seeds(1, topology).items()}
+    tangent = {name: values[:, 0] for name, values in seeds(1, model).items()}
     whole = engine.push(segment, first=0, steps=STEPS, tangent=tangent)
     states = engine.read(segment, [5])
     engine.load(segment, {name: values[:, 0] for name, values in states.items()})
@@ -131,9 +131,9 @@ def test_tangents_cut_into_segments_are_the_same_bit_by_bit(integrator: str) -> 
 def test_the_predicted_memory_is_what_is_allocated(
     needs: frozenset[str], dense: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    topology, params, control, start = case("velocity_verlet")
+    model, params, control, start = case("velocity_verlet")
     params["stiffness"] = np.stack([params["stiffness"]] * BATCH)
-    engine = engine_of(topology, params, control, needs=needs)
+    engine = engine_of(model, params, control, needs=needs)
     predicted = engine.segment_bytes(STEPS, dense=dense)
     launch = MassSpringEngine._launch
 
@@ -146,7 +146,7 @@ def test_the_predicted_memory_is_what_is_allocated(
     segment = engine.segment(STEPS)
     engine.load(segment, start)
     engine.advance(segment, first=0, start=0, steps=STEPS)
-    adjoint = seeds(STEPS + 1 if dense else 1, topology)
+    adjoint = seeds(STEPS + 1 if dense else 1, model)
     engine.pull(segment, first=0, steps=STEPS, adjoint=adjoint)
     given = sum(values.nbytes for values in adjoint.values())
     assert sum(array.nbytes for array in seen.values()) == predicted + given

@@ -11,14 +11,14 @@ from simphys.autograd import Tensor
 from simphys.autograd.compose.functional import jacobian
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.simulators.mass_spring.external import ExternalForce
-from simphys.simulators.mass_spring.model import Params, State, Topology
+from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
 from .systems import springs_only, system
 
 
-def force_of(topology: Topology) -> Any:
+def force_of(model: MassSpring) -> Any:
     def force(*inputs: Tensor) -> Tensor:
-        return ExternalForce.apply(topology, *inputs)
+        return ExternalForce.apply(model, *inputs)
 
     return force
 
@@ -30,33 +30,33 @@ def inputs_of(params: Params, state: State) -> tuple[Tensor, ...]:
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_every_element_of_the_jacobian_is_right_above_and_below_the_ground(dim: int) -> None:
-    topology, params, state = system(dim)
-    gradcheck(force_of(topology), inputs_of(params, state), tolerance=1e-7)
-    dot_product_test(force_of(topology), inputs_of(params, state), tolerance=1e-13)
+    model, params, state = system(dim)
+    gradcheck(force_of(model), inputs_of(params, state), tolerance=1e-7)
+    dot_product_test(force_of(model), inputs_of(params, state), tolerance=1e-13)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_the_ground_pushes_up_by_penetration_and_rubs_against_the_tangential_velocity(dim: int) -> None:
-    topology, params, state = system(dim)
+    model, params, state = system(dim)
     normal = 40.0 * np.maximum(0.1 - state.position.data[:, -1], 0)
-    assert 0 < np.count_nonzero(normal) < topology.nodes
+    assert 0 < np.count_nonzero(normal) < model.nodes
     expected = params.mass.data[:, None] * params.gravity.data - 0.2 * normal[:, None] * state.velocity.data
     expected[:, -1] = params.mass.data * params.gravity.data[-1] + normal
-    found = force_of(topology)(*inputs_of(params, state)).data
+    found = force_of(model)(*inputs_of(params, state)).data
     np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-14)
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_by_convention_a_node_exactly_at_the_ground_has_no_contact_derivative(mode: Any) -> None:
-    topology, params, state = springs_only(
+    model, params, state = springs_only(
         [], [[0.0, 0.3]], velocity=[[1.0, 0.0]], ground_height=0.3, ground_stiffness=50.0, ground_friction=0.5
     )
-    assert not force_of(topology)(*inputs_of(params, state)).data.any()
-    by_x, by_v, _, _, *by_ground = jacobian(force_of(topology), inputs_of(params, state), mode=mode)
+    assert not force_of(model)(*inputs_of(params, state)).data.any()
+    by_x, by_v, _, _, *by_ground = jacobian(force_of(model), inputs_of(params, state), mode=mode)
     assert not any(block.any() for block in (by_x, by_v, *by_ground))
 
 
 def test_without_stiffness_there_is_no_ground() -> None:
-    topology, params, state = system(2, ground=0.0)
+    model, params, state = system(2, ground=0.0)
     weight = params.mass.data[:, None] * params.gravity.data
-    np.testing.assert_array_equal(force_of(topology)(*inputs_of(params, state)).data, weight)
+    np.testing.assert_array_equal(force_of(model)(*inputs_of(params, state)).data, weight)

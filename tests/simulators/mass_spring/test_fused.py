@@ -31,11 +31,11 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", SYSTEMS)
 @pytest.mark.parametrize("wanted", WANTED)
 def test_a_gradient_wanted_alone_is_the_one_wanted_among_all(case: str, wanted: str) -> None:
-    topology, given_params, given_state = system(2, **SYSTEMS[case])
+    model, given_params, given_state = system(2, **SYSTEMS[case])
 
     def gradient(names: tuple[str, ...]) -> dict[str, np.ndarray]:
         params, state = fresh(leaves(given_params, given_state), names)
-        final = rollout(topology, params, state, steps=20).final
+        final = rollout(model, params, state, steps=20).final
         ((weights(final.position.shape) * final.position).sum() + final.velocity.sum()).backward()
         assert all(
             (x.grad is not None) == (name in names) for name, x in zip(NAMES, leaves(params, state), strict=True)
@@ -51,10 +51,10 @@ def test_a_gradient_wanted_alone_is_the_one_wanted_among_all(case: str, wanted: 
 @pytest.mark.parametrize("absent", ["damping", "ground_stiffness"])
 def test_a_term_that_is_zero_has_a_gradient_all_the_same(absent: str) -> None:
     """The vanishing term is compiled only because its gradient is wanted."""
-    topology, params, state = system(2, damping=0.0, ground=0.0)
+    model, params, state = system(2, damping=0.0, ground=0.0)
 
     def final(value: Tensor) -> tuple[Tensor, Tensor]:
-        after = rollout(topology, params.replace(**{absent: value}), state, steps=20).final
+        after = rollout(model, params.replace(**{absent: value}), state, steps=20).final
         return after.position, after.velocity
 
     report = gradcheck(final, getattr(params, absent), mode="projected", tolerance=1e-6)

@@ -11,19 +11,19 @@ from simphys.autograd import tensor
 from simphys.diagnose.health import health
 from simphys.rollout import rollout
 from simphys.simulator.events import Event, events_of
-from simphys.simulators.mass_spring.model import Params, State, Topology
+from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
 from .systems import springs_only, tolerance
 
 STIFFNESS = 400.0
 
 
-def events(topology: Topology, params: Params, state: State, steps: int) -> tuple[Event, ...]:
-    motion = rollout(topology, params, state, steps=steps, keep="all")
-    return events_of(topology, params.arrays(), motion.states.arrays(), None)
+def events(model: MassSpring, params: Params, state: State, steps: int) -> tuple[Event, ...]:
+    motion = rollout(model, params, state, steps=steps, keep="all")
+    return events_of(model, params.arrays(), motion.states.arrays(), None)
 
 
-def nodes(*height: float, speed: float = 0.0, **given: Any) -> tuple[Topology, Params, State]:
+def nodes(*height: float, speed: float = 0.0, **given: Any) -> tuple[MassSpring, Params, State]:
     """Nodes of 1 kg at these heights, side by side over a ground at 0.3 m, moving upwards with this speed."""
     ground = {"ground_height": 0.3, "ground_stiffness": STIFFNESS}
     velocity = [[1.0, speed]] * len(height)
@@ -87,13 +87,13 @@ def test_there_the_derivatives_from_above_and_below_differ_and_the_gradient_is_t
     the ground. At an event that is not one-sided both derivatives are equal, though contact begins."""
 
     def slopes(height: float) -> tuple[float, ...]:
-        topology, params, state = nodes(height, speed=-1.0, dt=0.01)
+        model, params, state = nodes(height, speed=-1.0, dt=0.01)
 
         def end(shift: float) -> float:
             moved = state.replace(position=state.position + tensor([[0.0, shift]]))
-            return float(rollout(topology, params, moved, steps=1, keep="final").final.position.data[0, 1])
+            return float(rollout(model, params, moved, steps=1, keep="final").final.position.data[0, 1])
 
-        found = health(topology, params, state, steps=1, loss=lambda motion: motion.final.position[0, 1])
+        found = health(model, params, state, steps=1, loss=lambda motion: motion.final.position[0, 1])
         h = 1e-4
         above, below = (end(h) - end(0)) / h, (end(0) - end(-h)) / h
         return above, below, found.adjoint["position"][0, 0, 1], len([e for e in found.events if e.one_sided])

@@ -10,46 +10,46 @@ import pytest
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.simulators.mass_spring.integrate import Integrate
-from simphys.simulators.mass_spring.model import Stage, Topology
+from simphys.simulators.mass_spring.model import MassSpring, Stage
 
 from .systems import system, weights
 
 
-def integrate(topology: Topology, stage: Stage) -> Any:
+def integrate(model: MassSpring, stage: Stage) -> Any:
     def stage_of(*inputs: Tensor) -> tuple[Tensor, Tensor]:
-        return Integrate.apply(topology, stage, *inputs)
+        return Integrate.apply(model, stage, *inputs)
 
     return stage_of
 
 
-def inputs_of(dim: int) -> tuple[Topology, tuple[Tensor, ...]]:
-    topology, params, state = system(dim)
+def inputs_of(dim: int) -> tuple[MassSpring, tuple[Tensor, ...]]:
+    model, params, state = system(dim)
     force = weights(state.position.shape).requires_grad_()
-    return topology, (state.position, state.velocity, force, params.mass, params.drag)
+    return model, (state.position, state.velocity, force, params.mass, params.drag)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("stage", [Stage(0.3, 0.0, 0.3), Stage(0.15, 0.0, 0.3), Stage(0.15, 0.15, 0.0)], ids=str)
 def test_every_element_of_the_jacobian_is_right(dim: int, stage: Stage) -> None:
-    topology, inputs = inputs_of(dim)
-    gradcheck(integrate(topology, stage), inputs, tolerance=1e-7)
-    dot_product_test(integrate(topology, stage), inputs, tolerance=1e-13)
+    model, inputs = inputs_of(dim)
+    gradcheck(integrate(model, stage), inputs, tolerance=1e-7)
+    dot_product_test(integrate(model, stage), inputs, tolerance=1e-13)
 
 
 def test_the_velocity_is_kicked_and_the_position_drifts_by_the_new_velocity() -> None:
-    topology, inputs = inputs_of(2)
+    model, inputs = inputs_of(2)
     x, v, f, m, drag = (value.data for value in inputs)
-    x_new, v_new = integrate(topology, Stage(0.3, 0.0, 0.2))(*inputs)
+    x_new, v_new = integrate(model, Stage(0.3, 0.0, 0.2))(*inputs)
     expected = np.exp(-0.3 * drag)[:, None] * v + 0.3 * f / m[:, None]
-    expected[topology.pinned] = 0
+    expected[model.pinned] = 0
     np.testing.assert_allclose(v_new.data, expected, rtol=1e-14)
     np.testing.assert_allclose(x_new.data, x + 0.2 * expected, rtol=1e-14)
 
 
 def test_no_gradient_passes_through_a_pinned_node_but_that_of_its_position() -> None:
-    topology, inputs = inputs_of(2)
-    x_new, v_new = integrate(topology, Stage(0.3, 0.0, 0.3))(*inputs)
+    model, inputs = inputs_of(2)
+    x_new, v_new = integrate(model, Stage(0.3, 0.0, 0.3))(*inputs)
     (x_new * weights(x_new.shape) + v_new).sum().backward()
-    grads = [value.grad.data[topology.pinned] for value in inputs if value.grad is not None]
+    grads = [value.grad.data[model.pinned] for value in inputs if value.grad is not None]
     assert len(grads) == 5
     assert grads[0].all() and not any(grad.any() for grad in grads[1:])

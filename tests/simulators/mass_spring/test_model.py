@@ -10,43 +10,43 @@ import pytest
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError, UnphysicalValue
 from simphys.rollout import Mode, rollout
-from simphys.simulators.mass_spring.model import Topology
+from simphys.simulators.mass_spring.model import MassSpring
 from simphys.simulators.mass_spring.stability import require_stable
 
 from .systems import NAMES, leaves, springs_only, system, unpacked
 
 
-def topology(ends: list[list[int]], nodes: int = 3, integrator: str = "semi_implicit_euler") -> Topology:
-    return Topology(np.array(ends, np.int32).reshape(-1, 2), np.zeros(nodes, bool), 2, 0.1, integrator)
+def model(ends: list[list[int]], nodes: int = 3, integrator: str = "semi_implicit_euler") -> MassSpring:
+    return MassSpring(np.array(ends, np.int32).reshape(-1, 2), np.zeros(nodes, bool), 2, 0.1, integrator)
 
 
 @pytest.mark.parametrize("ends", [[[0, 3]], [[-1, 0]]])
 def test_a_spring_joins_nodes_that_exist(ends: list[list[int]]) -> None:
     with pytest.raises(InputError, match=r"node indices lie in 0\.\.2"):
-        topology(ends)
+        model(ends)
 
 
 def test_an_unknown_integrator_is_refused_with_the_choice() -> None:
     with pytest.raises(InputError, match=r"semi_implicit_euler.*velocity_verlet.*found rk4"):
-        topology([[0, 1]], integrator="rk4")
+        model([[0, 1]], integrator="rk4")
 
 
 def test_the_incidence_lists_springs_and_ends_of_each_node_in_the_order_of_springs() -> None:
-    start, incidence = topology([[2, 0], [0, 1], [1, 2]]).incidence
+    start, incidence = model([[2, 0], [0, 1], [1, 2]]).incidence
     rows = [[(int(entry) >> 1, "ab"[entry & 1]) for entry in incidence[start[i] : start[i + 1]]] for i in range(3)]
     assert rows == [[(0, "b"), (1, "a")], [(1, "b"), (2, "a")], [(0, "a"), (2, "b")]]
 
 
 def test_an_isolated_node_has_an_empty_row() -> None:
-    start, incidence = topology([[0, 2]]).incidence
+    start, incidence = model([[0, 2]]).incidence
     assert start.tolist() == [0, 1, 1, 2] and incidence.tolist() == [0, 1]
-    start, incidence = topology([]).incidence
+    start, incidence = model([]).incidence
     assert start.tolist() == [0, 0, 0, 0] and len(incidence) == 0
 
 
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
 def test_the_stages_of_a_step_kick_and_drift_by_dt_in_all(integrator: str) -> None:
-    kicks, _, drifts = zip(*topology([], integrator=integrator).stages, strict=True)
+    kicks, _, drifts = zip(*model([], integrator=integrator).stages, strict=True)
     assert sum(kicks) == sum(drifts) == 0.1
 
 
@@ -68,7 +68,7 @@ def test_shapes_are_those_of_the_fields() -> None:
 
 
 def test_an_actuator_drives_some_springs() -> None:
-    model = Topology(np.array([[0, 1], [1, 2], [2, 0]]), np.zeros(3, bool), 2, 0.1, actuator=np.array([1, -1, 1]))
+    model = MassSpring(np.array([[0, 1], [1, 2], [2, 0]]), np.zeros(3, bool), 2, 0.1, actuator=np.array([1, -1, 1]))
     assert model.actuators == 2
     assert model.columns.tolist() == [1, 2, 1]
     start, springs = model.actuated_springs
@@ -78,7 +78,7 @@ def test_an_actuator_drives_some_springs() -> None:
 @pytest.mark.parametrize("actuator", [[0], [0, -2]])
 def test_each_spring_has_an_actuator_or_none(actuator: list[int]) -> None:
     with pytest.raises(InputError, match="an actuator's index, or -1, for each of the 2 springs"):
-        Topology(np.array([[0, 1], [1, 2]]), np.zeros(3, bool), 2, 0.1, actuator=np.array(actuator))
+        MassSpring(np.array([[0, 1], [1, 2]]), np.zeros(3, bool), 2, 0.1, actuator=np.array(actuator))
 
 
 def test_advice_tells_the_time_step_that_would_have_been_stable() -> None:

@@ -11,30 +11,30 @@ import pytest
 
 from simphys.autograd import no_grad, tensor
 from simphys.rollout import rollout
-from simphys.simulators.mass_spring.model import Params, State, Topology
+from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
 from .systems import springs_only, system
 
 BOTH = pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
 
 
-def run(case: tuple[Topology, Params, State], steps: int) -> tuple[np.ndarray, np.ndarray]:
+def run(case: tuple[MassSpring, Params, State], steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Position and velocity at all steps."""
     with no_grad():
         result = rollout(*case, steps=steps)
     return result.position.data, result.velocity.data
 
 
-def oscillator(**options: Any) -> tuple[Topology, Params, State]:
+def oscillator(**options: Any) -> tuple[MassSpring, Params, State]:
     """A unit mass, 0.1 m from rest, on a spring of 25 N/m to a fixed point: angular frequency 5 1/s."""
     return springs_only([[0, 1]], [[1.6], [0.0]], pinned=[1], stiffness=25.0, rest_length=1.5, **options)
 
 
-def energies(case: tuple[Topology, Params, State], x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def energies(case: tuple[MassSpring, Params, State], x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Kinetic and potential (elastic and gravitational) energy at all steps [J]."""
-    topology, params, _ = case
+    model, params, _ = case
     mass, gravity = params.mass.data, params.gravity.data
-    a, b = topology.ends.T
+    a, b = model.ends.T
     stretch = np.linalg.norm(x[:, b] - x[:, a], axis=-1) - params.rest_length.data
     elastic = (params.stiffness.data * stretch**2 / 2).sum(axis=-1)
     return (mass * (v**2).sum(axis=-1) / 2).sum(axis=-1), elastic - (mass * (x @ gravity)).sum(axis=-1)
@@ -72,9 +72,9 @@ def test_velocity_verlet_stays_of_second_order_with_drag() -> None:
     exact = 1.5 + 0.1 * math.exp(-drag * end / 2) * swing
     errors = []
     for steps in (200, 400, 800):
-        topology, params, state = oscillator(integrator="velocity_verlet", dt=end / steps)
-        params = params.replace(drag=tensor(np.full(topology.nodes, drag)))
-        x, _ = run((topology, params, state), steps)
+        model, params, state = oscillator(integrator="velocity_verlet", dt=end / steps)
+        params = params.replace(drag=tensor(np.full(model.nodes, drag)))
+        x, _ = run((model, params, state), steps)
         errors.append(abs(x[-1, 0, 0] - exact))
     assert [coarse / fine for coarse, fine in itertools.pairwise(errors)] == pytest.approx([4.0] * 2, rel=0.05)
 
@@ -101,10 +101,10 @@ def test_the_energy_of_an_undamped_system_stays_bounded(integrator: str) -> None
 @BOTH
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_springs_and_dashpots_conserve_momentum(integrator: str, dim: int) -> None:
-    topology, params, state = system(dim, integrator=integrator, ground=0.0, free=True)
-    nodes = topology.nodes
+    model, params, state = system(dim, integrator=integrator, ground=0.0, free=True)
+    nodes = model.nodes
     params = params.replace(gravity=tensor(np.zeros(dim)), drag=tensor(np.zeros(nodes)))
-    _, v = run((topology, params, state), 500)
+    _, v = run((model, params, state), 500)
     momentum = (params.mass.data[:, None] * v).sum(axis=1)
     np.testing.assert_allclose(momentum, momentum[[0]].repeat(501, axis=0), rtol=0, atol=1e-13 * nodes)
 
@@ -167,9 +167,9 @@ def test_friction_slows_a_sliding_node_in_proportion_to_the_normal_force() -> No
 @BOTH
 def test_pinned_nodes_never_move(integrator: str) -> None:
     """Their initial velocity has no effect."""
-    topology, params, state = system(3, integrator=integrator)
-    x, v = run((topology, params, state), 200)
-    pinned = topology.pinned
+    model, params, state = system(3, integrator=integrator)
+    x, v = run((model, params, state), 200)
+    pinned = model.pinned
     np.testing.assert_array_equal(x[:, pinned], state.position.data[None, pinned].repeat(201, axis=0))
     assert not v[1:, pinned].any()
     assert abs(x[-1, ~pinned] - x[0, ~pinned]).min() > 0

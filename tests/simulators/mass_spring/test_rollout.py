@@ -10,7 +10,7 @@ import pytest
 from simphys.autograd import Tensor, no_grad
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.rollout import rollout
-from simphys.simulators.mass_spring.model import Topology
+from simphys.simulators.mass_spring.model import MassSpring
 from simphys.simulators.mass_spring.step import step
 
 from .reference import simulate
@@ -27,9 +27,9 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 
 
-def final_of(topology: Topology, steps: int) -> Any:
+def final_of(model: MassSpring, steps: int) -> Any:
     def final(*inputs: Tensor) -> tuple[Tensor, Tensor]:
-        after = rollout(topology, *unpacked(*inputs), steps=steps).final
+        after = rollout(model, *unpacked(*inputs), steps=steps).final
         return after.position, after.velocity
 
     return final
@@ -39,17 +39,17 @@ def final_of(topology: Topology, steps: int) -> Any:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_the_derivative_of_two_hundred_steps_is_right(dim: int, integrator: str) -> None:
     """The system has contact, friction, a pinned and an isolated node; both reverse and forward mode are checked."""
-    topology, params, state = system(dim, integrator=integrator, springs=18 if dim == 3 else 7, dt=0.005)
-    gradcheck(final_of(topology, 200), leaves(params, state), mode="projected", tolerance=1e-6)
-    dot_product_test(final_of(topology, 200), leaves(params, state), tolerance=1e-12)
+    model, params, state = system(dim, integrator=integrator, springs=18 if dim == 3 else 7, dt=0.005)
+    gradcheck(final_of(model, 200), leaves(params, state), mode="projected", tolerance=1e-6)
+    dot_product_test(final_of(model, 200), leaves(params, state), tolerance=1e-12)
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_the_derivative_of_a_whole_trajectory_is_right(integrator: str) -> None:
-    topology, params, state = system(2, integrator=integrator)
+    model, params, state = system(2, integrator=integrator)
 
     def trajectory(*inputs: Tensor) -> tuple[Tensor, ...]:
-        result = rollout(topology, *unpacked(*inputs), steps=20)
+        result = rollout(model, *unpacked(*inputs), steps=20)
         return result.position, result.velocity, result.final.position, result.final.velocity
 
     gradcheck(trajectory, leaves(params, state), mode="projected", tolerance=1e-6)
@@ -59,19 +59,19 @@ def test_the_derivative_of_a_whole_trajectory_is_right(integrator: str) -> None:
 @pytest.mark.parametrize("case", SMALL)
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_degenerate_systems_move_and_differentiate_like_any_other(case: str, integrator: str) -> None:
-    topology, params, state = system(2, integrator=integrator, **SMALL[case])
-    result = rollout(topology, params, state, steps=25)
+    model, params, state = system(2, integrator=integrator, **SMALL[case])
+    result = rollout(model, params, state, steps=25)
     values = {name: x.data for name, x in zip(NAMES, leaves(params, state), strict=True)}
-    for found, expected in zip((result.position, result.velocity), simulate(topology, values, 25), strict=True):
+    for found, expected in zip((result.position, result.velocity), simulate(model, values, 25), strict=True):
         np.testing.assert_allclose(found.data, expected, rtol=0, atol=1e-12)
-    gradcheck(final_of(topology, 25), leaves(params, state), mode="projected", tolerance=1e-6)
+    gradcheck(final_of(model, 25), leaves(params, state), mode="projected", tolerance=1e-6)
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_the_trajectory_starts_at_the_given_state_and_ends_in_the_final_one(integrator: str) -> None:
-    topology, params, state = system(2, integrator=integrator)
-    result = rollout(topology, params, state, steps=3)
-    assert result.position.shape == result.velocity.shape == (4, topology.nodes, 2)
+    model, params, state = system(2, integrator=integrator)
+    result = rollout(model, params, state, steps=3)
+    assert result.position.shape == result.velocity.shape == (4, model.nodes, 2)
     np.testing.assert_array_equal(result.position.data[0], state.position.data)
     np.testing.assert_array_equal(result.velocity.data[0], state.velocity.data)
     np.testing.assert_array_equal(result.position.data[-1], result.final.position.data)
@@ -97,20 +97,20 @@ def test_without_recording_nothing_is_linked() -> None:
 def test_the_kept_adjoint_is_the_gradient_by_the_state_at_every_step(integrator: str, dense: bool) -> None:
     """It equals the `.grad` of each state after nested steps."""
     steps = 6
-    topology, params, state = system(2, integrator=integrator)
+    model, params, state = system(2, integrator=integrator)
     w = weights((2, steps + 1, *state.position.shape))
 
     nested_params, start = fresh(leaves(params, state))
     states = [start]
     for _ in range(steps):
-        states.append(step(topology, nested_params, states[-1]))
+        states.append(step(model, nested_params, states[-1]))
     for each in states:
         each.position.retain_grad()
         each.velocity.retain_grad()
     used = list(enumerate(states)) if dense else [(steps, states[-1])]
     sum(((w[0, t] * s.position).sum() + (w[1, t] * s.velocity).sum() for t, s in used), start=weights(())).backward()
 
-    result = rollout(topology, params, state, steps=steps, keep_adjoint=True)
+    result = rollout(model, params, state, steps=steps, keep_adjoint=True)
     if dense:
         ((w[0] * result.position).sum() + (w[1] * result.velocity).sum()).backward()
     else:

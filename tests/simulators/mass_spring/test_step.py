@@ -16,10 +16,10 @@ from .systems import controls, leaves, system, unpacked
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
 def test_a_step_has_the_right_derivative_by_every_parameter_and_the_state(dim: int, integrator: str) -> None:
-    topology, params, state = system(dim, integrator=integrator, dt=0.1)
+    model, params, state = system(dim, integrator=integrator, dt=0.1)
 
     def stepped(*inputs: Tensor) -> tuple[Tensor, Tensor]:
-        after = step(topology, *unpacked(*inputs))
+        after = step(model, *unpacked(*inputs))
         return after.position, after.velocity
 
     gradcheck(stepped, leaves(params, state), mode="projected", tolerance=1e-7)
@@ -40,11 +40,11 @@ def test_the_graph_shows_the_sub_steps(integrator: str, stages: int) -> None:
 
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
 def test_a_controlled_step_has_the_right_derivative(integrator: str) -> None:
-    topology, params, state = system(2, integrator=integrator, actuators=2, dt=0.1)
-    control = controls(topology, 1)[0].detach().requires_grad_()
+    model, params, state = system(2, integrator=integrator, actuators=2, dt=0.1)
+    control = controls(model, 1)[0].detach().requires_grad_()
 
     def stepped(*inputs: Tensor) -> tuple[Tensor, Tensor]:
-        after = step(topology, *unpacked(*inputs[:-1]), inputs[-1])
+        after = step(model, *unpacked(*inputs[:-1]), inputs[-1])
         return after.position, after.velocity
 
     gradcheck(stepped, (*leaves(params, state), control), mode="projected", tolerance=1e-7)
@@ -53,8 +53,8 @@ def test_a_controlled_step_has_the_right_derivative(integrator: str) -> None:
 
 def test_the_control_is_the_same_for_all_stages_of_a_step() -> None:
     """It is a single node of the graph, which drives the springs of both stages."""
-    topology, params, state = system(2, integrator="velocity_verlet", actuators=2)
-    node: Any = step(topology, params, state, controls(topology, 1)[0]).position.grad_fn
+    model, params, state = system(2, integrator="velocity_verlet", actuators=2)
+    node: Any = step(model, params, state, controls(model, 1)[0]).position.grad_fn
     drivers = []
     for _ in range(2):
         springs = node.next_functions[4][0].next_functions[0][0]
