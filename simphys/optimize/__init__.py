@@ -1,4 +1,4 @@
-"""Parameter optimization: `minimize` an objective, resume what was interrupted, judge what the data can tell."""
+"""Parameter optimization: minimize an objective, resume an interrupted search, see which unknowns the data fix."""
 
 from simphys.optimize.evaluations import Log, MemoryLog, Objective
 from simphys.optimize.identifiability import RankReport, StandardErrors, active_bounds, rank_report, standard_errors

@@ -1,7 +1,7 @@
-"""Evaluations that are recorded as they are made and, on resume, taken from the record.
+"""Evaluations of an objective, recorded as they are made and replayed from the log when a run is resumed.
 
-Every optimizer here is deterministic: the same answers lead to the same questions. So a resumed run is the
-run itself, started anew, with the recorded answers given in order as long as they last, whatever the method.
+Every optimizer here is deterministic: the same results lead to the same next evaluations. So a resumed run simply
+starts again and takes the recorded results in order as long as they last, whatever the method.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ Row = Mapping[str, np.ndarray]
 
 
 class Objective(Protocol):
-    """What is minimized, in optimizer coordinates theta [p]: scaled to order one, perhaps logarithmic.
+    """Function to minimize, in optimizer coordinates theta [p]: scaled to order one, perhaps logarithmic.
 
-    Any evaluation may give NaN or infinity, or raise `BlowUp`, an ArithmeticError or a LinAlgError: that trial failed.
+    Any evaluation may give NaN or infinity, or raise `BlowUp`, an ArithmeticError or a LinAlgError. It then counts as a
+    failed trial.
     """
 
     labels: list[str]
@@ -28,36 +29,36 @@ class Objective(Protocol):
     upper: np.ndarray
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """The loss and its gradient [p]."""
+        """Compute the loss and its gradient [p]."""
         ...
 
     def residuals(self, theta: np.ndarray) -> np.ndarray:
-        """[m] whitened residuals: half the sum of their squares is the loss."""
+        """Compute the whitened residuals [m]: half the sum of their squares is the loss."""
         ...
 
     def jacobian(self, theta: np.ndarray) -> np.ndarray:
-        """[m, p] derivative of the residuals."""
+        """Compute the derivative of the residuals [m, p]."""
         ...
 
     def until(self, fraction: float) -> Objective:
-        """The same objective on the first fraction of its horizon."""
+        """Restrict the objective to the first fraction of its horizon."""
         ...
 
 
 class Log(Protocol):
-    """Where evaluations are kept: tables named by a kind, one row an evaluation."""
+    """Storage of evaluations: one table for each kind, one row for each evaluation."""
 
     def rows(self, kind: str) -> Sequence[Row]:
-        """The rows of an earlier run, oldest first."""
+        """Rows of an earlier run, oldest first."""
         ...
 
     def append(self, kind: str, **arrays: np.ndarray) -> None:
-        """Keep one row; rows of a kind have the same names and shapes."""
+        """Append one row; all rows of a kind have the same names and shapes."""
         ...
 
 
 class MemoryLog:
-    """A log that lives as long as the process."""
+    """Log in memory, which lives as long as the process."""
 
     def __init__(self) -> None:
         self.tables: dict[str, list[dict[str, np.ndarray]]] = {}
@@ -70,7 +71,7 @@ class MemoryLog:
 
 
 class Evaluations:
-    """Answers an evaluation from the log while it has one for it, and otherwise computes and logs it."""
+    """Evaluations of a run: taken from the log as long as it has rows, then computed and logged."""
 
     def __init__(self, log: Log | None = None) -> None:
         self.log = log
@@ -80,9 +81,9 @@ class Evaluations:
         self._answered: dict[str, int] = {}
 
     def ask(self, kind: str, theta: np.ndarray, compute: Callable[[np.ndarray], dict[str, np.ndarray]]) -> Row:
-        """The row of an evaluation of this kind at theta.
+        """Return the row of an evaluation of this kind at theta.
 
-        Raises InputError where the log holds a different theta at this place.
+        Errors: InputError if the log holds a different theta at this position.
         """
         row = self._recall(kind, theta)
         if row is None:
@@ -94,7 +95,7 @@ class Evaluations:
         return row
 
     def _recall(self, kind: str, theta: np.ndarray) -> Row | None:
-        if kind not in self._recorded:  # before anything of this run is appended to it
+        if kind not in self._recorded:  # read the log before this run appends to it
             self._recorded[kind] = [] if self.log is None else list(self.log.rows(kind))
             self._answered[kind] = 0
         place = self._answered[kind]
@@ -105,15 +106,15 @@ class Evaluations:
         if recorded.tobytes() != theta.tobytes():
             raise InputError(
                 "resume",
-                f"the evaluations of the interrupted run must be those that this run asks for ({kind}, row {place})",
+                f"this run must repeat the evaluations of the interrupted run ({kind}, row {place})",
                 f"theta = {shown(theta)} where {shown(recorded)} was recorded",
-                "The scene, the observations, the optimizer's settings or a version changed since: undo that, "
-                "or start a new run in another folder.",
+                "The scene, the observations, the optimizer's settings or a version has changed since then: undo the "
+                "change, or start a new run in another folder.",
             )
         return row
 
 
 def shown(theta: np.ndarray) -> str:
-    """theta in an error message: all of a few numbers, the first of many."""
+    """Format theta for an error message: all numbers if there are few, else the first ones."""
     values = str(theta[:8].tolist())
     return values if theta.size <= 8 else f"{values[:-1]}, ...] ({theta.size} numbers)"

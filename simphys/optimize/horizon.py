@@ -1,12 +1,13 @@
-"""A horizon that grows: how a fit of many oscillations escapes the local minima of the whole.
+"""Growing horizon: fit a short part of a motion first, to avoid the local minima of a fit to many oscillations.
 
-Over N periods a frequency that is wrong by more than about 1/N puts model and measurement out of phase, and descent
-ends in a local minimum. On a horizon short enough there is no such minimum; its optimum predicts the motion well
-enough to start on twice the horizon; and so on to the whole, which alone decides about convergence.
+Over N periods, a relative frequency error above about 1/N puts model and measurement out of phase, and descent ends in
+a local minimum. A short horizon has no such minimum. Its optimum predicts the motion well enough to start on twice the
+horizon, and so on up to the whole horizon, which alone decides about convergence.
 
-A short horizon hardly shows some unknowns (the damping, say). So the stages before the last pull every unknown towards
-the value that it had at the stage's start, as weakly as a prior knowledge of theta within +-1 would: the pull is
-the mean squared residual at the stage's start (over 1^2). It holds what the data do not show and leaves the rest.
+Some unknowns (the damping, say) hardly affect a short horizon. So every stage but the last pulls each unknown towards
+its value at the stage's start. The pull is as weak as prior knowledge of theta within +-1: its weight is the mean
+squared residual at the stage's start (over 1^2). It holds the unknowns that the data do not determine, and hardly
+affects the others.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ FIRST_FRACTION = 1 / 64
 GROWTH = 2
 RESIDUALS_PER_UNKNOWN = 3
 INTERMEDIATE_TOLERANCE = 1e-4
-"""An intermediate optimum is only a start: digits beyond these are lost at the next stage."""
+"""Smallest tolerance of intermediate stages: their optimum is only a start, and more digits would be lost."""
 
 
 def growing_fractions(problem_at: Callable[[float], Problem]) -> list[float]:
-    """Fractions of the horizon, doubling up to 1, from the first that shows three residuals an unknown.
+    """List fractions of the horizon, doubling up to 1; the first has at least three residuals per unknown.
 
-    problem_at(fraction): the problem from the user's start on that fraction.
+    problem_at(fraction): the problem on that fraction, from the user's start.
     """
     fraction = FIRST_FRACTION
     while fraction < 1:
@@ -42,7 +43,7 @@ def growing_fractions(problem_at: Callable[[float], Problem]) -> list[float]:
 
 
 def hold(problem: Problem) -> None:
-    """Give an intermediate stage its pull towards the start."""
+    """Set the pull of an intermediate stage towards its start."""
     residuals = problem.residuals(problem.start)
     if not np.isfinite(residuals).all():
         raise BadStart

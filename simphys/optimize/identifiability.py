@@ -1,4 +1,4 @@
-"""What the data can tell: unknowns that they cannot tell apart, and standard errors of those that they can."""
+"""Identifiability: unknowns that the data cannot tell apart, and standard errors of the others."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 from simphys.autograd.errors import InputError
 
 _COLUMN_ERROR = {"f64": 1e-9, "f32": 1e-4}
-"""Relative error of a Jacobian's column: rounding (1e-16, 6e-8) amplified by long rollouts, with room to spare."""
+"""Relative error of a column of the Jacobian: rounding (1e-16, 6e-8) amplified by long rollouts, with a margin."""
 _PARTICIPATION = 1e-2
 
 
 @dataclass(frozen=True)
 class RankReport:
-    """How many independent directions of the unknowns the observations fix."""
+    """Rank of the Jacobian: the number of independent directions of the unknowns that the observations determine."""
 
     labels: tuple[str, ...]
     rank: int
     singular_values: np.ndarray
-    """[p] of the Jacobian with columns scaled to length one, largest first: 1 is ideal, 0 is lost."""
+    """Singular values [p] of the Jacobian with columns of length one, largest first: 1 is ideal, 0 is undetermined."""
     unseen: tuple[str, ...]
     """Unknowns that change no observation at all."""
     confused: tuple[tuple[str, ...], ...]
@@ -30,30 +30,30 @@ class RankReport:
 
     @property
     def full(self) -> bool:
-        """Whether all unknowns can be told apart."""
+        """True if all unknowns can be told apart."""
         return self.rank == len(self.labels)
 
     def require_full(self) -> None:
-        """Raises InputError, naming the unknowns, where some cannot be told apart."""
+        """Raise InputError with the names of the unknowns that cannot be told apart, if there are any."""
         if self.full:
             return
-        found = [f"{', '.join(group)} can change together unseen" for group in self.confused]
+        found = [f"{', '.join(group)} can change together without any effect" for group in self.confused]
         if self.unseen:
             found.append(f"{', '.join(self.unseen)} change{'s' * (len(self.unseen) == 1)} no observation")
         raise InputError(
             "unknowns",
-            f"the data must tell all {len(self.labels)} unknowns apart (rank of the Jacobian at the start)",
+            f"the data must determine all {len(self.labels)} unknowns (rank of the Jacobian at the start)",
             f"rank {self.rank}: {'; '.join(found)}",
-            "Tie some of them, fix one (leave it out of the unknowns), or observe more.",
+            "Tie some of them together, fix one (leave it out of the unknowns), or observe more.",
         )
 
 
 def rank_report(jacobian: np.ndarray, labels: Sequence[str], *, precision: Literal["f32", "f64"] = "f64") -> RankReport:
-    """Which unknowns the observations tell apart, from the Jacobian [m, p] of the residuals at some theta.
+    """Find the unknowns that the observations determine, from the Jacobian [m, p] of the residuals at some theta.
 
     Columns are scaled to length one, so that units and scales do not matter. A singular value counts as zero below
-    sqrt(p) times the relative error of a column in this precision, which bounds what that error can make of a zero.
-    The unknowns of a null space are those with a component in it; they form groups where its projector couples them.
+    sqrt(p) times the relative error of a column in this precision, the largest value that this error can make of a
+    zero. The unknowns of a null space are those with a component in it; its projector couples them to groups.
     """
     jacobian = np.asarray(jacobian, dtype=np.float64)
     if not np.isfinite(jacobian).all():
@@ -77,22 +77,22 @@ def rank_report(jacobian: np.ndarray, labels: Sequence[str], *, precision: Liter
 
 @dataclass(frozen=True)
 class StandardErrors:
-    """Standard errors of theta, linearized at the optimum."""
+    """Standard errors of theta, by linearization at the optimum."""
 
     values: np.ndarray
-    """[p] in theta's coordinates; NaN where there is none."""
+    """Standard errors [p] in theta's coordinates; NaN where there is none."""
     sigma: float
-    """Estimated standard deviation of a whitened residual: near 1 where the stated noise is right."""
+    """Estimated standard deviation of a whitened residual: near 1 if the stated noise is right."""
     notes: tuple[str, ...]
-    """[p] why a value is NaN, else empty."""
+    """Reason why a value is NaN [p], else empty."""
 
 
 def standard_errors(jacobian: np.ndarray, residuals: np.ndarray, *, active: np.ndarray | None = None) -> StandardErrors:
-    """sqrt of the diagonal of sigma^2 (J^T J)^-1, with sigma^2 = |r|^2 / (m - p).
+    """Compute standard errors: sqrt of the diagonal of sigma^2 (J^T J)^-1, with sigma^2 = |r|^2 / (m - p).
 
-    jacobian [m, p] and residuals [m] at the optimum; rows that are zero in both (missing samples) do not count in m.
-    active [p]: unknowns at a bound (active_bounds). They have no standard error; the others' hold with these fixed.
-    The residuals are taken as independent: noise that is correlated in time makes true errors larger.
+    jacobian [m, p] and residuals [m] are those at the optimum; rows that are zero in both (missing samples) do not
+    count in m. active [p] marks unknowns at a bound (active_bounds). They have no standard error; those of the others
+    hold with these fixed. The residuals are assumed independent: with noise correlated in time, true errors are larger.
     """
     count = jacobian.shape[1]
     held = np.zeros(count, dtype=bool) if active is None else np.asarray(active, dtype=bool)
@@ -115,13 +115,13 @@ def standard_errors(jacobian: np.ndarray, residuals: np.ndarray, *, active: np.n
 
 
 def active_bounds(theta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """[p] whether theta is at a bound, to 1e-6 of order one: trf stops a little inside."""
+    """Mark the components of theta [p] at a bound, within 1e-6 of order one: trf stops slightly inside."""
     near = 1e-6 * np.maximum(1.0, np.abs(theta))
     return (theta - lower <= near) | (upper - theta <= near)
 
 
 def _groups(linked: np.ndarray) -> list[list[int]]:
-    """Connected components of the members of a symmetric relation; those not even linked to themselves are none."""
+    """Connected components of a symmetric relation; elements that are not even linked to themselves are left out."""
     left = set(np.flatnonzero(np.diag(linked)).tolist())
     groups = []
     while left:

@@ -1,4 +1,4 @@
-"""minimize: one entry for all methods, on the whole horizon or on one that grows."""
+"""Entry point of all optimization methods, on the whole horizon or in stages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ METHODS: dict[str, Callable[[Problem, float | None], Outcome]] = {
     "gradient_descent": gradient_descent,
 }
 WITH_LEARNING_RATE = ("adam", "gradient_descent")
-"""These follow gradients alone, which may be those of a smoothed loss."""
+"""Methods that need gradients alone, and so can minimize a smoothed loss."""
 
 
 def minimize(
@@ -46,31 +46,31 @@ def minimize(
     log: Log | None = None,
     on_iteration: Callable[[IterationRecord], None] | None = None,
 ) -> Result:
-    """The theta within the bounds of lowest loss that the method finds from the objective's start.
+    """Minimize the loss within the bounds, from the objective's start.
 
-    method         least_squares (scipy's trf; wants residuals and Jacobian), lbfgs (scipy's L-BFGS-B), adam or
-                   gradient_descent (want value and gradient)
-    iterations     at most so many, per stage
-    tolerance      what may be left to gain, relative to the loss; each method's docstring says how it judges that
-    learning_rate  of adam (default 0.05) and gradient_descent (default: the first step moves theta by 0.01)
-    smoothing      of adam and gradient_descent: minimize the loss averaged over perturbations of theta, for a loss that
-                   jumps or is chaotic (randomized.py). Noisy as it is, the search goes on to its last iteration, and
-                   gradient_descent takes no step back
+    method         least_squares (scipy's trf; uses residuals and Jacobian), lbfgs (scipy's L-BFGS-B), adam or
+                   gradient_descent (use value and gradient)
+    iterations     largest number of iterations per stage
+    tolerance      largest gain that may be left, relative to the loss; each method's docstring says how it is estimated
+    learning_rate  for adam (default 0.05) and gradient_descent (default: the first step moves theta by 0.01)
+    smoothing      for adam and gradient_descent: minimize the loss averaged over perturbations of theta, for a loss
+                   that jumps or is chaotic (randomized.py). As losses are then noisy, the search runs all iterations,
+                   and gradient_descent takes back no step
     horizon        "growing": fit the first part of the horizon, then twice as much, up to the whole (horizon.py)
     lowpass        fit misfits that are filtered up to the first of these frequencies [Hz], then up to the next; 0 or
-                   inf as the last one is without a filter (stages.py)
-    log            records every evaluation; where it already holds some, they are given instead of computing them,
-                   so that an interrupted run, started again, ends bitwise as if it had not been interrupted
-    on_iteration   called with each iterate, also with those of a resumed run that come from the log
+                   inf as the last one means no filter (stages.py)
+    log            records every evaluation. Evaluations that it already holds are taken from it, so that an
+                   interrupted run, started again, ends bitwise as if it had not been interrupted
+    on_iteration   called with each iterate, including those that a resumed run takes from the log
 
-    A trial that gives NaN or infinity, or raises BlowUp, an ArithmeticError or a LinAlgError, is survived and counted.
-    Raises InputError for a wrong argument, a start outside the bounds or that cannot be evaluated, or a log of another
-    problem; Interrupted, with the result so far, on Ctrl-C.
+    A trial that gives NaN or infinity, or raises BlowUp, an ArithmeticError or a LinAlgError, counts as failed, and the
+    search goes on. Errors: InputError for an invalid argument, a start that is outside the bounds or cannot be
+    evaluated, or a log of another problem; Interrupted, with the result so far, on Ctrl-C.
     """
     start = _checked(objective, method, iterations, tolerance, learning_rate, horizon, smoothing)
     if lowpass and horizon == "growing":
         remedy = "Leave one of them out."
-        raise InputError("optimizer", "a fit has one kind of stages", "lowpass and a growing horizon", remedy)
+        raise InputError("optimizer", "a fit has stages of one kind", "lowpass and a growing horizon", remedy)
     by_lowpass = by_frequency(objective, tuple(lowpass)) if lowpass else None
     smooth = None if smoothing is None else partial(estimate, smoothing=smoothing)
     evaluations = Evaluations(log)
@@ -128,7 +128,7 @@ def minimize(
             start, reached = problem.best.theta, problem
     except BadStart:
         if reached is None:
-            wider = "" if smoothing is None else ", or a smaller radius of the smoothing, whose samples count too"
+            wider = "" if smoothing is None else ", or a smaller radius of the smoothing, as its samples count too"
             raise InputError(
                 "optimizer",
                 "the loss and its gradient must be finite at the start",
@@ -153,7 +153,7 @@ def _checked(
     horizon: str,
     smoothing: RandomizedSmoothing | None,
 ) -> np.ndarray:
-    """The start [p], after everything was checked that can be checked without an evaluation."""
+    """Return the start [p], after all checks that need no evaluation. Errors: InputError."""
 
     def require(holds: bool, constraint: str, found: object, remedy: str) -> None:
         if not holds:

@@ -1,4 +1,4 @@
-"""One stage of a minimization as a method sees it: evaluations that are survived, iterates reported, the best kept."""
+"""One stage of a minimization, as given to a method: it survives failed trials, reports iterates and keeps the best."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from simphys.optimize.result import BlowUp, IterationRecord, Mixture, Status
 from simphys.optimize.stages import Stage
 
 WHOLE = Stage()
-"""The only stage of a fit that has no stages."""
+"""The single stage of a fit without stages."""
 FAILURES = (BlowUp, ArithmeticError, np.linalg.LinAlgError)
-"""What an objective may raise in a trial that went wrong."""
+"""Exceptions by which an objective reports a failed trial."""
 
 
 class BadStart(Exception):
-    """The start of a stage cannot be evaluated."""
+    """Error for a stage whose start cannot be evaluated."""
 
 
 class Outcome(NamedTuple):
-    """How a method ended on a problem."""
+    """Final status of a method on a problem."""
 
     status: Status
     message: str
@@ -38,11 +38,11 @@ class Iterate(NamedTuple):
 
 
 class Problem:
-    """An objective as one stage sees it, from one start, within bounds.
+    """Objective of one stage, from one start, within bounds.
 
-    With `smooth`, its loss and gradient are estimates of those of the smoothed one.
-    With a pull w the loss has the term w/2 |theta - start|^2 more, the residuals the rows sqrt(w) (theta - start).
-    Failed evaluations come back as NaN throughout, and are counted.
+    With `smooth`, loss and gradient are estimates of those of the smoothed loss. A pull w adds the term
+    w/2 |theta - start|^2 to the loss, and the rows sqrt(w) (theta - start) to the residuals. A failed evaluation
+    returns NaN in all entries, and is counted.
     """
 
     def __init__(
@@ -80,30 +80,30 @@ class Problem:
 
     @property
     def exhausted(self) -> bool:
-        """Whether all iterations were used."""
+        """True if all iterations have been used."""
         return self.index >= self.iterations
 
     @property
     def noisy(self) -> bool:
-        """Whether losses are estimates, which compare up to noise only."""
+        """True if losses are estimates, which can be compared only up to noise."""
         return self._smooth is not None
 
     @property
     def failed(self) -> int:
-        """Failed trials in this stage."""
+        """Number of failed trials in this stage."""
         return self.evaluations.failed - self._failed_before
 
     def project(self, theta: np.ndarray) -> np.ndarray:
-        """The nearest point within the bounds."""
+        """Find the nearest point within the bounds."""
         return np.clip(theta, self.lower, self.upper)
 
     def project_gradient(self, theta: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """The gradient without the components whose descent points out of an active bound."""
+        """Set to zero the components of the gradient whose descent points out of an active bound."""
         stuck = ((theta <= self.lower) & (gradient > 0)) | ((theta >= self.upper) & (gradient < 0))
         return np.where(stuck, 0.0, gradient)
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Loss and gradient [p]; all NaN where either is not finite."""
+        """Compute loss and gradient [p]; all NaN if either is not finite."""
 
         def compute(at: np.ndarray) -> dict[str, np.ndarray]:
             try:
@@ -123,7 +123,7 @@ class Problem:
         return loss, np.asarray(row["gradient"]) + self.pull * away
 
     def residuals(self, theta: np.ndarray) -> np.ndarray:
-        """[m] residuals and, with a pull, p rows more; all NaN where one, or the sum of squares, is not finite."""
+        """Compute the residuals [m], and p more for a pull; all NaN if one or the sum of squares is not finite."""
 
         def compute(at: np.ndarray) -> dict[str, np.ndarray]:
             try:
@@ -140,7 +140,7 @@ class Problem:
         return residual if self.pull == 0 else np.concatenate([residual, np.sqrt(self.pull) * (theta - self.start)])
 
     def jacobian(self, theta: np.ndarray) -> np.ndarray:
-        """[m, p] derivative of the residuals; all NaN where an entry is not finite."""
+        """Compute the derivative of the residuals [m, p]; all NaN if an entry is not finite."""
 
         def compute(at: np.ndarray) -> dict[str, np.ndarray]:
             try:
@@ -165,14 +165,14 @@ class Problem:
         self._report(IterationRecord(*at, lowpass=self.sees.lowpass, mixture=self.last.mixture))
 
     def _mixture(self) -> Mixture | None:
-        """That of the last evaluation, which is the one accepted: methods that follow gradients make no other."""
+        """Mixture of the last evaluation. It is the accepted one, as gradient methods make no other evaluation."""
         if self._smooth is None:
             return None
         row = self._memory["value_and_gradient"]
         return Mixture(**{each.name: float(row[each.name]) for each in fields(Mixture)})
 
     def _ask(self, quantity: str, theta: np.ndarray, compute: Callable[[np.ndarray], dict[str, np.ndarray]]) -> Row:
-        """An evaluation, or the last one of this quantity where theta is the same."""
+        """Evaluate a quantity at theta, or return its last evaluation if theta is the same."""
         known = self._memory.get(quantity)
         if known is not None and np.asarray(known["theta"]).tobytes() == theta.tobytes():
             return known

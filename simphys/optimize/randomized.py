@@ -1,35 +1,35 @@
-"""Randomized smoothing: the loss averaged over perturbations of theta, for a loss whose own gradient is no guide.
+"""Randomized smoothing: average the loss over perturbations of theta, for a loss whose own gradient is misleading.
 
     F(theta) = E f(theta + w),    w ~ N(0, s^2 I),    s the radius
 
-F is smooth also where f jumps or is chaotic. Of n pairs theta + w, theta - w with losses f+, f- and gradients h+, h-
+F is smooth even if f jumps or is chaotic. For n pairs theta + w, theta - w with losses f+, f- and gradients h+, h-
 
     F ~ mean (f+ + f-) / 2
-    first order    g1 = mean (h+ + h-) / 2             of little noise for a smooth f; wrong where f jumps: no h sees it
-    zeroth order   g0 = mean (f+ - f-) w / (2 s^2)     right for every f, and noisy
+    first order    g1 = mean (h+ + h-) / 2             low noise for a smooth f; wrong if f jumps, as h misses the jump
+    zeroth order   g0 = mean (f+ - f-) w / (2 s^2)     right for every f, but noisy
 
-A pair makes the baseline f(theta) of the single estimate (f+ - f(theta)) w / s^2 drop out, and all even terms of f with
-it. What is followed is the mixture
+Pairs cancel the baseline f(theta) of the single-sample estimate (f+ - f(theta)) w / s^2, and all even terms of f. The
+search follows the mixture
 
-    g = alpha g1 + (1 - alpha) g0,    alpha = v0 / (v0 + v1) where that keeps alpha |g1 - g0| <= gamma - epsilon,
-                                              (gamma - epsilon) / |g1 - g0| elsewhere
+    g = alpha g1 + (1 - alpha) g0,    alpha = v0 / (v0 + v1) if that keeps alpha |g1 - g0| <= gamma - epsilon,
+                                              (gamma - epsilon) / |g1 - g0| otherwise
 
-v1, v0 the variances of g1 and g0, summed over their components and estimated from the pairs: the first alpha is that of
-least variance, the second keeps the mixture within gamma of the gradient of F as long as g0 is within epsilon of it.
+with the variances v1, v0 of g1 and g0, summed over components and estimated from the pairs. The first alpha has the
+least variance. The second keeps the mixture within gamma of the gradient of F as long as g0 is within epsilon of it.
 epsilon is two standard errors of g0, 2 sqrt(v0); gamma is `accuracy` times epsilon. (Suh, Simchowitz, Zhang and
 Tedrake, Do Differentiable Simulators Give Better Policy Gradients?, ICML 2022, arXiv:2202.00817, section 5: the
 alpha-order batched gradient; there gamma is an absolute number, and the samples are single.)
 
-Statistics overlook a jump that few pairs see. So one more test, of the pairs themselves: half the difference of a pair
-(f+ - f-) / 2 is w.(h+ + h-) / 2 for a quadratic f (the trapezoidal rule). Where that leaves more than a quarter of the
-differences unexplained, in the sum of squares, alpha is 0: a pair saw a jump, or f bends so much within the radius
-that g1 is no better than g0. Where an h is not finite (a chaotic motion of finite loss), v1 is infinite, and alpha 0.
+Variances overlook a jump that few pairs straddle. So the pairs themselves are tested: for a quadratic f, half the
+difference of a pair (f+ - f-) / 2 equals w.(h+ + h-) / 2 (the trapezoidal rule). If this leaves more than a quarter of
+the sum of squared differences unexplained, alpha is 0: a pair straddles a jump, or f bends so much within the radius
+that g1 is no better than g0. If an h is not finite (a chaotic motion of finite loss), v1 is infinite, and alpha is 0.
 
-Each theta has samples of its own: with the same ones throughout, g0 would stay in their span, and F would be a
-staircase where f is one. So losses of iterates compare up to noise only, and searches average over iterates.
+Each theta has its own samples. With the same ones throughout, g0 would stay in their span, and F would be a staircase
+wherever f is one. So the losses of iterates can be compared only up to noise, and searches average over iterates.
 
-Beyond bounds f is continued by its value at the nearest point within: f(P(theta + w)), P the projection. g0 is
-unchanged, and h loses the components that were projected; so both remain estimates of one gradient, that of F.
+Beyond the bounds, f is continued by its value at the nearest point within: f(P(theta + w)), with the projection P. g0
+is unchanged, and h loses the projected components; so both remain estimates of the gradient of F.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ from simphys.optimize.evaluations import Objective
 from simphys.optimize.result import BlowUp, Mixture
 
 STANDARD_ERRORS = 2.0
-"""epsilon in standard errors: 95 % for one unknown, more for several; 75 % at least, whatever the distribution."""
+"""Value of epsilon in standard errors: 95 % confidence for one unknown, more for several; at least 75 % in any case."""
 UNEXPLAINED = 0.25
-"""The part of the squared differences up to which the gradients at the ends of pairs explain them."""
+"""Largest fraction of the squared differences that the gradients may leave unexplained."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RandomizedSmoothing:
-    """How a loss is smoothed, and by how many evaluations of it. Errors: InputError."""
+    """Settings of the smoothing of a loss. Errors: InputError."""
 
     radius: float
     """Standard deviation of the perturbations, in units of theta."""
     samples: int = 32
-    """Evaluations of the loss and its gradient for an estimate, in pairs; one more tells the loss without smoothing."""
+    """Evaluations of loss and gradient per estimate, in pairs; one more gives the loss without smoothing."""
     accuracy: float = 2.0
-    """gamma / epsilon. 1: the zeroth order alone; the larger, the more the first order is trusted."""
+    """Ratio gamma / epsilon. 1: the zeroth order alone; the larger, the more the first order is trusted."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -80,9 +80,9 @@ class RandomizedSmoothing:
         require(self.seed >= 0, "seed must not be negative", self.seed, "0 is the default.")
 
     def perturbations(self, theta: np.ndarray) -> np.ndarray:
-        """[samples / 2, p] the w of the pairs, others at every theta.
+        """Draw the perturbations w of the pairs, [samples / 2, p]; they differ for every theta.
 
-        They follow from the seed and theta alone: a run that is interrupted goes on with those that it would have had.
+        They depend on the seed and on theta alone, so an interrupted run continues with the same ones.
         """
         digest = hashlib.sha256(theta.tobytes()).digest()
         source = np.random.default_rng([self.seed, *np.frombuffer(digest, np.uint32).tolist()])
@@ -91,28 +91,28 @@ class RandomizedSmoothing:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The smoothed loss and its gradient [p] at some theta."""
+    """Estimate of the smoothed loss and its gradient [p] at some theta."""
 
     loss: float
     gradient: np.ndarray
     mixture: Mixture
 
     def columns(self) -> dict[str, np.ndarray]:
-        """As they are logged."""
+        """Convert to arrays by name, for the log."""
         numbers = {"loss": self.loss, "gradient": self.gradient, **asdict(self.mixture)}
         return {name: np.asarray(value, dtype=np.float64) for name, value in numbers.items()}
 
 
 def failed(unknowns: int) -> Estimate:
-    """The estimate where a sample failed: NaN throughout."""
+    """Make the estimate for a failed sample: NaN in all entries."""
     return Estimate(math.nan, np.full(unknowns, math.nan), Mixture(*[math.nan] * len(fields(Mixture))))
 
 
 def estimate(objective: Objective, theta: np.ndarray, smoothing: RandomizedSmoothing) -> Estimate:
-    """The objective smoothed around theta [p].
+    """Estimate the smoothed loss and its gradient at theta [p].
 
-    Raises BlowUp where the loss of a sample is not finite, or huge, and whatever the objective raises: the average is
-    as little finite as its samples, and a theta that does not stand the perturbations is none to go to.
+    Errors: BlowUp if the loss of a sample is not finite, or huge; and those of the objective. The average over samples
+    is not finite if one of them is not, and a theta at which perturbations fail is no good iterate.
     """
 
     def sampled(at: np.ndarray) -> tuple[float, np.ndarray]:
@@ -130,14 +130,14 @@ def estimate(objective: Objective, theta: np.ndarray, smoothing: RandomizedSmoot
     first = 0.5 * (gradient_above + gradient_below)
     gradient, mixture = _mix(smoothing, shifts, first, 0.5 * (above - below), plain_loss)
     if not np.isfinite(gradient).all():
-        raise BlowUp("the losses of samples differ by more than numbers hold")
+        raise BlowUp("the losses of samples differ by more than the largest finite number")
     return Estimate(float(np.mean(0.5 * (above + below))), gradient, mixture)
 
 
 def _mix(
     smoothing: RandomizedSmoothing, shifts: np.ndarray, first: np.ndarray, rises: np.ndarray, plain_loss: float
 ) -> tuple[np.ndarray, Mixture]:
-    """The mixed gradient [p], of each pair's w [n, p], mean gradient [n, p] and half the difference of losses [n]."""
+    """Mix the gradient [p] from each pair's w [n, p], mean gradient [n, p] and half the difference of losses [n]."""
     zeroth = (rises / smoothing.radius**2)[:, None] * shifts
     g1, g0 = first.mean(axis=0), zeroth.mean(axis=0)
     v1, v0 = _variance_of_mean(first), _variance_of_mean(zeroth)
@@ -154,5 +154,5 @@ def _mix(
 
 
 def _variance_of_mean(samples: np.ndarray) -> float:
-    """Of the mean of the samples [n, p], summed over components."""
+    """Variance of the mean of the samples [n, p], summed over components."""
     return float(np.sum(np.var(samples, axis=0, ddof=1))) / len(samples)

@@ -1,4 +1,4 @@
-"""What a minimization reports: one record an iteration, one result at the end, also of an interrupted one."""
+"""Reports of a minimization: a record for each iteration and a result at the end, even if it was interrupted."""
 
 from __future__ import annotations
 
@@ -11,87 +11,87 @@ Status = Literal["converged", "iteration limit", "failed", "interrupted"]
 
 
 class BlowUp(RuntimeError):
-    """An objective raises this where the simulation left the finite numbers: that trial failed, the search goes on."""
+    """Error by which an objective reports a simulation that is not finite: a failed trial; the search goes on."""
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """How the gradient of a smoothed loss was mixed from two estimates (randomized.py)."""
+    """Mixture of two estimates for the gradient of a smoothed loss (randomized.py)."""
 
     plain_loss: float
-    """The loss without smoothing, at the same theta."""
+    """Loss without smoothing, at the same theta."""
     alpha: float
-    """Share of the first-order estimate; the zeroth-order one has the rest."""
+    """Share of the first-order estimate; the rest is the zeroth-order one."""
     alpha_by_variance: float
-    """The share of least variance. alpha is below it where the two estimates contradict each other: the loss jumps."""
+    """Share of least variance. alpha is smaller if the two estimates contradict each other: the loss jumps."""
     variance_first: float
-    """Of the first-order estimate, the mean over all samples, summed over components; in (loss / unit of theta)^2."""
+    """Variance of the first-order estimate, a mean over samples; summed over components; (loss / unit of theta)^2."""
     variance_zeroth: float
-    """Of the zeroth-order estimate, likewise."""
+    """Variance of the zeroth-order estimate, likewise."""
 
     @property
     def limited(self) -> bool:
-        """Whether the accuracy kept alpha below the share of least variance."""
+        """True if the accuracy limits alpha to less than the share of least variance."""
         return self.alpha < self.alpha_by_variance
 
 
 @dataclass(frozen=True)
 class IterationRecord:
-    """An accepted iterate. Numbers are in optimizer coordinates (theta), losses those that the stage minimizes."""
+    """Accepted iterate, in optimizer coordinates (theta); the loss is the one that the stage minimizes."""
 
     stage: int
     """Number of the stage, from 0."""
     stages: int
-    """How many stages there are: 1 unless the horizon grows, or the fit goes by frequency."""
+    """Number of stages: 1 unless the horizon grows, or the fit is by frequency."""
     horizon: float
-    """Fraction of the horizon that the stage sees."""
+    """Fraction of the horizon that the stage fits."""
     index: int
     """Number of the iteration in its stage; 0 is the stage's start."""
     loss: float
     gradient_norm: float
     """Euclidean norm of the gradient without the components that point out of an active bound."""
     step_length: float
-    """Euclidean distance from the iterate before; 0 at a stage's start."""
+    """Euclidean distance from the previous iterate; 0 at a stage's start."""
     theta: np.ndarray
     lowpass: float | None = None
-    """In a fit by frequency the one [Hz] up to which the stage sees misfits; inf: all of them."""
+    """Largest frequency [Hz] of the misfits that the stage fits, in a fit by frequency; inf: all frequencies."""
     mixture: Mixture | None = None
-    """With smoothing: where the gradient came from, and the loss without."""
+    """Mixture of the gradient, with smoothing."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The best point found and an honest account of how the search ended."""
+    """Best point of a search, and the way in which the search ended."""
 
     theta: np.ndarray
-    """[p] the iterate of lowest loss in the last stage that ran (the start where none was evaluated)."""
+    """Iterate of lowest loss in the last stage that ran [p]; the start if none was evaluated."""
     loss: float
-    """Loss at theta on the horizon below; NaN where nothing was evaluated."""
+    """Loss at theta on the horizon below; NaN if nothing was evaluated."""
     horizon: float
     """Fraction of the horizon that the loss belongs to: below 1 only if a growing horizon did not reach its end."""
     status: Status
-    """Only 'converged' is a success."""
+    """Status at the end; only 'converged' is a success."""
     message: str
     iterations: int
     """Iterations of all stages."""
     evaluations: int
-    """Evaluations of all stages, those taken from a log included."""
+    """Evaluations of all stages, including those taken from a log."""
     failed_trials: int
-    """Evaluations that gave NaN, infinity or a BlowUp and were survived."""
+    """Number of evaluations that gave NaN, infinity or a BlowUp."""
     history: tuple[IterationRecord, ...]
     lowpass: float | None = None
-    """The frequency [Hz] that the loss belongs to, in a fit by frequency; inf: all of them."""
+    """Largest frequency [Hz] of the misfits in the loss, in a fit by frequency; inf: all frequencies."""
     mixture: Mixture | None = None
-    """With smoothing, at theta: where the gradient came from, and the loss without."""
+    """Mixture of the gradient at theta, with smoothing."""
 
     @property
     def success(self) -> bool:
-        """Whether the search converged on the whole horizon."""
+        """True if the search converged on the whole horizon."""
         return self.status == "converged"
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a minimization: `result` holds the best point so far, the log every finished evaluation."""
+    """Ctrl-C during a minimization. `result` holds the best point so far, and the log every finished evaluation."""
 
     def __init__(self, result: Result) -> None:
         super().__init__(result.message)

@@ -1,8 +1,8 @@
-"""The stages of a fit: on a horizon that grows, or of misfits that are low-pass filtered, low frequencies first.
+"""Stages of a fit: on a growing horizon, or with low-pass filtered misfits, low frequencies first.
 
-Each stage starts from the result of the one before, and the last one alone decides about convergence. Waves that are
-wrong by more than half a period lead to a local minimum; of the long periods of a low-pass filtered misfit they are
-not, and its optimum predicts the motion well enough for the next frequency. (Bunks et al. 1995)
+Each stage starts from the result of the previous one, and the last one alone decides about convergence. A wave that is
+wrong by more than half a period leads to a local minimum. The long periods of a low-pass filtered misfit avoid that,
+and its optimum predicts the motion well enough for the next frequency. (Bunks et al. 1995)
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from simphys.optimize.evaluations import Objective
 
 @dataclass(frozen=True)
 class Stage:
-    """What one stage sees."""
+    """Part of the objective that one stage fits."""
 
     horizon: float = 1.0
     """Fraction of the horizon."""
     lowpass: float | None = None
-    """Up to about such a frequency [Hz] misfits count; None: all. Stages by frequency say inf for all."""
+    """Largest frequency [Hz] of the misfits; None: no filter. In a fit by frequency, inf means no filter."""
 
     @property
     def name(self) -> str:
-        """By which its evaluations are recorded."""
+        """Name of the stage in the log of evaluations."""
         return f"horizon_{self.horizon:g}" if self.lowpass is None else f"lowpass_{self.lowpass:g}"
 
     def of(self, objective: Objective) -> Objective:
-        """The objective as the stage sees it."""
+        """Restrict the objective to this stage."""
         if self.lowpass is not None:
             return cast(Filtered, objective).filtered(self.lowpass)
         return objective if self.horizon == 1 else objective.until(self.horizon)
 
     def describe(self) -> str:
-        """For people."""
+        """Describe the stage for a message."""
         if self.lowpass is None:
             return f"{self.horizon:.3g} of the horizon"
         return "all frequencies" if math.isinf(self.lowpass) else f"up to {self.lowpass:g} Hz"
@@ -44,19 +44,19 @@ class Stage:
 
 @runtime_checkable
 class Filtered(Protocol):
-    """An objective whose misfits can be low-pass filtered."""
+    """Objective whose misfits can be low-pass filtered."""
 
     def filtered(self, frequency: float) -> Objective:
-        """The same objective of misfits up to a frequency [Hz]; inf: of all."""
+        """Restrict the objective to misfits up to a frequency [Hz]; inf: all frequencies."""
         ...
 
 
 def by_frequency(objective: Any, frequencies: tuple[float, ...]) -> list[Stage]:
-    """A stage for each frequency [Hz]; 0 and inf, the last one, are without a filter. Errors: InputError."""
+    """Make a stage for each frequency [Hz]; 0 or inf as the last one means no filter. Errors: InputError."""
     cutoffs = [frequency or math.inf for frequency in frequencies]
     if not cutoffs or sorted(set(cutoffs)) != cutoffs or cutoffs[0] < 0:
         remedy = "Sort them, low ones first; 0 or inf, for no filter, is the last one."
-        raise InputError("optimizer", "lowpass must be frequencies that increase", list(frequencies), remedy)
+        raise InputError("optimizer", "lowpass must be a list of increasing frequencies", list(frequencies), remedy)
     if not isinstance(objective, Filtered):
         remedy = "Give it the method filtered(frequency), or leave lowpass out."
         raise InputError("optimizer", "lowpass needs misfits that can be filtered", type(objective).__name__, remedy)

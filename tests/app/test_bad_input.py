@@ -135,8 +135,8 @@ def test_unknowns_that_the_data_cannot_tell_apart_are_named() -> None:
     mass = '[unknowns.mass]\nparameter = "mass"\nentries = [0]\n'
     Path("scene.toml").write_text(SCENE.replace("[unknowns.drag]", f"{mass}\n[unknowns.drag]"))
     assert_refused(
-        "unknowns: the data must tell all 3 unknowns apart (rank of the Jacobian at the start); "
-        "found rank 2: rate, mass can change together unseen. Tie some of them, fix one",
+        "unknowns: the data must determine all 3 unknowns (rank of the Jacobian at the start); "
+        "found rank 2: rate, mass can change together without any effect. Tie some of them together, fix one",
         "optimize",
         "scene.toml",
     )

@@ -193,7 +193,7 @@ def test_an_unknown_at_its_bound_has_no_standard_error_but_a_note(tmp_path: Path
 
 def test_unknowns_that_cannot_be_told_apart_are_named_before_anything_is_written(tmp_path: Path) -> None:
     mass = {"mass": {"parameter": "mass", "entries": [0], "transform": "log"}}  # only k/m shows in the motion
-    with pytest.raises(InputError, match="stiffness, mass can change together unseen"):
+    with pytest.raises(InputError, match="stiffness, mass can change together without any effect"):
         simphys.identify(oscillator(tmp_path / "seen.txt", unknowns=mass))
     assert not (tmp_path / "run").exists()
 

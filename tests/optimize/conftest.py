@@ -1,4 +1,4 @@
-"""A small objective that tests state by its residuals alone."""
+"""Small objectives, given by their residuals alone."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Residuals = Callable[[np.ndarray], np.ndarray]
 
 
 class FromResiduals:
-    """Half the sum of squared residuals, in order of time; derivatives by complex steps, or central differences.
+    """Half the sum of squared residuals, in order of time; derivatives by complex steps or central differences.
 
-    Where blows_up(theta) holds, everything is NaN. The evaluation number interrupt_at (from 1) is a Ctrl-C.
+    All results are NaN if blows_up(theta). Evaluation number interrupt_at (from 1) raises KeyboardInterrupt.
     """
 
     def __init__(
@@ -84,19 +84,19 @@ def from_residuals() -> type[FromResiduals]:
 
 @pytest.fixture
 def rosenbrock() -> Residuals:
-    """Half the sum of squares is half of Rosenbrock's valley: 0 at (1, 1)."""
+    """Residuals of Rosenbrock's valley: 0 at (1, 1)."""
     return lambda theta: np.array([10 * (theta[1] - theta[0] ** 2), 1 - theta[0]])
 
 
 @pytest.fixture
 def bowl() -> Residuals:
-    """A quadratic with curvatures 1 and 4, lowest (0.5) at (2, -1)."""
+    """Residuals of a quadratic with curvatures 1 and 4, and the minimum 0.5 at (2, -1)."""
     return lambda theta: np.array([theta[0] - 2, 2 * (theta[1] + 1), 1 + 0 * theta[0]])
 
 
 @pytest.fixture
 def oscillation() -> Residuals:
-    """25 periods of a cosine seen with noise; unknowns: both amplitudes and the frequency, all 1 in truth."""
+    """Residuals of 25 noisy periods of a cosine; unknowns: both amplitudes and the frequency, all truly 1."""
     time = np.linspace(0, 50 * np.pi, 400)
     noise = 0.05 * np.random.default_rng(1).standard_normal(time.size)
     seen = np.cos(time) + np.sin(time) + noise

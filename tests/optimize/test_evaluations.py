@@ -14,7 +14,7 @@ ALL = sorted(METHODS)
 
 
 def bits(result: Result) -> list[bytes]:
-    """Everything a result holds, bit by bit."""
+    """All numbers of a result, as bytes."""
     numbers = [result.theta, result.loss, result.iterations, result.evaluations, result.failed_trials]
     for record in result.history:
         numbers += [record.stage, record.index, record.loss, record.gradient_norm, record.step_length, record.theta]
@@ -41,7 +41,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(
             minimize(objective(interrupt_at=number), log=log, **settings)
         rest = objective()
         assert bits(minimize(rest, log=log, **settings)) == bits(expected)
-        assert len(rest.asked) == total - (number - 1)  # what was recorded is not computed again
+        assert len(rest.asked) == total - (number - 1)  # recorded evaluations are not repeated
         again = objective()
         assert bits(minimize(again, log=log, **settings)) == bits(expected)
         assert not again.asked

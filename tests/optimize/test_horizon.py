@@ -1,4 +1,4 @@
-"""A growing horizon fits many oscillations from starts that are 30 % off, where the whole horizon ends elsewhere."""
+"""A growing horizon fits many oscillations from 30 % off, where a fit of the whole horizon goes wrong."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_stages_double_up_to_the_whole_and_start_where_the_one_before_ended(
 ) -> None:
     found = minimize(from_residuals(oscillation, STARTS[0]), horizon="growing")
     horizons = sorted({record.horizon for record in found.history})
-    assert horizons == [1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]  # 400 residuals / 64 are less than 3 an unknown
+    assert horizons == [1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]  # 400 / 64 residuals are less than 3 per unknown
     assert found.horizon == 1 and {record.stages for record in found.history} == {6}
     for stage in range(1, 6):
         before = [record for record in found.history if record.stage == stage - 1]
@@ -43,7 +43,7 @@ def test_stages_double_up_to_the_whole_and_start_where_the_one_before_ended(
         np.testing.assert_array_equal(now[0].theta, min(before, key=lambda record: record.loss).theta)
 
 
-def test_an_unknown_that_the_first_stages_cannot_see_is_held(from_residuals: Any, oscillation: Any) -> None:
+def test_an_unknown_that_the_first_stages_do_not_determine_is_held(from_residuals: Any, oscillation: Any) -> None:
     late = np.arange(400) >= 300
 
     def residuals(theta: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The rank report names what the data cannot tell apart; standard errors are those that repetition shows."""
+"""The rank report names unknowns that the data cannot tell apart; standard errors are those of repeated fits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_fewer_observations_than_unknowns_cannot_have_full_rank() -> None:
     assert report.confused == (tuple(NAMES),)
 
 
-def test_rounding_decides_what_counts_as_alike() -> None:
+def test_rounding_limits_which_unknowns_are_distinguished() -> None:
     nearly = COLUMNS.copy()
     nearly[:, 1] = nearly[:, 0] + 1e-5 * nearly[:, 1]
     assert rank_report(nearly, NAMES).full
@@ -63,9 +63,9 @@ def test_the_error_names_the_unknowns_the_rank_and_the_remedy() -> None:
     with pytest.raises(InputError) as caught:
         rank_report(poor, NAMES).require_full()
     assert str(caught.value) == (
-        "unknowns: the data must tell all 5 unknowns apart (rank of the Jacobian at the start); "
-        "found rank 3: k left, k right can change together unseen; gravity changes no observation. "
-        "Tie some of them, fix one (leave it out of the unknowns), or observe more."
+        "unknowns: the data must determine all 5 unknowns (rank of the Jacobian at the start); "
+        "found rank 3: k left, k right can change together without any effect; gravity changes no observation. "
+        "Tie some of them together, fix one (leave it out of the unknowns), or observe more."
     )
 
 

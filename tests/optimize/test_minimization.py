@@ -1,4 +1,4 @@
-"""Every method finds minima, respects bounds, says honestly how it ended, and keeps the best."""
+"""Every method finds minima, respects bounds, reports its final status honestly, and keeps the best iterate."""
 
 from __future__ import annotations
 
@@ -126,13 +126,13 @@ def test_an_objective_may_raise_in_a_trial(method: Any, failure: Exception, from
 
 
 @pytest.mark.parametrize("method", ALL)
-def test_a_start_that_blows_up_is_the_users_to_mend(method: Any, from_residuals: Any, bowl: Any) -> None:
+def test_a_start_that_blows_up_is_an_input_error(method: Any, from_residuals: Any, bowl: Any) -> None:
     with pytest.raises(InputError, match=r"finite at the start.*smaller time step"):
         minimize(from_residuals(bowl, [0.0, 0.0], blows_up=lambda theta: True), method=method)
 
 
 @pytest.mark.parametrize("method", ALL)
-def test_the_history_tells_every_iterate_once_and_is_delivered_as_it_grows(
+def test_every_iterate_is_in_the_history_once_and_reported_at_once(
     method: Any, from_residuals: Any, rosenbrock: Any
 ) -> None:
     delivered: list[IterationRecord] = []

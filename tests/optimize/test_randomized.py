@@ -27,7 +27,7 @@ MANY = 4000
 
 
 class Toy:
-    """A loss with the gradient that a simulator would give: of the branch that was taken. Evaluation `interrupt_at`
+    """Loss with the gradient that a simulator would give: that of the branch taken. Evaluation `interrupt_at`
     is a Ctrl-C."""
 
     def __init__(self, loss: Loss, start: Any, lower: float = -np.inf, upper: float = np.inf) -> None:
@@ -48,7 +48,7 @@ class Toy:
 
 
 def toy(*arguments: Any) -> Any:
-    """A Toy, for searches that ask for value and gradient only."""
+    """Make a Toy, for searches that need only value and gradient."""
     return Toy(*arguments)
 
 
@@ -66,12 +66,12 @@ def zeroth_order(loss: Loss, at: Any, **settings: Any) -> Estimate:
 
 
 def step(theta: np.ndarray) -> tuple[float, float]:
-    """0 below 0, 1 above; its gradient is 0 almost everywhere."""
+    """Step: 0 below 0, 1 above; its gradient is 0 almost everywhere."""
     return float(theta[0] > 0), 0.0
 
 
 def wall(theta: np.ndarray) -> tuple[float, np.ndarray]:
-    """A ball that clears the wall at 1 pays 1 less; until then the gradient says: throw less."""
+    """Loss that drops by 1 when the ball clears the wall at 1; the gradient before it points away from the wall."""
     return float(0.05 * theta[0] ** 2 + (theta[0] < 1)), 0.1 * theta
 
 
@@ -86,7 +86,7 @@ def bowl(theta: np.ndarray) -> tuple[float, np.ndarray]:
     return float(0.5 * theta @ CURVATURE @ theta), CURVATURE @ theta
 
 
-def test_of_a_quadratic_the_first_order_is_exact_and_taken() -> None:
+def test_for_a_quadratic_the_first_order_is_exact_and_chosen() -> None:
     theta, radius = np.array([0.5, -1.0, 0.2]), 0.3
     found = smoothed(bowl, theta, radius, samples=32)
     np.testing.assert_allclose(found.gradient, CURVATURE @ theta, rtol=1e-12)  # odd terms cancel in each pair
@@ -99,17 +99,17 @@ def test_of_a_quadratic_the_first_order_is_exact_and_taken() -> None:
 
 
 @pytest.mark.parametrize("at", [-0.4, 0.0, 0.2])
-def test_of_a_jump_the_zeroth_order_is_the_density_and_the_first_is_blind(at: float) -> None:
+def test_for_a_jump_the_zeroth_order_is_the_density_and_the_first_is_zero(at: float) -> None:
     found, radius = smoothed(step, [at]), 0.3
     exact = math.exp(-0.5 * (at / radius) ** 2) / (radius * math.sqrt(2 * math.pi))
     assert abs(found.gradient[0] - exact) < 3 * math.sqrt(found.mixture.variance_zeroth) < 0.2 * exact
     assert found.mixture.alpha == 0 and found.mixture.limited
-    assert found.mixture.variance_first == 0  # which alone would have made alpha 1
+    assert found.mixture.variance_first == 0  # so the variances alone would give alpha = 1
     assert found.loss == pytest.approx(NORMAL.cdf(at / radius), abs=0.02)
 
 
 def test_standard_errors_are_those_of_the_estimates() -> None:
-    exact = 4 * math.cos(4 * 0.1) * math.exp(-0.5 * (4 * 0.3) ** 2)  # of sin(4 x): a Gaussian damps it
+    exact = 4 * math.cos(4 * 0.1) * math.exp(-0.5 * (4 * 0.3) ** 2)  # sin(4 x), damped by the Gaussian
     each = [zeroth_order(wave, [0.1], samples=64, seed=seed) for seed in range(100)]
     errors = np.array([(found.gradient[0] - exact) / math.sqrt(found.mixture.variance_zeroth) for found in each])
     assert abs(errors.mean()) < 3 / math.sqrt(100)
@@ -118,7 +118,7 @@ def test_standard_errors_are_those_of_the_estimates() -> None:
     assert abs(mixed.mean() - exact) < 3 * mixed.std() / math.sqrt(100)
 
 
-def test_the_first_order_of_a_smooth_loss_is_unbiased_and_of_less_variance() -> None:
+def test_the_first_order_of_a_smooth_loss_is_unbiased_with_less_variance() -> None:
     found = smoothed(wave, [0.1], radius=0.05, samples=400)
     exact = 4 * math.cos(4 * 0.1) * math.exp(-0.5 * (4 * 0.05) ** 2)
     assert found.mixture.alpha > 0.99
@@ -133,7 +133,7 @@ def test_near_a_wall_the_mixture_turns_to_the_zeroth_order_which_points_over_it(
     assert wall(np.array([0.9]))[1][0] > 0 > near.gradient[0]
 
 
-def test_a_jump_that_few_pairs_see_is_not_taken_for_noise() -> None:
+def test_a_jump_that_few_pairs_straddle_is_not_taken_for_noise() -> None:
     hits = [smoothed(wall, [0.4], samples=16, seed=seed) for seed in range(20)]  # the wall is two radii away
     seen = [found.loss < 0.97 for found in hits]
     assert 1 < sum(seen) < 15
@@ -155,7 +155,7 @@ def test_the_accuracy_bounds_the_share_of_a_first_order_that_contradicts_the_zer
     np.testing.assert_allclose(shares, shares[0] * np.array([1, 2, 4]))  # alpha |g1 - g0| = (accuracy - 1) epsilon
 
 
-def test_of_a_stiff_contact_the_first_order_is_right_and_too_noisy_to_be_taken() -> None:
+def test_for_a_stiff_contact_the_first_order_is_right_but_too_noisy() -> None:
     width = 1e-3
 
     def ramp(theta: np.ndarray) -> tuple[float, float]:
@@ -168,17 +168,17 @@ def test_of_a_stiff_contact_the_first_order_is_right_and_too_noisy_to_be_taken()
     assert abs(found.gradient[0] - exact) < 3 * math.sqrt(found.mixture.variance_zeroth)
 
 
-def test_where_a_gradient_overflows_and_the_loss_does_not_the_zeroth_order_is_left() -> None:
+def test_if_only_the_gradient_overflows_the_zeroth_order_is_used() -> None:
     found = smoothed(lambda theta: (float(theta[0] ** 2), np.inf if theta[0] > 1 else 2 * theta), [1.0])
     assert found.mixture.alpha == 0 and found.mixture.variance_first == np.inf
     assert abs(found.gradient[0] - 2) < 3 * math.sqrt(found.mixture.variance_zeroth)
 
 
 def test_beyond_bounds_the_loss_is_that_at_the_bound_in_both_orders() -> None:
-    exact = NORMAL.cdf(0.1 / 0.3)  # of E max(0.1 + w, 0)
+    exact = NORMAL.cdf(0.1 / 0.3)  # derivative of E max(0.1 + w, 0)
 
     def height(theta: np.ndarray) -> tuple[float, float]:
-        return float(theta[0]), 1.0  # a Toy is not asked beyond its bounds
+        return float(theta[0]), 1.0  # a Toy is never evaluated beyond its bounds
 
     first = smoothed(height, [0.1], lower=0.0, accuracy=1e9)
     zeroth = zeroth_order(height, [0.1], lower=0.0)
@@ -200,7 +200,7 @@ def test_samples_follow_from_the_seed_and_theta() -> None:
 def test_a_sample_that_fails_fails_the_estimate() -> None:
     with pytest.raises(BlowUp, match="the loss of a sample is nan"):
         smoothed(lambda theta: (np.nan if theta[0] > 0.2 else 0.0, 0.0), [0.0])
-    with pytest.raises(BlowUp, match="differ by more than numbers hold"):
+    with pytest.raises(BlowUp, match="differ by more than the largest finite number"):
         smoothed(lambda theta: (1e200 * theta[0], 1e200), [0.0])
 
 
@@ -224,7 +224,7 @@ def test_a_wall_that_stops_a_plain_search_is_crossed_by_a_smoothed_one(method: A
     assert found.mixture is not None and found.mixture.plain_loss == wall(found.theta)[0] < 0.2
 
 
-def test_the_history_tells_of_every_mixture_and_the_best_is_by_the_smoothed_loss() -> None:
+def test_the_history_holds_every_mixture_and_the_best_has_the_lowest_smoothed_loss() -> None:
     found = over_the_wall()
     assert len(found.history) == 101
     best = min(found.history, key=lambda record: record.loss)
@@ -246,7 +246,7 @@ def test_an_interrupted_search_ends_as_if_it_had_not_been(evaluation: int) -> No
     resumed = over_the_wall(objective=rest, log=log)
     np.testing.assert_array_equal(resumed.theta, whole.theta)
     assert [record.mixture for record in resumed.history] == [record.mixture for record in whole.history]
-    assert rest.asked == 17 * (101 - (evaluation - 1) // 17)  # estimates that were finished are not made again
+    assert rest.asked == 17 * (101 - (evaluation - 1) // 17)  # finished estimates are not repeated
 
 
 def test_more_iterations_go_on_from_the_log() -> None:
@@ -266,7 +266,7 @@ def test_a_trial_with_a_failed_sample_is_survived() -> None:
     assert 0.5 < found.theta[0] < 2 and math.isfinite(found.loss)
 
 
-def test_a_start_whose_samples_fail_is_told_with_the_radius() -> None:
+def test_a_start_whose_samples_fail_is_an_error_that_names_the_radius() -> None:
     with pytest.raises(InputError, match=r"finite at the start.*or a smaller radius of the smoothing"):
         over_the_wall(objective=toy(lambda theta: (np.nan if theta[0] > 0.6 else 0.0, 0.0), [0.5]))
 
@@ -278,7 +278,7 @@ def test_a_start_around_which_nothing_changes_is_no_success() -> None:
 
 def test_a_plain_search_that_finds_no_gradient_says_what_may_help() -> None:
     found = over_the_wall(objective=toy(step, [-0.1]), smoothing=None)
-    assert "the gradient at the start is zero" in found.message and "smoothing sees it" in found.message
+    assert "the gradient at the start is zero" in found.message and "smoothing may help" in found.message
 
 
 @pytest.mark.parametrize(
@@ -298,6 +298,6 @@ def test_wrong_settings_are_refused(wrong: dict[str, Any], message: str) -> None
 
 
 @pytest.mark.parametrize("method", ["least_squares", "lbfgs"])
-def test_methods_that_do_more_than_follow_gradients_take_no_smoothing(method: Any) -> None:
+def test_other_methods_take_no_smoothing(method: Any) -> None:
     with pytest.raises(InputError, match=f"smoothing belongs to the methods adam and .*; found {method}"):
         over_the_wall(method, learning_rate=None)

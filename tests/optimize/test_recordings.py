@@ -1,6 +1,6 @@
-"""Real recordings, gliders between springs on an air track, fitted by the exact solution from 30 % off.
+"""Fits of real recordings, of gliders between springs on an air track, by the exact solution from 30 % off.
 
-The files are those of Schmidt and Lipson (Science 324, 2009); conftest.py leaves this module out where they are not.
+The files are those of Schmidt and Lipson (Science 324, 2009); conftest.py ignores this module if they are missing.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def test_two_gliders_are_identified_from_30_percent_off(signs: str, from_residua
     truth = np.array([0.28, -143.2, -40.6, 1.3, 7.78, 78.0, 7.73, 2.48, 63.05, -61.99, 0.0324, 0.00384]) / scale
     start = truth + 0.3 * SIGNS[signs](12)
     lower = np.where(np.isin(np.arange(12), [4, 5, 6, 7, 10, 11]), 0.01, -np.inf)
-    objective = from_residuals(residuals, start, lower=lower, analytic=False)  # eig knows no complex steps
+    objective = from_residuals(residuals, start, lower=lower, analytic=False)  # eig does not support complex steps
     found = minimize(objective, horizon="growing")
     assert found.success
     assert np.sqrt(2 * found.loss / (2 * time.size)) < 0.62

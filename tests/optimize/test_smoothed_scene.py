@@ -1,4 +1,4 @@
-"""A scene whose loss jumps: a strip that snaps through. Its gradient leads back to rest, a smoothed search snaps it."""
+"""Scene whose loss jumps: a strip that snaps through. The plain gradient leads back to rest; smoothing snaps it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def simphys(command: str, text: str, folder: Path, *overrides: str) -> Result:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Recording]:
-    """What a smoothed search printed, and its run."""
+    """Output of a smoothed search, and its recording."""
     folder = tmp_path_factory.mktemp("snap")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("simphys.plot.all_figures", lambda recording, folder: [])
@@ -68,11 +68,11 @@ def test_the_run_holds_the_variances_and_alpha_of_every_iterate(whole: tuple[str
     np.testing.assert_allclose(by_variance, zeroth / (first + zeroth))
     crossing = np.flatnonzero(np.diff((plain < 0.02).astype(int)) == 1)[0]  # the kick passes where the loss jumps
     assert (alpha[crossing - 2 : crossing + 2] == 0).all()
-    assert (first[crossing - 2 : crossing + 2] < zeroth[crossing - 2 : crossing + 2]).all()  # and yet no guide
+    assert (first[crossing - 2 : crossing + 2] < zeroth[crossing - 2 : crossing + 2]).all()  # and yet misleading
     assert alpha.max() > 0.99
 
 
-def test_the_summary_tells_what_was_minimized(whole: tuple[str, Recording]) -> None:
+def test_the_summary_names_the_minimized_loss(whole: tuple[str, Recording]) -> None:
     printed, recording = whole
     assert re.search(r"│ kick +│ m/s +│ +-0.4 │ +-\d\.\d+ │ +- │", printed)
     plain = recording.attrs("unknowns")["plain_loss"]

@@ -1,1 +1,1 @@
-"""One method a file: each takes a Problem, reports its iterates to it and returns how it ended."""
+"""Optimization methods, one per file. Each takes a Problem, reports its iterates to it and returns an Outcome."""

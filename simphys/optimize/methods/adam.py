@@ -39,7 +39,7 @@ class _Moments:
 
 
 def adam(problem: Problem, learning_rate: float | None) -> Outcome:
-    """Adam; a step moves each component by about the learning rate (default 0.05)."""
+    """Minimize by Adam; a step moves each component by about the learning rate (default 0.05)."""
     _, gradient = problem.value_and_gradient(problem.start)
     unit = float(np.linalg.norm(gradient)) or 1.0
     return descend(problem, _Moments(unit), _LEARNING_RATE if learning_rate is None else learning_rate)

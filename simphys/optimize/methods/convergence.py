@@ -1,4 +1,4 @@
-"""When a method that only knows gradients is done, independently of how long its steps are."""
+"""Convergence estimate for gradient methods, independent of the length of their steps."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from simphys.optimize.problem import Iterate, Problem
 
 
 def decrease_left(problem: Problem, before: Iterate, now: Iterate) -> float:
-    """Estimate of loss(now) less the loss at the minimum: |g|^2 / (2 c), with the curvature c seen in the last step.
+    """Estimate loss(now) minus the loss at the minimum: |g|^2 / (2 c), with the curvature c along the last step.
 
-    c = |change of gradient| / |step| tends to the curvature along the slowest direction as descent proceeds; the
-    gradient is the one without the components that an active bound holds. Infinity where no curvature was seen.
+    c = |change of gradient| / |step| tends to the curvature along the slowest direction as descent proceeds. g is the
+    gradient without the components that an active bound holds. Infinity if the last step shows no curvature.
     """
     gradient = problem.project_gradient(now.theta, now.gradient)
     if not gradient.any():

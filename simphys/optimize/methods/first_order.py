@@ -1,4 +1,4 @@
-"""The loop that gradient descent and Adam share: step, project into the bounds, retreat where a step led astray."""
+"""Loop of gradient descent and Adam: take a step, project it into the bounds, go back if it made things worse."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from simphys.optimize.methods.convergence import decrease_left
 from simphys.optimize.problem import BadStart, Iterate, Outcome, Problem
 
 _SUFFICIENT = 0.1
-"""Least share of the decrease that the gradient promises (Armijo's condition)."""
+"""Smallest accepted fraction of the decrease that the gradient predicts (Armijo's condition)."""
 _RETREAT_LIMIT = 40
-"""Halvings of the learning rate after which a run gives up: what is left of it, 1e-12, leads nowhere."""
+"""Number of halvings of the learning rate after which a run gives up, with 1e-12 of it left."""
 
 
 class Rule(Protocol):
-    """How a method turns gradients into steps."""
+    """Update rule of a method, which turns gradients into steps."""
 
     monotone: bool
-    """Whether a step that hardly lowers the loss, or raises it, is taken back."""
+    """True if a step that hardly lowers the loss, or raises it, is taken back."""
 
     def step(self, gradient: np.ndarray) -> np.ndarray:
-        """[p] the step for a learning rate of 1."""
+        """Compute the step [p] for a learning rate of 1."""
         ...
 
     def reset(self) -> None:
@@ -31,11 +31,11 @@ class Rule(Protocol):
 
 
 def descend(problem: Problem, rule: Rule, rate: float) -> Outcome:
-    """Follow the rule until little is left to gain.
+    """Apply the rule until little is left to gain.
 
-    Converged: the estimated decrease left is below the tolerance times the loss, or the gradient's norm fell below
-    the tolerance times that at the start. The run goes back to the best iterate, with half the learning rate, from
-    a failed trial, from a step that the rule takes back, and from where it settled higher than it had been.
+    Converged: the estimated remaining decrease is below the tolerance times the loss, or the gradient's norm is below
+    the tolerance times its norm at the start. The run goes back to the best iterate, with half the learning rate, after
+    a failed trial, after a step that the rule takes back, and if it settles at a higher loss than the best one.
     """
     loss, gradient = problem.value_and_gradient(problem.start)
     if not np.isfinite(loss):
@@ -64,15 +64,13 @@ def descend(problem: Problem, rule: Rule, rate: float) -> Outcome:
         point = problem.best
     if problem.exhausted:
         return Outcome("iteration limit", f"stopped after {problem.index} iterations before it converged")
-    return Outcome("failed", f"no way down was found: the learning rate was halved {halvings} times")
+    return Outcome("failed", f"no lower loss was found: the learning rate was halved {halvings} times")
 
 
 def _without_gradient(start: Iterate) -> Outcome:
     if start.mixture is not None and np.isclose(start.loss, start.mixture.plain_loss, rtol=1e-12, atol=0):
-        return Outcome(
-            "failed", "no sample around the start saw the loss change: raise the smoothing's radius or samples"
-        )
-    hint = "" if start.mixture is not None else " (where the loss is flat there but not further off, smoothing sees it)"
+        return Outcome("failed", "no sample around the start changed the loss: raise the smoothing's radius or samples")
+    hint = "" if start.mixture is not None else " (if the loss is flat only near the start, smoothing may help)"
     return Outcome("converged", f"the gradient at the start is zero{hint}")
 
 

@@ -1,4 +1,4 @@
-"""Steepest descent: theta' = theta - rate * gradient, with a rate that is halved where the loss would not fall."""
+"""Steepest descent: theta' = theta - rate * gradient, with a rate that is halved if the loss does not fall."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class _SteepestDescent:
         return -gradient
 
     def reset(self) -> None:
-        """Nothing is remembered."""
+        """Do nothing: no earlier gradients are stored."""
 
 
 def gradient_descent(problem: Problem, learning_rate: float | None) -> Outcome:
-    """Descent. The default learning rate is that with which the largest component first moves by 0.01.
+    """Minimize by steepest descent. With the default learning rate, the first step moves the largest component by 0.01.
 
-    Of a smoothed loss, which is an estimate, every finite step is taken, whatever the rate.
+    For a smoothed loss, which is an estimate, every finite step is accepted, whatever the rate.
     """
     if learning_rate is None:
         _, gradient = problem.value_and_gradient(problem.start)

@@ -1,9 +1,9 @@
-"""Quasi-Newton with bounds: scipy's L-BFGS-B, with our gradient, made to survive failed trials.
+"""Quasi-Newton method with bounds: scipy's L-BFGS-B, with our gradient and made to survive failed trials.
 
-Measured with scipy 1.17: a NaN in the line search makes it walk outward by factors of four and end ABNORMAL; an
-infinity makes it stop where it is and report convergence. So a failed trial is shown to the line search as a wall:
-a finite loss above that at the line's origin, rising outward. It is never accepted there, the interpolation between
-the origin and the wall gives a shorter step, and no curvature is learnt from it.
+Measured with scipy 1.17: with a NaN in the line search it goes outward by factors of four and ends with ABNORMAL; with
+an infinity it stops where it is and reports convergence. So a failed trial is presented to the line search as a wall:
+a finite loss, higher than at the line's origin and rising outward. The line search never accepts it, interpolates to a
+shorter step, and takes no curvature from it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from simphys.optimize.problem import BadStart, Iterate, Outcome, Problem
 def lbfgs(problem: Problem) -> Outcome:
     """Minimize a loss by its gradient.
 
-    Stops when an iteration lowers the loss by less than the tolerance times the loss, or when the gradient's largest
-    component that no bound holds is below the tolerance times the loss at the start.
+    Stops if an iteration lowers the loss by less than the tolerance times the loss, or if the largest component of the
+    gradient that no bound holds is below the tolerance times the loss at the start.
     """
     from scipy.optimize import minimize
 
@@ -27,8 +27,8 @@ def lbfgs(problem: Problem) -> Outcome:
         raise BadStart
     problem.accept(problem.start, loss, gradient)
     assert problem.last is not None
-    # scipy's test of the gain is relative to max(|loss|, 1). With the start's loss brought to 2^20 by a power of two
-    # it is relative to the loss down to a millionth of the start's, in whatever unit the loss comes.
+    # scipy's test of the gain is relative to max(|loss|, 1). With the start's loss scaled to 2^20 by a power of two,
+    # it is relative to the loss down to a millionth of the start's, whatever the unit of the loss.
     unit = float(2.0 ** (20 - np.round(np.log2(abs(loss))))) if loss != 0 else 1.0
     origin, before = problem.last, problem.last
     trials: dict[bytes, Iterate] = {}
@@ -43,7 +43,7 @@ def lbfgs(problem: Problem) -> Outcome:
 
     def accepted(theta: np.ndarray) -> None:
         nonlocal origin, before
-        if not np.array_equal(theta, origin.theta):  # the line search may fall back to where it began
+        if not np.array_equal(theta, origin.theta):  # the line search may fall back to its origin
             before = origin
         origin = trials[theta.tobytes()]
         trials.clear()
@@ -52,12 +52,12 @@ def lbfgs(problem: Problem) -> Outcome:
         if levelled(origin):
             raise StopIteration
 
-    # scipy's own test projects the step on the bounds, which compares a length in theta with a tolerance of gradients:
-    # near a bound it would call any start converged.
+    # scipy's own test projects the step on the bounds, and so compares a length in theta with a tolerance of gradients:
+    # near a bound, any start would count as converged.
     held = problem.tolerance * abs(loss)
 
     def levelled(at: Iterate) -> bool:
-        """Whether no component of the gradient that no bound holds is above the tolerance."""
+        """True if every component of the gradient is below the tolerance or held by a bound."""
         out = ((at.theta <= problem.lower) & (at.gradient > 0)) | ((at.theta >= problem.upper) & (at.gradient < 0))
         return bool(np.abs(np.where(out, 0.0, at.gradient)).max(initial=0.0) <= held)
 
@@ -88,5 +88,5 @@ def lbfgs(problem: Problem) -> Outcome:
     if end.status != 0 and left <= problem.tolerance * abs(origin.loss):
         return Outcome("converged", "no lower loss within rounding: the decrease left is below the tolerance")
     if problem.failed > 0:
-        return Outcome("failed", "stopped before a region where every trial blows up, with the loss still falling")
+        return Outcome("failed", "stopped in front of a region where every trial blows up, with the loss still falling")
     return Outcome("failed", "the line search found no lower loss: the gradient may be inexact or tolerance too small")

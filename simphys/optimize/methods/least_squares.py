@@ -1,8 +1,8 @@
 """Nonlinear least squares by scipy's trust region reflective method (trf), with our Jacobian.
 
-trf shrinks its region when a trial's residuals are not finite (read in its source and tested here), but three
-things are not its own: a Jacobian that is not finite (it raises), the report of iterates before scipy 1.16, and
-that creeping up to a wall of failed trials looks to it like convergence by small steps.
+trf shrinks its region if a trial's residuals are not finite (read in its source and tested here). Three things it does
+not do: survive a Jacobian that is not finite (it raises); report iterates, before scipy 1.16; and distinguish small
+steps at convergence from small steps towards a wall of failed trials.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _REASONS = {
 
 
 class _Enough(Exception):
-    """All iterations were used."""
+    """Signal that all iterations have been used."""
 
 
 class _Blocked(Exception):
-    """The Jacobian at a point whose residuals were finite is not."""
+    """Signal that the Jacobian is not finite at a point with finite residuals."""
 
 
 def least_squares(problem: Problem) -> Outcome:
     """Minimize half the sum of squared residuals.
 
-    Stops when a step changes the loss, or theta, by less than the tolerance relatively, or when the gradient is below
+    Stops if the relative change of the loss, or of theta, in a step is below the tolerance, or if the gradient is below
     the tolerance times the loss at the start.
     """
     from scipy.optimize import least_squares as trf
@@ -42,7 +42,7 @@ def least_squares(problem: Problem) -> Outcome:
     start_jacobian = problem.jacobian(problem.start)
     if not np.isfinite(start_loss) or not np.isfinite(start_jacobian).all():
         raise BadStart
-    # A power of two brings the loss at the start to order one, and the absolute tolerance on the gradient with it.
+    # Scaling by a power of two brings the loss at the start, and the absolute tolerance on the gradient, to order one.
     unit = float(2.0 ** -np.round(0.5 * np.log2(start_loss))) if start_loss > 0 else 1.0
     blocked: list[bytes] = []
     problem.accept(problem.start, start_loss, start_jacobian.T @ start_residuals)
@@ -53,7 +53,7 @@ def least_squares(problem: Problem) -> Outcome:
         return problem.residuals(theta) * unit
 
     def jacobian(theta: np.ndarray) -> np.ndarray:
-        """trf asks for it at accepted points only, so that this is also where iterates are reported."""
+        """Compute the Jacobian and report the iterate: trf evaluates it at accepted points only."""
         residual, matrix = problem.residuals(theta), problem.jacobian(theta)
         if not np.isfinite(matrix).all():
             blocked.append(theta.tobytes())
@@ -90,7 +90,8 @@ def least_squares(problem: Problem) -> Outcome:
         if problem.failed > 0 and _decrease_left(problem, end.jac / unit, end.fun / unit) > _tolerated(
             problem, start_loss
         ):
-            return Outcome("failed", "stopped before a region where every trial blows up, with the loss still falling")
+            message = "stopped in front of a region where every trial blows up, with the loss still falling"
+            return Outcome("failed", message)
         return Outcome("converged", _REASONS[end.status])
     return Outcome("failed", f"the Jacobian was not finite at {len(blocked)} points")
 
@@ -100,7 +101,7 @@ def _loss(residuals: np.ndarray) -> float:
 
 
 def _decrease_left(problem: Problem, jacobian: np.ndarray, residuals: np.ndarray) -> float:
-    """What a Gauss-Newton step in the unknowns that no bound holds would still gain."""
+    """Predict the gain of a Gauss-Newton step in the unknowns that no bound holds."""
     assert problem.best is not None
     theta, gradient = problem.best.theta, jacobian.T @ residuals
     near = 1e-6 * np.maximum(1.0, np.abs(theta))

@@ -1,4 +1,4 @@
-"""Gradient descent and Adam retreat from steps that lead astray, and report the best point, not the last."""
+"""Gradient descent and Adam go back from bad steps, and report the best point rather than the last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scipy's L-BFGS-B does not do by itself: back off from NaN and infinity in its line search."""
+"""L-BFGS-B backs off from NaN and infinity in its line search, which scipy alone does not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simphys.optimize import minimize
 
 
 class Parabola:
-    """theta^2 / 2 from -0.5, where the first step, of length 1, leads past a wall at 0.3."""
+    """Objective theta^2 / 2 from -0.5; the first step, of length 1, leads past a wall at 0.3."""
 
     labels = ["x"]
     start, lower, upper = np.array([-0.5]), np.array([-np.inf]), np.array([np.inf])
@@ -30,7 +30,7 @@ class Parabola:
 
 @pytest.mark.parametrize("beyond", [np.nan, np.inf])
 def test_scipy_alone_is_lost(beyond: float) -> None:
-    """The reason for what this method does: with NaN scipy runs off, with infinity it reports success at the start."""
+    """Show the reason for the wall: with NaN scipy diverges, with infinity it reports success at the start."""
     lost = scipy_minimize(Parabola(beyond).value_and_gradient, [-0.5], jac=True, method="L-BFGS-B")
     assert abs(lost.x[0]) > 0.4
 
@@ -60,7 +60,7 @@ def test_a_second_search_from_the_minimum_agrees_that_it_is_one(from_residuals: 
 
 
 def test_a_bound_that_is_near_in_theta_is_no_minimum() -> None:
-    """scipy's own test of the gradient takes the step to the bound for it, and ends where it begins."""
+    """Show that the step to the bound does not count as the gradient, as it does in scipy's own test."""
     objective = Parabola(np.nan)
     objective.lower, objective.upper = np.array([-1.0]), np.array([0.2])
     found = minimize(objective, method="lbfgs", tolerance=1e-3)  # type: ignore[arg-type]

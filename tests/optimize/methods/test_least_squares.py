@@ -1,4 +1,4 @@
-"""What scipy's trf does not do by itself: survive a Jacobian that blows up."""
+"""Least squares survives a Jacobian that blows up, which scipy's trf alone does not."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from simphys.optimize import MemoryLog, minimize
 
 
 def with_jacobian_lost(objective: Any, lost: Any) -> Any:
-    """The objective with a Jacobian that is NaN where lost(theta) holds, though the residuals are finite."""
+    """Make the objective's Jacobian NaN if lost(theta), while the residuals stay finite."""
     plain = objective.jacobian
     objective.jacobian = lambda theta: plain(theta) * (np.nan if lost(theta) else 1.0)
     return objective
 
 
 def test_a_jacobian_that_blows_up_at_an_accepted_point_is_survived(from_residuals: Any, rosenbrock: Any) -> None:
-    # trf asks for the Jacobian only at points that it has already taken.
+    # trf evaluates the Jacobian only at points that it has accepted.
     taken = minimize(from_residuals(rosenbrock, [-1.2, 1.0])).history[2].theta
     objective = from_residuals(rosenbrock, [-1.2, 1.0])
     found = minimize(with_jacobian_lost(objective, lambda theta: np.linalg.norm(theta - taken) < 0.05))
@@ -36,7 +36,7 @@ def test_a_jacobian_that_is_lost_around_the_minimum_is_a_failure(from_residuals:
     assert minimize(objective, log=log).theta.tobytes() == found.theta.tobytes()
 
 
-def test_a_jacobian_that_blows_up_at_the_start_is_the_users_to_mend(from_residuals: Any, bowl: Any) -> None:
+def test_a_jacobian_that_blows_up_at_the_start_is_an_input_error(from_residuals: Any, bowl: Any) -> None:
     with pytest.raises(InputError, match="finite at the start"):
         minimize(with_jacobian_lost(from_residuals(bowl, [0.0, 0.0]), lambda theta: True))
 
