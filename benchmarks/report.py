@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import platform
+import subprocess
 import sys
 
 import numpy
 
-from . import bench_air_track, bench_autograd, bench_chains, bench_rollout, bench_truth, compare, machine
+from . import bench_air_track, bench_autograd, bench_rollout, bench_truth, compare, machine
 from .workloads import NAMES
+
+JACOBIAN_CHAINS = "docs/examples/bench_jacobian_chains.py"
 
 HEAD = """# Results
 
@@ -49,8 +52,9 @@ def main(arguments: list[str] | None = None) -> None:
     print("## A node of the graph\n\n    python -m benchmarks.bench_autograd\n")
     for part in bench_autograd.sections([sys.executable, *options.python], rounds=options.rounds):
         print(part, flush=True)
-    print("## A product of Jacobians, in reverse and by a scan\n\n    python -m benchmarks.bench_chains\n")
-    print(bench_chains.table(bench_chains.collect()) + "\n", flush=True)
+    print(f"## A product of Jacobians, in reverse and by a scan\n\n    python {JACOBIAN_CHAINS}\n", flush=True)
+    subprocess.run([sys.executable, compare.ROOT / JACOBIAN_CHAINS], check=True)
+    print(flush=True)
     print("## Contacts against closed forms\n\n    python -m benchmarks.bench_truth\n")
     print("f64; errors are relative to the closed form. docs/contact.md says what it means.\n", flush=True)
     bench_truth.main()

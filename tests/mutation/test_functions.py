@@ -207,12 +207,12 @@ def test_every_rule_is_in_a_sweep() -> None:
     swept: dict[Path, list[str]] = {}
     for sweep in sweeps:
         swept.setdefault(Path(str(sweep.module.__file__)).resolve(), []).extend(sweep.rules)
-    torch = [path for path in swept if path.name == "torch_interop.py"]
+    torch = [path for path in swept if path.name == "pytorch.py"]
     missing = [
         f"{path.relative_to(SOURCE)}: {rule}"
         for folder in ("autograd", "simphys")
         for path in sorted((SOURCE / folder).resolve().rglob("*.py"))
-        if path.name != "torch_interop.py" or torch
+        if path.name != "pytorch.py" or torch
         for rule in written_rules(ast.parse(path.read_text()))
         if not any(fnmatchcase(rule, name) for name in swept.get(path, ()))
         if not any(fnmatchcase(rule, name) or fnmatchcase(f"{path}: {rule}", f"*{name}") for name in ELSEWHERE)

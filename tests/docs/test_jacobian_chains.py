@@ -1,4 +1,4 @@
-"""One product of Jacobians in three orders: the same result, each with the multiplications and depth foretold."""
+"""A product of Jacobians in several orders: the same result, each with the predicted multiplications and depth."""
 
 from __future__ import annotations
 
@@ -14,18 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simphys.autograd import InputError, Tensor, grad, ops, tensor
-from simphys.autograd.chains import (
-    Bracketing,
-    Order,
-    chain_vjp,
-    jacobians,
-    predicted_depth,
-    predicted_multiplications,
-    scan_adjoints,
-    scan_vjp,
-)
 
-ORDERS: tuple[Order, ...] = get_args(Order)
+from .examples import FOLDER, load
+
+chains = load("jacobian_chains")
+chain_vjp, scan_adjoints, scan_vjp = chains.chain_vjp, chains.scan_adjoints, chains.scan_vjp
+predicted_depth, predicted_multiplications = chains.predicted_depth, chains.predicted_multiplications
+
+ORDERS: tuple[str, ...] = get_args(chains.Order)
 
 Array = np.ndarray
 
@@ -44,7 +40,7 @@ def steps(count: int, n: int, m: int = 1, seed: int = 0) -> tuple[list[Array], A
 
 
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=10), st.integers(0, 3), st.integers(0, 1000))
-def test_every_order_gives_the_same_product_at_the_foretold_cost(sizes: list[int], m: int, seed: int) -> None:
+def test_every_order_gives_the_same_product_at_the_predicted_cost(sizes: list[int], m: int, seed: int) -> None:
     factors, adjoint = whole_numbers(sizes, m, seed)
     product = reduce(lambda whole, factor: factor @ whole, factors)
     expected = np.einsum("mi,mij->mj", adjoint, product)
@@ -72,7 +68,7 @@ def test_the_scan_gives_the_adjoint_of_every_state(count: int, n: int, m: int, s
     ("order", "multiplications", "depth"),
     [("reverse", 60, 3), ("forward", 108, 3), ("scan", 120, 3), ([1, 3, 2], 88, 2)],
 )
-def test_costs_of_three_steps_counted_by_hand(order: Bracketing, multiplications: int, depth: int) -> None:
+def test_costs_of_three_steps_counted_by_hand(order: str | list[int], multiplications: int, depth: int) -> None:
     # n = 2, 3, 4, 3 and m = 2: reverse 2 (3 4 + 4 3 + 3 2); forward 2 (4 3 2 + 3 4 2 + 3 2); scan, which pairs the last
     # two, 2 (3 4 3 + 3 3 2 + 3 2); (u J_3) (J_2 J_1), 2 (3 4 + 4 3 2 + 4 2).
     factors, adjoint = whole_numbers([2, 3, 4, 3], 2, 0)
@@ -150,7 +146,7 @@ def test_any_bracketing_gives_the_same_product_at_its_own_cost(
 
 
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=9), st.integers(1, 3))
-def test_reverse_and_forward_cost_what_their_sums_say(sizes: list[int], m: int) -> None:
+def test_reverse_and_forward_cost_the_sums_of_the_docstring(sizes: list[int], m: int) -> None:
     products = [later * earlier for earlier, later in itertools.pairwise(sizes)]
     assert predicted_multiplications(sizes, "reverse", m) == m * sum(products)
     assert predicted_multiplications(sizes, "forward", m) == m * sizes[0] * (sum(products[1:]) + sizes[-1])
@@ -192,7 +188,7 @@ def test_jacobians_of_functions_give_the_gradient_of_the_chain() -> None:
     for function in functions:
         result = function(result)
     (expected,) = grad(result, x, [seed])
-    factors = jacobians(functions, x.data)
+    factors = chains.jacobians(functions, x.data)
     assert [factor.shape for factor in factors] == [(4, 2, 2), (4, 3, 2), (4, 3, 3)]
     assert expected is not None
     for order in ORDERS:
@@ -214,7 +210,7 @@ def test_a_large_state_makes_the_scan_useless() -> None:
     assert "no faster than reverse" in str(scan_vjp(*steps(8, 16)))
 
 
-def test_wrong_shapes_and_orders_are_told() -> None:
+def test_wrong_shapes_and_orders_are_refused() -> None:
     factors, adjoint = steps(3, 2)
     with pytest.raises(InputError, match="shapes"):
         chain_vjp([factors[0], np.ones((1, 3, 2)), factors[2]], adjoint)
@@ -231,7 +227,12 @@ def test_wrong_shapes_and_orders_are_told() -> None:
     with pytest.raises(InputError, match="at least one step"):
         predicted_depth(0, "scan")
     with pytest.raises(InputError, match=r"one of reverse, forward, scan.*found sideways"):
-        chain_vjp(factors, adjoint, order="sideways")  # type: ignore[arg-type]
+        chain_vjp(factors, adjoint, order="sideways")
     for order in ([1, 2], [0, 1, 2], [1, 2, 2]):
         with pytest.raises(InputError, match=r"the states 1, \.\.\., 3 in some order"):
             chain_vjp(factors, adjoint, order=order)
+
+
+def test_the_guide_shows_the_output_of_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    chains.main()
+    assert capsys.readouterr().out in (FOLDER.parent / "autograd.md").read_text()

@@ -1,13 +1,17 @@
-"""`python -m benchmarks.bench_chains`: below which state size the scan of T Jacobians beats the reverse product.
+"""Time the scan of T Jacobians against the reverse product: up to which state size is the scan faster?
 
 Reverse multiplies a vector with T matrices [n, n] in a row: by one NumPy call a step, and by one compiled loop for all
-steps. The scan is about log2 T products deep: each level is one NumPy call for many products, with about n times the
-multiplications in all. Two questions: the adjoint of the first state alone, and those of all states. One core, f64, one
-element in the batch; the Jacobians are orthogonal, so that no adjoint vanishes or overflows.
+steps. The scan is about log2 T products deep. Each level is one NumPy call for many products, with about n times the
+multiplications in all. Two questions are timed: the adjoint of the first state alone, and the adjoints of all states.
+One core, f64, one batch member; the Jacobians are orthogonal, so that no adjoint vanishes or overflows.
+
+Run it:  python docs/examples/bench_jacobian_chains.py
 """
 
+import argparse
 import functools
 import json
+import os
 import subprocess
 import sys
 import time
@@ -15,9 +19,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
+from jacobian_chains import chain_vjp, predicted_multiplications, scan_adjoints
 
-from . import machine
-from .compare import ROOT
+from simphys.autograd import kernel, runtime
 
 LENGTHS = (256, 4096)
 SIZES = (1, 2, 4, 8, 12, 16, 24, 32)
@@ -39,10 +43,7 @@ class Row(NamedTuple):
 
 
 def measure(steps: int, n: int, repetitions: int) -> list[Row]:
-    """Times both questions; the ways take turns. Raises ArithmeticError where they differ."""
-    from simphys.autograd import runtime
-    from simphys.autograd.chains import chain_vjp, predicted_multiplications, scan_adjoints
-
+    """Time both questions; the ways take turns. Raises ArithmeticError where they differ."""
     random, dtype = np.random.default_rng(0), runtime.real_dtype()
     jacobians = np.linalg.qr(random.normal(size=(steps, n, n)))[0].astype(dtype)
     batch, adjoint = jacobians[:, None], random.normal(size=n).astype(dtype)
@@ -79,7 +80,7 @@ def measure(steps: int, n: int, repetitions: int) -> list[Row]:
 
 
 def reverse(jacobians: np.ndarray, adjoint: np.ndarray) -> np.ndarray:
-    """The first state's adjoint [n]: the quickest loop that NumPy offers."""
+    """The first state's adjoint [n], by the fastest loop that NumPy offers."""
     for jacobian in jacobians[::-1]:
         adjoint = adjoint.dot(jacobian)
     return adjoint
@@ -95,7 +96,7 @@ def reverse_all(jacobians: np.ndarray, adjoint: np.ndarray) -> np.ndarray:
 
 
 def compiled_reverse(jacobians: np.ndarray, adjoints: np.ndarray) -> Callable[[], np.ndarray]:
-    """Fills all rows but the last of `adjoints` [T + 1, n] by one kernel on one thread."""
+    """Fill all rows but the last of `adjoints` [T + 1, n] by one kernel on one thread."""
     launch = _kernel(adjoints.shape[1]).bind(jacobians, adjoints)
 
     def compute() -> np.ndarray:
@@ -109,8 +110,6 @@ def compiled_reverse(jacobians: np.ndarray, adjoints: np.ndarray) -> Callable[[]
 @no_type_check
 def _kernel(n: int) -> Any:
     """The loop for states of n numbers, with the product unrolled."""
-    from simphys.autograd import kernel, runtime
-
     ti = runtime.ti
     vec = ti.types.vector(n, runtime.real())
 
@@ -132,18 +131,23 @@ def _kernel(n: int) -> Any:
 
 
 def collect(*, lengths: Sequence[int] = LENGTHS, sizes: Sequence[int] = SIZES, repetitions: int = 15) -> list[Row]:
-    """All rows, measured in a process of its own that keeps to one core."""
-    cases = f"for T in {tuple(lengths)} for n in {tuple(sizes)} for row in measure(T, n, {repetitions})"
-    program = (
-        "import json; from benchmarks import machine; machine.confine(1); from benchmarks.bench_chains import measure; "
-        f"print(json.dumps([row {cases}]))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    """All rows, measured by a process of its own on one core."""
+    cases = json.dumps([lengths, sizes, repetitions])
+    environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    command = [sys.executable, __file__, "--cases", cases]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return [Row(*row) for row in json.loads(done.stdout.splitlines()[-1])]
 
 
+def print_rows(cases: str) -> None:
+    """Measure the cases of `collect` on one core and print their rows as JSON."""
+    lengths, sizes, repetitions = json.loads(cases)
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    print(json.dumps([row for steps in lengths for n in sizes for row in measure(steps, n, repetitions)]))
+
+
 def table(rows: Sequence[Row]) -> str:
-    """Markdown, and in words the largest measured n at which the scan wins."""
+    """A Markdown table, and the largest measured n for which the scan is faster."""
     lines = [
         "| adjoint of | T | n | reverse us | scan us | scan / reverse | multiplications, scan / reverse "
         "| reverse compiled, all states us |",
@@ -153,7 +157,7 @@ def table(rows: Sequence[Row]) -> str:
         times = f"{row.reverse_us:.0f} | {row.scan_us:.0f} | {row.scan_us / row.reverse_us:.2f}"
         case = f"{NAMES[row.wanted]} | {row.steps} | {row.n}"
         lines.append(f"| {case} | {times} | {row.multiplications:.1f} | {row.compiled_us:.1f} |")
-    lines += ["", "The largest n measured at which the scan is quicker than reverse, on one core:", ""]
+    lines += ["", "The largest measured n for which the scan is faster than reverse, on one core:", ""]
     for wanted, steps in dict.fromkeys([(row.wanted, row.steps) for row in rows]):
         same = [row for row in rows if (row.wanted, row.steps) == (wanted, steps)]
         stepwise = max([row.n for row in same if row.scan_us < row.reverse_us], default="none")
@@ -163,8 +167,13 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    print(f"{machine.describe()}, one in use.\n")
-    print(table(collect()))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", help=argparse.SUPPRESS)
+    cases = parser.parse_args().cases
+    if cases is None:
+        print(table(collect()))
+    else:
+        print_rows(cases)
 
 
 if __name__ == "__main__":
