@@ -1,4 +1,4 @@
-"""Incompressible flow: start reading at step.py, the nested step; engine.py is the fast way through it."""
+"""Incompressible flow. Start with step.py, the nested step; engine.py runs the same physics in fused loops."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["Params", "Smoke", "State", "build", "step"]
 
 
 def build(config: Any) -> tuple[Smoke, Params, State]:
-    """Model, parameters and initial state of a validated scene.
+    """Build model, parameters and initial state of a validated scene.
 
-    Errors: InputError when the time step is beyond the stability limit.
+    Raises InputError if the time step exceeds the stability limit.
     """
     from simphys.autograd import tensor
 

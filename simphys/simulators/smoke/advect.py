@@ -1,11 +1,11 @@
-"""Advection: the fluid carries its own velocity, and smoke, along.
+"""Advection: the fluid carries its own velocity, and smoke.
 
     u'(x) = u(x - dt u(x)),    s'(x) = s(x - dt u'(x))
 
-semi-Lagrangian or by MacCormack's scheme, see sampling.py and maccormack.py, also for adjoints. Points of departure
-outside are moved to the side, where the value is that of the side (see lattice.py): of what enters, of a wall without
-slip. The adjoint of self-advection is the sum of those of u as what is moved, and as what moves it. Source: Stam 1999;
-Selle, Fedkiw, Kim, Liu and Rossignac 2008.
+semi-Lagrangian or by MacCormack's scheme; see sampling.py and maccormack.py, also for adjoints. A departure point
+outside is moved to the side, where the value is that of the inflow or of a no-slip wall (see lattice.py). The adjoint
+of self-advection is the sum of the adjoints of u as advected field and as advecting velocity. Source: Stam 1999; Selle,
+Fedkiw, Kim, Liu and Rossignac 2008.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .transport import Space, Transport
 
 
 def forward_velocity(model: Smoke, velocity: Array, boundary_velocity: Array, *, out: Array | None = None) -> Array:
-    """The velocity [dim, *faces] [m/s] that arrives at the place of each, with boundary_velocity [2 dim, dim].
+    """Advect a velocity [dim, *faces] [m/s] by itself, with boundary_velocity [2 dim, dim].
 
     `out` may be the velocity.
     """
@@ -40,7 +40,7 @@ def forward_velocity(model: Smoke, velocity: Array, boundary_velocity: Array, *,
 def pull_velocity(
     model: Smoke, velocity: Array, boundary_velocity: Array, adj: Array, *, out: Array | None = None
 ) -> tuple[Array, Array]:
-    """adj_velocity and adj_boundary_velocity; `out` may be `adj`."""
+    """Return adj_velocity and adj_boundary_velocity; `out` may be `adj`."""
     work, adj_boundary = _workspace(model), np.zeros_like(boundary_velocity)
     work.put_velocity("", velocity, boundary_velocity)
     work.space.velocity("adj_").fill(0)
@@ -51,7 +51,7 @@ def pull_velocity(
 
 
 def push_velocity(model: Smoke, velocity: Array, boundary_velocity: Array, dvelocity: Array, dboundary: Array) -> Array:
-    """The tangent of the velocity."""
+    """Return the tangent of the advected velocity."""
     work, out = _workspace(model), np.zeros_like(dvelocity)
     work.put_velocity("", velocity, boundary_velocity)
     work.put_velocity("d", dvelocity, dboundary)
@@ -65,7 +65,7 @@ def push_velocity(model: Smoke, velocity: Array, boundary_velocity: Array, dvelo
 def forward_smoke(
     model: Smoke, smoke: Array, velocity: Array, boundary_smoke: Array, *, out: Array | None = None
 ) -> Array:
-    """The smoke [*cells] that arrives in each cell by velocity [dim, *faces] [m/s], with boundary_smoke [2 dim]."""
+    """Advect smoke [*cells] by velocity [dim, *faces] [m/s], with boundary_smoke [2 dim]."""
     work, out = _workspace(model), np.empty_like(smoke) if out is None else out
     work.put_velocity("", velocity)
     work.put_smoke("", smoke, boundary_smoke)
@@ -76,7 +76,7 @@ def forward_smoke(
 def pull_smoke(
     model: Smoke, smoke: Array, velocity: Array, boundary_smoke: Array, adj: Array
 ) -> tuple[Array, Array, Array]:
-    """adj_smoke, adj_velocity and adj_boundary_smoke."""
+    """Return adj_smoke, adj_velocity and adj_boundary_smoke."""
     work, adj_boundary = _workspace(model), np.zeros_like(boundary_smoke)
     lattice, adj_f = work.smoke.lattice, work.smoke.field("adj_")
     work.put_velocity("", velocity)
@@ -97,7 +97,7 @@ def push_smoke(
     dvelocity: Array,
     dboundary: Array,
 ) -> Array:
-    """The tangent of the smoke."""
+    """Return the tangent of the advected smoke."""
     work = _workspace(model)
     work.put_velocity("", velocity)
     work.put_velocity("d", dvelocity)
@@ -107,7 +107,7 @@ def push_smoke(
 
 
 class AdvectVelocity(Function):
-    """Velocity [dim, *faces] moved by itself for a step, with boundary_velocity [2 dim, dim]. Saved: both."""
+    """Velocity [dim, *faces] advected by itself for a step, with boundary_velocity [2 dim, dim]. Saves both inputs."""
 
     @staticmethod
     def forward(ctx: Context, model: Smoke, velocity: Tensor, boundary_velocity: Tensor) -> Array:
@@ -126,7 +126,7 @@ class AdvectVelocity(Function):
 
 
 class AdvectSmoke(Function):
-    """Smoke [*cells] moved by velocity [dim, *faces] for a step, with boundary_smoke [2 dim]. Saved: all three."""
+    """Smoke [*cells] advected by velocity [dim, *faces] for a step, with boundary_smoke [2 dim]. Saves all inputs."""
 
     @staticmethod
     def forward(ctx: Context, model: Smoke, smoke: Tensor, velocity: Tensor, boundary_smoke: Tensor) -> Array:
@@ -145,7 +145,7 @@ class AdvectSmoke(Function):
 
 
 class _Workspace:
-    """What moves the quantities of a model, and extended arrays for them."""
+    """The transports of a model's quantities, and their extended arrays."""
 
     def __init__(self, model: Smoke) -> None:
         self.model, self.space = model, Space(model)
@@ -154,7 +154,7 @@ class _Workspace:
         self._nothing = np.zeros((2 * model.dim, model.dim))
 
     def put_velocity(self, kind: str, velocity: Array, boundary: Array | None = None) -> None:
-        """A velocity with ghosts; where smoke is moved, nobody looks at those beyond sides, nor is a boundary given."""
+        """Store a velocity with ghosts. Transport of smoke reads no ghosts beyond sides, so it gives no boundary."""
         u, given = self.space.velocity(kind), (self._nothing if boundary is None else boundary).T
         for each in self.velocity:
             lattice = each.lattice
@@ -162,7 +162,7 @@ class _Workspace:
             lattice.extend(u[lattice.members], given[lattice.members])
 
     def take_adj_velocity(self, adj_boundary: Array | None = None, out: Array | None = None) -> Array:
-        """The reverse, which writes to `out` and adds to adj_boundary."""
+        """Reverse `put_velocity`: write the adjoint velocity to `out` and add to adj_boundary."""
         adj_u, given = (
             self.space.velocity("adj_"),
             (np.zeros_like(self._nothing) if adj_boundary is None else adj_boundary).T,
@@ -175,7 +175,7 @@ class _Workspace:
         return out
 
     def put_smoke(self, kind: str, smoke: Array, boundary: Array) -> None:
-        """Smoke with ghosts."""
+        """Store smoke with ghosts."""
         field, lattice = self.smoke.field(kind), self.smoke.lattice
         field[lattice.inside] = smoke
         lattice.extend(field, boundary[None])
@@ -187,7 +187,7 @@ def _workspace(model: Smoke) -> _Workspace:
 
 
 def _cleared(model: Smoke, like: Array, out: Array | None) -> Array:
-    """A velocity [dim, *faces] to be written, 0 beyond the faces of its components."""
+    """Return a velocity [dim, *faces] to write to, with 0 beyond the faces of its components."""
     if out is None:
         return np.zeros((model.dim, *model.faces), like.dtype)
     if model.faces != model.cells:
@@ -200,5 +200,5 @@ def _saved(ctx: Context) -> list[Array]:
 
 
 def _whole(ctx: Context, tangents: tuple[Any, ...]) -> list[Array]:
-    """Tangents, zero where there is none."""
+    """Replace missing tangents by zeros."""
     return [np.zeros_like(s) if d is None else d for d, s in zip(tangents, _saved(ctx), strict=True)]

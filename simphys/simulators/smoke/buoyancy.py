@@ -1,9 +1,9 @@
-"""Buoyancy: smoke pushes the fluid that carries it.
+"""Buoyancy: smoke accelerates the fluid that carries it.
 
     u'_a = u_a + dt b_a m_a(s)
 
-b acceleration by unit of smoke [m/s^2], m_a the mean of the two cells at a face, 0 at faces on sides: their velocity is
-given, or an open side lets the fluid out as the pressure wants. Adjoint, with g = adj_u':
+b acceleration per unit of smoke [m/s^2], m_a the mean of the two cells at a face, and 0 at faces on sides, as their
+velocity is given or, at an open side, follows from the pressure. Adjoint, with g = adj_u':
 
     adj_u = g            adj_s = dt sum_a b_a m_a^T g_a            adj_b_a = dt sum_i g_a,i m_a,i
 
@@ -24,12 +24,12 @@ from .model import Smoke
 
 
 def forward(model: Smoke, velocity: Array, smoke: Array, buoyancy: Array, out: Array | None = None) -> Array:
-    """The velocity [dim, *faces] [m/s] after a step of buoyancy [dim] by smoke [*cells]; `out` may be the velocity."""
+    """Accelerate a velocity [dim, *faces] [m/s] by buoyancy [dim] of smoke [*cells]; `out` may be the velocity."""
     return add_mean(model, velocity, smoke, _scale(model, buoyancy), sides=0.0, out=out)
 
 
 def pull(model: Smoke, smoke: Array, buoyancy: Array, adj: Array) -> tuple[Array, Array, Array]:
-    """adj_velocity, adj_smoke and adj_buoyancy."""
+    """Return adj_velocity, adj_smoke and adj_buoyancy."""
     adj_smoke = adj_mean(model, adj, _scale(model, buoyancy), sides=0.0)
     ones = np.ones(model.dim, adj.dtype)
     mean = add_mean(model, np.zeros_like(adj), smoke, ones, sides=0.0)
@@ -38,13 +38,13 @@ def pull(model: Smoke, smoke: Array, buoyancy: Array, adj: Array) -> tuple[Array
 
 
 def push(model: Smoke, smoke: Array, buoyancy: Array, dvelocity: Array, dsmoke: Array, dbuoyancy: Array) -> Array:
-    """The tangent of the velocity."""
+    """Return the tangent of the velocity."""
     moved = add_mean(model, dvelocity, dsmoke, _scale(model, buoyancy), sides=0.0)
     return add_mean(model, moved, smoke, _scale(model, dbuoyancy), sides=0.0, out=moved)
 
 
 class Buoyancy(Function):
-    """Velocity [dim, *faces] after a step of buoyancy [dim] by smoke [*cells]. Saved: smoke, buoyancy."""
+    """Velocity [dim, *faces] after a step with buoyancy [dim] of smoke [*cells]. Saves smoke and buoyancy."""
 
     @staticmethod
     def forward(ctx: Context, model: Smoke, velocity: Tensor, smoke: Tensor, buoyancy: Tensor) -> Array:

@@ -1,17 +1,17 @@
-"""Diffusion of momentum by viscosity, explicit:
+"""Explicit diffusion of momentum by viscosity:
 
     u' = u + k A u,     k = dt nu / dx^2                (A u)_i = sum over neighbours j of (u_j - u_i)
 
 nu viscosity [m^2/s]. A neighbour beyond a side is a ghost; with w the velocity of the side, boundary_velocity:
 
-    closed          u_j = 2 w - u_i, so that their mean is that of the wall; with slip u_j = u_i
+    closed          u_j = 2 w - u_i, so that the mean is the wall's velocity; with slip u_j = u_i
     inflow          u_j = 2 w - u_i
     open            u_j = u_i
     periodic        the entry at the opposite side
 
-A normal component at its face on a closed or inflow side is given and stays (M = 0 there, else 1); on a collocated
-grid it has the ghost u_j = -u_i behind a wall, whether that lets the fluid slide or not. So u' = u + k M (A u + 2 c w),
-where c tells which ghosts are made of w, and A is symmetric. Adjoint, with g = adj_u':
+A normal component at its face on a closed or inflow side is given and does not change (M = 0 there, else 1). On a
+collocated grid its ghost beyond a wall is u_j = -u_i, with or without slip. So u' = u + k M (A u + 2 c w), where c is 1
+for ghosts that depend on w, else 0, and A is symmetric. Adjoint, with g = adj_u':
 
     adj_u = g + k A M g         adj_nu = dt/dx^2 sum_i g_i M (A u + 2 c w)_i         adj_w = 2 k c^T M g
 
@@ -40,7 +40,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def beyond(e, n, kind, step):
-        """The neighbour of an entry, `e` entries from a side: how far off it lies, and the weights of it and of w."""
+        """Return offset and weight of the neighbour of an entry, `e` entries from a side, and the weight of w."""
         off = -step
         weights = pair([1.0, 0.0])
         if e == 0:
@@ -54,7 +54,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, parallel: bool) -> SimpleNamespace:
-    """The loop over the entries of a velocity, f along each axis; see faces.py for the table."""
+    """The loop over the entries of a velocity, f0, f1, f2 along the axes; see faces.py for the table."""
     f = functions(real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -63,7 +63,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
         base: reals, x: reals, walls: reals, k: real, holds: ti.i32, table: integers, components: ti.i32,
         f0: ti.i32, f1: ti.i32, f2: ti.i32, out: reals,
     ):  # fmt: skip
-        """base + k (A x + c walls); where `holds`, the base alone at given faces."""
+        """Compute base + k (A x + c walls); with `holds`, given faces keep the base."""
         ti.loop_config(serialize=not parallel)
         for row in range(components * f0 * f1):
             c, i, j = row // (f0 * f1), (row // f1) % f0, row % f1
@@ -104,9 +104,9 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 def forward(
     model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array, out: Array | None = None
 ) -> Array:
-    """The velocity [dim, *faces] [m/s] after a step of diffusion, with viscosity [] and boundary_velocity [2 dim, dim].
+    """Diffuse a velocity [dim, *faces] [m/s], with viscosity [] and boundary_velocity [2 dim, dim].
 
-    `out` is not the velocity.
+    `out` must not be the velocity.
     """
     return _add(model, velocity, velocity, _walls(model, boundary_velocity), _number(model, viscosity), out=out)
 
@@ -114,7 +114,7 @@ def forward(
 def pull(
     model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array, adj: Array
 ) -> tuple[Array, Array, Array]:
-    """adj_velocity, adj_viscosity [] and adj_boundary_velocity."""
+    """Return adj_velocity, adj_viscosity [] and adj_boundary_velocity."""
     k = _number(model, viscosity)
     zero, no_walls = np.zeros_like(adj), np.zeros((model.dim, 6), adj.dtype)
     laplace = _add(model, zero, velocity, _walls(model, boundary_velocity), 1.0)
@@ -133,13 +133,13 @@ def push(
     model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array,
     dvelocity: Array, dviscosity: Array, dboundary: Array,
 ) -> Array:  # fmt: skip
-    """The tangent of the velocity."""
+    """Return the tangent of the velocity."""
     moved = _add(model, dvelocity, dvelocity, _walls(model, dboundary), _number(model, viscosity))
     return _add(model, moved, velocity, _walls(model, boundary_velocity), _number(model, dviscosity), out=moved)
 
 
 class Diffuse(Function):
-    """Velocity [dim, *faces] after a step of viscosity [], with boundary_velocity [2 dim, dim]. Saved: all three."""
+    """Velocity [dim, *faces] after a step with viscosity [] and boundary_velocity [2 dim, dim]. Saves all inputs."""
 
     @staticmethod
     def forward(ctx: Context, model: Smoke, velocity: Tensor, viscosity: Tensor, boundary_velocity: Tensor) -> Array:
@@ -162,7 +162,7 @@ class Diffuse(Function):
 def _add(
     model: Smoke, base: Array, x: Array, walls: Array, k: float, *, holds: bool = True, out: Array | None = None
 ) -> Array:
-    """base + k (A x + 2 c walls), in which given faces hold the base. The base may be the one that is written."""
+    """Compute base + k (A x + 2 c walls); with `holds`, given faces keep the base. `out` may be the base."""
     out = np.empty_like(base) if out is None else out
     grid = layout(model)
     kernels(runtime.real(), runtime.parallel(work_us(grid))).add_laplace(
@@ -173,7 +173,7 @@ def _add(
 
 
 def _free(model: Smoke, values: Array) -> Array:
-    """The values [dim, *faces] with 0 at given faces."""
+    """Copy values [dim, *faces], with 0 at given faces."""
     found = values.copy()
     for side in range(2 * model.dim):
         if is_given(model, side):
@@ -182,7 +182,7 @@ def _free(model: Smoke, values: Array) -> Array:
 
 
 def _walls(model: Smoke, boundary_velocity: Array) -> Array:
-    """What ghosts of each component are made of at six sides, [dim, 6]."""
+    """Return the velocities that ghosts of each component depend on, at six sides, [dim, 6]."""
     walls = np.zeros((model.dim, 6), boundary_velocity.dtype)
     walls[:, -2 * model.dim :] = boundary_velocity.T
     walls *= layout(model).walls
@@ -190,5 +190,5 @@ def _walls(model: Smoke, boundary_velocity: Array) -> Array:
 
 
 def _number(model: Smoke, viscosity: Array) -> float:
-    """k."""
+    """Return k."""
     return model.dt / model.spacing**2 * float(viscosity)

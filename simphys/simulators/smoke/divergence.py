@@ -1,15 +1,15 @@
-"""Divergence of a velocity, and what a pressure takes from it, undivided by the spacing; each the other's transpose.
+"""Undivided divergence of a velocity, and its correction by a pressure; each is the transpose of the other.
 
-Staggered, with the weight m of each face (1, or 0 where it is left out):
+Staggered, with the weight m of each face (1, or 0 to exclude it):
 
     b_i = sum_a m_(i+1) u_a,(i+1) - m_i u_a,i        u'_a,i = u_a,i - m_i (z_(i-1) - z_i)
 
-Collocated, by central differences, u mirrored in the walls with its sign changed, z mirrored as it is:
+Collocated, by central differences, with u extended oddly beyond walls, and z evenly:
 
     b_i = sum_a (u_a,(i+1) - u_a,(i-1)) / 2          u'_a,i = u_a,i - (z_(i-1) - z_(i+1)) / 2
 
-so that b = D u and u' = u - D^T z; the pressure is -spacing z. In 2-D the axes are rows and columns, in 3-D planes,
-rows and columns. Layout of b and z: see `numerics.poisson`.
+Thus b = D u and u' = u - D^T z; the pressure is -spacing z. In 2-D the axes are rows and columns, in 3-D planes, rows
+and columns. See `numerics.poisson` for the layout of b and z.
 """
 
 import functools
@@ -38,7 +38,7 @@ from simphys.simulator import Array
 from .model import Smoke
 
 COMPONENT, WEIGHTS = 3, 4
-"""Where `faces` has entries of a component, and of a row of weights, after counts along planes, rows and columns."""
+"""Indices in `faces` of the size of a component and of a row of weights, after the counts along the three axes."""
 
 
 @functools.cache
@@ -50,7 +50,7 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def across(faces: ti.template(), w: ti.template(), u: ti.template(), plane: ti.i32, row: ti.i32, j: ti.i32) -> real:
-        """What leaves a cell through the faces between rows, and in 3-D between planes."""
+        """Return the outflow of a cell through the faces between rows, and in 3-D between planes."""
         here, after = (plane * faces[ROWS] + row) * faces[COLUMNS] + j, (row + 1) % faces[ROWS]
         of_rows = (dim - 2) * faces[COMPONENT]
         to = of_rows + (plane * faces[ROWS] + after) * faces[COLUMNS] + j
@@ -135,7 +135,7 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def neighbours(i: ti.i32, n: ti.i32, periodic: ti.i32):
-        """The cells before and after i, i itself at a wall."""
+        """Return the cells before and after i, or i itself at a wall."""
         before, after = i - 1, i + 1
         if i == 0:
             before = ti.select(periodic, n - 1, 0)
@@ -145,7 +145,7 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def sign(i: ti.i32, neighbour: ti.i32, periodic: ti.i32) -> real:
-        """-1 for a mirror image."""
+        """Return -1 for a mirror image, else 1."""
         return ti.select(i == neighbour and periodic == 0, -1.0, 1.0)
 
     @kernel
@@ -176,7 +176,7 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
                         v[k] = 0.5 * total
                     for k in range(BLOCK):
                         b[to + first + k] = v[k]
-                for k in range(columns - blocks * BLOCK):  # the first one, and what is left
+                for k in range(columns - blocks * BLOCK):  # the first cell, and those after the last block
                     j = ti.select(k == 0, 0, blocks * BLOCK + k)
                     before, after = neighbours(j, columns, periodic)
                     total = above * u[at_above + j] - below * u[at_below + j]
@@ -215,7 +215,7 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
                             u[to + first + k] = v[k]
                     for j in range(blocks * BLOCK, columns):
                         u[to + j] = u[to + j] - 0.5 * (z[before + j] - z[after + j])
-                    if ti.static(a == 2) and grid[PERIODIC_COLUMNS] == 0:  # the ghosts there are 0, not mirror images
+                    if ti.static(a == 2) and grid[PERIODIC_COLUMNS] == 0:  # ghosts at the ends of rows are 0: correct
                         last = columns - 1
                         u[to] = u[to] - 0.5 * z[at]
                         u[to + last] = u[to + last] + 0.5 * z[at + last]
@@ -224,9 +224,10 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
 
 
 class Differences:
-    """Divergence into b, and its transpose from z, of a velocity [dim, *faces] that is kept in `velocity`.
+    """The divergence b of `velocity` [dim, *faces], and its correction by z.
 
-    "all" faces, or those that are "free": not at closed or inflow sides. Launches with the same arrays cost least.
+    Either includes "all" faces, or only those that are "free", that is, not at closed or inflow sides. Launches are
+    bound to the arrays once, which makes them cheap.
     """
 
     def __init__(self, model: Smoke, system: Poisson, b: Array, z: Array) -> None:
@@ -251,11 +252,11 @@ class Differences:
             self._correct[name] = loops.correct.bind(*arguments, z, u)
 
     def divergence(self, faces: str) -> None:
-        """b = D u, with these faces' share."""
+        """Compute b = D u from these faces."""
         self._divergence[faces]()
 
     def correct(self, faces: str) -> None:
-        """u <- u - D^T z at these faces; 0 beyond a component's own."""
+        """Update u <- u - D^T z at these faces, with 0 beyond a component's own faces."""
         self._correct[faces]()
         for entries in self._beyond:
             self.velocity[entries] = 0

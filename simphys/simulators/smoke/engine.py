@@ -1,7 +1,7 @@
-"""`SmokeEngine`: the sub-steps' loops over arrays, step after step, in memory that is used again.
+"""`SmokeEngine`, the loops of the sub-steps over arrays, step by step, in memory that is reused.
 
-A segment holds nothing but states: `pull` computes again what the adjoints of an obstacle and of viscosity look at; all
-other adjoints look at states alone, or at nothing.
+A segment holds only states. `pull` recomputes the velocities that the adjoints of obstacle and viscosity need; all
+other adjoints need only states, or nothing.
 """
 
 from __future__ import annotations
@@ -19,30 +19,28 @@ from simphys.simulator.array_engine import ArrayEngine
 from . import advect, buoyancy, diffuse, obstacle, project, sides
 from .lattice import extended_shape
 from .model import Smoke
-from .solve_reports import SolveReports
+from .solve_report import SolveReports
 
 WORK = 32
-"""How many velocities a step and its adjoint work with at most, about."""
+"""Approximate number of velocities in the workspace of a step and its adjoint, at most."""
 
 
 class SmokeEngine(ArrayEngine):
-    """The rollout of a batch of fluids, member by member. A sub-step that changes nothing is left out."""
+    """The rollout of a batch of flows, one batch member at a time. Sub-steps without effect are skipped."""
 
     model: Smoke
 
     def __init__(self, model: Smoke, *arguments: Any, **options: Any) -> None:
         super().__init__(model, *arguments, **options)
         self.reports = SolveReports(model)
-        """Of the solves for pressure so far."""
+        """Reports of the pressure solves so far."""
         self._acts = {name for name, values in self.params.items() if values.any()}
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """See `Engine`."""
         numbers = WORK * self.model.dim * math.prod(extended_shape(self.model))
         return super().segment_bytes(steps, dense=dense) + numbers * runtime.real_dtype().itemsize
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
-        """See `Engine`."""
         for b in range(self.batch):
             p = _at(self.params, b)
             for row in range(start, start + steps):
@@ -50,7 +48,6 @@ class SmokeEngine(ArrayEngine):
         self.reports.warn("forward")
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """See `Engine`."""
         dense = adjoint["smoke"].shape[1] > 1
         for b in range(self.batch):
             p, sums = _at(self.params, b), _at(self.sums, b)
@@ -68,7 +65,6 @@ class SmokeEngine(ArrayEngine):
         self.reports.warn("backward")
 
     def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        """See `Engine`."""
         moving = self.segment(steps)
         self.load(moving, tangent)
         for b in range(self.batch):
@@ -94,7 +90,7 @@ class SmokeEngine(ArrayEngine):
             new["smoke"] += model.dt * p["smoke_rate"]
 
     def _pull_step(self, p: Arrays, now: Arrays, new: Arrays, adj: Arrays, sums: Arrays, at: tuple[int, int]) -> Arrays:
-        """The adjoint of state `now` from that of state `new`."""
+        """Compute the adjoint of state `now` from that of state `new`."""
         model = self.model
         sums["smoke_rate"] += model.dt * adj["smoke"]
         adj_smoke, adj_u, adj_boundary_smoke = advect.pull_smoke(
@@ -129,7 +125,7 @@ class SmokeEngine(ArrayEngine):
     def _push_step(
         self, p: Arrays, now: Arrays, new: Arrays, dp: Arrays, dnow: Arrays, dnew: Arrays, at: tuple[int, int]
     ) -> None:
-        """The tangent of state `new` from that of state `now`."""
+        """Compute the tangent of state `new` from that of state `now`."""
         model, boundary, dboundary = self.model, p["boundary_velocity"], dp["boundary_velocity"]
         moved = self._moved(p, now)
         du = advect.push_velocity(model, now["velocity"], boundary, dnow["velocity"], dboundary)
@@ -147,11 +143,11 @@ class SmokeEngine(ArrayEngine):
         dnew["smoke"][:] = advect.push_smoke(model, *carried, *dcarried) + model.dt * dp["smoke_rate"]
 
     def _moved(self, p: Arrays, now: Arrays) -> Array:
-        """The velocity moved by itself."""
+        """Compute the velocity advected by itself."""
         return advect.forward_velocity(self.model, now["velocity"], p["boundary_velocity"], out=self._velocities[0])
 
     def _pushed(self, p: Arrays, now: Arrays, moved: Array) -> Array:
-        """That after viscosity and buoyancy."""
+        """Compute the velocity after viscosity and buoyancy."""
         u = moved
         if "viscosity" in self._acts:
             given = p["viscosity"], p["boundary_velocity"]
@@ -162,12 +158,12 @@ class SmokeEngine(ArrayEngine):
 
     @cached_property
     def _velocities(self) -> tuple[Array, Array]:
-        """To work with."""
+        """Two velocities of workspace."""
         shape = self.model.dim, *self.model.faces
         return np.empty(shape, runtime.real_dtype()), np.empty(shape, runtime.real_dtype())
 
 
 def _at(arrays: Arrays, *index: int) -> Arrays:
-    """A member, or a state of one, over the same memory; also where it is a number."""
+    """View a batch member, or one of its states, in the same memory; scalars, too."""
     place: Any = (*index, ...)
     return {name: values[place] for name, values in arrays.items()}

@@ -1,16 +1,16 @@
-"""Where velocity is given: at faces of cells or at their centres; and what cells hold, taken there.
+"""The locations of velocity entries, at faces or centres of cells, and means of cell quantities at these locations.
 
-On a staggered grid component a of entry i is that of the face between the cells i - 1 and i along axis a, and
+On a staggered grid entry i of component a is at the face between cells i - 1 and i along axis a, and
 
-    m_a,i = 1/2 (s_i-1 + s_i),           m_a,i = w s of the one cell at a face on a side, w being 0 or 1.
+    m_a,i = 1/2 (s_i-1 + s_i),           m_a,i = w s_j at a face on a side, with j its only cell and w = 0 or 1.
 
-On a collocated grid m_a,i = s_i. The adjoint, with c_a a factor of each component, is the transpose, a sum over the
-faces of a cell (or over the components there):
+On a collocated grid m_a,i = s_i. With a factor c_a for each component, the adjoint is the transpose, a sum over the
+faces of a cell (or over its components):
 
     f_a = c_a m_a            adj_s_i = sum_a c_a (w_a,i g_a,i + w_a,i+1 g_a,i+1)            adj_c_a = sum_i g_a,i m_a,i
 
-Loops see space with three axes; in the plane the first one has a single cell, beyond which is the cell itself. So
-component c is along axis c + 3 - dim of them. Source: the staggered grid of Harlow and Welch 1965.
+Loops always have three axes; in 2-D the first has a single cell, which is its own neighbour. Component c is along axis
+c + 3 - dim of these. Source: the staggered grid of Harlow and Welch 1965.
 """
 
 import functools
@@ -27,32 +27,32 @@ from simphys.simulator import Array
 from .model import Smoke
 
 WRAP, FLAT, WALL, GIVEN = 0, 1, 2, 3
-"""What is beyond a side for a component: the opposite side; the same value again; what makes the mean of both that of
-the side; nothing, as the face on the side has a given value."""
+"""Kinds of ghosts of a component beyond a side: the entry at the opposite side (WRAP); the last value (FLAT); the value
+whose mean with the last one is that of the side (WALL); none, as the face on the side has a given value (GIVEN)."""
 
 FACE_US = 0.004
-"""Serial cost [us] of one entry of a velocity in a loop over them."""
+"""Serial cost [us] of one velocity entry in a loop."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """A model's grid as kernels take it, along three axes."""
+    """The grid of a model in the form that kernels take, with three axes."""
 
     components: int
     cells: tuple[int, int, int]
     faces: tuple[int, int, int]
-    """Entries of a component."""
+    """Number of entries of a component along each axis."""
     stride: int
-    """How far the two cells of a face are apart, in cells: 1, or 0 on a collocated grid."""
+    """Distance between the two cells of a face, in cells: 1, or 0 on a collocated grid."""
     table: Array
-    """For each component nine integers: its own faces along each axis, and what is beyond the six sides, [9 dim]."""
+    """Nine integers for each component: number of its own faces along each axis, and ghost kinds of six sides."""
     walls: Array
-    """Which values at sides ghosts are made of, [dim, 6]: 1 where they are those of boundary_velocity, else 0."""
+    """Factors of boundary_velocity in ghosts, [dim, 6]: 1 for ghosts that depend on it, else 0."""
 
 
 @functools.cache
 def layout(model: Smoke) -> Layout:
-    """The grid of a model."""
+    """Build the layout of a model's grid."""
     lost = 3 - model.dim
     table = np.zeros((model.dim, 9), np.int32)
     walls = np.zeros((model.dim, 6))
@@ -71,19 +71,19 @@ def layout(model: Smoke) -> Layout:
 
 
 def own(model: Smoke, component: int) -> tuple[int, ...]:
-    """How many faces a component has along each axis; entries beyond are 0."""
+    """Return the number of faces of a component along each axis; entries beyond are 0."""
     return tuple([f if a == component else n for a, (f, n) in enumerate(zip(model.faces, model.cells, strict=True))])
 
 
 def at_side(model: Smoke, component: int, side: int) -> tuple[Any, ...]:
-    """What picks a component's entries nearest to a side from a velocity."""
+    """Return the index of a component's entries nearest to a side, in a velocity array."""
     counts: list[Any] = [slice(count) for count in own(model, component)]
     counts[side // 2] = 0 if side % 2 == 0 else own(model, component)[side // 2] - 1
     return (component, *counts)
 
 
 def is_given(model: Smoke, side: int) -> bool:
-    """Whether the normal velocity at a side's faces is known: that of a wall, or of what enters."""
+    """Return True if the normal velocity at the faces of a side is prescribed, by a wall or an inflow."""
     return model.grid == "staggered" and model.boundaries[side] in ("closed", "inflow")
 
 
@@ -103,11 +103,11 @@ def _triple(counts: tuple[int, ...]) -> tuple[int, int, int]:
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The element functions along one axis: `e` counts along it, of n cells, which are `stride` numbers apart."""
+    """The element functions along one axis. `e` is the index along it, of n cells that are `stride` numbers apart."""
 
     @ti.func
     def mean(s: ti.template(), cell, e, n, stride, wraps, sides: real) -> real:
-        """Of the cells below and above face `e`; `cell` is the one above."""
+        """Average the cells below and above face `e`; `cell` is the one above."""
         half = real(0.5)
         found = real(0.0)
         if e > 0 and e < n:
@@ -122,7 +122,7 @@ def functions(real: Any) -> SimpleNamespace:
 
     @ti.func
     def adj_mean(g: ti.template(), face, e, n, stride, wraps, sides: real) -> real:
-        """From the faces below and above cell `e`; `face` is the one below."""
+        """Sum the adjoints from the faces below and above cell `e`; `face` is the one below."""
         half = real(0.5)
         below = ti.select(wraps or e > 0, half, sides)
         above = ti.select(wraps or e < n - 1, half, sides)
@@ -135,7 +135,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, parallel: bool) -> SimpleNamespace:
-    """The loops over faces and over cells; f are the faces, n the cells along each axis."""
+    """Loops over faces and over cells; f0, f1, f2 count the faces and n0, n1, n2 the cells along the axes."""
     f = functions(real)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -183,7 +183,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
 
 def add_mean(model: Smoke, base: Array, cells: Array, scale: Array, *, sides: float, out: Array | None = None) -> Array:
-    """base + scale mean(cells), [dim, *faces], with scale [dim] and w = `sides`; `out` may be the base."""
+    """Compute base + scale mean(cells), [dim, *faces], with scale [dim] and w = `sides`; `out` may be the base."""
     out = np.empty_like(base) if out is None else out
     grid = layout(model)
     _kernels(grid).forward(
@@ -194,7 +194,7 @@ def add_mean(model: Smoke, base: Array, cells: Array, scale: Array, *, sides: fl
 
 
 def adj_mean(model: Smoke, adj: Array, scale: Array, *, sides: float) -> Array:
-    """adj_s [*cells] of scale mean(s), whose adjoint is `adj` [dim, *faces]."""
+    """Compute adj_s [*cells] for scale mean(s), whose adjoint is `adj` [dim, *faces]."""
     adj_s = np.empty(model.cells, adj.dtype)
     grid = layout(model)
     _kernels(grid).adjoint(
@@ -205,7 +205,7 @@ def adj_mean(model: Smoke, adj: Array, scale: Array, *, sides: float) -> Array:
 
 
 def work_us(grid: Layout) -> float:
-    """Serial cost [us] of a loop over all entries of a velocity."""
+    """Estimate the serial cost [us] of a loop over all entries of a velocity."""
     return float(FACE_US * grid.components * np.prod(grid.faces))
 
 

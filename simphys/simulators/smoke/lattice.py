@@ -1,16 +1,16 @@
-"""Where quantities lie, smoke and the components of velocity, and what they are beyond the sides.
+"""The locations of smoke and velocity components, and their ghost values beyond the sides.
 
-Kernels that look at neighbours take extended arrays: an array of `model.faces` entries with one more at each end of
-each axis, the ghosts. A value at a side, halfway between the last entry and its ghost, is given by
+Kernels that read neighbours take extended arrays: arrays of `model.faces` entries with one more, a ghost, at each end
+of each axis. The value at a side, halfway between the last entry and its ghost, is determined by
 
     periodic                                               ghost = entry at the other end
     closed, along the wall, without slip; inflow           ghost = 2 given - last      (boundary_velocity or _smoke)
     closed, across the wall, on a collocated grid          ghost = -last
-    else (smoke at walls, slip, open)                      ghost = last                  (no slope)
+    else (smoke at walls, slip, open)                      ghost = last                  (zero slope)
 
-Along its own axis a component of a staggered grid has entries on the sides themselves; there a ghost is the last one.
-Axes are continued one after the other, the ghosts of those before as well. Adjoint: what reaches a ghost goes on to
-where it was taken from, in reverse order.
+Along its own axis a component of a staggered grid has entries on the sides themselves; there ghost = last. Axes are
+extended one after the other, including the ghosts of previous axes. In the adjoint, each ghost passes its adjoint on to
+its source, in reverse order.
 """
 
 from __future__ import annotations
@@ -34,42 +34,42 @@ Index = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Ghost:
-    """A layer beyond a side: sign * source + 2 given, or without `given` the first alone."""
+    """A layer of ghosts beyond a side: layer = sign * source + 2 given, or layer = sign * source without `given`."""
 
     layer: Index
     source: Index
     sign: int
     given: Index | None = None
-    """Where the values [fields, 2 dim] at the sides name it."""
+    """Index into the values [fields, 2 dim] at the sides."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """Fields whose values lie at the same places."""
+    """Fields whose values are at the same locations."""
 
     members: slice
-    """Which components of velocity; of smoke, the only one."""
+    """Components of velocity among the fields, or the single field of smoke."""
     shape: Shape
-    """How many values along each axis."""
+    """Number of values along each axis."""
     inside: Index
-    """They, in an extended array [fields, *extended_shape]."""
+    """Index of these values in an extended array [fields, *extended_shape]."""
     own: Index
-    """They, in an array [fields, *model.faces], or smoke [1, *cells]."""
+    """Index of these values in an array [fields, *model.faces], or in smoke [1, *cells]."""
     ghosts: tuple[Ghost, ...]
     frame: Array
-    """`Axis` of each axis, flat."""
+    """`Axis` of each axis, flattened."""
     places: Array
-    """Of each axis: values, stride in an extended array, and the steps `up` and `back` to the places from which
-    components of a staggered velocity are averaged (see sampling); flat."""
+    """Integers for each axis, flattened: number of values, stride in an extended array, and the steps `up` and `back`
+    between entries that are averaged to a staggered velocity (see sampling)."""
 
     @property
     def fields(self) -> int:
-        """How many."""
+        """Number of fields."""
         return self.members.stop - self.members.start
 
     @property
     def lines(self) -> int:
-        """Of values along the last axis."""
+        """Number of lines of values along the last axis."""
         return math.prod(self.shape[:-1])
 
     def extend(self, extended: Array, given: Array) -> None:
@@ -83,7 +83,7 @@ class Lattice:
             extended[ghost.layer] = source
 
     def adj_extend(self, adj_extended: Array, adj_given: Array) -> None:
-        """The reverse: the adjoint of ghosts is added to those of their sources and of `given`."""
+        """Reverse `extend`: add the adjoints of ghosts to those of their sources and of `given`."""
         for ghost in reversed(self.ghosts):
             adj = adj_extended[ghost.layer]
             if ghost.sign < 0:
@@ -95,14 +95,14 @@ class Lattice:
 
 
 def extended_shape(model: Smoke) -> Shape:
-    """Of the extended array of one field; lines along the last axis have room for whole blocks."""
+    """Return the shape of the extended array of one field; lines along the last axis hold whole blocks."""
     *others, last = model.faces
     return (*[n + 2 for n in others], -(-last // BLOCK) * BLOCK + 2)
 
 
 @functools.cache
 def velocity_lattices(model: Smoke) -> tuple[Lattice, ...]:
-    """One for all components on a collocated grid, one for each on a staggered one."""
+    """Build one lattice for all components on a collocated grid, or one for each on a staggered grid."""
     if model.grid == "collocated":
         return (_lattice(model, tuple(range(model.dim))),)
     return tuple([_lattice(model, (component,)) for component in range(model.dim)])
@@ -110,7 +110,7 @@ def velocity_lattices(model: Smoke) -> tuple[Lattice, ...]:
 
 @functools.cache
 def smoke_lattice(model: Smoke) -> Lattice:
-    """The centres of cells."""
+    """Build the lattice of the cell centres."""
     return _lattice(model, (None,))
 
 
@@ -150,7 +150,7 @@ def _lattice(model: Smoke, fields: tuple[int | None, ...]) -> Lattice:
 
 
 def _rule(model: Smoke, component: int | None, side: int) -> str:
-    """What a ghost is made of: the last entry (even), its negative (odd), or what makes the mean of both as given."""
+    """Return the rule of a ghost: the last entry (even), its negative (odd), or 2 given - last (given)."""
     kind = model.boundaries[side]
     if component is None:
         return "given" if kind == "inflow" else "even"

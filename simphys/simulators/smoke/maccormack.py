@@ -1,16 +1,16 @@
-"""MacCormack's scheme: half of what a field loses on the way along the velocity and back again is added.
+"""MacCormack's scheme: advect forward and back, and add half of the difference to the original field.
 
     s_i = f(i - h u_i),   b_i = s(i + h u_i),   f'_i = limit(s_i + (f_i - b_i) / 2)
 
-With nothing lost b would be f. What is added makes it of second order in space, and, in a steady flow, in time. `limit`
-moves the result to between the least and the largest of the entries that s_i was interpolated from, so that none
-appears that was not there. Where a point of departure, there or back, was moved to a side, what is lost on the way
-cannot be told, and s_i is left as it is: there the result jumps. Adjoint, g = adj_f', as long as it is not limited:
+Without error b would equal f. The correction makes the scheme second order in space and, in a steady flow, in time.
+`limit` clamps the result to the range of the entries from which s_i was interpolated, so that no new extrema appear.
+Where a departure point, forward or back, was moved to a side, the error is unknown and s_i is not corrected; there the
+result is discontinuous. Adjoint, for g = adj_f' and an unlimited result:
 
     adj_s_i += g_i      adj_f_i += g_i / 2      adj_b_i = -g_i / 2
 
-and on through b and s as in sampling.py. A limited result is that of the entry which limits it, the first of equal
-ones; a result that is at the limit itself is not limited. Source: Selle, Fedkiw, Kim, Liu and Rossignac 2008.
+and on through b and s as in sampling.py. The adjoint of a limited result goes to the limiting entry, the first of equal
+ones; a result exactly at the limit counts as unlimited. Source: Selle, Fedkiw, Kim, Liu and Rossignac 2008.
 """
 
 import functools
@@ -27,12 +27,12 @@ from .sampling import BLOCK, SPREAD
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """The element functions in `dim` dimensions; `corners` are the entries around a point of departure."""
+    """The element functions in `dim` dimensions; `corners` are the entries around a departure point."""
     vec, corners, count = ti.types.vector(dim, real), ti.types.vector(2**dim, real), 2**dim
 
     @ti.func
     def whole(inside: vec, other: vec) -> real:
-        """1 where neither point was moved to a side."""
+        """Return 1 if neither departure point was moved to a side, else 0."""
         product = real(1.0)
         for d in ti.static(range(dim)):
             product *= inside[d] * other[d]
@@ -44,7 +44,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_correct(g: real, whole: real):
-        """Adjoints of f, moved and back."""
+        """Return the adjoints of f, moved and back."""
         return 0.5 * whole * g, g, -0.5 * whole * g
 
     @ti.func
@@ -53,7 +53,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_limit(value: real, f: corners, g: real):
-        """Adjoints of the value and of the corners."""
+        """Return the adjoints of the value and of the corners."""
         adj_value, adj_f = g, corners(0.0)
         low, high = f.min(), f.max()
         below, above = value < low, value > high
@@ -81,7 +81,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> SimpleNamespace:
-    """The loops over points, as those of sampling.py; `moved` is s."""
+    """Loops over points, like those of sampling.py; `moved` is s."""
     fn, own = sampling.functions(real, dim, staggered), functions(real, dim)
     linear, vec = fn.linear, fn.linear.vec
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
@@ -159,7 +159,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                     there, _, inside = fn.depart(start, x, v, h, s, a)
                     first, behind, inside_back = fn.depart(start, x, v, -h, s, a)
                     whole = own.whole(inside, inside_back)
-                    dbehind = h * fn.at_point(du, size, k, s)  # where that was moved, nothing is corrected
+                    dbehind = h * fn.at_point(du, size, k, s)  # a point moved to a side gets no correction
                     for n in ti.static(range(fields)):
                         j, back, far = n * size + k, fn.of_field(n, size, first), fn.of_field(n, size, there)
                         near = fn.around(moved, back, s)

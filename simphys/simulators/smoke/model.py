@@ -1,4 +1,4 @@
-"""What a simulation of incompressible flow is: a grid with its sides, how it advects and projects, an obstacle."""
+"""The model of an incompressible flow: a grid with boundaries, the schemes of advection and projection, an obstacle."""
 
 from __future__ import annotations
 
@@ -28,63 +28,63 @@ class Params(Record):
     buoyancy: Tensor
     """Acceleration of the fluid per unit of smoke [m/s^2], [dim]."""
     boundary_velocity: Tensor
-    """Velocity of the fluid that enters, or of the wall along itself, at each side x-, x+, ... [m/s], [2 dim, dim]."""
+    """Velocity of the inflow, or tangential velocity of the wall, at each side x-, x+, ... [m/s], [2 dim, dim]."""
     boundary_smoke: Tensor
-    """Smoke in the fluid that enters at each side, [2 dim]."""
+    """Smoke in the fluid entering at each side, [2 dim]."""
     smoke_rate: Tensor
-    """Smoke that appears in each cell [1/s], [*cells]."""
+    """Source rate of smoke in each cell [1/s], [*cells]."""
     obstacle: Tensor
-    """Signed distance of the centre of each cell to the obstacle, negative inside [m], [*cells]; [0] without one."""
+    """Signed distance of each cell centre to the obstacle, negative inside [m], [*cells]; [0] without obstacle."""
 
 
 @dataclass(frozen=True)
 class State(Record):
-    """How the fluid moves, and what it carries."""
+    """The velocity of the fluid, the smoke that it carries, and the force of the obstacle."""
 
     velocity: Tensor
-    """[m/s], [dim, *model.faces]. On a staggered grid component a of entry i is that of the face between the cells
-    i - 1 and i along axis a; on a collocated grid that of the centre of cell i."""
+    """Velocity [m/s], [dim, *model.faces]. On a staggered grid entry i of component a is at the face between cells
+    i - 1 and i along axis a; on a collocated grid it is at the centre of cell i."""
     smoke: Tensor
     """Smoke at the centre of each cell, [*cells]."""
     force: Tensor
-    """What the obstacle took from the fluid in the last step, by density [m^(dim+1)/s^2], [dim]; zero without one."""
+    """Force on the obstacle in the last step, divided by density [m^(dim+1)/s^2], [dim]; 0 without obstacle."""
 
 
 @dataclass(frozen=True)
 class Smoke:
-    """Incompressible flow of constant density with passive or buoyant smoke: everything no gradient flows to.
+    """Incompressible flow of constant density with passive or buoyant smoke: everything without a gradient.
 
     The centre of cell (i, j, k) is at spacing * (i + 1/2, j + 1/2, k + 1/2).
     """
 
     cells: tuple[int, ...]
-    """How many along each axis, of 2 or 3."""
+    """Number of cells along each of 2 or 3 axes."""
     spacing: float
-    """Edge of a cell [m]."""
+    """Edge length of a cell [m]."""
     dt: float
     """Time step [s]."""
     boundaries: tuple[str, ...] = ()
-    """Of each side, x-, x+, y-, ...: periodic, closed, open or inflow; all periodic by default.
+    """Boundary kind of each side x-, x+, y-, ...: periodic, closed, open or inflow; all periodic by default.
 
-    closed: a wall; the normal velocity is 0, the fluid at it moves with `boundary_velocity` (slip: as it likes).
-    inflow: the velocity is `boundary_velocity`. open: the pressure is 0, and the fluid comes and goes.
+    closed: a wall; the normal velocity is 0, the tangential one is `boundary_velocity` (or free, with `slip`).
+    inflow: the velocity is `boundary_velocity`. open: the pressure is 0, and fluid may enter and leave.
     """
     slip: bool = False
-    """Whether walls let the fluid slide."""
+    """True if walls are free-slip."""
     grid: str = "staggered"
-    """staggered (MAC: Harlow and Welch 1965) or collocated."""
+    """Grid arrangement: staggered (MAC: Harlow and Welch 1965) or collocated."""
     advection: str = "maccormack"
-    """semi_lagrangian (Stam 1999), of first order, or maccormack (Selle et al. 2008), of second order."""
+    """Advection scheme: semi_lagrangian (Stam 1999), first order, or maccormack (Selle et al. 2008), second order."""
     projection: str = "multigrid"
-    """How pressure is found: jacobi (a fixed number of sweeps from 0), conjugate_gradients, multigrid, fft."""
+    """Pressure solver: jacobi (a fixed number of sweeps from 0), conjugate_gradients, multigrid or fft."""
     sweeps: int = 6
-    """Of jacobi."""
+    """Number of sweeps of jacobi."""
     tolerance: float = 1e-8
-    """Of the other ones: the residual relative to the divergence at the start, by Euclidean norms."""
+    """Tolerance of the iterative solvers: Euclidean norm of the residual, relative to the initial divergence."""
     most_iterations: int = 200
-    """Of the other ones; a solve that has not converged by then is told of, not refused."""
+    """Largest number of iterations of these solvers; an unconverged solve causes a warning, not an error."""
     has_obstacle: bool = False
-    """Whether there is one."""
+    """True if there is an obstacle."""
 
     Params = Params
     State = State
@@ -95,15 +95,16 @@ class Smoke:
         if not self.boundaries:
             object.__setattr__(self, "boundaries", ("periodic",) * (2 * self.dim))
         if len(self.boundaries) != 2 * self.dim or not set(self.boundaries) <= set(BOUNDARIES):
-            constraint = f"{2 * self.dim} of {BOUNDARIES}, one for each side x-, x+, ..."
-            raise InputError("Smoke.boundaries", constraint, list(self.boundaries), "Name each side's.")
+            constraint = f"must hold {2 * self.dim} of {BOUNDARIES}, one for each side x-, x+, ..."
+            raise InputError("Smoke.boundaries", constraint, list(self.boundaries), "Name one for each side.")
         for name, known in (("grid", GRIDS), ("advection", ADVECTIONS), ("projection", PROJECTIONS)):
             if getattr(self, name) not in known:
-                raise InputError(f"Smoke.{name}", f"one of {known}", getattr(self, name), "Choose one of these.")
+                constraint = f"must be one of {known}"
+                raise InputError(f"Smoke.{name}", constraint, getattr(self, name), "Choose one of these.")
         for axis in range(self.dim):
             pair = self.boundaries[2 * axis : 2 * axis + 2]
             if pair.count("periodic") == 1:
-                remedy = "Make both periodic, or neither."
+                remedy = "Make both sides periodic, or neither."
                 raise InputError("Smoke.boundaries", "opposite sides are periodic together", list(pair), remedy)
         if self.projection == "fft" and not self.is_periodic:
             remedy = "Use multigrid, or make all sides periodic."
@@ -115,19 +116,21 @@ class Smoke:
 
     @property
     def dim(self) -> int:
-        """Dimensions of space."""
+        """Number of space dimensions."""
         return len(self.cells)
 
     @property
     def is_periodic(self) -> bool:
-        """Whether all sides are."""
+        """True if all sides are periodic."""
         return set(self.boundaries) == {"periodic"}
 
     @property
     def faces(self) -> Shape:
-        """Entries of a component of velocity along each axis: the cells, and one more along an axis that is not
-        periodic of a staggered grid. There, entries beyond a component's own faces (the last one across its axis)
-        are 0 and stay so."""
+        """Number of entries of a velocity component along each axis.
+
+        It is the number of cells, plus one along a non-periodic axis of a staggered grid. There, entries beyond a
+        component's own faces (the last ones along other axes) are 0 and stay so.
+        """
         if self.grid == "collocated":
             return self.cells
         sides = self.boundaries[::2]
@@ -150,7 +153,6 @@ class Smoke:
         return None
 
     def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        """The nested step: one node of the graph for each sub-step."""
         from .step import step
 
         return step(self, params, state)
@@ -165,7 +167,7 @@ class Smoke:
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> SmokeEngine:
-        """The fused loops. Every sum has one order, so that they are deterministic, asked to be or not."""
+        """Return the fused loops. Each sum has a fixed order, so results are always deterministic."""
         from .engine import SmokeEngine
 
         return SmokeEngine(
@@ -173,10 +175,10 @@ class Smoke:
         )
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """How far the fluid goes in a step."""
+        """Report the distance that the fluid moves in a step."""
         fastest = float(abs(state["velocity"]).max())
         cells = fastest * self.dt / self.spacing
         return (
-            f"The fluid moves at up to {fastest:.3g} m/s, {cells:.3g} cells in a step of {self.dt:.3g} s. "
+            f"The fluid moves at up to {fastest:.3g} m/s, or {cells:.3g} cells per step of {self.dt:.3g} s. "
             "Take a smaller dt, or semi_lagrangian advection."
         )

@@ -1,26 +1,26 @@
-"""An obstacle at rest in the fluid: volume penalization, implicit.
+"""An obstacle at rest in the fluid, by implicit volume penalization.
 
     u' = r u,    r = 1 - chi(phi) / (1 + ETA)                F_a = V/dt sum_i (u - u')_a,i
 
-phi signed distance at a face, the mean of its cells' (faces.py) [m]; V volume of a cell; F what the obstacle takes from
-the fluid, by density [m^(dim+1)/s^2]. chi is how much of the obstacle is at a place, 1 inside and 0 outside, and falls
-over LAYER cells about the surface:
+phi signed distance at a face, the mean of its cells (faces.py) [m]; V volume of a cell; F force on the obstacle divided
+by density [m^(dim+1)/s^2]. chi is the fraction of obstacle at a point, 1 inside and 0 outside. It falls over LAYER
+cells around the surface:
 
     chi = t^2 (3 - 2 t),    t = clamp(1/2 - phi/(LAYER dx), 0, 1)
 
-r is an implicit step of du/dt = -a u, r = 1 / (1 + a dt), where a = chi / ((1 + ETA - chi) dt) holds the fluid: inside
-1 / (ETA dt), so that a step leaves ETA / (1 + ETA) = 1 % of its velocity there. That a rises the faster the nearer chi
-is to 1 (Borrvall and Petersson 2003, with q = ETA) matters for shapes that are sought: a = chi / (ETA dt) would stop
-the fluid at any face that the layer touches, and its force would be a staircase, with a step wherever a surface comes
-to further faces.
+r is an implicit step of du/dt = -a u, r = 1 / (1 + a dt), with the damping a = chi / ((1 + ETA - chi) dt). Inside,
+a = 1 / (ETA dt), so that a step leaves ETA / (1 + ETA) = 1 % of the velocity. The growth of a near chi = 1 (Borrvall
+and Petersson 2003, with q = ETA) matters for shape optimization. A linear a = chi / (ETA dt) would stop the fluid at
+every face that the layer touches. The force would then be a staircase, with a jump wherever the surface reaches further
+faces.
 
 chi has a continuous derivative, 0 at both ends of the layer, and shapes get their gradient through it. Adjoint, with
-g = adj_u', f = adj_F and h_a = g_a - V/dt f_a, to which a change of u' counts:
+g = adj_u', f = adj_F, and the total adjoint h_a = g_a - V/dt f_a of u':
 
     adj_u = r h + V/dt f                adj_phi = sum_a m_a^T (u_a h_a dr/dphi),    dr/dphi = -chi'(phi) / (1 + ETA)
 
-The projection that follows does not know of the obstacle and moves the fluid inside by dt times the pressure's slope
-again, so that what is left there goes with dt.
+The subsequent projection ignores the obstacle and accelerates the fluid inside by the pressure gradient again, so the
+velocity that remains there is proportional to dt.
 
 Source: Angot, Bruneau and Fabrie 1999, equation 1.3; Borrvall and Petersson 2003.
 """
@@ -39,25 +39,25 @@ from .faces import add_mean, adj_mean, layout, work_us
 from .model import Smoke
 
 ETA = 0.01
-"""Time in which the fluid well inside comes to rest, in time steps."""
+"""Relaxation time of the fluid well inside, in time steps."""
 LAYER = 1.0
-"""Width of the layer about the surface over which chi falls from 1 to 0, in cells."""
+"""Width of the layer around the surface over which chi falls from 1 to 0, in cells."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """The element functions; `width` is that of the layer [m]."""
+    """The element functions; `width` is the width of the layer [m]."""
 
     @ti.func
     def kept(phi: real, width: real) -> real:
-        """r."""
+        """Return r."""
         t = ti.min(ti.max(real(0.5) - phi / width, real(0.0)), real(1.0))
         return 1 - t * t * (3 - 2 * t) / real(1 + ETA)
 
     @ti.func
     def jvp_kept(phi: real, width: real) -> real:
-        """dr/dphi."""
+        """Return dr/dphi."""
         t = ti.min(ti.max(real(0.5) - phi / width, real(0.0)), real(1.0))
         return 6 * t * (1 - t) / (width * real(1 + ETA))
 
@@ -67,7 +67,7 @@ def functions(real: Any) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, parallel: bool) -> SimpleNamespace:
-    """The loops over entries of a velocity, in rows; `rate` is V/dt, and sums of rows have one order."""
+    """Loops over the entries of a velocity, in rows; `rate` is V/dt. Sums over a row have a fixed order."""
     f = functions(real)
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
@@ -116,7 +116,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
 
 def forward(model: Smoke, velocity: Array, obstacle: Array, out: Array | None = None) -> tuple[Array, Array]:
-    """The velocity [dim, *faces] [m/s] that an obstacle of signed distance [*cells] leaves, and its force [dim].
+    """Damp a velocity [dim, *faces] [m/s] by an obstacle with signed distance [*cells]; return the force [dim], too.
 
     `out` may be the velocity.
     """
@@ -129,7 +129,7 @@ def forward(model: Smoke, velocity: Array, obstacle: Array, out: Array | None = 
 
 
 def pull(model: Smoke, velocity: Array, obstacle: Array, adj: Array, adj_force: Array) -> tuple[Array, Array]:
-    """adj_velocity and adj_obstacle."""
+    """Return adj_velocity and adj_obstacle."""
     rows, length, per = _rows(model)
     adj_u, adj_phi = np.empty_like(adj), np.empty_like(adj)
     _kernels(model).adjoint(
@@ -140,7 +140,7 @@ def pull(model: Smoke, velocity: Array, obstacle: Array, adj: Array, adj_force: 
 
 
 def push(model: Smoke, velocity: Array, obstacle: Array, dvelocity: Array, dobstacle: Array) -> tuple[Array, Array]:
-    """The tangents of the velocity and of the force."""
+    """Return the tangents of velocity and force."""
     rows, length, _ = _rows(model)
     dout, dtaken = np.empty_like(dvelocity), np.empty(rows, dvelocity.dtype)
     _kernels(model).tangent(
@@ -151,7 +151,7 @@ def push(model: Smoke, velocity: Array, obstacle: Array, dvelocity: Array, dobst
 
 
 class Obstruct(Function):
-    """Velocity [dim, *faces] and force [dim] of an obstacle of signed distance [*cells]. Saved: velocity, obstacle."""
+    """Damped velocity [dim, *faces] and force [dim] of an obstacle with signed distance [*cells]. Saves both inputs."""
 
     @staticmethod
     def forward(ctx: Context, model: Smoke, velocity: Tensor, obstacle: Tensor) -> tuple[Array, Array]:
@@ -172,7 +172,7 @@ class Obstruct(Function):
 
 
 def _at_faces(model: Smoke, obstacle: Array) -> Array:
-    """phi at all entries of a velocity, flat; 0 beyond a component's own faces, where the velocity is 0, too."""
+    """Compute phi at all entries of a velocity, flattened; 0 beyond a component's own faces, as the velocity is."""
     base = np.zeros((model.dim, *model.faces), obstacle.dtype)
     return add_mean(model, base, obstacle, np.ones(model.dim, obstacle.dtype), sides=1.0, out=base).reshape(-1)
 
@@ -183,7 +183,7 @@ def _force(model: Smoke, taken: Array) -> Array:
 
 
 def _rate(model: Smoke) -> float:
-    """V/dt."""
+    """Return V/dt."""
     return float(model.spacing**model.dim / model.dt)
 
 
@@ -192,7 +192,7 @@ def _width(model: Smoke) -> float:
 
 
 def _rows(model: Smoke) -> tuple[int, int, int]:
-    """How many rows a velocity has, how long each is, and how many a component has."""
+    """Return the number of rows of a velocity, their length, and the number of rows of a component."""
     length = model.faces[-1]
     per = int(np.prod(model.faces)) // length
     return model.dim * per, length, per

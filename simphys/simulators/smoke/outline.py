@@ -1,13 +1,13 @@
-"""An outline in the plane that is sought: it changes by a few numbers, and keeps its area whatever they are.
+"""An outline in 2-D for shape optimization: a few numbers change its shape but never its area.
 
-A disc of radius r is stretched by exp(s) along x and by exp(-s) along y, and its radius changes with the direction. In
-coordinates X = x exp(-s), Y = y exp(s) from the centre, which undo the stretch, the outline is at the distance R from
-the centre in the direction theta:
+A disc of radius r is stretched by exp(s) along x and by exp(-s) along y, and its radius varies with direction. In
+coordinates X = x exp(-s), Y = y exp(s) from the centre, which undo the stretch, the outline is at distance R from the
+centre in direction theta:
 
     R^2 = r^2 exp(g) / <exp(g)>,    g = sum_k a_k cos(k theta) + b_k sin(k theta),    k = 1 ... K
 
-<.> the mean over all directions. As the area inside is pi <R^2>, and a stretch keeps it, it is always that of the disc.
-The signed distance, as in shapes.py, with D = |(X, Y)| and the slope of D - R at the outline:
+<.> is the mean over all directions. The area pi <R^2>, which the stretch preserves, is always that of the disc. The
+signed distance is approximated as in shapes.py, with D = |(X, Y)| and the slope of D - R at the outline:
 
     phi = (D - R) / |(exp(-s) (cos theta + m sin theta), exp(s) (sin theta - m cos theta))|,    m = R'/R = g'/2
 """
@@ -27,29 +27,29 @@ from .model import Smoke
 from .shapes import coordinates
 
 DIRECTIONS = 256
-"""Over which exp(g) is averaged."""
+"""Number of directions over which exp(g) is averaged."""
 
 
 @dataclass(frozen=True)
 class Design(Record):
-    """What an obstacle follows from."""
+    """The parameters of an outline."""
 
     stretch: Tensor
-    """s, []."""
+    """Stretch s, []."""
     outline: Tensor
-    """The modes a_k and b_k, [K, 2]."""
+    """Modes a_k and b_k, [K, 2]."""
 
 
 def distance(model: Smoke, centre: Sequence[float], radius: float, design: Design) -> Tensor:
-    """Of the centres of cells to an outline, [*cells] [m], negative inside: a differentiable function of the design.
+    """Compute the signed distance of the cell centres to an outline, [*cells] [m], negative inside.
 
-    centre and radius [m]: of the disc that it is while all of the design is 0.
+    It is a differentiable function of the design. centre and radius [m] are those of the disc for a design of 0.
     """
     dtype = design.outline.dtype
     x, y = ((each - c).astype(dtype) for each, c in zip(coordinates(model), centre, strict=True))
     wider = np.exp(design.stretch)
     x, y = x / wider, y * wider
-    tiny = (1e-6 * model.spacing) ** 2  # at the centre every direction is the same
+    tiny = (1e-6 * model.spacing) ** 2  # avoids division by 0 at the centre
     far = np.sqrt(x * x + y * y + tiny)
     cos, sin = x / far, y / far
     g, slope = _waves(design.outline, cos, sin)
@@ -62,7 +62,7 @@ def distance(model: Smoke, centre: Sequence[float], radius: float, design: Desig
 
 
 def _waves(modes: Tensor, cos: Any, sin: Any) -> tuple[Any, Any]:
-    """g and g' in the directions of these cosines and sines."""
+    """Compute g and g' in the directions of these cosines and sines."""
     g: Any = 0.0
     slope: Any = 0.0
     cos_k, sin_k = cos, sin

@@ -1,25 +1,25 @@
-"""Projection of a velocity to one without divergence (Chorin 1968; Stam 1999):
+"""Projection of a velocity to a divergence-free one (Chorin 1968; Stam 1999):
 
     u' = u - grad p,  laplace p = div u,
 
-the time step and the density being part of p. With D the divergence (see `divergence`), D_f that of the free faces
-alone (all but those at closed and inflow sides, whose velocity is given) and A = D_f D_f^T (see `numerics.poisson`),
+with time step and density absorbed in p. D is the divergence (see `divergence`), D_f the divergence of the free faces
+(all except those at closed and inflow sides, whose velocity is given), and A = D_f D_f^T (see `numerics.poisson`):
 
-    A z = D u,  u' = u - D_f^T z,
+    A z = D u,  u' = u - D_f^T z
 
-which leaves no divergence. At an open side p is 0 in the centre of the ghost cell, its faces are free, so that among
-free faces this is the orthogonal projection, 1 - D_f^T A^+ D_f. Without an open side, constants are left out of z; what
-given faces let in, in the mean, stays as divergence. On a collocated grid A is the compact Laplacian, not D D^T: an
-approximate projection (Almgren, Bell and Szymczak 1996), which leaves divergence, most at wavelengths of a few cells;
-with fft A is D D^T, and the projection exact.
+The result has no divergence. At an open side p is 0 at the centre of the ghost cell, and its faces are free. On free
+faces this is therefore the orthogonal projection 1 - D_f^T A^+ D_f. Without an open side, z has zero mean, and the mean
+net inflow of given faces remains as divergence. On a collocated grid A is the compact Laplacian, not D D^T. This is an
+approximate projection (Almgren, Bell and Szymczak 1996), which leaves divergence, mostly at wavelengths of a few cells.
+With fft A is D D^T, and the projection is exact.
 
-The map is linear: it is its own tangent, and nothing is saved. For g = adj_u', with A^+ symmetric,
+The map is linear, so it is its own tangent, and nothing is saved. For g = adj_u', with A^+ symmetric,
 
-    A w = D_f g,  adj_u = g - D^T w:
+    A w = D_f g,  adj_u = g - D^T w
 
-the same solve, with the two divergences exchanged. Fixed sweeps of Jacobi from 0 are symmetric as well, a polynomial of
-K^-1 A times K^-1 with K the diagonal of A, so that this is the exact adjoint of them as it is of converged solves. That
-of a solve which ends early is off by about the residual's share; `solve_report` tells how much.
+is the same solve with the two divergences exchanged. A fixed number of Jacobi sweeps from 0 is symmetric as well: a
+polynomial of K^-1 A times K^-1, with K the diagonal of A. So this is their exact adjoint, as for converged solves. The
+adjoint of an unconverged solve has a relative error of about its residual; see `solve_report`.
 """
 
 from __future__ import annotations
@@ -41,24 +41,25 @@ from .solve_report import LARGEST_ERROR, MEASURED, Solve, SolveReport, warn
 
 
 def forward(model: Smoke, velocity: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
-    """The projection of a velocity [dim, *faces], into `out`, which may be the velocity itself."""
+    """Project a velocity [dim, *faces] into `out`, which may be the velocity itself."""
     return _projected(model, velocity, out, report, "forward")
 
 
 def pull(model: Smoke, adj: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
-    """The adjoint of the velocity by that of its projection, into `out`, which may be `adj` itself."""
+    """Compute the adjoint of the velocity from that of its projection, into `out`, which may be `adj` itself."""
     return _projected(model, adj, out, report, "backward")
 
 
 def push(model: Smoke, tangent: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
-    """The tangent of the projection by that of the velocity, into `out`, which may be `tangent` itself."""
+    """Compute the tangent of the projection from that of the velocity, into `out`, which may be `tangent` itself."""
     return _projected(model, tangent, out, report, "tangent")
 
 
 class Project(Function):
-    """The projection of a velocity [dim, *faces] [m/s] of a model. Saved: nothing, it is linear.
+    """The projection of a velocity [dim, *faces] [m/s]. Linear, so nothing is saved.
 
-    Warns (UnconvergedSolve) of a solve that ended too early."""
+    An unconverged solve causes a warning, UnconvergedSolve.
+    """
 
     @staticmethod
     def forward(ctx: Context, model: Smoke, velocity: Tensor) -> Array:
@@ -75,7 +76,7 @@ class Project(Function):
 
 
 class _Workspace:
-    """The solver of a model, and what it works with."""
+    """The pressure solver of a model and its arrays."""
 
     def __init__(self, model: Smoke) -> None:
         ends = [_ends(*model.boundaries[2 * axis : 2 * axis + 2]) for axis in range(model.dim)]
@@ -95,7 +96,7 @@ class _Workspace:
         self.differences = Differences(model, system, self.solver.b, self.solver.z)
 
     def error(self) -> float:
-        """Estimated error of the velocity that was just projected by an unfinished solve, relative to it."""
+        """Estimate the relative error of the velocity just projected, from the residual of an iterative solve."""
         size = _norm(self.differences.velocity.reshape(-1))
         return self.solver.error() / size if isinstance(self.solver, ConjugateGradients) and size else 0.0
 
@@ -139,13 +140,13 @@ def _projected(
 
 
 def _told(model: Smoke, result: Array, direction: str) -> Array:
-    """The result of the last solve, which is warned of if it ended too early; without a report nobody else does."""
+    """Return the result of the last solve; warn if it is unconverged, as there is no report that would."""
     work = _workspace(model)
     if work.solver.residual > model.tolerance and work.error() > LARGEST_ERROR:
-        warn(model, f"{direction}, a larger one, estimated")  # the same text each time, to be shown once
+        warn(model, f"{direction}, a larger one, estimated")  # always the same text, so that it is shown only once
     return result
 
 
 def _norm(array: Array) -> float:
-    """Of a flat array. Not by BLAS, which would wake other threads."""
+    """Compute the norm of a flat array, without BLAS, which would wake other threads."""
     return float(np.sqrt(np.einsum("i,i", array, array)))

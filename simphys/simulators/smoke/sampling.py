@@ -1,17 +1,17 @@
-"""Fields moved along a velocity, semi-Lagrangian: kernels over extended arrays (see lattice), linear between entries.
+"""Semi-Lagrangian advection of fields: kernels over extended arrays (see lattice), with linear interpolation.
 
-What arrives at point i left h u_i before it, with h = dt / dx and the velocity u_i there, in cells:
+The value at point i comes from its departure point, h u_i cells upstream, with h = dt / dx and the velocity u_i at i:
 
     s_i = f(i - h u_i)
 
-of first order, and stable for any h. Adjoint, with the weights w and the slopes f_p of interpolation at the place p of
-departure, g = adj_s:
+This is first order and stable for any h. Adjoint, with the weights w and slopes f_p of interpolation at the departure
+point p, and g = adj_s:
 
     adj_f += sum_i w_i g_i  (a scatter)      adj_u_i -= h g_i f_p
 
-See linear_interpolation for the kinks of floor and of sides. On a staggered grid u_i is averaged from the places where
-each of its components lies: `up` and `back` are the steps in memory to the others of 4 (of 2 pairs of the same where
-there are 2, or of 4 times itself), so that one kernel serves all quantities. Source: Stam 1999.
+See linear_interpolation for the kinks of floor and of sides. On a staggered grid each component of u_i is averaged from
+4 entries, which are the steps `up` and `back` apart in memory. Zero steps make pairs of them (or all four) coincide, so
+that one kernel serves all quantities. Source: Stam 1999.
 """
 
 import functools
@@ -23,23 +23,23 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import linear_interpolation
 
 BLOCK = 16
-"""Values along a line that are computed together."""
+"""Number of values along a line that are computed together."""
 
 SPREAD = 16
-"""Iterations of a parallel loop for each line of cells, one of which does the work: a CPU's threads take 512 each."""
+"""Loop iterations for each line of cells, one of which does the work, as a CPU's threads take 512 iterations each."""
 
 
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
-    """The element functions in `dim` dimensions. `k` is the place of a point in extended arrays of `size` entries."""
+    """The element functions in `dim` dimensions. `k` is the index of a point in extended arrays of `size` entries."""
     linear = linear_interpolation.functions(real, dim)
     vec, ivec, corners, count = linear.vec, linear.ivec, linear.corners, linear.count
     steps, frame = ti.types.matrix(4, dim, ti.i32), ti.types.matrix(5, dim, real)
 
     @ti.func
     def read_steps(places: ti.template()) -> steps:
-        """Rows: values, strides, up, back."""
+        """Read a matrix with rows: number of values, strides, up, back."""
         found = steps(0)
         for d in ti.static(range(dim)):
             for n in ti.static(range(4)):
@@ -48,7 +48,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
 
     @ti.func
     def read_frame(axes: ti.template()) -> frame:
-        """Rows: those of `Axis`."""
+        """Read a matrix whose rows are the fields of `Axis`."""
         found = frame(0.0)
         for d in ti.static(range(dim)):
             for n in ti.static(range(5)):
@@ -57,7 +57,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
 
     @ti.func
     def line_start(line, s: steps):
-        """Index of the first point of a line along the last axis, and its place."""
+        """Return the index of the first point of a line along the last axis, and its position in memory."""
         index, k = ivec(0), 1
         if ti.static(dim == 2):
             index[0] = line
@@ -69,7 +69,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
 
     @ti.func
     def at_point(u: ti.template(), size, k, s: steps) -> vec:
-        """The velocity there."""
+        """Return the velocity at a point."""
         v = vec(0.0)
         for d in ti.static(range(dim)):
             j = d * size + k
@@ -93,7 +93,10 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
 
     @ti.func
     def depart(line: ivec, x: ti.i32, v: vec, h: real, s: steps, a: frame):
-        """From point x of a line: the place of the first corner, how far behind it, and 1 where that depends on v."""
+        """Return, for point x of a line, the first corner at its departure point, the offset from it, and the mask.
+
+        The mask is 1 along axes on which the offset depends on v, 0 where the point was moved to a side.
+        """
         first, r, inside = 0, vec(0.0), vec(0.0)
         for d in ti.static(range(dim)):
             i = x if ti.static(d == dim - 1) else line[d]
@@ -105,7 +108,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
 
     @ti.func
     def of_field(n: ti.template(), size, place):
-        """The place of a field's entry among those of all."""
+        """Return the index of field n's entry among those of all fields."""
         return n * size + place
 
     @ti.func
@@ -144,10 +147,10 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -> SimpleNamespace:
-    """The loops over points, for so many fields that lie at the same ones; scatters are serial and accumulate.
+    """Loops over points, for several fields at the same points; scatters are serial and add to their arrays.
 
-    A loop that stores to an array is not vectorized: blocks of a line are computed into local vectors first. Lines of
-    extended arrays are long enough for whole blocks.
+    A loop that stores to an array is not vectorized, so blocks of a line are computed into local vectors first. Lines
+    of extended arrays are long enough for whole blocks.
     """
     fn = functions(real, dim, staggered)
     linear, vec = fn.linear, fn.linear.vec

@@ -1,4 +1,4 @@
-"""The sections of a scene file that describe a flow: grid, fluid, sides, obstacle, start; and what arrays they mean."""
+"""The sections of a scene file that describe a flow (grid, fluid, sides, obstacle, state), and their conversion."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+", "z-", "z+")
 
 
 class SmokeSimulator(Simulator):
-    """The simulator's own options.
+    """Options of the simulator.
 
-    grid, advection and projection: see the model. sweeps: of the projection "jacobi"; tolerance: of the other ones,
-    the residual relative to the divergence at the start.
+    grid, advection and projection: see the model. sweeps: number of sweeps of the projection "jacobi". tolerance: of
+    the iterative projections, the residual relative to the initial divergence.
     """
 
     name: Literal["smoke"]
@@ -42,10 +42,10 @@ class SmokeSimulator(Simulator):
 
 
 class Grid(Section):
-    """The grid: its cells along each axis, their edge [m], and what its sides are.
+    """The grid: number of cells along each axis, their spacing [m], and the boundaries.
 
-    boundaries: "periodic", "closed" (a wall), "open" or "inflow", one for all sides, or a table such as
-    { "x-" = "inflow", "x+" = "open" }, where other sides are closed. slip: walls let the fluid slide.
+    boundaries: "periodic", "closed" (a wall), "open" or "inflow" for all sides, or a table such as
+    { "x-" = "inflow", "x+" = "open" }, with all other sides closed. slip: true for free-slip walls.
     """
 
     cells: Annotated[list[Annotated[int, Field(ge=2)]], Field(min_length=2, max_length=3)]
@@ -55,21 +55,21 @@ class Grid(Section):
 
 
 class Fluid(Section):
-    """Kinematic viscosity [m^2/s], and buoyancy: the acceleration by unit of smoke [m/s^2]; both 0 by default."""
+    """The fluid: kinematic viscosity [m^2/s], and buoyancy, the acceleration per unit of smoke [m/s^2]; default 0."""
 
     viscosity: NonNegative = 0.0
     buoyancy: Vector | None = None
 
 
 class SideFlow(Section):
-    """What is at a side: velocity [m/s] of the fluid that enters, or of the wall along itself; smoke in the fluid."""
+    """The flow at a side: velocity [m/s] of the inflow, or tangential velocity of the wall; smoke in the inflow."""
 
     velocity: Vector | None = None
     smoke: float = 0.0
 
 
 class Emitter(Section):
-    """A ball about `centre` [m] in which smoke appears at a rate [1/s]; its edge is smooth, one cell wide."""
+    """A ball around `centre` [m] in which smoke appears at a rate [1/s]; its edge is smooth, one cell wide."""
 
     centre: Vector
     radius: Positive
@@ -77,7 +77,7 @@ class Emitter(Section):
 
 
 class Shape(Section):
-    """A ball of `radius`, or an ellipse or ellipsoid of `radii` along the axes, about `centre` [m]."""
+    """A ball of `radius`, or an ellipse or ellipsoid with `radii` along the axes, around `centre` [m]."""
 
     centre: Vector
     radius: Positive | None = None
@@ -85,10 +85,10 @@ class Shape(Section):
 
 
 class OutlineSection(Section):
-    """A disc of `radius` about `centre` [m] in the plane, to be stretched and to change by so many `modes`.
+    """A disc of `radius` around `centre` [m] in 2-D, whose shape an optimization changes by a stretch and `modes`.
 
-    Both are 0 at first; unknowns call them stretch and outline, [modes, 2]. Whatever they are, the area stays the
-    disc's: see outline.py.
+    Both are 0 initially; as unknowns their names are stretch and outline, [modes, 2]. The area is always that of the
+    disc, see outline.py.
     """
 
     centre: Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -97,9 +97,9 @@ class OutlineSection(Section):
 
 
 class Obstacle(Section):
-    """What stands in the way of the fluid: shapes, of which all count together; an outline; or a file, .npy or text.
+    """The obstacle: the union of `shapes`; or an outline; or a file (.npy or text).
 
-    It holds the signed distance of the centre of each cell to the surface, negative inside [m], [*cells].
+    The file holds the signed distance of each cell centre to the surface, negative inside [m], [*cells].
     """
 
     shapes: Annotated[list[Shape], Field(min_length=1)] | None = None
@@ -108,10 +108,10 @@ class Obstacle(Section):
 
 
 class NamedFlow(Section):
-    """A flow that has a name.
+    """A named initial flow.
 
-    taylor_green: vortices of the largest velocity `speed` [m/s] along x, `waves` pairs of them along each axis; one of
-    the places where four meet is `origin` [m], by default the corner of the grid.
+    taylor_green: vortices with the largest velocity `speed` [m/s] along x, and `waves` pairs along each axis. Four
+    vortices meet at `origin` [m], by default the corner of the grid.
     """
 
     flow: Literal["taylor_green"]
@@ -121,13 +121,13 @@ class NamedFlow(Section):
 
 
 class ArrayFile(Section):
-    """A file, .npy or text, with a number for each entry of the field."""
+    """A file (.npy or text) with a number for each entry of the field."""
 
     file: str
 
 
 class Puff(Section):
-    """Smoke amount exp(-|x - centre|^2 / radius^2), lengths in m."""
+    """A puff of smoke, amount exp(-|x - centre|^2 / radius^2), with lengths in m."""
 
     centre: Vector
     radius: Positive
@@ -135,9 +135,9 @@ class Puff(Section):
 
 
 class State(Section):
-    """How the flow begins: at rest and without smoke by default.
+    """The initial state, by default at rest and without smoke.
 
-    velocity: one for all places [m/s], a named flow, or a file with [dim, *faces]; see the model for faces.
+    velocity: a uniform velocity [m/s], a named flow, or a file with [dim, *faces]; see the model for faces.
     smoke: one number, a list of puffs, or a file with [*cells].
     """
 
@@ -155,7 +155,7 @@ def fields(
     obstacle: Obstacle | None,
     state: State,
 ) -> Fields:
-    """Every parameter field and state component in full length."""
+    """Build every parameter and state field at full size."""
     of = model(simulator, grid, dt=1.0, has_obstacle=obstacle is not None)
     dim = of.dim
     given = [sides.get(name, SideFlow()) for name in SIDES[: 2 * dim]]
@@ -175,7 +175,7 @@ def fields(
 
 
 def model(simulator: SmokeSimulator, grid: Grid, *, dt: float, has_obstacle: bool) -> Smoke:
-    """The model of these sections. Errors: InputError where they do not fit each other, see `scene_checks`."""
+    """Build the model of these sections. Raises InputError if they are inconsistent, see `scene_checks`."""
     return Smoke(
         cells=tuple(grid.cells),
         spacing=grid.spacing,
@@ -192,24 +192,24 @@ def model(simulator: SmokeSimulator, grid: Grid, *, dt: float, has_obstacle: boo
 
 
 def model_of(config: SmokeConfig) -> Smoke:
-    """The model of a scene that was loaded, and so is known to be free of problems."""
+    """Build the model of a validated scene."""
     return model(config.simulator, config.grid, dt=config.time.dt, has_obstacle=config.obstacle is not None)
 
 
 def cells(model: Smoke) -> Cells:
-    """Where the cells are, and what is recorded of them."""
+    """Describe the cells and the fields recorded for them."""
     fields = {"velocity": "m/s", "smoke": "", "smoke_rate": "1/s", "obstacle": "m"}
     return Cells(cells=model.cells, spacing=model.spacing, offset=0.5, fields=fields)
 
 
 def boundaries(grid: Grid) -> tuple[str, ...]:
-    """What each side is, in the order of SIDES."""
+    """List the boundary kind of each side, in the order of SIDES."""
     given = grid.boundaries if isinstance(grid.boundaries, dict) else dict.fromkeys(SIDES, grid.boundaries)
     return tuple([given.get(side, "closed") for side in SIDES[: 2 * len(grid.cells)]])
 
 
 def signed_distance(model: Smoke, obstacle: Obstacle) -> Array:
-    """Of the centres of cells to an obstacle, [*cells]."""
+    """Compute the signed distance of the cell centres to an obstacle, [*cells] [m]."""
     if obstacle.file is not None:
         return read_field(obstacle.file, [model.cells])
     if obstacle.outline is not None:
@@ -219,13 +219,13 @@ def signed_distance(model: Smoke, obstacle: Obstacle) -> Array:
 
 
 def design(obstacle: Obstacle | None) -> dict[str, Array]:
-    """What an obstacle's outline follows from at first; nothing where it has none."""
+    """Return the initial design of an obstacle's outline; empty if it has none."""
     given = None if obstacle is None else obstacle.outline
     return {} if given is None else {"stretch": np.zeros(()), "outline": np.zeros((given.modes, 2))}
 
 
 def velocity(model: Smoke, state: State) -> Array:
-    """The velocity at the start, [dim, *faces]."""
+    """Compute the initial velocity, [dim, *faces]."""
     if isinstance(state.velocity, ArrayFile):
         return read_field(state.velocity.file, [(model.dim, *model.faces)])
     made = np.zeros((model.dim, *model.faces))
@@ -239,10 +239,11 @@ def velocity(model: Smoke, state: State) -> Array:
 
 
 def taylor_green(model: Smoke, flow: NamedFlow, component: int) -> Array:
-    """Vortices at the faces of a component: u = U sin kx cos ly, v = -(k/l) U cos kx sin ly; in space times cos mz.
+    """Compute Taylor-Green vortices at the faces of a component.
 
-    x counts from the origin; k = 2 pi waves / length of the grid along x, and so on. In the plane each decays as
-    exp(-nu (k^2 + l^2) t), its advection being a gradient of pressure (Taylor and Green 1937).
+    u = U sin kx cos ly, v = -(k/l) U cos kx sin ly, and in 3-D times cos mz. x is relative to the origin, and
+    k = 2 pi waves / length of the grid along x, and so on. In 2-D they decay as exp(-nu (k^2 + l^2) t), as their
+    advection is a pressure gradient (Taylor and Green 1937).
     """
     k = [2 * np.pi * flow.waves / (n * model.spacing) for n in model.cells]
     places = zip(k, coordinates(model, component), flow.origin or [0.0] * model.dim, strict=True)
@@ -254,7 +255,7 @@ def taylor_green(model: Smoke, flow: NamedFlow, component: int) -> Array:
 
 
 def smoke(model: Smoke, state: State) -> Array:
-    """The smoke at the start, [*cells]."""
+    """Compute the initial smoke, [*cells]."""
     if isinstance(state.smoke, ArrayFile):
         return read_field(state.smoke.file, [model.cells])
     if not isinstance(state.smoke, list):

@@ -1,4 +1,4 @@
-"""What must hold inside and between the sections that describe a flow."""
+"""Consistency checks within and between the sections that describe a flow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from simphys.simulators.smoke.scene import (
 )
 
 SLACK = 1e-9
-"""Of the balance of inflow, relative to what flows."""
+"""Tolerance of the balance of inflow and outflow, relative to the flow."""
 
 
 def problems(
@@ -44,7 +44,7 @@ def problems(
     obstacle: Obstacle | None,
     state: State | None,
 ) -> list[Problem]:
-    """All that is wrong; a section that is itself invalid is None, and what depends on it is not looked at."""
+    """Collect all problems. A section that is itself invalid is None; checks that need it are skipped."""
     if grid is None:
         return []
     found = list(_check_boundaries(grid, simulator))
@@ -78,7 +78,7 @@ def _check_boundaries(grid: Grid, simulator: SmokeSimulator | None) -> Iterator[
     for axis in range(dim):
         if list(pair := kinds[2 * axis : 2 * axis + 2]).count("periodic") == 1:
             named = dict(zip(SIDES[2 * axis : 2 * axis + 2], pair, strict=True))
-            remedy = "Make both periodic, or neither; sides that are not named are closed."
+            remedy = "Make both periodic, or neither; sides not listed are closed."
             yield _problem(key, "opposite sides are periodic together", named, remedy)
     if simulator is None:
         return
@@ -99,8 +99,8 @@ def _check_sides(grid: Grid, sides: Mapping[Side, SideFlow]) -> Iterator[Problem
         if kind == "inflow" and given is None:
             yield _problem(key, "an inflow needs a velocity", NOTHING, "Add one, or make the side open.")
         if kind in ("periodic", "open") and given is not None:
-            remedy = 'Leave it out, or make the side "inflow" in grid.boundaries.'
-            yield _problem(key, f"a velocity belongs to an inflow or a wall, and this side is {kind}", given, remedy)
+            remedy = 'Omit it, or make the side "inflow" in grid.boundaries.'
+            yield _problem(key, f"only an inflow or a wall has a velocity, and this side is {kind}", given, remedy)
     for side, flow in sides.items():
         yield from _check_side(("sides", side), side, dim)
         yield from _check_axes(("sides", side, "velocity"), flow.velocity, dim)
@@ -109,10 +109,11 @@ def _check_sides(grid: Grid, sides: Mapping[Side, SideFlow]) -> Iterator[Problem
             continue
         if flow.velocity[place // 2] != 0:
             remedy = 'Make it 0 there, or the side "inflow".'
-            yield _problem(("sides", side, "velocity"), "nothing goes through a wall", flow.velocity, remedy)
+            constraint = "the normal velocity at a wall must be 0"
+            yield _problem(("sides", side, "velocity"), constraint, flow.velocity, remedy)
         elif grid.slip and any(flow.velocity):
-            remedy = "Leave it out, or slip."
-            constraint = "a wall that lets the fluid slide cannot drag it"
+            remedy = "Omit the velocity, or slip."
+            constraint = "a free-slip wall cannot drag the fluid"
             yield _problem(("sides", side, "velocity"), constraint, flow.velocity, remedy)
 
 
@@ -129,15 +130,15 @@ def _check_obstacle(obstacle: Obstacle, dim: int) -> Iterator[Problem]:
     given = [name for name in ("shapes", "outline", "file") if getattr(obstacle, name) is not None]
     if len(given) != 1:
         found = Words(" and ".join(given) or "none of them")
-        yield _problem(("obstacle",), "needs one of shapes, outline and file", found, "Give exactly one.")
+        yield _problem(("obstacle",), "must have exactly one of shapes, outline and file", found, "Give exactly one.")
     if obstacle.outline is not None and dim != 2:
         remedy = "Use shapes, or a file."
-        yield _problem(("obstacle", "outline"), "an outline is in the plane", Words(f"a grid in {dim}-D"), remedy)
+        yield _problem(("obstacle", "outline"), "an outline needs a 2-D grid", Words(f"a {dim}-D grid"), remedy)
     for place, shape in enumerate(obstacle.shapes or []):
         key: Key = ("obstacle", "shapes", place)
         if (shape.radius is None) == (shape.radii is None):
             found = Words("neither" if shape.radius is None else "both")
-            yield _problem(key, "needs one of radius and radii", found, "Give exactly one.")
+            yield _problem(key, "must have exactly one of radius and radii", found, "Give exactly one.")
         yield from _check_axes((*key, "centre"), shape.centre, dim)
         yield from _check_axes((*key, "radii"), shape.radii, dim)
 
@@ -159,7 +160,7 @@ def _check_files(made: Smoke, obstacle: Obstacle | None, state: State | None) ->
 
 
 def _check_balance(made: Smoke, sides: Mapping[Side, SideFlow], distance: Array | None) -> Iterator[Problem]:
-    """Whether the fluid that enters each part of the grid can leave it: volume is conserved."""
+    """Check that the fluid entering each connected part of the grid can leave it, as volume is conserved."""
     if "inflow" not in made.boundaries:
         return
     parts = np.ones(made.cells, int) if distance is None else connected(distance > 0, made.boundaries)
@@ -171,14 +172,14 @@ def _check_balance(made: Smoke, sides: Mapping[Side, SideFlow], distance: Array 
     for side, kind in enumerate(made.boundaries):
         at = np.take(parts, 0 if side % 2 == 0 else -1, axis=side // 2)
         if kind == "open":
-            enters[np.unique(at)] = np.nan  # comes and goes as it must
+            enters[np.unique(at)] = np.nan  # an open side balances any inflow
         elif kind == "inflow":
             flow = sides[SIDES[side]].velocity
             assert flow is not None, "checked before"
             inwards = flow[side // 2] * (1 if side % 2 == 0 else -1)
             np.add.at(enters, at.reshape(-1), inwards)
             np.add.at(flows, at.reshape(-1), abs(inwards))
-    unbalanced = np.flatnonzero(np.abs(enters[1:]) > SLACK * flows[1:]) + 1  # 0 are the cells of the obstacle
+    unbalanced = np.flatnonzero(np.abs(enters[1:]) > SLACK * flows[1:]) + 1  # part 0 is the obstacle
     if not unbalanced.size:
         return
     part = int(unbalanced[0])
@@ -190,14 +191,14 @@ def _check_balance(made: Smoke, sides: Mapping[Side, SideFlow], distance: Array 
         yield _problem(("grid", "boundaries"), "as much fluid must leave as enters", found, remedy)
     else:
         found = Words(f"{np.sum(parts == part)} cells that it cuts off, with a net inflow of {rate:.4g} {unit}")
-        remedy = "Leave a way around it, or make a side of these cells open."
-        yield _problem(("obstacle",), "fluid that enters must find a way past the obstacle", found, remedy)
+        remedy = "Leave a gap around the obstacle, or make a side of these cells open."
+        yield _problem(("obstacle",), "the obstacle must not block fluid that enters", found, remedy)
 
 
 def connected(free: Array, boundaries: Sequence[str]) -> Array:
-    """The connected part that each free cell is in, counted from 1; 0 for cells that are not free.
+    """Number the connected part of each free cell, from 1; cells that are not free get 0.
 
-    Cells are neighbours by their faces, also across periodic sides.
+    Cells are connected through faces, also across periodic sides.
     """
     parts = np.zeros(free.shape, np.int64)
     left = free.copy()
@@ -222,7 +223,7 @@ def connected(free: Array, boundaries: Sequence[str]) -> Array:
 def _check_side(key: Key, side: str, dim: int) -> Iterator[Problem]:
     if side not in SIDES[: 2 * dim]:
         remedy = f"Its sides are {', '.join(SIDES[: 2 * dim])}."
-        yield _problem(key, f"must be a side of a grid in {dim}-D", side, remedy)
+        yield _problem(key, f"must be a side of a {dim}-D grid", side, remedy)
 
 
 def _check_axes(key: Key, value: list[Any] | None, dim: int) -> Iterator[Problem]:

@@ -1,9 +1,9 @@
-"""Signed distances of balls and ellipsoids on a grid, as differentiable functions of where they are and how large.
+"""Signed distances of balls and ellipsoids on a grid, as differentiable functions of position and size.
 
     phi = (q - 1) / |grad q|,     q = |(x - c) / r|,     |grad q| = |(x - c) / r^2| / q
 
-c centre, r radii along the axes [m]. For a ball phi = |x - c| - r; with other radii it is 0 at the surface and has
-slope 1 there, and only near there is it the distance: all that volume penalization needs. Source: Taubin 1991.
+c centre, r radii along the axes [m]. For a ball phi = |x - c| - r. With other radii phi is 0 with slope 1 at the
+surface, and is the distance only near it, which suffices for volume penalization. Source: Taubin 1991.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .obstacle import LAYER
 
 
 def distance(model: Smoke, centre: Any, radii: Any) -> Any:
-    """Of the centres of cells to an ellipsoid, [*cells] [m], negative inside.
+    """Compute the signed distance of the cell centres to an ellipsoid, [*cells] [m], negative inside.
 
-    centre [dim] and radii, [dim] or one for all axes, are numbers or Tensors: with a Tensor the result is one, too,
-    `Params.obstacle` as a function of a shape. `numpy.minimum` joins shapes.
+    centre [dim] and radii, [dim] or one for all axes, are numbers or Tensors. With a Tensor the result is a Tensor, so
+    that `Params.obstacle` is a function of a shape. `numpy.minimum` unites shapes.
     """
-    tiny = (1e-6 * model.spacing) ** 2  # at the centre every direction is the same
+    tiny = (1e-6 * model.spacing) ** 2  # avoids division by 0 at the centre
     ball = np.shape(radii) == () if not hasattr(radii, "shape") else radii.shape == ()
     q, slope = 0.0, 0.0
     for axis, x in enumerate(coordinates(model)):
@@ -35,13 +35,13 @@ def distance(model: Smoke, centre: Any, radii: Any) -> Any:
 
 
 def share(distance: Array, spacing: float) -> Array:
-    """How much of a shape is at a place, as chi of obstacle.py."""
+    """Compute the fraction of a shape at a point, like chi of obstacle.py."""
     t: Array = np.clip(0.5 - distance / (LAYER * spacing), 0, 1)
     return t * t * (3 - 2 * t)
 
 
 def coordinates(model: Smoke, component: int | None = None) -> list[Array]:
-    """Where the centres of cells are, or the entries of a component of velocity [m]: an array for each axis."""
+    """Compute the coordinates [m] of cell centres, or of a velocity component's entries: an array for each axis."""
     counts = model.cells if component is None else model.faces
     on_faces = model.grid == "staggered"
     axes = [np.arange(n) + (0.0 if on_faces and axis == component else 0.5) for axis, n in enumerate(counts)]

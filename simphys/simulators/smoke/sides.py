@@ -1,12 +1,11 @@
-"""Velocity through sides: at faces on a closed side it is 0, on an inflow side that of boundary_velocity.
+"""Normal velocity at sides: 0 at faces on a closed side, boundary_velocity on an inflow side.
 
-    u'_a = 0 (closed), w_a (inflow)     at faces of component a on a side across axis a;     u' = u elsewhere
+    u'_a = 0 (closed), w_a (inflow)     at faces of component a on a side normal to axis a;     u' = u elsewhere
 
-On a collocated grid no velocity is on a side, and nothing is done here: that what is half a cell out is 0 is said by
-the ghosts of diffuse.py and project.py. Through open and periodic sides the fluid comes and goes. Adjoint, with
-g = adj_u':
+On a collocated grid no velocity entry is on a side, and nothing is done here; the ghosts of diffuse.py and project.py
+impose the velocity at sides. Open and periodic sides are unconstrained. Adjoint, with g = adj_u':
 
-    adj_u = 0 at faces that are set, else g            adj_w_a = sum of g_a over the faces of an inflow side
+    adj_u = 0 at prescribed faces, else g              adj_w_a = sum of g_a over the faces of an inflow side
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .model import Smoke
 
 
 def forward(model: Smoke, velocity: Array, boundary_velocity: Array, out: Array | None = None) -> Array:
-    """The velocity [dim, *faces] [m/s] with what sides give, by boundary_velocity [2 dim, dim]; `out` may be it."""
+    """Prescribe the normal velocity at sides, by boundary_velocity [2 dim, dim] [m/s]; `out` may be the velocity."""
     if out is None:
         out = velocity.copy()
     elif out is not velocity:
@@ -35,7 +34,7 @@ def forward(model: Smoke, velocity: Array, boundary_velocity: Array, out: Array 
 
 
 def pull(model: Smoke, adj: Array) -> tuple[Array, Array]:
-    """adj_velocity and adj_boundary_velocity."""
+    """Return adj_velocity and adj_boundary_velocity."""
     adj_velocity, adj_boundary = adj.copy(), np.zeros((2 * model.dim, model.dim), adj.dtype)
     for side, faces, enters in _given(model):
         if enters:
@@ -45,12 +44,12 @@ def pull(model: Smoke, adj: Array) -> tuple[Array, Array]:
 
 
 def push(model: Smoke, dvelocity: Array, dboundary: Array) -> Array:
-    """The tangent of the velocity: the map is linear."""
+    """Return the tangent of the velocity; the map is linear."""
     return forward(model, dvelocity, dboundary)
 
 
 class ApplySides(Function):
-    """Velocity [dim, *faces] with the normal components that sides give, by boundary_velocity. Nothing is saved."""
+    """Velocity [dim, *faces] with normal components at sides prescribed by boundary_velocity. Saves nothing."""
 
     @staticmethod
     def forward(ctx: Context, model: Smoke, velocity: Tensor, boundary_velocity: Tensor) -> Array:
@@ -71,7 +70,7 @@ class ApplySides(Function):
 
 
 def _given(model: Smoke) -> Iterator[tuple[int, tuple[Any, ...], bool]]:
-    """The sides with faces of given velocity: what picks these, and whether the fluid enters there."""
+    """Yield sides with prescribed normal velocity, the index of their faces, and True for an inflow."""
     for side, kind in enumerate(model.boundaries):
         if is_given(model, side):
             yield side, at_side(model, side // 2, side), kind == "inflow"

@@ -1,4 +1,4 @@
-"""What solves for the pressure left over: how much, and what it does to the motion and to the gradient."""
+"""Reports of the pressure solves: their residuals, and the estimated errors of the motion and of the gradient."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import Literal
 
 from .model import Smoke
 
+Direction = Literal["forward", "backward", "tangent"]
+
 LARGEST_ERROR = 1e-3
-"""Estimated relative error of the velocities, or of the gradient, of a rollout, beyond which it is warned of."""
+"""Estimated relative error of a rollout's velocities or gradient above which a warning is issued."""
 
 
 MEASURED = 16
-"""The divergence that is left is measured in one of so many solves, the first among them: it costs as much as two of
-Jacobi's sweeps."""
+"""Interval of solves at which the remaining divergence is measured, from the first on. A measurement costs as much as
+two Jacobi sweeps."""
 
 
 class UnconvergedSolve(UserWarning):
-    """Solves for the pressure ended too early for the motion or the gradient to be trusted."""
+    """Warning that pressure solves ended too early for the motion or the gradient to be trusted."""
 
 
 @dataclass(frozen=True)
@@ -26,45 +28,45 @@ class Solve:
     """A projection of a velocity, or of its adjoint or tangent. Norms are Euclidean."""
 
     iterations: int
-    """Of the solver; 0 for one that takes none."""
+    """Number of iterations of the solver; 0 for a direct one."""
     residual: float
-    """Of the equation for the pressure, relative to its right side; 0 for jacobi and fft, which do what they say."""
+    """Residual of the pressure equation, relative to its right side; 0 for jacobi and fft, which have no tolerance."""
     divergence: float | None
-    """Divergence afterwards, relative to before; None where it was not measured. On a staggered grid it is the
-    residual, where there is one; on a collocated one, and after jacobi, it is not meant to be 0."""
+    """Divergence after the solve, relative to before; None if it was not measured. On a staggered grid it equals the
+    residual of an iterative solver; on a collocated grid, and with jacobi, it is not expected to vanish."""
     error: float
-    """Estimated error of the result by the residual, relative to the result."""
+    """Estimated relative error of the result, from the residual."""
 
 
 @dataclass
 class SolveReport:
-    """The solves of one direction of a rollout. An engine tells the step by `at`, the projection adds the solve."""
+    """The solves of one direction of a rollout. An engine selects the step by `at`; the projection adds the solve."""
 
-    direction: Literal["forward", "backward", "tangent"]
+    direction: Direction
     solves: int = 0
     iterations: int = 0
-    """Of all solves."""
+    """Total number of iterations of all solves."""
     worst: Solve | None = None
-    """The one with the largest residual."""
+    """Solve with the largest residual."""
     worst_step: int | None = None
-    """Its step."""
+    """Step of that solve."""
     divergence: float = 0.0
-    """The largest that was measured."""
+    """Largest measured divergence."""
     error: float = 0.0
-    """Estimated relative error of the velocity at the end (forward), or of the gradient by backward's own solves.
+    """Estimated relative error of the final velocity (forward), or of the gradient by backward's own solves.
 
-    It is the sum over the solves: each error goes on through the same steps as what it is relative to. The sum is an
-    upper bound, by the triangle inequality, where these steps amplify errors no more than that; a root of the sum of
-    squares would not be, as the errors of one solver in successive steps are alike: its slowest modes."""
+    It is the sum over the solves, as each error propagates through the same steps as the value that it is relative to.
+    By the triangle inequality the sum is an upper bound if these steps amplify errors no more than values. The root of
+    the sum of squares would not be: errors in successive steps are alike, namely the solver's slowest modes."""
     _step: int | None = None
 
     def at(self, step: int) -> SolveReport:
-        """Itself, for a solve in this step."""
+        """Select the step of the next solve, and return the report itself."""
         self._step = step
         return self
 
     def add(self, solve: Solve) -> None:
-        """Take a solve in."""
+        """Add a solve."""
         if self.worst is None or solve.residual > self.worst.residual:
             self.worst, self.worst_step = solve, self._step
         self.solves += 1
@@ -73,7 +75,7 @@ class SolveReport:
         self.error += solve.error
 
     def warn(self, model: Smoke) -> None:
-        """Warn if the error is larger than LARGEST_ERROR: to be called once, at the end of a rollout."""
+        """Warn if the error exceeds LARGEST_ERROR. To be called once, at the end of a rollout."""
         if self.worst is None or not self.error > LARGEST_ERROR:
             return
         where = "" if self.worst_step is None else f", in step {self.worst_step}"
@@ -91,8 +93,38 @@ class SolveReport:
         )
 
 
+class SolveReports:
+    """The reports of an engine, for each batch member and direction. A recomputed forward step does not count again."""
+
+    def __init__(self, model: Smoke) -> None:
+        self._model = model
+        self._iterates = model.projection in ("conjugate_gradients", "multigrid")
+        self._reports: dict[tuple[Direction, int], SolveReport] = {}
+        self._last_step: dict[tuple[Direction, int], int] = {}
+        self._warned: set[tuple[Direction, int]] = set()
+
+    def at(self, direction: Direction, member: int, step: int) -> SolveReport | None:
+        """Return the report for the solve of a step; None if there is nothing to report."""
+        key = direction, member
+        if not self._iterates or (direction == "forward" and step <= self._last_step.get(key, -1)):
+            return None
+        self._last_step[key] = step
+        return self._reports.setdefault(key, SolveReport(direction)).at(step)
+
+    def all(self, direction: Direction) -> list[SolveReport]:
+        """List the reports of the batch members that have one."""
+        return [report for (of, _), report in sorted(self._reports.items()) if of == direction]
+
+    def warn(self, direction: Direction) -> None:
+        """Warn, once for each batch member, of results that cannot be trusted."""
+        for key, report in self._reports.items():
+            if key[0] == direction and key not in self._warned and report.error > LARGEST_ERROR:
+                self._warned.add(key)
+                report.warn(self._model)
+
+
 def warn(model: Smoke, found: str) -> None:
-    """Warn of what was found."""
+    """Issue the warning UnconvergedSolve, with a description of the solves."""
     constraint = f"solves for the pressure leave a relative error of at most {LARGEST_ERROR:g}"
     remedy = (
         f"Raise most_iterations ({model.most_iterations}), lower tolerance ({model.tolerance:g}), or use another "

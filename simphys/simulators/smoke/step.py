@@ -1,4 +1,4 @@
-"""The nested step: one node of the graph for each sub-step. Read this first."""
+"""The nested step, with one graph node for each sub-step. Read this first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .sides import ApplySides
 
 
 def step(model: Smoke, params: Params, state: State) -> State:
-    """Advance `state` by one time step: the fluid moves itself, is pushed, loses its divergence, and carries smoke."""
+    """Advance `state` by one time step: advect velocity, apply forces, project, advect smoke."""
     velocity = AdvectVelocity.apply(model, state.velocity, params.boundary_velocity)
     velocity = Diffuse.apply(model, velocity, params.viscosity, params.boundary_velocity)
     velocity = Buoyancy.apply(model, velocity, state.smoke, params.buoyancy)

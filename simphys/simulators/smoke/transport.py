@@ -1,4 +1,4 @@
-"""The loops of advection over extended arrays, which are made once for a model: launches that are made once, too."""
+"""The loops of advection, bound once for each model to extended arrays that are allocated once."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .lattice import Lattice, extended_shape
 from .model import Smoke
 
 POINT_US = 0.006
-"""Serial cost [us] of one value."""
+"""Serial cost [us] of one value in a loop."""
 
 
 class Space:
-    """Extended arrays by name, made when they are first asked for."""
+    """Extended arrays by name, allocated on first use."""
 
     def __init__(self, model: Smoke) -> None:
         self.model = model
@@ -28,18 +28,18 @@ class Space:
         self._arrays: dict[str, Array] = {}
 
     def array(self, name: str, fields: int) -> Array:
-        """[fields, *extended_shape], zero at first."""
+        """Return an array [fields, *extended_shape], initially zero."""
         if name not in self._arrays:
             self._arrays[name] = np.zeros((fields, *self._shape), runtime.real_dtype())
         return self._arrays[name]
 
     def velocity(self, kind: str = "") -> Array:
-        """The velocity; of kind "adj_" its adjoint, of kind "d" its tangent."""
+        """Return the velocity, or its adjoint for kind "adj_", or its tangent for kind "d"."""
         return self.array(f"{kind}u", self.model.dim)
 
 
 class Transport:
-    """Moves the fields f of a lattice along the velocity u of a space. `given` [fields, 2 dim] are values at sides."""
+    """Transport of the fields f of a lattice by the velocity u. `given` [fields, 2 dim] holds the values at sides."""
 
     def __init__(self, space: Space, lattice: Lattice, name: str) -> None:
         model = space.model
@@ -51,12 +51,12 @@ class Transport:
         self._there, self._back = sampling.kernels(*kind), maccormack.kernels(*kind)
 
     def field(self, kind: str = "") -> Array:
-        """f, its adjoint or its tangent; a part of the velocity's for a transport of that name."""
+        """Return f, its adjoint or its tangent; for a transport of the velocity, a part of that array."""
         whole = self._space.velocity(kind) if self._name == "u" else self._own(kind + self._name)
         return whole[self.lattice.members]
 
     def forward(self, given: Array) -> Array:
-        """What arrives; its ghosts say nothing."""
+        """Compute the transported fields, whose ghosts are undefined."""
         self._sample()
         if not self._corrects:
             return self._own("moved")
@@ -65,7 +65,7 @@ class Transport:
         return self._own("corrected")
 
     def pull(self, adj: Array, given: Array, adj_given: Array) -> None:
-        """From `adj`, without ghosts: adds to the adjoints of f and u in the space, and to adj_given."""
+        """Add to the adjoints of f and u in the space, and to adj_given, from `adj` without ghosts."""
         lattice = self.lattice
         self._own("g")[lattice.inside] = adj[lattice.own]
         if self._corrects:
@@ -77,7 +77,7 @@ class Transport:
         self._adj_sample()
 
     def push(self, given: Array, dgiven: Array) -> Array:
-        """The tangent of what arrives, from those of f and u in the space."""
+        """Compute the tangent of the transported fields, from those of f and u in the space."""
         self._jvp_sample()
         if not self._corrects:
             return self._own("dmoved")
@@ -113,7 +113,7 @@ class Transport:
         return self._bound(self._back.jvp_correct, ["f", "moved", "u"], ["df", "dmoved", "du", "dcorrected"])
 
     def _bound(self, loop: Kernel, read: list[str], rest: list[str]) -> Callable[..., None]:
-        """A launch with these arrays, in front of and behind where points lie."""
+        """Bind a loop to the arrays `read`, the locations of points, and the arrays `rest`, in this order."""
         lattice = self.lattice
         points = lattice.places, lattice.frame, lattice.lines, self._space.velocity()[0].size, self._h
         return loop.bind(*[self._flat(name) for name in read], *points, *[self._flat(name) for name in rest])
@@ -125,5 +125,5 @@ class Transport:
         return (self.field(kind) if name.endswith("f") else self._own(name)).reshape(-1)
 
     def _own(self, name: str) -> Array:
-        """An array of the fields; transports of as many fields share it."""
+        """Return a work array of the fields; transports with the same number of fields share it."""
         return self._space.array(f"{name} {self.lattice.fields}", self.lattice.fields)

@@ -1,4 +1,4 @@
-"""Small flows with numbers off symmetry, for tests of incompressible flow."""
+"""Small flows without symmetry, for tests of incompressible flow."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from simphys.simulators.smoke.faces import own
 from simphys.simulators.smoke.model import Smoke
 
 CHANNEL = ("inflow", "open", "closed", "closed")
-"""Sides through which the fluid enters and leaves between two walls."""
+"""Boundaries of a channel: inflow and open side between two walls."""
 
 
 def small(*cells: int, **options: Any) -> Smoke:
-    """A model of so many cells, by default 4 by 3."""
+    """Build a model with these numbers of cells, by default 4 by 3."""
     return Smoke(cells or (4, 3), spacing=0.5, dt=0.1, **options)
 
 
 def variants() -> dict[str, Smoke]:
-    """Every kind of side and both grids, in the plane and in space."""
+    """Build models with every kind of side and both grids, in 2-D and 3-D."""
     return {
         "periodic": small(),
         "channel": small(boundaries=CHANNEL),
@@ -33,7 +33,7 @@ def variants() -> dict[str, Smoke]:
 
 
 def velocity(model: Smoke, *, seed: int = 0) -> Tensor:
-    """Random, 0 beyond the faces of a component."""
+    """Draw a random velocity, 0 beyond the faces of a component."""
     values = np.zeros((model.dim, *model.faces))
     random = np.random.default_rng(seed)
     for component in range(model.dim):
@@ -44,7 +44,7 @@ def velocity(model: Smoke, *, seed: int = 0) -> Tensor:
 
 
 def some(*shape: int, seed: int = 1) -> Tensor:
-    """Random numbers of either sign."""
+    """Draw random numbers of either sign."""
     return leaf(np.random.default_rng(seed).uniform(-1.0, 1.5, shape))
 
 
@@ -53,6 +53,6 @@ def leaf(values: Any) -> Tensor:
 
 
 def check(function: Callable[..., Any], model: Smoke, *inputs: Tensor, tolerance: float = 1e-8) -> None:
-    """gradcheck of function(model, *inputs), in space along random directions."""
+    """Run gradcheck on function(model, *inputs), in 3-D along random directions."""
     mode: Any = "full" if model.dim == 2 else "projected"
     gradcheck(lambda *x: function(model, *x), inputs, mode=mode, tolerance=tolerance)

@@ -1,4 +1,4 @@
-"""Small fluids in which every sub-step acts, off symmetry."""
+"""Small flows without symmetry, in which every sub-step matters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def fluid(kind: str, *, batch: int | None = None, batched: tuple[str, ...] = NAMES) -> tuple[Smoke, Params, State]:
-    """A fluid of a kind; all its tensors require a gradient. With a `batch` the `batched` ones have that axis."""
+    """Build a flow of a kind, whose tensors require gradients; those named in `batched` have a batch axis."""
     model = Smoke(**{"cells": (6, 5), "spacing": 0.5, "dt": 0.2, "tolerance": 1e-14, **KINDS[kind]})
     members = [_values(model, seed) for seed in range(batch or 1)]
     values = {
@@ -58,15 +58,15 @@ def _values(model: Smoke, seed: int) -> dict[str, Any]:
 
 
 def leaves(params: Params, state: State) -> tuple[Tensor, ...]:
-    """All inputs of a step, in the order of NAMES."""
+    """List all inputs of a step, in the order of NAMES."""
     return *state.tensors(), *params.tensors()
 
 
 def unpacked(*tensors: Tensor) -> tuple[Params, State]:
-    """The reverse of `leaves`."""
+    """Rebuild the records from `leaves`."""
     return Params(*tensors[3:]), State(*tensors[:3])
 
 
 def fresh(tensors: tuple[Tensor, ...]) -> tuple[Params, State]:
-    """The same inputs as new leaves without gradients."""
+    """Copy the inputs to new leaves without gradients."""
     return unpacked(*[tensor(each.data, requires_grad=each.requires_grad) for each in tensors])

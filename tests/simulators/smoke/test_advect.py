@@ -20,7 +20,7 @@ BOTH = pytest.mark.parametrize("advection", ADVECTIONS)
 
 
 def model_of(*cells: int, dt: float = 0.6, **options: Any) -> Smoke:
-    """With a velocity of 1.5 the fluid crosses nearly two cells in a step."""
+    """Build a model in which a velocity of 1.5 crosses nearly two cells per step."""
     return Smoke(cells, spacing=0.5, dt=dt, **options)
 
 
@@ -77,14 +77,14 @@ def test_far_beyond_its_end_a_periodic_field_begins_again(advection: str, period
 @BOTH
 @pytest.mark.parametrize("boundaries", [CHANNEL, ("closed",) * 4, ("open",) * 4])
 def test_smoke_that_is_the_same_everywhere_stays_so(boundaries: tuple[str, ...], advection: str) -> None:
-    """Exactly, so that no rounding chooses at limits what the gradient is."""
+    """This holds exactly, so that rounding does not decide the gradient at limits."""
     model = model_of(6, 5, boundaries=boundaries, advection=advection)
     smoke = np.full(model.cells, 0.3)
     np.testing.assert_array_equal(advect.forward_smoke(model, smoke, velocity(model).data, np.full(4, 0.3)), smoke)
 
 
 def rotation(n: int) -> tuple[Smoke, Array, Array, Array]:
-    """A steady flow around cells of a doubly periodic plane, smoke in it, and smoke after time 1."""
+    """Build a steady flow around cells of a doubly periodic plane, with smoke now and after time 1."""
     model = Smoke((n, n), 2 * np.pi / n, 1.0 / n, advection="maccormack")
     velocity = np.zeros((2, n, n))
     for component in range(2):
@@ -98,7 +98,7 @@ def rotation(n: int) -> tuple[Smoke, Array, Array, Array]:
     x, y = (np.ascontiguousarray(a) for a in np.meshgrid(i, i, indexing="ij"))
     px, py = x.copy(), y.copy()
     steps = 200
-    for _ in range(steps):  # backwards along the flow, by the midpoint rule
+    for _ in range(steps):  # backward along the flow, by the midpoint rule
         u, v = speed(px, py)
         u, v = speed(px - u / (2 * steps), py - v / (2 * steps))
         px, py = px - u / steps, py - v / steps
@@ -111,7 +111,7 @@ def pattern(x: Array, y: Array) -> Array:
 
 @pytest.mark.parametrize(("advection", "order"), [("semi_lagrangian", 1), ("maccormack", 2)])
 def test_the_error_falls_with_the_order_in_space_and_time(advection: str, order: int) -> None:
-    """In the mean: where smoke is largest and least, limits take away from the second order."""
+    """Measured by the mean error, as limits reduce the second order at extrema of smoke."""
     errors = []
     for n in (32, 64, 128):
         model, u, smoke, exact = rotation(n)
@@ -124,7 +124,7 @@ def test_the_error_falls_with_the_order_in_space_and_time(advection: str, order:
 
 
 @BOTH
-def test_nothing_appears_that_was_not_there(advection: str) -> None:
+def test_no_new_extrema_appear(advection: str) -> None:
     model = model_of(9, 8, boundaries=CHANNEL, advection=advection)
     smoke, enters = np.random.default_rng(0).uniform(0, 1, model.cells), np.array([0.4, 9.0, 9.0, 9.0])
     found = advect.forward_smoke(model, smoke, velocity(model).data, enters)
@@ -136,7 +136,7 @@ def test_nothing_appears_that_was_not_there(advection: str) -> None:
 def test_what_comes_from_outside_has_the_value_of_the_side(advection: str) -> None:
     model = model_of(6, 5, boundaries=CHANNEL, advection=advection)
     u = numbers(2, *model.faces)
-    u[0, :, :5] = 1.25  # 1.5 cells: what arrives in the first cell was outside, in the second at the side
+    u[0, :, :5] = 1.25  # 1.5 cells: departure points of the first cell are outside, of the second at the side
     smoke = np.ones(model.cells)
     found = advect.forward_smoke(model, smoke, u, np.array([0.4, 9.0, 9.0, 9.0]))
     np.testing.assert_allclose(found[:2], 0.4, rtol=1e-13)
@@ -144,7 +144,7 @@ def test_what_comes_from_outside_has_the_value_of_the_side(advection: str) -> No
 
 
 def test_between_a_wall_and_the_next_values_the_fluid_has_what_lies_between() -> None:
-    """Along the wall it moves with it, at half a cell from the nearest value."""
+    """The wall is half a cell from the nearest entry, and the fluid at it has the wall's tangential velocity."""
     model = Smoke(
         (4, 6), 1.0, 1.0, boundaries=("periodic", "periodic", "closed", "closed"), advection="semi_lagrangian"
     )
@@ -158,7 +158,7 @@ def test_between_a_wall_and_the_next_values_the_fluid_has_what_lies_between() ->
 
 
 def slope(model: Smoke, smoke: Array, u: Tensor) -> Array:
-    """The derivative of the smoke of all cells by velocity, summed."""
+    """Compute the derivative of the sum of smoke over all cells by velocity."""
     AdvectSmoke.apply(model, tensor(smoke), u, tensor(np.zeros(4))).sum().backward()
     assert u.grad is not None
     return u.grad.data
@@ -183,7 +183,7 @@ def test_from_outside_a_wall_nothing_depends_on_how_far() -> None:
 
 
 def test_limited_smoke_is_that_of_the_cell_which_limits_it() -> None:
-    """The first of several equal ones, and none of what MacCormack's scheme would add."""
+    """The first of several equal cells counts, and MacCormack's correction has no effect."""
     model = Smoke((6, 4), 1.0, 1.0, grid="collocated", advection="maccormack")
     u = np.zeros((2, 6, 4))
     u[0] = 0.5
@@ -200,7 +200,7 @@ def test_limited_smoke_is_that_of_the_cell_which_limits_it() -> None:
 
 
 def test_smoke_at_the_limit_itself_is_not_limited() -> None:
-    """Where smoke is the same all around, derivatives are those of MacCormack's scheme."""
+    """Uniform surroundings give the derivatives of MacCormack's scheme."""
     model = Smoke((9, 4), 1.0, 1.0, grid="collocated", advection="maccormack")
     u = np.zeros((2, 9, 4))
     u[0] = 0.5

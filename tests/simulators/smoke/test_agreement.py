@@ -1,4 +1,4 @@
-"""The nested step and rollouts of every kind are one physics: values and gradients are the same."""
+"""The nested step and rollouts of every kind compute the same values and gradients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def weights(shape: tuple[int, ...], seed: int) -> Tensor:
 
 
 def evaluate(case: Case, *, along: bool = True, **options: Any) -> Result:
-    """States along time, and the gradient of a random sum over all of them, or over the last alone."""
+    """Return the states over time, and the gradient of a random sum over all of them or over the last one."""
     model, params, state = case
     params, state = fresh(leaves(params, state))
     result = rollout(model, params, state, steps=STEPS, **options)

@@ -1,4 +1,4 @@
-"""Buoyancy and its adjoint; means of cells at faces."""
+"""Buoyancy and its adjoint, and means of cells at faces."""
 
 from __future__ import annotations
 

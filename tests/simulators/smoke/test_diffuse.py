@@ -42,7 +42,7 @@ def test_a_sheared_flow_decays_like_its_heat_kernel(grid: str) -> None:
 def test_between_a_moving_and_a_resting_wall_the_profile_becomes_linear() -> None:
     model = Smoke((3, 8), spacing=0.125, dt=0.1, boundaries=("periodic", "periodic", "closed", "closed"))
     walls = numbers(4, 2)
-    walls[3] = 0.7, 5.0  # what crosses a wall does not count
+    walls[3] = 0.7, 5.0  # the normal velocity of a wall has no effect
     u, nu = numbers(2, *model.faces), np.array(0.99 * 0.125**2 / (4 * 0.1))
     for _ in range(1000):
         u = diffuse.forward(model, u, nu, walls)

@@ -1,4 +1,4 @@
-"""What the engine leaves out, works with, and tells of its solves."""
+"""Sub-steps that the engine skips, its memory, and its reports of pressure solves."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .fluids import fluid, leaves
 from .test_agreement import assert_same, evaluate
 
 OFF = ("viscosity", "buoyancy", "smoke_rate")
-"""What changes nothing while it is 0."""
+"""Parameters without effect while they are 0."""
 
 
 @pytest.mark.parametrize("wanted", [OFF, ("velocity",), ("obstacle",)])
-def test_what_changes_nothing_is_left_out_but_not_from_the_gradient(wanted: tuple[str, ...]) -> None:
+def test_sub_steps_without_effect_are_skipped_but_not_in_the_gradient(wanted: tuple[str, ...]) -> None:
     model, params, state = fluid("channel")
     params = params.replace(**{name: tensor(np.zeros(getattr(params, name).shape)) for name in OFF})
     for name, x in zip((*state.names(), *params.names()), leaves(params, state), strict=True):
@@ -35,21 +35,21 @@ def test_what_changes_nothing_is_left_out_but_not_from_the_gradient(wanted: tupl
     assert_same(evaluate((model, params, state)), nested, 1e-11)
 
 
-def test_members_differ_in_what_acts() -> None:
+def test_batch_members_may_differ_in_active_sub_steps() -> None:
     model, params, state = fluid("torus", batch=2)
     params = params.replace(**{name: masked(getattr(params, name)) for name in OFF})
     assert_same(evaluate((model, params, state)), evaluate((model, params, state), mode="nested"), 1e-11)
 
 
 def masked(values: Tensor) -> Tensor:
-    """Nothing in the first member."""
+    """Set the values of the first batch member to 0."""
     found = values.data.copy()
     found[0] = 0
     return tensor(found, requires_grad=True)
 
 
 def engine_of(model: Smoke, *, needs: frozenset[str] = frozenset()) -> tuple[SmokeEngine, Any]:
-    """An engine for a fluid at its start, and a segment of 4 steps."""
+    """Build an engine, and a segment of 4 steps that begins with the initial state."""
     _, params, state = fluid("channel")
     engine = model.engine(params.arrays(), None, batch=1, needs=needs, deterministic=False)
     segment = engine.segment(4)
@@ -78,21 +78,21 @@ def test_each_solve_is_reported_with_its_member_and_step() -> None:
     engine = model.engine(params.arrays(), None, batch=2, needs=frozenset(), deterministic=False)
     segment = engine.segment(2)
     engine.load(segment, state.arrays())
-    told: list[tuple[str, int, int]] = []
-    with patch.object(engine.reports, "at", lambda *of: told.append(of)):
+    calls: list[tuple[str, int, int]] = []
+    with patch.object(engine.reports, "at", lambda *key: calls.append(key)):
         engine.advance(segment, first=3, start=0, steps=2)
         engine.pull(segment, first=3, steps=2, adjoint={name: a[:, :1].copy() for name, a in segment.items()})
         engine.push(segment, first=3, steps=2, tangent=state.arrays())
-    assert told == [(way, b, t) for way in ("forward", "backward", "tangent") for b in (0, 1) for t in steps(way)]
+    assert calls == [(way, b, t) for way in ("forward", "backward", "tangent") for b in (0, 1) for t in steps(way)]
 
 
 def steps(way: str) -> list[int]:
-    """3 and 4, in the order in which they are taken."""
+    """List steps 3 and 4, in the order of this direction."""
     return [4, 3] if way == "backward" else [3, 4]
 
 
 @pytest.mark.parametrize("projection", ["jacobi", "fft"])
-def test_what_does_not_iterate_reports_nothing(projection: str) -> None:
+def test_direct_solvers_report_nothing(projection: str) -> None:
     model, params, state = fluid("torus")
     model = replace(model, projection=projection)
     engine = model.engine(params.arrays(), None, batch=1, needs=frozenset(), deterministic=False)
@@ -112,8 +112,7 @@ def test_solves_that_end_too_early_are_warned_of_once_forward_and_once_backward(
     assert "forward" in found[0] and "backward" in found[1]
 
 
-def test_the_memory_that_it_takes_is_foreseen() -> None:
-    """It is never more."""
+def test_the_predicted_memory_is_never_exceeded() -> None:
     model = Smoke((128, 128), 1.0, 0.1, has_obstacle=True)
     params = {name: np.full(shape, 0.01) for name, shape in model.param_shapes().items()}
     state = {name: np.random.default_rng(0).random((1, *shape)) for name, shape in model.state_shapes().items()}

@@ -1,4 +1,4 @@
-"""What an obstacle leaves of a flow, its force, and their adjoint."""
+"""The effect of an obstacle on a flow, its force, and their adjoint."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .flows import check, leaf, some, variants, velocity
 
 @pytest.mark.parametrize("name", variants())
 def test_every_element_of_the_jacobian_is_right(name: str) -> None:
-    """Most of the faces are in the layer; some are inside, some outside."""
+    """Most faces are in the layer, some inside and some outside."""
     model = variants()[name]
     distance = leaf(0.4 * some(*model.cells, seed=3).data)
     check(Obstruct.apply, model, velocity(model), distance, tolerance=1e-7)
 
 
 def ball(model: Smoke, radius: float) -> np.ndarray:
-    """The signed distance to a ball in the middle."""
+    """Compute the signed distance to a ball in the middle."""
     middle = [0.5 * n * model.spacing for n in model.cells]
     distance = np.sqrt(sum([(x - m) ** 2 for x, m in zip(coordinates(model), middle, strict=True)]))
     return np.asarray(distance - radius, runtime.real_dtype())
@@ -45,11 +45,11 @@ def test_it_stops_the_fluid_inside_and_leaves_that_outside_alone(grid: str) -> N
         np.testing.assert_array_equal(after[component][outside], 1.0)
 
 
-def test_what_a_face_keeps_falls_evenly_with_how_much_of_the_obstacle_is_there() -> None:
-    """So that the force of a shape that grows does not jump at each face that it reaches."""
+def test_the_velocity_at_a_face_falls_linearly_with_the_fraction_of_obstacle() -> None:
+    """The force of a growing shape therefore does not jump at each face that it reaches."""
     model = Smoke((5, 2), spacing=0.1, dt=0.01, grid="collocated")
     inside = np.array([0.0, 0.1, 0.5, 0.9, 1.0])
-    t = 0.5 - np.sin(np.arcsin(1 - 2 * inside) / 3)  # where chi = t^2 (3 - 2 t)
+    t = 0.5 - np.sin(np.arcsin(1 - 2 * inside) / 3)  # the inverse of chi = t^2 (3 - 2 t)
     phi = np.tile(LAYER * model.spacing * (0.5 - t)[:, None], (1, 2))
     after, _ = obstacle.forward(model, np.ones((2, 5, 2)), phi)
     np.testing.assert_allclose(after[0, :, 0], 1 - inside / (1 + ETA), atol=1e-12)

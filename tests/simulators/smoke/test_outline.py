@@ -1,4 +1,4 @@
-"""An outline that changes by its modes: its area, its distance, and an obstacle that is sought through it."""
+"""Outlines described by modes: area, distance, and the optimization of an obstacle."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def test_without_modes_it_is_a_disc_or_an_ellipse() -> None:
 def test_its_area_stays_and_its_distance_has_slope_one() -> None:
     phi = distance(FINE, CENTRE, 0.5, design()).data
     reach = np.hypot(*[x[phi < 0] - c for x, c in zip(shapes.coordinates(FINE), CENTRE, strict=True)])
-    assert reach.max() > 0.6  # no disc
+    assert reach.max() > 0.6  # not a disc
     assert np.sum(phi < 0) * FINE.spacing**2 == pytest.approx(np.pi * 0.5**2, rel=2e-3)
     slope = np.hypot(*np.gradient(phi, FINE.spacing))
-    np.testing.assert_allclose(slope[abs(phi) < FINE.spacing], 1.0, atol=0.03)  # seen across two cells
+    np.testing.assert_allclose(slope[abs(phi) < FINE.spacing], 1.0, atol=0.03)  # a difference over two cells
 
 
 def test_it_can_be_differentiated_by_its_stretch_and_modes() -> None:
@@ -53,7 +53,7 @@ def test_it_can_be_differentiated_by_its_stretch_and_modes() -> None:
 
 
 def sections(**changed: Any) -> dict[str, Any]:
-    """A small channel with a disc."""
+    """Build the sections of a small channel with a disc."""
     return {
         "simulator": {"name": "smoke", "advection": "semi_lagrangian"},
         "time": {"dt": 0.05, "steps": 8},
@@ -79,7 +79,7 @@ def test_the_gradient_of_drag_by_the_design_is_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "where", "told"),
+    ("changed", "where", "message"),
     [
         ({"unknowns": {"body": {"parameter": "obstacle"}}}, "unknowns.body.parameter", "outline"),
         ({"obstacle": {"outline": {"centre": [0.6, 0.6], "radius": 0.2}}}, "obstacle.outline.modes", "required"),
@@ -90,13 +90,13 @@ def test_the_gradient_of_drag_by_the_design_is_right() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_place(changed: dict[str, Any], where: str, told: str) -> None:
+def test_inconsistent_sections_are_reported_with_their_place(changed: dict[str, Any], where: str, message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         from_dict(sections(**changed))
-    assert where in str(raised.value) and told in str(raised.value)
+    assert where in str(raised.value) and message in str(raised.value)
 
 
-def test_the_body_found_is_recorded_with_the_motion_around_it(tmp_path: Path) -> None:
+def test_the_optimized_body_is_recorded_with_the_flow_around_it(tmp_path: Path) -> None:
     scene = build_scene(from_dict(sections(optimizer={"method": "lbfgs", "iterations": 2})))
     fit = simphys.identify(scene, folder=tmp_path / "run")
     assert fit.result.loss < fit.result.history[0].loss

@@ -1,4 +1,4 @@
-"""Flows whose course is known: vortices that die away, what is conserved, what enters and leaves, a body that drags."""
+"""Flows with known solutions or properties: decaying vortices, conservation, inflow and outflow, drag of a body."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .flows import velocity
 
 
 def start(model: Smoke, u: np.ndarray, **given: Any) -> tuple[Params, State]:
-    """Parameters and a state without smoke; what is not given is 0."""
+    """Build parameters and a state without smoke; parameters not given are 0."""
     dtype = runtime.real_dtype()
     params = {name: np.zeros(shape) + given.get(name, 0.0) for name, shape in model.param_shapes().items()}
     state = {name: np.zeros(shape) for name, shape in model.state_shapes().items()} | {"velocity": u}
@@ -33,7 +33,7 @@ def vortices(model: Smoke, speed: float, mean: tuple[float, float] = (0.0, 0.0))
 
 
 def square(cells: int, steps: int, duration: float, **options: Any) -> Smoke:
-    """A periodic one of 1 m."""
+    """Build a model of a periodic square of 1 m."""
     return Smoke((cells, cells), spacing=1 / cells, dt=duration / steps, **options)
 
 
@@ -42,7 +42,7 @@ def end(model: Smoke, u: np.ndarray, steps: int, **given: Any) -> np.ndarray:
 
 
 def divergence(model: Smoke, u: np.ndarray) -> np.ndarray:
-    """Times the edge of a cell; on a staggered grid."""
+    """Compute the divergence times the spacing, on a staggered grid."""
     total = np.zeros(model.cells)
     for axis in range(model.dim):
         inside = u[axis][tuple([slice(n + (a == axis)) for a, n in enumerate(model.cells)])]
@@ -55,7 +55,7 @@ def divergence(model: Smoke, u: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("grid", ["staggered", "collocated"])
-def test_taylor_green_vortices_die_away_as_viscosity_has_it(grid: str) -> None:
+def test_taylor_green_vortices_decay_by_viscosity(grid: str) -> None:
     nu, duration, steps = 0.01, 0.5, 128
     model = square(64, steps, duration, grid=grid, projection="fft")
     u = vortices(model, 0.5)
@@ -69,7 +69,7 @@ def energy(u: np.ndarray) -> float:
 
 
 def test_an_inviscid_flow_loses_energy_with_the_first_power_of_the_time_step_whatever_the_grid() -> None:
-    """Steps that first move the fluid and then make it incompressible do (Zehnder, Narain and Thomaszewski 2018)."""
+    """Splitting advection and projection has this effect (Zehnder, Narain and Thomaszewski 2018)."""
 
     def loss(cells: int, steps: int, **options: Any) -> float:
         model = square(cells, steps, 0.5, projection="fft", **options)
@@ -80,11 +80,11 @@ def test_an_inviscid_flow_loses_energy_with_the_first_power_of_the_time_step_wha
     assert 1.85 < coarse / fine < 2.15
     assert 0 < fine < 0.05
     assert loss(32, 50) == pytest.approx(coarse, rel=0.03)
-    assert loss(64, 100, advection="semi_lagrangian") > 4 * fine  # which smears as well
+    assert loss(64, 100, advection="semi_lagrangian") > 4 * fine  # numerical diffusion adds to it
 
 
 def test_momentum_of_an_inviscid_flow_is_kept_the_better_the_finer_grid_and_step() -> None:
-    """Of second order or better; the form of advection is not conservative."""
+    """The error is of second order or better, as this form of advection is not conservative."""
 
     def change(cells: int) -> float:
         steps = 25 * cells // 16
@@ -108,7 +108,7 @@ def test_a_step_leaves_no_more_divergence_than_the_tolerance(projection: str) ->
     after = end(model, u, 1, viscosity=1e-3, boundary_velocity=given, obstacle=ball)
     assert np.linalg.norm(divergence(model, after)) < 1e-7 * np.linalg.norm(divergence(model, u))
     np.testing.assert_array_equal(after[0, 0, :16], 1.0)
-    assert after[0, -1, :16].sum() == pytest.approx(16.0, rel=1e-6)  # what enters leaves
+    assert after[0, -1, :16].sum() == pytest.approx(16.0, rel=1e-6)  # outflow equals inflow
 
 
 def test_a_ball_in_a_stream_takes_momentum_along_it_and_the_fluid_flows_around() -> None:
@@ -123,7 +123,7 @@ def test_a_ball_in_a_stream_takes_momentum_along_it_and_the_fluid_flows_around()
     states = rollout(model, params, state, steps=100).states
     force = states.force.data[50:]
     assert (force[:, 0] > 0.2).all()
-    assert abs(force[:, 1]).max() < 1e-5 * force[:, 0].max()  # as both sides are alike
+    assert abs(force[:, 1]).max() < 1e-5 * force[:, 0].max()  # by symmetry
     after = states.velocity.data[-1]
     inside = ball < -0.15
     assert abs(after[0, :48, :32][inside]).max() < 0.1 and abs(after[1, :48, :32][inside]).max() < 0.1

@@ -1,4 +1,4 @@
-"""Projection to velocities without divergence: every solver, every kind of side, and the adjoint."""
+"""Projection to divergence-free velocities: every solver, every kind of side, and the adjoint."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def model_of(cells: tuple[int, ...], boundaries: tuple[str, ...], **more: Any) -
 
 
 def some(model: Smoke, seed: int = 0) -> Array:
-    """A velocity, 0 beyond the faces of each component; where the fluid cannot leave, what enters is 0 in the mean."""
+    """Draw a velocity, 0 beyond the faces of each component, with zero net inflow if there is no open side."""
     velocity = np.random.default_rng(seed).normal(size=(model.dim, *model.faces))
     for a in range(model.dim):
         for b, n in enumerate(model.cells):
@@ -50,12 +50,12 @@ def some(model: Smoke, seed: int = 0) -> Array:
 
 
 def leaf(model: Smoke) -> Tensor:
-    """A velocity with any entries, also where there are no faces."""
+    """Draw a velocity whose entries are nonzero even where there are no faces."""
     return tensor(np.random.default_rng(1).normal(size=(model.dim, *model.faces)), requires_grad=True)
 
 
 def divergence(model: Smoke, velocity: Array) -> Array:
-    """Undivided by the spacing, written down once more."""
+    """Compute the undivided divergence independently, in NumPy."""
     total = np.zeros(model.cells)
     for axis, n in enumerate(model.cells):
         u, cells = np.moveaxis(velocity[axis], axis, 0), np.moveaxis(total, axis, 0)
@@ -70,7 +70,7 @@ def divergence(model: Smoke, velocity: Array) -> Array:
 
 
 def given_faces(model: Smoke) -> list[tuple[Any, ...]]:
-    """Entries of the velocity that lie at closed and inflow sides."""
+    """List the indices of velocity entries at closed and inflow sides."""
     faces = []
     for side, kind in enumerate(model.boundaries):
         if kind in (C, I):
@@ -112,7 +112,7 @@ def test_solvers_agree() -> None:
 
 @pytest.mark.parametrize(("cells", "boundaries"), COLLOCATED)
 def test_a_collocated_projection_is_approximate(cells: Any, boundaries: Any) -> None:
-    """It never adds energy, and leaves alone what has no divergence: uniform flow along a periodic axis."""
+    """It never adds energy, and does not change a divergence-free uniform flow along a periodic axis."""
     model = model_of(cells, boundaries, grid="collocated")
     velocity = some(model)
     projected = project.forward(model, velocity)
@@ -126,7 +126,7 @@ def test_a_collocated_projection_is_approximate(cells: Any, boundaries: Any) -> 
     np.testing.assert_allclose(project.forward(model, uniform), uniform, atol=1e-13)
 
 
-def test_what_enters_a_closed_room_in_the_mean_stays_as_divergence() -> None:
+def test_net_inflow_into_a_closed_domain_remains_as_divergence() -> None:
     model = model_of((6, 4), (I, C, C, C))
     velocity = some(model)
     velocity[0, 0, :4] = 1.0
@@ -147,7 +147,7 @@ def test_a_potential_flow_is_taken_to_zero_and_a_vortex_is_left_alone() -> None:
 
 
 def test_jacobi_does_the_sweeps_of_stable_fluids() -> None:
-    """One step of the workload that is compared with other programs, as it is written there."""
+    """Compare with one step of the benchmark against other programs, as written there."""
     model = model_of((11, 12), (P,) * 4, grid="collocated", projection="jacobi", sweeps=6)
     u, v = velocity = some(model)
     roll = np.roll
@@ -196,7 +196,7 @@ def test_every_element_of_the_jacobian_by_fourier_is_right(grid: str) -> None:
     dot_product_test(lambda u: project.Project.apply(model, u), velocity, tolerance=1e-13)
 
 
-def test_the_result_may_take_the_place_of_what_is_projected() -> None:
+def test_the_result_may_overwrite_the_input() -> None:
     for model in (model_of((6, 4), (I, O, C, C)), model_of((6, 4), (P, P, C, C), grid="collocated")):
         velocity = some(model)
         for run in (project.forward, project.pull, project.push):

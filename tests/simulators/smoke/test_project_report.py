@@ -1,4 +1,4 @@
-"""What unfinished solves for the pressure do to the gradient is estimated, and warned of."""
+"""Estimates of the gradient's error from unconverged pressure solves, and warnings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEPS = 6
 
 
 def rollout(model: Smoke, forward: SolveReport, backward: SolveReport) -> tuple[Array, Array]:
-    """A velocity that is sheared and projected, and the gradient of its product with another one, by the start."""
+    """Shear and project a velocity repeatedly; return it, and the gradient of its product with another one."""
     velocity = some(model)
     for step in range(STEPS):
         velocity = project.forward(model, sheared(velocity, 1), report=forward.at(step))
@@ -32,7 +32,7 @@ def rollout(model: Smoke, forward: SolveReport, backward: SolveReport) -> tuple[
 
 
 def sheared(velocity: Array, by: int) -> Array:
-    """Each row moved along itself by a number of cells of its own, which changes no norm."""
+    """Shift each row along itself by its own number of cells, which changes no norm."""
     return np.stack([[np.roll(row, by * i) for i, row in enumerate(u)] for u in velocity])
 
 
@@ -49,7 +49,7 @@ def test_the_error_of_the_gradient_is_estimated(projection: str, iterations: int
     found = rollout(model, *reports)
     for report, one, other in zip(reports, found, exact, strict=True):
         error = relative(one, other)
-        # A sum is too careful here: errors are gradients of a pressure, of which later projections take away a part.
+        # A sum is too pessimistic here: errors are pressure gradients, and later projections remove a part of them.
         assert error / 1.2 < report.error < 4 * error
         assert report.solves == STEPS
         assert report.iterations == STEPS * iterations
@@ -66,7 +66,7 @@ def test_of_a_single_solve_the_estimate_is_close() -> None:
             exact = run(replace(model, most_iterations=200), some(model))
             assert report.error == pytest.approx(relative(found, exact), rel=0.2)
             assert report.worst is not None
-            assert report.worst.residual == pytest.approx(report.divergence, rel=1e-6)  # of a staggered grid
+            assert report.worst.residual == pytest.approx(report.divergence, rel=1e-6)  # equal on a staggered grid
 
 
 def test_a_rollout_warns_once_and_says_what_to_do() -> None:
@@ -91,7 +91,7 @@ def test_converged_solves_warn_of_nothing(projection: str) -> None:
             report.warn(model)
             assert report.error < 1e-6
             SolveReport("forward").warn(model)
-    assert (reports[0].divergence > 0.1) == (projection == "jacobi")  # what jacobi leaves over is told
+    assert (reports[0].divergence > 0.1) == (projection == "jacobi")  # the report includes jacobi's divergence
 
 
 def test_the_nested_projection_warns_with_the_same_words_each_time() -> None:

@@ -1,4 +1,4 @@
-"""The sections of a scene of a flow become arrays, and what does not fit is told; the scene that ships is solved."""
+"""The sections of scenes of flows, their arrays and checks, and the fit of the scene that ships."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENTERS = {"x-": {"velocity": [1.0, 0.0]}}
 
 
 def sections(**changed: Any) -> dict[str, Any]:
-    """A scene of resting fluid between periodic sides; runtime as in this process."""
+    """Build the sections of a resting fluid between periodic sides, with the runtime of this process."""
     return {
         "simulator": {"name": "smoke"},
         "runtime": {"precision": str(runtime.settings().precision)},
@@ -49,7 +49,7 @@ def test_defaults_describe_a_resting_inviscid_fluid_without_smoke() -> None:
     assert scene.grid is not None and scene.grid.offset == 0.5
 
 
-def test_all_that_is_given_arrives() -> None:
+def test_all_given_values_arrive() -> None:
     scene = build_scene(
         from_dict(
             sections(
@@ -110,12 +110,12 @@ BLOCKED = {"shapes": [{"centre": [2.0, 1.5], "radii": [0.6, 30.0]}]}
 
 
 @pytest.mark.parametrize(
-    ("changed", "where", "told"),
+    ("changed", "where", "message"),
     [
         ({"grid": grid(cells=[8])}, "grid.cells", ""),
         ({"grid": grid(boundaries="walls")}, "grid.boundaries", ""),
         ({"grid": grid(boundaries={"x-": "periodic"})}, "grid.boundaries", "periodic together"),
-        ({"grid": grid(boundaries={"z-": "open"})}, "grid.boundaries.z-", "side of a grid in 2-D"),
+        ({"grid": grid(boundaries={"z-": "open"})}, "grid.boundaries.z-", "side of a 2-D grid"),
         ({"fluid": {"viscosity": -1.0}}, "fluid.viscosity", ""),
         ({"fluid": {"buoyancy": [1.0, 2.0, 3.0]}}, "fluid.buoyancy", "2 elements"),
         (
@@ -130,13 +130,13 @@ BLOCKED = {"shapes": [{"centre": [2.0, 1.5], "radii": [0.6, 30.0]}]}
         ),
         ({"grid": grid(boundaries=CHANNEL)}, "sides.x-.velocity", "an inflow needs a velocity"),
         ({"sides": ENTERS}, "sides.x-.velocity", "this side is periodic"),
-        ({"grid": grid(boundaries="closed"), "sides": ENTERS}, "sides.x-.velocity", "nothing goes through a wall"),
+        ({"grid": grid(boundaries="closed"), "sides": ENTERS}, "sides.x-.velocity", "at a wall must be 0"),
         (
             {"grid": grid(boundaries="closed", slip=True), "sides": {"x-": {"velocity": [0.0, 1.0]}}},
             "sides.x-.velocity",
             "cannot drag",
         ),
-        ({"sides": {"z+": {"smoke": 1.0}}}, "sides.z+", "side of a grid in 2-D"),
+        ({"sides": {"z+": {"smoke": 1.0}}}, "sides.z+", "side of a 2-D grid"),
         ({"emitters": [{"centre": [1.0, 1.0, 1.0], "radius": 1.0, "rate": 1.0}]}, "emitters.0.centre", "2 elements"),
         ({"obstacle": {}}, "obstacle", "one of shapes, outline and file"),
         ({"obstacle": {"shapes": [{"centre": [1.0, 1.0]}]}}, "obstacle.shapes.0", "one of radius and radii"),
@@ -165,21 +165,21 @@ BLOCKED = {"shapes": [{"centre": [2.0, 1.5], "radii": [0.6, 30.0]}]}
         ),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_place(changed: dict[str, Any], where: str, told: str) -> None:
+def test_inconsistent_sections_are_reported_with_their_place(changed: dict[str, Any], where: str, message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         from_dict(sections(**changed))
-    assert where in str(raised.value) and told in str(raised.value)
-    assert len(raised.value.errors) == 1 or not told
+    assert where in str(raised.value) and message in str(raised.value)
+    assert len(raised.value.errors) == 1 or not message
 
 
-def test_as_much_may_leave_at_an_inflow_as_enters_at_another_and_a_wall_with_a_gap_is_no_dam() -> None:
+def test_an_inflow_may_balance_another_and_a_wall_with_a_gap_does_not_block() -> None:
     through = {"x-": {"velocity": [1.0, 0.0]}, "x+": {"velocity": [1.0, 0.0]}}
     from_dict(sections(grid=grid(boundaries={"x-": "inflow", "x+": "inflow"}), sides=through))
     gap = {"shapes": [{"centre": [2.0, 0.0], "radii": [0.6, 2.4]}]}
     from_dict(sections(grid=grid(boundaries=CHANNEL), sides=ENTERS, obstacle=gap))
 
 
-def test_a_file_of_another_shape_is_told_with_the_one_that_is_wanted(tmp_path: Path) -> None:
+def test_a_file_of_another_shape_is_reported_with_the_required_one(tmp_path: Path) -> None:
     np.save(tmp_path / "start.npy", np.zeros((2, 8, 6)))
     file = {"velocity": {"file": str(tmp_path / "start.npy")}}
     with pytest.raises(ConfigError) as raised:
@@ -195,7 +195,7 @@ def test_cells_are_connected_through_faces_and_through_periodic_sides() -> None:
 
 
 def recording() -> ModuleType:
-    """The script that made the recording, with the true value."""
+    """Load the script that made the recording, with the true value."""
     spec = importlib.util.spec_from_file_location("make_recordings_of_flows", FOLDER / "make_recordings.py")
     assert spec is not None and spec.loader is not None
     made = importlib.util.module_from_spec(spec)
@@ -212,7 +212,7 @@ def test_the_shipped_recording_and_pictures_are_those_that_the_script_makes(tmp_
         assert abs(made - shipped).mean() < 0.01  # versions of matplotlib draw edges a little differently
 
 
-def test_viscosity_is_found_from_vortices_that_die_away(tmp_path: Path) -> None:
+def test_viscosity_is_identified_from_decaying_vortices(tmp_path: Path) -> None:
     true = recording()
     scene = simphys.load_scene(FOLDER / "taylor_green.toml", ['runtime.precision="f64"'])
     assert scene.params.viscosity.item() == 0.5 * true.VISCOSITY

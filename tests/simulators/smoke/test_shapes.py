@@ -13,14 +13,14 @@ from simphys.simulators.smoke.shapes import coordinates, distance, share
 MODEL = Smoke((5, 4), spacing=0.2, dt=0.1)
 
 
-def test_that_of_a_ball_is_exact_and_its_share_smooth() -> None:
+def test_the_distance_of_a_ball_is_exact_and_its_share_smooth() -> None:
     phi = distance(MODEL, [0.5, 0.4], 0.3)
     x, y = coordinates(MODEL)
     np.testing.assert_allclose(phi, np.hypot(x - 0.5, y - 0.4) - 0.3, atol=1e-12)
     np.testing.assert_array_equal(share(np.array([-0.1, 0.0, 0.1]), MODEL.spacing), [1.0, 0.5, 0.0])
 
 
-def test_that_of_an_ellipse_is_zero_at_its_surface_with_slope_one() -> None:
+def test_the_distance_of_an_ellipse_is_zero_at_its_surface_with_slope_one() -> None:
     fine = Smoke((200, 200), spacing=0.01, dt=0.1)
     phi = distance(fine, [1.0, 1.0], [0.6, 0.3])
     slope = np.hypot(*np.gradient(phi, fine.spacing))
@@ -32,7 +32,7 @@ def test_that_of_an_ellipse_is_zero_at_its_surface_with_slope_one() -> None:
 
 
 @pytest.mark.parametrize("radii", [0.25, [0.2, 0.3]])
-def test_it_can_be_differentiated_by_where_a_shape_is_and_how_large(radii: float | list[float]) -> None:
+def test_it_can_be_differentiated_by_position_and_size(radii: float | list[float]) -> None:
     centre, size = tensor([0.41, 0.37], requires_grad=True), tensor(radii, requires_grad=True)
 
     def two(c: Tensor, r: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Velocities that sides give, and their adjoint."""
+"""Velocities prescribed at sides, and their adjoint."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_walls_stop_the_fluid_and_inflow_has_its_velocity() -> None:
 
 
 @pytest.mark.parametrize("name", ["periodic", "collocated"])
-def test_nothing_is_given_where_no_velocity_is_on_a_side(name: str) -> None:
+def test_nothing_is_prescribed_if_no_velocity_entry_is_on_a_side(name: str) -> None:
     model = variants()[name]
     u = velocity(model).data
     np.testing.assert_array_equal(sides.forward(model, u, some(4, 2).data), u)

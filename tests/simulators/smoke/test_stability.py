@@ -17,7 +17,7 @@ from .test_scene import sections
 
 @pytest.mark.parametrize("sides", ["periodic", "closed"])
 def test_diffusion_is_bounded_at_the_limit_and_between_periodic_sides_not_beyond(sides: str) -> None:
-    """The fastest there is a checkerboard, which walls do not let be."""
+    """The fastest mode is a checkerboard, which walls do not allow."""
     model = small(8, 8, boundaries=(sides,) * 4)
     for excess in (0.0, 0.02):
         nu = np.array((1 + excess) * largest_stable_dt(model, 1.0) / model.dt)
@@ -30,5 +30,5 @@ def test_diffusion_is_bounded_at_the_limit_and_between_periodic_sides_not_beyond
 def test_a_time_step_beyond_it_is_refused() -> None:
     limit = 0.5**2 / (4 * 10.0)
     build_scene(from_dict(sections(fluid={"viscosity": 10.0}, time={"dt": limit, "steps": 1})))
-    with pytest.raises(InputError, match=r"time step that is stable with this viscosity is 0\.00625 s"):
+    with pytest.raises(InputError, match=r"largest stable time step for this viscosity is 0\.00625 s"):
         build_scene(from_dict(sections(fluid={"viscosity": 10.0}, time={"dt": 1.01 * limit, "steps": 1})))
