@@ -29,7 +29,7 @@ LONG = {
     *(f"rigid/{name}" for name in ("push", "walker_2d", "bounce", "two_balls")),
     "wave/inversion",
 }
-"""Take up to a minute each; other waves, tests/mpm and tests/rigid prove the same kernels."""
+"""Take up to a minute each; other waves, tests/simulators/mpm and tests/simulators/rigid prove the same kernels."""
 LONGEST = {2: 60.0, 3: 150.0}
 """A certificate takes less processor time [s], most of it for kernels to compile, which in space are larger."""
 

@@ -155,8 +155,8 @@ THREADS = """
 import sys, zlib
 from simphys.autograd import runtime
 runtime.init(threads=int(sys.argv[1]), precision=sys.argv[2])
-from tests.charges.systems import fields, system
-from tests.charges.test_agreement import STEPS, evaluate
+from tests.simulators.charges.systems import fields, system
+from tests.simulators.charges.test_agreement import STEPS, evaluate
 plane = system(2, bodies=150), fields(STEPS, 2)
 space = system(3, bodies=20, batch=9, integrator="velocity_verlet"), fields(STEPS, 3, 9)
 for runtime.PARALLEL_WORK_US in (0.0, 250.0):  # one launch per step, or one for all

@@ -88,8 +88,8 @@ def test_all_ways_give_the_same_states_and_gradients(
 TWO_THREADS = """
 from simphys.autograd import runtime
 runtime.init(threads=2)
-from tests.mass_spring.systems import system
-from tests.mass_spring.test_agreement import LOSSES, assert_same, evaluate
+from tests.simulators.mass_spring.systems import system
+from tests.simulators.mass_spring.test_agreement import LOSSES, assert_same, evaluate
 case = system(2, nodes=1500, springs=4001)  # more than the 512 entries below which a loop stays on one thread
 found = {}
 for work_us in (float("inf"), 0.0):

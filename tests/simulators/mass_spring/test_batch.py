@@ -123,7 +123,7 @@ import sys
 from simphys.autograd import runtime
 runtime.init(threads=int(sys.argv[1]))
 runtime.PARALLEL_WORK_US = 5.0  # so that systems of a thousand nodes count as large
-from tests.mass_spring.test_batch import digest
+from tests.simulators.mass_spring.test_batch import digest
 print(digest(False, deterministic=True), digest(True, deterministic=False))
 """
 
