@@ -95,7 +95,7 @@ def all_figures(recording: Recording, folder: str | Path) -> list[Path]:
         paths += animation(recording, folder / "animation.gif")
     paths += _figures_of_fields(recording, folder)
     if not paths:
-        raise NotRecorded(f"run {recording.folder}", "must hold what a picture shows", "nothing of it", "Run it again.")
+        raise NotRecorded(f"run {recording.name}", "must hold what a picture shows", "nothing of it", "Run it again.")
     return paths
 
 

@@ -65,7 +65,7 @@ def require(recording: Recording, picture: str, paths: tuple[str, ...], remedy: 
     missing = [path for path in paths if path not in recording]
     if missing:
         held = ", ".join(name for name in recording.keys() if name not in ("h5md", "scene"))  # noqa: SIM118 a method
-        constraint = f"needs {', '.join(missing)} of the run {recording.folder}"
+        constraint = f"needs {', '.join(missing)} of the run {recording.name}"
         raise NotRecorded(f"picture {picture!r}", constraint, f"only {held or 'a scene'}", remedy)
 
 

@@ -1,13 +1,20 @@
 """A run on disk: HDF5 in the layout of H5MD, readable after a kill at any moment.
 
-    RUN/run.h5              the one file to open: the whole tree, its large arrays living in the segments
-    RUN/segments/000001.h5  written once, never changed, referred to by run.h5
+    RUN/run.h5              the one file to open; of a complete run all of its data, to be copied or moved alone
+    RUN/segments/000001.h5  until then: rows and static datasets, written once, which run.h5 refers to
 
-Every file is built in memory, written under a temporary name, fsynced and renamed, so that no file is ever seen half
-written; run.h5 changes hands from one whole state of the run to the next. Names are relative: a run can be moved.
+Every file is written under a temporary name, fsynced and renamed, so that no reader ever meets a half-written one:
+run.h5 goes from one whole state of the run to the next. When the run completes, its segments are merged into run.h5
+and removed. An interrupted run keeps them, and run.h5 says so in its attribute `note`; names in it are relative, so
+that the folder as a whole can be moved. A resumed run begins with the merged file as its first segment.
+
+A run can be recorded in memory, too: MemoryRecorder has the interface of Recorder, and Recording reads from both.
 """
 
+from simphys.record.memory import MemoryRecorder
 from simphys.record.recorder import Recorder
 from simphys.record.recording import Recording
 
-__all__ = ["Recorder", "Recording"]
+RunRecorder = Recorder | MemoryRecorder
+
+__all__ = ["MemoryRecorder", "Recorder", "Recording", "RunRecorder"]

@@ -1,17 +1,20 @@
-"""The folder of a run: made, proven writable, and kept to one writer."""
+"""The folder of a run: made, tested for permission to write, and locked for one writer."""
 
 from __future__ import annotations
 
 import errno
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from simphys.autograd.errors import InputError, StorageError
 
+LOCK = ".lock"
+
 
 def prepare(folder: Path, segments: Path) -> None:
-    """Make the folder of a run and, in it, that of its segments."""
+    """Make the folder of a run and, in it, the folder of its segments. Errors: InputError, StorageError."""
     who, constraint = f"output folder {folder}", "must be a folder that can be written"
     remedy = "Name another one (output.folder=PATH) or give yourself the right to write there."
     try:
@@ -25,25 +28,48 @@ def prepare(folder: Path, segments: Path) -> None:
 
 
 def take_lock(folder: Path, segments: Path) -> int | None:
-    """Keep a second writer out for as long as the returned file descriptor is open or this process lives."""
+    """Lock out a second writer for as long as the returned file descriptor is open or this process lives."""
     if sys.platform == "win32":  # no such lock there
         return None
     import fcntl
 
+    while True:
+        try:
+            lock = os.open(segments / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        except FileNotFoundError:  # a run that was just completed has removed its segments
+            prepare(folder, segments)
+            continue
+        except OSError as error:
+            message = f"output folder {folder} cannot be written: {error.strerror}. Free some space."
+            raise StorageError(message) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise InputError(
+                f"output folder {folder}",
+                "must not be in use by another run",
+                "a process that is recording there",
+                "Wait for it, stop it, or choose another output.folder.",
+            ) from None
+        except OSError:
+            return lock  # a file system without locks
+        if _is_same_file(lock, segments / LOCK):
+            return lock
+        os.close(lock)  # of a run that has completed meanwhile, and removed it
+
+
+def _is_same_file(descriptor: int, path: Path) -> bool:
     try:
-        lock = os.open(segments / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise StorageError(f"output folder {folder} cannot be written: {error.strerror}. Free some space.") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise InputError(
-            f"output folder {folder}",
-            "must not be in use by another run",
-            "a process that is recording there",
-            "Wait for it, stop it, or choose another output.folder.",
-        ) from None
-    except OSError:
-        pass  # a file system that knows no locks
-    return lock
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def remove_segments(segments: Path) -> None:
+    """Remove the folder of segments unless it holds some; only the owner of the lock may do so."""
+    if any(path.name != LOCK for path in segments.iterdir()):
+        return
+    (segments / LOCK).unlink(missing_ok=True)
+    with suppress(OSError):  # another writer has put its lock there meanwhile
+        segments.rmdir()

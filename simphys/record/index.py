@@ -1,4 +1,4 @@
-"""What run.h5 says: which rows of which table lie in which segment, and the static datasets and attributes."""
+"""The index of a run: the segment of every row and static dataset, and the attributes of groups."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from simphys.record.storage import build_file, create_dataset, open_file, storab
 INDEX_NAME = "run.h5"
 SEGMENT_FOLDER = "segments"
 INDEX_DATASET = "segments"
+HERE = "."
+"""The name of the segment that is the file of the index itself: a complete run is one file."""
+INCOMPLETE = "Incomplete run: its arrays lie in the folder segments/. Copy or move the folder of the run as a whole."
+"""The attribute `note` of run.h5 until the run completes, for readers with other programs."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """`rows` consecutive rows of a table in `segment`, a file name in the folder of segments."""
+    """`rows` consecutive rows of a table in `segment`, a file name in the folder of segments, or HERE."""
 
     segment: str
     rows: int
@@ -53,34 +57,58 @@ class Index:
     attrs: dict[str, dict[str, object]] = field(default_factory=dict)  # path of a group -> its attributes
 
     def segments(self) -> set[str]:
-        """Names of every file that is referred to."""
-        return set(self.statics.values()) | {s.segment for c in self.columns.values() for s in c.sources}
+        """Names of all files that hold data besides run.h5; empty for a complete run."""
+        names = set(self.statics.values()) | {s.segment for c in self.columns.values() for s in c.sources}
+        return names - {HERE}
 
     def table(self, group: str) -> dict[str, Column]:
         """The columns of a table by name."""
         prefix = f"{group}/"
         return {p.removeprefix(prefix): c for p, c in self.columns.items() if p.rpartition("/")[0] == group}
 
+    def paths(self) -> set[str]:
+        """Paths of all datasets and groups."""
+        return with_groups({*self.columns, *self.statics, *self.attrs})
+
+    def within(self, segment: str) -> Index:
+        """The same run with all of its data in one segment."""
+        columns = {p: replace(c, sources=(Source(segment, c.rows),)) for p, c in self.columns.items()}
+        return replace(self, columns=columns, statics=dict.fromkeys(self.statics, segment))
+
     def to_bytes(self) -> bytes:
         """The HDF5 file: columns as virtual datasets, statics as external links, attributes on their groups.
 
-        The index itself lies beside them as text, as it is read from there: HDF5 keeps the parts of a virtual
-        dataset without a checksum, and a flipped bit among them can send the library into an endless loop.
+        Recordings are read by the text of the index, which lies beside them under a checksum. HDF5 keeps the parts of
+        a virtual dataset without one, and a flipped bit among them can send the library into an endless loop.
         """
         return build_file(self._fill)
 
     def _fill(self, file: h5py.File) -> None:
-        create_dataset(file, INDEX_DATASET, storable([json.dumps(asdict(self), default=_plain)]), {})
+        self.write_text(file)
+        file.attrs["note"] = storable(INCOMPLETE)
         for path, column in self.columns.items():
-            write_attrs(_create_column(file, path, column), column.attrs)
+            write_attrs(_create_virtual(file, path, column), column.attrs)
         for path, segment in self.statics.items():
             file[path] = h5py.ExternalLink(f"{SEGMENT_FOLDER}/{segment}", f"/{path}")
+        self.write_group_attrs(file)
+
+    def write_text(self, file: h5py.File) -> None:
+        """Store the index as text."""
+        create_dataset(file, INDEX_DATASET, storable([json.dumps(asdict(self), default=_to_json)]), {})
+
+    def write_group_attrs(self, file: h5py.File) -> None:
+        """Store the attributes of all groups, which are made where there are none."""
         for group, attrs in self.attrs.items():
             write_attrs(file.require_group(f"/{group}"), attrs)
 
 
-def _plain(value: object) -> object:
-    """What JSON does not know: types, and NumPy's numbers and arrays among the attributes."""
+def with_groups(paths: set[str]) -> set[str]:
+    """The paths of some datasets and groups, and of all groups around them."""
+    return {"/".join(path.split("/")[:depth]) for path in paths - {""} for depth in range(1, path.count("/") + 2)}
+
+
+def _to_json(value: object) -> object:
+    """Types, and NumPy's numbers and arrays among the attributes, as JSON has them."""
     if isinstance(value, np.dtype):
         return value.str
     if isinstance(value, (np.generic, np.ndarray)):
@@ -88,7 +116,7 @@ def _plain(value: object) -> object:
     raise TypeError(f"an attribute is a number, a text or a list of these, not {value!r}")
 
 
-def _create_column(file: h5py.File, path: str, column: Column) -> h5py.Dataset:
+def _create_virtual(file: h5py.File, path: str, column: Column) -> h5py.Dataset:
     layout = h5py.VirtualLayout((column.rows, *column.shape), column.dtype)
     start = 0
     for source in column.sources:
@@ -96,15 +124,15 @@ def _create_column(file: h5py.File, path: str, column: Column) -> h5py.Dataset:
         name = f"{SEGMENT_FOLDER}/{source.segment}"
         layout[start : start + source.rows] = h5py.VirtualSource(name, path, shape=shape, dtype=column.dtype)
         start += source.rows
-    # Other programs see this value where a segment is gone; Recording refuses instead.
-    lost = np.nan if column.dtype.kind == "f" else None
-    return file.create_virtual_dataset(path, layout, fillvalue=lost)
+    # Other programs see this value where a segment is missing; Recording raises an error.
+    fill_value = np.nan if column.dtype.kind == "f" else None
+    return file.create_virtual_dataset(path, layout, fillvalue=fill_value)
 
 
-def load_index(folder: Path) -> Index:
-    """Read run.h5. FileNotFoundError: there is none; StorageError: it is not what was written."""
-    with open_file(folder / INDEX_NAME) as file:
-        text = json.loads(file[INDEX_DATASET][0])
+def load_index(file: Path) -> Index:
+    """Read the index of a run. FileNotFoundError: no such file; StorageError: its content is damaged."""
+    with open_file(file) as opened:
+        text = json.loads(opened[INDEX_DATASET][0])
     columns = {
         path: Column(
             dtype=np.dtype(column["dtype"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,17 @@ from simphys._version import __version__
 from simphys.autograd.errors import InputError, StorageError
 from simphys.record import folder as run_folder
 from simphys.record.index import INDEX_NAME, SEGMENT_FOLDER, Index, Source, load_index
-from simphys.record.storage import build_segment, open_file, replace_file, storable
-from simphys.record.table import Table
+from simphys.record.merging import merge
+from simphys.record.recording import Recording
+from simphys.record.storage import build_segment, link_file, open_file, replace_file, storable
+from simphys.record.table import Table, new_rows
 
 FLUSH_SECONDS = 2.0
 SEGMENT_BYTES = 32 << 20  # buffered rows are flushed at this size; smaller segments are merged up to it
+EXISTING_RUN_REMEDY = (
+    "Pass --overwrite (in Python overwrite=True) to replace it, --resume (resume=True) to continue a fit, "
+    "or choose another folder: output.folder=PATH (folder=PATH)."
+)
 
 
 class Recorder:
@@ -28,6 +35,7 @@ class Recorder:
 
     A table grows by `append`, one row at a time; rows are buffered and flushed by themselves once they are 2 s old
     (seen at the next append) or 32 MiB large, and by `flush`. Static datasets go to disk at once by `write`.
+    A `with` block that ends without an error completes the run, see `close`; otherwise it can be resumed.
 
     kind: "run" or "optimize"; provenance: seed, arch, versions and the like (numbers, text, or a dict, kept as JSON);
     scene: the resolved scene. resume=True continues the tables of the run in `folder`, if there is one;
@@ -56,6 +64,7 @@ class Recorder:
             self._index = Index() if overwrite else self._load_earlier(kind, resume)
             self._begin(kind, provenance, scene)
         except BaseException:
+            run_folder.remove_segments(self._segments)
             self._unlock()
             raise
 
@@ -81,26 +90,17 @@ class Recorder:
 
         An interrupt leaves the rows in all of the tables or in none.
         """
-        parts = []
-        for name, rows in tables.items():
-            group = name.strip("/")
-            arrays = {column: np.asarray(values) for column, values in rows.items()}
-            if all(array.ndim and len(array) for array in arrays.values()):
-                table = self._table(group, arrays, (units or {}).get(name, {}))
-                parts.append((table, table.copied(arrays)))
-        for table, part in parts:
+        for table, part in new_rows(tables, units or {}, self._find_table):
             table.parts.append(part)
             self._tables[table.group] = table
             self._pending_bytes += sum(array.nbytes for array in part.values())
         if self._pending_bytes >= SEGMENT_BYTES or time.monotonic() - self._flushed_at >= FLUSH_SECONDS:
             self.flush()
 
-    def _table(self, group: str, rows: Mapping[str, np.ndarray], units: Mapping[str, str]) -> Table:
-        """The table of a group, a new one where these are its first rows."""
-        if group in self._tables:
-            return self._tables[group]
+    def _find_table(self, group: str) -> Table | None:
+        """The table of a group, if it has rows already."""
         known = self._index.table(group)
-        return Table(group, known) if known else Table.like(group, {name: r[0] for name, r in rows.items()}, units)
+        return self._tables.get(group) or (Table(group, known) if known else None)
 
     def discard(self, group: str, /) -> None:
         """Drop whatever was recorded in `group` and below, by this run or by one that it resumes."""
@@ -140,12 +140,42 @@ class Recorder:
             self._remove_unused(self._index)
         self._flushed_at = time.monotonic()
 
+    @property
+    def recording(self) -> Recording:
+        """The run so far, as far as it was flushed."""
+        return Recording(self.folder)
+
     def close(self) -> None:
-        """Flush, and let go of the folder."""
+        """End a complete run: flush, merge everything into one file, and release the folder.
+
+        Where there is no room for that file a warning says so: the run is recorded all the same, in segments.
+        """
+        try:
+            self.flush()
+            self._merge()
+        finally:
+            self._unlock()
+
+    def suspend(self) -> None:
+        """End a run that is not complete: flush, and release the folder. The segments stay."""
         try:
             self.flush()
         finally:
             self._unlock()
+
+    def _merge(self) -> None:
+        try:
+            index = merge(self.folder, self._index)
+        except OSError as error:
+            warnings.warn(
+                f"{self.folder / INDEX_NAME} cannot be merged into one file: {error.strerror or error}. "
+                f"The run is recorded completely, in {self._segments}: copy or move the whole folder.",
+                stacklevel=3,
+            )
+            return
+        self._index = index
+        self._remove_unused(index)
+        run_folder.remove_segments(self._segments)
 
     def _unlock(self) -> None:
         if self._lock is not None:
@@ -158,20 +188,34 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:
+            self.suspend()
 
     def _load_earlier(self, kind: str, resume: bool) -> Index:
         if not (self.folder / INDEX_NAME).exists():
             return Index()
         who = f"output folder {self.folder}"
         if not resume:
-            remedy = "Resume it, overwrite it, or choose another output.folder."
-            raise InputError(who, "must not hold a run already", f"{INDEX_NAME} there", remedy)
-        index = load_index(self.folder)
+            raise InputError(who, "must not hold a run already", f"{INDEX_NAME} there", EXISTING_RUN_REMEDY)
+        index = load_index(self.folder / INDEX_NAME)
         if index.attrs[""].get("kind") != kind:
             found = f"kind {index.attrs['']['kind']!r}" if "kind" in index.attrs[""] else "no kind"
             raise InputError(who, f"must hold a run of kind {kind!r} to resume", found, "Choose another output.folder.")
         self._remove_unused(index)  # first, as a full disk may be full of just that
+        return index if index.segments() else self._split(index)
+
+    def _split(self, index: Index) -> Index:
+        """Turn the one file of a complete run into a segment, to which rows can be added; its index."""
+        name, path = "000001.h5", self.folder / INDEX_NAME
+        index = index.within(name)
+        try:
+            link_file(path, self._segments / name)
+            replace_file(path, index.to_bytes())
+        except OSError as error:
+            message = f"{path} cannot be resumed: {error.strerror or error}. It is unchanged. Free some space there."
+            raise StorageError(message) from error
         return index
 
     def _write(
@@ -206,7 +250,7 @@ class Recorder:
         """
         what = ", ".join(f"{table.count} rows of {table.group}" for table in tables)
         columns = {f"{table.group}/{name}": column for table in tables for name, column in table.columns.items()}
-        datasets = {path: rows for table in tables for path, rows in table.joined().items()}
+        datasets = {f"{table.group}/{name}": table.column(name) for table in tables for name in table.columns}
         content = build_segment(datasets)
         absorbed: list[str] = []
         size = len(content)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import math
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -16,7 +20,7 @@ CHUNK_BYTES = 1 << 20
 COMPACT_BYTES = 60_000  # HDF5 keeps up to 64 kB inside the (checksummed) object header
 # The first HDF5 with virtual datasets is also the first whose every metadata block carries a checksum.
 LIBRARY_VERSIONS = ("v110", "v110")
-DAMAGE = (OSError, RuntimeError, KeyError, ValueError)  # what h5py raises on a damaged file
+DAMAGE = (OSError, RuntimeError, KeyError, ValueError)  # the errors of h5py on a damaged file
 
 
 def build_file(fill: Callable[[h5py.File], None]) -> bytes:
@@ -41,6 +45,8 @@ def open_file(path: Path) -> Iterator[h5py.File]:
     try:
         with raw, h5py.File(raw, "r") as file:
             yield file
+    except FileNotFoundError:  # raised by the caller, about another file
+        raise
     except DAMAGE as error:
         raise StorageError(
             f"{path} cannot be read: the file is damaged or is no recording ({error}). "
@@ -53,14 +59,85 @@ def replace_file(path: Path, content: bytes) -> None:
 
     Raises OSError (disk full, no permission); the old file is then untouched.
     """
-    temporary = path.with_name(path.name + ".tmp")
-    try:
+
+    def write(temporary: Path) -> None:
         with open(temporary, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+
+    _replace(path, write)
+
+
+def replace_file_in_blocks(path: Path, fill: Callable[[h5py.File], Iterator[None]]) -> None:
+    """`replace_file` by an HDF5 file that need not fit into memory: `fill` writes a block before each of its yields.
+
+    Errors: OSError, and StorageError where `fill` meets a damaged file; the old file is then untouched.
+    """
+
+    def write(temporary: Path) -> None:
+        with _DeferringFile(temporary, "w+") as raw:
+            with h5py.File(raw, "w", libver=LIBRARY_VERSIONS, rdcc_nbytes=4 * CHUNK_BYTES) as file:
+                for _ in fill(file):
+                    raw.raise_error()
+            raw.raise_error()
+            os.fsync(raw.fileno())
+
+    _replace(path, write)
+
+
+class _DeferringFile(io.FileIO):
+    """A file for HDF5 that remembers a failed write instead of raising it: HDF5 crashes later if a write fails."""
+
+    _error: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        try:
+            while len(rest) and self._error is None:
+                rest = rest[super().write(rest) :]
+        except OSError as error:
+            self._error = error
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self._error = self._error or error
+            return self.tell()
+
+    def raise_error(self) -> None:
+        """Raise what a write or a change of size failed with, if one did."""
+        if self._error is not None:
+            raise self._error
+
+
+def link_file(path: Path, to: Path) -> None:
+    """Make the content of `path` available at `to`, too: by a hard link, or as a copy where there are none."""
+    try:
+        os.link(path, to)
     except OSError:
+        _replace(to, lambda temporary: _copy(path, temporary))
+    else:
+        _sync_folder(to.parent)
+
+
+def _copy(path: Path, to: Path) -> None:
+    with open(path, "rb") as source, open(to, "wb") as file:
+        shutil.copyfileobj(source, file, CHUNK_BYTES)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _replace(path: Path, write: Callable[[Path], None]) -> None:
+    """Put the file that `write` makes, durably, in the place of `path`."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        write(temporary)
+        os.replace(temporary, path)
+    except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
@@ -92,8 +169,7 @@ def storable(value: object) -> np.ndarray:
 
 
 def create_dataset(file: h5py.File, path: str, array: np.ndarray, attrs: Mapping[str, object]) -> None:
-    """Store an array from `storable` under a checksum, in chunks of about 1 MiB along its first axis."""
-    dataset: h5py.Dataset
+    """Store an array from `storable` under a checksum."""
     if array.ndim == 0 and array.nbytes <= COMPACT_BYTES:
         compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         compact.set_layout(h5py.h5d.COMPACT)
@@ -103,9 +179,15 @@ def create_dataset(file: h5py.File, path: str, array: np.ndarray, attrs: Mapping
     elif array.size == 0:
         dataset = file.create_dataset(path, data=array)
     else:
-        rows = max(1, min(len(array), CHUNK_BYTES // max(1, array.nbytes // len(array))))
-        dataset = file.create_dataset(path, data=array, chunks=(rows, *array.shape[1:]), fletcher32=True)
+        dataset = create_rows(file, path, array.shape, array.dtype)
+        dataset[...] = array
     write_attrs(dataset, attrs)
+
+
+def create_rows(file: h5py.File, path: str, shape: tuple[int, ...], dtype: np.dtype) -> h5py.Dataset:
+    """A dataset still to be filled, under checksums, in chunks of about 1 MiB along its first axis; it is not empty."""
+    rows = max(1, min(shape[0], CHUNK_BYTES // max(1, math.prod(shape[1:]) * dtype.itemsize)))
+    return file.create_dataset(path, shape=shape, dtype=dtype, chunks=(rows, *shape[1:]), fletcher32=True)
 
 
 def write_attrs(target: h5py.HLObject, attrs: Mapping[str, object]) -> None:

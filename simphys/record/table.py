@@ -1,8 +1,8 @@
-"""The rows of one growing table that are not on disk yet."""
+"""The rows of one growing table that are held in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -20,11 +20,11 @@ class Table:
         self.parts: list[dict[str, np.ndarray]] = []
 
     @classmethod
-    def like(cls, group: str, row: Mapping[str, object], units: Mapping[str, str]) -> Table:
-        """An empty table whose columns are those of its first row."""
+    def from_rows(cls, group: str, rows: Mapping[str, np.ndarray], units: Mapping[str, str]) -> Table:
+        """An empty table whose columns are those of its first rows, [count, ...] each. Errors: InputError."""
         columns = {}
-        for name, value in row.items():
-            array = storable(value)
+        for name, values in rows.items():
+            array = storable(values[0])
             if array.size == 0 or array.dtype.kind not in "biufc":
                 found = f"{name} of shape {array.shape}, {array.dtype}"
                 remedy = "Store text and empty arrays by Recorder.write."
@@ -47,7 +47,7 @@ class Table:
         if not fits:
             expected = ", ".join(f"{name} {c.dtype}{list(c.shape)}" for name, c in self.columns.items())
             found = ", ".join(f"{name} {a.dtype}{list(a.shape[1:])}" for name, a in arrays.items())
-            remedy = "Record it as another table; to resume a run, keep its problem as it was."
+            remedy = "Record it as another table; to resume a run, leave its problem unchanged."
             raise InputError(f"table {self.group}", f"every row is like the first ({expected})", found, remedy)
         return {name: np.array(arrays[name], column.dtype) for name, column in self.columns.items()}
 
@@ -56,6 +56,27 @@ class Table:
         """The number of buffered rows."""
         return sum(len(next(iter(part.values()))) for part in self.parts)
 
-    def joined(self) -> dict[str, np.ndarray]:
-        """Path of each column -> its rows [rows, ...]."""
-        return {f"{self.group}/{name}": np.concatenate([part[name] for part in self.parts]) for name in self.columns}
+    def column(self, name: str) -> np.ndarray:
+        """All rows of a column, [rows, ...]."""
+        if len(self.parts) > 1:
+            self.parts = [{each: np.concatenate([part[each] for part in self.parts]) for each in self.columns}]
+        return self.parts[0][name]
+
+
+def new_rows(
+    tables: Mapping[str, Mapping[str, object]],
+    units: Mapping[str, Mapping[str, str]],
+    find: Callable[[str], Table | None],
+) -> list[tuple[Table, dict[str, np.ndarray]]]:
+    """Each table by its group, made where `find` gives none, and a copy of its new rows [count, ...].
+
+    Nothing is added to a table yet. Tables without a row are left out. Errors: InputError for rows unlike the first.
+    """
+    found = []
+    for name, rows in tables.items():
+        group = name.strip("/")
+        arrays = {column: np.asarray(values) for column, values in rows.items()}
+        if all(array.ndim and len(array) for array in arrays.values()):
+            table = find(group) or Table.from_rows(group, arrays, units.get(name, {}))
+            found.append((table, table.copied(arrays)))
+    return found

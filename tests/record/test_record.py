@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from hypothesis.extra import numpy as hnp
 
 from simphys.autograd.errors import InputError, StorageError
 from simphys.record import Recorder, Recording, recorder
+from simphys.record.index import load_index
 
 SCENE = {"title": "über", "time": {"dt": 1e-3}}
 
@@ -47,13 +51,22 @@ def test_what_was_appended_is_read_back_bitwise(
 ) -> None:
     columns, flushes = table
     folder = tmp_path_factory.mktemp("run")
+    recording = None
     with record(folder) as run:
         for row, flush in enumerate(flushes):
             run.append("deep/table", **{name: column[row] for name, column in columns.items()})
             if flush:
                 run.flush()
-    recording = Recording(folder)
-    with h5py.File(folder / "run.h5") as tree:
+        run.flush()
+        recording = Recording(folder)
+        assert_holds(recording, columns)
+    assert_holds(recording, columns)  # of the one file now
+
+
+def assert_holds(recording: Recording, columns: dict[str, np.ndarray]) -> None:
+    """Read by us, and by any program that reads HDF5."""
+    assert recording.folder is not None
+    with h5py.File(recording.folder / "run.h5") as tree:
         for name, column in columns.items():
             for found in (recording[f"deep/table/{name}"], tree[f"deep/table/{name}"][()]):
                 assert found.dtype == column.dtype
@@ -102,27 +115,31 @@ def test_rows_for_several_tables_come_into_all_or_none(tmp_path: Path) -> None:
     assert recording.shape("one/x") == (2, 3) and recording.shape("two/y") == (2,)
 
 
+@pytest.mark.parametrize("end", [Recorder.suspend, Recorder.close])
 @pytest.mark.parametrize("every", [1, 2, 3, 7, 50])
-def test_long_tables_are_read_in_part(every: int, tmp_path: Path) -> None:
-    with record(tmp_path) as run:
-        for k in range(23):
-            run.append("table", x=[k, k])
-            if k in (3, 4, 12):
-                run.flush()
-        run.write("static", x=np.arange(23))
+def test_long_tables_are_read_in_part(every: int, end: Callable[[Recorder], None], tmp_path: Path) -> None:
+    run = record(tmp_path)
+    for k in range(23):
+        run.append("table", x=[k, k])
+        if k in (3, 4, 12):
+            run.flush()
+    run.write("static", x=np.arange(23))
+    end(run)
     recording = Recording(tmp_path)
     assert recording.shape("table/x") == (23, 2) and recording.shape("static/x") == (23,)
     np.testing.assert_array_equal(recording.thinned("table/x", every)[:, 0], np.arange(0, 23, every))
     np.testing.assert_array_equal(recording.thinned("static/x", every), np.arange(0, 23, every))
 
 
-def test_rows_are_read_one_by_one(tmp_path: Path) -> None:
-    with record(tmp_path) as run:
-        for row in range(7):
-            run.append("motion", value=np.arange(3) + 10 * row)
-            if row % 3 == 2:
-                run.flush()
-        run.write("adjoint", value=np.arange(6).reshape(2, 3))
+@pytest.mark.parametrize("end", [Recorder.suspend, Recorder.close])
+def test_rows_are_read_one_by_one(end: Callable[[Recorder], None], tmp_path: Path) -> None:
+    run = record(tmp_path)
+    for row in range(7):
+        run.append("motion", value=np.arange(3) + 10 * row)
+        if row % 3 == 2:
+            run.flush()
+    run.write("adjoint", value=np.arange(6).reshape(2, 3))
+    end(run)
     found = Recording(tmp_path)
     for row in range(7):
         np.testing.assert_array_equal(found.row("motion/value", row), np.arange(3) + 10 * row)
@@ -150,9 +167,10 @@ def test_what_is_discarded_can_be_recorded_anew(tmp_path: Path) -> None:
 def test_rows_are_chunked_and_checksummed(tmp_path: Path) -> None:
     with record(tmp_path) as run:
         run.append("table", x=np.zeros(3))
-    with h5py.File(segments(tmp_path)[-1]) as segment:
-        assert segment["table/x"].fletcher32
-        assert segment["table/x"].chunks == (1, 3)
+        run.flush()
+        with h5py.File(segments(tmp_path)[-1]) as segment:
+            assert segment["table/x"].fletcher32
+            assert segment["table/x"].chunks == (1, 3)
 
 
 def test_scene_kind_and_provenance_come_back(tmp_path: Path) -> None:
@@ -184,10 +202,11 @@ def test_static_data_text_attributes_and_units_come_back(tmp_path: Path) -> None
 
 
 def test_a_write_replaces_the_earlier_one_and_leaves_the_tables(tmp_path: Path) -> None:
-    with record(tmp_path) as run:
-        run.append("fit", loss=1.0)
-        run.write("fit", old=np.arange(3))
-        run.write("fit", new=np.arange(4))
+    run = record(tmp_path)
+    run.append("fit", loss=1.0)
+    run.write("fit", old=np.arange(3))
+    run.write("fit", new=np.arange(4))
+    run.suspend()
     recording = Recording(tmp_path)
     assert recording.keys("fit") == ["loss", "new"]
     assert recording["fit/loss"].tolist() == [1.0]
@@ -298,10 +317,11 @@ def test_an_existing_run_is_only_replaced_when_told_so(tmp_path: Path) -> None:
     (tmp_path / "picture.png").touch()
     with record(tmp_path) as run:
         run.append("t", x=1)
-    with pytest.raises(InputError, match=r"must not hold a run already; found run\.h5 there\. Resume it, overwrite"):
+    with pytest.raises(InputError, match=r"must not hold a run already; found run\.h5 there\. Pass --overwrite"):
         record(tmp_path)
+    assert not (tmp_path / "segments").exists()
     assert Recording(tmp_path)["t/x"].tolist() == [1]
-    record(tmp_path, overwrite=True).close()
+    record(tmp_path, overwrite=True).suspend()
     assert "t" not in Recording(tmp_path)
     assert len(segments(tmp_path)) == 1
     assert (tmp_path / "picture.png").exists()
@@ -338,8 +358,9 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
 
 
 def test_a_truncated_index_and_a_missing_segment_are_errors(tmp_path: Path) -> None:
-    with record(tmp_path) as run:
-        run.append("t", x=1)
+    run = record(tmp_path)
+    run.append("t", x=1)
+    run.suspend()
     recording = Recording(tmp_path)
     segments(tmp_path)[-1].unlink()
     with pytest.raises(StorageError, match=r"000002\.h5 is missing, though .*run\.h5 refers to it"):
@@ -359,3 +380,130 @@ def test_a_lock_that_another_program_holds_does_not_matter(tmp_path: Path) -> No
     with h5py.File(tmp_path / "run.h5"), record(tmp_path, resume=True) as run:
         run.append("t", x=2)
     assert Recording(tmp_path)["t/x"].tolist() == [1, 2]
+
+
+# --- a complete run
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def record_some(folder: Path) -> np.ndarray:
+    """A complete run with rows in several segments, and static datasets; returns the rows."""
+    rows = np.random.default_rng(0).normal(size=(40, 500))
+    with record(folder) as run:
+        for k, row in enumerate(rows):
+            run.append("t", units={"x": "m"}, x=row)
+            if k in (20, 30, 35):
+                run.flush()
+        run.write("s", attrs={"status": "done"}, units={"a": "px"}, a=np.arange(6).reshape(2, 3), t=["ä", "bc"], n=3.5)
+        assert len(segments(folder)) > 2
+    return rows
+
+
+def test_a_complete_run_is_one_file_that_can_be_moved_alone(tmp_path: Path) -> None:
+    rows = record_some(tmp_path / "run")
+    assert files(tmp_path / "run") == ["run.h5"]
+    alone = shutil.move(tmp_path / "run/run.h5", tmp_path / "glider.h5")
+    with h5py.File(alone) as tree:
+        assert np.array_equal(tree["t/x"], rows) and tree["t/x"].attrs["unit"] == b"m"
+        assert tree["t/x"].fletcher32 and tree["t/x"].chunks == (40, 500)
+        assert tree["s/t"].asstr()[:].tolist() == ["ä", "bc"]
+        assert tree["s/n"][()] == 3.5 and tree["s/a"][:].tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert tree["s/a"].attrs["unit"] == b"px" and tree["s"].attrs["status"] == b"done"
+        assert "note" not in tree.attrs
+    run = Recording(alone)
+    assert run["t/x"].tobytes() == rows.tobytes() and run["s/t"].tolist() == ["ä", "bc"]
+    assert run.scene == SCENE and run.kind == "run" and run.attrs("s") == {"status": "done"}
+    assert (run.attrs("t/x"), run.attrs("s/a")) == ({"unit": "m"}, {"unit": "px"})
+    assert (run.name, run.folder) == (str(alone), tmp_path)
+
+
+def test_an_interrupted_run_keeps_its_segments_and_says_so(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), record(tmp_path) as run:
+        run.append("t", x=1)
+        raise KeyboardInterrupt
+    assert len(segments(tmp_path)) == 2
+    with h5py.File(tmp_path / "run.h5") as tree:
+        assert tree.attrs["note"].startswith(b"Incomplete run: its arrays lie in the folder segments/.")
+    assert "note" not in Recording(tmp_path).attrs()
+    record(tmp_path, resume=True).close()
+    assert files(tmp_path) == ["run.h5"]
+    assert Recording(tmp_path)["t/x"].tolist() == [1]
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_complete_run_can_be_resumed_and_is_one_file_again(
+    linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(*_: object) -> None:
+        raise PermissionError
+
+    rows = record_some(tmp_path)
+    if not linked:
+        monkeypatch.setattr("os.link", no_links)
+    reader = Recording(tmp_path)
+    with record(tmp_path, resume=True) as run:
+        assert reader["t/x"].tobytes() == rows.tobytes()
+        assert reader["s/t"].tolist() == ["ä", "bc"] and reader.attrs("s/a") == {"unit": "px"}
+        run.append("t", x=rows[0])
+        run.flush()
+        assert len(reader["t/x"]) == 41
+        run.write("s", a=[7])
+    assert files(tmp_path) == ["run.h5"]
+    assert reader["t/x"].tobytes() == np.concatenate([rows, rows[:1]]).tobytes()
+    assert reader["s/a"].tolist() == [7] and reader.keys("s") == ["a"]
+
+
+@pytest.mark.parametrize("path", ["t/x", "s/a"])
+def test_a_reader_follows_when_a_complete_run_is_resumed(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the index that it reads and the rows, run.h5 is replaced."""
+    record_some(tmp_path)
+    reader = Recording(tmp_path)
+    expected, earlier = reader[path], iter([load_index(tmp_path / "run.h5")])
+    run = record(tmp_path, resume=True)
+    monkeypatch.setattr("simphys.record.recording.load_index", lambda file: next(earlier, None) or load_index(file))
+    np.testing.assert_array_equal(reader[path], expected)
+    assert next(earlier, None) is None
+    run.suspend()
+
+
+def test_merging_takes_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "SEGMENT_BYTES", 1 << 20)
+    run = record(tmp_path)
+    for k in range(40):
+        run.append("t", x=np.full((100, 1000), float(k)))  # 0.8 MB
+    run.write("s", a=np.zeros((4000, 1000)))  # 32 MB
+    run.flush()
+    tracemalloc.start()
+    try:
+        run.close()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert files(tmp_path) == ["run.h5"]
+    assert peak < 12e6
+    assert np.array_equal(Recording(tmp_path)["t/x"][:, 0, 0], np.arange(40.0))
+
+
+def test_without_room_for_one_file_the_run_is_whole_in_segments_and_a_warning_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    run = record(tmp_path)
+    run.append("t", x=1)
+    run.flush()
+    with monkeypatch.context() as patch:
+        patch.setattr("simphys.record.recorder.merge", no_room)
+        with pytest.warns(
+            UserWarning, match=r"cannot be merged into one file: No space left on device\. The run is rec"
+        ):
+            run.close()
+    assert Recording(tmp_path)["t/x"].tolist() == [1]
+    record(tmp_path, resume=True).close()
+    assert files(tmp_path) == ["run.h5"]

@@ -86,14 +86,14 @@ def write_until_the_nth_disk_call(folder: Path, number: int, flushed: int) -> No
         return counted
 
     with pytest.MonkeyPatch.context() as patch:
-        for owner, name in ((os, "fsync"), (os, "replace"), (Path, "unlink")):
+        for owner, name in ((os, "fsync"), (os, "replace"), (os, "link"), (Path, "unlink"), (Path, "rmdir")):
             patch.setattr(owner, name, dying(getattr(owner, name)))
-        run = open_run(folder)
         for k in range(3):
-            run.append("t", x=row(k))
-            run.flush()
-            os.write(flushed, (k + 1).to_bytes(8))
-        run.write("static", ones=np.ones(100))
+            with open_run(folder, resume=True) as run:  # what a complete run has as one file becomes its first segment
+                run.append("t", x=row(k))
+                run.flush()
+                os.write(flushed, (k + 1).to_bytes(8))
+                run.write("static", ones=np.ones(100))
     os._exit(1)
 
 
@@ -113,6 +113,8 @@ def test_a_kill_at_any_call_to_the_disk_is_survived(tmp_path: Path) -> None:
             reported = int.from_bytes(message)
         os.close(reader)
         _, status = os.waitpid(child, 0)
+        if reported:  # readable as it was left
+            assert len(Recording(folder)["t/x"]) in (reported, reported + 1)
         with open_run(folder, resume=True) as run:
             recording = Recording(folder)
             rows = len(recording["t/x"]) if "t" in recording else 0
@@ -120,11 +122,11 @@ def test_a_kill_at_any_call_to_the_disk_is_survived(tmp_path: Path) -> None:
             for k in range(rows, 4):
                 run.append("t", x=row(k))
         assert recording["t/x"].tobytes() == np.array([row(k) for k in range(4)]).tobytes()
-        assert not list(folder.rglob("*.tmp"))
+        assert [path.name for path in folder.rglob("*")] == ["run.h5"]
         if os.waitstatus_to_exitcode(status) == 1:
             break
         assert status == 0
-    assert 20 < number < 100
+    assert 40 < number < 200
 
 
 @pytest.fixture
@@ -159,6 +161,22 @@ def test_a_full_disk_is_a_clean_error_and_what_came_before_stays(small_disk: Pat
     assert Recording(small_disk / "run")["t/x"][:, 0].tolist() == list(range(flushed))
 
 
+def test_a_disk_that_fills_while_a_run_is_merged_leaves_it_whole_in_segments(small_disk: Path) -> None:
+    run = open_run(small_disk / "run")
+    for k in range(6):
+        run.append("t", x=np.full(1200, k))
+        run.flush()
+    run.write("static", x=np.zeros(10_000))
+    run.write("another", x=np.zeros(10_000))
+    with pytest.warns(UserWarning, match=r"run\.h5 cannot be merged into one file: "):
+        run.close()
+    assert len(list((small_disk / "run/segments").glob("*.h5"))) > 3
+    assert not list((small_disk / "run").glob("*.tmp"))
+    assert Recording(small_disk / "run")["t/x"][:, 0].tolist() == list(range(6))
+    with h5py.File(small_disk / "run/run.h5") as tree:  # HDF5 has survived it
+        assert tree["t/x"].shape == (6, 1200)
+
+
 def test_rows_that_found_no_room_are_kept_for_the_next_flush(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_run(tmp_path) as run:
         run.append("t", x=0)
@@ -174,11 +192,12 @@ def full(_: int) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize("name", ["run.h5", "segments/000002.h5"])
-def test_a_flipped_bit_never_goes_unnoticed(tmp_path: Path, name: str) -> None:
-    with open_run(tmp_path) as run:
-        for k in range(5):
-            run.append("t", x=row(k))
+@pytest.mark.parametrize(("complete", "name"), [(True, "run.h5"), (False, "run.h5"), (False, "segments/000002.h5")])
+def test_a_flipped_bit_never_goes_unnoticed(tmp_path: Path, complete: bool, name: str) -> None:
+    run = open_run(tmp_path)
+    for k in range(5):
+        run.append("t", x=row(k))
+    run.close() if complete else run.suspend()
     expected = Recording(tmp_path)["t/x"]
     path = tmp_path / name
     content = path.read_bytes()
@@ -195,14 +214,16 @@ def test_a_flipped_bit_never_goes_unnoticed(tmp_path: Path, name: str) -> None:
     assert errors > 10
 
 
-def test_a_flipped_bit_in_the_rows_is_an_error_for_any_program_that_reads_hdf5(tmp_path: Path) -> None:
-    with open_run(tmp_path) as run:
-        run.append("t", x=row(0))
-    path = tmp_path / "segments/000002.h5"
+@pytest.mark.parametrize("name", ["run.h5", "segments/000002.h5"])
+def test_a_flipped_bit_in_the_rows_is_an_error_for_any_program_that_reads_hdf5(tmp_path: Path, name: str) -> None:
+    run = open_run(tmp_path)
+    run.append("t", x=row(0))
+    run.close() if name == "run.h5" else run.suspend()
+    path = tmp_path / name
     content = bytearray(path.read_bytes())
     content[content.index(row(0).tobytes()) + 11] ^= 4
     path.write_bytes(content)
-    with pytest.raises(StorageError, match=r"000002\.h5 cannot be read: the file is damaged"):
+    with pytest.raises(StorageError, match=rf"{Path(name).name} cannot be read: the file is damaged"):
         Recording(tmp_path)["t/x"]
     with h5py.File(tmp_path / "run.h5") as tree, pytest.raises(OSError, match="filter returned failure"):
         tree["t/x"][:]
