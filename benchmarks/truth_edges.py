@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.autograd import tensor
 from simphys.rollout import rollout
-from simphys.simulator.events import Event, events_of, one_sided
+from simphys.simulator.events import Event, one_sided
 from simphys.simulators import billiards, rigid
 
 from .measuring import markdown
@@ -60,7 +60,7 @@ def told(moving: Motion, values: Values) -> tuple[Event, ...]:
     """All events of a motion."""
     params, state = moving.records(values)
     states = rollout(moving.model, params, state, steps=moving.steps).states.arrays()
-    return events_of(moving.model, params.arrays(), states, None)
+    return moving.model.events(params.arrays(), states, None)
 
 
 def scene(name: str, *overrides: str) -> Motion:

@@ -44,13 +44,13 @@ def test_the_gradient_of_a_scene_is_proven(path: Path, pytestconfig: pytest.Conf
     assert [line.what for line in found.lines if not line.passed] == []
     proven = {line.name for line in found.lines if line.statement == "adjoint = finite difference"}
     config = load(path)
-    model, _, start = config.build()
-    arrays, grid = start.arrays(), config.grid_of(model)
+    model, params, start = config.build()
+    arrays, grid = start.arrays(), model.describe_grid()
     state = {name for name, values in arrays.items() if values.size}
     dim = 2  # also where there are neither bodies nor a grid
     if grid is not None:
         dim = len(grid.cells)
-    elif config.bodies_of(model) is not None:
+    elif model.describe_bodies(params.arrays()) is not None:
         dim = arrays["position"].shape[1]
     assert taken < LONGEST[max(dim, 2)]
     assert set(found.sizes) >= set(state) and proven & set(state)

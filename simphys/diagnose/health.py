@@ -23,7 +23,7 @@ from simphys.autograd.errors import InputError
 from simphys.experiment.members import together
 from simphys.rollout import BlowUp, Trajectory, rollout
 from simphys.simulator import Array, Arrays, Model
-from simphys.simulator.events import Event, events_of
+from simphys.simulator.events import Event
 
 from .faults import Fault, backward_fault, forward_fault, loss_fault
 from .growth import Rate, balance, combine, fit_rate, log_norms
@@ -173,7 +173,7 @@ def health(
         tangent_rate=None if log_tangent is None else fit_rate(times, log_tangent),
         sensitivities=sensitivities(trajectory, _named(state), _named(params, control), gradients, value.item()),
         fault=fault,
-        events=events_of(model, params.arrays(), trajectory.states.arrays(), None if control is None else control.data),
+        events=model.events(params.arrays(), trajectory.states.arrays(), None if control is None else control.data),
     )
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from simphys.autograd import Tensor, ops
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Engine, Shape
-from simphys.simulator.events import Event, events_of
+from simphys.simulator import Array, Arrays, Engine, Model, Shape
+from simphys.simulator.events import Event
 
 from .observe_field import FieldObservations
 
@@ -68,14 +68,14 @@ def together(scene: Scene) -> Scene:
     seen = scene.observations
     return replace(
         scene,
-        model=Together(scene.model, count, batched),
+        model=Together.of(scene.model, count, batched),
         state=scene.state.replace(**start),
         observations=None if seen is None else seen.rows_first(),
     )
 
 
 @dataclass(frozen=True)
-class Together:
+class Together(Model):
     """A simulator of all members of another one: each field of its state, and each parameter that is not shared, has
     an axis of members in front."""
 
@@ -84,18 +84,14 @@ class Together:
     """Of members."""
     batched: frozenset[str]
     """The parameters, and "control", that each member has its own of."""
+    dt: float
+    Params: type[Any]
+    State: type[Any]
 
-    @property
-    def Params(self) -> type[Any]:
-        return self.model.Params
-
-    @property
-    def State(self) -> type[Any]:
-        return self.model.State
-
-    @property
-    def dt(self) -> float:
-        return float(self.model.dt)
+    @classmethod
+    def of(cls, model: Any, count: int, batched: frozenset[str]) -> Together:
+        """Join `count` members of a simulator, which differ in the batched parameters."""
+        return cls(model, count, batched, float(model.dt), model.Params, model.State)
 
     def _lead(self, name: str, shape: Shape) -> Shape:
         return (self.count, *shape) if name in self.batched else shape
@@ -149,7 +145,7 @@ class Together:
             own = {name: values[member] if name in self.batched else values for name, values in params.items()}
             motion = {name: values[:, member] for name, values in states.items()}
             force = control[:, member] if control is not None and "control" in self.batched else control
-            told = events_of(self.model, own, motion, force)
+            told = self.model.events(own, motion, force)
             found += [replace(event, what=f"member {member}: {event.what}") for event in told]
         return tuple(sorted(found, key=lambda event: event.time))
 

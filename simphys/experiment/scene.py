@@ -84,14 +84,14 @@ class Scene:
     @property
     def bodies(self) -> Bodies | None:
         """The bodies of a simulator whose state has some."""
-        bodies: Bodies | None = self.config.bodies_of(self.model)
-        return bodies
+        found: Bodies | None = self.model.describe_bodies(self.params.arrays())
+        return found
 
     @property
     def grid(self) -> Grid | None:
         """The grid of a simulator whose state is fields on one."""
-        grid: Grid | None = self.config.grid_of(self.model)
-        return grid
+        found: Grid | None = self.model.describe_grid()
+        return found
 
     def control(self) -> Tensor | None:
         """The control of each step of the horizon [T, A], as a function of `controls`."""

@@ -16,24 +16,19 @@ from simphys.scenefile.checks import check_against_fields, check_sections
 from simphys.scenefile.errors import ConfigError, Where, config_error, shown
 from simphys.scenefile.locate import locate
 from simphys.scenefile.overrides import Override, apply_override, parse_override
-from simphys.scenefile.section import NOTHING, Key, Problem
+from simphys.scenefile.section import EACH, Key, Problem
 from simphys.scenefile.sections import Config
-from simphys.scenefile.simulators import SIMULATORS
+from simphys.scenefile.simulators import find_config
 from simphys.scenefile.validate import did_you_mean, validate_sections
 
-_EACH = "*"
-"""In a key: every element of a list, or every value of a table."""
 _PATHS: tuple[Key, ...] = (
     ("observations", "file"),
-    ("loss", "terms", _EACH, "file"),
-    ("loss", "terms", _EACH, "target"),
-    ("unknowns", _EACH, "start"),
-    ("unknowns", _EACH, "truth"),
-    ("obstacle", "file"),
-    ("state", _EACH, "file"),
-    ("medium", _EACH, "file"),
+    ("loss", "terms", EACH, "file"),
+    ("loss", "terms", EACH, "target"),
+    ("unknowns", EACH, "start"),
+    ("unknowns", EACH, "truth"),
 )
-"""The keys that hold paths of files to read; `output.folder` is written to and stays relative to the current folder."""
+"""Keys that hold paths of input files, besides `Config.FILES`. `output.folder` is relative to the current folder."""
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
@@ -53,8 +48,9 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     path = Path(path)
     text = _read(path)
     data = _parse(text, path)
-    data = _with_absolute_paths(data, (), path.parent)
-    applied, errors = _override(data, overrides)
+    files = _files_of(data)
+    data = _with_absolute_paths(data, (), path.parent, files)
+    applied, errors = _override(data, overrides, files)
     if isinstance(output := data.setdefault("output", {}), dict):
         output.setdefault("folder", f"runs/{path.stem}")
     try:
@@ -71,7 +67,8 @@ def from_dict(data: Mapping[str, Any], *, source: str = "scene") -> Config:
 
     Lists may be NumPy arrays or tuples; paths are relative to the current folder. `source` is what errors call it.
     """
-    plain = _with_absolute_paths(_plain(data), (), Path.cwd())
+    plain = _plain(data)
+    plain = _with_absolute_paths(plain, (), Path.cwd(), _files_of(plain))
     return _validated(plain, lambda key: (0, source))
 
 
@@ -109,24 +106,32 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
         raise ConfigError([InputError(who, "a scene must be valid TOML", shown(line), f"{complaint}.")]) from error
 
 
-def _override(data: dict[str, Any], texts: Sequence[str]) -> tuple[list[Override], list[InputError]]:
+def _override(
+    data: dict[str, Any], texts: Sequence[str], files: Sequence[Key]
+) -> tuple[list[Override], list[InputError]]:
     """Override values of the scene in place: what was applied, and the errors of what could not be."""
     applied: list[Override] = []
     errors: list[InputError] = []
     for text in texts:
         try:
             override = parse_override(text)
-            value = _with_absolute_paths(override.value, override.key, Path.cwd())
+            value = _with_absolute_paths(override.value, override.key, Path.cwd(), files)
             applied.append(apply_override(data, Override(override.key, value, text)))
         except InputError as error:
             errors.append(error)
     return applied, errors
 
 
-def _with_absolute_paths(value: Any, key: Key, folder: Path) -> Any:
+def _files_of(data: Mapping[str, Any]) -> tuple[Key, ...]:
+    """Return the keys of the simulator's sections that hold paths of input files."""
+    config = find_config(_simulator_name(data))
+    return () if isinstance(config, Problem) else config.FILES
+
+
+def _with_absolute_paths(value: Any, key: Key, folder: Path, files: Sequence[Key]) -> Any:
     """The value that stands at a key, () being the whole scene, with the paths in it resolved against a folder."""
-    for path in _PATHS:
-        if len(key) <= len(path) and all(part in (_EACH, at) for part, at in zip(path, key, strict=False)):
+    for path in (*_PATHS, *files):
+        if len(key) <= len(path) and all(part in (EACH, at) for part, at in zip(path, key, strict=False)):
             value = _resolved(value, path[len(key) :], folder)
     return value
 
@@ -134,9 +139,9 @@ def _with_absolute_paths(value: Any, key: Key, folder: Path) -> Any:
 def _resolved(value: Any, rest: Key, folder: Path) -> Any:
     if not rest:
         return str((folder / Path(value).expanduser()).resolve()) if isinstance(value, str) else value
-    if isinstance(value, list) and rest[0] == _EACH:
+    if isinstance(value, list) and rest[0] == EACH:
         return [_resolved(item, rest[1:], folder) for item in value]
-    if isinstance(value, dict) and rest[0] == _EACH:
+    if isinstance(value, dict) and rest[0] == EACH:
         return {name: _resolved(item, rest[1:], folder) for name, item in value.items()}
     if isinstance(value, dict) and rest[0] in value:
         return {**value, rest[0]: _resolved(value[rest[0]], rest[1:], folder)}
@@ -179,29 +184,23 @@ def _places(path: Path, text: str, overrides: Sequence[Override]) -> Where:
 
 
 def _validated(data: dict[str, Any], where: Where) -> Config:
-    name = data["simulator"].get("name") if isinstance(data.get("simulator"), dict) else None
-    model = SIMULATORS.get(name) if isinstance(name, str) else None
-    if model is None:
+    model = find_config(_simulator_name(data))
+    if isinstance(model, Problem):
         _, problems = validate_sections(Config, {key: data[key] for key in Config.model_fields if key in data})
         problems = [problem for problem in problems if problem.key[0] != "simulator"]
-        raise config_error([_unknown_simulator(name), *problems], where)
+        raise config_error([model, *problems], where)
 
     sections, problems = validate_sections(model, data)
     problems += check_sections(sections)
-    problems += (of_simulator := model.simulator_problems(sections))
+    problems += (of_simulator := model.find_problems(sections))
     own = {"simulator"} | (model.model_fields.keys() - Config.model_fields.keys())
+    config = model.model_construct(**sections)
     if not of_simulator and own <= sections.keys():
-        problems += check_against_fields(sections, model.simulator_fields(sections))
+        problems += check_against_fields(sections, config.fields)
     if problems:
         raise config_error(problems, where)
-    return model.model_construct(**sections)
+    return config
 
 
-def _unknown_simulator(name: object) -> Problem:
-    known = list(SIMULATORS)
-    return Problem(
-        key=("simulator", "name"),
-        constraint="must name a simulator",
-        found=NOTHING if name is None else name,
-        remedy=did_you_mean(str(name), known),
-    )
+def _simulator_name(data: Mapping[str, Any]) -> object:
+    return data["simulator"].get("name") if isinstance(data.get("simulator"), Mapping) else None

@@ -10,12 +10,14 @@ from typing import Any, Union
 from pydantic import TypeAdapter
 
 from simphys.autograd.errors import InputError, StorageError
-from simphys.scenefile.simulators import SIMULATORS
+from simphys.scenefile.section import Problem
+from simphys.scenefile.simulators import find_config, known_names
 
 
 def schema() -> dict[str, Any]:
-    """The schema of every scene, whichever its simulator."""
-    every_scene: Any = Union[tuple(SIMULATORS.values())]  # noqa: UP007 - the types are known at run time only
+    """Return the schema of every scene, whichever its simulator; those of installed packages are included."""
+    configs = [config for name in known_names() if not isinstance(config := find_config(name), Problem)]
+    every_scene: Any = Union[tuple(configs)]  # noqa: UP007 - the types are known at run time only
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(every_scene).json_schema()}
 
 

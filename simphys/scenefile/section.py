@@ -15,6 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 Key = tuple[str | int, ...]
 """Where a value stands in a scene: table keys and list indices, outermost first."""
 
+EACH = "*"
+"""In a key that stands for several: every element of a list, or every value of a table."""
+
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Index = Annotated[int, Field(ge=0)]
@@ -66,7 +69,7 @@ class Problem:
     remedy: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Fields:
     """A simulator's arrays by name, in full length."""
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from simphys.autograd import tensor
 from simphys.rollout.budget import parse
 from simphys.scenefile.fit_sections import Observations, Optimizer, Unknown
 from simphys.scenefile.loss_sections import Loss
-from simphys.scenefile.section import Count, Fields, Index, Positive, Problem, Section, Simulator
+from simphys.scenefile.section import Count, Fields, Index, Key, Positive, Problem, Section, Simulator
 from simphys.simulator import Model, Record
-from simphys.simulator.bodies import Bodies
-from simphys.simulator.grids import Grid
 
 
 class Runtime(Section):
@@ -151,7 +151,10 @@ class Output(Section):
 
 
 class Config(Section):
-    """A validated scene. Every simulator has a subclass that adds its sections; see `simphys.scenefile.simulators`."""
+    """A validated scene. Every simulator has a subclass that adds its sections."""
+
+    FILES: ClassVar[tuple[Key, ...]] = ()
+    """Keys of the simulator's sections that hold paths of input files, relative to the scene file."""
 
     title: str = ""
     simulator: Simulator
@@ -166,42 +169,52 @@ class Config(Section):
     output: Output = Output()
 
     @classmethod
-    @abstractmethod
-    def simulator_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
-        """What is wrong inside and between the simulator's sections; a section that is itself invalid is absent."""
-
-    @classmethod
-    @abstractmethod
-    def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
-        """The arrays that the simulator's sections, free of problems, describe."""
+    def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+        """Find the problems within and between the simulator's sections. A section that is itself invalid is absent."""
+        return []
 
     @abstractmethod
+    def build_fields(self) -> Fields:
+        """Build every parameter and state field at full size, from sections without problems."""
+
+    @abstractmethod
+    def build_model(self) -> Model:
+        """Build the model. Errors: InputError for a scene that cannot be simulated."""
+
+    @cached_property
+    def fields(self) -> Fields:
+        """The arrays that the simulator's sections describe, built once."""
+        return self.build_fields()
+
     def build(self) -> tuple[Model, Any, Any]:
-        """The model, its parameters and the initial state. Errors: InputError for a scene that cannot be simulated."""
+        """Build the model, its parameters and the initial state.
+
+        Errors: InputError for a scene that cannot be simulated, such as a time step beyond the stability limit.
+        """
+        model = self.build_model()
+        params = model.Params(**{name: tensor(values) for name, values in self.fields.params.items()})
+        state = model.State(**{name: tensor(values) for name, values in self.fields.state.items()})
+        self.require_stable(model, params, state)
+        return model, params, self.first_state(model, params, state)
 
     def require_stable(self, model: Any, params: Any, state: Any) -> None:
-        """Raise InputError where no sound motion starts with these values.
+        """Raise InputError if no sound motion starts with these values; the error names the largest stable time step.
 
-        Such as where the time step is beyond the largest stable one, which the error tells. A simulator that knows no
-        such limit leaves this as it is.
+        A simulator without such a limit accepts all.
         """
 
+    def first_state(self, model: Any, params: Any, state: Any) -> Any:
+        """Complete the initial state where it depends on parameters."""
+        return state
+
     def completed(self, state: Any) -> Any:
-        """The start with what follows from other fields of it, some of which are unknown: by default nothing does."""
+        """Complete an initial state, some fields of which are unknown, by the fields that follow from others."""
         return state
 
     def design(self) -> Record | None:
-        """Numbers that some parameters follow from, see `designed`, and that may be unknown in their place."""
+        """Build the numbers from which some parameters follow (see `designed`), and that may be unknown instead."""
         return None
 
     def designed(self, model: Any, params: Any, design: Any) -> Any:
-        """The parameters with those that follow from a design."""
+        """Give the parameters that follow from a design their values."""
         return params
-
-    def bodies_of(self, model: Any) -> Bodies | None:
-        """The bodies of a simulator whose state has some."""
-        return None
-
-    def grid_of(self, model: Any) -> Grid | None:
-        """The grid of a simulator whose state is fields on one."""
-        return None

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .contract import Array, Shape
+from .arrays import Array, Shape
 
 LEAST_BYTES = 1 << 20
 """What is smaller comes from NumPy, which keeps it itself."""

@@ -11,7 +11,8 @@ from simphys.autograd import runtime
 from simphys.autograd.errors import MissingJvp
 
 from . import arena
-from .contract import Array, Arrays, Model, Shape
+from .arrays import Array, Arrays, Shape
+from .contract import Model
 
 
 class ArrayEngine:

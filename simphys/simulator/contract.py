@@ -14,18 +14,20 @@ Rollouts, memory budgets, batches, checks of gradients, adjoint health and scene
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from simphys.autograd import Tensor
+from simphys.autograd.errors import InputError
 
-Array = np.ndarray[Any, Any]
-Arrays = dict[str, Array]
-"""Arrays by the name of the field that they belong to."""
-Shape = tuple[int, ...]
+from .arrays import Array, Arrays, Shape
+from .bodies import Bodies
+from .events import Event
+from .grids import Grid
 
 
 class Record:
@@ -139,32 +141,85 @@ class Frugal(Protocol):
         ...
 
 
-class Model(Protocol):
-    """A simulator with everything that no gradient flows to: topology, time step, integrator."""
+def _accept(params: Arrays) -> None:
+    """Accept any parameters."""
 
-    Params: type[Any]
-    State: type[Any]
 
-    @property
-    def dt(self) -> float:
-        """Time step [s]."""
-        ...
+def _no_events(model: Model, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
+    return ()
 
+
+def _no_advice(model: Model, params: Arrays, state: Arrays) -> str:
+    return "Take a smaller time step, or begin with less motion."
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The machinery of a model: see `Model.bind`."""
+
+    step: Callable[..., Any]
+    engine: Callable[..., Engine]
+    check: Callable[[Arrays], None] = _accept
+    events: Callable[[Any, Arrays, Arrays, Array | None], tuple[Event, ...]] = _no_events
+    advice: Callable[[Any, Arrays, Arrays], str] = _no_advice
+
+
+def _unbound(model: Model, *arguments: Any, **options: Any) -> Any:
+    raise InputError(
+        f"{type(model).__name__}",
+        "a model has a step and an engine",
+        "neither",
+        "Define the methods step and engine, or bind functions: Model.bind(step=..., engine=...).",
+    )
+
+
+class Model(ABC):
+    """A simulator with everything that no gradient flows to: topology, time step, integrator.
+
+    A subclass is data. The simulator's `__init__.py` gives it a step and an engine by `bind`; a small simulator may
+    define these two methods itself.
+    """
+
+    Params: Any
+    """The class of its parameters, a Record."""
+    State: Any
+    """The class of its states, a Record."""
+    dt: float
+    """Time step [s]."""
+
+    _bound: ClassVar[Bound]
+
+    @classmethod
+    def bind(
+        cls,
+        *,
+        step: Callable[..., Any],
+        engine: Callable[..., Engine],
+        check: Callable[[Arrays], None] = _accept,
+        events: Callable[[Any, Arrays, Arrays, Array | None], tuple[Event, ...]] = _no_events,
+        advice: Callable[[Any, Arrays, Arrays], str] = _no_advice,
+    ) -> None:
+        """Give the model its machinery: functions that take the model first, like the methods of the same names.
+
+        `check` raises UnphysicalValue for parameters that no engine should see.
+        """
+        cls._bound = Bound(step, engine, check, events, advice)
+
+    @abstractmethod
     def param_shapes(self) -> Mapping[str, Shape]:
-        """The shape of each field of Params, without a batch axis."""
-        ...
+        """Return the shape of each field of Params, without a batch axis."""
 
+    @abstractmethod
     def state_shapes(self) -> Mapping[str, Shape]:
-        """The shape of each field of State, without a batch axis."""
-        ...
+        """Return the shape of each field of State, without a batch axis."""
 
     def control_shape(self) -> Shape | None:
-        """The shape of the control of one step, without a batch axis; None where the simulator takes none."""
-        ...
+        """Return the shape of the control of one step, without a batch axis; None if the simulator takes none."""
+        return None
 
     def step(self, params: Any, state: Any, control: Tensor | None = None) -> Any:
-        """The nested step: one node of the graph for each sub-step."""
-        ...
+        """Advance a state by the nested step: one node of the graph for each sub-step."""
+        return self._bound.step(self, params, state, control)
 
     def engine(
         self,
@@ -176,17 +231,36 @@ class Model(Protocol):
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> Engine:
-        """The fused loops for these parameters, each of its own shape or batched [B, *shape].
+        """Make the fused loops for these parameters, each of its own shape or batched [B, *shape].
 
         `control` is [T, *shape] or [B, T, *shape]. `needs` names the parameters (and "control") whose adjoints are
         wanted. `deterministic`: results do not depend on the number of threads. `tangents` of parameters and of
         "control", by name, are for `push`.
         """
-        ...
+        self._bound.check(params)
+        return self._bound.engine(
+            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
+        )
+
+    def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
+        """Find the events of a motion with these states [rows, *shape], in order of time, without a batch axis.
+
+        Nearness to a kink counts as an event where rounding could not tell the two apart.
+        """
+        exact = {name: np.asarray(values, np.float64) for name, values in states.items()}
+        return self._bound.events(self, params, exact, control)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """What probably made a motion blow up from this (last finite) state, and what to do, in a sentence or two.
+        """Name the probable cause of a blow-up after this last finite state, and a remedy, without a batch axis."""
+        return self._bound.advice(self, params, state)
 
-        Without a batch axis.
-        """
-        ...
+    def describe_bodies(self, params: Arrays) -> Bodies | None:
+        """Describe the bodies of a state that consists of some."""
+        return None
+
+    def describe_grid(self) -> Grid | None:
+        """Describe the grid of a state that consists of fields on one."""
+        return None
+
+
+Model._bound = Bound(_unbound, _unbound)

@@ -9,11 +9,6 @@ and a gradient is one of them: such an event says why it is one-sided.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
-
-import numpy as np
-
-from .contract import Array, Arrays, Model
 
 
 @dataclass(frozen=True)
@@ -30,27 +25,6 @@ class Event:
     """Who took part, such as "ball 0 and ball 3"."""
     one_sided: str = ""
     """Why the gradient is one-sided here; empty where it is not."""
-
-
-@runtime_checkable
-class Eventful(Protocol):
-    """A model that tells of its events."""
-
-    def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
-        """What happened in a motion with these states [rows, *shape], in the order of time; nothing has a batch axis.
-
-        Nearness to a kink counts as one where rounding could not tell them apart.
-        """
-        ...
-
-
-def events_of(model: Model, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
-    """The events of a motion; none of a model that tells of none."""
-    if not isinstance(model, Eventful):
-        return ()
-    as_numbers = {name: np.asarray(values, np.float64) for name, values in states.items()}
-    found: tuple[Event, ...] = model.events(params, as_numbers, control)
-    return found
 
 
 def one_sided(events: tuple[Event, ...]) -> tuple[Event, ...]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pytest
 
-from simphys.autograd import tensor
 from simphys.experiment.scene import Scene, build_scene
 from simphys.scenefile import from_dict
-from simphys.scenefile.section import Fields, Positive, Problem, Section, Simulator
+from simphys.scenefile.section import Fields, Positive, Section, Simulator
 from simphys.scenefile.sections import Config
 from simphys.scenefile.simulators import SIMULATORS
 
-from ..rollout.pendulums import Params, Pendulums, State
+from ..rollout.pendulums import Pendulums
 from .small_scenes import merged
 
 TRUTH = {"stiffness": [1.0, 2.0, 3.0], "damping": 0.1}
@@ -40,26 +38,18 @@ class PendulumConfig(Config):
     material: Material
     start: Start
 
-    @classmethod
-    def simulator_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
-        return []
-
-    @classmethod
-    def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
-        material, angle = sections["material"], np.array(sections["start"].angle)
+    def build_fields(self) -> Fields:
+        material, angle = self.material, np.array(self.start.angle)
         params = {"stiffness": np.array(material.stiffness), "damping": np.array(material.damping)}
         return Fields(params=params, state={"angle": angle, "rate": np.zeros_like(angle)})
 
-    def build(self) -> tuple[Pendulums, Params, State]:
-        made = self.simulator_fields({"material": self.material, "start": self.start})
-        params = Params(**{name: tensor(values) for name, values in made.params.items()})
-        state = State(**{name: tensor(values) for name, values in made.state.items()})
-        return Pendulums(len(self.start.angle), self.time.dt), params, state
+    def build_model(self) -> Pendulums:
+        return Pendulums(len(self.material.stiffness), self.time.dt)
 
 
 def register(patch: pytest.MonkeyPatch) -> None:
     """Make scene files know the simulator."""
-    patch.setitem(SIMULATORS, "pendulums", PendulumConfig)
+    patch.setitem(SIMULATORS, "pendulums", f"{__name__}:PendulumConfig")
 
 
 def pendulums(folder: Path, **changes: Any) -> Scene:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,28 +31,30 @@ class Start(Section):
     angle: list[float] | list[list[float]]
 
 
+class Row(Pendulums):
+    """Pendulums that stand on a grid."""
+
+    def describe_grid(self) -> Grid:
+        return Grid(cells=(self.n,), spacing=0.1, offset=0.5, fields={"angle": "rad", "stiffness": "1/s^2"})
+
+
 class RowConfig(PendulumConfig):
     simulator: Named  # type: ignore[assignment]
     material: Material
     start: Start  # type: ignore[assignment]
 
-    @classmethod
-    def simulator_fields(cls, sections: Mapping[str, Any]) -> Fields:
-        made = super().simulator_fields(sections)
+    def build_fields(self) -> Fields:
+        made = super().build_fields()
         batched = frozenset(["angle", "rate"]) if made.state["angle"].ndim == 2 else frozenset()
         return Fields(params=made.params, state=made.state, batched=batched)
 
-    def build(self) -> tuple[Any, Any, Any]:
-        _, params, state = super().build()
-        return Pendulums(len(self.material.stiffness), self.time.dt), params, state
-
-    def grid_of(self, model: Any) -> Grid:
-        return Grid(cells=(model.n,), spacing=0.1, offset=0.5, fields={"angle": "rad", "stiffness": "1/s^2"})
+    def build_model(self) -> Pendulums:
+        return Row(len(self.material.stiffness), self.time.dt)
 
 
 def register(patch: pytest.MonkeyPatch) -> None:
     """Make scene files know the simulator."""
-    patch.setitem(SIMULATORS, "row", RowConfig)
+    patch.setitem(SIMULATORS, "row", f"{__name__}:RowConfig")
 
 
 def row(folder: Path, **changes: Any) -> Scene:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import MissingJvp, Tensor, ops
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Array, Arrays, Model, Record, Shape
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Tanks:
+class Tanks(Model):
     n: int = 2
     dt: float = 0.1
     Params = Params

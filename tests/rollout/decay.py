@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import MissingJvp, Tensor, tensor
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Array, Arrays, Model, Record, Shape
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Decay:
+class Decay(Model):
     n: int
     dt: float = 0.01
     Params = Params

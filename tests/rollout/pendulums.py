@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import Tensor, ops, tensor
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Array, Arrays, Model, Record, Shape
 from simphys.simulator.array_engine import ArrayEngine
 
 
@@ -32,7 +32,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Pendulums:
+class Pendulums(Model):
     n: int = 3
     dt: float = 0.05
     Params = Params

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import Tensor, tensor
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Array, Arrays, Model, Record, Shape
 from simphys.simulator.array_engine import ArrayEngine
 
 
@@ -31,7 +31,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Springs:
+class Springs(Model):
     n: int = 3
     dt: float = 0.05
     Params = Params

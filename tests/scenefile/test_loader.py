@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from simphys.scenefile import Config, ConfigError, from_dict, load, to_dict
-from simphys.scenefile.simulators import SIMULATORS, MassSpringConfig
+from simphys.scenefile.simulators import SIMULATORS
+from simphys.simulators.mass_spring.config import MassSpringConfig
 
 GLIDER = """\
 title = "One glider"

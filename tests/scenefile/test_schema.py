@@ -10,7 +10,7 @@ import pytest
 
 from simphys.autograd.errors import InputError
 from simphys.scenefile import schema, write_schema
-from simphys.scenefile.simulators import SIMULATORS
+from simphys.scenefile.simulators import SIMULATORS, find_config
 
 
 def of_simulator(name: str) -> Any:
@@ -37,7 +37,9 @@ def resolved(node: Any, *keys: str) -> Any:
 @pytest.mark.parametrize("name", SIMULATORS)
 def test_it_describes_generic_and_simulator_sections_and_refuses_unknown_keys(name: str) -> None:
     whole = of_simulator(name)
-    assert whole["properties"].keys() == SIMULATORS[name].model_fields.keys() >= {"simulator", "time", "unknowns"}
+    config = find_config(name)
+    assert isinstance(config, type)
+    assert whole["properties"].keys() == config.model_fields.keys() >= {"simulator", "time", "unknowns"}
     assert {"simulator", "time"} <= set(whole["required"])
     assert whole["additionalProperties"] is False
     assert resolved(whole, "runtime", "arch")["enum"] == ["cpu", "cuda", "vulkan", "metal"]

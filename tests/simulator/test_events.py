@@ -11,7 +11,7 @@ from simphys.autograd import tensor
 from simphys.diagnose.health import health
 from simphys.experiment.members import Together
 from simphys.simulator import Array, Arrays
-from simphys.simulator.events import Event, by_kind, events_of, one_sided
+from simphys.simulator.events import Event, by_kind, one_sided
 
 from ..rollout.pendulums import Params, Pendulums, State
 
@@ -45,7 +45,7 @@ def test_events_are_sorted_by_kind_and_those_where_a_gradient_is_one_sided_are_p
 
 def test_a_model_that_tells_of_no_events_has_none() -> None:
     model = Pendulums(n=1)
-    assert events_of(model, {}, {"angle": np.ones((2, 1)), "rate": np.ones((2, 1))}, None) == ()
+    assert model.events({}, {"angle": np.ones((2, 1)), "rate": np.ones((2, 1))}, None) == ()
 
 
 def test_health_has_the_events_of_the_motion_that_it_differentiates() -> None:
@@ -67,7 +67,7 @@ def test_of_a_motion_that_breaks_down_there_are_the_events_before() -> None:
 def test_several_members_are_told_apart_and_their_events_come_in_the_order_of_time() -> None:
     """Of all parameters the stiffness is each member's own, and so is the control."""
     model, params, state, _ = swinging()
-    both: Any = Together(model, 2, frozenset(["stiffness", "control"]))
+    both: Any = Together.of(model, 2, frozenset(["stiffness", "control"]))
     faster = params.replace(stiffness=tensor(np.stack([params.stiffness.data, 4 * params.stiffness.data])))
     start = State(*[tensor(np.stack([each.data, each.data])) for each in state.tensors()])
     events = health(both, faster, start, steps=60, control=tensor(np.zeros((60, 2, 2)))).events

@@ -64,7 +64,7 @@ class Leg:
         return self.position + (span * (1 - lost / 2))[:, None] * self.velocity, (1 - lost)[:, None] * self.velocity
 
 
-def events(model: Billiards, params: Arrays, states: Arrays) -> tuple[Event, ...]:
+def find_events(model: Billiards, params: Arrays, states: Arrays, control: Array | None = None) -> tuple[Event, ...]:
     """Return the events of a motion with these states [rows, n, 2], in the order of time."""
     watch = _EventCollector(model, params, len(states["position"]) - 1)
     for step in range(watch.steps):

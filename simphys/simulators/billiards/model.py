@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Record, Shape
-from simphys.simulator.events import Event
+from simphys.simulator import Arrays, Bodies, Model, Record, Shape
 from simphys.simulator.physical import require_positive
 
 if TYPE_CHECKING:
-    from .engine import BilliardsEngine
+    pass
 
 SIDES = ("left", "right", "lower", "upper")
 """Names of the cushions by number: lower and upper end of the first axis, then of the second axis."""
@@ -51,7 +52,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Billiards:
+class Billiards(Model):
     """Balls on a level table seen from above: discs that roll straight, slowed by the cloth, until they collide.
 
     Balls carry no spin and impacts are frictionless: an impact changes the normal component of the velocity only.
@@ -94,44 +95,9 @@ class Billiards:
     def state_shapes(self) -> Mapping[str, Shape]:
         return {"position": (self.balls, 2), "velocity": (self.balls, 2)}
 
-    def control_shape(self) -> Shape | None:
-        return None
-
-    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        """Advance by the nested step; the graph has one node for each flight, time of impact, and impact."""
-        from .step import step
-
-        return step(self, params, state)
-
-    def engine(
-        self,
-        params: Arrays,
-        control: Array | None,
-        *,
-        batch: int,
-        needs: frozenset[str],
-        deterministic: bool,
-        tangents: Arrays | None = None,
-    ) -> BilliardsEngine:
-        """Return the engine. One thread computes a batch member, so results never depend on `deterministic`."""
-        from .engine import BilliardsEngine
-
-        check_params(params)
-        return BilliardsEngine(
-            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
-        )
-
-    def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
-        """Return the impacts of balls and cushions, the balls coming to rest, and near misses (kind "graze")."""
-        from .events import events
-
-        return events(self, params, states)
-
-    def advice(self, params: Arrays, state: Arrays) -> str:
-        """Name the balls whose impacts never end, if a step from this state exceeds the limit."""
-        from .events import explain_endless_impacts
-
-        return explain_endless_impacts(self, params, state)
+    def describe_bodies(self, params: Arrays) -> Bodies:
+        """Discs, all of them free, with the radii of these parameters."""
+        return Bodies(pinned=np.zeros(self.balls, dtype=bool), own=self.balls, radius=np.array(params["radius"], float))
 
 
 BALL_US = 0.03

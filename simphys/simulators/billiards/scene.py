@@ -8,7 +8,6 @@ import numpy as np
 from pydantic import Field
 
 from simphys.scenefile.section import Fields, NonNegative, Positive, Section, Simulator
-from simphys.simulator.bodies import Bodies
 from simphys.simulators.billiards.model import Billiards
 
 Point = Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -57,8 +56,9 @@ class State(Section):
     velocity: list[Point] | None = None
 
 
-def fields(*, geometry: Geometry, material: Material, table: Table, state: State) -> Fields:
+def build_fields(config: Any) -> Fields:
     """Return every parameter field and state component in full length."""
+    geometry, material, table, state = config.geometry, config.material, config.table, config.state
     position = np.array(geometry.position, dtype=float)
     n = len(position)
     velocity = np.zeros_like(position) if state.velocity is None else np.array(state.velocity, dtype=float)
@@ -79,12 +79,6 @@ def expand_per_ball(value: float | list[float], n: int) -> np.ndarray[Any, Any]:
     return np.broadcast_to(np.asarray(value, dtype=float), (n,)).copy()
 
 
-def model(config: Any) -> Billiards:
+def build_model(config: Any) -> Billiards:
     """Return the model of a scene that is loaded and hence free of problems."""
     return Billiards(len(config.geometry.position), config.time.dt, cushions=config.table.lower is not None)
-
-
-def bodies(config: Any) -> Bodies:
-    """Return the discs; all are free, and nothing links them."""
-    n = len(config.geometry.position)
-    return Bodies(pinned=np.zeros(n, dtype=bool), own=n, radius=expand_per_ball(config.material.radius, n))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,13 @@ ROUNDING = 1e-9
 """Relative overlap that is tolerated: balls that touch only because of rounded decimals do not overlap."""
 
 
-def problems(
-    *, geometry: Geometry | None, material: Material | None, table: Table | None, state: State | None, loss: Any
-) -> list[Problem]:
-    """Return all problems. An invalid section is passed as None, and checks that need it are skipped."""
+def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
+    """Return all problems. An invalid section is absent, and checks that need it are skipped."""
+    geometry: Geometry | None = sections.get("geometry")
+    material: Material | None = sections.get("material")
+    table: Table | None = sections.get("table")
+    state: State | None = sections.get("state")
+    loss: Any = sections.get("loss")
     found = [] if table is None else list(_check_table(table))
     if geometry is None:
         return found

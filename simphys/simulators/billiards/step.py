@@ -13,7 +13,7 @@ from .model import Billiards, Params, State, check_params
 from .time_of_impact import TimeOfImpact
 
 
-def step(model: Billiards, params: Params, state: State) -> State:
+def step(model: Billiards, params: Params, state: State, control: Tensor | None = None) -> State:
     """Advance `state` by one time step, from impact to impact. Raise InputError if there are more than the limit."""
     check_params({"radius": params.radius.data, "mass": params.mass.data})
     x, v = state.position, state.velocity

@@ -49,6 +49,7 @@ class ChargesEngine:
         *,
         batch: int,
         needs: frozenset[str],
+        deterministic: bool,
         tangents: Arrays | None = None,
     ) -> None:
         check_softening(params["softening"])

@@ -11,10 +11,10 @@ import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
 
 if TYPE_CHECKING:
-    from .engine import ChargesEngine
+    pass
 
 INTEGRATORS = ("semi_implicit_euler", "velocity_verlet")
 
@@ -53,7 +53,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Charges:
+class Charges(Model):
     """Point charges, each of which acts on all others: all parts of the model that carry no gradient.
 
     The control of a step is an external field [N/C], [dim], uniform in space and constant during the step.
@@ -97,25 +97,8 @@ class Charges:
     def control_shape(self) -> Shape | None:
         return (self.dim,)
 
-    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        from .step import step
-
-        return step(self, params, state, control)
-
-    def engine(
-        self,
-        params: Arrays,
-        control: Array | None,
-        *,
-        batch: int,
-        needs: frozenset[str],
-        deterministic: bool,
-        tangents: Arrays | None = None,
-    ) -> ChargesEngine:
-        """Ignore `deterministic`: every sum has a fixed order, so the fused loops are deterministic anyway."""
-        from .engine import ChargesEngine
-
-        return ChargesEngine(self, params, control, batch=batch, needs=needs, tangents=tangents)
+    def describe_bodies(self, params: Arrays) -> Bodies:
+        return Bodies(pinned=np.zeros(self.bodies, dtype=bool), own=self.bodies)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Name the two bodies whose encounter is too close for the time step."""

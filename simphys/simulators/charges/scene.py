@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from simphys.scenefile.section import Fields, Key, Positive, Problem, Section, Simulator
-from simphys.simulator.bodies import Bodies
 from simphys.simulators.charges.model import Charges
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
@@ -47,8 +46,9 @@ class State(Section):
     velocity: list[Vector] | None = None
 
 
-def fields(*, geometry: Geometry, material: Material, state: State) -> Fields:
+def build_fields(config: Any) -> Fields:
     """Expand every parameter field and state component to full length."""
+    geometry, material, state = config.geometry, config.material, config.state
     position = np.array(geometry.position, dtype=float)
     n = len(position)
     velocity = np.zeros_like(position) if state.velocity is None else np.array(state.velocity, dtype=float)
@@ -61,19 +61,17 @@ def fields(*, geometry: Geometry, material: Material, state: State) -> Fields:
     return Fields(params=params, state={"position": position, "velocity": velocity}, nodes=n)
 
 
-def model(config: Any) -> Charges:
+def build_model(config: Any) -> Charges:
     """Build the model of a validated scene."""
     position = config.geometry.position
     return Charges(len(position), len(position[0]), config.time.dt, config.simulator.integrator)
 
 
-def bodies(model: Charges) -> Bodies:
-    """Bodies without links, none of them pinned."""
-    return Bodies(pinned=np.zeros(model.bodies, dtype=bool), own=model.bodies)
-
-
-def problems(*, geometry: Geometry | None, material: Material | None, state: State | None) -> list[Problem]:
+def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     """Collect all problems. A section that is itself invalid is None; checks that depend on it are skipped."""
+    geometry: Geometry | None = sections.get("geometry")
+    material: Material | None = sections.get("material")
+    state: State | None = sections.get("state")
     if geometry is None:
         return []
     n, dim = len(geometry.position), len(geometry.position[0])

@@ -11,13 +11,12 @@ to within rounding. There the derivative is that of a node above the ground (see
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from simphys.autograd import runtime
-from simphys.simulator import Array
+from simphys.simulator import Array, Arrays
 from simphys.simulator.events import Event
 
 if TYPE_CHECKING:
@@ -28,10 +27,11 @@ ROUNDINGS = 4.0
 """Tolerance within which two heights count as equal, in rounding units of the largest height that a node reaches."""
 
 
-def ground_events(model: MassSpring, params: Mapping[str, Array], position: Array) -> tuple[Event, ...]:
-    """Contacts, releases and grazes in a trajectory `position` [rows, n, dim], in order of time."""
+def find_events(model: MassSpring, params: Arrays, states: Arrays, control: Array | None = None) -> tuple[Event, ...]:
+    """Contacts, releases and grazes of a motion with these states [rows, n, dim], in order of time."""
     if not params["ground_stiffness"] > 0:
         return ()
+    position = states["position"]
     ground = float(params["ground_height"])
     nodes = np.flatnonzero(~model.pinned)
     height = np.asarray(position[:, nodes, -1], np.float64)

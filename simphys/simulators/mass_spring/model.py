@@ -14,13 +14,11 @@ from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.errors import InputError
 from simphys.nn import Controller, Network
 from simphys.nn.network import NONE
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Arrays, Bodies, Model, Record, Shape
 from simphys.simulator.physical import require_positive
 
 if TYPE_CHECKING:
-    from simphys.simulator.events import Event
-
-    from .engine import MassSpringEngine
+    pass
 
 INTEGRATORS = ("semi_implicit_euler", "velocity_verlet")
 
@@ -81,7 +79,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class MassSpring:
+class MassSpring(Model):
     """Connectivity, time step and integrator: all parts of the model that carry no gradient.
 
     A fixed point to which a spring is anchored is a pinned node.
@@ -216,7 +214,6 @@ class MassSpring:
         }
 
     def state_shapes(self) -> Mapping[str, Shape]:
-
         return dict.fromkeys(("position", "velocity"), (self.nodes, self.dim))
 
     def control_shape(self) -> Shape | None:
@@ -225,50 +222,9 @@ class MassSpring:
             return (self.controller.waves,)
         return (self.actuators,) if self.actuators else None
 
-    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-
-        from .step import step
-
-        return step(self, params, state, control)
-
-    def engine(
-        self,
-        params: Arrays,
-        control: Array | None,
-        *,
-        batch: int,
-        needs: frozenset[str],
-        deterministic: bool,
-        tangents: Arrays | None = None,
-    ) -> MassSpringEngine:
-
-        from .controlled_engine import ControlledEngine
-        from .engine import MassSpringEngine
-
-        check_params(params)
-        kind = MassSpringEngine if self.controller is None else ControlledEngine
-        return kind(self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents)
-
-    def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
-
-        from .ground_events import ground_events
-
-        return ground_events(self, params, states["position"])
-
-    def advice(self, params: Arrays, state: Arrays) -> str:
-        """Name a time step that is stable at the state which a diverging motion has reached."""
-        from .stability import largest_stable_dt
-
-        # A large motion may be stiffer than the initial state, for which the scene's dt was checked.
-        stable = largest_stable_dt(
-            ends=self.ends,
-            pinned=self.pinned,
-            position=np.asarray(state["position"], np.float64),
-            params={name: np.asarray(value, np.float64) for name, value in params.items()},
-            integrator=self.integrator,
-        )
-        limit = f"below {stable:.3g} s, which is stable at the state reached" if stable < self.dt else "further"
-        return f"Lower time.dt {limit}, or start with less motion."
+    def describe_bodies(self, params: Arrays) -> Bodies:
+        """Nodes, with the springs as links; the fixed points of anchors do not count as the scene's own."""
+        return Bodies(pinned=self.pinned, links=self.ends, own=self.nodes - self.anchors)
 
 
 def check_params(params: Arrays) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -10,12 +9,11 @@ from pydantic import Field
 
 from simphys.nn import Controller
 from simphys.scenefile.section import Count, Fields, Index, Indices, NonNegative, Positive, Section, Simulator, rows_of
-from simphys.simulator.bodies import Bodies
 from simphys.simulators.mass_spring.lattice import lattice_face, lattice_positions, lattice_springs
+from simphys.simulators.mass_spring.model import MassSpring
 
 if TYPE_CHECKING:
-    from simphys.scenefile.simulators import MassSpringConfig
-    from simphys.simulators.mass_spring.model import MassSpring
+    from simphys.simulators.mass_spring.config import MassSpringConfig
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 
@@ -117,65 +115,28 @@ class State(Section):
     velocity: list[Vector] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class MassSpringArrays:
-    """A scene as plain arrays, in which anchors are pinned nodes and springs, after the scene's own.
-
-    ends [S, 2] int32; pinned [n] bool; actuator [S] int32 (-1 for none), or None without actuators; params and state by
-    name, in f64, see the model for their meaning; nodes and springs: numbers of the scene's own.
-    """
-
-    ends: np.ndarray
-    pinned: np.ndarray
-    actuator: np.ndarray | None
-    dim: int
-    dt: float
-    integrator: str
-    params: dict[str, np.ndarray]
-    state: dict[str, np.ndarray]
-    nodes: int
-    springs: int
-    controller: Controller | None
-
-
-def build_arrays(config: MassSpringConfig) -> MassSpringArrays:
-    """Build the arrays of a validated scene."""
+def build_model(config: MassSpringConfig) -> MassSpring:
+    """Build the model of a validated scene; anchors are pinned nodes and springs, after the scene's own."""
     geometry = config.geometry
-    made = fields(
-        geometry=geometry,
-        material=config.material,
-        environment=config.environment,
-        state=config.state,
-        controller=config.controller,
-        waves=getattr(config.control, "waves", 0),
-    )
-    assert made.nodes is not None, "every mass-spring scene has nodes"
+    nodes, dim = geometry_positions(geometry).shape
     ends = geometry_springs(geometry)
-    anchored = [[anchor.node, made.nodes + position] for position, anchor in enumerate(geometry.anchors)]
-    pinned = np.zeros(made.nodes + len(anchored), dtype=bool)
-    pinned[made.nodes :] = True
+    anchored = [[anchor.node, nodes + position] for position, anchor in enumerate(geometry.anchors)]
+    pinned = np.zeros(nodes + len(anchored), dtype=bool)
+    pinned[nodes:] = True
     pinned[geometry.pinned] = True
     for face in geometry.pinned_faces:
         assert geometry.lattice is not None, "checked on loading the scene"
         pinned[lattice_face(geometry.lattice.shape, face)] = True
-    return MassSpringArrays(
-        ends=np.concatenate([ends, np.array(anchored, dtype=np.int32).reshape(-1, 2)]),
-        pinned=pinned,
+    return MassSpring(
+        np.concatenate([ends, np.array(anchored, dtype=np.int32).reshape(-1, 2)]),
+        pinned,
+        dim,
+        config.time.dt,
+        config.simulator.integrator,
+        anchors=len(anchored),
         actuator=_actuator_of_springs(geometry, len(ends) + len(anchored)),
-        dim=made.state["position"].shape[1],
-        dt=config.time.dt,
-        integrator=config.simulator.integrator,
-        params=made.params,
-        state=made.state,
-        nodes=made.nodes,
-        springs=len(ends),
         controller=_controller(config.controller, getattr(config.control, "waves", 0)),
     )
-
-
-def bodies(model: MassSpring) -> Bodies:
-    """Nodes, with the springs as links; the fixed points of anchors do not count as the scene's own."""
-    return Bodies(pinned=model.pinned, links=model.ends, own=model.nodes - model.anchors)
 
 
 def _controller(section: ControllerSection | None, waves: int) -> Controller | None:
@@ -184,19 +145,10 @@ def _controller(section: ControllerSection | None, waves: int) -> Controller | N
     return Controller(waves=waves, hidden=section.hidden, goal=tuple(section.goal), scale=section.scale)
 
 
-def fields(
-    *,
-    geometry: Geometry,
-    material: Material,
-    environment: Environment,
-    state: State,
-    controller: ControllerSection | None = None,
-    waves: int = 0,
-) -> Fields:
-    """Expand every parameter field and state component to full length, anchors included.
-
-    waves: number of waves in the pattern that a controller receives.
-    """
+def build_fields(config: MassSpringConfig) -> Fields:
+    """Expand every parameter field and state component to full length, anchors included."""
+    geometry, material, controller = config.geometry, config.material, config.controller
+    environment, state, waves = config.environment, config.state, getattr(config.control, "waves", 0)
     own = geometry_positions(geometry)
     nodes, dim = own.shape
     ends = geometry_springs(geometry)

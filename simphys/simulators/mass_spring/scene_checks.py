@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from simphys.scenefile.section import NOTHING, Key, Problem, Range, Words, rows_of
+from simphys.scenefile.sections import Pattern
 from simphys.simulators.mass_spring.scene import (
     ControllerSection,
     Environment,
@@ -19,19 +21,15 @@ from simphys.simulators.mass_spring.scene import (
 )
 
 
-def problems(
-    *,
-    geometry: Geometry | None,
-    material: Material | None,
-    environment: Environment | None,
-    state: State | None,
-    controller: ControllerSection | None = None,
-    waves: int | None = None,
-) -> list[Problem]:
-    """Collect all problems. A section that is itself invalid is None; checks that depend on it are skipped.
-
-    waves: number of waves of the control's pattern; None if the control is not a pattern.
-    """
+def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
+    """Collect all problems. A section that is itself invalid is None; checks that depend on it are skipped."""
+    geometry: Geometry | None = sections.get("geometry")
+    material: Material | None = sections.get("material")
+    environment: Environment | None = sections.get("environment")
+    state: State | None = sections.get("state")
+    controller: ControllerSection | None = sections.get("controller")
+    control: Any = sections.get("control")
+    waves = control.waves if isinstance(control, Pattern) else None
     if geometry is None:
         return []
     found = list(_check_positions(geometry))

@@ -32,15 +32,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from simphys.autograd.errors import InputError
-from simphys.simulators.mass_spring.scene import MassSpringArrays
-
-if TYPE_CHECKING:
-    from simphys.simulators.mass_spring.model import MassSpring, Params, State
+from simphys.simulator import Arrays
+from simphys.simulators.mass_spring.model import MassSpring, Params, State, check_params
 
 _DENSE = 300  # degrees of freedom up to which a dense eigenvalue solver is faster
 _TOLERANCE = 1e-3  # relative, of dt, for the larger systems
@@ -48,22 +46,8 @@ _TOLERANCE = 1e-3  # relative, of dt, for the larger systems
 _VERLET_MARGIN = 8 * (np.sqrt(2.0) - 1)
 
 
-def check_dt(arrays: MassSpringArrays) -> None:
-    """Raise InputError, with the largest stable time step, if the scene's dt exceeds it."""
-    _require_stable(
-        arrays.dt,
-        ends=arrays.ends,
-        pinned=arrays.pinned,
-        position=arrays.state["position"],
-        params=arrays.params,
-        integrator=arrays.integrator,
-    )
-
-
 def require_stable(model: MassSpring, params: Params, state: State) -> None:
     """Raise InputError if the dt of a model exceeds its limit, and UnphysicalValue if a mass is not positive."""
-    from simphys.simulators.mass_spring.model import check_params
-
     check_params({"mass": params.mass.data})
     _require_stable(
         model.dt,
@@ -265,3 +249,17 @@ def _is_surely_stable(
         return dt**2 * stiffness < _VERLET_MARGIN and dt * damping / 2 < 1
     decay = np.exp(-dt * params["drag"][~pinned].max(initial=0.0))
     return bool(2 + 2 * decay - 2 * dt * damping - dt**2 * stiffness > 0)
+
+
+def advice(model: MassSpring, params: Arrays, state: Arrays) -> str:
+    """Name the time step that would be stable in this last finite state."""
+    # Large motion may be stiffer than that at the start, for which a scene's dt was found stable.
+    stable = largest_stable_dt(
+        ends=model.ends,
+        pinned=model.pinned,
+        position=np.asarray(state["position"], np.float64),
+        params={name: np.asarray(value, np.float64) for name, value in params.items()},
+        integrator=model.integrator,
+    )
+    limit = f"below {stable:.3g} s, the stable limit in the state it had reached" if stable < model.dt else "further"
+    return f"Lower time.dt {limit}, or begin with less motion."

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Arrays, Bodies, Model, Record, Shape
 
 from .collider import CONTACTS, Collider
 from .laws import LAWS
-
-if TYPE_CHECKING:
-    from .engine import MPMEngine
 
 OF_COLLIDERS = ("collider_velocity", "collider_spin", "collider_friction")
 """Fields of Params that belong to colliders; all others except gravity and wall_friction belong to particles."""
@@ -84,7 +81,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class MPM:
+class MPM(Model):
     """MLS-MPM: everything without a gradient.
 
     Node i of the grid is at i * spacing, with i from 0 to cells - 1 along each axis. The control of a step holds the
@@ -115,6 +112,8 @@ class MPM:
     colliders: tuple[Collider, ...] = ()
     skin: float = 0.0
     """Thickness of the layer over which a collider's contact sets in smoothly [m]; 0: one spacing."""
+    group: npt.NDArray[np.int32] | None = None
+    """Index of the piece of material that each particle belongs to, for pictures, [n]; None: all are one piece."""
     mass_floor: float = 1e-10
     """Mass added to each node so that empty nodes have a velocity [kg]; small compared with a particle's."""
 
@@ -210,31 +209,8 @@ class MPM:
     def control_shape(self) -> Shape | None:
         return (self.actuators + len(self.colliders) * (self.dim + self.spins),)
 
-    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        from .step import step
-
-        return step(self, params, state, control)
-
-    def engine(
-        self,
-        params: Arrays,
-        control: Array | None,
-        *,
-        batch: int,
-        needs: frozenset[str],
-        deterministic: bool,
-        tangents: Arrays | None = None,
-    ) -> MPMEngine:
-        from .engine import MPMEngine
-
-        return MPMEngine(
-            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
-        )
-
-    def advice(self, params: Arrays, state: Arrays) -> str:
-        from .stability import advice
-
-        return advice(self, params, state)
+    def describe_bodies(self, params: Arrays) -> Bodies:
+        return Bodies(pinned=np.zeros(self.particles, dtype=bool), own=self.particles, group=self.group)
 
 
 def _require(holds: Any, name: str, constraint: str, found: object, remedy: str) -> None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from simphys.scenefile.section import Count, Fields, Index, NonNegative, Positive, Section, Simulator
-from simphys.simulator.bodies import Bodies
 from simphys.simulators.mpm.collider import Collider
 from simphys.simulators.mpm.laws import LAWS
 from simphys.simulators.mpm.model import MPM
 from simphys.simulators.mpm.seeding import fill_ball, fill_box, lattice
 
 if TYPE_CHECKING:
-    from simphys.scenefile.simulators import MPMConfig
+    from simphys.simulators.mpm.config import MPMConfig
 
 Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
 Contact = Literal["sticking", "slip", "separating", "friction"]
@@ -129,6 +129,13 @@ class ColliderSection(Section):
     spin: float | Annotated[list[float], Field(min_length=3, max_length=3)] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """The particles of each body: positions [n, dim], and the volume that each particle stands for."""
+
+    bodies: list[tuple[np.ndarray, float]]
+
+
 def particle_spacing(body: Body, grid: Grid) -> float:
     """Compute the spacing of a body's particles [m]."""
     return body.particle_spacing or grid.spacing / (body.per_cell or PER_CELL)
@@ -164,15 +171,14 @@ def laws_of(bodies: Sequence[Body]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(body.law for body in bodies))
 
 
-def fields(
-    *, grid: Grid, bodies: Sequence[Body], environment: Environment, colliders: Sequence[ColliderSection]
-) -> Fields:
+def build_fields(config: MPMConfig) -> Fields:
     """Build every parameter and state field at full size.
 
     A parameter that only some of the laws use is 0 for the particles of the other laws.
     """
+    grid, bodies, environment, colliders = config.grid, config.bodies, config.environment, config.colliders
     dim = len(grid.cells)
-    filled = [particles(body, grid) for body in bodies]
+    filled = config.filled.bodies
     counts = [len(position) for position, _ in filled]
     n, laws = sum(counts), laws_of(bodies)
 
@@ -226,11 +232,11 @@ def rotation(collider: ColliderSection, dim: int) -> np.ndarray:
     return quaternion / np.linalg.norm(quaternion)
 
 
-def model(config: MPMConfig) -> MPM:
+def build_model(config: MPMConfig) -> MPM:
     """Build the model of a validated scene."""
     grid, sections = config.grid, config.bodies
     dim, laws = len(grid.cells), laws_of(sections)
-    filled = [particles(body, grid) for body in sections]
+    filled = config.filled.bodies
     counts = [len(position) for position, _ in filled]
     lightest = min(particle_mass(body, share) for body, (_, share) in zip(sections, filled, strict=True))
     actuator = np.repeat([-1 if b.actuator is None else b.actuator for b in sections], counts).astype(np.int32)
@@ -251,13 +257,8 @@ def model(config: MPMConfig) -> MPM:
         colliders=tuple(Collider(c.shape, tuple(c.size), c.contact) for c in config.colliders),
         skin=grid.skin or 0.0,
         mass_floor=MASS_FLOOR * lightest,
+        group=np.repeat(np.arange(len(sections), dtype=np.int32), counts),
     )
-
-
-def bodies(grid: Grid, bodies: Sequence[Body]) -> Bodies:
-    """Describe the particles for plotting: all are free, and no edges join them."""
-    group = np.repeat(np.arange(len(bodies), dtype=np.int32), [len(particles(body, grid)[0]) for body in bodies])
-    return Bodies(pinned=np.zeros(len(group), dtype=bool), own=len(group), group=group)
 
 
 def _rows(rows: Sequence[Any], width: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -36,14 +36,12 @@ RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
 }
 
 
-def problems(
-    *,
-    grid: Grid | None,
-    bodies: Sequence[Body] | None,
-    environment: Environment | None,
-    colliders: Sequence[ColliderSection] | None,
-) -> list[Problem]:
-    """Collect all problems. A section that is itself invalid is None; checks that need it are skipped."""
+def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
+    """Collect all problems. A section that is itself invalid is absent; checks that need it are skipped."""
+    grid: Grid | None = sections.get("grid")
+    bodies: Sequence[Body] | None = sections.get("bodies")
+    environment: Environment | None = sections.get("environment")
+    colliders: Sequence[ColliderSection] | None = sections.get("colliders")
     found = [] if grid is None else list(_check_grid(grid))
     dim = None if grid is None else len(grid.cells)
     if bodies is not None:

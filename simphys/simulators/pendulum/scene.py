@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -69,10 +69,10 @@ PERPENDICULAR = 1e-9
 """Largest relative component of the initial rate along the link."""
 
 
-def fields(*, simulator: PendulumSimulator, geometry: Geometry, material: Material, environment: Environment,
-           state: State) -> Fields:  # fmt: skip
+def build_fields(config: Any) -> Fields:
     """Expand every parameter field and state component to full length."""
-    if simulator.kind == "spherical":
+    geometry, material, environment, state = config.geometry, config.material, config.environment, config.state
+    if config.simulator.kind == "spherical":
         gravity = environment.gravity
         direction = np.array(state.direction, dtype=float)
         params = {
@@ -101,7 +101,7 @@ def fields(*, simulator: PendulumSimulator, geometry: Geometry, material: Materi
     return Fields(params=params, state=start, channels=n)
 
 
-def model(config: Any) -> Chain | Spherical:
+def build_model(config: Any) -> Chain | Spherical:
     """Build the model of a validated scene."""
     dt, integrator = config.time.dt, config.simulator.integrator
     if config.simulator.kind == "spherical":
@@ -109,15 +109,13 @@ def model(config: Any) -> Chain | Spherical:
     return Chain(np.size(config.geometry.length), dt, integrator)
 
 
-def problems(
-    *,
-    simulator: PendulumSimulator | None,
-    geometry: Geometry | None,
-    material: Material | None,
-    environment: Environment | None,
-    state: State | None,
-) -> list[Problem]:
+def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     """Collect all problems. A section that is itself invalid is None; checks that depend on it are skipped."""
+    simulator: PendulumSimulator | None = sections.get("simulator")
+    geometry: Geometry | None = sections.get("geometry")
+    material: Material | None = sections.get("material")
+    environment: Environment | None = sections.get("environment")
+    state: State | None = sections.get("state")
     if simulator is None:
         return []
     if simulator.kind == "spherical":

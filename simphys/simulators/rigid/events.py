@@ -51,7 +51,7 @@ SLIP = 1e-6
 Pair = tuple[int, int]
 
 
-def events(model: RigidBodies, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
+def find_events(model: RigidBodies, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
     """Return the events of a motion with these states [rows, *shape], in the order of time."""
     real = runtime.real_dtype()
     given = Params(**{name: tensor(np.asarray(values, real)) for name, values in params.items()})

@@ -12,7 +12,7 @@ import numpy as np
 from simphys.autograd import Tensor
 from simphys.nn import Controller, Network
 from simphys.nn.network import NONE
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
 
 from .checks import COMPLIANT, EULER, IMPULSE, VARIATIONAL, check
 from .joint import Joint, Spring
@@ -20,9 +20,6 @@ from .shapes import Plane
 from .shapes import Shape as BodyShape
 
 if TYPE_CHECKING:
-    from simphys.simulator.events import Event
-
-    from .engine import RigidEngine
     from .geometry.candidates import Candidates
 
 
@@ -82,7 +79,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class RigidBodies:
+class RigidBodies(Model):
     """Rigid bodies with contacts and joints: everything that no gradient flows to.
 
     n bodies, dim = 2 or 3; an angular velocity has S = 1 or 3 components, an orientation R = 1 or 4. The control of a
@@ -264,34 +261,9 @@ class RigidBodies:
             return (self.controller.waves,)
         return (len(self.motors),) if self.motors else None
 
-    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        """Advance by the nested step; the graph has one node for each sub-step."""
-        from .step import step
-
-        return step(self, params, state, control)
-
-    def engine(
-        self,
-        params: Arrays,
-        control: Array | None,
-        *,
-        batch: int,
-        needs: frozenset[str],
-        deterministic: bool,
-        tangents: Arrays | None = None,
-    ) -> RigidEngine:
-        """Return the engine. Every sum has a fixed order, so results never depend on `deterministic`."""
-        from .engine import RigidEngine
-
-        return RigidEngine(
-            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
-        )
-
-    def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
-        """Return impacts, releases, changes between stick and slip, and bodies at rest; see `simulator.events`."""
-        from .events import events
-
-        return events(self, params, states, control)
+    def describe_bodies(self, params: Arrays) -> Bodies:
+        """Bodies without links: pictures draw them in their own shapes, so joints are no lines."""
+        return Bodies(pinned=np.isin(np.arange(self.bodies), self.fixed), own=self.bodies)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Name the fastest body, and the likely reason why the step is too long."""

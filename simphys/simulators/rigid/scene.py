@@ -9,16 +9,13 @@ import numpy as np
 
 from simphys.nn import Controller
 from simphys.scenefile.section import Fields
-from simphys.simulator.bodies import Bodies
 from simphys.simulators.rigid.joint import WORLD, Joint, Spring
 from simphys.simulators.rigid.model import RigidBodies
 from simphys.simulators.rigid.sections import (
     Ball,
     Body,
-    Contact,
     ControllerSection,
     Cuboid,
-    Environment,
     JointSection,
     PlaneSection,
     Rod,
@@ -30,7 +27,7 @@ from simphys.simulators.rigid.solids import solid
 Array = np.ndarray[Any, Any]
 
 
-def model(config: Any) -> RigidBodies:
+def build_model(config: Any) -> RigidBodies:
     """Return the model of a scene that is loaded and hence free of problems."""
     bodies, chosen = config.bodies, config.simulator
     network = config.controller
@@ -53,17 +50,11 @@ def model(config: Any) -> RigidBodies:
     )
 
 
-def fields(
-    *,
-    bodies: Sequence[Body],
-    joints: Sequence[JointSection],
-    springs: Sequence[SpringSection],
-    environment: Environment,
-    contact: Contact,
-    controller: ControllerSection | None = None,
-    waves: int = 0,
-) -> Fields:
+def build_fields(config: Any) -> Fields:
     """Return all parameters and state components in full length; with a controller, the control has size `waves`."""
+    bodies, joints, springs = config.bodies, config.joints, config.springs
+    environment, contact, controller = config.environment, config.contact, config.controller
+    waves = getattr(config.control, "waves", 0)
     dim, n = len(bodies[0].position), len(bodies)
     spins = 1 if dim == 2 else 3
     masses = [mass_and_inertia(body) for body in bodies]
@@ -96,24 +87,6 @@ def fields(
         "angular_velocity": np.array([np.broadcast_to(body.angular_velocity or 0.0, spins) for body in bodies], float),
     }
     return Fields(params=params, state=state, nodes=n, channels=channels or None)
-
-
-def fields_of(config: Any) -> Fields:
-    """Return the fields of a loaded scene."""
-    return fields(
-        bodies=config.bodies,
-        joints=config.joints,
-        springs=config.springs,
-        environment=config.environment,
-        contact=config.contact,
-        controller=config.controller,
-        waves=getattr(config.control, "waves", 0),
-    )
-
-
-def bodies_of(config: Any) -> Bodies:
-    """Return the bodies for pictures and losses. Joints are not links: the shapes of bodies are drawn."""
-    return Bodies(pinned=np.array([body.fixed for body in config.bodies], bool), own=len(config.bodies))
 
 
 def shapes_of(body: Body) -> list[Shape]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
+from simphys.scenefile.sections import Pattern
 from simphys.simulators.rigid import overlap, reach
 from simphys.simulators.rigid.scene import plane_of, shapes_of, turn
 from simphys.simulators.rigid.sections import (
@@ -27,24 +28,23 @@ ROUNDING = 1e-9
 """Relative tolerance of overlaps and centres of mass: shapes that touch only because of rounded decimals are valid."""
 
 
-def problems(
-    *,
-    simulator: RigidSimulator | None,
-    bodies: Sequence[Body] | None,
-    planes: Sequence[PlaneSection] | None,
-    joints: Sequence[JointSection] | None,
-    springs: Sequence[SpringSection] | None,
-    environment: Environment | None,
-    contact: Contact | None,
-    controller: ControllerSection | None,
-    waves: int | None,
-    loss: Any,
-    unknowns: Mapping[str, Any] | None,
-) -> list[Problem]:
-    """Return all problems. An invalid section is passed as None, and checks that need it are skipped.
+def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
+    """Return all problems. An invalid section is absent, and checks that need it are skipped.
 
     `waves`: number of waves of the control's pattern; None if it is no pattern.
     """
+    simulator: RigidSimulator | None = sections.get("simulator")
+    bodies: Sequence[Body] | None = sections.get("bodies")
+    planes: Sequence[PlaneSection] | None = sections.get("planes")
+    joints: Sequence[JointSection] | None = sections.get("joints")
+    springs: Sequence[SpringSection] | None = sections.get("springs")
+    environment: Environment | None = sections.get("environment")
+    contact: Contact | None = sections.get("contact")
+    controller: ControllerSection | None = sections.get("controller")
+    control: Any = sections.get("control")
+    loss: Any = sections.get("loss")
+    unknowns: Mapping[str, Any] | None = sections.get("unknowns")
+    waves = control.waves if isinstance(control, Pattern) else None
     if bodies is None:
         return []
     if not bodies:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Arrays, Grid, Model, Record, Shape
 
 if TYPE_CHECKING:
-    from .engine import SmokeEngine
+    pass
 
 GRIDS = ("staggered", "collocated")
 ADVECTIONS = ("semi_lagrangian", "maccormack")
@@ -51,7 +51,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Smoke:
+class Smoke(Model):
     """Incompressible flow of constant density with passive or buoyant smoke: everything without a gradient.
 
     The centre of cell (i, j, k) is at spacing * (i + 1/2, j + 1/2, k + 1/2).
@@ -149,30 +149,9 @@ class Smoke:
     def state_shapes(self) -> Mapping[str, Shape]:
         return {"velocity": (self.dim, *self.faces), "smoke": self.cells, "force": (self.dim,)}
 
-    def control_shape(self) -> Shape | None:
-        return None
-
-    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        from .step import step
-
-        return step(self, params, state)
-
-    def engine(
-        self,
-        params: Arrays,
-        control: Array | None,
-        *,
-        batch: int,
-        needs: frozenset[str],
-        deterministic: bool,
-        tangents: Arrays | None = None,
-    ) -> SmokeEngine:
-        """Return the fused loops. Each sum has a fixed order, so results are always deterministic."""
-        from .engine import SmokeEngine
-
-        return SmokeEngine(
-            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
-        )
+    def describe_grid(self) -> Grid:
+        fields = {"velocity": "m/s", "smoke": "", "smoke_rate": "1/s", "obstacle": "m"}
+        return Grid(cells=self.cells, spacing=self.spacing, offset=0.5, fields=fields)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Report the distance that the fluid moves in a step."""

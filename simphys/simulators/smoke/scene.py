@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -11,13 +10,12 @@ from pydantic import Field
 from simphys.files.field_file import read_field
 from simphys.scenefile.section import Count, Fields, NonNegative, Positive, Section, Simulator
 from simphys.simulator import Array
-from simphys.simulator.grids import Grid as Cells
 from simphys.simulators.smoke.faces import own
 from simphys.simulators.smoke.model import Smoke
 from simphys.simulators.smoke.shapes import coordinates, distance, share
 
 if TYPE_CHECKING:
-    from simphys.scenefile.simulators import SmokeConfig
+    from simphys.simulators.smoke.config import SmokeConfig
 
 Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
 Kind = Literal["periodic", "closed", "open", "inflow"]
@@ -145,17 +143,10 @@ class State(Section):
     smoke: float | list[Puff] | ArrayFile = 0.0
 
 
-def fields(
-    *,
-    simulator: SmokeSimulator,
-    grid: Grid,
-    fluid: Fluid,
-    sides: Mapping[str, SideFlow],
-    emitters: Sequence[Emitter],
-    obstacle: Obstacle | None,
-    state: State,
-) -> Fields:
+def build_fields(config: SmokeConfig) -> Fields:
     """Build every parameter and state field at full size."""
+    simulator, grid, fluid, sides = config.simulator, config.grid, config.fluid, config.sides
+    emitters, obstacle, state = config.emitters, config.obstacle, config.state
     of = model(simulator, grid, dt=1.0, has_obstacle=obstacle is not None)
     dim = of.dim
     given = [sides.get(name, SideFlow()) for name in SIDES[: 2 * dim]]
@@ -191,15 +182,9 @@ def model(simulator: SmokeSimulator, grid: Grid, *, dt: float, has_obstacle: boo
     )
 
 
-def model_of(config: SmokeConfig) -> Smoke:
+def build_model(config: SmokeConfig) -> Smoke:
     """Build the model of a validated scene."""
     return model(config.simulator, config.grid, dt=config.time.dt, has_obstacle=config.obstacle is not None)
-
-
-def cells(model: Smoke) -> Cells:
-    """Describe the cells and the fields recorded for them."""
-    fields = {"velocity": "m/s", "smoke": "", "smoke_rate": "1/s", "obstacle": "m"}
-    return Cells(cells=model.cells, spacing=model.spacing, offset=0.5, fields=fields)
 
 
 def boundaries(grid: Grid) -> tuple[str, ...]:

@@ -34,17 +34,15 @@ SLACK = 1e-9
 """Tolerance of the balance of inflow and outflow, relative to the flow."""
 
 
-def problems(
-    *,
-    simulator: SmokeSimulator | None,
-    grid: Grid | None,
-    fluid: Fluid | None,
-    sides: Mapping[Side, SideFlow] | None,
-    emitters: Sequence[Emitter] | None,
-    obstacle: Obstacle | None,
-    state: State | None,
-) -> list[Problem]:
-    """Collect all problems. A section that is itself invalid is None; checks that need it are skipped."""
+def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
+    """Collect all problems. A section that is itself invalid is absent; checks that need it are skipped."""
+    simulator: SmokeSimulator | None = sections.get("simulator")
+    grid: Grid | None = sections.get("grid")
+    fluid: Fluid | None = sections.get("fluid")
+    sides: Mapping[Side, SideFlow] | None = sections.get("sides")
+    emitters: Sequence[Emitter] | None = sections.get("emitters")
+    obstacle: Obstacle | None = sections.get("obstacle")
+    state: State | None = sections.get("state")
     if grid is None:
         return []
     found = list(_check_boundaries(grid, simulator))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simphys.autograd import tensor
+from simphys.autograd import Tensor, tensor
 
 from .advect import AdvectSmoke, AdvectVelocity
 from .buoyancy import Buoyancy
@@ -15,7 +15,7 @@ from .project import Project
 from .sides import ApplySides
 
 
-def step(model: Smoke, params: Params, state: State) -> State:
+def step(model: Smoke, params: Params, state: State, control: Tensor | None = None) -> State:
     """Advance `state` by one time step: advect velocity, apply forces, project, advect smoke."""
     velocity = AdvectVelocity.apply(model, state.velocity, params.boundary_velocity)
     velocity = Diffuse.apply(model, velocity, params.viscosity, params.boundary_velocity)

@@ -13,10 +13,10 @@ import numpy as np
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
 from simphys.numerics.stencil import ORDERS, second_difference
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Arrays, Grid, Model, Record, Shape
 
 if TYPE_CHECKING:
-    from .engine import WaveEngine
+    pass
 
 BOUNDARIES = ("zero", "free", "periodic", "absorbing")
 SOURCES = ("point", "plane_x", "plane_y", "plane_z")
@@ -65,7 +65,7 @@ class Slab:
 
 
 @dataclass(frozen=True)
-class Wave:
+class Wave(Model):
     """The scalar wave equation u_tt = c^2 (laplace u + f) on a regular grid: everything without a gradient.
 
     Cell (i, j, k) is at spacing * (i, j, k) [m]. The control of a step is the strength of each source [S]:
@@ -177,27 +177,9 @@ class Wave:
     def control_shape(self) -> Shape | None:
         return (len(self.sources),) if self.sources else None
 
-    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        from .step import step
-
-        return step(self, params, state, control)
-
-    def engine(
-        self,
-        params: Arrays,
-        control: Array | None,
-        *,
-        batch: int,
-        needs: frozenset[str],
-        deterministic: bool,
-        tangents: Arrays | None = None,
-    ) -> WaveEngine:
-        """Return the fused loops. Each sum has a fixed order, so results are always deterministic."""
-        from .engine import WaveEngine
-
-        return WaveEngine(
-            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
-        )
+    def describe_grid(self) -> Grid:
+        """Describe the cells and the fields worth plotting; `previous` is omitted, as it repeats `height`."""
+        return Grid(cells=self.cells, spacing=self.spacing, offset=0.0, fields={"height": "", "speed": "m/s"})
 
     def largest_dt(self, speed: float) -> float:
         """Return the largest stable time step [s] for waves of this speed (Courant, Friedrichs and Lewy 1928).

@@ -11,11 +11,10 @@ from pydantic import Field
 from simphys.files.field_file import read_field
 from simphys.scenefile.section import Count, Fields, Index, Positive, Section, Simulator
 from simphys.simulator import Array
-from simphys.simulator.grids import Grid as Cells
 from simphys.simulators.wave.model import Wave
 
 if TYPE_CHECKING:
-    from simphys.scenefile.simulators import WaveConfig
+    from simphys.simulators.wave.config import WaveConfig
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 Kind = Literal["zero", "free", "periodic", "absorbing"]
@@ -107,11 +106,13 @@ class Receivers(Section):
     lines: list[Line] = []
 
 
-def fields(*, grid: Grid, medium: Medium, state: State, sources: Sequence[Source], receivers: Receivers) -> Fields:
+def build_fields(config: WaveConfig) -> Fields:
     """Build every parameter and state field at full size. With several shots, source positions have a batch axis.
 
     The receivers' initial readings are left at 0.
     """
+    grid, medium, state = config.grid, config.medium, config.state
+    sources, receivers = config.sources, config.receivers
     dim = len(grid.cells)
     position = _of_shots([source.position for source in sources], sources, dim)
     velocity = _of_shots([source.velocity or [0.0] * dim for source in sources], sources, dim)
@@ -157,16 +158,10 @@ def model(
     )
 
 
-def model_of(config: WaveConfig) -> Wave:
+def build_model(config: WaveConfig) -> Wave:
     """Build the model of a validated scene."""
     order, dt = config.simulator.order, config.time.dt
     return model(config.grid, config.medium, config.sources, config.receivers, order=order, dt=dt)
-
-
-def cells(model: Wave) -> Cells:
-    """Describe the cells and the fields worth plotting; `previous` is omitted, as it repeats `height`."""
-    fields = {"height": "", "speed": "m/s"}
-    return Cells(cells=model.cells, spacing=model.spacing, offset=0.0, fields=fields)
 
 
 def boundaries(grid: Grid) -> tuple[Kind, ...]:

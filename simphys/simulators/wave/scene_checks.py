@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
+from simphys.scenefile.sections import Wavelet
 from simphys.simulators.wave.scene import (
     SIDES,
     FieldFile,
@@ -30,21 +31,20 @@ BEYOND = {"zero": 1.0, "free": 0.5, "periodic": 0.0, "absorbing": 0.0}
 """Distance from the outermost cell to the end of the field, in cells."""
 
 
-def problems(
-    *,
-    simulator: WaveSimulator | None,
-    grid: Grid | None,
-    medium: Medium | None,
-    state: State | None,
-    sources: Sequence[Source] | None,
-    receivers: Receivers | None,
-    members: int | None,
-    driven: bool,
-) -> list[Problem]:
+def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     """Collect all problems. A section that is itself invalid is None; checks that need it are skipped.
 
     driven: true if the scene has a control. members: number of batch members with their own signals; None if shared.
     """
+    simulator: WaveSimulator | None = sections.get("simulator")
+    grid: Grid | None = sections.get("grid")
+    medium: Medium | None = sections.get("medium")
+    state: State | None = sections.get("state")
+    sources: Sequence[Source] | None = sections.get("sources")
+    receivers: Receivers | None = sections.get("receivers")
+    control: Any = sections.get("control")
+    members = control.members if isinstance(control, Wavelet) else None
+    driven = "control" not in sections or control is not None
     found: list[Problem] = []
     if sources is not None:
         found += _check_control(sources, members, driven)

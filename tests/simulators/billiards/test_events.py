@@ -9,7 +9,7 @@ import pytest
 
 from simphys.autograd import Tensor, no_grad, tensor
 from simphys.rollout import rollout
-from simphys.simulator.events import Event, events_of, one_sided
+from simphys.simulator.events import Event, one_sided
 from simphys.simulators.billiards import Billiards, Params, State
 
 from .tables import busy, table
@@ -22,7 +22,7 @@ def find_events(case: Case, steps: int = STEPS) -> tuple[Event, ...]:
     model, params, state = case
     with no_grad():
         states = rollout(model, params, state, steps=steps).states
-    return events_of(model, params.arrays(), states.arrays(), None)
+    return model.events(params.arrays(), states.arrays(), None)
 
 
 def only_one_sided(case: Case, kind: str) -> Event:

@@ -30,7 +30,9 @@ def case(integrator: str, **options: Any) -> tuple[MassSpring, Arrays, np.ndarra
 
 def engine_of(model: MassSpring, params: Arrays, control: np.ndarray | None, **options: Any) -> MassSpringEngine:
     given = {"batch": BATCH, "needs": frozenset((*Params.names(), "control")), "deterministic": False, **options}
-    return model.engine(params, control, **given)
+    engine = model.engine(params, control, **given)
+    assert isinstance(engine, MassSpringEngine)
+    return engine
 
 
 def seeds(rows: int, model: MassSpring) -> Arrays:

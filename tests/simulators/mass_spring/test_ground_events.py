@@ -10,7 +10,7 @@ import pytest
 from simphys.autograd import tensor
 from simphys.diagnose.health import health
 from simphys.rollout import rollout
-from simphys.simulator.events import Event, events_of
+from simphys.simulator.events import Event
 from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
 from .systems import springs_only, tolerance
@@ -20,7 +20,7 @@ STIFFNESS = 400.0
 
 def events(model: MassSpring, params: Params, state: State, steps: int) -> tuple[Event, ...]:
     motion = rollout(model, params, state, steps=steps, keep="all")
-    return events_of(model, params.arrays(), motion.states.arrays(), None)
+    return model.events(params.arrays(), motion.states.arrays(), None)
 
 
 def nodes(*height: float, speed: float = 0.0, **given: Any) -> tuple[MassSpring, Params, State]:

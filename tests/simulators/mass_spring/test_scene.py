@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from simphys.scenefile import ConfigError, from_dict, load
-from simphys.scenefile.simulators import MassSpringConfig
-from simphys.simulators.mass_spring.scene import MassSpringArrays, build_arrays
+from simphys.scenefile.section import Fields
+from simphys.simulators.mass_spring.config import MassSpringConfig
+from simphys.simulators.mass_spring.model import MassSpring
 
 TRIANGLE = {"position": [[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]], "springs": [[0, 1], [1, 2]]}
 DRIVEN: dict[str, Any] = {"material": {"stiffness": 1.0, "amplitude": 0.2}}
@@ -24,15 +25,15 @@ def scene(geometry: dict[str, Any] = TRIANGLE, **sections: Any) -> dict[str, Any
     return {**whole, "geometry": geometry, **sections}
 
 
-def built(geometry: dict[str, Any] = TRIANGLE, **sections: Any) -> MassSpringArrays:
+def built(geometry: dict[str, Any] = TRIANGLE, **sections: Any) -> tuple[MassSpring, Fields]:
     config = from_dict(scene(geometry, **sections))
     assert isinstance(config, MassSpringConfig)
-    return build_arrays(config)
+    return config.build_model(), config.fields
 
 
 def test_defaults_describe_resting_unit_masses_and_unstretched_springs() -> None:
-    arrays = built()
-    params = {name: value.tolist() for name, value in arrays.params.items()}
+    model, fields = built()
+    params = {name: value.tolist() for name, value in fields.params.items()}
     assert params == {
         "stiffness": [2.0, 2.0],
         "damping": [0.0, 0.0],
@@ -44,61 +45,63 @@ def test_defaults_describe_resting_unit_masses_and_unstretched_springs() -> None
         "ground_stiffness": 0.0,
         "ground_friction": 0.0,
     }
-    assert arrays.state["position"].tolist() == TRIANGLE["position"]
-    assert arrays.state["velocity"].tolist() == [[0.0, 0.0]] * 3
-    assert arrays.ends.tolist() == TRIANGLE["springs"]
-    assert arrays.ends.dtype == np.int32
-    assert arrays.pinned.tolist() == [False] * 3
-    assert (arrays.dim, arrays.dt, arrays.integrator) == (2, 1e-3, "semi_implicit_euler")
+    assert fields.state["position"].tolist() == TRIANGLE["position"]
+    assert fields.state["velocity"].tolist() == [[0.0, 0.0]] * 3
+    assert model.ends.tolist() == TRIANGLE["springs"]
+    assert model.ends.dtype == np.int32
+    assert model.pinned.tolist() == [False] * 3
+    assert (model.dim, model.dt, model.integrator) == (2, 1e-3, "semi_implicit_euler")
 
 
 def test_all_that_is_given_arrives() -> None:
-    arrays = built(
+    model, fields = built(
         {**TRIANGLE, "pinned": [2]},
         simulator={"name": "mass_spring", "integrator": "velocity_verlet"},
         material={"stiffness": [1, 2], "damping": 0.5, "rest_length": [2, 0], "mass": [1, 2, 3], "drag": 0.1},
         environment={"gravity": [0, -9.81], "ground": {"height": -1, "stiffness": 1e3, "friction": 2}},
         state={"velocity": [[1, 0], [0, 1], [0, 0]]},
     )
-    assert arrays.params["stiffness"].tolist() == [1.0, 2.0]
-    assert arrays.params["damping"].tolist() == [0.5, 0.5]
-    assert arrays.params["rest_length"].tolist() == [2.0, 0.0]
-    assert arrays.params["mass"].tolist() == [1.0, 2.0, 3.0]
-    assert arrays.params["drag"].tolist() == [0.1, 0.1, 0.1]
-    assert arrays.params["gravity"].tolist() == [0.0, -9.81]
-    assert [arrays.params[f"ground_{name}"].item() for name in ("height", "stiffness", "friction")] == [-1.0, 1e3, 2.0]
-    assert arrays.state["velocity"].tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
-    assert arrays.pinned.tolist() == [False, False, True]
-    assert arrays.integrator == "velocity_verlet"
-    assert all(value.dtype == np.float64 for value in {**arrays.params, **arrays.state}.values())
+    assert fields.params["stiffness"].tolist() == [1.0, 2.0]
+    assert fields.params["damping"].tolist() == [0.5, 0.5]
+    assert fields.params["rest_length"].tolist() == [2.0, 0.0]
+    assert fields.params["mass"].tolist() == [1.0, 2.0, 3.0]
+    assert fields.params["drag"].tolist() == [0.1, 0.1, 0.1]
+    assert fields.params["gravity"].tolist() == [0.0, -9.81]
+    assert [fields.params[f"ground_{name}"].item() for name in ("height", "stiffness", "friction")] == [-1.0, 1e3, 2.0]
+    assert fields.state["velocity"].tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    assert model.pinned.tolist() == [False, False, True]
+    assert model.integrator == "velocity_verlet"
+    assert all(value.dtype == np.float64 for value in {**fields.params, **fields.state}.values())
 
 
 def test_an_anchor_becomes_a_pinned_node_and_a_linear_spring_behind_the_others() -> None:
-    arrays = built({**TRIANGLE, "anchors": [ANCHOR]})
-    assert arrays.ends.tolist() == [[0, 1], [1, 2], [1, 3]]
-    assert arrays.pinned.tolist() == [False, False, False, True]
-    assert arrays.state["position"][3].tolist() == [5.0, 0.0]
-    assert arrays.params["stiffness"].tolist() == [2.0, 2.0, 8.0]
-    assert arrays.params["damping"].tolist() == [0.0, 0.0, 0.5]
-    assert arrays.params["rest_length"].tolist() == [3.0, 5.0, 0.0]
-    assert arrays.params["mass"].tolist() == [1.0] * 4
-    assert (arrays.nodes, arrays.springs) == (3, 2)
+    model, fields = built({**TRIANGLE, "anchors": [ANCHOR]})
+    assert model.ends.tolist() == [[0, 1], [1, 2], [1, 3]]
+    assert model.pinned.tolist() == [False, False, False, True]
+    assert fields.state["position"][3].tolist() == [5.0, 0.0]
+    assert fields.params["stiffness"].tolist() == [2.0, 2.0, 8.0]
+    assert fields.params["damping"].tolist() == [0.0, 0.0, 0.5]
+    assert fields.params["rest_length"].tolist() == [3.0, 5.0, 0.0]
+    assert fields.params["mass"].tolist() == [1.0] * 4
+    assert (fields.nodes, model.anchors) == (3, 1)
 
 
 def test_actuators_drive_some_springs_and_none_of_the_anchors() -> None:
     springs = [[0, 1], [1, 2], [0, 2]]
     actuators = [{"springs": [2]}, {"springs": {"first": 0, "last": 1}}]
     material = {"stiffness": 2.0, "amplitude": [0.1, 0.2, 0.3]}
-    arrays = built({**TRIANGLE, "springs": springs, "anchors": [ANCHOR], "actuators": actuators}, material=material)
-    assert arrays.actuator is not None
-    assert arrays.actuator.tolist() == [1, 1, 0, -1] and arrays.actuator.dtype == np.int32
-    assert arrays.params["amplitude"].tolist() == [0.1, 0.2, 0.3, 0.0]
-    assert built().actuator is None
+    model, fields = built(
+        {**TRIANGLE, "springs": springs, "anchors": [ANCHOR], "actuators": actuators}, material=material
+    )
+    assert model.actuator is not None
+    assert model.actuator.tolist() == [1, 1, 0, -1] and model.actuator.dtype == np.int32
+    assert fields.params["amplitude"].tolist() == [0.1, 0.2, 0.3, 0.0]
+    assert built()[0].actuator is None
 
 
 def test_springs_may_repeat_and_may_be_none() -> None:
-    assert len(built({**TRIANGLE, "springs": [[0, 1], [0, 1], [1, 0]]}).ends) == 3
-    assert built({"position": [[0.0]]}, material={}).ends.shape == (0, 2)
+    assert len(built({**TRIANGLE, "springs": [[0, 1], [0, 1], [1, 0]]})[0].ends) == 3
+    assert built({"position": [[0.0]]}, material={})[0].ends.shape == (0, 2)
 
 
 def test_an_unknown_may_be_an_anchor_s_point() -> None:
@@ -110,11 +113,13 @@ def test_a_large_sheet_is_built_at_once() -> None:
     geometry = {"lattice": {"shape": [128, 128], "spacing": 1 / 128}, "pinned_faces": ["y+"]}
     stiffness = np.linspace(0.9e4, 1.1e4, 64770)
     before = time.perf_counter()
-    arrays = built(geometry, material={"stiffness": stiffness, "drag": 1.0}, environment={"gravity": [0.0, -0.5]})
+    model, fields = built(
+        geometry, material={"stiffness": stiffness, "drag": 1.0}, environment={"gravity": [0.0, -0.5]}
+    )
     assert time.perf_counter() - before < 2.0
-    assert arrays.params["stiffness"].tolist() == stiffness.tolist()
-    assert arrays.state["position"][129].tolist() == [1 / 128, 1 / 128]
-    assert np.flatnonzero(arrays.pinned).tolist() == list(range(127, 16384, 128))
+    assert fields.params["stiffness"].tolist() == stiffness.tolist()
+    assert fields.state["position"][129].tolist() == [1 / 128, 1 / 128]
+    assert np.flatnonzero(model.pinned).tolist() == list(range(127, 16384, 128))
 
 
 @pytest.mark.parametrize(
@@ -261,8 +266,11 @@ def test_what_does_not_fit_is_told_with_its_key_and_a_remedy(
 
 def test_a_spring_of_zero_length_needs_the_rest_length_zero() -> None:
     geometry = {"position": [[1.0], [1.0], [2.0]], "springs": [[1, 2], [0, 1]]}
-    assert built(geometry).params["rest_length"].tolist() == [1.0, 0.0]
-    assert built(geometry, material={"stiffness": 1.0, "rest_length": 0.0}).params["rest_length"].tolist() == [0.0, 0.0]
+    assert built(geometry)[1].params["rest_length"].tolist() == [1.0, 0.0]
+    assert built(geometry, material={"stiffness": 1.0, "rest_length": 0.0})[1].params["rest_length"].tolist() == [
+        0.0,
+        0.0,
+    ]
     with pytest.raises(ConfigError) as caught:
         built(geometry, material={"stiffness": 1.0, "rest_length": 0.5})
     assert str(caught.value) == (
@@ -308,10 +316,10 @@ DRIVEN_BY_NETWORK: dict[str, Any] = {
 
 
 def test_a_controller_makes_a_network_of_the_right_sizes() -> None:
-    arrays = built({**TRIANGLE, "actuators": [{"springs": [0]}, {"springs": [1]}]}, **DRIVEN_BY_NETWORK)
-    assert arrays.controller is not None and arrays.controller.waves == 5
-    assert arrays.params["hidden_weight"].shape == (3, 5 + 14) and arrays.params["output_weight"].shape == (2, 3)
-    assert abs(arrays.params["hidden_weight"]).max() <= np.sqrt(6 / 22) and not arrays.params["output_bias"].any()
+    model, fields = built({**TRIANGLE, "actuators": [{"springs": [0]}, {"springs": [1]}]}, **DRIVEN_BY_NETWORK)
+    assert model.controller is not None and model.controller.waves == 5
+    assert fields.params["hidden_weight"].shape == (3, 5 + 14) and fields.params["output_weight"].shape == (2, 3)
+    assert abs(fields.params["hidden_weight"]).max() <= np.sqrt(6 / 22) and not fields.params["output_bias"].any()
 
 
 def test_a_controller_without_actuators_or_pattern_is_refused() -> None:

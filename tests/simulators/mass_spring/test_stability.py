@@ -3,47 +3,61 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from simphys.autograd.errors import InputError
 from simphys.scenefile import from_dict
-from simphys.scenefile.simulators import MassSpringConfig
-from simphys.simulators.mass_spring.scene import MassSpringArrays, build_arrays
-from simphys.simulators.mass_spring.stability import check_dt, largest_stable_dt
+from simphys.scenefile.section import Fields
+from simphys.simulators.mass_spring.config import MassSpringConfig
+from simphys.simulators.mass_spring.model import MassSpring
+from simphys.simulators.mass_spring.stability import largest_stable_dt, require_stable
 
 INTEGRATORS = ["semi_implicit_euler", "velocity_verlet"]
 
 
-def scene(geometry: dict[str, Any], integrator: str = "semi_implicit_euler", **sections: Any) -> MassSpringArrays:
+class System(NamedTuple):
+    """A scene as its model, and its parameters and state as arrays."""
+
+    model: MassSpring
+    fields: Fields
+    config: MassSpringConfig
+
+    def require_stable(self, dt: float) -> None:
+        """Raise InputError if the scene is unstable with this time step."""
+        _, params, state = self.config.build()
+        require_stable(replace(self.model, dt=dt), params, state)
+
+
+def scene(geometry: dict[str, Any], integrator: str = "semi_implicit_euler", **sections: Any) -> System:
     simulator = {"name": "mass_spring", "integrator": integrator}
     time = {"dt": 1e-6, "steps": 1}
     config = from_dict({"simulator": simulator, "time": time, "geometry": geometry, **sections})
     assert isinstance(config, MassSpringConfig)
-    return build_arrays(config)
+    return System(config.build_model(), config.fields, config)
 
 
-def sheet(integrator: str, **material: Any) -> MassSpringArrays:
+def sheet(integrator: str, **material: Any) -> System:
     geometry = {"lattice": {"shape": [4, 3], "spacing": 0.1}, "pinned_faces": ["y+"]}
     return scene(geometry, integrator, material={"stiffness": 50.0, **material})
 
 
-def limit(arrays: MassSpringArrays) -> float:
+def limit(system: System) -> float:
     return largest_stable_dt(
-        ends=arrays.ends,
-        pinned=arrays.pinned,
-        position=arrays.state["position"],
-        params=arrays.params,
-        integrator=arrays.integrator,
+        ends=system.model.ends,
+        pinned=system.model.pinned,
+        position=system.fields.state["position"],
+        params=system.fields.params,
+        integrator=system.model.integrator,
     )
 
 
-def forces(arrays: MassSpringArrays, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+def forces(system: System, x: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Spring and dashpot forces, and the ground's normal force."""
-    p = arrays.params
-    a, b = arrays.ends.T
+    p = system.fields.params
+    a, b = system.model.ends.T
     d, u = x[b] - x[a], v[b] - v[a]
     squared = np.maximum(np.sum(d * d, axis=1), 1e-300)
     rate = p["stiffness"] * (1 - p["rest_length"] / np.sqrt(squared)) + p["damping"] * np.sum(u * d, axis=1) / squared
@@ -54,20 +68,20 @@ def forces(arrays: MassSpringArrays, x: np.ndarray, v: np.ndarray) -> np.ndarray
     return force
 
 
-def excursion(arrays: MassSpringArrays, dt: float, steps: int = 1500) -> float:
+def excursion(system: System, dt: float, steps: int = 1500) -> float:
     """Largest displacement of the nodes, relative to an initial disturbance of 1e-9 m."""
     whole = [(dt, 0.0, dt)]
     halves = [(dt / 2, 0.0, dt), (dt / 2, dt / 2, 0.0)]
-    stages = whole if arrays.integrator == "semi_implicit_euler" else halves
-    free = ~arrays.pinned[:, None]
-    start = arrays.state["position"]
-    rest = forces(arrays, start, np.zeros_like(start))
+    stages = whole if system.model.integrator == "semi_implicit_euler" else halves
+    free = ~system.model.pinned[:, None]
+    start = system.fields.state["position"]
+    rest = forces(system, start, np.zeros_like(start))
     x = start + 1e-9 * free * np.random.default_rng(1).standard_normal(start.shape)
     v = np.zeros_like(x)
     for _ in range(steps):
         for kick, fade, drift in stages:
-            decay, late = (np.exp(-time * arrays.params["drag"])[:, None] for time in (kick, fade))
-            v = free * (decay * v + late * kick * (forces(arrays, x, v) - rest) / arrays.params["mass"][:, None])
+            decay, late = (np.exp(-time * system.fields.params["drag"])[:, None] for time in (kick, fade))
+            v = free * (decay * v + late * kick * (forces(system, x, v) - rest) / system.fields.params["mass"][:, None])
             x = x + drift * v
         if not np.abs(x - start).max() < 1e-3:
             return np.inf
@@ -77,14 +91,14 @@ def excursion(arrays: MassSpringArrays, dt: float, steps: int = 1500) -> float:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_one_undamped_mass_on_a_spring_is_limited_by_two_over_its_frequency(integrator: str) -> None:
     anchor = {"node": 0, "point": [0.0], "stiffness": 8.0}
-    arrays = scene({"position": [[1.0]], "anchors": [anchor]}, integrator, material={"mass": 2.0})
-    assert limit(arrays) == pytest.approx(2 / np.sqrt(8.0 / 2.0))
+    system = scene({"position": [[1.0]], "anchors": [anchor]}, integrator, material={"mass": 2.0})
+    assert limit(system) == pytest.approx(2 / np.sqrt(8.0 / 2.0))
 
 
 def test_one_damped_mass_meets_the_jury_condition_with_equality() -> None:
     anchor = {"node": 0, "point": [0.0], "stiffness": 8.0, "damping": 0.7}
-    arrays = scene({"position": [[1.0]], "anchors": [anchor]}, material={"drag": 0.3})
-    dt = limit(arrays)
+    system = scene({"position": [[1.0]], "anchors": [anchor]}, material={"drag": 0.3})
+    dt = limit(system)
     assert 2 + 2 * np.exp(-0.3 * dt) - 2 * 0.7 * dt - 8.0 * dt**2 == pytest.approx(0.0, abs=1e-7)
 
 
@@ -101,17 +115,17 @@ def test_one_damped_mass_meets_the_jury_condition_with_equality() -> None:
     ids=["undamped", "drag", "dashpots", "uneven", "stretched"],
 )
 def test_motion_is_bounded_just_below_the_limit_and_blows_up_just_above(integrator: str, material: Any) -> None:
-    arrays = sheet(integrator, **material)
-    dt = limit(arrays)
-    assert excursion(arrays, 0.99 * dt) < 1e3
+    system = sheet(integrator, **material)
+    dt = limit(system)
+    assert excursion(system, 0.99 * dt) < 1e3
     if integrator == "velocity_verlet" and {"damping", "drag"} <= material.keys():
         return  # the limit ignores drag, which would widen it in the presence of dashpots
-    assert excursion(arrays, 1.01 * dt) == np.inf
+    assert excursion(system, 1.01 * dt) == np.inf
 
 
 def test_the_limit_of_velocity_verlet_holds_with_the_strongest_dashpots() -> None:
-    arrays = sheet("velocity_verlet", damping=30.0)
-    assert excursion(arrays, 0.99 * limit(arrays)) < 1e3
+    system = sheet("velocity_verlet", damping=30.0)
+    assert excursion(system, 0.99 * limit(system)) < 1e3
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
@@ -121,22 +135,22 @@ def test_large_systems_agree_with_dense_eigenvalues(
 ) -> None:
     lattice = {"lattice": {"shape": [14, 13], "spacing": 0.1}}
     material = {"stiffness": 50.0, "damping": damping, "drag": 3.0}
-    arrays = scene(lattice, integrator, material=material)
-    large = limit(arrays)
+    system = scene(lattice, integrator, material=material)
+    large = limit(system)
     monkeypatch.setattr("simphys.simulators.mass_spring.stability._DENSE", 10**4)
-    exact = limit(arrays)
+    exact = limit(system)
     assert exact * (1 - 4e-3) < large < exact
 
 
 def test_a_node_above_the_ground_is_limited_by_the_ground_it_may_fall_on() -> None:
-    arrays = scene({"position": [[0.0, 1.0]]}, environment={"ground": {"height": 0.0, "stiffness": 400.0}})
-    assert limit(arrays) == pytest.approx(2 / 20.0)
+    system = scene({"position": [[0.0, 1.0]]}, environment={"ground": {"height": 0.0, "stiffness": 400.0}})
+    assert limit(system) == pytest.approx(2 / 20.0)
 
 
 def test_friction_with_the_ground_shortens_the_step() -> None:
     ground = {"height": 0.5, "stiffness": 400.0, "friction": 1.0}
-    arrays = scene({"position": [[0.0, 0.0]]}, environment={"ground": ground})
-    assert limit(arrays) == pytest.approx(2 / (1.0 * 400.0 * 0.5))
+    system = scene({"position": [[0.0, 0.0]]}, environment={"ground": ground})
+    assert limit(system) == pytest.approx(2 / (1.0 * 400.0 * 0.5))
 
 
 @pytest.mark.parametrize("geometry", [{"position": [[0.0]]}, {"position": [[0.0]], "pinned": [0]}])
@@ -147,12 +161,12 @@ def test_nothing_limits_a_system_without_forces_or_without_free_nodes(geometry: 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("material", [{}, {"drag": 5.0, "damping": 1.0}], ids=["undamped", "damped"])
 def test_check_dt_refuses_what_is_beyond_the_limit_and_nothing_else(integrator: str, material: Any) -> None:
-    arrays = sheet(integrator, **material)
-    largest = limit(arrays)
-    check_dt(replace(arrays, dt=0.01 * largest))
-    check_dt(replace(arrays, dt=0.999 * largest))
+    system = sheet(integrator, **material)
+    largest = limit(system)
+    system.require_stable(0.01 * largest)
+    system.require_stable(0.999 * largest)
     with pytest.raises(InputError) as caught:
-        check_dt(replace(arrays, dt=1.001 * largest))
+        system.require_stable(1.001 * largest)
     assert caught.value.who == "time.dt"
     assert f"{largest:.4g} s ({integrator})" in caught.value.constraint
     assert f"{1.001 * largest:g} s" in str(caught.value)
@@ -160,7 +174,7 @@ def test_check_dt_refuses_what_is_beyond_the_limit_and_nothing_else(integrator: 
 
 
 def test_an_ordinary_step_is_accepted_without_any_eigenvalues(monkeypatch: pytest.MonkeyPatch) -> None:
-    arrays = sheet("semi_implicit_euler")
-    small = replace(arrays, dt=0.5 * limit(arrays))
+    system = sheet("semi_implicit_euler")
+    small = 0.5 * limit(system)
     monkeypatch.setattr("simphys.simulators.mass_spring.stability._largest", None)
-    check_dt(small)
+    system.require_stable(small)

@@ -11,8 +11,8 @@ import pytest
 
 from simphys.experiment.scene import Scene, build_scene
 from simphys.scenefile import ConfigError, from_dict, load
-from simphys.scenefile.simulators import MPMConfig
 from simphys.simulators.mpm import scene
+from simphys.simulators.mpm.config import MPMConfig
 from simphys.simulators.mpm.laws import LAWS
 from simphys.simulators.mpm.model import OF_COLLIDERS, Params
 
@@ -44,13 +44,13 @@ def tables(*bodies: dict[str, Any], **sections: Any) -> dict[str, Any]:
 def made(*bodies: dict[str, Any], **sections: Any) -> Any:
     config = from_dict(tables(*bodies, **sections))
     assert isinstance(config, MPMConfig)
-    return config.simulator_fields({name: getattr(config, name) for name in MPMConfig.model_fields})
+    return config.fields
 
 
 def model(*bodies: dict[str, Any], **sections: Any) -> Any:
     config = from_dict(tables(*bodies, **sections))
     assert isinstance(config, MPMConfig)
-    return scene.model(config)
+    return config.build_model()
 
 
 def test_two_particles_along_an_axis_of_a_cell_fill_a_box_and_share_its_mass() -> None:

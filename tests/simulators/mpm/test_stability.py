@@ -10,8 +10,8 @@ import pytest
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
 from simphys.scenefile import from_dict
-from simphys.scenefile.simulators import MPMConfig
 from simphys.simulators.mpm import MPM, Params, State
+from simphys.simulators.mpm.config import MPMConfig
 from simphys.simulators.mpm.stability import advice, largest_stable_dt, require_stable
 
 MATERIAL = {"young_modulus": 250.0, "poisson_ratio": 0.25}

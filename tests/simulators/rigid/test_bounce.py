@@ -9,7 +9,7 @@ from pathlib import Path
 import simphys
 from simphys.autograd import tensor
 from simphys.experiment.scene import Scene
-from simphys.simulator.events import events_of, one_sided
+from simphys.simulator.events import one_sided
 
 FOLDER = Path(__file__).parents[3] / "scenes" / "rigid"
 TRUE = {"restitution": 0.75, "friction": 0.15, "velocity[0]": 2.0, "velocity[1]": 0.5, "spin": 70.0}
@@ -33,7 +33,7 @@ def test_it_bounces_three_times_and_no_gradient_is_one_sided() -> None:
     scene = load(4e-3)
     params = scene.params.replace(restitution=tensor([TRUE["restitution"]]), friction=tensor([TRUE["friction"]]))
     states = scene.rollout(params).states.arrays()
-    found = events_of(scene.model, params.arrays(), states, None)
+    found = scene.model.events(params.arrays(), states, None)
     assert [event.kind for event in found if event.kind != "release"] == ["impact"] * 3 and not one_sided(found)
 
 

@@ -52,6 +52,7 @@ def engine_of(model: Smoke, *, needs: frozenset[str] = frozenset()) -> tuple[Smo
     """Build an engine, and a segment of 4 steps that begins with the initial state."""
     _, params, state = fluid("channel")
     engine = model.engine(params.arrays(), None, batch=1, needs=needs, deterministic=False)
+    assert isinstance(engine, SmokeEngine)
     segment = engine.segment(4)
     engine.load(segment, {name: values[None] for name, values in state.arrays().items()})
     return engine, segment
@@ -76,6 +77,7 @@ def test_steps_that_are_computed_again_do_not_count_again() -> None:
 def test_each_solve_is_reported_with_its_member_and_step() -> None:
     model, params, state = fluid("channel", batch=2)
     engine = model.engine(params.arrays(), None, batch=2, needs=frozenset(), deterministic=False)
+    assert isinstance(engine, SmokeEngine)
     segment = engine.segment(2)
     engine.load(segment, state.arrays())
     calls: list[tuple[str, int, int]] = []
@@ -96,6 +98,7 @@ def test_direct_solvers_report_nothing(projection: str) -> None:
     model, params, state = fluid("torus")
     model = replace(model, projection=projection)
     engine = model.engine(params.arrays(), None, batch=1, needs=frozenset(), deterministic=False)
+    assert isinstance(engine, SmokeEngine)
     segment = engine.segment(1)
     engine.load(segment, {name: values[None] for name, values in state.arrays().items()})
     engine.advance(segment, first=0, start=0, steps=1)
@@ -121,6 +124,7 @@ def test_the_predicted_memory_is_never_exceeded() -> None:
         cache.cache_clear()
     tracemalloc.start()
     engine = model.engine(params, None, batch=1, needs=needs, deterministic=False)
+    assert isinstance(engine, SmokeEngine)
     segment = engine.segment(3)
     engine.load(segment, state)
     engine.advance(segment, first=0, start=0, steps=3)

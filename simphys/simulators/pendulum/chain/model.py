@@ -10,12 +10,12 @@ import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Arrays, Model, Record, Shape
 
-from ..integrators import advice, check_params, require_integrator
+from ..integrators import advice, require_integrator
 
 if TYPE_CHECKING:
-    from .engine import ChainEngine
+    pass
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(Model):
     """n links in the plane, each hung on the one before, the first on a support: all parts that carry no gradient.
 
     The control of a step is the torque of a motor in each joint [N m], [n], constant during the step. It turns link i,
@@ -79,29 +79,6 @@ class Chain:
 
     def control_shape(self) -> Shape | None:
         return (self.links,)
-
-    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        from .step import step
-
-        return step(self, params, state, control)
-
-    def engine(
-        self,
-        params: Arrays,
-        control: Array | None,
-        *,
-        batch: int,
-        needs: frozenset[str],
-        deterministic: bool,
-        tangents: Arrays | None = None,
-    ) -> ChainEngine:
-        """Ignore `deterministic`: batch members are independent, so the fused loops are deterministic anyway."""
-        from .engine import ChainEngine
-
-        check_params(params)
-        return ChainEngine(
-            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
-        )
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Compare the time step with the fastest motion of the chain."""

@@ -10,12 +10,12 @@ import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import UnphysicalValue
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Array, Arrays, Model, Record, Shape
 
-from ..integrators import advice, check_params, require_integrator
+from ..integrators import advice, require_integrator
 
 if TYPE_CHECKING:
-    from .engine import SphericalEngine
+    pass
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class Spherical:
+class Spherical(Model):
     """A point mass on a link that turns about a support in space: all parts of the model that carry no gradient.
 
     The control of a step is a torque about the support [N m], [3], in world axes, constant during the step. Its
@@ -73,29 +73,6 @@ class Spherical:
 
     def control_shape(self) -> Shape | None:
         return (3,)
-
-    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        from .step import step
-
-        return step(self, params, state, control)
-
-    def engine(
-        self,
-        params: Arrays,
-        control: Array | None,
-        *,
-        batch: int,
-        needs: frozenset[str],
-        deterministic: bool,
-        tangents: Arrays | None = None,
-    ) -> SphericalEngine:
-        """Ignore `deterministic`: batch members are independent, so the fused loops are deterministic anyway."""
-        from .engine import SphericalEngine
-
-        check_params(params)
-        return SphericalEngine(
-            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
-        )
 
     def advice(self, params: Arrays, state: Arrays) -> str:
         """Compare the time step with the fastest motion of the pendulum."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Arrays, Record, Shape
+from simphys.simulator import Array, Grid, Model, Record, Shape
 
 if TYPE_CHECKING:
-    from .engine import ShallowEngine
+    pass
 
 BOUNDARIES = ("closed", "periodic")
 
@@ -47,7 +47,7 @@ class State(Record):
 
 
 @dataclass(frozen=True)
-class ShallowWater:
+class ShallowWater(Model):
     """Shallow water over an uneven bottom, on an Arakawa C-grid: everything without a gradient.
 
     The centre of cell (i, j) is at spacing * (i + 1/2, j + 1/2).
@@ -96,35 +96,9 @@ class ShallowWater:
     def state_shapes(self) -> Mapping[str, Shape]:
         return {"elevation": self.cells, "velocity": (self.dim, *self.cells)}
 
-    def control_shape(self) -> Shape | None:
-        return None
-
-    def step(self, params: Params, state: State, control: Tensor | None = None) -> State:
-        from .step import step
-
-        return step(self, params, state)
-
-    def engine(
-        self,
-        params: Arrays,
-        control: Array | None,
-        *,
-        batch: int,
-        needs: frozenset[str],
-        deterministic: bool,
-        tangents: Arrays | None = None,
-    ) -> ShallowEngine:
-        """Return the fused loops. Each sum has a fixed order, so results are always deterministic."""
-        from .engine import ShallowEngine
-
-        return ShallowEngine(
-            self, params, control, batch=batch, needs=needs, deterministic=deterministic, tangents=tangents
-        )
-
-    def advice(self, params: Arrays, state: Arrays) -> str:
-        from .stability import advice
-
-        return advice(self, params, state)
+    def describe_grid(self) -> Grid:
+        fields = {"elevation": "m", "velocity": "m/s", "depth": "m"}
+        return Grid(cells=self.cells, spacing=self.spacing, offset=0.5, fields=fields)
 
 
 def is_dry(elevation: Array, depth: Array) -> bool:

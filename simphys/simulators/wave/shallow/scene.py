@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -12,7 +12,6 @@ from simphys.autograd.errors import InputError
 from simphys.files.field_file import read_field
 from simphys.scenefile.section import Count, Fields, Key, NonNegative, Positive, Problem, Section, Simulator, Words
 from simphys.simulator import Array
-from simphys.simulator.grids import Grid as Cells
 from simphys.simulators.wave.shallow.model import ShallowWater
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=2)]
@@ -67,8 +66,9 @@ class State(Section):
     elevation: list[Bump] | ArrayFile = []
 
 
-def fields(*, grid: Grid, medium: Medium, state: State) -> Fields:
+def build_fields(config: Any) -> Fields:
     """Build every parameter and state field at full size."""
+    grid, medium, state = config.grid, config.medium, config.state
     cells = tuple(grid.cells)
     params = {"depth": depth(grid, medium), "gravity": np.array(medium.gravity), "friction": np.array(medium.friction)}
     start = {"elevation": elevation(grid, state), "velocity": np.zeros((len(cells), *cells))}
@@ -96,21 +96,18 @@ def elevation(grid: Grid, state: State) -> Array:
     return made
 
 
-def model(config: Any) -> ShallowWater:
+def build_model(config: Any) -> ShallowWater:
     """Build the model of a validated scene."""
     grid: Grid = config.grid
     given = grid.boundaries if isinstance(grid.boundaries, list) else [grid.boundaries] * len(grid.cells)
     return ShallowWater(tuple(grid.cells), grid.spacing, config.time.dt, tuple(given))
 
 
-def cells(model: ShallowWater) -> Cells:
-    """Describe the cells and the fields recorded for them."""
-    fields = {"elevation": "m", "velocity": "m/s", "depth": "m"}
-    return Cells(cells=model.cells, spacing=model.spacing, offset=0.5, fields=fields)
-
-
-def problems(*, grid: Grid | None, medium: Medium | None, state: State | None) -> list[Problem]:
+def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     """Collect all problems. A section that is itself invalid is None; checks that need it are skipped."""
+    grid: Grid | None = sections.get("grid")
+    medium: Medium | None = sections.get("medium")
+    state: State | None = sections.get("state")
     if grid is None:
         return []
     dim = len(grid.cells)

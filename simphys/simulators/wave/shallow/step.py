@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from simphys.autograd import Tensor
+
 from .advance import Advance
 from .fluxes import Fluxes
 from .friction import Friction
 from .model import STAGES, Params, ShallowWater, State
 
 
-def step(model: ShallowWater, params: Params, state: State) -> State:
+def step(model: ShallowWater, params: Params, state: State, control: Tensor | None = None) -> State:
     """Advance `state` by one time step: half a step of friction, waves in three stages, another half (Strang 1968)."""
     depth, gravity = params.depth, params.gravity
     elevation, velocity = (

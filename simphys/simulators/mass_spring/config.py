@@ -1,0 +1,36 @@
+"""A scene of nodes and springs: its sections, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simphys.scenefile.section import Fields, Problem
+from simphys.scenefile.sections import Config
+
+from . import scene, scene_checks, stability
+from .model import MassSpring
+
+
+class MassSpringConfig(Config):
+    """A scene of nodes and springs."""
+
+    simulator: scene.MassSpringSimulator
+    geometry: scene.Geometry
+    material: scene.Material = scene.Material()
+    environment: scene.Environment = scene.Environment()
+    state: scene.State = scene.State()
+    controller: scene.ControllerSection | None = None
+
+    @classmethod
+    def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+        return scene_checks.find_problems(sections)
+
+    def build_fields(self) -> Fields:
+        return scene.build_fields(self)
+
+    def build_model(self) -> MassSpring:
+        return scene.build_model(self)
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        stability.require_stable(model, params, state)

@@ -1,0 +1,41 @@
+"""A scene of material points: its sections, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from simphys.scenefile.section import Fields, Problem
+from simphys.scenefile.sections import Config
+
+from . import scene, scene_checks, stability
+from .model import MPM
+
+
+class MPMConfig(Config):
+    """A scene of material points."""
+
+    simulator: scene.MPMSimulator
+    grid: scene.Grid
+    bodies: list[scene.Body]
+    environment: scene.Environment = scene.Environment()
+    colliders: list[scene.ColliderSection] = []
+
+    @cached_property
+    def filled(self) -> scene.Filled:
+        """The particles of all bodies, seeded once."""
+        return scene.Filled([scene.particles(body, self.grid) for body in self.bodies])
+
+    @classmethod
+    def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+        return scene_checks.find_problems(sections)
+
+    def build_fields(self) -> Fields:
+        return scene.build_fields(self)
+
+    def build_model(self) -> MPM:
+        return scene.build_model(self)
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        stability.require_stable(model, params, state)

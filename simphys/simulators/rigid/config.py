@@ -1,0 +1,38 @@
+"""A scene of rigid bodies: its sections, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simphys.scenefile.section import Fields, Problem
+from simphys.scenefile.sections import Config
+
+from . import scene, scene_checks, sections, stability
+from .model import RigidBodies
+
+
+class RigidConfig(Config):
+    """A scene of rigid bodies with contacts and joints."""
+
+    simulator: sections.RigidSimulator
+    bodies: list[sections.Body]
+    planes: list[sections.PlaneSection] = []
+    joints: list[sections.JointSection] = []
+    springs: list[sections.SpringSection] = []
+    environment: sections.Environment = sections.Environment()
+    contact: sections.Contact = sections.Contact()
+    controller: sections.ControllerSection | None = None
+
+    @classmethod
+    def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:
+        return scene_checks.find_problems(sections)
+
+    def build_fields(self) -> Fields:
+        return scene.build_fields(self)
+
+    def build_model(self) -> RigidBodies:
+        return scene.build_model(self)
+
+    def require_stable(self, model: Any, params: Any, state: Any) -> None:
+        stability.require_stable(model, params, state)
