@@ -1,6 +1,6 @@
-"""The first NaN or inf of a rollout or of its backward, and the sub-step that made it.
+"""Search for the first NaN or inf of a rollout or of its backward pass, and for the sub-step that produced it.
 
-A fused rollout only tells the time step. That step is run again nested, one node a sub-step, in anomaly mode.
+A fused rollout reports the time step alone. That step is run again nested, one node per sub-step, in anomaly mode.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from simphys.autograd import AnomalyError, Tensor, detect_anomaly, enable_grad, 
 from simphys.rollout import BlowUp, Trajectory, rollout
 from simphys.simulator import Array, Arrays, Model
 
-NOT_SHOWN = "Run again nested, from the state before, nothing is NaN or inf: only the fused rollout shows it."
+NOT_SHOWN = "The nested step from the state before has no NaN or inf: only the fused rollout has one."
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A number that is not finite."""
+    """First value that is not finite."""
 
     direction: Literal["forward", "loss", "backward"]
-    """Whether it arose in the motion, in the loss or its derivative, or in backward through the motion."""
+    """Part that produced it: the motion, the loss or its derivative, or backward through the motion."""
     step: int | None
-    """The time step that made it, from state step - 1 to state step; 0: it was in the start. None: in the loss."""
+    """Time step that produced it, from state step - 1 to state step; 0: in the initial state; None: in the loss."""
     where: str
-    """Which number, such as "velocity[0, 1]"; backward, the adjoint of that."""
+    """Element, such as "velocity[0, 1]"; in backward, the adjoint of that element."""
     value: float
     function: str | None
-    """The sub-step's Function that made it; None where the nested step does not show it."""
+    """Function of the sub-step that produced it; None if the nested step does not reproduce it."""
     message: str
-    """What anomaly mode says of it."""
+    """Message of anomaly mode."""
 
 
 def forward_fault(
     model: Model, params: Any, state: Any, control: Tensor | None, found: BlowUp, *, limit: float
 ) -> Fault:
-    """The fault behind a blow-up of a rollout with this limit."""
+    """Find the fault behind a blow-up of a rollout with this limit."""
     where = element_name(found.field, found.element)
     if found.step == 0:
         return Fault("forward", 0, where, found.value, None, "The state at the start is not finite.")
@@ -55,7 +55,7 @@ def forward_fault(
 
 
 def loss_fault(loss: Callable[[Trajectory], Tensor], trajectory: Trajectory, value: float) -> Fault:
-    """The fault of a loss of this `value`, or of its derivative by the states, which are finite."""
+    """Find the fault in a loss with this `value`, or in its derivative with respect to the (finite) states."""
     states, final = _leaves(trajectory.states), _leaves(trajectory.final)
 
     def again() -> None:
@@ -70,10 +70,10 @@ def loss_fault(loss: Callable[[Trajectory], Tensor], trajectory: Trajectory, val
 def backward_fault(
     model: Model, params: Any, trajectory: Trajectory, adjoint: Arrays, control: Tensor | None, gradients: Arrays
 ) -> Fault | None:
-    """The fault of a backward with these adjoints [steps + 1, *shape] and `gradients`; None if all are finite.
+    """Find the fault in a backward pass with these adjoints [steps + 1, *shape] and `gradients`; None if there is none.
 
-    The loss and its derivatives are finite. A step whose backward spoils nothing but a parameter's gradient is looked
-    for from the end, one nested step after the other.
+    The loss and its derivatives are finite. If only the gradient of a parameter is not, the nested steps are searched
+    one by one from the end.
     """
     steps = len(trajectory.steps) - 1
     bad = [np.flatnonzero(~np.isfinite(each.reshape(len(each), -1)).all(axis=1)) for each in adjoint.values()]
@@ -95,14 +95,14 @@ def backward_fault(
 
 
 def element_name(name: str, element: tuple[int, ...]) -> str:
-    """'velocity[0, 1]'."""
+    """Format the name of an element: 'velocity[0, 1]'."""
     return f"{name}[{', '.join(map(str, element))}]" if element else name
 
 
 def _reversed(
     model: Model, params: Any, trajectory: Trajectory, adjoint: Arrays, control: Tensor | None, step: int
 ) -> tuple[str | None, str]:
-    """Backward through the nested step to state `step`, from its whole adjoint."""
+    """Search for the fault in backward through the nested step to state `step`, from its whole adjoint."""
     before = _leaves(trajectory.states, step - 1)
     params = _leaves(params)
     force = None if control is None else control.detach()[step - 1].detach().requires_grad_()
@@ -119,18 +119,18 @@ def _reversed(
 
 
 def _blamed(run: Callable[[], Any]) -> tuple[str | None, str]:
-    """(Function, message) of the first NaN or inf in `run`."""
+    """Return (Function, message) of the first NaN or inf in `run`."""
     try:
         with detect_anomaly(), np.errstate(all="ignore"):
             run()
     except AnomalyError as error:
-        ours = "    called from "  # the way here, which is not the user's
+        ours = "    called from "  # these lines show the stack of this search, not the user's
         return error.function, "\n".join([line for line in str(error).splitlines() if not line.startswith(ours)])
     return None, NOT_SHOWN
 
 
 def _leaves(record: Any, row: int | None = None) -> Any:
-    """The same values, or one row of each, as leaves that require a gradient."""
+    """Copy the values, or one row of each, as leaves that require a gradient."""
     chosen = {name: getattr(record, name).detach() for name in record.names()}
     if row is not None:
         chosen = {name: value[row].detach() for name, value in chosen.items()}

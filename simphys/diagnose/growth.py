@@ -1,6 +1,6 @@
-"""How a quantity grows along time: one size for all fields of a state, and the rate of exponential growth.
+"""Growth of a quantity along time: one norm for all fields of a state, and the rate of exponential growth.
 
-Sizes are kept as natural logarithms, since what grows exponentially leaves the range of floating-point numbers.
+Norms are stored as natural logarithms, as exponential growth leaves the range of floating-point numbers.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ import numpy as np
 from simphys.simulator import Array, Arrays
 
 SKIPPED = 0.25
-"""The first part of the way, which is left out of a fit: there the fastest direction has not yet prevailed."""
+"""Fraction of the time at the beginning that a fit skips: there the fastest direction does not dominate yet."""
 FEWEST = 8
-"""Values that a fit takes at least."""
+"""Smallest number of values for a fit."""
 E_FOLDS = 3.0
-"""Growth by less than exp(3) may be algebraic: a sum over equal terms grows like time itself."""
+"""Smallest growth, exp(3), that counts as exponential: less may be algebraic, like a sum over equal terms."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A finite-time Lyapunov exponent: the slope of log|.|, fitted by least squares.
+    """Finite-time Lyapunov exponent: the slope of log|.|, fitted by least squares.
 
-    Time runs the way the quantity is propagated: forward for tangents, back from the end for adjoints.
+    Time runs in the direction of propagation: forward for tangents, backward from the end for adjoints.
     """
 
     value: float
-    """d log|.| / dt [1/s]; growth is positive, decay negative."""
+    """Slope d log|.| / dt [1/s]: positive for growth, negative for decay."""
     spread: float
     """Half of the difference between the slopes of the first and the second half of the range [1/s]."""
     begin: float
-    """Where the fitted range begins [s]."""
+    """Begin of the fitted range [s]."""
     end: float
-    """Where it ends [s]."""
+    """End of the fitted range [s]."""
 
     @property
     def exponential(self) -> bool:
-        """Whether this is exponential growth without doubt."""
+        """True if the growth is clearly exponential."""
         return self.value > self.spread and self.value * (self.end - self.begin) > E_FOLDS
 
 
 def log_norms(values: Array) -> Array:
-    """log of the Euclidean norm of each row of values [T, ...]: -inf where it is 0, NaN where a value is not finite."""
+    """Compute log of the Euclidean norm of each row of values [T, ...]: -inf for 0, NaN if a value is not finite."""
     flat = values.reshape(len(values), -1).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.abs(flat).max(axis=1, initial=0.0)
@@ -52,16 +52,16 @@ def log_norms(values: Array) -> Array:
 
 
 def balance(logs: Arrays) -> dict[str, float]:
-    """The mean log of each field [T]: its typical size, by which fields of different units are made comparable.
+    """Compute the mean log of each field [T]: its typical size, which makes fields of different units comparable.
 
-    Of an oscillation it is the amplitude; the phase, in which position and velocity take turns, drops out of their
-    combined size. A field that is 0 throughout is left out.
+    For an oscillation it is the amplitude. In the combined norm the phase cancels, in which position and velocity
+    alternate. A field that is 0 throughout is left out.
     """
     return {name: float(np.mean(log[np.isfinite(log)])) for name, log in logs.items() if np.isfinite(log).any()}
 
 
 def combine(logs: Arrays, typical: Mapping[str, float]) -> Array:
-    """log of the norm over all fields, each in units of its typical size, [T]; NaN where one of them is."""
+    """Compute log of the norm over all fields, each in units of its typical size, [T]; NaN if one of them is."""
     total = np.where(np.any([np.isnan(log) for log in logs.values()], axis=0), np.nan, -np.inf)
     for name, mean in typical.items():
         with np.errstate(invalid="ignore"):
@@ -70,9 +70,9 @@ def combine(logs: Arrays, typical: Mapping[str, float]) -> Array:
 
 
 def fit_rate(time: Array, log_size: Array) -> Rate | None:
-    """The rate at which log_size [T] rises over ascending times [T, s], without the first quarter of the way.
+    """Fit the slope of log_size [T] over ascending times [T, s], without the first quarter of the range.
 
-    Values that are not finite do not count. None where too few are left.
+    Values that are not finite are skipped. None if too few are left.
     """
     there = np.isfinite(log_size)
     if not there.any():

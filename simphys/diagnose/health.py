@@ -1,13 +1,14 @@
-"""The health of a gradient over a horizon: how the adjoint grows or fades on its way back, and how far it can be used.
+"""Health of a gradient over a horizon: growth or decay of the adjoint backward in time, and the usable horizon.
 
-With A_t the derivative of state t + 1 by state t, adjoints go back as adj_t = A_t^T adj_{t+1} + dL/d(state t) and
-tangents go forward by A_t. So both grow at the same rates: a damped oscillator x'' = -c x' - k x has -c/2, in the
-adjoint's case per second counted back from the end; a chaotic system has its largest Lyapunov exponent.
+With A_t the derivative of state t + 1 with respect to state t, adjoints propagate backward as
+adj_t = A_t^T adj_{t+1} + dL/d(state t), and tangents forward by A_t. So both grow at the same rates. For a damped
+oscillator x'' = -c x' - k x the rate is -c/2 (for the adjoint, per second counted backward from the end). For a chaotic
+system it is the largest Lyapunov exponent.
 
-The rounding of a state, eps of it, is a perturbation like any other. Where perturbations grow by 1/eps up to the end,
-the end is another one after each rounding, and the gradient of that motion is noise, though every digit is computed
-properly. Going back from the end, this is the step where the adjoint has become 1/eps times as large as the largest
-derivative of the loss that entered behind it.
+The rounding of a state, relative to it eps, is a perturbation like any other. If perturbations grow by 1/eps up to the
+end, each rounding leads to a different end. The gradient of that motion is noise, although every digit is computed
+correctly. Going backward from the end, this begins at the step where the adjoint is 1/eps times as large as the largest
+derivative of the loss that has entered so far.
 """
 
 from __future__ import annotations
@@ -37,59 +38,60 @@ Loss = Callable[[Trajectory], Tensor]
 
 @dataclass(frozen=True)
 class Health:
-    """What was found. Rows of arrays are the steps from the start to the end."""
+    """Report on a gradient. The rows of arrays are the steps from the start to the end."""
 
     dt: float
     """Time step [s]."""
     steps: int
-    """The horizon; where the motion is not finite, up to the last sound state."""
+    """Number of steps of the horizon; up to the last sound state if the motion blows up."""
     eps: float
-    """Relative rounding of the precision that was computed in."""
+    """Relative rounding of the precision of the computation."""
     loss: float
     adjoint: Arrays
-    """The derivative of the loss by each field of the state, [steps + 1, *shape]."""
+    """Derivative of the loss with respect to each field of the state, [steps + 1, *shape]."""
     moving: Arrays
-    """Which components of each field change at all, [*shape]. Those of pinned nodes do not: they are like parameters,
-    whose gradient adds up, and say nothing about growth."""
+    """Mask of the components of each field that change at all, [*shape]. Those of pinned nodes do not: like parameters,
+    they accumulate gradient, and say nothing about growth."""
     log_growth: Array
-    """log of how many times the adjoint is as large as the largest derivative that entered behind it, [steps + 1].
+    """Log of the ratio of the adjoint to the largest derivative of the loss that has entered so far, [steps + 1].
 
-    Of all moving components, each field in units of its typical adjoint."""
+    Norms are over all moving components, each field in units of its typical adjoint."""
     rate: Rate | None
-    """Of the adjoint, back from the end; what the loss adds on the way counts, too. None where too little is known."""
+    """Growth rate of the adjoint, backward from the end, including derivatives that the loss adds on the way. None if
+    too few values are known."""
     log_tangent_growth: Array | None
-    """log of the growth of a random perturbation of the start, [steps + 1]; None where a Function has no jvp."""
+    """Log of the growth of a random perturbation of the start, [steps + 1]; None if a Function has no jvp."""
     tangent_rate: Rate | None
-    """Of the tangent, forward from the start: that of the motion itself, whatever the loss is."""
+    """Growth rate of the tangent, forward from the start: that of the motion itself, whatever the loss."""
     sensitivities: tuple[Sensitivity, ...]
     fault: Fault | None
-    """The first NaN or inf."""
+    """First NaN or inf, if there is one."""
     events: tuple[Event, ...] = ()
-    """What the motion went through that is not smooth, in the order of time; none where the model tells of none."""
+    """Events of the motion, where it is not smooth, in the order of time; empty if the model reports none."""
 
     @property
     def times(self) -> Array:
-        """[steps + 1, s]"""
+        """Times of the states [steps + 1, s]."""
         return np.arange(self.steps + 1) * self.dt
 
     @property
     def noise_step(self) -> int | None:
-        """The step, counted back from the end, where the growth passes 1/eps; None if it does not."""
+        """Step, counted backward from the end, at which the growth exceeds 1/eps; None if it does not."""
         with np.errstate(invalid="ignore"):
             return self._last(self.log_growth > -np.log(self.eps))
 
     @property
     def usable_steps(self) -> int:
-        """The longest horizon, in steps back from the end, with a gradient that is finite and no noise."""
+        """Longest horizon, in steps backward from the end, with a gradient that is finite and not noise."""
         sizes = [log_norms(each) for each in self.adjoint.values()]
         ends = [self.noise_step, *[self._last(np.isnan(size)) for size in sizes]]
         return min([max(end - 1, 0) for end in ends if end is not None], default=self.steps)
 
     @property
     def expected_steps(self) -> int | None:
-        """Where the usable horizon would end if the adjoint went on growing at its rate.
+        """Length of the usable horizon if the adjoint went on growing at its rate.
 
-        None where it ends within the present horizon, or no exponential growth is seen.
+        None if it ends within the present horizon, or if there is no exponential growth.
         """
         there = np.flatnonzero(np.isfinite(self.log_growth))
         if self.usable_steps < self.steps or self.rate is None or not self.rate.exponential or not there.size:
@@ -99,11 +101,11 @@ class Health:
 
     @property
     def vanishing(self) -> tuple[str, ...]:
-        """What has no entry about which anything can be learnt."""
+        """Names of quantities without any entry that the loss depends on noticeably."""
         return tuple([each.name for each in self.sensitivities if each.vanishing == each.entries])
 
     def _last(self, rows: Array) -> int | None:
-        """The last row of which something holds, counted back from the end."""
+        """Find the last row that is True, counted backward from the end."""
         found = np.flatnonzero(rows)
         return self.steps - int(found[-1]) if found.size else None
 
@@ -118,10 +120,11 @@ def health(
     control: Tensor | None = None,
     seed: int = 0,
 ) -> Health:
-    """Differentiate `loss` of a rollout's trajectory, and tell how its adjoint and a random tangent fare.
+    """Differentiate `loss` of a rollout's trajectory, and report the growth of its adjoint and of a random tangent.
 
-    By default the loss is a random weighting of the last state, drawn from `seed`: all that it shows is the motion's.
-    A motion that is not finite is a `fault`; the rest is then told of its sound part, with that default.
+    By default the loss is a random weighting of the last state, drawn from `seed`, so that the result depends on the
+    motion alone. A motion that blows up is a `fault`; the rest of the report is then about its sound part, with the
+    default loss.
     Errors: InputError for inputs that do not fit, for a batch, and for a loss that does not depend on the trajectory.
     """
     _require_single(model, params, state)
@@ -143,7 +146,7 @@ def health(
             control = None if control is None else control.detach()[:steps].detach().requires_grad_()
             trajectory = rollout(model, params, state, steps=steps, control=control, keep_adjoint=True, limit=limit)
         for name, along in trajectory.states.arrays().items():
-            moving[name] |= (along[2:] != along[1:2]).any(axis=0)  # a velocity that only an impact changes
+            moving[name] |= (along[2:] != along[1:2]).any(axis=0)  # include velocities that only an impact changes
         log_tangent = _log_tangent(trajectory, state, moving, random)
         chosen = loss or _random_weighting(trajectory, random)
         value = chosen(trajectory)
@@ -178,14 +181,14 @@ def health(
 
 
 def scene_health(scene: Scene) -> Health:
-    """The health of a scene's loss over its horizon; of a random weighting of its last state where it has none.
+    """Report the health of a scene's loss over its horizon; without a loss, of a random weighting of its last state.
 
-    Several experiments at once are looked at as one motion, each field of which has an axis of members in front.
+    A batch of experiments counts as one motion, whose fields have a batch axis in front.
     """
     scene = together(scene)
 
     def loss(trajectory: Trajectory) -> Tensor:
-        # Terms may refer to the start, so that it must be that of the trajectory.
+        # Terms may refer to the start: use that of this trajectory.
         start = {name: getattr(trajectory, name)[0] for name in scene.state.names()}
         return replace(scene, state=scene.state.replace(**start)).loss(trajectory)
 
@@ -208,7 +211,7 @@ def _named(record: Any, control: Tensor | None = None) -> dict[str, Tensor]:
 
 
 def _hopeless(dt: float, eps: float, moving: Arrays, fault: Fault) -> Health:
-    """Of a motion whose very first step is not finite."""
+    """Make the report on a motion whose very first step is not finite."""
     return Health(
         dt=dt,
         steps=0,
@@ -230,7 +233,7 @@ def _require_single(model: Model, params: Any, state: Any) -> None:
         for name, shape in shapes.items():
             value = getattr(record, name)
             if value.ndim == len(shape) + 1:
-                remedy = "Pass one member; each has a health of its own."
+                remedy = "Pass one batch member at a time; each has a health of its own."
                 raise InputError(f"health, {name}", "there is no batch axis", list(value.shape), remedy)
 
 
@@ -245,7 +248,7 @@ def _random_weighting(trajectory: Trajectory, random: np.random.Generator) -> Lo
 
 
 def _moving(model: Model, params: Any, state: Any, control: Tensor | None, random: np.random.Generator) -> Arrays:
-    """Which components still change in the second step from a start that is perturbed at random."""
+    """Mark the components that still change in the second step from a randomly perturbed start."""
     force = None if control is None else control.detach()[0]
     with no_grad(), np.errstate(all="ignore"):
         start = {}
@@ -258,7 +261,7 @@ def _moving(model: Model, params: Any, state: Any, control: Tensor | None, rando
 
 
 def _log_tangent(trajectory: Trajectory, state: Any, moving: Arrays, random: np.random.Generator) -> Array | None:
-    """log of the growth of a random perturbation of the start, [steps + 1]; None where there is no jvp."""
+    """Compute log of the growth of a random perturbation of the start, [steps + 1]; None if there is no jvp."""
     try:
         push = linearize(trajectory.states.tensors(), state.tensors())
         found = push(*[random.normal(size=each.shape) * each for each in moving.values()])
@@ -271,10 +274,10 @@ def _log_tangent(trajectory: Trajectory, state: Any, moving: Arrays, random: np.
 
 
 def _backward(value: Tensor, trajectory: Trajectory, leaves: dict[str, Tensor]) -> tuple[Arrays, Arrays]:
-    """Gradients by name, and what the loss itself adds to the adjoint of each field along time."""
+    """Compute gradients by name, and the loss's direct derivatives with respect to each field along time."""
     if not value.requires_grad:
         remedy = "Compute it from the trajectory's states, by operations on Tensors."
-        raise InputError("health", "the loss depends on the trajectory", "one that does not", remedy)
+        raise InputError("health", "the loss must depend on the trajectory", "one that does not", remedy)
     entered = {name: np.zeros(states.shape) for name, states in _named(trajectory.states).items()}
     handles = []
     for name, along in entered.items():

@@ -1,4 +1,4 @@
-"""Which parameters a loss tells about: how much of it each of them makes."""
+"""Sensitivity of a loss to each of its parameters, relative to the loss."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ from simphys.simulator import Arrays
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How much of a loss a quantity makes: |theta dL/dtheta| of its entries."""
+    """Effect of a quantity theta on the loss, |theta dL/dtheta| for each of its entries."""
 
     name: str
     of_start: bool
-    """Whether it is a field of the start state, and not a parameter or the control."""
+    """True for a field of the initial state; False for a parameter or the control."""
     entries: int
     vanishing: int
-    """Entries whose |theta dL/dtheta| is at most the rounding of the loss, eps |L|: of them nothing can be learnt."""
+    """Number of entries that cannot be identified: |theta dL/dtheta| is at most the rounding of the loss, eps |L|.
+    """
     largest: float
-    """The largest |theta dL/dtheta| / |L|; NaN where theta is 0 throughout, so that it has no size."""
+    """Largest |theta dL/dtheta| / |L|; NaN if theta is 0 throughout, and so has no scale."""
 
 
 def sensitivities(
     trajectory: Trajectory, state: dict[str, Tensor], params: dict[str, Tensor], gradients: Arrays, loss: float
 ) -> tuple[Sensitivity, ...]:
-    """Of parameters, control and start. What is 0 has the size of its field, and a start of rest that of the motion."""
+    """Compute the sensitivities to parameters, control and initial state.
+
+    The scale of a zero entry is the largest entry of its field; that of a start at rest, the largest of the motion.
+    """
     made = []
     for name, tensor in (*params.items(), *state.items()):
         if not tensor.size:

@@ -1,4 +1,4 @@
-"""Motions that blow up: told by who asked for them, and with what can still be done."""
+"""Errors of motions that blow up, as input errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from simphys.rollout import BlowUp
 
 @contextmanager
 def blow_up_told(who: str, remedy: str = "") -> Iterator[None]:
-    """Raise a blow-up inside as a mistake that `who` noticed; `remedy` follows the simulator's own advice."""
+    """Turn a BlowUp raised inside into an InputError of `who`; `remedy` follows the simulator's own advice."""
     try:
         yield
     except BlowUp as error:

@@ -150,9 +150,9 @@ def test_check_of_a_scene_in_f32_on_a_gpu_proves_it_in_f64_on_the_cpu(scene: Pat
     assert "in f64 on cpu" in simphys("check", scene).stdout
 
 
-def test_check_takes_the_size_that_the_scene_states_and_says_so(scene: Path) -> None:
+def test_check_uses_and_reports_the_size_that_the_scene_states(scene: Path) -> None:
     scene.write_text(oscillator.SIMULATION + '[check]\noverrides = ["time.dt=0.02"]\n')
-    assert "The scene asks to be checked with time.dt=0.02.\n" in simphys("check", scene).stdout
+    assert "The scene states a smaller size for its check: time.dt=0.02.\n" in simphys("check", scene).stdout
 
 
 def test_check_finds_a_wrong_adjoint(scene: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_check_finds_a_wrong_adjoint(scene: Path, monkeypatch: pytest.MonkeyPatc
     assert {"position: nested = fused", "position: adjoint = finite difference", "position: tangent = adjoint"} <= set(
         failed
     )
-    assert "Each step agrees, but the fused gradient by position is not what the steps lead to." in result.stdout
+    assert "Each step agrees, but the fused gradient of position does not follow from the steps." in result.stdout
     assert result.stdout.endswith(" statements failed\n")
 
 

@@ -1,4 +1,4 @@
-"""Sizes along time as logarithms, and the rate of their growth."""
+"""Norms along time as logarithms, and their growth rate."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import pytest
 from simphys.diagnose.growth import balance, combine, fit_rate, log_norms
 
 
-def test_norms_are_taken_of_all_entries_of_a_row_beyond_the_range_of_their_squares() -> None:
+def test_norms_work_beyond_the_range_of_squares() -> None:
     sizes = np.array([1e-300, 1.0, 1e300])
     values = sizes[:, None, None] * np.array([[3.0, 0.0], [0.0, -4.0]])
     np.testing.assert_allclose(log_norms(values), np.log(5.0) + np.log(sizes), rtol=1e-14)
 
 
-def test_zero_is_minus_infinity_and_what_is_not_finite_is_nan() -> None:
+def test_zero_gives_minus_infinity_and_a_value_that_is_not_finite_nan() -> None:
     found = log_norms(np.array([[0.0, 0.0], [np.inf, 1.0], [1.0, np.nan]]))
     assert found[0] == -np.inf
     assert np.isnan(found[1:]).all()
 
 
-def test_the_phase_of_an_oscillation_drops_out_of_the_size_of_position_and_velocity_together() -> None:
+def test_the_phase_of_an_oscillation_cancels_in_the_combined_norm() -> None:
     phase = 7.0 * (np.arange(10_000) + 0.5) * 2 * np.pi / 10_000
     logs = {"position": log_norms(np.cos(phase)[:, None]), "velocity": log_norms(250 * np.sin(phase)[:, None])}
     size = combine(logs, balance(logs))
-    assert np.ptp(size) < 1e-3  # where that of either alone goes down to nothing
+    assert np.ptp(size) < 1e-3  # the norm of either alone goes down to zero
 
 
 def test_a_field_that_is_zero_throughout_is_left_out() -> None:
@@ -33,7 +33,7 @@ def test_a_field_that_is_zero_throughout_is_left_out() -> None:
     np.testing.assert_allclose(combine(logs, balance(logs)), 0, atol=1e-15)
 
 
-def test_the_rate_is_that_behind_the_transient_of_the_first_quarter() -> None:
+def test_the_rate_ignores_the_transient_of_the_first_quarter() -> None:
     time = np.linspace(0, 8, 801)
     rate = fit_rate(time, np.where(time < 2, -40 * time, 0.3 * time))
     assert rate is not None
@@ -42,7 +42,7 @@ def test_the_rate_is_that_behind_the_transient_of_the_first_quarter() -> None:
     assert (rate.begin, rate.end) == (2.0, 8.0)
 
 
-def test_the_spread_tells_that_halves_differ() -> None:
+def test_the_spread_measures_the_difference_of_the_halves() -> None:
     time = np.linspace(0, 8, 801)
     rate = fit_rate(time, np.where(time < 5, 0.2 * time, 1 + 0.6 * (time - 5)))
     assert rate is not None
@@ -64,7 +64,7 @@ def test_too_little_gives_no_rate(log_size: np.ndarray) -> None:
     assert fit_rate(np.arange(100.0), log_size) is None
 
 
-def test_growth_like_time_itself_is_not_taken_for_exponential() -> None:
+def test_linear_growth_does_not_count_as_exponential() -> None:
     time = np.linspace(0.01, 100, 10_000)
     linear, exponential = fit_rate(time, np.log(time)), fit_rate(time, 0.1 * time)
     assert linear is not None and exponential is not None

@@ -1,4 +1,4 @@
-"""The health of gradients: rates of growth against closed forms, usable horizons, what vanishes, and the first NaN."""
+"""Health of gradients: growth rates against closed forms, usable horizons, vanishing gradients, and the first NaN."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ EPS = 2.0**-52
 
 
 def oscillator_rate(stiffness: float, damping: float) -> float:
-    """The largest real part of r with r^2 + c r + k = 0: of x'' = -c x' - k x, for tangents and adjoints alike."""
+    """Growth rate of x'' = -c x' - k x, of tangents and adjoints: the largest real part of r with r^2 + c r + k = 0."""
     return float(np.roots([1.0, damping, stiffness]).real.max())
 
 
 def held_by_a_spring(**held: Any) -> tuple[Any, ...]:
-    """A unit mass on a spring of 20 N/m to a pinned node, in one dimension."""
+    """Make a unit mass on a spring of 20 N/m to a pinned node, in one dimension."""
     return springs_only([[0, 1]], [[0.3], [0.0]], pinned=[1], stiffness=20.0, dt=1e-3, **held)
 
 
 @pytest.mark.parametrize("damping", [0.0, 1.0, 3.0, 10.0])
 @pytest.mark.parametrize("of", ["damping", "drag"])
 def test_adjoint_and_tangent_of_an_oscillator_grow_at_its_rate(damping: float, of: str) -> None:
-    """-c/2 below critical damping, and the slower of two rates beyond, as 10 is for k = 20."""
+    """Check -c/2 below critical damping, and the slower of two rates above, as with c = 10 for k = 20."""
     model, params, state = held_by_a_spring(**{of: damping})
     found = health(model, params, state, steps=20_000, loss=lambda trajectory: trajectory.position[-1, 0].sum())
     expected = oscillator_rate(20.0, damping)
@@ -53,7 +53,7 @@ def test_adjoint_and_tangent_of_an_oscillator_grow_at_its_rate(damping: float, o
 
 
 def inverted(*, steps: int, stiffness: float = 4.0, damping: float = 0.5, dt: float = 0.01) -> tuple[Any, ...]:
-    """A pendulum at rest on top, counted from there, and the largest eigenvalue of a step with its left eigenvector."""
+    """Make a pendulum at rest at the top; return it with the largest eigenvalue of a step and its left eigenvector."""
     model = pendulums.Pendulums(n=1, dt=dt)
     params = pendulums.Params(tensor([-stiffness]), tensor(damping))
     state = pendulums.State(tensor([0.0]), tensor([0.0]))
@@ -67,7 +67,7 @@ def along(vector: np.ndarray) -> Any:
     return lambda trajectory: trajectory.final.angle.sum() * vector[0] + trajectory.final.rate.sum() * vector[1]
 
 
-def test_on_top_a_pendulum_has_the_exponent_of_its_closed_form() -> None:
+def test_an_inverted_pendulum_has_the_exponent_of_its_closed_form() -> None:
     model, params, state, growth, vector = inverted(steps=2000)
     found = health(model, params, state, steps=2000, loss=along(vector))
     assert found.rate is not None and found.tangent_rate is not None
@@ -84,7 +84,7 @@ def test_on_top_a_pendulum_has_the_exponent_of_its_closed_form() -> None:
 
 
 def grown(log_growth: np.ndarray, *, eps: float = EPS, adjoint: np.ndarray | None = None) -> Health:
-    """What would be found of such a growth, of one component."""
+    """Make the report for such a growth of one component."""
     return Health(
         dt=0.1,
         steps=len(log_growth) - 1,
@@ -101,14 +101,14 @@ def grown(log_growth: np.ndarray, *, eps: float = EPS, adjoint: np.ndarray | Non
     )
 
 
-def test_the_usable_horizon_is_named_to_the_step() -> None:
+def test_the_usable_horizon_is_exact_to_the_step() -> None:
     model, params, state, growth, vector = inverted(steps=2500)
     last = int(np.log(1 / EPS) / np.log(growth))  # growth^last <= 1/eps < growth^(last + 1)
     found = health(model, params, state, steps=2500, loss=along(vector))
     assert 1500 < last < 2500
     assert found.noise_step == last + 1
     assert found.usable_steps == last
-    assert found.expected_steps is None  # it is known
+    assert found.expected_steps is None  # nothing to extrapolate
     shorter = health(model, params, state, steps=500, loss=along(vector))
     assert (shorter.noise_step, shorter.usable_steps) == (None, 500)
     assert shorter.expected_steps == pytest.approx(last, abs=1)
@@ -119,8 +119,8 @@ def test_in_single_precision_it_is_shorter() -> None:
     assert found.noise_step == int(np.log(2**23) / 0.5) + 1
 
 
-def test_growth_is_counted_from_the_derivatives_that_entered_behind() -> None:
-    """A loss of many times adds to the adjoint on its way, which is no growth of rounding errors."""
+def test_growth_is_relative_to_the_derivatives_that_have_entered() -> None:
+    """A loss of many times adds to the adjoint on its way; that is no growth of rounding errors."""
     model, params, state, _, _ = inverted(steps=400, stiffness=-4.0, damping=0.0)  # hanging
 
     def loss(trajectory: Trajectory) -> Any:
@@ -131,22 +131,22 @@ def test_growth_is_counted_from_the_derivatives_that_entered_behind() -> None:
     assert found.noise_step is None
 
 
-# --- what vanishes
+# --- vanishing gradients
 
 
-def test_parameters_of_which_nothing_can_be_learnt_are_named() -> None:
+def test_parameters_without_effect_are_named() -> None:
     model = pendulums.Pendulums(n=2, dt=0.05)
     params = pendulums.Params(tensor([2.0, 3.0]), tensor(0.3))
     state = pendulums.State(tensor([1.0, 1.2]), tensor([0.0, 0.0]))
     found = health(model, params, state, steps=40, loss=lambda t: ((t.angle[:, 0] - 0.1) ** 2).sum())
     by_name = {each.name: each for each in found.sensitivities}
-    assert (by_name["stiffness"].entries, by_name["stiffness"].vanishing) == (2, 1)  # the loss looks at one pendulum
+    assert (by_name["stiffness"].entries, by_name["stiffness"].vanishing) == (2, 1)  # the loss depends on one pendulum
     assert (by_name["damping"].vanishing, by_name["angle"].vanishing) == (0, 1)
     assert found.vanishing == ()
 
 
-def test_what_fades_below_the_rounding_of_the_loss_vanishes() -> None:
-    """After a time at which exp(-c t/2) is below eps the start is forgotten; the push, which goes on, is not."""
+def test_sensitivities_below_the_rounding_of_the_loss_vanish() -> None:
+    """Once exp(-c t/2) is below eps, the start has no effect; the push, which goes on, still has one."""
     model = pendulums.Pendulums(n=1, dt=0.01)
     params = pendulums.Params(tensor([25.0]), tensor(8.0))
     state = pendulums.State(tensor([0.5]), tensor([0.1]))
@@ -160,7 +160,7 @@ def test_what_fades_below_the_rounding_of_the_loss_vanishes() -> None:
     assert early.vanishing == ()
 
 
-def test_a_sensitivity_is_a_part_of_the_loss() -> None:
+def test_a_sensitivity_is_relative_to_the_loss() -> None:
     model, params, state, _, _ = inverted(steps=1)
     params = params.replace(stiffness=tensor([3.0]))
     state = pendulums.State(tensor([0.4]), tensor([0.2]))
@@ -170,8 +170,8 @@ def test_a_sensitivity_is_a_part_of_the_loss() -> None:
     assert sensitivity.largest == pytest.approx(2 / rate * model.dt * 3.0 * np.sin(0.4), rel=1e-12)
 
 
-def test_what_changes_anywhere_on_the_way_counts_as_moving() -> None:
-    """Of two nodes that fly one meets the ground, on which its velocity turns; that of the other one never changes."""
+def test_components_that_change_at_any_time_count_as_moving() -> None:
+    """One of two flying nodes hits the ground, which reverses its velocity; the velocity of the other never changes."""
     model, params, state = springs_only([], [[0.155], [1.0]], velocity=[[-1.0], [-1.0]], ground_stiffness=400.0)
     found = health(model, params, state, steps=40)
     assert found.moving["position"].tolist() == [[True], [True]]
@@ -185,7 +185,7 @@ def draining(levels: list[float], hole: float = 1.0) -> tuple[Any, Any, Any]:
     return Tanks(len(levels)), tanks.Params(tensor(hole)), tanks.State(tensor(levels))
 
 
-def test_a_nan_of_the_motion_is_told_with_its_step_and_sub_step_and_the_rest_is_of_the_motion_before() -> None:
+def test_a_nan_of_the_motion_is_reported_with_step_and_sub_step_and_the_rest_is_about_the_motion_before() -> None:
     model, params, state = draining([4.0, 1.0])
     with np.errstate(invalid="ignore"):
         levels = [np.array([4.0, 1.0])]
@@ -212,14 +212,14 @@ def test_a_motion_that_breaks_in_its_first_step_has_no_usable_horizon() -> None:
     assert (found.fault.step, found.fault.function, found.usable_steps) == (1, "Sqrt", 0)
 
 
-def test_a_start_that_is_not_finite_is_told_as_such() -> None:
+def test_a_start_that_is_not_finite_is_reported_as_such() -> None:
     found = health(*draining([1.0, np.nan]), steps=10)
     assert found.fault is not None
     assert (found.fault.step, found.fault.where, found.fault.function) == (0, "level[1]", None)
 
 
-def test_an_infinite_adjoint_is_told_with_its_step_and_sub_step() -> None:
-    """An empty tank stays empty, but its outflow has no derivative there."""
+def test_an_infinite_adjoint_is_reported_with_step_and_sub_step() -> None:
+    """An empty tank stays empty, but its outflow has no derivative."""
     found = health(*draining([4.0, 0.0]), steps=10)
     fault = found.fault
     assert fault is not None
@@ -228,7 +228,7 @@ def test_an_infinite_adjoint_is_told_with_its_step_and_sub_step() -> None:
     assert found.usable_steps == 0
 
 
-def test_only_steps_behind_an_infinite_adjoint_count_as_usable() -> None:
+def test_only_steps_after_an_infinite_adjoint_count_as_usable() -> None:
     adjoint = np.where(np.arange(101) > 37, 1.0, np.inf)[:, None]
     found = grown(np.zeros(101), adjoint=adjoint)
     assert found.usable_steps == 100 - 38
@@ -239,11 +239,11 @@ def test_a_parameters_gradient_alone_may_be_infinite() -> None:
     fault = found.fault
     assert fault is not None
     assert (fault.direction, fault.where, fault.function) == ("backward", "hole", "Sqrt")
-    assert fault.step == 10  # though the loss looks at step 6: a derivative of zero times infinity is NaN
-    assert found.usable_steps == 10  # of the state
+    assert fault.step == 10  # though the loss depends on step 6: a derivative of zero times infinity is NaN
+    assert found.usable_steps == 10  # the adjoint of the state is finite
 
 
-def test_a_loss_without_a_derivative_is_told_as_such() -> None:
+def test_a_loss_without_a_derivative_is_reported_as_such() -> None:
     model, params, state = draining([4.0, 1.0])
     found = health(model, params, state, steps=5, loss=lambda t: ops.sqrt((t.level[0] - t.level.data[0]) ** 2).sum())
     assert found.fault is not None
@@ -261,7 +261,7 @@ def test_a_sound_motion_has_no_fault_and_without_a_jvp_no_tangent() -> None:
 
 
 def test_the_loss_must_depend_on_the_trajectory() -> None:
-    with pytest.raises(InputError, match="health: the loss depends on the trajectory"):
+    with pytest.raises(InputError, match="health: the loss must depend on the trajectory"):
         health(*draining([4.0]), steps=3, loss=lambda t: tensor(1.0))
 
 
@@ -271,7 +271,7 @@ def test_batches_are_refused() -> None:
         health(model, params, tanks.State(tensor([[4.0], [1.0]])), steps=3)
 
 
-def test_the_tensors_that_are_given_stay_as_they_are() -> None:
+def test_the_given_tensors_stay_as_they_are() -> None:
     model, params, state = draining([4.0])
     state.level.requires_grad_()
     health(model, params, state, steps=3)

@@ -1,4 +1,4 @@
-"""Health of a chaotic motion: a double pendulum on springs, against tangent equations that scipy integrates.
+"""Health of a chaotic motion: a double pendulum on springs, compared with tangent equations integrated by scipy.
 
 Unit masses hang on springs, the first on the origin, the second on the first; they fall from almost above.
 """
@@ -22,7 +22,7 @@ START = np.array([[0.0, 1.2], [0.3, 2.3]])
 
 
 def simulated(position: np.ndarray, *, dt: float) -> tuple[Any, ...]:
-    """The masses at rest at position [2, 2], with velocity Verlet."""
+    """Make the masses at rest at position [2, 2], with velocity Verlet."""
     nodes = [*position.tolist(), [0.0, 0.0]]
     return springs_only(
         [[2, 0], [0, 1]],
@@ -37,7 +37,7 @@ def simulated(position: np.ndarray, *, dt: float) -> tuple[Any, ...]:
 
 
 def equations(_: float, flat: np.ndarray, members: int, tangents: int) -> np.ndarray:
-    """Motion and tangents of `members`: position, velocity [members, 1, 2, 2], then `tangents` of each."""
+    """Derivative of motion and tangents: position, velocity [members, 1, 2, 2], then `tangents` of each."""
     y = flat.reshape(2, members, 1 + tangents, 2, 2)
     x, dx = y[0][:, :1], y[0][:, 1:]
     d, dd = x.copy(), dx.copy()  # along the two springs
@@ -56,7 +56,7 @@ def equations(_: float, flat: np.ndarray, members: int, tangents: int) -> np.nda
 
 
 def integrated(y: np.ndarray, duration: float, tolerance: float) -> np.ndarray:
-    """y [2, members, 1 + tangents, 2, 2] after a time."""
+    """Integrate y [2, members, 1 + tangents, 2, 2] over a time."""
     sizes = (y.shape[1], y.shape[2] - 1)
     found = solve_ivp(
         equations,
@@ -72,7 +72,7 @@ def integrated(y: np.ndarray, duration: float, tolerance: float) -> np.ndarray:
 
 
 def growth_of_adjoint(seed: np.ndarray, *, duration: float, tolerance: float) -> float:
-    """log |adj(0)| / |adj(end)| from a seed [8] at the end: all tangents, renormalized by QR each half second.
+    """Compute log |adj(0)| / |adj(end)| for a seed [8] at the end: all tangents, renormalized by QR each half second.
 
     The derivative of the end by the start is Q R_n ... R_1; its transpose takes the seed through Q^T, R_n^T ... R_1^T.
     """
@@ -94,8 +94,8 @@ def growth_of_adjoint(seed: np.ndarray, *, duration: float, tolerance: float) ->
 
 
 def test_the_adjoint_grows_as_the_tangent_equations_of_the_same_motion_say() -> None:
-    """Over 4 s, ten-thousandfold, in which the simulated motion still follows the exact one."""
-    weights = np.random.default_rng(5).normal(size=(2, 2, 2))  # of position and velocity
+    """Compare over 4 s, a ten-thousandfold growth, in which the simulated motion still follows the exact one."""
+    weights = np.random.default_rng(5).normal(size=(2, 2, 2))  # for position and velocity
 
     def loss(trajectory: Any) -> Any:
         final = trajectory.final
@@ -110,11 +110,11 @@ def test_the_adjoint_grows_as_the_tangent_equations_of_the_same_motion_say() -> 
         sizes = [np.sqrt(sum((each[row, :2] ** 2).sum() for each in found.adjoint.values())) for row in (0, -1)]
         errors.append(np.log(sizes[0] / sizes[1]) - known)
     assert abs(errors[1]) < 1e-4
-    assert errors[0] / errors[1] == pytest.approx(4, rel=0.02)  # of second order, as velocity Verlet is
+    assert errors[0] / errors[1] == pytest.approx(4, rel=0.02)  # velocity Verlet is of second order
 
 
 def known_exponent(*, members: int = 32, seconds: int = 50, transient: int = 15) -> tuple[float, float]:
-    """The largest Lyapunov exponent with its standard error, from members that start beside each other [1/s]."""
+    """Estimate the largest Lyapunov exponent with its standard error, from members with close starts [1/s]."""
     random = np.random.default_rng(0)
     y = np.zeros((2, members, 2, 2, 2))
     y[0, :, 0] = START + 0.02 * random.normal(size=(members, 2, 2))
@@ -143,11 +143,11 @@ def test_rates_and_usable_horizons_are_those_of_the_known_exponent() -> None:
     uncertainty = np.hypot(error, np.std(rates, ddof=1) / np.sqrt(len(rates)))
     assert uncertainty < 0.08 * exponent
     assert np.mean(rates) == pytest.approx(exponent, abs=3 * uncertainty)
-    # Usable until exp(exponent t) is 1/eps; the exponent of so short a time scatters more.
+    # Usable until exp(exponent t) is 1/eps; the exponent over such a short time scatters more.
     assert np.mean(usable) == pytest.approx(52 * np.log(2) / exponent, rel=0.25)
 
 
-def test_beyond_the_usable_horizon_a_rounding_of_the_start_decides_about_the_end() -> None:
+def test_beyond_the_usable_horizon_the_rounding_of_the_start_changes_the_end() -> None:
     model, params, state = simulated(START, dt=2e-3)
     usable = health(model, params, state, steps=30_000).usable_steps
     shifted = state.position.data.copy()

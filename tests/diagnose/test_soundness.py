@@ -1,4 +1,4 @@
-"""Motions that blow up: told with the step and a remedy, survived in a trial of a fit, never called a success."""
+"""Motions that blow up are errors with the step and a remedy, failed trials of a fit, and never a success."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ kind = "final_state"
 nodes = [0]
 target = [1.0, 1.0]
 """
-"""Stable at the start, where each spring holds one direction: dt < 0.2. Stretched far, both hold both: dt < 0.1414."""
+"""Scene that is stable at the start, where each spring acts in one direction: dt < 0.2. Stretched far, dt < 0.1414."""
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return oscillator.write(tmp_path)
 
 
-def test_a_run_that_blows_up_tells_the_step_and_a_stable_dt_and_is_recorded(scene: Path) -> None:
+def test_a_run_that_blows_up_reports_the_step_and_a_stable_dt_and_is_recorded(scene: Path) -> None:
     scene.write_text(FAST)
     result = simphys("run", scene)
     assert (result.exit_code, result.stdout) == (2, "")
@@ -72,7 +72,7 @@ def test_a_run_that_blows_up_tells_the_step_and_a_stable_dt_and_is_recorded(scen
 
 
 @pytest.mark.parametrize(("command", "who"), [("optimize", "start of the unknowns"), ("check", "check")])
-def test_a_start_that_blows_up_is_told_before_anything_is_made_of_it(scene: Path, command: str, who: str) -> None:
+def test_a_start_that_blows_up_is_an_error_before_anything_is_done(scene: Path, command: str, who: str) -> None:
     scene.write_text(FAST)
     result = simphys(command, scene)
     assert (result.exit_code, result.stdout) == (2, "")
@@ -80,7 +80,7 @@ def test_a_start_that_blows_up_is_told_before_anything_is_made_of_it(scene: Path
     assert not Path("runs").exists()
 
 
-def test_unknowns_that_start_beyond_the_stability_limit_are_told(scene: Path) -> None:
+def test_unknowns_that_start_beyond_the_stability_limit_are_an_error(scene: Path) -> None:
     result = simphys("optimize", scene, "unknowns.rate.start=1e7")
     assert result.exit_code == 2
     assert result.stderr.startswith("time.dt: the largest stable time step of this scene is 0.000632")
@@ -100,7 +100,7 @@ def test_trials_that_blow_up_are_survived_and_counted(scene: Path, method: str) 
 
 
 def test_a_fit_that_ends_beyond_the_stability_limit_is_no_success(scene: Path) -> None:
-    """Five samples of the unstable recursion itself: the loss has its minimum, zero, where dt is too long."""
+    """Fit five samples of the unstable recursion itself: the loss has its minimum, zero, where dt is too long."""
     dt, stiffness, position, velocity, lines = 0.05, 2000.0, 0.2, 0.0, ["0 0.2"]
     for step in range(1, 6):
         velocity -= dt * stiffness * position
@@ -120,7 +120,7 @@ def test_a_fit_that_ends_beyond_the_stability_limit_is_no_success(scene: Path) -
 def test_a_fit_that_ends_where_the_motion_blows_up_is_recorded_as_far_as_it_goes(
     scene: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where the optimum on a part of the horizon blows up on the whole."""
+    """Fit as if the optimum on a part of the horizon blew up on the whole."""
     honest = optimize.minimize
 
     def astray(*arguments: Any, **options: Any) -> optimize.Result:

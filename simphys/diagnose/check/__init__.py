@@ -1,7 +1,7 @@
-"""The certificate of a gradient: that all ways to it agree, and that it is the derivative of the loss.
+"""Certificate of a gradient: proof that all modes agree on it, and that it is the derivative of the loss.
 
-`check` takes any simulator that keeps the contract; `check_scene` a scene; `check_file` a scene file, in the size that
-the file states for its check. The command is `simphys check`.
+`check` takes any simulator that implements the contract, `check_scene` a scene, and `check_file` a scene file, in the
+size that the file states for its check. The command is `simphys check`.
 """
 
 from __future__ import annotations
@@ -36,15 +36,17 @@ def check(
 ) -> Certificate:
     """Prove the gradient of a rollout's loss with respect to every parameter, the initial state and the controls.
 
-    `loss(trajectory)` is a scalar of a trajectory without a batch axis, which holds the states that `keep` names (see
-    `rollout`; all by default); without a loss a random combination of states is taken. The nested rollout, the fused
-    one, one that is fused step by step, two within memory budgets and batches of two members are compared; adjoints
-    are held against finite differences and tangents, over the horizon and for each sub-step. Where nested and fused
-    disagree, each step is compared by itself, which tells where it begins. `on_line` hears each statement.
-    Errors: InputError in f32, which finite differences are too coarse for, and for a motion that blows up.
+    `loss(trajectory)` is a scalar of a trajectory without a batch axis, which holds the states given by `keep` (see
+    `rollout`; all by default). Without a loss, it is a random combination of states.
+
+    The check compares the nested rollout, the fused one, the one fused step by step, two within memory budgets, and
+    batches of two members. It compares adjoints with finite differences and tangents, over the horizon and for each
+    sub-step. If nested and fused rollouts disagree, it compares each step by itself, to locate the first disagreement.
+    `on_line` is called with each statement.
+    Errors: InputError in f32, in which finite differences are too coarse, and for a motion that blows up.
     """
     if runtime.settings().precision != "f64":
-        remedy = "Start with precision f64; compare_modes holds in f32, too."
+        remedy = "Start with precision f64; compare_modes works in f32, too."
         raise InputError("check", "finite differences need f64", runtime.settings().precision, remedy)
     case = _case(model, params, state, steps, control, loss, keep, seed)
     found = Comparison(case, seed=seed, on_line=on_line)
@@ -71,7 +73,7 @@ def compare_modes(
     seed: int = 0,
     on_line: OnLine = nothing,
 ) -> Certificate:
-    """The part of `check` that holds in f32 and on a GPU, too: all modes of the rollout agree.
+    """Compare all modes of a rollout: the part of `check` that also works in f32 and on a GPU.
 
     The arguments are those of `check`. Errors: InputError for a motion that blows up.
     """
@@ -98,7 +100,7 @@ def _case(
 
 
 def _nested(found: Comparison) -> tuple[str, ...]:
-    """The nested rollout against the fused one; where they disagree, each step by itself decides."""
+    """Compare the nested rollout with the fused one; if they disagree, compare each step by itself."""
     lines = found.nested()
     if all(line.passed for line in lines):
         found.add(*lines)

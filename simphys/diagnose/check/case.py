@@ -1,4 +1,4 @@
-"""What is checked: a rollout of a simulator and a loss of it; and one gradient of it in one mode."""
+"""Case to check: a rollout of a simulator and its loss; and one gradient of it in one mode."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from simphys.rollout.inputs import Keep
 from simphys.simulator import Array, Arrays
 
 Loss = Callable[[Trajectory], Tensor]
-"""A scalar of a trajectory without a batch axis."""
+"""Function from a trajectory without a batch axis to a scalar."""
 
 _ENOUGH = 0.2
-"""While all runs together take less [s] a gradient is taken again, up to five times."""
+"""Total time [s] of the runs of a gradient after which it is not repeated; there are at most five."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A rollout with its loss, over `steps`."""
+    """Rollout over `steps` steps, with its loss."""
 
     model: Any
     params: Any
@@ -34,17 +34,17 @@ class Case:
     steps: int
     loss: Loss
     keep: Keep
-    """The states that the loss looks at."""
+    """States that the loss depends on."""
 
     def leaves(self) -> dict[str, Tensor]:
-        """All that a gradient flows to, by name; without what is empty."""
+        """Tensors that gradients flow to, by name; without empty ones."""
         found = {n: getattr(r, n) for r in (self.params, self.state) for n in r.names()}
         if self.control is not None:
             found["control"] = self.control
         return {name: tensor for name, tensor in found.items() if tensor.size}
 
     def with_values(self, values: dict[str, Tensor]) -> Case:
-        """The same with some of the leaves exchanged."""
+        """Replace some of the leaves."""
 
         def exchanged(record: Any) -> Any:
             return record.replace(**{name: values[name] for name in record.names() if name in values})
@@ -53,23 +53,23 @@ class Case:
         return replace(self, params=exchanged(self.params), state=exchanged(self.state), control=control)
 
     def alone(self) -> Case:
-        """The same of leaves of its own, which ask for gradients."""
+        """Copy the case, with leaves of its own that require gradients."""
         return self.with_values({name: tensor.detach().requires_grad_() for name, tensor in self.leaves().items()})
 
     def trajectory(self, **options: Any) -> Trajectory:
-        """The rollout."""
+        """Run the rollout."""
         chosen = {"steps": self.steps, "control": self.control, "keep": self.keep, **options}
         return rollout.rollout(self.model, self.params, self.state, **chosen)
 
     def plan(self, **options: Any) -> Plan:
-        """What that rollout would take."""
+        """Predict the cost of the rollout."""
         chosen = {"steps": self.steps, "control": self.control, "keep": self.keep, **options}
         return rollout.plan(self.model, self.params, self.state, **chosen)
 
 
 @dataclass(frozen=True)
 class Run:
-    """A gradient and what it took."""
+    """Gradient of a case, with its time and memory."""
 
     loss: Array
     gradients: Arrays
@@ -78,14 +78,14 @@ class Run:
     plan: Plan | None
 
     def results(self) -> Arrays:
-        """All that modes are compared by: gradients by name, and "loss"."""
+        """Values that modes are compared by: gradients by name, and "loss"."""
         return {"loss": self.loss, **self.gradients}
 
 
 def run(case: Case, *, once: bool = False, **options: Any) -> Run:
-    """The gradient with respect to all leaves of a case that is `alone`.
+    """Compute the gradient with respect to all leaves of a case, which must be its own (see `Case.alone`).
 
-    It is taken twice or more, unless `once`, and the shortest time counts: the first one may compile kernels.
+    Unless `once`, it is computed twice or more, and the shortest time counts: the first run may compile kernels.
     """
     best: Run | None = None
     spent = 0.0
@@ -113,7 +113,7 @@ def _once(case: Case, options: dict[str, Any]) -> Run:
 
 
 def gradients(loss: Tensor, leaves: dict[str, Tensor]) -> Arrays:
-    """The gradient of a scalar by name; zeros where it does not depend on a leaf."""
+    """Compute the gradient of a scalar by name; zeros for a leaf that it does not depend on."""
     found = grad(loss, list(leaves.values()), allow_unused=True)
     return {
         name: np.zeros(leaf.shape, leaf.dtype) if g is None else g.data
@@ -122,7 +122,7 @@ def gradients(loss: Tensor, leaves: dict[str, Tensor]) -> Arrays:
 
 
 def random_weights(seed: int) -> Loss:
-    """A loss for what has none: a random combination of the kept states and the last one."""
+    """Make a loss for a case without one: a random combination of the kept states and the last one."""
 
     def loss(trajectory: Trajectory) -> Tensor:
         random = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""What a check states, and its text."""
+"""Statements of a check, and their text."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from simphys.rollout.budget import text as size_text
 DIFFERENCE = "adjoint = finite difference"
 TANGENT = "tangent = adjoint"
 DOT = 1e-9
-"""Tangents and adjoints are the same sums in another order."""
+"""Tolerance between tangents and adjoints, which are the same sums in another order."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One statement: that two ways to a gradient agree in the part of one parameter, state component or control."""
+    """Statement that two ways to compute a gradient agree for one parameter, state field or control."""
 
     name: str
-    """Whose gradient; "loss" for the value itself."""
+    """Name of the parameter, state field or control; "loss" for the value itself."""
     statement: str
     error: float
-    """Relative difference; 0 where no bit differs."""
+    """Relative difference; 0 if no bit differs."""
     tolerance: float
     note: str = ""
 
@@ -36,30 +36,30 @@ class Line:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one gradient took in one mode."""
+    """Time and memory of one gradient in one mode."""
 
     mode: str
     seconds: float
     bytes: int
-    """What is kept for backward; of fused modes the plan's peak, of backward as well."""
+    """Memory kept for backward; in fused modes, the plan's peak including backward."""
     steps: int
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a check found."""
+    """Result of a check."""
 
     lines: tuple[Line, ...]
     costs: tuple[Cost, ...]
     sizes: dict[str, float]
-    """|gradient| by name."""
+    """Norm of each gradient by name."""
     findings: tuple[str, ...] = ()
-    """Where a disagreement begins, and which sub-step it comes from, in sentences."""
+    """Sentences on the first disagreement and the sub-step that it comes from."""
     horizon: str = ""
-    """How far, how precisely and where."""
+    """Number of steps, precision and arch of the check."""
     smaller: tuple[str, ...] = field(default=())
-    """The overrides by which the checked scene is smaller than the one in the file."""
+    """Overrides that make the checked scene smaller than the one in the file."""
 
     @property
     def passed(self) -> bool:
@@ -68,7 +68,7 @@ class Certificate:
     def __str__(self) -> str:
         parts = [f"Gradient, over {self.horizon or 'the full horizon'}"]
         if self.smaller:
-            parts.append(f"The scene asks to be checked with {', '.join(self.smaller)}.")
+            parts.append(f"The scene states a smaller size for its check: {', '.join(self.smaller)}.")
         parts += ["", *_statements(self.lines, self.sizes), *_notes(self.lines), *self.findings]
         parts += [*_costs(self.costs), ""]
         failed = sum(not line.passed for line in self.lines)
@@ -77,7 +77,7 @@ class Certificate:
 
 
 def _statements(lines: Sequence[Line], sizes: dict[str, float]) -> list[str]:
-    """A row for each name and a column for each statement; the last row tells the tolerances."""
+    """Format a table with a row for each name and a column for each statement; the last row holds the tolerances."""
     columns = list(dict.fromkeys(line.statement for line in lines))
     cells = {(line.name, line.statement): _cell(line) for line in lines}
     heads = [column.partition(" = ") for column in columns]
@@ -96,7 +96,7 @@ def _cell(line: Line) -> str:
 
 
 def _notes(lines: Iterable[Line]) -> list[str]:
-    """What failed, and what is to be said of other statements."""
+    """Format failed statements, and the notes of others."""
     noted = [line for line in lines if line.note or not line.passed]
     notes = [f"{line.what}: {line.error:.1e} (tolerance {line.tolerance:.0e}) {line.note}".rstrip() for line in noted]
     return [note if line.passed else f"FAILED {note}" for note, line in zip(notes, noted, strict=True)]

@@ -1,4 +1,4 @@
-"""The adjoint against finite differences and against tangents, for each leaf."""
+"""Comparison of the adjoint with finite differences and with tangents, for each leaf."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .modes import effects
 from .substeps import Step
 
 COARSE = 1e-3
-"""Finite differences that agree no better than this prove little: the motion is chaotic, or has a kink here."""
+"""Spread of finite differences above which they prove little: the motion is chaotic, or has a kink here."""
 UNSEEN = 1e-8
-"""Effects on the loss below this part of the largest drown in rounding: a system that is not stressed has no other."""
+"""Effect on the loss, relative to the largest, below which rounding hides it, as in a system without stress."""
 
 
 def derivatives(case: Case, fused: Run, *, seed: int) -> Iterator[Line]:
-    """Statements about each leaf whose effect on the loss can be seen."""
+    """Make statements about each leaf with a measurable effect on the loss."""
     hidden = unseen(case, fused)
     for name, leaf in case.leaves().items():
         if name in hidden:
             continue
         report = _report(case, name, leaf, seed)
         worst = report.worst
-        # Finite differences prove no better than they agree with each other.
+        # Finite differences prove nothing beyond their own spread.
         plateau = worst.spread if worst.outcome != "failed" else 0.0
         tolerance, note = report.tolerance, ""
         if plateau > tolerance:
@@ -40,20 +40,20 @@ def derivatives(case: Case, fused: Run, *, seed: int) -> Iterator[Line]:
 
 
 def unseen(case: Case, fused: Run) -> list[str]:
-    """The leaves whose effect no difference of losses shows, by a gradient that the modes agree upon."""
+    """List the leaves whose effect is too small for differences of the loss, by a gradient that the modes agree on."""
     found = effects(case, fused)
     return [name for name in case.leaves() if found[name] <= UNSEEN * max(found.values())]
 
 
 def of_sub_steps(case: Case, states: Arrays, at: Iterable[int]) -> Iterator[Line]:
-    """Statements about each Function of the simulator's own, from the states [steps + 1, *shape] at some steps."""
+    """Make statements about each Function of the simulator, from the states [steps + 1, *shape] at some steps."""
     worst: dict[tuple[str, str], Line] = {}
     for t in at:
         step = Step(case, {name: values[t] for name, values in states.items()}, t)
         for proof in step.proofs():
             if not proof.own:
                 continue
-            note = f"at step {t}, by {proof.by}"
+            note = f"at step {t}, for {proof.by}"
             lines = [Line(proof.name, DIFFERENCE, proof.error, proof.tolerance, note)]
             if proof.tangent_error is not None:
                 lines.append(Line(proof.name, TANGENT, proof.tangent_error, DOT, note))
@@ -67,9 +67,8 @@ def of_sub_steps(case: Case, states: Arrays, at: Iterable[int]) -> Iterator[Line
 
 def _report(case: Case, name: str, leaf: Tensor, seed: int) -> GradcheckReport:
     def loss_of(value: Tensor) -> Tensor:
-        here = case.with_values(
-            {name: value}
-        )  # the others ask for gradients, too: kernels are those of the other modes
+        # The other leaves require gradients, too, so that the kernels are those of the other modes.
+        here = case.with_values({name: value})
         return here.loss(here.trajectory())
 
     try:

@@ -1,4 +1,4 @@
-"""Where nested and fused begin to disagree: each step by itself, from the same state and with the same adjoint."""
+"""Search for the first disagreement of nested and fused: each step by itself, from the same state and adjoint."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .case import Case, Run, gradients
 from .substeps import Step
 
 LOCAL = 1e-10
-"""One step of nested and fused differs by less than this in f64: roundings, and some cancellation."""
+"""Tolerance of one step between nested and fused in f64: rounding, and some cancellation."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How far one step differs, in its result, in an adjoint that goes through it, or in a share of a gradient."""
+    """Difference of one step in its result, in an adjoint, or in its contribution to a gradient."""
 
     kind: str
-    """"values", "adjoint" or "gradient"."""
+    """Kind of the difference: "values", "adjoint" or "gradient"."""
     name: str
     error: float
     nested: Array
@@ -33,23 +33,23 @@ class Difference:
 
 @dataclass(frozen=True)
 class Localization:
-    """What a look at each step found."""
+    """Result of a comparison step by step."""
 
     errors: dict[str, float]
-    """The largest relative difference in one step, by name of state component, parameter or control."""
+    """Largest relative difference in one step, by name of state field, parameter or control."""
     finding: str
-    """Where the first disagreement is and what it looks like, in a sentence or two."""
+    """Place and nature of the first disagreement, in a sentence or two."""
 
     @property
     def agree(self) -> bool:
-        """Whether nested and fused are the same in each step, so that what differs is rounding that the motion grew."""
+        """True if nested and fused agree in each step; any difference at the end is then amplified rounding."""
         return all(error <= LOCAL for error in self.errors.values())
 
 
 def localize(case: Case, given: Run) -> Localization:
-    """Compare the steps one by one: results forward in time, then adjoints in reverse, then what reaches parameters.
+    """Compare the steps one by one: results forward in time, then adjoints in reverse, then gradients of parameters.
 
-    `given` is the fused gradient that is to be explained.
+    `given` is the fused gradient to explain.
     """
     fused = _Fused(case, given)
     worst: dict[str, float] = dict.fromkeys(case.leaves(), 0.0)
@@ -68,32 +68,32 @@ def localize(case: Case, given: Run) -> Localization:
             return Localization(worst, fused.told(*first[kind]))
     wrong = [name for name, error in worst.items() if error > LOCAL]
     if wrong:
-        what = "loss" if wrong[0] == "loss" else f"gradient by {wrong[0]}"
-        finding = f"Each step agrees, but the fused {what} is not what the steps lead to."
+        what = "loss" if wrong[0] == "loss" else f"gradient of {wrong[0]}"
+        finding = f"Each step agrees, but the fused {what} does not follow from the steps."
     else:
         finding = (
-            f"Each of the {case.steps} steps agrees, to {max(worst.values()):.1e}: what differs in the end is rounding "
-            "that the motion has amplified."
+            f"Each of the {case.steps} steps agrees, to {max(worst.values()):.1e}: the difference at the end is "
+            "rounding, amplified by the motion."
         )
     return Localization(worst, finding)
 
 
 class _Fused:
-    """The fused rollout with its states and adjoints at all steps, against which each nested step is held."""
+    """Fused rollout with its states and adjoints at all steps, to compare each nested step with."""
 
     def __init__(self, case: Case, given: Run) -> None:
         self.case, self.given = case, given
         self.states = states(case)
         trajectory = case.trajectory(keep_adjoint=True)
         self.loss = _loss_of(case, trajectory, self.states)
-        gradients(case.loss(trajectory), case.leaves())  # which leaves the adjoint along time
+        gradients(case.loss(trajectory), case.leaves())  # fills the adjoint along time
         self.adjoint: Arrays = {name: getattr(trajectory.adjoint, name) for name in self.states}
         self.direct = _direct(case, trajectory)
         self.shares = {name: np.zeros_like(g) for name, g in given.gradients.items() if name not in self.states}
         self.sizes = {name: 0.0 for name in self.shares}
 
     def differences(self, t: int) -> Iterator[Difference]:
-        """Of step t, from state t to state t + 1."""
+        """Compare nested and fused in step t, from state t to state t + 1."""
         step, seed = self.step(t)
         for name, tensor in step.following.items():
             scale = _size(self.states[name])
@@ -114,9 +114,9 @@ class _Fused:
             yield _difference("gradient", name, nested[name], fused[name], scale)
 
     def totals(self) -> Iterator[tuple[str, float]]:
-        """Relative differences of the given loss and gradients from what the steps lead to.
+        """Compare the given loss and gradients with those that follow from the steps.
 
-        That is the loss of the states, the sums of the steps' shares, and the adjoints of the first state.
+        These are the loss of the states, the sums of the steps' contributions, and the adjoints of the first state.
         """
         yield "loss", _difference("", "loss", self.loss, self.given.loss, abs(float(self.loss))).error
         for name, gradient in self.given.gradients.items():
@@ -127,12 +127,12 @@ class _Fused:
             yield name, _difference("", name, steps, gradient, scale).error
 
     def step(self, t: int) -> tuple[Step, Arrays]:
-        """The nested step from state t, and the adjoint of the state behind it."""
+        """Make the nested step from state t, and the adjoint of the state after it."""
         step = Step(self.case, {name: values[t] for name, values in self.states.items()}, t)
         return step, {name: np.ascontiguousarray(values[t + 1]) for name, values in self.adjoint.items()}
 
     def told(self, t: int, found: Difference) -> str:
-        """A difference in words, with the sub-step that it comes from."""
+        """Describe a difference, and the sub-step that it comes from."""
         step, seed = self.step(t)
         gap = found.nested - found.fused
         element = np.unravel_index(int(np.argmax(abs(gap))), gap.shape)
@@ -141,16 +141,16 @@ class _Fused:
         if found.kind == "values":
             like = step.like_values(found.name, gap)
             return f"The first disagreement is in the result of step {t}: {numbers}.{_after(like)}"
-        what = "the adjoint that leaves" if found.kind == "adjoint" else "what the gradient gets from"
+        what = "the adjoint before" if found.kind == "adjoint" else "the contribution to the gradient of"
         place = f"In reverse, the first disagreement is in {what} step {t}: {numbers}."
         refuted = step.refuted()
         if refuted is not None:
-            return f"{place} It is the nested sub-step {refuted}."
+            return f"{place} The error is in the nested sub-step {refuted}."
         like = step.like_adjoint(found.name, gap, seed)
-        return f"{place} The nested sub-steps hold there, so the fused loops are at fault.{_after(like)}"
+        return f"{place} The nested sub-steps are right there, so the error is in the fused loops.{_after(like)}"
 
     def _one(self, step: Step, seed: Arrays) -> Arrays:
-        """The adjoints of one fused step."""
+        """Compute the adjoints of one fused step."""
         control = step.case.control
         final = rollout.rollout(
             self.case.model,
@@ -168,20 +168,20 @@ class _Fused:
 
 
 def states(case: Case) -> Arrays:
-    """The states at all steps, [steps + 1, *shape]."""
+    """Compute the states at all steps, [steps + 1, *shape]."""
     constant = case.with_values({name: leaf.detach() for name, leaf in case.leaves().items()})
     return constant.trajectory(keep="all").states.arrays()
 
 
 def _loss_of(case: Case, like: Trajectory, states: Arrays) -> Array:
-    """The loss of a trajectory that holds the rows of these states that `like` holds."""
+    """Compute the loss of a trajectory with these states, at the same steps as in `like`."""
     kept = {name: Tensor(values[like.steps]) for name, values in states.items()}
     final = {name: Tensor(values[-1].copy()) for name, values in states.items()}
     return case.loss(replace(like, states=like.states.replace(**kept), final=like.final.replace(**final))).data
 
 
 def _direct(case: Case, trajectory: Trajectory) -> Arrays:
-    """The loss's derivatives by the states at all steps, not by way of later ones."""
+    """Compute the direct derivatives of the loss with respect to the states at all steps, not by way of later ones."""
     kept = {name: getattr(trajectory.states, name).detach().requires_grad_() for name in trajectory.final.names()}
     final = {name: getattr(trajectory.final, name).detach().requires_grad_() for name in kept}
     copy = replace(trajectory, states=trajectory.states.replace(**kept), final=trajectory.final.replace(**final))
@@ -201,7 +201,7 @@ def _difference(kind: str, name: str, nested: Array, fused: Array, scale: float)
 
 
 def _size(values: Array) -> float:
-    """The largest magnitude."""
+    """Largest magnitude of the values."""
     return float(np.max(np.abs(values), initial=0.0))
 
 

@@ -1,4 +1,4 @@
-"""The modes of a rollout against each other: nested, one step at a time, fused, within budgets, and in a batch."""
+"""Comparison of the modes of a rollout: nested, one step at a time, fused, within memory budgets, and in a batch."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .case import Case, Run, run
 from .certificate import Cost, Line
 
 ROUNDING = {"f8": 1e-9, "f4": 1e-4}
-"""Modes sum in other orders; over a long horizon their relative difference stays below this, by precision."""
+"""Largest relative difference between modes over a long horizon, by precision; they sum in different orders."""
 PART = 256
-"""The rollout of one node a step is held against the fused one over at most so many steps."""
+"""Largest number of steps of the comparison between mode "step" and mode "fused"."""
 
 OnLine = Callable[[Line], None]
 
 
 def nothing(line: Line) -> None:
-    """Hear nothing."""
+    """Ignore a statement."""
 
 
 class Comparison:
-    """The modes of one case; `lines` and `costs` grow as they run."""
+    """Comparison of the modes of one case; `lines` and `costs` grow as they run."""
 
     def __init__(self, case: Case, *, seed: int, on_line: OnLine) -> None:
         self.case = case
@@ -37,26 +37,26 @@ class Comparison:
         self.costs: list[Cost] = []
         self._random = np.random.default_rng(seed)
         self._on_line = on_line
-        run(case)  # compiles kernels, which is not to be timed
+        run(case)  # compile kernels before any run is timed
         self.fused = self._run("fused")
         self.sizes = {name: float(np.linalg.norm(g)) for name, g in self.fused.gradients.items()}
         self._yardsticks = yardsticks(case, self.fused)
         self.rounding = ROUNDING[self.fused.loss.dtype.str[1:]]
 
     def others(self) -> None:
-        """Every mode but the nested one."""
+        """Compare every mode but the nested one."""
         self.one_by_one()
         self.within_budgets()
         self.in_a_batch()
 
     def add(self, *lines: Line) -> None:
-        """Statements more."""
+        """Add statements."""
         for line in lines:
             self.lines.append(line)
             self._on_line(line)
 
     def nested(self) -> list[Line]:
-        """One node a sub-step, over the whole horizon: statements that are not added yet."""
+        """Compare one node per sub-step with fused over the whole horizon; the statements are not added yet."""
         run(part(self.case, 1), mode="nested")  # compiles kernels
         found = differences(
             self._run("nested", mode="nested", once=True).results(), self.fused.results(), self._yardsticks
@@ -64,7 +64,7 @@ class Comparison:
         return [Line(name, "nested = fused", error, self.rounding) for name, error in found.items()]
 
     def one_by_one(self) -> None:
-        """One fused node a step, over a part of the horizon."""
+        """Compare one fused node per step with fused, over a part of the horizon."""
         steps = min(self.case.steps, PART)
         case = self.case if steps == self.case.steps else part(self.case, steps)
         found, fused = run(case, mode="step"), run(case)
@@ -74,7 +74,7 @@ class Comparison:
             self.add(Line(name, "step = fused", error, self.rounding))
 
     def within_budgets(self) -> None:
-        """With segments and with the binomial schedule, in every bit like with all states stored."""
+        """Compare segments and the binomial schedule with all states stored; they must agree to the last bit."""
         stored = self._run("deterministic", deterministic=True)
         self._compare("deterministic = fused", stored, self.fused, self.rounding)
         for kind, memory in budgets(self.case):
@@ -83,7 +83,7 @@ class Comparison:
             self._compare(f"{kind} = stored", found, stored, 0.0)
 
     def in_a_batch(self) -> None:
-        """Two members, one perturbed: once each with all of its own, once with shared parameters."""
+        """Compare a batch of two members, one perturbed, with single runs, without and with shared parameters."""
         case = self.case
         values = {name: leaf.data for name, leaf in case.leaves().items()}
         others = {n: v * (1 + 1e-3 * self._random.standard_normal(v.shape)).astype(v.dtype) for n, v in values.items()}
@@ -125,10 +125,10 @@ class Comparison:
 
 
 def yardsticks(case: Case, fused: Run) -> dict[str, float]:
-    """What differences are relative to, by name.
+    """Compute the scales that differences are relative to, by name.
 
-    The size of the gradient. But what a parameter does to the loss is known to the rounding of the whole: where it
-    does hardly anything, 1e-4 of the whole is the yardstick, and an error of more than 1e-13 of that is noticed still.
+    The scale is the norm of the gradient. But the effect of a parameter on the loss is known only to the rounding of
+    the whole effect. So the scale is at least 1e-4 of the whole, and errors above 1e-13 of that are still noticed.
     """
     found = effects(case, fused)
     whole = max(found.values())
@@ -139,23 +139,23 @@ def yardsticks(case: Case, fused: Run) -> dict[str, float]:
 
 
 def effects(case: Case, fused: Run) -> dict[str, float]:
-    """What doubling each leaf would do to the loss, to first order; and "loss", the loss itself."""
+    """Estimate the change of the loss if each leaf were doubled, to first order; and "loss", the loss itself."""
     changes = {n: _size(x.data) * float(np.linalg.norm(fused.gradients[n])) for n, x in case.leaves().items()}
     return {"loss": abs(float(fused.loss)), **changes}
 
 
 def _size(values: Array) -> float:
-    """The norm; of what is zero that of as many ones, since one is a unit for want of a better one."""
+    """Norm of the values; for zeros, the norm of as many ones, as there is no better unit."""
     return float(np.linalg.norm(values)) or float(np.sqrt(values.size))
 
 
 def differences(one: Arrays, other: Arrays, scales: dict[str, float]) -> dict[str, float]:
-    """Relative differences by name."""
+    """Compute relative differences by name."""
     return {name: difference(one[name], other[name], scale) for name, scale in scales.items()}
 
 
 def difference(one: Array, other: Array, scale: float) -> float:
-    """|one - other| / scale: 0 only where all bits agree, inf where a number is not finite."""
+    """Compute |one - other| / scale: 0 only if all bits agree, inf if a number is not finite."""
     if np.array_equal(one, other):
         return 0.0
     with np.errstate(all="ignore"):
@@ -164,19 +164,19 @@ def difference(one: Array, other: Array, scale: float) -> float:
 
 
 def budgets(case: Case) -> Iterator[tuple[str, int]]:
-    """(kind, memory [B]) of a plan with as many segments as there may be, and of a binomial one that takes less."""
+    """Yield (kind, memory [B]) of the segments plan with the least memory, and of a binomial plan with less."""
     everything = case.plan(deterministic=True).predicted_bytes
     segments = _least(case, ("all", "segments"), everything)
     if _kind(case, segments) == "segments":
         yield "segments", segments
     least = _least(case, ("all", "segments", "binomial"), everything)
-    between = (least + segments) // 2  # not the least: that computes each step again and again
+    between = (least + segments) // 2  # not the least memory, which recomputes each step many times
     if _kind(case, between) == "binomial":
         yield "binomial", between
 
 
 def _least(case: Case, kinds: tuple[str, ...], enough: int) -> int:
-    """The least memory [B] whose plan is of one of these kinds."""
+    """Find the least memory [B] whose plan is of one of these kinds."""
     low, high = 0, enough
     while high - low > 1:
         middle = (low + high) // 2
@@ -195,13 +195,13 @@ def _kind(case: Case, memory: int) -> str | None:
 
 
 def part(case: Case, steps: int) -> Case:
-    """The first steps, with the sum of all that there is at their end for a loss."""
+    """Shorten the case to its first steps; the loss is the sum of all values of their last state."""
     values = {} if case.control is None else {"control": case.control.detach()[:steps].requires_grad_()}
     return replace(case.with_values(values), steps=steps, keep="final", loss=_last)
 
 
 def _last(trajectory: Trajectory) -> Tensor:
-    """The sum of all that there is at the end."""
+    """Sum all values of the last state."""
     parts = [getattr(trajectory.final, name).sum() for name in trajectory.final.names()]
     return sum(parts[1:], parts[0])
 
@@ -211,7 +211,7 @@ def _leaves(values: Arrays) -> dict[str, Tensor]:
 
 
 def _batch(case: Case, values: Arrays, others: Arrays, *, shared: tuple[str, ...]) -> tuple[Arrays, Run]:
-    """Results of two members in one rollout by name, [2, *shape] but for what is shared, and the gradient itself."""
+    """Run two members in one rollout; return results by name, [2, *shape] unless shared, and the run itself."""
     stacked = {n: values[n] if n in shared else np.stack([values[n], others[n]]) for n in values}
     losses: list[Array] = []
 
@@ -225,7 +225,7 @@ def _batch(case: Case, values: Arrays, others: Arrays, *, shared: tuple[str, ...
 
 
 def _member(trajectory: Trajectory, member: int) -> Trajectory:
-    """One member of a batched trajectory."""
+    """Take one member of a batched trajectory."""
 
     def of(states: Any) -> Any:
         return states.replace(**{name: getattr(states, name)[member] for name in states.names()})

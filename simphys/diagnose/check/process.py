@@ -1,4 +1,4 @@
-"""A check in a process of its own, in f64: the precision of a process is fixed when it starts."""
+"""Check in a separate process in f64, as the precision of a process is fixed when it starts."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from .certificate import Certificate
 
 @dataclass(frozen=True)
 class Job:
-    """A scene, as another process can make it again."""
+    """Scene in a form from which another process can rebuild it."""
 
     config: dict[str, Any]
-    """Its tables."""
+    """Tables of the scene file."""
     seed: int
     values: Arrays = field(default_factory=dict)
-    """Parameters, state and controls that a script may have exchanged."""
+    """Parameters, state and controls, which a script may have replaced."""
     others: dict[str, Any] = field(default_factory=dict)
-    """Further fields of the Scene."""
+    """Other fields of the Scene."""
 
 
 def in_f64(job: Job) -> Certificate:
-    """The certificate of a scene whose tables ask for f64. Errors: those of the check."""
+    """Check a scene whose tables set f64, in another process. Errors: those of the check."""
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("job", "found")]
         files[0].write_bytes(pickle.dumps(job))
@@ -46,7 +46,7 @@ def in_f64(job: Job) -> Certificate:
 
 
 def work(job_file: str, found_file: str) -> None:
-    """What the other process does; a user's mistake is handed back like a certificate."""
+    """Run the check in the other process; an InputError is returned in place of the certificate."""
     from simphys.experiment.scene import build_scene
     from simphys.scenefile import from_dict
 

@@ -1,4 +1,4 @@
-"""The certificate of a scene: of its own loss, in f64 whatever the scene runs in."""
+"""Certificate of a scene, for its own loss, always in f64."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ EXACT = "runtime.precision=f64"
 def check_file(
     path: str | Path, overrides: Sequence[str] = (), *, seed: int = 0, on_line: OnLine = nothing
 ) -> Certificate:
-    """`check_scene` of a scene file, with the overrides that its section [check] asks for; `overrides` win over these.
+    """Check a scene file with the overrides in its section [check]; `overrides` take precedence over these.
 
     Errors: ConfigError, InputError.
     """
     smaller = scene_files.load(path, overrides).check.overrides
     exact = [EXACT]
-    if scene_files.load(path, overrides).runtime.arch in ("vulkan", "metal"):  # which have no f64
+    if scene_files.load(path, overrides).runtime.arch in ("vulkan", "metal"):  # these have no f64
         exact.append("runtime.arch=cpu")
     config = scene_files.load(path, [*smaller, *overrides, *exact])
     if runtime.initialised() and runtime.settings().precision != "f64":
@@ -44,12 +44,11 @@ def check_file(
 
 
 def check_scene(scene: Scene, *, seed: int = 0, on_line: OnLine = nothing) -> Certificate:
-    """`check` of this very scene with its loss; without one, of a random combination of its states.
+    """Check this scene with its loss or, if it has none, with a random combination of its states.
 
-    Several experiments at once are checked as one motion, of the loss of all, or of the first so many of them that
-    the section [check] asks for.
-    In a process that computes in f32 it runs in another one, in f64 (`on_line` then hears nothing).
-    Errors: InputError for a motion that blows up.
+    A batch of experiments is checked as one motion with the loss of all of them, or of the first ones if the section
+    [check] limits their number. In a process with precision f32, the check runs in another process in f64, and
+    `on_line` is not called. Errors: InputError for a motion that blows up.
     """
     if runtime.settings().precision != "f64":
         as_it_is = {"steps": scene.steps, "partial": scene.partial, "observations": scene.observations}
@@ -76,7 +75,7 @@ def _loss(scene: Scene) -> Loss | None:
         return None
 
     def loss(trajectory: Trajectory) -> Tensor:
-        # Targets may count from the start: that of this trajectory, so that their share of the gradient is seen.
+        # Targets may be relative to the start: use that of this trajectory, so that its gradient includes them.
         start = scene.state.replace(**{n: getattr(trajectory.states, n)[0] for n in scene.state.names()})
         return replace(scene, state=start).loss(trajectory)
 
@@ -84,7 +83,7 @@ def _loss(scene: Scene) -> Loss | None:
 
 
 def _exact(scene: Scene) -> dict[str, Any]:
-    """The scene's tables, in f64."""
+    """Convert the scene to tables, in f64."""
     tables = scene_files.to_dict(scene.config)
     chosen = tables.setdefault("runtime", {})
     chosen["precision"] = "f64"

@@ -1,4 +1,4 @@
-"""One nested step: its sub-steps one by one, as nodes of the graph with what went in and came out."""
+"""One nested step, sub-step by sub-step: the nodes of its graph with their inputs and outputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .certificate import DOT
 
 @dataclass(frozen=True)
 class SubStep:
-    """One node of a step's graph."""
+    """Node of a step's graph."""
 
     node: Context
     inputs: tuple[Any, ...]
@@ -30,21 +30,21 @@ class SubStep:
 
     @property
     def name(self) -> str:
-        """Of its Function."""
+        """Name of its Function."""
         return self.node.name().removesuffix("Backward")
 
     @property
     def own(self) -> bool:
-        """Whether its Function is the simulator's own rather than an operation on Tensors."""
+        """True if its Function belongs to the simulator; False for an operation on Tensors."""
         return not self.node.function.__module__.startswith("simphys.autograd")
 
 
 class _Listener(Observer):
-    """Gathers the nodes that are recorded while it listens."""
+    """Collects the nodes that are recorded while it is an observer."""
 
     def __init__(self) -> None:
         self.found: list[SubStep] = []
-        self._depth = 0  # a sub-step's own inner graph is its own affair
+        self._depth = 0  # nodes inside a sub-step are ignored
 
     def before_forward(self, ctx: Context, inputs: tuple[Any, ...]) -> None:
         self._depth += 1
@@ -56,7 +56,7 @@ class _Listener(Observer):
 
 
 class Step:
-    """The nested step from a given state."""
+    """Nested step from a given state."""
 
     def __init__(self, case: Case, state: Arrays, t: int) -> None:
         values = dict(case.leaves())
@@ -75,7 +75,7 @@ class Step:
         self.sub_steps = listener.found
 
     def pull(self, adjoint: Arrays) -> Arrays:
-        """The adjoints of all leaves from that of the state behind the step."""
+        """Compute the adjoints of all leaves from the adjoint of the state after the step."""
         outputs = [(y, adjoint[name]) for name, y in self.following.items() if y.requires_grad]
         ys, seeds = zip(*outputs, strict=True)
         found = grad(ys, list(self.leaves.values()), seeds, retain_graph=True, allow_unused=True)
@@ -85,7 +85,7 @@ class Step:
         }
 
     def proofs(self, seed: int = 0) -> Iterator[Proof]:
-        """Each input of each sub-step by itself."""
+        """Check each input of each sub-step by itself."""
         random = np.random.default_rng(seed)
         for sub_step in self.sub_steps:
             for place, edge in enumerate(sub_step.node.edges):
@@ -94,11 +94,11 @@ class Step:
                     yield replace(proof, by=self.name_of(sub_step.inputs[place], place))
 
     def refuted(self) -> Proof | None:
-        """The first sub-step whose adjoint finite differences or tangents refute."""
+        """Find the first sub-step whose adjoint disagrees with finite differences or tangents."""
         return next((proof for proof in self.proofs() if not proof.holds), None)
 
     def like_adjoint(self, name: str, difference: Array, adjoint: Arrays) -> str | None:
-        """The sub-step whose share of a leaf's adjoint has the direction of a difference in it."""
+        """Find the sub-step whose contribution to a leaf's adjoint has the direction of the difference in it."""
         whole = self.pull(adjoint)[name]
         shares = []
         for sub_step in self.sub_steps:
@@ -106,12 +106,12 @@ class Step:
                 if edge is not None:
                     with sub_step.node.register_hook(_without(place)):
                         share = whole - self.pull(adjoint)[name]
-                    where = f"{sub_step.name} by {self.name_of(sub_step.inputs[place], place)}"
+                    where = f"{sub_step.name} through {self.name_of(sub_step.inputs[place], place)}"
                     shares.append((where, share))
         return _most_like(difference, shares)
 
     def like_values(self, name: str, difference: Array) -> str | None:
-        """The sub-step to whose results, made larger or smaller, a state component reacts in that direction."""
+        """Find the sub-step whose results, scaled up or down, would change a state field in that direction."""
         shares = []
         for sub_step in self.sub_steps:
             sources = [y for y in sub_step.outputs if y.requires_grad]
@@ -123,7 +123,7 @@ class Step:
         return _most_like(difference, shares)
 
     def name_of(self, value: Tensor, place: int) -> str:
-        """What a sub-step's input is: a leaf, another sub-step's result, or just its place."""
+        """Name a sub-step's input: a leaf, the result of another sub-step, or just its position."""
         for name, leaf in self.leaves.items():
             if leaf is value:
                 return name
@@ -135,35 +135,36 @@ class Step:
 
 @dataclass(frozen=True)
 class Proof:
-    """What finite differences and tangents say of a sub-step's adjoint by one of its inputs."""
+    """Comparison of a sub-step's adjoint of one input with finite differences and tangents."""
 
     name: str
     own: bool
-    """Whether its Function is the simulator's own rather than an operation on Tensors."""
+    """True if its Function belongs to the simulator; False for an operation on Tensors."""
     by: str
+    """Name of the input."""
     error: float
-    """Relative to the adjoint's size."""
+    """Difference from finite differences, relative to the adjoint's size."""
     tolerance: float
     tangent_error: float | None
-    """None of a Function without a jvp."""
+    """Difference from the tangent, likewise; None for a Function without a jvp."""
 
     @property
     def holds(self) -> bool:
-        """Whether nothing refutes it."""
+        """True if all differences are within tolerance."""
         return self.error <= self.tolerance and (self.tangent_error is None or self.tangent_error <= DOT)
 
     def __str__(self) -> str:
         if self.error > self.tolerance:
-            return f"{self.name}: its adjoint by {self.by} is off by {self.error:.1e} from finite differences"
-        return f"{self.name}: its adjoint and its tangent by {self.by} differ by {self.tangent_error:.1e}"
+            return f"{self.name}: its adjoint of {self.by} is off by {self.error:.1e} from finite differences"
+        return f"{self.name}: its adjoint of {self.by} and its tangent differ by {self.tangent_error:.1e}"
 
 
 def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
-    """Hold the adjoint by one input against finite differences, in a random direction and for random weights.
+    """Compare the adjoint of one input with finite differences, in a random direction and for random weights.
 
-    Outputs are weighed by their size: each counts. Entries of an input that differ by orders of magnitude, as masses
-    of nodes do, are each moved in proportion. What rounding of the outputs makes of a difference proves nothing, and
-    neither do differences that do not agree with each other, where the motion has a kink.
+    Outputs are weighted by the inverse of their size, so that each counts. Entries of an input that differ by orders of
+    magnitude, as masses of nodes do, are each perturbed in proportion. The tolerance allows for rounding of the
+    outputs, and for the spread of the finite differences, which is large at a kink of the motion.
     """
 
     def outputs_of(value: Tensor) -> list[Tensor]:
@@ -174,7 +175,7 @@ def prove(sub_step: SubStep, place: int, random: np.random.Generator) -> Proof:
 
     x = sub_step.inputs[place].detach().requires_grad_()
     outputs = outputs_of(x)
-    smooth = [y.requires_grad for y in outputs]  # others, such as which contacts count, have no adjoint
+    smooth = [y.requires_grad for y in outputs]  # others, such as flags of active contacts, have no adjoint
     ys = list(compress(outputs, smooth))
     seeds = [random.standard_normal(y.shape) / _root_mean_square(y.data) for y in ys]
     adjoint = grad(ys, [x], seeds, retain_graph=True)[0].data
@@ -205,13 +206,13 @@ def _root_mean_square(values: Array) -> float:
 
 
 def _is_of_many_sizes(values: Array) -> bool:
-    """Whether an entry that is not zero is less than a millionth of the others."""
+    """True if a nonzero entry is smaller than a millionth of the root mean square."""
     sizes = np.abs(values[values != 0])
     return bool(sizes.size and sizes.min() < 1e-6 * _root_mean_square(values))
 
 
 def _without(place: int) -> Any:
-    """A hook that takes away what flows to one input."""
+    """Make a hook that sets to zero the adjoint of one input."""
 
     def hook(results: tuple[Tensor | None, ...], _: Any) -> tuple[Tensor | None, ...]:
         changed = list(results)
@@ -223,9 +224,9 @@ def _without(place: int) -> Any:
 
 
 def _most_like(difference: Array, shares: list[tuple[str, Array]]) -> str | None:
-    """A sentence about the share that a difference is, or else that it is most nearly parallel to.
+    """Describe the contribution that equals the difference, or else the one most nearly parallel to it.
 
-    Only elements that differ are looked at, and of shares that are equally like it the first counts.
+    Only elements that differ count. Among contributions that are equally similar, the first is chosen.
     """
     seen = abs(difference) > 1e-6 * np.max(abs(difference), initial=0.0)
     gap = difference[seen]
@@ -235,9 +236,9 @@ def _most_like(difference: Array, shares: list[tuple[str, Array]]) -> str | None
     for name, share in shares:
         part = share[seen]
         if float(np.linalg.norm(gap - part)) < 1e-3 * length:
-            return f"That is the share of {name}, which the fused loops lack."
+            return f"That is the contribution of {name}, which is missing in the fused loops."
         size = length * float(np.linalg.norm(part))
         likeness = abs(float(np.vdot(part, gap))) / size if size > 0 else 0.0
         if likeness > best + 1e-3:
-            best, like = likeness, f"It looks like the share of {name}."
+            best, like = likeness, f"It looks like the contribution of {name}."
     return like

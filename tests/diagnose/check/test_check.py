@@ -1,4 +1,4 @@
-"""The certificate of a simulator that keeps the contract: it passes where all is right, and names what is wrong."""
+"""Certificates of a simulator: they pass if everything is right, and name the error otherwise."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def statements(certificate: Certificate, name: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Changed(Pendulums):
-    """Pendulums whose fused loops are those of another engine."""
+    """Pendulums with another engine."""
 
     engine_class: Any = PendulumEngine
 
@@ -46,7 +46,7 @@ def certified(engine_class: Any = PendulumEngine, *, how: Any = check, **options
     return how(Changed(engine_class=engine_class), params, state, steps=STEPS, control=control, **options)
 
 
-def test_every_parameter_state_component_and_control_is_proven_in_every_way() -> None:
+def test_every_parameter_state_field_and_control_has_every_statement() -> None:
     told: list[Line] = []
     found = certified(on_line=told.append)
     assert wrong(found) == [] and told == list(found.lines) and found.findings == ()
@@ -57,17 +57,17 @@ def test_every_parameter_state_component_and_control_is_proven_in_every_way() ->
         assert statements(found, name) == [*ways, "adjoint = finite difference", "tangent = adjoint"]
 
 
-def test_what_is_computed_again_within_a_budget_agrees_in_every_bit() -> None:
+def test_recomputation_within_a_budget_agrees_to_the_last_bit() -> None:
     lines = [line for line in certified().lines if line.statement in ("segments = stored", "binomial = stored")]
     assert len(lines) == 12 and {(line.error, line.tolerance) for line in lines} == {(0.0, 0.0)}
 
 
-def test_a_loss_of_ones_own_may_look_at_every_state() -> None:
+def test_a_custom_loss_may_depend_on_every_state() -> None:
     found = certified(loss=lambda trajectory: (trajectory.angle * trajectory.rate).sum() ** 2)
     assert wrong(found) == []
 
 
-def test_no_control_and_one_step_are_proven_as_far_as_there_is_something_to_prove() -> None:
+def test_a_case_without_control_or_of_one_step_has_fewer_statements() -> None:
     model, params, state, _ = system()
     found = check(model, params, state, steps=1)
     assert wrong(found) == [] and "control" not in found.sizes
@@ -82,9 +82,9 @@ def test_the_inputs_are_left_as_they_were() -> None:
     np.testing.assert_array_equal(params.stiffness.data, before)
 
 
-def test_a_term_that_the_fused_loops_lack_is_found_at_its_step_and_field() -> None:
+def test_a_term_missing_in_the_fused_loops_is_located_by_step_and_field() -> None:
     class Frictionless(PendulumEngine):
-        """From step 12 on, the second pendulum's damping is missing."""
+        """Drop the second pendulum's damping from step 12 on."""
 
         def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
             for j in range(steps):
@@ -98,12 +98,12 @@ def test_a_term_that_the_fused_loops_lack_is_found_at_its_step_and_field() -> No
     assert {"loss: nested = fused", "damping: nested = fused"} <= set(wrong(found))
     (finding,) = found.findings
     assert finding.startswith("The first disagreement is in the result of step 12: rate[1] is ")
-    assert finding.endswith("That is the share of Mul, which the fused loops lack.")
+    assert finding.endswith("That is the contribution of Mul, which is missing in the fused loops.")
 
 
-def test_a_term_that_the_fused_adjoint_lacks_is_found_at_its_step_and_element() -> None:
+def test_a_term_missing_in_the_fused_adjoint_is_located_by_step_and_element() -> None:
     class Forgetful(PendulumEngine):
-        """Step 9 does not reverse the third pendulum's restoring force."""
+        """Leave out the adjoint of the third pendulum's restoring force in step 9."""
 
         def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
             dense = adjoint["angle"].shape[1] > 1
@@ -119,12 +119,12 @@ def test_a_term_that_the_fused_adjoint_lacks_is_found_at_its_step_and_element() 
     found = certified(Forgetful)
     assert "angle: nested = fused" in wrong(found) and "loss: nested = fused" not in wrong(found)
     (finding,) = found.findings
-    assert "the first disagreement is in the adjoint that leaves step 9: angle[2] is " in finding
-    assert "The nested sub-steps hold there, so the fused loops are at fault." in finding
-    assert finding.endswith("That is the share of Sin by angle, which the fused loops lack.")
+    assert "the first disagreement is in the adjoint before step 9: angle[2] is " in finding
+    assert "The nested sub-steps are right there, so the error is in the fused loops." in finding
+    assert finding.endswith("That is the contribution of Sin through angle, which is missing in the fused loops.")
 
 
-def test_a_share_of_a_gradient_that_the_fused_adjoint_forms_wrongly_is_found() -> None:
+def test_a_wrong_contribution_to_a_gradient_in_the_fused_adjoint_is_found() -> None:
     class Double(PendulumEngine):
         def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
             super().pull(segment, first=first, steps=steps, adjoint=adjoint)
@@ -132,11 +132,11 @@ def test_a_share_of_a_gradient_that_the_fused_adjoint_forms_wrongly_is_found() -
 
     found = certified(Double)
     assert "damping: nested = fused" in wrong(found) and "stiffness: nested = fused" not in wrong(found)
-    assert "what the gradient gets from step 19: damping is " in found.findings[0]
-    assert "The nested sub-steps hold there, so the fused loops are at fault." in found.findings[0]
+    assert "the contribution to the gradient of step 19: damping is " in found.findings[0]
+    assert "The nested sub-steps are right there, so the error is in the fused loops." in found.findings[0]
 
 
-def test_a_sum_over_the_horizon_that_is_wrong_though_each_step_is_right_is_found() -> None:
+def test_a_wrong_sum_over_the_horizon_is_found_though_each_step_is_right() -> None:
     class Lossy(PendulumEngine):
         def gradients(self) -> Arrays:
             found = super().gradients()
@@ -144,12 +144,12 @@ def test_a_sum_over_the_horizon_that_is_wrong_though_each_step_is_right_is_found
             return {name: g * 1.001 if name == "stiffness" and whole else g for name, g in found.items()}
 
     (finding,) = certified(Lossy).findings
-    assert finding == "Each step agrees, but the fused gradient by stiffness is not what the steps lead to."
+    assert finding == "Each step agrees, but the fused gradient of stiffness does not follow from the steps."
 
 
-def test_a_final_state_that_is_not_the_last_step_s_is_found() -> None:
+def test_a_wrong_final_state_is_found() -> None:
     class Late(PendulumEngine):
-        """The last block's end is read wrongly, where a rollout asks for it alone."""
+        """Read the last state wrongly if it is read alone."""
 
         def read(self, segment: Any, rows: slice | list[int]) -> Arrays:
             found = super().read(segment, rows)
@@ -157,11 +157,11 @@ def test_a_final_state_that_is_not_the_last_step_s_is_found() -> None:
 
     found = certified(Late)
     assert "loss: nested = fused" in wrong(found)
-    assert found.findings[0] == "Each step agrees, but the fused loss is not what the steps lead to."
+    assert found.findings[0] == "Each step agrees, but the fused loss does not follow from the steps."
 
 
 class Push(Function):
-    """-k sin(angle), with an adjoint that is `off` by a factor."""
+    """Function -k sin(angle), with an adjoint that is `off` by a factor."""
 
     off = 1.0
 
@@ -178,7 +178,7 @@ class Push(Function):
 
 @dataclass(frozen=True)
 class WithSubStep(Changed):
-    """Pendulums whose restoring force is a Function of its own."""
+    """Pendulums with a Function for the restoring force."""
 
     def step(self, params: Any, state: Any, control: Tensor | None = None) -> State:
         push = Push.apply(params.stiffness, state.angle) - params.damping * state.rate
@@ -193,12 +193,12 @@ def test_a_sub_step_with_a_wrong_adjoint_is_named(monkeypatch: pytest.MonkeyPatc
     found = check(WithSubStep(), params, state, steps=STEPS, control=control)
     assert "angle: nested = fused" in wrong(found) and "Push: adjoint = finite difference" in wrong(found)
     assert "angle: adjoint = finite difference" not in wrong(found)  # the fused one is right
-    assert "in the adjoint that leaves step 19: angle[" in found.findings[0]
-    assert "It is the nested sub-step Push: its adjoint by angle is off by " in found.findings[0]
+    assert "in the adjoint before step 19: angle[" in found.findings[0]
+    assert "The error is in the nested sub-step Push: its adjoint of angle is off by " in found.findings[0]
 
 
 def test_a_sub_step_whose_adjoint_is_wrong_in_all_modes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where nested and fused share the functions of an element, and with them their mistakes."""
+    """Check a case in which nested and fused share an element function and its error."""
 
     class Same(PendulumEngine):
         def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
@@ -211,10 +211,10 @@ def test_a_sub_step_whose_adjoint_is_wrong_in_all_modes_is_named(monkeypatch: py
     found = check(WithSubStep(engine_class=Same), params, state, steps=STEPS, control=control)
     assert not [what for what in wrong(found) if "nested" in what]
     assert {"angle: adjoint = finite difference", "Push: adjoint = finite difference"} <= set(wrong(found))
-    assert any("by angle" in line.note for line in found.lines if line.name == "Push")
+    assert any("for angle" in line.note for line in found.lines if line.name == "Push")
 
 
-def test_a_snapshot_that_is_altered_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corrupted_snapshot_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def altered(self: Sweep, action: Any) -> None:
         honest(self, action)
         if isinstance(action, Store) and action.block == 1:
@@ -227,7 +227,7 @@ def test_a_snapshot_that_is_altered_is_noticed(monkeypatch: pytest.MonkeyPatch) 
     assert {what.partition(": ")[2] for what in found} <= {"segments = stored", "binomial = stored"}
 
 
-def test_a_batch_whose_members_see_each_other_is_noticed() -> None:
+def test_a_batch_whose_members_interact_is_noticed() -> None:
     class Crowd(PendulumEngine):
         def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
             super().advance(segment, first=first, start=start, steps=steps)
@@ -238,7 +238,7 @@ def test_a_batch_whose_members_see_each_other_is_noticed() -> None:
 
 
 class Reordered(PendulumEngine):
-    """The same in another order of sums."""
+    """Pendulums with another order of sums."""
 
     def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
         dt = self.model.dt
@@ -249,7 +249,7 @@ class Reordered(PendulumEngine):
             segment["angle"][:, j + 1] = angle + dt * segment["rate"][:, j + 1]
 
 
-def test_where_the_motion_amplifies_rounding_each_step_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_the_motion_amplifies_rounding_the_single_steps_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(modes.ROUNDING, "f8", 1e-18)  # as if it were amplified beyond the tolerance
     found = certified(Reordered, how=check)
     amplified = [line for line in found.lines if line.note.startswith("in each step; ")]
@@ -257,8 +257,8 @@ def test_where_the_motion_amplifies_rounding_each_step_decides(monkeypatch: pyte
     assert found.findings[0].startswith("Each of the 20 steps agrees, to ")
 
 
-def test_where_finite_differences_do_not_agree_their_plateau_is_the_tolerance_and_the_rest_decides() -> None:
-    """A loss with a noise of its own, as chaos makes one."""
+def test_if_finite_differences_disagree_their_spread_is_the_tolerance() -> None:
+    """Check a loss with noise, such as a chaotic motion gives."""
 
     def noisy(trajectory: Any) -> Tensor:
         honest = trajectory.final.angle.sum()
@@ -282,7 +282,7 @@ def test_a_precision_that_is_too_coarse_for_finite_differences_is_refused(monkey
         certified()
 
 
-def test_a_motion_that_blows_up_is_told() -> None:
+def test_a_motion_that_blows_up_is_an_error() -> None:
     model, params, state, _ = system()
     wild = Params(params.stiffness, params.damping * -1e4)
     with np.errstate(all="ignore"), pytest.raises(BlowUp, match="Lower the damping"):
@@ -299,14 +299,14 @@ def test_the_text_shows_every_statement_and_cost() -> None:
         assert any(line.startswith(mode) and " ms " in line and "B" in line for line in lines)
 
 
-def test_the_text_marks_what_failed() -> None:
+def test_the_text_marks_failed_statements() -> None:
     text = str(certified(Negated))
     assert "FAILED stiffness: adjoint = finite difference: " in text
     assert text.splitlines()[-1].endswith("statements failed")
 
 
 class Negated(PendulumEngine):
-    """An adjoint by the stiffness of the wrong sign."""
+    """Pendulums whose adjoint of the stiffness has the wrong sign."""
 
     def gradients(self) -> Arrays:
         return {name: -g if name == "stiffness" else g for name, g in super().gradients().items()}

@@ -1,4 +1,4 @@
-"""The certificate of a scene: of its own loss, in the size that its file states, in f64 whatever it runs in."""
+"""Certificates of a scene: for its own loss, in the size that its file states, always in f64."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def wrong(certificate: Certificate) -> list[str]:
     return [line.what for line in certificate.lines if not line.passed]
 
 
-def test_every_parameter_and_the_state_are_proven_and_so_are_the_sub_steps(tmp_path: Path) -> None:
+def test_parameters_state_and_sub_steps_have_statements(tmp_path: Path) -> None:
     told: list[Line] = []
     found = check_scene(oscillator(tmp_path / "seen.txt"), on_line=told.append)
     assert wrong(found) == [] and told == list(found.lines)
@@ -58,12 +58,12 @@ def test_every_parameter_and_the_state_are_proven_and_so_are_the_sub_steps(tmp_p
         [{"kind": "running_sum", "field": "velocity", "target": [0.5, 0.0]}],
     ],
 )
-def test_a_scene_is_proven_with_a_loss_of_its_own_or_without(terms: Any) -> None:
+def test_a_scene_is_checked_with_its_own_loss_or_without(terms: Any) -> None:
     assert wrong(check_scene(soft_square(loss=None if terms is None else {"terms": terms}))) == []
 
 
-def test_parameters_whose_effect_is_rounding_are_not_judged_by_it() -> None:
-    """A lattice in free fall is not stressed: its stiffness has a gradient of 1e-20 that is all rounding."""
+def test_parameters_whose_effect_is_rounding_are_not_compared() -> None:
+    """Check a lattice in free fall: without stress, the gradient of its stiffness is 1e-20, all of it rounding."""
     found = check_scene(soft_square(state=None))
     assert wrong(found) == []
     assert "stiffness: adjoint = finite difference" not in [line.what for line in found.lines]
@@ -72,7 +72,7 @@ def test_parameters_whose_effect_is_rounding_are_not_judged_by_it() -> None:
 
 def test_a_wrong_gradient_of_the_loss_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def detached_in_part(states: Any, target: Any, weight: float) -> Any:
-        return honest(states, tensor(target.data), weight)  # the target's share of the gradient is lost
+        return honest(states, tensor(target.data), weight)  # loses the gradient through the target
 
     honest = losses.mean_square
     monkeypatch.setattr(losses, "mean_square", detached_in_part)
@@ -92,8 +92,8 @@ def test_a_sub_step_with_a_wrong_adjoint_is_named(monkeypatch: pytest.MonkeyPatc
         "SpringForce: adjoint = finite difference",
         "SpringForce: tangent = adjoint",
     ]
-    assert "what the gradient gets from step 19: damping[" in found.findings[0]
-    assert "It is the nested sub-step SpringForce: its adjoint by damping is off by " in found.findings[0]
+    assert "the contribution to the gradient of step 19: damping[" in found.findings[0]
+    assert "The error is in the nested sub-step SpringForce: its adjoint of damping is off by " in found.findings[0]
 
 
 def test_the_scene_is_left_as_it_was() -> None:
@@ -111,13 +111,13 @@ def square(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_file_may_state_a_smaller_size_which_the_report_tells(square: Path) -> None:
+def test_a_file_may_state_a_smaller_size_which_is_reported(square: Path) -> None:
     found = check_file(square)
     assert wrong(found) == []
-    assert "The scene asks to be checked with geometry.lattice.shape=[2, 3]." in str(found).splitlines()
+    assert "The scene states a smaller size for its check: geometry.lattice.shape=[2, 3]." in str(found).splitlines()
 
 
-def test_overrides_win_over_the_stated_size(square: Path) -> None:
+def test_overrides_take_precedence_over_the_stated_size(square: Path) -> None:
     found = check_file(square, ["geometry.lattice.shape=[2, 2]", "time.steps=5"])
     assert "over the full horizon of 5 steps" in str(found)
     with pytest.raises(ConfigError, match="lattice"):
@@ -125,7 +125,7 @@ def test_overrides_win_over_the_stated_size(square: Path) -> None:
 
 
 def in_f32(program: str, *arguments: str) -> str:
-    """What a program prints that computes in f32."""
+    """Run a program with precision f32, and return its output."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     start = "import sys, simphys; from simphys.autograd import runtime; runtime.init(precision='f32');"
     command = [sys.executable, "-c", start + program, *arguments]
@@ -147,7 +147,7 @@ def test_a_scene_in_f32_is_checked_in_f64_by_another_process(square: Path) -> No
     assert "the full horizon of 5 steps in f64 on cpu" in text  # not the 8 of its tables
 
 
-def test_a_mistake_that_the_other_process_finds_is_told_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_the_other_process_is_raised_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def here(command: list[str], **_: Any) -> None:
         process.work(*command[-2:])
 
