@@ -10,13 +10,13 @@ import simphys
 from simphys import optimize
 from simphys.plot import all_figures
 from simphys.record import Recording
-from simphys.scenefile import Unknown
+from simphys.scenefile import UnknownSection
 
 folder = sys.argv[1] if len(sys.argv) > 1 else "runs/throw_script"
 scene = simphys.load_scene(Path(__file__).with_suffix(".toml"))
 
 # The unknowns of the file, or others: here each node's start velocity, as there.
-aim = scene.objective({"velocity": Unknown(parameter="velocity", scale=5.0)})
+aim = scene.objective({"velocity": UnknownSection(parameter="velocity", scale=5.0)})
 result = optimize.minimize(
     aim, method="lbfgs", tolerance=1e-6, on_iteration=lambda at: print(f"{at.index:3} {at.loss:.3e}")
 )

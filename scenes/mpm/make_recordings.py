@@ -35,7 +35,7 @@ TOOL = [[-0.25, -0.07, 0], [-0.25, -0.2, 0], [0.25, 0.0, 0], [0.35, 0.0, 0], [0.
 def scene(name: str, *overrides: str) -> Scene:
     """A scene without its measurement and loss, which are not there yet."""
     loaded = config.load(HERE / f"{name}.toml", overrides)
-    return build_scene(loaded.model_copy(update={"observations": None, "loss": config.Loss()}))
+    return build_scene(loaded.model_copy(update={"observations": None, "loss": config.LossSection()}))
 
 
 def squeeze(random: np.random.Generator) -> np.ndarray:

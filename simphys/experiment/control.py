@@ -15,21 +15,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from simphys.autograd import Tensor, ops, tensor
 from simphys.nn import pattern
-from simphys.simulator import Array, Arrays, Record
+from simphys.scenefile.control import KnotsSection, PatternSection, SinesSection, WaveletSection, control_arrays
+from simphys.simulator import Array, Record
 
 from .wavelets import WAVELETS
-
-if TYPE_CHECKING:
-    from simphys.scenefile.sections import Knots as KnotsSection
-    from simphys.scenefile.sections import Pattern as PatternSection
-    from simphys.scenefile.sections import Sines as SinesSection
-    from simphys.scenefile.sections import Wavelet as WaveletSection
 
 
 @dataclass(frozen=True)
@@ -124,21 +119,6 @@ class Pattern(Controls):
     def signal(self, steps: int) -> Tensor:
         """See the equation above."""
         return tensor(pattern(steps, dt=self.dt, frequency=self.frequency, waves=self.waves))
-
-
-def control_arrays(section: SinesSection | KnotsSection | WaveletSection | PatternSection) -> Arrays:
-    """The scene's value of each of the Tensors, by name. The section must be free of problems."""
-    if section.kind == "pattern":
-        return {}
-    if section.kind == "wavelet":
-        amplitude = np.array(section.amplitude, dtype=float)
-        return {"control_amplitude": np.full(section.channels, amplitude) if amplitude.ndim == 0 else amplitude}
-    if section.kind == "knots":
-        return {"control_value": np.array(section.value, dtype=float)}
-    weight, bias = np.zeros((section.channels, section.waves)), np.zeros(section.channels)
-    weight[:] = 0.0 if section.weight is None else section.weight
-    bias[:] = 0.0 if section.bias is None else section.bias
-    return {"control_weight": weight, "control_bias": bias}
 
 
 def build_controls(

@@ -11,6 +11,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.files.columns import Table, open_table
+from simphys.scenefile.fit_sections import component_index
 
 AXIS_NAMES = "xyz"
 
@@ -97,15 +98,9 @@ def read(
 
 
 def _channel(table: Table, channel: ChannelSection, shape: tuple[int, ...]) -> Channel:
-    index = component(channel.node, channel.axis, shape)
+    index = component_index(channel.node, channel.axis, shape)
     label = table.label(channel.column) or component_name(channel.field, index, shape)
     return Channel(label, channel.field, index, channel.unit)
-
-
-def component(node: int | list[int], axis: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The index of a component of a field: its node's index or indices, and the axis where the field has one more."""
-    at = (node,) if isinstance(node, int) else tuple(node)
-    return (*at, axis) if len(at) < len(shape) else at
 
 
 def component_name(field: str, index: tuple[int, ...], shape: tuple[int, ...]) -> str:

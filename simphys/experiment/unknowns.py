@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import Tensor, ops
-from simphys.scenefile import Unknown, flat_entries, start_values, validate_unknowns
+from simphys.scenefile import UnknownSection, flat_entries, start_values, validate_unknowns
 from simphys.scenefile.unknown_entries import truth_values
 
 from .smoothing import Smooth, Smoothing
@@ -45,7 +45,7 @@ class Block:
 class Unknowns:
     """All unknowns of a scene and the transform between theta and natural values."""
 
-    def __init__(self, unknowns: Mapping[str, Unknown], values: Mapping[str, Array]) -> None:
+    def __init__(self, unknowns: Mapping[str, UnknownSection], values: Mapping[str, Array]) -> None:
         """`values`: what `Scene.values` gives, in full. Errors: ConfigError for what does not fit."""
         validate_unknowns(unknowns, values)
         self.values = dict(values)

@@ -21,7 +21,7 @@ import numpy as np
 
 from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels.runtime import ti
-from simphys.simulator import Array
+from simphys.autograd.tensor import Array
 
 from .poisson import BLOCK, COLUMNS, PLANE_STRIDE, PLANES, ROW_STRIDE, ROWS, SIZE, Poisson
 from .poisson import functions as passes

@@ -22,7 +22,7 @@ import numpy as np
 
 from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels.runtime import ti
-from simphys.simulator import Array
+from simphys.autograd.tensor import Array
 
 BLOCK = 32
 """Number of cells of a row that are computed together."""

@@ -15,7 +15,7 @@ import functools
 import numpy as np
 
 from simphys.autograd import runtime
-from simphys.simulator import Array
+from simphys.autograd.tensor import Array
 
 from .poisson import Poisson
 

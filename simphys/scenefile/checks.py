@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd.errors import InputError
-from simphys.experiment.control import control_arrays
 from simphys.rollout.budget import parse
+from simphys.scenefile.control import control_arrays
 from simphys.scenefile.control_checks import check_control
-from simphys.scenefile.fit_sections import Optimizer
-from simphys.scenefile.loss_sections import FinalDensity, FinalMean, FinalState, Loss, Regularization, RunningSum
+from simphys.scenefile.fit_sections import OptimizerSection
+from simphys.scenefile.loss_sections import (
+    FinalDensitySection,
+    FinalMeanSection,
+    FinalStateSection,
+    LossSection,
+    RegularizationSection,
+    RunningSumSection,
+)
 from simphys.scenefile.observation_checks import (
     check_index,
     check_lowpass,
@@ -22,7 +29,7 @@ from simphys.scenefile.observation_checks import (
     unknown_field,
 )
 from simphys.scenefile.section import NOTHING, Fields, Indices, Key, Problem, Range, Words, rows_of
-from simphys.scenefile.sections import Output, Runtime, Time
+from simphys.scenefile.sections import OutputSection, RuntimeSection, TimeSection
 from simphys.scenefile.unknown_entries import unknown_problems
 from simphys.scenefile.validate import did_you_mean
 
@@ -55,9 +62,9 @@ def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterato
         params = {name: values for name, values in fields.params.items() if name not in fields.designed}
         yield from unknown_problems(sections["unknowns"], {**params, **fields.design, **fields.state, **controls})
     for position, term in enumerate(sections["loss"].terms if "loss" in sections else []):
-        if isinstance(term, FinalDensity):
+        if isinstance(term, FinalDensitySection):
             yield from _check_density(("loss", "terms", position), term, fields)
-        elif not isinstance(term, Regularization):
+        elif not isinstance(term, RegularizationSection):
             yield from _check_term(("loss", "terms", position), term, fields)
     if sections.get("observations") is not None:
         yield from check_seen(sections["observations"], fields)
@@ -65,20 +72,20 @@ def check_against_fields(sections: Mapping[str, Any], fields: Fields) -> Iterato
         yield from _check_output(sections["output"], fields)
 
 
-def _check_output(output: Output, fields: Fields) -> Iterator[Problem]:
+def _check_output(output: OutputSection, fields: Fields) -> Iterator[Problem]:
     for position, name in enumerate(output.fields or []):
         if name not in fields.state:
             yield unknown_field(("output", "fields", position), name, fields)
 
 
-def _check_memory(runtime: Runtime) -> Iterator[Problem]:
+def _check_memory(runtime: RuntimeSection) -> Iterator[Problem]:
     try:
         parse(runtime.memory)
     except InputError as error:
         yield Problem(key=("runtime", "memory"), constraint=error.constraint, found=runtime.memory, remedy=error.remedy)
 
 
-def _check_time(time: Time, *, has_observations: bool) -> Iterator[Problem]:
+def _check_time(time: TimeSection, *, has_observations: bool) -> Iterator[Problem]:
     if time.steps is not None and time.duration is not None:
         found = {"steps": time.steps, "duration": time.duration}
         yield Problem(key=("time",), constraint="needs only one of steps and duration", found=found, remedy="Drop one.")
@@ -87,14 +94,14 @@ def _check_time(time: Time, *, has_observations: bool) -> Iterator[Problem]:
         yield Problem(key=("time",), constraint=constraint, found=NOTHING, remedy="Add steps = 1000, for example.")
 
 
-def _check_smoothing(optimizer: Optimizer) -> Iterator[Problem]:
+def _check_smoothing(optimizer: OptimizerSection) -> Iterator[Problem]:
     if optimizer.smoothing is not None and optimizer.method not in ("adam", "gradient_descent"):
         constraint = 'belongs to the methods "adam" and "gradient_descent"'
         found, remedy = Words(f'method = "{optimizer.method}"'), 'Use method = "adam", or drop smoothing.'
         yield Problem(key=("optimizer", "smoothing"), constraint=constraint, found=found, remedy=remedy)
 
 
-def _check_loss(loss: Loss, unknowns: Mapping[str, Any] | None) -> Iterator[Problem]:
+def _check_loss(loss: LossSection, unknowns: Mapping[str, Any] | None) -> Iterator[Problem]:
     if loss.kind == "huber" and loss.delta is None:
         remedy = "Add delta = 1.5, in standard deviations."
         yield Problem(key=("loss",), constraint="the huber loss needs delta", found=NOTHING, remedy=remedy)
@@ -103,17 +110,19 @@ def _check_loss(loss: Loss, unknowns: Mapping[str, Any] | None) -> Iterator[Prob
         yield Problem(key=("loss", "delta"), constraint="belongs to huber only", found=loss.delta, remedy=remedy)
     for position, term in enumerate(loss.terms):
         key: Key = ("loss", "terms", position)
-        if isinstance(term, Regularization) and unknowns is not None and term.unknown not in unknowns:
+        if isinstance(term, RegularizationSection) and unknowns is not None and term.unknown not in unknowns:
             remedy = did_you_mean(term.unknown, list(unknowns))
             constraint = "must be the label of an unknown"
             yield Problem(key=(*key, "unknown"), constraint=constraint, found=term.unknown, remedy=remedy)
-        if isinstance(term, FinalState) and (term.target is None) == (term.target_offset is None):
+        if isinstance(term, FinalStateSection) and (term.target is None) == (term.target_offset is None):
             found = NOTHING if term.target is None else [term.target, term.target_offset]
             constraint = "needs one of target and target_offset"
             yield Problem(key=key, constraint=constraint, found=found, remedy="Give exactly one of them.")
 
 
-def _check_term(key: Key, term: FinalState | FinalMean | RunningSum, fields: Fields) -> Iterator[Problem]:
+def _check_term(
+    key: Key, term: FinalStateSection | FinalMeanSection | RunningSumSection, fields: Fields
+) -> Iterator[Problem]:
     if term.field not in fields.state:
         yield unknown_field((*key, "field"), term.field, fields)
         return
@@ -132,19 +141,19 @@ def _check_term(key: Key, term: FinalState | FinalMean | RunningSum, fields: Fie
     each = seen[1:] if vectors else ()
     if term.axis is not None:
         seen, each = seen[:1], ()
-    if not isinstance(term, FinalMean) and term.target_range is not None and not isinstance(term.target, str):
+    if not isinstance(term, FinalMeanSection) and term.target_range is not None and not isinstance(term.target, str):
         remedy = "Drop it, or name a picture as target."
         constraint = "belongs to a target that is a picture"
         yield Problem(key=(*key, "target_range"), constraint=constraint, found=term.target_range, remedy=remedy)
-    if isinstance(term, FinalMean):
+    if isinstance(term, FinalMeanSection):
         yield from _check_target((*key, "target"), term.target, [each])
     elif term.target is not None and not isinstance(term.target, str):  # a file is looked at when it is read
         yield from _check_target((*key, "target"), term.target, [each, seen])
-    if isinstance(term, FinalState) and term.target_offset is not None:
+    if isinstance(term, FinalStateSection) and term.target_offset is not None:
         yield from _check_target((*key, "target_offset"), term.target_offset, [each])
 
 
-def _check_density(key: Key, term: FinalDensity, fields: Fields) -> Iterator[Problem]:
+def _check_density(key: Key, term: FinalDensitySection, fields: Fields) -> Iterator[Problem]:
     position, mass = fields.state.get("position"), fields.params.get("mass")
     if position is None or mass is None or position.shape != (*mass.shape, position.shape[-1]):
         found = Words(f"a state of {', '.join(fields.state)}")

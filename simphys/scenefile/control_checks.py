@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from simphys.scenefile.control import ControlSection, KnotsSection, PatternSection, SinesSection, WaveletSection
 from simphys.scenefile.section import Key, Problem, Words
-from simphys.scenefile.sections import Control, Knots, Pattern, Sines, Wavelet
 
 _SECTION: Key = ("control",)
 
 
-def check_control(control: Control, channels: int | None) -> Iterator[Problem]:
+def check_control(control: ControlSection, channels: int | None) -> Iterator[Problem]:
     """All that is wrong; `channels` is how many numbers drive a step of the simulator, None where it takes none."""
     inside = list(_check_inside(control))
     yield from inside
@@ -20,10 +20,10 @@ def check_control(control: Control, channels: int | None) -> Iterator[Problem]:
         remedy = "Drop the section, or add what it is to drive, such as an actuator."
         yield Problem(key=_SECTION, constraint="needs a simulator that takes a control", found=found, remedy=remedy)
     elif not inside:
-        if isinstance(control, Knots):
+        if isinstance(control, KnotsSection):
             name, wanted, count = "value", f"must have rows of {channels} numbers", len(control.value[0])
         else:
-            name = "waves" if isinstance(control, Pattern) else "channels"
+            name = "waves" if isinstance(control, PatternSection) else "channels"
             wanted, count = f"must be {channels}", control.channels
         if count != channels:
             constraint = f"{wanted}, which drive a step of this scene's simulator"
@@ -31,15 +31,15 @@ def check_control(control: Control, channels: int | None) -> Iterator[Problem]:
             yield Problem(key=(*_SECTION, name), constraint=constraint, found=count, remedy=remedy)
 
 
-def _check_inside(control: Control) -> Iterator[Problem]:
-    if isinstance(control, Pattern):
+def _check_inside(control: ControlSection) -> Iterator[Problem]:
+    if isinstance(control, PatternSection):
         return iter(())
-    if isinstance(control, Sines):
+    if isinstance(control, SinesSection):
         return _check_sines(control)
-    return _check_knots(control) if isinstance(control, Knots) else _check_wavelet(control)
+    return _check_knots(control) if isinstance(control, KnotsSection) else _check_wavelet(control)
 
 
-def _check_sines(control: Sines) -> Iterator[Problem]:
+def _check_sines(control: SinesSection) -> Iterator[Problem]:
     channels = control.channels
     if isinstance(control.amplitude, list):
         yield from _check_length("amplitude", control.amplitude, channels, "channel")
@@ -51,12 +51,12 @@ def _check_sines(control: Sines) -> Iterator[Problem]:
             yield from _check_length("weight", row, control.waves, "wave", channel)
 
 
-def _check_knots(control: Knots) -> Iterator[Problem]:
+def _check_knots(control: KnotsSection) -> Iterator[Problem]:
     for knot, row in enumerate(control.value):
         yield from _check_length("value", row, len(control.value[0]), "channel of the first knot", knot)
 
 
-def _check_wavelet(control: Wavelet) -> Iterator[Problem]:
+def _check_wavelet(control: WaveletSection) -> Iterator[Problem]:
     if isinstance(control.amplitude, list):
         rows = [row for row in control.amplitude if isinstance(row, list)]
         for member, row in enumerate(rows):

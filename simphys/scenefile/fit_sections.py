@@ -43,14 +43,14 @@ def _known_tie(value: object) -> object:
 Tied = Annotated[bool | Literal["rows"], BeforeValidator(_known_tie)]
 
 
-class Box(Section):
+class BoxSection(Section):
     """The cells of a grid from the corner `first` to the corner `last`, both included."""
 
     first: list[Index]
     last: list[Index]
 
 
-class Unknown(Section):
+class UnknownSection(Section):
     """A parameter field, initial state or control to identify, or a part of one.
 
     `entries` are indices along the first axis, or full indices such as [node, axis], or a range of rows from first to
@@ -63,7 +63,7 @@ class Unknown(Section):
     """
 
     parameter: str
-    entries: list[Index | list[Index]] | Range | Box | None = None
+    entries: list[Index | list[Index]] | Range | BoxSection | None = None
     tied: Tied = False
     start: float | Numbers | str | None = None
     truth: float | Numbers | str | None = None
@@ -80,7 +80,7 @@ def _in_pairs(samples: int) -> int:
     return samples
 
 
-class Smoothing(Section):
+class SmoothingSection(Section):
     """The loss averaged over Gaussian perturbations of the unknowns, for one that jumps or is chaotic.
 
     radius: their standard deviation in units of each unknown's scale. `samples` evaluations make an estimate.
@@ -93,7 +93,7 @@ class Smoothing(Section):
     accuracy: Annotated[float, Field(ge=1)] = 2.0
 
 
-class Optimizer(Section):
+class OptimizerSection(Section):
     """The method, its iterations (per stage), the loss's smoothing, if any, and whether the horizon grows."""
 
     method: Literal["least_squares", "lbfgs", "adam", "gradient_descent"] = "least_squares"
@@ -101,10 +101,10 @@ class Optimizer(Section):
     learning_rate: Positive = 0.1
     tolerance: NonNegative = 1e-10
     horizon: Literal["full", "growing"] = "full"
-    smoothing: Smoothing | None = None
+    smoothing: SmoothingSection | None = None
 
 
-class Channel(Section):
+class ChannelSection(Section):
     """One measured column and the state component that it sees; sigma is its noise in `unit`.
 
     `node` is a node's index, or the indices of a point of a grid; `axis` counts where a field has components there.
@@ -119,7 +119,7 @@ class Channel(Section):
     weights: Column | None = None
 
 
-class Observations(Section):
+class ObservationsSection(Section):
     """A measurement: its file, and either its time column [s], 0 by default, and its channels, or the `field` that it
     holds whole.
 
@@ -130,7 +130,13 @@ class Observations(Section):
     file: str
     time: Column | None = None
     missing: Literal["error", "skip"] = "error"
-    channels: Annotated[list[Channel], Field(min_length=1)] | None = None
+    channels: Annotated[list[ChannelSection], Field(min_length=1)] | None = None
     field: str | None = None
     sigma: Positive | None = None
     unit: str | None = None
+
+
+def component_index(node: int | list[int], axis: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the index of a component of a field: that of its node, and the axis if the field has one more."""
+    at = (node,) if isinstance(node, int) else tuple(node)
+    return (*at, axis) if len(at) < len(shape) else at

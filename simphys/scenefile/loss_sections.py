@@ -10,7 +10,7 @@ from simphys.scenefile.fit_sections import Bound, Numbers
 from simphys.scenefile.section import Count, Index, Indices, NonNegative, Positive, Section
 
 
-class FinalState(Section):
+class FinalStateSection(Section):
     """weight * mean over nodes of |state at the end - target|^2; target_offset counts from the start.
 
     With `axis` only this component counts, and targets are numbers. A target may be a file: .npy, text, or a picture
@@ -27,7 +27,7 @@ class FinalState(Section):
     weight: NonNegative = 1.0
 
 
-class FinalMean(Section):
+class FinalMeanSection(Section):
     """weight * |mean over nodes of the state at the end - target|^2: where they are on the whole, whatever their shape.
 
     With `axis` only this component counts, and the target is a number.
@@ -41,7 +41,7 @@ class FinalMean(Section):
     weight: NonNegative = 1.0
 
 
-class FinalDensity(Section):
+class FinalDensitySection(Section):
     """weight * mean over cells of (density at the end - target)^2, [kg/m^2 or kg/m^3]: a shape, whoever fills it.
 
     The bodies' mass is shared out to a grid of its own, by quadratic B-splines: `cells` along each axis with edges of
@@ -56,7 +56,7 @@ class FinalDensity(Section):
     weight: NonNegative = 1.0
 
 
-class RunningSum(Section):
+class RunningSumSection(Section):
     """weight * sum over steps of dt * mean over nodes of |state - target|^2; with `axis` only this component counts.
 
     The target may be a file, as that of final_state.
@@ -71,7 +71,7 @@ class RunningSum(Section):
     weight: NonNegative = 1.0
 
 
-class Regularization(Section):
+class RegularizationSection(Section):
     """weight * |(theta - towards) / scale|^2 for one unknown; towards its start by default."""
 
     kind: Literal["regularization"]
@@ -80,7 +80,7 @@ class Regularization(Section):
     weight: NonNegative = 1.0
 
 
-class Loss(Section):
+class LossSection(Section):
     """How misfits to the observations are summed (delta: where Huber turns linear, in sigmas), and further terms.
 
     lowpass: the fit goes through stages, in each of which misfits to a measured field are low-pass filtered along time
@@ -91,5 +91,8 @@ class Loss(Section):
     delta: Positive | None = None
     lowpass: Annotated[list[Bound], Field(min_length=1)] | None = None
     terms: list[
-        Annotated[FinalState | FinalMean | FinalDensity | RunningSum | Regularization, Field(discriminator="kind")]
+        Annotated[
+            FinalStateSection | FinalMeanSection | FinalDensitySection | RunningSumSection | RegularizationSection,
+            Field(discriminator="kind"),
+        ]
     ] = []

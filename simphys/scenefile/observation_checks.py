@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from simphys.experiment.observe import component
-from simphys.scenefile.fit_sections import Observations
-from simphys.scenefile.loss_sections import Loss
+from simphys.scenefile.fit_sections import ObservationsSection, component_index
+from simphys.scenefile.loss_sections import LossSection
 from simphys.scenefile.section import NOTHING, Fields, Key, Problem, Words
 from simphys.scenefile.validate import did_you_mean
 
 
-def check_observations(observations: Observations) -> Iterator[Problem]:
+def check_observations(observations: ObservationsSection) -> Iterator[Problem]:
     """What is wrong inside of the section."""
     key: Key = ("observations",)
     if (observations.channels is None) == (observations.field is None):
@@ -30,7 +29,7 @@ def check_observations(observations: Observations) -> Iterator[Problem]:
         yield Problem(key=(*key, "time"), constraint="belongs to channels", found=observations.time, remedy=remedy)
 
 
-def check_lowpass(loss: Loss, observations: Observations | None, *, growing: bool) -> Iterator[Problem]:
+def check_lowpass(loss: LossSection, observations: ObservationsSection | None, *, growing: bool) -> Iterator[Problem]:
     """What is wrong with stages by frequency; `growing` says whether there are stages by horizon."""
     stages = loss.lowpass
     if stages is None:
@@ -49,7 +48,7 @@ def check_lowpass(loss: Loss, observations: Observations | None, *, growing: boo
         yield Problem(key=key, constraint=constraint, found=stages, remedy=remedy)
 
 
-def check_seen(observations: Observations, fields: Fields) -> Iterator[Problem]:
+def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Problem]:
     """Whether the state has what is measured."""
     if observations.field is not None:
         if observations.field not in fields.state:
@@ -61,7 +60,7 @@ def check_seen(observations: Observations, fields: Fields) -> Iterator[Problem]:
             yield unknown_field((*key, "field"), channel.field, fields)
             continue
         shape = fields.moving_shape(channel.field)
-        index = component(channel.node, channel.axis, shape)
+        index = component_index(channel.node, channel.axis, shape)
         if len(index) != len(shape):
             constraint = f"must be the indices of a component of {channel.field}, which has the shape {list(shape)}"
             remedy = "Give as many indices as it has axes."

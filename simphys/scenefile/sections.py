@@ -6,19 +6,18 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
-
-from pydantic import Field
+from typing import Any, ClassVar, Literal
 
 from simphys.autograd import tensor
 from simphys.rollout.budget import parse
-from simphys.scenefile.fit_sections import Observations, Optimizer, Unknown
-from simphys.scenefile.loss_sections import Loss
+from simphys.scenefile.control import ControlSection
+from simphys.scenefile.fit_sections import ObservationsSection, OptimizerSection, UnknownSection
+from simphys.scenefile.loss_sections import LossSection
 from simphys.scenefile.section import Count, Fields, Index, Key, Positive, Problem, Section, Simulator
 from simphys.simulator import Model, Record
 
 
-class Runtime(Section):
+class RuntimeSection(Section):
     """Where and how precisely kernels run.
 
     memory: what backward may keep of a motion: "all" (no limit), a size such as "2GB", bytes, or a part of the free
@@ -40,7 +39,7 @@ class Runtime(Section):
         return parse(self.memory) is not None
 
 
-class Time(Section):
+class TimeSection(Section):
     """The time step [s] and how far to go: a number of steps, a duration [s], or until the last observation."""
 
     dt: Positive
@@ -58,82 +57,7 @@ class Time(Section):
         return nearest if math.isclose(ratio, nearest, rel_tol=1e-9) else math.ceil(ratio)
 
 
-class Sines(Section):
-    """amplitude tanh(sum over waves j of weight[j] sin(frequency t + 2 pi j / waves) + bias), for each channel.
-
-    channels: how many numbers drive a step of the simulator, such as one for each actuator. frequency [rad/s].
-    amplitude: the largest magnitude, one number or one for each channel. weight (a row for each channel) and bias are
-    0 by default; unknowns call them control_weight and control_bias. unit: of the control, for pictures.
-    """
-
-    kind: Literal["sines"]
-    channels: Count
-    waves: Count
-    frequency: Positive
-    amplitude: Positive | list[Positive] = 1.0
-    weight: list[list[float]] | None = None
-    bias: list[float] | None = None
-    unit: str = ""
-
-
-class Knots(Section):
-    """Values at equally spaced times from the first step of the horizon to the last one, and straight lines between.
-
-    value: a row for each knot, with a number for each channel; unknowns call it control_value. unit: of the control,
-    for pictures.
-    """
-
-    kind: Literal["knots"]
-    value: Annotated[list[Annotated[list[float], Field(min_length=1)]], Field(min_length=1)]
-    unit: str = ""
-
-
-class Wavelet(Section):
-    """A pulse for all channels, amplitude * wavelet(t): see `simphys.experiment.wavelets`.
-
-    channels: how many numbers drive a step of the simulator, such as one for each source. frequency [Hz]: the dominant
-    one. delay [s]: when the middle of a ricker or gaussian is reached, 1.5 / frequency by default, or when a sine_burst
-    begins, at once by default. amplitude: one number, one for each channel, or a row of these for each member of a
-    batch; unknowns call it control_amplitude. unit: of the control, for pictures.
-    """
-
-    kind: Literal["wavelet"]
-    wavelet: Literal["ricker", "gaussian", "sine_burst"] = "ricker"
-    channels: Count = 1
-    frequency: Positive
-    delay: float | None = None
-    amplitude: float | list[float] | Annotated[list[list[float]], Field(min_length=1)] = 1.0
-    unit: str = ""
-
-    @property
-    def members(self) -> int | None:
-        """Of the batch that has an amplitude each; None where all have the same."""
-        rows = self.amplitude if isinstance(self.amplitude, list) else []
-        return len(rows) if rows and isinstance(rows[0], list) else None
-
-
-class Pattern(Section):
-    """Waves sin(frequency t + 2 pi j / waves), j = 0 ... waves - 1: the rhythm that a neural controller is given.
-
-    frequency [rad/s]. Nothing of it is unknown: what is, are the weights of the network.
-    """
-
-    kind: Literal["pattern"]
-    waves: Count
-    frequency: Positive
-    unit: str = ""
-
-    @property
-    def channels(self) -> int:
-        """As other controls have them: one a wave."""
-        return self.waves
-
-
-Control = Annotated[Sines | Knots | Wavelet | Pattern, Field(discriminator="kind")]
-"""What drives a simulator along time."""
-
-
-class Check(Section):
+class CheckSection(Section):
     """Overrides with which `simphys check` takes this scene, such as "geometry.lattice.shape=[8, 8]": a smaller size
     for a large scene, but the horizon that it is about. members: of several experiments it takes so many, the first."""
 
@@ -141,7 +65,7 @@ class Check(Section):
     members: Count | None = None
 
 
-class Output(Section):
+class OutputSection(Section):
     """The folder of the run, relative to the current folder, and what is recorded: which steps, and of the state
     which `fields`, all by default."""
 
@@ -158,15 +82,15 @@ class Config(Section):
 
     title: str = ""
     simulator: Simulator
-    runtime: Runtime = Runtime()
-    time: Time
-    control: Control | None = None
-    unknowns: dict[str, Unknown] = {}
-    loss: Loss = Loss()
-    optimizer: Optimizer = Optimizer()
-    observations: Observations | None = None
-    check: Check = Check()
-    output: Output = Output()
+    runtime: RuntimeSection = RuntimeSection()
+    time: TimeSection
+    control: ControlSection | None = None
+    unknowns: dict[str, UnknownSection] = {}
+    loss: LossSection = LossSection()
+    optimizer: OptimizerSection = OptimizerSection()
+    observations: ObservationsSection | None = None
+    check: CheckSection = CheckSection()
+    output: OutputSection = OutputSection()
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:

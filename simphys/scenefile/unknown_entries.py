@@ -9,12 +9,12 @@ import numpy as np
 from simphys.autograd.errors import InputError
 from simphys.files.field_file import read_field
 from simphys.scenefile.errors import config_error
-from simphys.scenefile.fit_sections import Box, Numbers, Unknown
+from simphys.scenefile.fit_sections import BoxSection, Numbers, UnknownSection
 from simphys.scenefile.section import Key, Problem, Range, Words, rows_of
 from simphys.scenefile.validate import did_you_mean
 
 
-def flat_entries(unknown: Unknown, shape: tuple[int, ...]) -> np.ndarray:
+def flat_entries(unknown: UnknownSection, shape: tuple[int, ...]) -> np.ndarray:
     """Indices of the unknown's entries in its field, flattened row by row: the entry [i, j] of [n, dim] is i*dim + j.
 
     An index of a row stands for the whole row. The entries must be valid, see `validate_unknowns`.
@@ -24,21 +24,21 @@ def flat_entries(unknown: Unknown, shape: tuple[int, ...]) -> np.ndarray:
         return every.reshape(-1)
     if isinstance(unknown.entries, Range):
         return every[rows_of(unknown.entries)].reshape(-1)
-    if isinstance(unknown.entries, Box):
+    if isinstance(unknown.entries, BoxSection):
         corners = zip(unknown.entries.first, unknown.entries.last, strict=True)
         return every[tuple([slice(first, last + 1) for first, last in corners])].reshape(-1)
     picked = [every[tuple(entry) if isinstance(entry, list) else entry] for entry in unknown.entries]
     return np.concatenate([np.reshape(each, -1) for each in picked])
 
 
-def value_count(unknown: Unknown, shape: tuple[int, ...]) -> int:
+def value_count(unknown: UnknownSection, shape: tuple[int, ...]) -> int:
     """How many values are sought: one for each entry, for each element of a row where rows are tied, or one for all."""
     if unknown.tied == "rows":
         return int(np.prod(shape[1:], dtype=int))
     return 1 if unknown.tied else flat_entries(unknown, shape).size
 
 
-def start_values(unknown: Unknown, values: Mapping[str, np.ndarray]) -> np.ndarray:
+def start_values(unknown: UnknownSection, values: Mapping[str, np.ndarray]) -> np.ndarray:
     """The start value of every entry [number of entries], or of those that tied ones share, see `value_count`."""
     field = values[unknown.parameter]
     count = value_count(unknown, field.shape)
@@ -47,12 +47,12 @@ def start_values(unknown: Unknown, values: Mapping[str, np.ndarray]) -> np.ndarr
     return _given(unknown, unknown.start, field.shape)
 
 
-def truth_values(unknown: Unknown, values: Mapping[str, np.ndarray]) -> np.ndarray | None:
+def truth_values(unknown: UnknownSection, values: Mapping[str, np.ndarray]) -> np.ndarray | None:
     """The known value of every entry, as `start_values` gives those of the start; None where there is none."""
     return None if unknown.truth is None else _given(unknown, unknown.truth, values[unknown.parameter].shape)
 
 
-def _given(unknown: Unknown, given: float | Numbers | str, shape: tuple[int, ...]) -> np.ndarray:
+def _given(unknown: UnknownSection, given: float | Numbers | str, shape: tuple[int, ...]) -> np.ndarray:
     """A start or a truth as numbers, in a list or in a file, of the field or of what is sought. Errors: ValueError."""
     count = value_count(unknown, shape)
     if isinstance(given, str):
@@ -62,7 +62,7 @@ def _given(unknown: Unknown, given: float | Numbers | str, shape: tuple[int, ...
     return np.broadcast_to(numbers.astype(float), (count,)).copy()
 
 
-def validate_unknowns(unknowns: Mapping[str, Unknown], values: Mapping[str, np.ndarray]) -> None:
+def validate_unknowns(unknowns: Mapping[str, UnknownSection], values: Mapping[str, np.ndarray]) -> None:
     """Raise ConfigError with every problem of unknowns that were not loaded from a file.
 
     Args:
@@ -73,7 +73,7 @@ def validate_unknowns(unknowns: Mapping[str, Unknown], values: Mapping[str, np.n
         raise config_error(problems, lambda key: (0, "unknowns"))
 
 
-def unknown_problems(unknowns: Mapping[str, Unknown], values: Mapping[str, np.ndarray]) -> list[Problem]:
+def unknown_problems(unknowns: Mapping[str, UnknownSection], values: Mapping[str, np.ndarray]) -> list[Problem]:
     """All that is wrong with some unknowns, given the scene's values of every field."""
     problems: list[Problem] = []
     owners: dict[tuple[str, int], str] = {}
@@ -86,7 +86,7 @@ def unknown_problems(unknowns: Mapping[str, Unknown], values: Mapping[str, np.nd
     return problems
 
 
-def _problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> list[Problem]:
+def _problems(key: Key, unknown: UnknownSection, values: Mapping[str, np.ndarray]) -> list[Problem]:
     if unknown.parameter not in values:
         return [
             Problem(
@@ -104,14 +104,14 @@ def _problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> l
     return _given_problems((*key, "truth"), unknown, unknown.truth, shape)
 
 
-def _smooth_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[Problem]:
+def _smooth_problems(key: Key, unknown: UnknownSection, shape: tuple[int, ...]) -> list[Problem]:
     if unknown.smooth is None or (shape and not unknown.tied):
         return []
     constraint, remedy = "belongs to unknowns with a value for each cell of a field", "Drop it."
     return [Problem(key=(*key, "smooth"), constraint=constraint, found=unknown.smooth, remedy=remedy)]
 
 
-def _entry_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[Problem]:
+def _entry_problems(key: Key, unknown: UnknownSection, shape: tuple[int, ...]) -> list[Problem]:
     name = unknown.parameter
     listed = unknown.entries if isinstance(unknown.entries, list) else []
     if unknown.tied == "rows" and (len(shape) < 2 or any(isinstance(entry, list) for entry in listed)):
@@ -127,7 +127,7 @@ def _entry_problems(key: Key, unknown: Unknown, shape: tuple[int, ...]) -> list[
         return [Problem(key=(*key, "entries"), constraint=constraint, found=unknown.entries, remedy=remedy)]
     if isinstance(unknown.entries, Range):
         return _range_problems((*key, "entries"), unknown.entries, f"{name} has the shape {list(shape)}", shape[0])
-    if isinstance(unknown.entries, Box):
+    if isinstance(unknown.entries, BoxSection):
         return _box_problems((*key, "entries"), unknown.entries, f"{name} has the shape {list(shape)}", shape)
     problems = []
     for position, entry in enumerate(unknown.entries):
@@ -153,7 +153,7 @@ def _range_problems(key: Key, rows: Range, whole: str, count: int) -> list[Probl
     return []
 
 
-def _box_problems(key: Key, box: Box, whole: str, shape: tuple[int, ...]) -> list[Problem]:
+def _box_problems(key: Key, box: BoxSection, whole: str, shape: tuple[int, ...]) -> list[Problem]:
     for name, corner in (("first", box.first), ("last", box.last)):
         if len(corner) != len(shape) or any(at >= size for at, size in zip(corner, shape, strict=False)):
             remedy = f"Give {len(shape)} indices below {list(shape)}."
@@ -164,7 +164,7 @@ def _box_problems(key: Key, box: Box, whole: str, shape: tuple[int, ...]) -> lis
     return []
 
 
-def _start_problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> list[Problem]:
+def _start_problems(key: Key, unknown: UnknownSection, values: Mapping[str, np.ndarray]) -> list[Problem]:
     field = values[unknown.parameter]
     entries = flat_entries(unknown, field.shape)
     wanted = value_count(unknown, field.shape)
@@ -179,7 +179,9 @@ def _start_problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]
     return _given_problems((*key, "start"), unknown, unknown.start, field.shape)
 
 
-def _given_problems(key: Key, unknown: Unknown, given: float | Numbers | str, shape: tuple[int, ...]) -> list[Problem]:
+def _given_problems(
+    key: Key, unknown: UnknownSection, given: float | Numbers | str, shape: tuple[int, ...]
+) -> list[Problem]:
     """What is wrong with a start or a truth."""
     try:
         _given(unknown, given, shape)
@@ -196,7 +198,7 @@ def _given_problems(key: Key, unknown: Unknown, given: float | Numbers | str, sh
     return []
 
 
-def _bound_problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]) -> list[Problem]:
+def _bound_problems(key: Key, unknown: UnknownSection, values: Mapping[str, np.ndarray]) -> list[Problem]:
     lower, upper = unknown.bounds
     start = start_values(unknown, values)
     where = (*key, "start") if unknown.start is not None else key
@@ -223,7 +225,7 @@ def _bound_problems(key: Key, unknown: Unknown, values: Mapping[str, np.ndarray]
 
 
 def _shared(
-    key: Key, unknown: Unknown, shape: tuple[int, ...], label: str, owners: dict[tuple[str, int], str]
+    key: Key, unknown: UnknownSection, shape: tuple[int, ...], label: str, owners: dict[tuple[str, int], str]
 ) -> list[Problem]:
     """An entry is unknown once: two unknowns for it could not be told apart."""
     for entry in flat_entries(unknown, shape).tolist():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simphys.scenefile.sections import Pattern
+from simphys.scenefile.control import PatternSection
 from simphys.simulators.mass_spring.scene import ControllerSection
 
 from .test_guide import DOCS, blocks, outputs
@@ -25,5 +25,5 @@ def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_sections_that_the_page_shows_are_valid() -> None:
     shown = tomllib.loads(PAGE.read_text().split("```toml\n")[1].split("```")[0])
-    assert Pattern(**shown["control"]).channels == 10
+    assert PatternSection(**shown["control"]).channels == 10
     assert ControllerSection(**shown["controller"]).hidden == 32

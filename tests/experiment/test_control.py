@@ -21,11 +21,7 @@ from simphys.experiment.control import Controls, build_controls
 from simphys.experiment.scene import Scene
 from simphys.experiment.wavelets import ricker, sine_burst
 from simphys.record import Recording
-from simphys.scenefile import Knots as KnotsSection
-from simphys.scenefile import Pattern as PatternSection
-from simphys.scenefile import Sines as SinesSection
-from simphys.scenefile import Wavelet as WaveletSection
-from simphys.scenefile import to_dict
+from simphys.scenefile import KnotsSection, PatternSection, SinesSection, WaveletSection, to_dict
 
 from ..helpers.small_scenes import KNOTS, SINES, driven_square, merged, soft_square
 

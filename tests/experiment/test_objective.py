@@ -11,7 +11,7 @@ import pytest
 from simphys import optimize
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
-from simphys.scenefile import Unknown
+from simphys.scenefile import UnknownSection
 
 from ..helpers.small_scenes import TRUTH, oscillator, soft_square
 
@@ -101,7 +101,7 @@ def test_regularization_pulls_to_the_start_or_to_a_value_of_choice(tmp_path: Pat
 
 def test_unknowns_may_be_chosen_in_a_script(tmp_path: Path) -> None:
     scene = oscillator(tmp_path / "seen.txt", unknowns=None)
-    objective = scene.objective({"k": Unknown(parameter="stiffness", start=8.0)})
+    objective = scene.objective({"k": UnknownSection(parameter="stiffness", start=8.0)})
     result = optimize.minimize(objective)
     assert result.success
     np.testing.assert_allclose(objective.unknowns.natural(result.theta), [TRUTH["stiffness"]], rtol=2e-3)
@@ -118,4 +118,4 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
         oscillator(tmp_path / "seen.txt", loss={"terms": [{**PULL, "towards": 0.0}]}).objective()
     scene = oscillator(tmp_path / "seen.txt", loss={"terms": [PULL]})
     with pytest.raises(InputError, match="needs the label of an unknown; found stiffness"):
-        scene.objective({"k": Unknown(parameter="stiffness")})
+        scene.objective({"k": UnknownSection(parameter="stiffness")})

@@ -11,7 +11,7 @@ from simphys.autograd import gradcheck, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test
 from simphys.experiment.smoothing import Smooth, Smoothing
 from simphys.experiment.unknowns import Unknowns
-from simphys.scenefile import ConfigError, Unknown
+from simphys.scenefile import ConfigError, UnknownSection
 
 SHAPE = (6, 5)
 WHOLE = np.arange(30)
@@ -20,7 +20,7 @@ RANDOM = np.random.default_rng(0)
 
 def unknowns(**changes: Any) -> Unknowns:
     given = {"parameter": "speed", "bounds": [0.5, 9.0], "smooth": 1.2, **changes}
-    return Unknowns({"speed": Unknown(**given)}, {"speed": RANDOM.uniform(1, 2, SHAPE)})
+    return Unknowns({"speed": UnknownSection(**given)}, {"speed": RANDOM.uniform(1, 2, SHAPE)})
 
 
 def test_the_average_is_symmetric_and_leaves_what_is_the_same_everywhere() -> None:

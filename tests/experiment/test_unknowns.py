@@ -11,7 +11,7 @@ from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.experiment.unknowns import Unknowns
-from simphys.scenefile import Unknown
+from simphys.scenefile import UnknownSection
 
 VALUES = {
     "stiffness": np.array([10.0, 20.0, 30.0]),
@@ -23,7 +23,7 @@ VALUES = {
 
 
 def unknowns(**given: dict[str, Any]) -> Unknowns:
-    return Unknowns({label: Unknown(**each) for label, each in given.items()}, VALUES)
+    return Unknowns({label: UnknownSection(**each) for label, each in given.items()}, VALUES)
 
 
 def test_by_default_everything_is_unknown_from_its_value_in_units_of_its_size() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.scenefile import ConfigError, Unknown, flat_entries, start_values, validate_unknowns
+from simphys.scenefile import ConfigError, UnknownSection, flat_entries, start_values, validate_unknowns
 
 VALUES = {
     "stiffness": np.array([5.0, 6.0, 7.0]),
@@ -18,11 +18,11 @@ VALUES = {
 }
 
 
-def unknown(**keys: Any) -> Unknown:
-    return Unknown(**{"parameter": "stiffness", **keys})
+def unknown(**keys: Any) -> UnknownSection:
+    return UnknownSection(**{"parameter": "stiffness", **keys})
 
 
-def told(**unknowns: Unknown) -> list[str]:
+def told(**unknowns: UnknownSection) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         validate_unknowns(unknowns, VALUES)
     return [str(error) for error in caught.value.errors]

@@ -11,7 +11,7 @@ from simphys.plot import style
 from simphys.plot.components import FEW
 from simphys.plot.fields.grids import Quantity, named, read_grid, vector_kind
 from simphys.record import Recording
-from simphys.scenefile import Unknown, flat_entries
+from simphys.scenefile import UnknownSection, flat_entries
 from simphys.simulator.grids import Grid
 
 NEEDS = ("unknowns/label", "unknowns/start", "unknowns/value", "iterations/theta", "grid")
@@ -100,8 +100,8 @@ def _sections(recording: Recording) -> dict[str, Any]:
     return dict(found)
 
 
-def _unknown(section: dict[str, Any]) -> Unknown:
-    return Unknown.model_validate(section)
+def _unknown(section: dict[str, Any]) -> UnknownSection:
+    return UnknownSection.model_validate(section)
 
 
 def _is_field(recording: Recording, grid: Grid, label: str, section: dict[str, Any]) -> bool:

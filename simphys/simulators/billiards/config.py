@@ -16,10 +16,10 @@ class BilliardsConfig(Config):
     """A scene of balls on a table."""
 
     simulator: scene.BilliardsSimulator
-    geometry: scene.Geometry
-    material: scene.Material
-    table: scene.Table = scene.Table()
-    state: scene.State = scene.State()
+    geometry: scene.GeometrySection
+    material: scene.MaterialSection
+    table: scene.TableSection = scene.TableSection()
+    state: scene.StateSection = scene.StateSection()
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:

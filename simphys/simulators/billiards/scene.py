@@ -20,13 +20,13 @@ class BilliardsSimulator(Simulator):
     name: Literal["billiards"]
 
 
-class Geometry(Section):
+class GeometrySection(Section):
     """Initial positions of the balls' centres [m]."""
 
     position: Annotated[list[Point], Field(min_length=1)]
 
 
-class Material(Section):
+class MaterialSection(Section):
     """radius [m] and mass [kg]: one number for all balls, or a list with one for each.
 
     restitution: coefficient of restitution between two balls, 0 to 1; 1 loses no energy.
@@ -37,7 +37,7 @@ class Material(Section):
     restitution: Restitution = 1.0
 
 
-class Table(Section):
+class TableSection(Section):
     """A rectangle of cushions from the corner `lower` to the corner `upper` [m]; without them the table is open.
 
     restitution: between a ball and a cushion, 0 to 1. deceleration [m/s^2]: of a rolling ball by the cloth until it
@@ -50,7 +50,7 @@ class Table(Section):
     deceleration: NonNegative = 0.0
 
 
-class State(Section):
+class StateSection(Section):
     """Initial velocity [m/s] of each ball; at rest by default."""
 
     velocity: list[Point] | None = None

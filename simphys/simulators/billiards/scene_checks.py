@@ -9,7 +9,13 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.scenefile.section import Key, Problem, Words, rows_of
-from simphys.simulators.billiards.scene import Geometry, Material, State, Table, expand_per_ball
+from simphys.simulators.billiards.scene import (
+    GeometrySection,
+    MaterialSection,
+    StateSection,
+    TableSection,
+    expand_per_ball,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -19,10 +25,10 @@ ROUNDING = 1e-9
 
 def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     """Return all problems. An invalid section is absent, and checks that need it are skipped."""
-    geometry: Geometry | None = sections.get("geometry")
-    material: Material | None = sections.get("material")
-    table: Table | None = sections.get("table")
-    state: State | None = sections.get("state")
+    geometry: GeometrySection | None = sections.get("geometry")
+    material: MaterialSection | None = sections.get("material")
+    table: TableSection | None = sections.get("table")
+    state: StateSection | None = sections.get("state")
     loss: Any = sections.get("loss")
     found = [] if table is None else list(_check_table(table))
     if geometry is None:
@@ -88,7 +94,7 @@ def _position_problem(key: Key, constraint: str, what: str, remedy: str) -> Prob
     return Problem(key=key, constraint=constraint, found=Words(what), remedy=remedy)
 
 
-def _check_table(table: Table) -> Iterator[Problem]:
+def _check_table(table: TableSection) -> Iterator[Problem]:
     if (table.lower is None) != (table.upper is None):
         found = Words("no " + ("lower" if table.lower is None else "upper"))
         constraint, remedy = "a table with cushions has two corners", "Give lower and upper, or neither."

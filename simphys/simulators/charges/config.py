@@ -16,9 +16,9 @@ class ChargesConfig(Config):
     """A scene of point charges."""
 
     simulator: scene.ChargesSimulator
-    geometry: scene.Geometry
-    material: scene.Material
-    state: scene.State = scene.State()
+    geometry: scene.GeometrySection
+    material: scene.MaterialSection
+    state: scene.StateSection = scene.StateSection()
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:

@@ -21,13 +21,13 @@ class ChargesSimulator(Simulator):
     integrator: Literal["semi_implicit_euler", "velocity_verlet"] = "velocity_verlet"
 
 
-class Geometry(Section):
+class GeometrySection(Section):
     """Start positions [m] of the bodies."""
 
     position: Annotated[list[Vector], Field(min_length=1)]
 
 
-class Material(Section):
+class MaterialSection(Section):
     """Properties of the bodies: charge [C] and mass [kg], one number for all, or a list with one for each body.
 
     coupling [N m^2/C^2]: the force between two unit charges at unit distance; softening [m]: the length below which the
@@ -40,7 +40,7 @@ class Material(Section):
     softening: Positive
 
 
-class State(Section):
+class StateSection(Section):
     """Start velocity [m/s] of each body; at rest by default."""
 
     velocity: list[Vector] | None = None
@@ -69,9 +69,9 @@ def build_model(config: Any) -> Charges:
 
 def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     """Collect all problems. A section that is itself invalid is None; checks that depend on it are skipped."""
-    geometry: Geometry | None = sections.get("geometry")
-    material: Material | None = sections.get("material")
-    state: State | None = sections.get("state")
+    geometry: GeometrySection | None = sections.get("geometry")
+    material: MaterialSection | None = sections.get("material")
+    state: StateSection | None = sections.get("state")
     if geometry is None:
         return []
     n, dim = len(geometry.position), len(geometry.position[0])

@@ -16,10 +16,10 @@ class MassSpringConfig(Config):
     """A scene of nodes and springs."""
 
     simulator: scene.MassSpringSimulator
-    geometry: scene.Geometry
-    material: scene.Material = scene.Material()
-    environment: scene.Environment = scene.Environment()
-    state: scene.State = scene.State()
+    geometry: scene.GeometrySection
+    material: scene.MaterialSection = scene.MaterialSection()
+    environment: scene.EnvironmentSection = scene.EnvironmentSection()
+    state: scene.StateSection = scene.StateSection()
     controller: scene.ControllerSection | None = None
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -11,9 +11,6 @@ from simphys.nn import Controller
 from simphys.scenefile.section import Count, Fields, Index, Indices, NonNegative, Positive, Section, Simulator, rows_of
 from simphys.simulators.mass_spring.lattice import lattice_face, lattice_positions, lattice_springs
 from simphys.simulators.mass_spring.model import MassSpring
-
-if TYPE_CHECKING:
-    from simphys.simulators.mass_spring.config import MassSpringConfig
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 
@@ -25,7 +22,7 @@ class MassSpringSimulator(Simulator):
     integrator: Literal["semi_implicit_euler", "velocity_verlet"] = "semi_implicit_euler"
 
 
-class Lattice(Section):
+class LatticeSection(Section):
     """Nodes on a regular grid (a chain, a sheet or a block), with springs along its axes and face diagonals."""
 
     shape: Annotated[list[Count], Field(min_length=1, max_length=3)]
@@ -33,7 +30,7 @@ class Lattice(Section):
     origin: Vector | None = None
 
 
-class Anchor(Section):
+class AnchorSection(Section):
     """A spring of rest length 0 from a node to a fixed point: stiffness [N/m], damping [N s/m]."""
 
     node: Index
@@ -42,13 +39,13 @@ class Anchor(Section):
     damping: NonNegative = 0.0
 
 
-class Actuator(Section):
+class ActuatorSection(Section):
     """Indices of the springs that one channel of the control lengthens and shortens."""
 
     springs: Indices
 
 
-class Geometry(Section):
+class GeometrySection(Section):
     """Start positions [m] of the nodes, and the springs between them: listed, or as a lattice.
 
     Pinned nodes never move. Faces of a lattice are pinned by name, such as 'y+' for the largest second index. Springs
@@ -56,15 +53,15 @@ class Geometry(Section):
     """
 
     position: Annotated[list[Vector], Field(min_length=1)] | None = None
-    lattice: Lattice | None = None
+    lattice: LatticeSection | None = None
     springs: list[Annotated[list[Index], Field(min_length=2, max_length=2)]] | None = None
     pinned: list[Index] = []
     pinned_faces: list[Literal["x-", "x+", "y-", "y+", "z-", "z+"]] = []
-    anchors: list[Anchor] = []
-    actuators: list[Actuator] = []
+    anchors: list[AnchorSection] = []
+    actuators: list[ActuatorSection] = []
 
 
-class Material(Section):
+class MaterialSection(Section):
     """Properties of springs and nodes: one number for all, or a list with one for each.
 
     stiffness [N/m]; damping of springs along their axis [N s/m]; rest_length [m], by default the distance between the
@@ -80,7 +77,7 @@ class Material(Section):
     drag: NonNegative | list[NonNegative] = 0.0
 
 
-class Ground(Section):
+class GroundSection(Section):
     """A penalty ground at a height [m] along the last axis, with stiffness [N/m] and friction [s/m]."""
 
     height: float = 0.0
@@ -88,11 +85,11 @@ class Ground(Section):
     friction: NonNegative = 0.0
 
 
-class Environment(Section):
+class EnvironmentSection(Section):
     """Gravity [m/s^2] and ground; neither by default."""
 
     gravity: Vector | None = None
-    ground: Ground | None = None
+    ground: GroundSection | None = None
 
 
 class ControllerSection(Section):
@@ -109,13 +106,13 @@ class ControllerSection(Section):
     seed: Index = 0
 
 
-class State(Section):
+class StateSection(Section):
     """Start velocity [m/s] of each node; at rest by default."""
 
     velocity: list[Vector] | None = None
 
 
-def build_model(config: MassSpringConfig) -> MassSpring:
+def build_model(config: Any) -> MassSpring:
     """Build the model of a validated scene; anchors are pinned nodes and springs, after the scene's own."""
     geometry = config.geometry
     nodes, dim = geometry_positions(geometry).shape
@@ -145,7 +142,7 @@ def _controller(section: ControllerSection | None, waves: int) -> Controller | N
     return Controller(waves=waves, hidden=section.hidden, goal=tuple(section.goal), scale=section.scale)
 
 
-def build_fields(config: MassSpringConfig) -> Fields:
+def build_fields(config: Any) -> Fields:
     """Expand every parameter field and state component to full length, anchors included."""
     geometry, material, controller = config.geometry, config.material, config.controller
     environment, state, waves = config.environment, config.state, getattr(config.control, "waves", 0)
@@ -160,7 +157,7 @@ def build_fields(config: MassSpringConfig) -> Fields:
     rest_length = material.rest_length
     if rest_length is None:
         rest_length = spring_lengths(own, ends).tolist()
-    ground = environment.ground or Ground(stiffness=0.0)
+    ground = environment.ground or GroundSection(stiffness=0.0)
     params = {
         "stiffness": _extended(material.stiffness or 0.0, len(ends), [anchor.stiffness for anchor in anchors]),
         "damping": _extended(material.damping, len(ends), [anchor.damping for anchor in anchors]),
@@ -188,14 +185,14 @@ def build_fields(config: MassSpringConfig) -> Fields:
     )
 
 
-def geometry_positions(geometry: Geometry) -> np.ndarray:
+def geometry_positions(geometry: GeometrySection) -> np.ndarray:
     """Start positions [n, dim] of the scene's own nodes."""
     if (lattice := geometry.lattice) is not None:
         return lattice_positions(lattice.shape, lattice.spacing, lattice.origin or [0.0] * len(lattice.shape))
     return np.array(geometry.position, dtype=float)
 
 
-def geometry_springs(geometry: Geometry) -> np.ndarray:
+def geometry_springs(geometry: GeometrySection) -> np.ndarray:
     """Node indices [S, 2] int32 of the scene's own springs."""
     if geometry.lattice is not None:
         return lattice_springs(geometry.lattice.shape)
@@ -207,7 +204,7 @@ def spring_lengths(position: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return np.linalg.norm(position[ends[:, 1]] - position[ends[:, 0]], axis=1)
 
 
-def _actuator_of_springs(geometry: Geometry, springs: int) -> np.ndarray | None:
+def _actuator_of_springs(geometry: GeometrySection, springs: int) -> np.ndarray | None:
     """Index of the actuator of each spring, -1 for none."""
     if not geometry.actuators:
         return None

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from simphys.scenefile.control import PatternSection
 from simphys.scenefile.section import NOTHING, Key, Problem, Range, Words, rows_of
-from simphys.scenefile.sections import Pattern
 from simphys.simulators.mass_spring.scene import (
     ControllerSection,
-    Environment,
-    Geometry,
-    Material,
-    State,
+    EnvironmentSection,
+    GeometrySection,
+    MaterialSection,
+    StateSection,
     geometry_positions,
     geometry_springs,
     spring_lengths,
@@ -23,13 +23,13 @@ from simphys.simulators.mass_spring.scene import (
 
 def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     """Collect all problems. A section that is itself invalid is None; checks that depend on it are skipped."""
-    geometry: Geometry | None = sections.get("geometry")
-    material: Material | None = sections.get("material")
-    environment: Environment | None = sections.get("environment")
-    state: State | None = sections.get("state")
+    geometry: GeometrySection | None = sections.get("geometry")
+    material: MaterialSection | None = sections.get("material")
+    environment: EnvironmentSection | None = sections.get("environment")
+    state: StateSection | None = sections.get("state")
     controller: ControllerSection | None = sections.get("controller")
     control: Any = sections.get("control")
-    waves = control.waves if isinstance(control, Pattern) else None
+    waves = control.waves if isinstance(control, PatternSection) else None
     if geometry is None:
         return []
     found = list(_check_positions(geometry))
@@ -56,7 +56,7 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
-def _check_positions(geometry: Geometry) -> Iterator[Problem]:
+def _check_positions(geometry: GeometrySection) -> Iterator[Problem]:
     key: Key = ("geometry",)
     lattice, position = geometry.lattice, geometry.position
     if (lattice is None) == (position is None):
@@ -83,19 +83,19 @@ def _check_positions(geometry: Geometry) -> Iterator[Problem]:
             yield from _check_length((*key, "position", node), row, len(position[0]), "axis of the first node")
 
 
-def _check_nodes(geometry: Geometry, count: int) -> Iterator[Problem]:
+def _check_nodes(geometry: GeometrySection, count: int) -> Iterator[Problem]:
     for place, node in enumerate(geometry.pinned):
         yield from _check_node(("geometry", "pinned", place), node, count)
     for place, anchor in enumerate(geometry.anchors):
         yield from _check_node(("geometry", "anchors", place, "node"), anchor.node, count)
 
 
-def _spring_count(geometry: Geometry) -> int:
+def _spring_count(geometry: GeometrySection) -> int:
     """Number of the scene's own springs, whose node indices may still be invalid."""
     return len(geometry.springs or []) if geometry.lattice is None else len(geometry_springs(geometry))
 
 
-def _check_springs(geometry: Geometry, count: int) -> Iterator[Problem]:
+def _check_springs(geometry: GeometrySection, count: int) -> Iterator[Problem]:
     for place, pair in enumerate(geometry.springs or []):
         key: Key = ("geometry", "springs", place)
         for side, node in enumerate(pair):
@@ -105,7 +105,7 @@ def _check_springs(geometry: Geometry, count: int) -> Iterator[Problem]:
             yield Problem(key=key, constraint=constraint, found=pair, remedy="Drop it or change one end.")
 
 
-def _check_actuators(geometry: Geometry, springs: int) -> Iterator[Problem]:
+def _check_actuators(geometry: GeometrySection, springs: int) -> Iterator[Problem]:
     """Check that each actuator drives springs, that these exist, and that no other actuator drives them."""
     owners: dict[int, int] = {}
     for place, actuator in enumerate(geometry.actuators):
@@ -129,7 +129,7 @@ def _check_actuators(geometry: Geometry, springs: int) -> Iterator[Problem]:
 
 
 def _check_controller(
-    geometry: Geometry, controller: ControllerSection, waves: int | None, dim: int
+    geometry: GeometrySection, controller: ControllerSection, waves: int | None, dim: int
 ) -> Iterator[Problem]:
     key: Key = ("controller",)
     yield from _check_length((*key, "goal"), controller.goal, dim, "axis")
@@ -141,7 +141,7 @@ def _check_controller(
         yield Problem(key=key, constraint="needs a pattern as its control", found=NOTHING, remedy=remedy)
 
 
-def _check_amplitude(geometry: Geometry, material: Material) -> Iterator[Problem]:
+def _check_amplitude(geometry: GeometrySection, material: MaterialSection) -> Iterator[Problem]:
     key: Key = ("material", "amplitude")
     if geometry.actuators and material.amplitude is None:
         remedy = "Add amplitude = 0.2, for example."
@@ -151,7 +151,7 @@ def _check_amplitude(geometry: Geometry, material: Material) -> Iterator[Problem
         yield Problem(key=key, constraint="belongs to actuated springs", found=material.amplitude, remedy=remedy)
 
 
-def _check_material(material: Material, *, nodes: int, springs: int) -> Iterator[Problem]:
+def _check_material(material: MaterialSection, *, nodes: int, springs: int) -> Iterator[Problem]:
     if material.stiffness is None and springs:
         yield Problem(
             key=("material", "stiffness"),
@@ -172,7 +172,9 @@ def _check_material(material: Material, *, nodes: int, springs: int) -> Iterator
             yield from _check_length(("material", name), value, count, what)
 
 
-def _check_rest_lengths(geometry: Geometry, material: Material, position: np.ndarray) -> Iterator[Problem]:
+def _check_rest_lengths(
+    geometry: GeometrySection, material: MaterialSection, position: np.ndarray
+) -> Iterator[Problem]:
     """Check springs of zero length: these have no direction, and f = k (1 - L/l) d is undefined unless L = 0."""
     if material.rest_length is None:
         return

@@ -17,9 +17,9 @@ class MPMConfig(Config):
     """A scene of material points."""
 
     simulator: scene.MPMSimulator
-    grid: scene.Grid
-    bodies: list[scene.Body]
-    environment: scene.Environment = scene.Environment()
+    grid: scene.GridSection
+    bodies: list[scene.BodySection]
+    environment: scene.EnvironmentSection = scene.EnvironmentSection()
     colliders: list[scene.ColliderSection] = []
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,9 +14,6 @@ from simphys.simulators.mpm.collider import Collider
 from simphys.simulators.mpm.laws import LAWS
 from simphys.simulators.mpm.model import MPM
 from simphys.simulators.mpm.seeding import fill_ball, fill_box, lattice
-
-if TYPE_CHECKING:
-    from simphys.simulators.mpm.config import MPMConfig
 
 Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
 Contact = Literal["sticking", "slip", "separating", "friction"]
@@ -50,7 +47,7 @@ class MPMSimulator(Simulator):
     name: Literal["mpm"]
 
 
-class Grid(Section):
+class GridSection(Section):
     """The grid: number of nodes along each axis, their spacing [m], and the walls, `margin` nodes inside of the grid.
 
     walls: contact condition of all faces, or a table such as { "y-" = "sticking" }, with all other faces separating.
@@ -66,7 +63,7 @@ class Grid(Section):
     skin: Positive | None = None
 
 
-class Body(Section):
+class BodySection(Section):
     """A piece of material, filled with particles on a regular lattice.
 
     shape: "box" from `lower` to `upper` corner [m]; "ball" around `centre` with `radius` [m]; "lattice" of `counts`
@@ -104,7 +101,7 @@ class Body(Section):
     fibre: Vector | None = None
 
 
-class Environment(Section):
+class EnvironmentSection(Section):
     """The environment: gravity [m/s^2], 0 by default."""
 
     gravity: Vector | None = None
@@ -136,12 +133,12 @@ class Filled:
     bodies: list[tuple[np.ndarray, float]]
 
 
-def particle_spacing(body: Body, grid: Grid) -> float:
+def particle_spacing(body: BodySection, grid: GridSection) -> float:
     """Compute the spacing of a body's particles [m]."""
     return body.particle_spacing or grid.spacing / (body.per_cell or PER_CELL)
 
 
-def particles(body: Body, grid: Grid) -> tuple[np.ndarray, float]:
+def particles(body: BodySection, grid: GridSection) -> tuple[np.ndarray, float]:
     """Compute the positions [n, dim] of a body's particles, and the volume that each represents."""
     spacing = particle_spacing(body, grid)
     match body.shape:
@@ -156,22 +153,22 @@ def particles(body: Body, grid: Grid) -> tuple[np.ndarray, float]:
             return lattice(body.origin, body.counts, spacing), spacing ** len(body.counts)
 
 
-def particle_volume(body: Body, share: float) -> float:
+def particle_volume(body: BodySection, share: float) -> float:
     """Return the volume of each particle of a body; `share` is its share of the body's volume."""
     return body.particle_volume or share
 
 
-def particle_mass(body: Body, share: float) -> float:
+def particle_mass(body: BodySection, share: float) -> float:
     """Return the mass of each particle of a body."""
     return body.particle_mass or (body.density or 0.0) * particle_volume(body, share)
 
 
-def laws_of(bodies: Sequence[Body]) -> tuple[str, ...]:
+def laws_of(bodies: Sequence[BodySection]) -> tuple[str, ...]:
     """List the laws in use, in the order in which bodies name them."""
     return tuple(dict.fromkeys(body.law for body in bodies))
 
 
-def build_fields(config: MPMConfig) -> Fields:
+def build_fields(config: Any) -> Fields:
     """Build every parameter and state field at full size.
 
     A parameter that only some of the laws use is 0 for the particles of the other laws.
@@ -218,7 +215,7 @@ def build_fields(config: MPMConfig) -> Fields:
     return Fields(params=params, state=state, nodes=n, channels=channels or None)
 
 
-def parameter(body: Body, name: str) -> float | None:
+def parameter(body: BodySection, name: str) -> float | None:
     """Return a parameter of a body's law, or its default; None if it has neither."""
     value: float | None = getattr(body, name)
     return DEFAULTS.get(name) if value is None else value
@@ -232,7 +229,7 @@ def rotation(collider: ColliderSection, dim: int) -> np.ndarray:
     return quaternion / np.linalg.norm(quaternion)
 
 
-def build_model(config: MPMConfig) -> MPM:
+def build_model(config: Any) -> MPM:
     """Build the model of a validated scene."""
     grid, sections = config.grid, config.bodies
     dim, laws = len(grid.cells), laws_of(sections)

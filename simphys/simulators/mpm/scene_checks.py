@@ -14,10 +14,10 @@ from simphys.simulators.mpm.laws import LAWS
 from simphys.simulators.mpm.scene import (
     LAW_PARAMETERS,
     OF_SHAPES,
-    Body,
+    BodySection,
     ColliderSection,
-    Environment,
-    Grid,
+    EnvironmentSection,
+    GridSection,
     parameter,
     particle_spacing,
     particles,
@@ -38,9 +38,9 @@ RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
 
 def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     """Collect all problems. A section that is itself invalid is absent; checks that need it are skipped."""
-    grid: Grid | None = sections.get("grid")
-    bodies: Sequence[Body] | None = sections.get("bodies")
-    environment: Environment | None = sections.get("environment")
+    grid: GridSection | None = sections.get("grid")
+    bodies: Sequence[BodySection] | None = sections.get("bodies")
+    environment: EnvironmentSection | None = sections.get("environment")
     colliders: Sequence[ColliderSection] | None = sections.get("colliders")
     found = [] if grid is None else list(_check_grid(grid))
     dim = None if grid is None else len(grid.cells)
@@ -63,7 +63,7 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
-def _check_grid(grid: Grid) -> Iterator[Problem]:
+def _check_grid(grid: GridSection) -> Iterator[Problem]:
     dim, least = len(grid.cells), 2 * grid.margin + 2
     for axis, count in enumerate(grid.cells):
         if count < least:
@@ -75,7 +75,7 @@ def _check_grid(grid: Grid) -> Iterator[Problem]:
             yield _problem(("grid", "walls", face), f"must be a face of a {dim}-D grid", face, remedy)
 
 
-def _check_body(key: Key, body: Body, dim: int | None) -> Iterator[Problem]:
+def _check_body(key: Key, body: BodySection, dim: int | None) -> Iterator[Problem]:
     yield from _check_shape(key, body)
     for name in ("lower", "upper", "centre", "origin", "counts", "velocity", "fibre"):
         if dim is not None and (value := getattr(body, name)) is not None:
@@ -97,7 +97,7 @@ def _check_body(key: Key, body: Body, dim: int | None) -> Iterator[Problem]:
     yield from _check_law(key, body)
 
 
-def _check_shape(key: Key, body: Body) -> Iterator[Problem]:
+def _check_shape(key: Key, body: BodySection) -> Iterator[Problem]:
     for shape, names in OF_SHAPES.items():
         for name in names:
             value = getattr(body, name)
@@ -109,7 +109,7 @@ def _check_shape(key: Key, body: Body) -> Iterator[Problem]:
                 yield _problem((*key, name), f"is for a {shape}, not for a {body.shape}", value, remedy)
 
 
-def _check_law(key: Key, body: Body) -> Iterator[Problem]:
+def _check_law(key: Key, body: BodySection) -> Iterator[Problem]:
     if body.law not in LAWS:
         yield _problem((*key, "law"), "must be a constitutive law", body.law, f"Known: {', '.join(LAWS)}.")
         return
@@ -155,7 +155,7 @@ def _check_collider(key: Key, collider: ColliderSection, dim: int) -> Iterator[P
         yield _problem((*key, "rotation"), "must not be zero", collider.rotation, remedy)
 
 
-def _check_places(grid: Grid, bodies: Sequence[Body]) -> Iterator[Problem]:
+def _check_places(grid: GridSection, bodies: Sequence[BodySection]) -> Iterator[Problem]:
     """Check that bodies are inside of the walls and do not overlap."""
     lower = np.full(len(grid.cells), grid.margin * grid.spacing)
     upper = (np.array(grid.cells) - grid.margin) * grid.spacing
@@ -180,7 +180,7 @@ def _check_places(grid: Grid, bodies: Sequence[Body]) -> Iterator[Problem]:
             yield _problem(("bodies", other), constraint, found, "Move one of them.")
 
 
-def _extent(body: Body, grid: Grid) -> tuple[np.ndarray, np.ndarray, float]:
+def _extent(body: BodySection, grid: GridSection) -> tuple[np.ndarray, np.ndarray, float]:
     """Compute lower and upper corner of a body's bounding box, and the radius of its rounding: a ball's, or 0."""
     if body.shape == "ball":
         assert body.centre is not None and body.radius is not None, "checked before"
@@ -200,7 +200,9 @@ def _distance(one: tuple[np.ndarray, np.ndarray, float], other: tuple[np.ndarray
     return float(outside + min(gap.max(), 0.0) - radius)
 
 
-def _check_free(key: Key, collider: ColliderSection, grid: Grid, bodies: Sequence[Body]) -> Iterator[Problem]:
+def _check_free(
+    key: Key, collider: ColliderSection, grid: GridSection, bodies: Sequence[BodySection]
+) -> Iterator[Problem]:
     """Check that no particle starts inside of a collider."""
     for place, body in enumerate(bodies):
         position, _ = particles(body, grid)

@@ -18,10 +18,10 @@ class PendulumConfig(Config):
     """A scene of a chain of pendulums, or of a spherical pendulum."""
 
     simulator: scene.PendulumSimulator
-    geometry: scene.Geometry
-    material: scene.Material = scene.Material()
-    environment: scene.Environment = scene.Environment()
-    state: scene.State = scene.State()
+    geometry: scene.GeometrySection
+    material: scene.MaterialSection = scene.MaterialSection()
+    environment: scene.EnvironmentSection = scene.EnvironmentSection()
+    state: scene.StateSection = scene.StateSection()
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:

@@ -28,20 +28,20 @@ class PendulumSimulator(Simulator):
     integrator: Literal["rk4", "variational"] = "rk4"
 
 
-class Geometry(Section):
+class GeometrySection(Section):
     """Link lengths [m]: for a chain, a list from the support to the free end; for a spherical pendulum, a number."""
 
     length: Positive | Lengths
 
 
-class Material(Section):
+class MaterialSection(Section):
     """Properties of the links: mass [kg] at each end, and damping [N m s/rad] of each joint, as a number or a list."""
 
     mass: Positive | list[Positive] = 1.0
     damping: NonNegative | list[NonNegative] = 0.0
 
 
-class Environment(Section):
+class EnvironmentSection(Section):
     """Gravity and its direction.
 
     gravity [m/s^2]: a number, pointing down (for a spherical pendulum, against the third axis), or a vector for a
@@ -52,7 +52,7 @@ class Environment(Section):
     tilt: float = 0.0
 
 
-class State(Section):
+class StateSection(Section):
     """Initial state.
 
     For a chain: angle [rad] and rate [rad/s] of each link, measured from a common direction rather than from the link
@@ -112,10 +112,10 @@ def build_model(config: Any) -> Chain | Spherical:
 def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     """Collect all problems. A section that is itself invalid is None; checks that depend on it are skipped."""
     simulator: PendulumSimulator | None = sections.get("simulator")
-    geometry: Geometry | None = sections.get("geometry")
-    material: Material | None = sections.get("material")
-    environment: Environment | None = sections.get("environment")
-    state: State | None = sections.get("state")
+    geometry: GeometrySection | None = sections.get("geometry")
+    material: MaterialSection | None = sections.get("material")
+    environment: EnvironmentSection | None = sections.get("environment")
+    state: StateSection | None = sections.get("state")
     if simulator is None:
         return []
     if simulator.kind == "spherical":
@@ -148,7 +148,10 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
 
 
 def _check_spherical(
-    geometry: Geometry | None, material: Material | None, environment: Environment | None, state: State | None
+    geometry: GeometrySection | None,
+    material: MaterialSection | None,
+    environment: EnvironmentSection | None,
+    state: StateSection | None,
 ) -> Iterator[Problem]:
     for section, name, names in ((geometry, "geometry", ("length",)), (material, "material", ("mass", "damping"))):
         for each in names:

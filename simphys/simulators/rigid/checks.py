@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from simphys.simulator.physical import require_positive
 
 from .joint import PRISMATIC, REVOLUTE, WORLD, Joint, Spring
 from .shapes import Box, Vector
-
-if TYPE_CHECKING:
-    from .model import RigidBodies
 
 IMPULSE, COMPLIANT = LAWS = ("impulse", "compliant")
 SLACK = 0.01
@@ -41,7 +38,7 @@ def check_params(params: Arrays) -> None:
             raise UnphysicalValue(f"rigid: {name}", constraint, f"{wrong[0]:g}", remedy)
 
 
-def check(model: RigidBodies) -> None:
+def check(model: Any) -> None:
     """Raise InputError for the first mistake in a model."""
     for name, value, allowed in (
         ("dim", model.dim, (2, 3)),
@@ -78,7 +75,7 @@ def check(model: RigidBodies) -> None:
         _check_length("the controller's goal", model.controller.goal, model.dim)
 
 
-def _check_link(who: str, link: Joint | Spring, model: RigidBodies) -> None:
+def _check_link(who: str, link: Joint | Spring, model: Any) -> None:
     _check_body(who, link.a, model)
     if link.b != WORLD:
         _check_body(who, link.b, model)
@@ -86,7 +83,7 @@ def _check_link(who: str, link: Joint | Spring, model: RigidBodies) -> None:
     _check_length(f"anchor_b of {who}", link.anchor_b, model.dim)
 
 
-def _check_joint(who: str, joint: Joint, model: RigidBodies) -> None:
+def _check_joint(who: str, joint: Joint, model: Any) -> None:
     _check_length(f"relative of {who}", joint.relative, model.rotations)
     _check_length(f"axis of {who}", joint.axis, model.dim)
     wants = joint.kind == PRISMATIC or (joint.kind == REVOLUTE and model.dim == 3)
@@ -99,7 +96,7 @@ def _check_joint(who: str, joint: Joint, model: RigidBodies) -> None:
         raise InputError(f"rigid: the axis of {who}", "a unit vector", joint.axis, "Divide it by its length.")
 
 
-def _check_body(who: str, body: int, model: RigidBodies) -> None:
+def _check_body(who: str, body: int, model: Any) -> None:
     if not 0 <= body < model.bodies:
         raise InputError(f"rigid: {who}", f"a body from 0 to {model.bodies - 1}", body, "Name an existing body.")
 

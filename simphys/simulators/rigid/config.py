@@ -16,12 +16,12 @@ class RigidConfig(Config):
     """A scene of rigid bodies with contacts and joints."""
 
     simulator: sections.RigidSimulator
-    bodies: list[sections.Body]
+    bodies: list[sections.BodySection]
     planes: list[sections.PlaneSection] = []
     joints: list[sections.JointSection] = []
     springs: list[sections.SpringSection] = []
-    environment: sections.Environment = sections.Environment()
-    contact: sections.Contact = sections.Contact()
+    environment: sections.EnvironmentSection = sections.EnvironmentSection()
+    contact: sections.ContactSection = sections.ContactSection()
     controller: sections.ControllerSection | None = None
 
     @classmethod

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,12 +14,10 @@ from simphys.nn.network import NONE
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
 
 from .checks import COMPLIANT, EULER, IMPULSE, VARIATIONAL, check
+from .geometry.candidates import Candidates, find_candidates
 from .joint import Joint, Spring
 from .shapes import Plane
 from .shapes import Shape as BodyShape
-
-if TYPE_CHECKING:
-    from .geometry.candidates import Candidates
 
 
 @dataclass(frozen=True)
@@ -188,9 +185,7 @@ class RigidBodies(Model):
     @cached_property
     def candidates(self) -> Candidates:
         """The pairs of features that may touch, M of them."""
-        from .geometry.candidates import candidates
-
-        return candidates(self)
+        return find_candidates(self.dim, self.shapes, self.planes, fixed=self.fixed, pairs=self.pairs)
 
     @property
     def contacts(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from simphys.scenefile.section import Key, Problem, rows_of
 from simphys.simulators.rigid.scene import orientation, plane_of, shapes_of
-from simphys.simulators.rigid.sections import Body, PlaneSection
+from simphys.simulators.rigid.sections import BodySection, PlaneSection
 from simphys.simulators.rigid.shapes import Box, Plane
 
 AT_END = ("final_state", "final_mean")
@@ -17,7 +17,7 @@ ROUNDING = 1e-9
 
 
 def problems(
-    bodies: Sequence[Body], planes: Sequence[PlaneSection], terms: Sequence[Any], *, is_hard: bool
+    bodies: Sequence[BodySection], planes: Sequence[PlaneSection], terms: Sequence[Any], *, is_hard: bool
 ) -> Iterator[Problem]:
     """Yield the problems of terms about single bodies at the end; other checks report other mistakes in a term.
 
@@ -44,7 +44,7 @@ def problems(
                 break
 
 
-def inner_radius(body: Body) -> float:
+def inner_radius(body: BodySection) -> float:
     """Return the radius of the largest sphere about the centre of mass within one of its shapes [m], or 0."""
     found = [0.0]
     for shape in shapes_of(body):
@@ -66,7 +66,7 @@ def _rows(term: Any, count: int) -> np.ndarray[Any, Any]:
 
 
 def _unreachable(
-    body: Body,
+    body: BodySection,
     name: str,
     target: np.ndarray[Any, Any],
     axis: int | None,

@@ -12,13 +12,13 @@ from simphys.scenefile.section import Fields
 from simphys.simulators.rigid.joint import WORLD, Joint, Spring
 from simphys.simulators.rigid.model import RigidBodies
 from simphys.simulators.rigid.sections import (
-    Ball,
-    Body,
+    BallSection,
+    BodySection,
     ControllerSection,
-    Cuboid,
+    CuboidSection,
     JointSection,
     PlaneSection,
-    Rod,
+    RodSection,
     SpringSection,
 )
 from simphys.simulators.rigid.shapes import Box, Capsule, Plane, Shape, Sphere
@@ -89,22 +89,22 @@ def build_fields(config: Any) -> Fields:
     return Fields(params=params, state=state, nodes=n, channels=channels or None)
 
 
-def shapes_of(body: Body) -> list[Shape]:
+def shapes_of(body: BodySection) -> list[Shape]:
     """Return the body's shapes in the form of the model."""
     made: list[Shape] = []
     for each in body.shapes:
         offset = None if each.offset is None else tuple(each.offset)
         match each:
-            case Ball():
+            case BallSection():
                 made.append(Sphere(each.radius, offset))
-            case Cuboid():
+            case CuboidSection():
                 made.append(Box(tuple(each.half), offset))
-            case Rod():
+            case RodSection():
                 made.append(Capsule(each.radius, each.half_length, offset))
     return made
 
 
-def mass_and_inertia(body: Body) -> tuple[float, Array]:
+def mass_and_inertia(body: BodySection) -> tuple[float, Array]:
     """Return mass [kg] and principal moments [S]: given, or those of the shapes; 1 if a fixed body has none."""
     dim = len(body.position)
     filled = solid(shapes_of(body), dim)
@@ -121,7 +121,7 @@ def plane_of(section: PlaneSection) -> Plane:
     return Plane(tuple([each / length for each in section.normal]), section.offset / length)
 
 
-def orientation(body: Body) -> Array:
+def orientation(body: BodySection) -> Array:
     """Return the angle [1] or the unit quaternion [4]."""
     given = np.ravel(0.0 if body.orientation is None else body.orientation).astype(float)
     if len(body.position) == 2:
@@ -133,7 +133,7 @@ def orientation(body: Body) -> Array:
     return np.roll(Rotation.from_rotvec(given * np.ones(3)).as_quat(), 1)
 
 
-def turn(body: Body) -> Array:
+def turn(body: BodySection) -> Array:
     """Return the rotation matrix from the body frame to the world frame, [dim, dim]."""
     from scipy.spatial.transform import Rotation
 
@@ -143,7 +143,7 @@ def turn(body: Body) -> Array:
     return Rotation.from_quat(np.roll(q, -1)).as_matrix()
 
 
-def _joint(section: JointSection, bodies: Sequence[Body]) -> Joint:
+def _joint(section: JointSection, bodies: Sequence[BodySection]) -> Joint:
     a, b = bodies[section.a], None if section.b is None else bodies[section.b]
     anchor = section.anchor or a.position
     axis = None
@@ -162,13 +162,13 @@ def _joint(section: JointSection, bodies: Sequence[Body]) -> Joint:
     )
 
 
-def _spring(section: SpringSection, bodies: Sequence[Body]) -> Spring:
+def _spring(section: SpringSection, bodies: Sequence[BodySection]) -> Spring:
     b = None if section.b is None else bodies[section.b]
     ends = _in_frame(section.anchor_a, bodies[section.a]), _in_frame(section.anchor_b, b)
     return Spring(section.a, WORLD if section.b is None else section.b, *ends)
 
 
-def _in_frame(place: Sequence[float], body: Body | None) -> tuple[float, ...]:
+def _in_frame(place: Sequence[float], body: BodySection | None) -> tuple[float, ...]:
     """Express a point of the world in the body's frame, or in the world's (None)."""
     if body is None:
         return tuple(place)

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from simphys.scenefile.control import PatternSection
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
-from simphys.scenefile.sections import Pattern
 from simphys.simulators.rigid import overlap, reach
 from simphys.simulators.rigid.scene import plane_of, shapes_of, turn
 from simphys.simulators.rigid.sections import (
-    Body,
-    Contact,
+    BodySection,
+    ContactSection,
     ControllerSection,
-    Environment,
+    EnvironmentSection,
     JointSection,
     PlaneSection,
     RigidSimulator,
@@ -34,17 +34,17 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     `waves`: number of waves of the control's pattern; None if it is no pattern.
     """
     simulator: RigidSimulator | None = sections.get("simulator")
-    bodies: Sequence[Body] | None = sections.get("bodies")
+    bodies: Sequence[BodySection] | None = sections.get("bodies")
     planes: Sequence[PlaneSection] | None = sections.get("planes")
     joints: Sequence[JointSection] | None = sections.get("joints")
     springs: Sequence[SpringSection] | None = sections.get("springs")
-    environment: Environment | None = sections.get("environment")
-    contact: Contact | None = sections.get("contact")
+    environment: EnvironmentSection | None = sections.get("environment")
+    contact: ContactSection | None = sections.get("contact")
     controller: ControllerSection | None = sections.get("controller")
     control: Any = sections.get("control")
     loss: Any = sections.get("loss")
     unknowns: Mapping[str, Any] | None = sections.get("unknowns")
-    waves = control.waves if isinstance(control, Pattern) else None
+    waves = control.waves if isinstance(control, PatternSection) else None
     if bodies is None:
         return []
     if not bodies:
@@ -77,14 +77,14 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
-def _check_body(key: Key, body: Body, dim: int) -> Iterator[Problem]:
+def _check_body(key: Key, body: BodySection, dim: int) -> Iterator[Problem]:
     wrong = list(_check_vectors(key, body, dim))
     yield from wrong
     if not (wrong or body.fixed):
         yield from _check_matter(key, body)
 
 
-def _check_vectors(key: Key, body: Body, dim: int) -> Iterator[Problem]:
+def _check_vectors(key: Key, body: BodySection, dim: int) -> Iterator[Problem]:
     yield from _check_axes((*key, "position"), body.position, dim)
     if body.velocity is not None:
         yield from _check_axes((*key, "velocity"), body.velocity, dim)
@@ -106,7 +106,7 @@ def _check_vectors(key: Key, body: Body, dim: int) -> Iterator[Problem]:
         yield _problem((*key, "orientation"), "a quaternion must not be 0", body.orientation, remedy)
 
 
-def _check_matter(key: Key, body: Body) -> Iterator[Problem]:
+def _check_matter(key: Key, body: BodySection) -> Iterator[Problem]:
     """Check that mass and inertia follow from the given values, and that the frame's origin is the centre of mass."""
     given = [name for name in ("mass", "density") if getattr(body, name) is not None]
     if len(given) != 1:
@@ -156,7 +156,7 @@ def _check_joint(key: Key, joint: JointSection, dim: int) -> Iterator[Problem]:
         yield _problem((*key, "axis"), f"a {joint.kind} joint in {dim}-D has no axis", joint.axis, "Remove the axis.")
 
 
-def _check_contact(contact: Contact, simulator: RigidSimulator | None, n: int) -> Iterator[Problem]:
+def _check_contact(contact: ContactSection, simulator: RigidSimulator | None, n: int) -> Iterator[Problem]:
     for place, pair in enumerate(contact.apart):
         for side, body in enumerate(pair):
             yield from _check_index(("contact", "apart", place, side), body, n)
@@ -184,7 +184,10 @@ def _check_controller(
 
 
 def _check_places(
-    bodies: Sequence[Body], planes: Sequence[PlaneSection], joints: Sequence[JointSection], contact: Contact
+    bodies: Sequence[BodySection],
+    planes: Sequence[PlaneSection],
+    joints: Sequence[JointSection],
+    contact: ContactSection,
 ) -> Iterator[Problem]:
     """Check that bodies start apart from each other and from the planes, except pairs that never touch."""
     cores = [[overlap.core(s, np.array(body.position), turn(body)) for s in shapes_of(body)] for body in bodies]

@@ -30,7 +30,7 @@ class RigidSimulator(Simulator):
     joint_correction: Part = 0.2
 
 
-class Ball(Section):
+class BallSection(Section):
     """A sphere, in the plane a disc. radius [m]; offset: of its centre in the body's frame [m]."""
 
     kind: Literal["sphere"]
@@ -38,7 +38,7 @@ class Ball(Section):
     offset: Vector | None = None
 
 
-class Cuboid(Section):
+class CuboidSection(Section):
     """A box along the axes of the body's frame, in the plane a rectangle. half: half extents [m]."""
 
     kind: Literal["box"]
@@ -46,7 +46,7 @@ class Cuboid(Section):
     offset: Vector | None = None
 
 
-class Rod(Section):
+class RodSection(Section):
     """All points within a radius of a segment along the body's first axis. half_length: of the segment [m]."""
 
     kind: Literal["capsule"]
@@ -55,7 +55,7 @@ class Rod(Section):
     offset: Vector | None = None
 
 
-class Body(Section):
+class BodySection(Section):
     """A rigid body. The origin of its frame is its centre of mass; `position` is its initial position [m].
 
     shapes: its contact shapes, none by default. Give density [kg/m^2 or kg/m^3] or mass [kg]. inertia: principal
@@ -67,7 +67,7 @@ class Body(Section):
     """
 
     position: Vector
-    shapes: list[Annotated[Ball | Cuboid | Rod, Field(discriminator="kind")]] = []
+    shapes: list[Annotated[BallSection | CuboidSection | RodSection, Field(discriminator="kind")]] = []
     density: Positive | None = None
     mass: Positive | None = None
     inertia: Positive | Annotated[list[Positive], Field(min_length=3, max_length=3)] | None = None
@@ -118,13 +118,13 @@ class SpringSection(Section):
     length: NonNegative | None = None
 
 
-class Environment(Section):
+class EnvironmentSection(Section):
     """Gravity [m/s^2], none by default."""
 
     gravity: Vector | None = None
 
 
-class Contact(Section):
+class ContactSection(Section):
     """Parameters of the compliant law: stiffness [N/m], force per depth, and damping [s/m], relative to that force.
 
     apart: pairs of bodies, by their indices, that never touch, in addition to pairs connected by a joint.

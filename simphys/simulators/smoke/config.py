@@ -19,12 +19,12 @@ class SmokeConfig(Config):
     FILES = (("obstacle", "file"), ("state", EACH, "file"))
 
     simulator: scene.SmokeSimulator
-    grid: scene.Grid
-    fluid: scene.Fluid = scene.Fluid()
-    sides: dict[scene.Side, scene.SideFlow] = {}
-    emitters: list[scene.Emitter] = []
-    obstacle: scene.Obstacle | None = None
-    state: scene.State = scene.State()
+    grid: scene.GridSection
+    fluid: scene.FluidSection = scene.FluidSection()
+    sides: dict[scene.Side, scene.SideFlowSection] = {}
+    emitters: list[scene.EmitterSection] = []
+    obstacle: scene.ObstacleSection | None = None
+    state: scene.StateSection = scene.StateSection()
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,9 +13,6 @@ from simphys.simulator import Array
 from simphys.simulators.smoke.faces import own
 from simphys.simulators.smoke.model import Smoke
 from simphys.simulators.smoke.shapes import coordinates, distance, share
-
-if TYPE_CHECKING:
-    from simphys.simulators.smoke.config import SmokeConfig
 
 Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
 Kind = Literal["periodic", "closed", "open", "inflow"]
@@ -39,7 +36,7 @@ class SmokeSimulator(Simulator):
     tolerance: Positive = 1e-8
 
 
-class Grid(Section):
+class GridSection(Section):
     """The grid: number of cells along each axis, their spacing [m], and the boundaries.
 
     boundaries: "periodic", "closed" (a wall), "open" or "inflow" for all sides, or a table such as
@@ -52,21 +49,21 @@ class Grid(Section):
     slip: bool = False
 
 
-class Fluid(Section):
+class FluidSection(Section):
     """The fluid: kinematic viscosity [m^2/s], and buoyancy, the acceleration per unit of smoke [m/s^2]; default 0."""
 
     viscosity: NonNegative = 0.0
     buoyancy: Vector | None = None
 
 
-class SideFlow(Section):
+class SideFlowSection(Section):
     """The flow at a side: velocity [m/s] of the inflow, or tangential velocity of the wall; smoke in the inflow."""
 
     velocity: Vector | None = None
     smoke: float = 0.0
 
 
-class Emitter(Section):
+class EmitterSection(Section):
     """A ball around `centre` [m] in which smoke appears at a rate [1/s]; its edge is smooth, one cell wide."""
 
     centre: Vector
@@ -74,7 +71,7 @@ class Emitter(Section):
     rate: float
 
 
-class Shape(Section):
+class ShapeSection(Section):
     """A ball of `radius`, or an ellipse or ellipsoid with `radii` along the axes, around `centre` [m]."""
 
     centre: Vector
@@ -94,18 +91,18 @@ class OutlineSection(Section):
     modes: Count
 
 
-class Obstacle(Section):
+class ObstacleSection(Section):
     """The obstacle: the union of `shapes`; or an outline; or a file (.npy or text).
 
     The file holds the signed distance of each cell centre to the surface, negative inside [m], [*cells].
     """
 
-    shapes: Annotated[list[Shape], Field(min_length=1)] | None = None
+    shapes: Annotated[list[ShapeSection], Field(min_length=1)] | None = None
     outline: OutlineSection | None = None
     file: str | None = None
 
 
-class NamedFlow(Section):
+class NamedFlowSection(Section):
     """A named initial flow.
 
     taylor_green: vortices with the largest velocity `speed` [m/s] along x, and `waves` pairs along each axis. Four
@@ -118,13 +115,13 @@ class NamedFlow(Section):
     origin: Vector | None = None
 
 
-class ArrayFile(Section):
+class ArrayFileSection(Section):
     """A file (.npy or text) with a number for each entry of the field."""
 
     file: str
 
 
-class Puff(Section):
+class PuffSection(Section):
     """A puff of smoke, amount exp(-|x - centre|^2 / radius^2), with lengths in m."""
 
     centre: Vector
@@ -132,24 +129,24 @@ class Puff(Section):
     amount: float = 1.0
 
 
-class State(Section):
+class StateSection(Section):
     """The initial state, by default at rest and without smoke.
 
     velocity: a uniform velocity [m/s], a named flow, or a file with [dim, *faces]; see the model for faces.
     smoke: one number, a list of puffs, or a file with [*cells].
     """
 
-    velocity: Vector | NamedFlow | ArrayFile | None = None
-    smoke: float | list[Puff] | ArrayFile = 0.0
+    velocity: Vector | NamedFlowSection | ArrayFileSection | None = None
+    smoke: float | list[PuffSection] | ArrayFileSection = 0.0
 
 
-def build_fields(config: SmokeConfig) -> Fields:
+def build_fields(config: Any) -> Fields:
     """Build every parameter and state field at full size."""
     simulator, grid, fluid, sides = config.simulator, config.grid, config.fluid, config.sides
     emitters, obstacle, state = config.emitters, config.obstacle, config.state
     of = model(simulator, grid, dt=1.0, has_obstacle=obstacle is not None)
     dim = of.dim
-    given = [sides.get(name, SideFlow()) for name in SIDES[: 2 * dim]]
+    given = [sides.get(name, SideFlowSection()) for name in SIDES[: 2 * dim]]
     rates = [share(distance(of, each.centre, each.radius), of.spacing) * each.rate for each in emitters]
     params = {
         "viscosity": np.array(fluid.viscosity),
@@ -165,7 +162,7 @@ def build_fields(config: SmokeConfig) -> Fields:
     return Fields(params=params, state=start, design=follows, designed=designed)
 
 
-def model(simulator: SmokeSimulator, grid: Grid, *, dt: float, has_obstacle: bool) -> Smoke:
+def model(simulator: SmokeSimulator, grid: GridSection, *, dt: float, has_obstacle: bool) -> Smoke:
     """Build the model of these sections. Raises InputError if they are inconsistent, see `scene_checks`."""
     return Smoke(
         cells=tuple(grid.cells),
@@ -182,18 +179,18 @@ def model(simulator: SmokeSimulator, grid: Grid, *, dt: float, has_obstacle: boo
     )
 
 
-def build_model(config: SmokeConfig) -> Smoke:
+def build_model(config: Any) -> Smoke:
     """Build the model of a validated scene."""
     return model(config.simulator, config.grid, dt=config.time.dt, has_obstacle=config.obstacle is not None)
 
 
-def boundaries(grid: Grid) -> tuple[str, ...]:
+def boundaries(grid: GridSection) -> tuple[str, ...]:
     """List the boundary kind of each side, in the order of SIDES."""
     given = grid.boundaries if isinstance(grid.boundaries, dict) else dict.fromkeys(SIDES, grid.boundaries)
     return tuple([given.get(side, "closed") for side in SIDES[: 2 * len(grid.cells)]])
 
 
-def signed_distance(model: Smoke, obstacle: Obstacle) -> Array:
+def signed_distance(model: Smoke, obstacle: ObstacleSection) -> Array:
     """Compute the signed distance of the cell centres to an obstacle, [*cells] [m]."""
     if obstacle.file is not None:
         return read_field(obstacle.file, [model.cells])
@@ -203,27 +200,27 @@ def signed_distance(model: Smoke, obstacle: Obstacle) -> Array:
     return np.minimum.reduce([distance(model, each.centre, each.radius or each.radii) for each in obstacle.shapes])
 
 
-def design(obstacle: Obstacle | None) -> dict[str, Array]:
+def design(obstacle: ObstacleSection | None) -> dict[str, Array]:
     """Return the initial design of an obstacle's outline; empty if it has none."""
     given = None if obstacle is None else obstacle.outline
     return {} if given is None else {"stretch": np.zeros(()), "outline": np.zeros((given.modes, 2))}
 
 
-def velocity(model: Smoke, state: State) -> Array:
+def velocity(model: Smoke, state: StateSection) -> Array:
     """Compute the initial velocity, [dim, *faces]."""
-    if isinstance(state.velocity, ArrayFile):
+    if isinstance(state.velocity, ArrayFileSection):
         return read_field(state.velocity.file, [(model.dim, *model.faces)])
     made = np.zeros((model.dim, *model.faces))
     for component in range(model.dim if state.velocity is not None else 0):
         at: tuple[Any, ...] = (component, *map(slice, own(model, component)))
-        if isinstance(state.velocity, NamedFlow):
+        if isinstance(state.velocity, NamedFlowSection):
             made[at] = taylor_green(model, state.velocity, component)[at[1:]]
         elif state.velocity is not None:
             made[at] = state.velocity[component]
     return made
 
 
-def taylor_green(model: Smoke, flow: NamedFlow, component: int) -> Array:
+def taylor_green(model: Smoke, flow: NamedFlowSection, component: int) -> Array:
     """Compute Taylor-Green vortices at the faces of a component.
 
     u = U sin kx cos ly, v = -(k/l) U cos kx sin ly, and in 3-D times cos mz. x is relative to the origin, and
@@ -239,9 +236,9 @@ def taylor_green(model: Smoke, flow: NamedFlow, component: int) -> Array:
     return flow.speed * (1.0 if component == 0 else -k[0] / k[1]) * np.prod(parts, axis=0)
 
 
-def smoke(model: Smoke, state: State) -> Array:
+def smoke(model: Smoke, state: StateSection) -> Array:
     """Compute the initial smoke, [*cells]."""
-    if isinstance(state.smoke, ArrayFile):
+    if isinstance(state.smoke, ArrayFileSection):
         return read_field(state.smoke.file, [model.cells])
     if not isinstance(state.smoke, list):
         return np.full(model.cells, float(state.smoke))

@@ -13,16 +13,16 @@ from simphys.simulator import Array
 from simphys.simulators.smoke.model import Smoke
 from simphys.simulators.smoke.scene import (
     SIDES,
-    ArrayFile,
-    Emitter,
-    Fluid,
-    Grid,
-    NamedFlow,
-    Obstacle,
+    ArrayFileSection,
+    EmitterSection,
+    FluidSection,
+    GridSection,
+    NamedFlowSection,
+    ObstacleSection,
     Side,
-    SideFlow,
+    SideFlowSection,
     SmokeSimulator,
-    State,
+    StateSection,
     boundaries,
     model,
     signed_distance,
@@ -37,12 +37,12 @@ SLACK = 1e-9
 def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     """Collect all problems. A section that is itself invalid is absent; checks that need it are skipped."""
     simulator: SmokeSimulator | None = sections.get("simulator")
-    grid: Grid | None = sections.get("grid")
-    fluid: Fluid | None = sections.get("fluid")
-    sides: Mapping[Side, SideFlow] | None = sections.get("sides")
-    emitters: Sequence[Emitter] | None = sections.get("emitters")
-    obstacle: Obstacle | None = sections.get("obstacle")
-    state: State | None = sections.get("state")
+    grid: GridSection | None = sections.get("grid")
+    fluid: FluidSection | None = sections.get("fluid")
+    sides: Mapping[Side, SideFlowSection] | None = sections.get("sides")
+    emitters: Sequence[EmitterSection] | None = sections.get("emitters")
+    obstacle: ObstacleSection | None = sections.get("obstacle")
+    state: StateSection | None = sections.get("state")
     if grid is None:
         return []
     found = list(_check_boundaries(grid, simulator))
@@ -67,7 +67,7 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
-def _check_boundaries(grid: Grid, simulator: SmokeSimulator | None) -> Iterator[Problem]:
+def _check_boundaries(grid: GridSection, simulator: SmokeSimulator | None) -> Iterator[Problem]:
     dim, kinds = len(grid.cells), boundaries(grid)
     key: Key = ("grid", "boundaries")
     if isinstance(grid.boundaries, dict):
@@ -89,7 +89,7 @@ def _check_boundaries(grid: Grid, simulator: SmokeSimulator | None) -> Iterator[
         yield _problem(("simulator", "grid"), constraint, "collocated", 'Use "staggered".')
 
 
-def _check_sides(grid: Grid, sides: Mapping[Side, SideFlow]) -> Iterator[Problem]:
+def _check_sides(grid: GridSection, sides: Mapping[Side, SideFlowSection]) -> Iterator[Problem]:
     dim, kinds = len(grid.cells), boundaries(grid)
     for side, kind in zip(SIDES, kinds, strict=False):
         given = sides[side].velocity if side in sides else None
@@ -115,16 +115,16 @@ def _check_sides(grid: Grid, sides: Mapping[Side, SideFlow]) -> Iterator[Problem
             yield _problem(("sides", side, "velocity"), constraint, flow.velocity, remedy)
 
 
-def _check_state(state: State, dim: int) -> Iterator[Problem]:
+def _check_state(state: StateSection, dim: int) -> Iterator[Problem]:
     if isinstance(state.velocity, list):
         yield from _check_axes(("state", "velocity"), state.velocity, dim)
-    if isinstance(state.velocity, NamedFlow):
+    if isinstance(state.velocity, NamedFlowSection):
         yield from _check_axes(("state", "velocity", "origin"), state.velocity.origin, dim)
     for place, puff in enumerate(state.smoke if isinstance(state.smoke, list) else []):
         yield from _check_axes(("state", "smoke", place, "centre"), puff.centre, dim)
 
 
-def _check_obstacle(obstacle: Obstacle, dim: int) -> Iterator[Problem]:
+def _check_obstacle(obstacle: ObstacleSection, dim: int) -> Iterator[Problem]:
     given = [name for name in ("shapes", "outline", "file") if getattr(obstacle, name) is not None]
     if len(given) != 1:
         found = Words(" and ".join(given) or "none of them")
@@ -141,13 +141,13 @@ def _check_obstacle(obstacle: Obstacle, dim: int) -> Iterator[Problem]:
         yield from _check_axes((*key, "radii"), shape.radii, dim)
 
 
-def _check_files(made: Smoke, obstacle: Obstacle | None, state: State | None) -> Iterator[Problem]:
+def _check_files(made: Smoke, obstacle: ObstacleSection | None, state: StateSection | None) -> Iterator[Problem]:
     reads: list[tuple[Key, Callable[[], Array]]] = []
     if obstacle is not None and obstacle.file is not None:
         reads.append((("obstacle", "file"), lambda: signed_distance(made, obstacle)))
-    if state is not None and isinstance(state.velocity, ArrayFile):
+    if state is not None and isinstance(state.velocity, ArrayFileSection):
         reads.append((("state", "velocity", "file"), lambda: velocity(made, state)))
-    if state is not None and isinstance(state.smoke, ArrayFile):
+    if state is not None and isinstance(state.smoke, ArrayFileSection):
         reads.append((("state", "smoke", "file"), lambda: smoke(made, state)))
     for key, read in reads:
         try:
@@ -157,7 +157,7 @@ def _check_files(made: Smoke, obstacle: Obstacle | None, state: State | None) ->
             yield _problem(key, error.constraint, found, error.remedy)
 
 
-def _check_balance(made: Smoke, sides: Mapping[Side, SideFlow], distance: Array | None) -> Iterator[Problem]:
+def _check_balance(made: Smoke, sides: Mapping[Side, SideFlowSection], distance: Array | None) -> Iterator[Problem]:
     """Check that the fluid entering each connected part of the grid can leave it, as volume is conserved."""
     if "inflow" not in made.boundaries:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -10,14 +10,11 @@ from simphys.simulator import Arrays
 
 from .segment import Segment
 
-if TYPE_CHECKING:
-    from .engine import WaveEngine
-
 
 class Adjoint:
     """The running adjoint of a segment. Each field of `adjoint` has either one row or a row for each state."""
 
-    def __init__(self, engine: WaveEngine, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
+    def __init__(self, engine: Any, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         grid = engine.grid
         self._engine, self._segment, self._first, self._adjoint = engine, segment, first, adjoint
         self._grid, self._ends = grid, engine.ends

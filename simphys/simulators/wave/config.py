@@ -19,11 +19,11 @@ class WaveConfig(Config):
     FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
 
     simulator: scene.WaveSimulator
-    grid: scene.Grid
-    medium: scene.Medium
-    state: scene.State = scene.State()
-    sources: list[scene.Source] = []
-    receivers: scene.Receivers = scene.Receivers()
+    grid: scene.GridSection
+    medium: scene.MediumSection
+    state: scene.StateSection = scene.StateSection()
+    sources: list[scene.SourceSection] = []
+    receivers: scene.ReceiversSection = scene.ReceiversSection()
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:

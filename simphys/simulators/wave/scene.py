@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -12,9 +12,6 @@ from simphys.files.field_file import read_field
 from simphys.scenefile.section import Count, Fields, Index, Positive, Section, Simulator
 from simphys.simulator import Array
 from simphys.simulators.wave.model import Wave
-
-if TYPE_CHECKING:
-    from simphys.simulators.wave.config import WaveConfig
 
 Vector = Annotated[list[float], Field(min_length=1, max_length=3)]
 Kind = Literal["zero", "free", "periodic", "absorbing"]
@@ -30,7 +27,7 @@ class WaveSimulator(Simulator):
     order: Literal[2, 4, 8] = 2
 
 
-class Grid(Section):
+class GridSection(Section):
     """The grid: number of cells along each axis, their spacing [m], and its boundaries. Cell i is at i * spacing.
 
     boundaries: "zero", "free", "periodic" or "absorbing" for all sides, or a table such as
@@ -47,20 +44,20 @@ class Grid(Section):
     layer_speed: Positive | None = None
 
 
-class FieldFile(Section):
+class FieldFileSection(Section):
     """A file with a number for each cell: .npy, text, or a .png picture; `greys` are the values of black and white."""
 
     file: str
     greys: Annotated[list[float], Field(min_length=2, max_length=2)] = [0.0, 1.0]
 
 
-class Medium(Section):
+class MediumSection(Section):
     """The medium: the wave speed [m/s], one number or a file."""
 
-    speed: Positive | FieldFile
+    speed: Positive | FieldFileSection
 
 
-class Bump(Section):
+class BumpSection(Section):
     """A Gaussian bump amplitude exp(-|x - centre|^2 / width^2), with lengths in m."""
 
     centre: Vector
@@ -68,17 +65,17 @@ class Bump(Section):
     amplitude: float = 1.0
 
 
-class State(Section):
+class StateSection(Section):
     """The initial field: one number, a list of bumps, or a file; 0 by default.
 
     previous: the field one time step earlier; equal to the initial field by default, so that it is at rest.
     """
 
-    height: float | list[Bump] | FieldFile = 0.0
-    previous: float | list[Bump] | FieldFile | None = None
+    height: float | list[BumpSection] | FieldFileSection = 0.0
+    previous: float | list[BumpSection] | FieldFileSection | None = None
 
 
-class Source(Section):
+class SourceSection(Section):
     """A source of the field, at a point or along the plane through `position` [m] with this normal.
 
     velocity: its velocity [m/s], 0 by default. shot: the number of its shot. Each shot is a separate simulation; all
@@ -91,7 +88,7 @@ class Source(Section):
     shot: Index = 0
 
 
-class Line(Section):
+class LineSection(Section):
     """A line of `count` evenly spaced receivers from `start` to `end` [m]."""
 
     start: Vector
@@ -99,14 +96,14 @@ class Line(Section):
     count: Count
 
 
-class Receivers(Section):
+class ReceiversSection(Section):
     """Receiver positions [m]: single ones first, then lines."""
 
     position: list[Vector] = []
-    lines: list[Line] = []
+    lines: list[LineSection] = []
 
 
-def build_fields(config: WaveConfig) -> Fields:
+def build_fields(config: Any) -> Fields:
     """Build every parameter and state field at full size. With several shots, source positions have a batch axis.
 
     The receivers' initial readings are left at 0.
@@ -139,7 +136,13 @@ def build_fields(config: WaveConfig) -> Fields:
 
 
 def model(
-    grid: Grid, medium: Medium, sources: Sequence[Source], receivers: Receivers, *, order: int, dt: float
+    grid: GridSection,
+    medium: MediumSection,
+    sources: Sequence[SourceSection],
+    receivers: ReceiversSection,
+    *,
+    order: int,
+    dt: float,
 ) -> Wave:
     """Build the model of these sections. Raises InputError if they are inconsistent, see `scene_checks`."""
     kinds = boundaries(grid)
@@ -158,33 +161,33 @@ def model(
     )
 
 
-def build_model(config: WaveConfig) -> Wave:
+def build_model(config: Any) -> Wave:
     """Build the model of a validated scene."""
     order, dt = config.simulator.order, config.time.dt
     return model(config.grid, config.medium, config.sources, config.receivers, order=order, dt=dt)
 
 
-def boundaries(grid: Grid) -> tuple[Kind, ...]:
+def boundaries(grid: GridSection) -> tuple[Kind, ...]:
     """List the boundary kind of each side, in the order of SIDES."""
     given = grid.boundaries if isinstance(grid.boundaries, dict) else dict.fromkeys(SIDES, grid.boundaries)
     return tuple([given.get(side, "zero") for side in SIDES[: 2 * len(grid.cells)]])
 
 
-def shots(sources: Sequence[Source]) -> list[list[Source]]:
+def shots(sources: Sequence[SourceSection]) -> list[list[SourceSection]]:
     """Group the sources by shot."""
     count = max([source.shot for source in sources], default=0) + 1
     return [[source for source in sources if source.shot == shot] for shot in range(count)]
 
 
-def speed(grid: Grid, medium: Medium) -> Array:
+def speed(grid: GridSection, medium: MediumSection) -> Array:
     """Compute the wave speed in each cell, [*cells] [m/s]."""
     return field(grid, medium.speed)
 
 
-def field(grid: Grid, given: float | list[Bump] | FieldFile) -> Array:
+def field(grid: GridSection, given: float | list[BumpSection] | FieldFileSection) -> Array:
     """Compute the field given by a number, bumps or a file, [*cells]."""
     shape = tuple(grid.cells)
-    if isinstance(given, FieldFile):
+    if isinstance(given, FieldFileSection):
         return read_field(given.file, [shape], greys=given.greys)
     if not isinstance(given, list):
         return np.full(shape, float(given))
@@ -196,13 +199,13 @@ def field(grid: Grid, given: float | list[Bump] | FieldFile) -> Array:
     return made
 
 
-def receiver_position(receivers: Receivers, dim: int) -> Array:
+def receiver_position(receivers: ReceiversSection, dim: int) -> Array:
     """Compute the positions of all receivers, [R, dim] [m]."""
     lines = [np.linspace(line.start, line.end, line.count) for line in receivers.lines]
     return np.concatenate([np.array(receivers.position, dtype=float).reshape(-1, dim), *lines])
 
 
-def _of_shots(rows: Sequence[Any], sources: Sequence[Source], dim: int) -> Array:
+def _of_shots(rows: Sequence[Any], sources: Sequence[SourceSection], dim: int) -> Array:
     """Arrange the rows of all sources as [S, dim], or as [shots, S, dim] for several shots."""
     count = max([source.shot for source in sources], default=0) + 1
     parts = [[row for row, source in zip(rows, sources, strict=True) if source.shot == shot] for shot in range(count)]

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd.errors import InputError
+from simphys.scenefile.control import WaveletSection
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
-from simphys.scenefile.sections import Wavelet
 from simphys.simulators.wave.scene import (
     SIDES,
-    FieldFile,
-    Grid,
-    Medium,
-    Receivers,
-    Source,
-    State,
+    FieldFileSection,
+    GridSection,
+    MediumSection,
+    ReceiversSection,
+    SourceSection,
+    StateSection,
     WaveSimulator,
     boundaries,
     field,
@@ -37,13 +37,13 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     driven: true if the scene has a control. members: number of batch members with their own signals; None if shared.
     """
     simulator: WaveSimulator | None = sections.get("simulator")
-    grid: Grid | None = sections.get("grid")
-    medium: Medium | None = sections.get("medium")
-    state: State | None = sections.get("state")
-    sources: Sequence[Source] | None = sections.get("sources")
-    receivers: Receivers | None = sections.get("receivers")
+    grid: GridSection | None = sections.get("grid")
+    medium: MediumSection | None = sections.get("medium")
+    state: StateSection | None = sections.get("state")
+    sources: Sequence[SourceSection] | None = sections.get("sources")
+    receivers: ReceiversSection | None = sections.get("receivers")
     control: Any = sections.get("control")
-    members = control.members if isinstance(control, Wavelet) else None
+    members = control.members if isinstance(control, WaveletSection) else None
     driven = "control" not in sections or control is not None
     found: list[Problem] = []
     if sources is not None:
@@ -62,18 +62,18 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
         for place, line in enumerate(receivers.lines):
             for name in ("start", "end"):
                 found += _check_place(("receivers", "lines", place, name), getattr(line, name), grid, "a receiver")
-    if medium is not None and isinstance(medium.speed, FieldFile):
+    if medium is not None and isinstance(medium.speed, FieldFileSection):
         found += _check_file(("medium", "speed"), medium.speed, grid, positive=True)
     for name in ("height", "previous"):
         given = getattr(state, name, None)
-        if isinstance(given, FieldFile):
+        if isinstance(given, FieldFileSection):
             found += _check_file(("state", name), given, grid, positive=False)
         for place, bump in enumerate(given if isinstance(given, list) else []):
             found += _check_axes(("state", name, place, "centre"), bump.centre, dim)
     return found
 
 
-def _check_control(sources: Sequence[Source], members: int | None, driven: bool) -> Iterator[Problem]:
+def _check_control(sources: Sequence[SourceSection], members: int | None, driven: bool) -> Iterator[Problem]:
     count = len(shots(sources))
     if sources and not driven:
         remedy = 'Add a section [control], such as kind = "wavelet", or drop the sources.'
@@ -84,7 +84,7 @@ def _check_control(sources: Sequence[Source], members: int | None, driven: bool)
         yield _problem(("control", "amplitude"), constraint, Words(f"{members}"), remedy)
 
 
-def _check_grid(grid: Grid, simulator: WaveSimulator | None) -> Iterator[Problem]:
+def _check_grid(grid: GridSection, simulator: WaveSimulator | None) -> Iterator[Problem]:
     dim, kinds, key = len(grid.cells), boundaries(grid), ("grid", "boundaries")
     for side in grid.boundaries if isinstance(grid.boundaries, dict) else ():
         if side not in SIDES[: 2 * dim]:
@@ -109,7 +109,7 @@ def _check_grid(grid: Grid, simulator: WaveSimulator | None) -> Iterator[Problem
         yield _problem(("grid", "layer_frequency"), "absorbing layers need a frequency [Hz]", NOTHING, remedy)
 
 
-def _check_source(key: Key, source: Source, grid: Grid) -> Iterator[Problem]:
+def _check_source(key: Key, source: SourceSection, grid: GridSection) -> Iterator[Problem]:
     dim = len(grid.cells)
     normal = None if source.kind == "point" else ("plane_x", "plane_y", "plane_z").index(source.kind)
     if normal is not None and normal >= dim:
@@ -121,7 +121,7 @@ def _check_source(key: Key, source: Source, grid: Grid) -> Iterator[Problem]:
         yield from _check_axes((*key, "velocity"), source.velocity, dim)
 
 
-def _check_shots(sources: Sequence[Source]) -> Iterator[Problem]:
+def _check_shots(sources: Sequence[SourceSection]) -> Iterator[Problem]:
     first, *others = [[source.kind for source in each] for each in shots(sources)]
     for number, kinds in enumerate(others, 1):
         if kinds != first:
@@ -131,7 +131,7 @@ def _check_shots(sources: Sequence[Source]) -> Iterator[Problem]:
 
 
 def _check_place(
-    key: Key, position: Sequence[float], grid: Grid, what: str, only: int | None = None
+    key: Key, position: Sequence[float], grid: GridSection, what: str, only: int | None = None
 ) -> Iterator[Problem]:
     """Check that a position is within the field, along all axes or only one."""
     dim, kinds = len(grid.cells), boundaries(grid)
@@ -147,7 +147,7 @@ def _check_place(
             yield _problem((*key, axis), constraint, position[axis], "Move it, or give more cells.")
 
 
-def _check_file(key: Key, given: FieldFile, grid: Grid, *, positive: bool) -> Iterator[Problem]:
+def _check_file(key: Key, given: FieldFileSection, grid: GridSection, *, positive: bool) -> Iterator[Problem]:
     try:
         values = field(grid, given)
     except InputError as error:

@@ -10,7 +10,7 @@ import pytest
 from simphys.autograd import runtime, tensor
 from simphys.rollout import rollout
 from simphys.simulators.smoke import Params, Smoke, State
-from simphys.simulators.smoke.scene import NamedFlow, taylor_green
+from simphys.simulators.smoke.scene import NamedFlowSection, taylor_green
 from simphys.simulators.smoke.shapes import distance
 
 from .flows import velocity
@@ -28,7 +28,7 @@ def start(model: Smoke, u: np.ndarray, **given: Any) -> tuple[Params, State]:
 
 
 def vortices(model: Smoke, speed: float, mean: tuple[float, float] = (0.0, 0.0)) -> np.ndarray:
-    flow = NamedFlow(flow="taylor_green", speed=speed)
+    flow = NamedFlowSection(flow="taylor_green", speed=speed)
     return np.stack([taylor_green(model, flow, component) + mean[component] for component in range(2)])
 
 

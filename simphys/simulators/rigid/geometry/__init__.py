@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .candidates import Candidates, candidates
+from .candidates import Candidates, find_candidates
 from .contacts import Contacts
 
-__all__ = ["Candidates", "Contacts", "candidates"]
+__all__ = ["Candidates", "Contacts", "find_candidates"]

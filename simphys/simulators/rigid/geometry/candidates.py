@@ -12,10 +12,10 @@ to rest. Two parallel capsules, or a capsule in the corner of others, touch in o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from ..joint import WORLD
 from ..shapes import Box, Capsule, Plane, Shape, Sphere
 from . import feature
 from .feature import BOX, CORNER, EDGES, PLANE, ROUND
-
-if TYPE_CHECKING:
-    from ..model import RigidBodies
 
 Array = np.ndarray[Any, Any]
 
@@ -94,25 +91,32 @@ class Candidates:
         return self.constants.astype(runtime.real_dtype()).reshape(-1)
 
 
-def candidates(model: RigidBodies) -> Candidates:
-    """Pair all moving bodies with all planes, and all pairs of bodies that may touch."""
+def find_candidates(
+    dim: int,
+    shapes: Sequence[Sequence[Shape]],
+    planes: Sequence[Plane],
+    *,
+    fixed: Container[int],
+    pairs: Iterable[tuple[int, int]],
+) -> Candidates:
+    """Pair the shapes of all moving bodies with all planes, and those of `pairs` of bodies with each other."""
     found = [
         candidate
-        for body in range(model.bodies)
-        if body not in model.fixed
-        for shape, plane in itertools.product(model.shapes[body], model.planes)
-        for candidate in _with_plane(body, shape, plane, model.dim)
+        for body in range(len(shapes))
+        if body not in fixed
+        for shape, plane in itertools.product(shapes[body], planes)
+        for candidate in _with_plane(body, shape, plane, dim)
     ]
-    for a, b in model.pairs:
-        for one, other in itertools.product(model.shapes[a], model.shapes[b]):
+    for a, b in pairs:
+        for one, other in itertools.product(shapes[a], shapes[b]):
             ordered = sorted([(one, a), (other, b)], key=lambda each: _ORDER.index(type(each[0])))
-            found += _of_pair(*ordered[0], *ordered[1], model.dim)
+            found += _of_pair(*ordered[0], *ordered[1], dim)
     numbers = [[*each.a.numbers(), *each.b.numbers()] for each in found]
     return Candidates(
         np.array([each.kind for each in found], np.int32),
         np.array([each.body_a for each in found], np.int32),
         np.array([each.body_b for each in found], np.int32),
-        np.array(numbers, float).reshape(len(found), 2 * feature.numbers(model.dim)),
+        np.array(numbers, float).reshape(len(found), 2 * feature.numbers(dim)),
     )
 
 

@@ -18,9 +18,9 @@ class ShallowConfig(Config):
     FILES = (("medium", EACH, "file"), ("state", EACH, "file"))
 
     simulator: scene.ShallowSimulator
-    grid: scene.Grid
-    medium: scene.Medium
-    state: scene.State = scene.State()
+    grid: scene.GridSection
+    medium: scene.MediumSection
+    state: scene.StateSection = scene.StateSection()
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:

@@ -24,7 +24,7 @@ class ShallowSimulator(Simulator):
     name: Literal["shallow_water"]
 
 
-class Grid(Section):
+class GridSection(Section):
     """The grid: number of cells along each axis, their spacing [m], and the boundaries.
 
     boundaries: "closed" (free-slip walls) or "periodic", either one for all axes or a list with one for each.
@@ -35,24 +35,24 @@ class Grid(Section):
     boundaries: Kind | list[Kind] = "closed"
 
 
-class ArrayFile(Section):
+class ArrayFileSection(Section):
     """A file (.npy, text or a picture) with a number for each cell, [*cells]."""
 
     file: str
 
 
-class Medium(Section):
+class MediumSection(Section):
     """The medium: depth of the bottom below the rest level [m], gravity [m/s^2], and c_f of the bottom friction.
 
     depth: one number for all cells, or a file.
     """
 
-    depth: Positive | ArrayFile
+    depth: Positive | ArrayFileSection
     gravity: Positive = 9.81
     friction: NonNegative = 0.0
 
 
-class Bump(Section):
+class BumpSection(Section):
     """An elevation height exp(-|x - centre|^2 / radius^2) above the rest level; all lengths in m."""
 
     centre: Vector
@@ -60,10 +60,10 @@ class Bump(Section):
     height: float
 
 
-class State(Section):
+class StateSection(Section):
     """The initial elevation above the rest level, as bumps or a file; the velocity is 0 initially."""
 
-    elevation: list[Bump] | ArrayFile = []
+    elevation: list[BumpSection] | ArrayFileSection = []
 
 
 def build_fields(config: Any) -> Fields:
@@ -75,18 +75,18 @@ def build_fields(config: Any) -> Fields:
     return Fields(params=params, state=start)
 
 
-def depth(grid: Grid, medium: Medium) -> Array:
+def depth(grid: GridSection, medium: MediumSection) -> Array:
     """Compute the depth of each cell, [*cells] [m]."""
     cells = tuple(grid.cells)
-    if isinstance(medium.depth, ArrayFile):
+    if isinstance(medium.depth, ArrayFileSection):
         return read_field(medium.depth.file, [cells])
     return np.full(cells, medium.depth)
 
 
-def elevation(grid: Grid, state: State) -> Array:
+def elevation(grid: GridSection, state: StateSection) -> Array:
     """Compute the initial elevation, [*cells] [m]."""
     cells = tuple(grid.cells)
-    if isinstance(state.elevation, ArrayFile):
+    if isinstance(state.elevation, ArrayFileSection):
         return read_field(state.elevation.file, [cells])
     made = np.zeros(cells)
     places = np.meshgrid(*[grid.spacing * (np.arange(n) + 0.5) for n in cells], indexing="ij")
@@ -98,25 +98,25 @@ def elevation(grid: Grid, state: State) -> Array:
 
 def build_model(config: Any) -> ShallowWater:
     """Build the model of a validated scene."""
-    grid: Grid = config.grid
+    grid: GridSection = config.grid
     given = grid.boundaries if isinstance(grid.boundaries, list) else [grid.boundaries] * len(grid.cells)
     return ShallowWater(tuple(grid.cells), grid.spacing, config.time.dt, tuple(given))
 
 
 def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     """Collect all problems. A section that is itself invalid is None; checks that need it are skipped."""
-    grid: Grid | None = sections.get("grid")
-    medium: Medium | None = sections.get("medium")
-    state: State | None = sections.get("state")
+    grid: GridSection | None = sections.get("grid")
+    medium: MediumSection | None = sections.get("medium")
+    state: StateSection | None = sections.get("state")
     if grid is None:
         return []
     dim = len(grid.cells)
     found: list[Problem] = []
     if isinstance(grid.boundaries, list):
         found += _check_axes(("grid", "boundaries"), grid.boundaries, dim)
-    if medium is not None and isinstance(medium.depth, ArrayFile):
+    if medium is not None and isinstance(medium.depth, ArrayFileSection):
         found += _check_file(("medium", "depth", "file"), lambda: depth(grid, medium), positive=True)
-    if state is not None and isinstance(state.elevation, ArrayFile):
+    if state is not None and isinstance(state.elevation, ArrayFileSection):
         found += _check_file(("state", "elevation", "file"), lambda: elevation(grid, state))
     elif state is not None and isinstance(state.elevation, list):
         for place, bump in enumerate(state.elevation):

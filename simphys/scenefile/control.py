@@ -1,0 +1,101 @@
+"""The section of a scene file about the control, of one of four kinds, and the arrays that it holds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from simphys.scenefile.section import Count, Positive, Section
+from simphys.simulator import Arrays
+
+
+class SinesSection(Section):
+    """amplitude tanh(sum over waves j of weight[j] sin(frequency t + 2 pi j / waves) + bias), for each channel.
+
+    channels: how many numbers drive a step of the simulator, such as one for each actuator. frequency [rad/s].
+    amplitude: the largest magnitude, one number or one for each channel. weight (a row for each channel) and bias are
+    0 by default; unknowns call them control_weight and control_bias. unit: of the control, for pictures.
+    """
+
+    kind: Literal["sines"]
+    channels: Count
+    waves: Count
+    frequency: Positive
+    amplitude: Positive | list[Positive] = 1.0
+    weight: list[list[float]] | None = None
+    bias: list[float] | None = None
+    unit: str = ""
+
+
+class KnotsSection(Section):
+    """Values at equally spaced times from the first step of the horizon to the last one, and straight lines between.
+
+    value: a row for each knot, with a number for each channel; unknowns call it control_value. unit: of the control,
+    for pictures.
+    """
+
+    kind: Literal["knots"]
+    value: Annotated[list[Annotated[list[float], Field(min_length=1)]], Field(min_length=1)]
+    unit: str = ""
+
+
+class WaveletSection(Section):
+    """A pulse for all channels, amplitude * wavelet(t): see `simphys.experiment.wavelets`.
+
+    channels: how many numbers drive a step of the simulator, such as one for each source. frequency [Hz]: the dominant
+    one. delay [s]: when the middle of a ricker or gaussian is reached, 1.5 / frequency by default, or when a sine_burst
+    begins, at once by default. amplitude: one number, one for each channel, or a row of these for each member of a
+    batch; unknowns call it control_amplitude. unit: of the control, for pictures.
+    """
+
+    kind: Literal["wavelet"]
+    wavelet: Literal["ricker", "gaussian", "sine_burst"] = "ricker"
+    channels: Count = 1
+    frequency: Positive
+    delay: float | None = None
+    amplitude: float | list[float] | Annotated[list[list[float]], Field(min_length=1)] = 1.0
+    unit: str = ""
+
+    @property
+    def members(self) -> int | None:
+        """Of the batch that has an amplitude each; None where all have the same."""
+        rows = self.amplitude if isinstance(self.amplitude, list) else []
+        return len(rows) if rows and isinstance(rows[0], list) else None
+
+
+class PatternSection(Section):
+    """Waves sin(frequency t + 2 pi j / waves), j = 0 ... waves - 1: the rhythm that a neural controller is given.
+
+    frequency [rad/s]. Nothing of it is unknown: what is, are the weights of the network.
+    """
+
+    kind: Literal["pattern"]
+    waves: Count
+    frequency: Positive
+    unit: str = ""
+
+    @property
+    def channels(self) -> int:
+        """As other controls have them: one a wave."""
+        return self.waves
+
+
+ControlSection = Annotated[SinesSection | KnotsSection | WaveletSection | PatternSection, Field(discriminator="kind")]
+"""What drives a simulator along time."""
+
+
+def control_arrays(section: SinesSection | KnotsSection | WaveletSection | PatternSection) -> Arrays:
+    """The scene's value of each of the Tensors, by name. The section must be free of problems."""
+    if section.kind == "pattern":
+        return {}
+    if section.kind == "wavelet":
+        amplitude = np.array(section.amplitude, dtype=float)
+        return {"control_amplitude": np.full(section.channels, amplitude) if amplitude.ndim == 0 else amplitude}
+    if section.kind == "knots":
+        return {"control_value": np.array(section.value, dtype=float)}
+    weight, bias = np.zeros((section.channels, section.waves)), np.zeros(section.channels)
+    weight[:] = 0.0 if section.weight is None else section.weight
+    bias[:] = 0.0 if section.bias is None else section.bias
+    return {"control_weight": weight, "control_bias": bias}
