@@ -13,6 +13,7 @@ import numpy as np
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.numerics import spring as spring_element
 from simphys.rollout import rollout
 from simphys.simulators.mass_spring import (
     actuate,
@@ -159,20 +160,43 @@ def anew(original: ModuleType, checked: Check, *kernels: str) -> Check:
     return check_of
 
 
+def with_element(name: str) -> Check:
+    """Check of a module with the spring element; of the nested sub-step, only the named kernel is recompiled."""
+    compiled = spring._kernels
+
+    def check_element(module: Any) -> None:
+        with patch.object(spring, "functions", module.functions):
+            new = spring.kernels.__wrapped__(runtime.real(), 2, False)
+
+        def kernels(model: MassSpring) -> SimpleNamespace:
+            return SimpleNamespace(**{**vars(compiled(model)), name: getattr(new, name)})
+
+        with patch.object(spring, "_kernels", kernels):
+            spring_force(spring)
+
+    return check_element
+
+
 sweep_of = partial(Sweep, equivalent=EQUIVALENT)
 
 
-def sub_step(module: ModuleType, function: str, checked: Check) -> list[Sweep]:
+ELEMENT = ("functions.adj_*", "functions.jvp_*")
+"""Adjoint and tangent rules of a module with element functions of its own."""
+
+
+def sub_step(module: ModuleType, function: str, checked: Check, element: tuple[str, ...] = ELEMENT) -> list[Sweep]:
     """The sweeps of a sub-step: through its adjoint kernel, its tangent kernel, and Python around them."""
     return [
-        sweep_of(module, ("functions.adj_*", "kernels.adjoint"), anew(module, checked, "adjoint")),
-        sweep_of(module, ("functions.jvp_*", "kernels.tangent"), anew(module, checked, "tangent")),
+        sweep_of(module, (*element[:1], "kernels.adjoint"), anew(module, checked, "adjoint")),
+        sweep_of(module, (*element[1:], "kernels.tangent"), anew(module, checked, "tangent")),
         sweep_of(module, (f"{function}.backward", f"{function}.jvp"), anew(module, checked)),
     ]
 
 
 SWEEPS = [
-    *sub_step(spring, "SpringForce", spring_force),
+    sweep_of(spring_element, ("functions.adj_*",), with_element("adjoint")),
+    sweep_of(spring_element, ("functions.jvp_*",), with_element("tangent")),
+    *sub_step(spring, "SpringForce", spring_force, element=()),
     *sub_step(external, "ExternalForce", external_force),
     *sub_step(integrate, "Integrate", integration),
     sweep_of(actuate, ("functions.adj_*", "functions.jvp_*", "kernels.adjoint", "kernels.tangent"), actuation),

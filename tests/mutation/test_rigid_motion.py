@@ -202,7 +202,7 @@ SWEEPS = [
     sweep_of(joint_row, ("turns_in_space.adj_*", "functions.adj_*"), of_rows(3)),
     around(joint_rows, "JointRows", of_rows(2)),
     around(motor, "JointForce", of_motors()),
-    around(spring_damper, "SpringDamper", of_springs(), "functions.adj_*"),
+    around(spring_damper, "SpringDamper", of_springs()),
 ]
 
 

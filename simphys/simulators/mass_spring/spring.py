@@ -1,17 +1,9 @@
-"""Spring force: springs with dashpots along their axis, between pairs of nodes.
+"""Spring force on each node: the sum over its springs, each damped by a dashpot along its axis.
 
-With d = x_b - x_a, u = v_b - v_a, l = |d|, r = 1/l, the force on end a is f = s d and on end b it is -f, where
+For each spring, with d = x_b - x_a and u = v_b - v_a, the force f(d, u) of `simphys.numerics.spring` acts on node a,
+and -f on node b. Adjoint: with adj_d and adj_u for adj_f = adj_force_a - adj_force_b,
 
-    s = k (1 - L r) + c (u.d) r^2                                           [N/m]
-
-k stiffness [N/m], L rest length [m], c damping [N s/m]. A spring with L = 0 is linear: f = k d, also at l = 0.
-Adjoint, for g = adj_f (which is adj_force_a - adj_force_b) and e = g.d:
-
-    adj_k = (1 - L r) e     adj_L = -k r e     adj_c = (u.d) r^2 e     adj_u = c r^2 e d
-    adj_d = k ((1 - L r) g + L r^3 e d) + c r^2 ((u.d) g + e u - 2 (u.d) r^2 e d)
-
-Convention at l = 0, where the direction is undefined: r = 0, so that only the linear part k d remains, in the force,
-in its tangent and in its adjoint. Source: Hooke's law; the adjoint is the transpose of the Jacobian.
+    adj_x_b = sum of adj_d     adj_x_a = -sum of adj_d     adj_v_b = sum of adj_u     adj_v_a = -sum of adj_u
 """
 
 import functools
@@ -22,61 +14,9 @@ import numpy as np
 
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.spring import functions
 
 from .model import MassSpring
-
-
-@functools.cache
-@no_type_check
-def functions(real: Any, dim: int, damped: bool) -> SimpleNamespace:
-    """The element functions for springs in `dim` dimensions; without `damped` the dashpot terms are left out."""
-    vec = ti.types.vector(dim, real)
-    tiny = 1e-37 if real is ti.f32 else 1e-300
-
-    @ti.func
-    def inverse_length(d: vec) -> real:
-        l2 = d.dot(d)  # the result is 0 at d = 0 without a branch or a select, so that blocks of springs vectorize
-        return ti.sqrt(l2) / ti.max(l2, tiny)
-
-    @ti.func
-    def spring_force(d: vec, u: vec, k: real, c: real, L: real) -> vec:
-        r = inverse_length(d)
-        s = k * (1 - L * r)
-        if ti.static(damped):
-            s += c * u.dot(d) * r * r
-        return s * d
-
-    @ti.func
-    def adj_spring_force(d: vec, u: vec, k: real, c: real, L: real, adj_f: vec):
-        r = inverse_length(d)
-        h = L * r
-        e = adj_f.dot(d)
-        adj_d = k * ((1 - h) * adj_f + (h * r * r * e) * d)
-        adj_u = vec(0.0)
-        adj_c = 0.0
-        if ti.static(damped):
-            q, p = c * r * r, u.dot(d)
-            adj_d += q * (p * adj_f + e * u - (2 * p * r * r * e) * d)
-            adj_u = (q * e) * d
-            adj_c = p * r * r * e
-        return adj_d, adj_u, (1 - h) * e, adj_c, -k * r * e
-
-    @ti.func
-    def jvp_spring_force(
-        d: vec, u: vec, k: real, c: real, L: real, dd: vec, du: vec, dk: real, dc: real, dL: real
-    ) -> vec:
-        r = inverse_length(d)
-        h = L * r
-        stretch = d.dot(dd) * r * r
-        s = k * (1 - h)
-        ds = dk * (1 - h) - k * dL * r + k * h * stretch
-        if ti.static(damped):
-            rate = u.dot(d) * r * r
-            s += c * rate
-            ds += dc * rate + c * (du.dot(d) + u.dot(dd)) * r * r - 2 * c * rate * stretch
-        return ds * d + s * dd
-
-    return SimpleNamespace(force=spring_force, adj=adj_spring_force, jvp=jvp_spring_force)
 
 
 @functools.cache

@@ -1,21 +1,13 @@
 """Springs with dampers between a point of body a and a point of body b or of the world.
 
-With r_a, r_b the arms from either centre to its point, d the vector from the point of a to that of b, z the rate of d
-and r = 1/|d|, the force f acts on a, and -f on b, at their points:
+With r_a, r_b the arms from either centre to its point, d the vector from the point of a to that of b, and z its rate,
 
     d = (x_b + r_b) - (x_a + r_a)      z = (v_b + w_b x r_b) - (v_a + w_a x r_a)
-    f = s d      s = k (1 - L r) + c (z.d) r^2                              [N]
 
-k stiffness [N/m], L rest length [m], c damping [kg/s]. Adjoint, for g = adj_f and e = g.d:
-
-    adj_k = (1 - L r) e     adj_L = -k r e     adj_c = (z.d) r^2 e     adj_z = c r^2 e d
-    adj_d = k ((1 - L r) g + L r^3 e d) + c r^2 ((z.d) g + e z - 2 (z.d) r^2 e d)
-
-where g = g_a - g_b + h_a x r_a - h_b x r_b, with the adjoints (g_a, h_a), (g_b, h_b) of force and torque on a and b.
-The arm of a gets adj_ra = f x h_a - adj_d - adj_z x w_a, b's the opposite; adj_theta = r x adj_r and
+the force f(d, z) of `simphys.numerics.spring` acts on a, and -f on b, at their points. Its adjoints adj_d and adj_z are
+those for adj_f = g_a - g_b + h_a x r_a - h_b x r_b, where (g_a, h_a), (g_b, h_b) are the adjoints of force and torque
+on a and b. The arm of a gets adj_ra = f x h_a - adj_d - adj_z x w_a, b's the opposite; adj_theta = r x adj_r and
 adj_w_a = -r_a x adj_z.
-Convention at |d| = 0, where there is no direction: r = 0, so that f = k d, in the adjoint too.
-Source: Hooke's law; the adjoint is the transpose of the Jacobian.
 """
 
 import functools
@@ -26,7 +18,7 @@ import numpy as np
 
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
-from simphys.numerics import rotation
+from simphys.numerics import rotation, spring
 from simphys.simulator import Array
 
 from . import rows
@@ -37,36 +29,9 @@ from .rows import flat
 
 @functools.cache
 @no_type_check
-def functions(real: Any, dim: int) -> SimpleNamespace:
-    """Return the element functions of one spring in `dim` dimensions."""
-    vec = ti.types.vector(dim, real)
-    tiny = 1e-37 if real is ti.f32 else 1e-300
-
-    @ti.func
-    def inverse_length(d: vec) -> real:
-        return ti.sqrt(d.dot(d)) / ti.max(d.dot(d), tiny)
-
-    @ti.func
-    def force(d: vec, z: vec, k: real, c: real, L: real) -> vec:
-        r = inverse_length(d)
-        return (k * (1 - L * r) + c * z.dot(d) * r * r) * d
-
-    @ti.func
-    def adj_force(d: vec, z: vec, k: real, c: real, L: real, g: vec):
-        """Return the adjoints of d, z, k, c and L."""
-        r = inverse_length(d)
-        e, rate, q = g.dot(d), z.dot(d), c * r * r
-        adj_d = k * ((1 - L * r) * g + (L * r * r * r * e) * d) + q * (rate * g + e * z - (2 * rate * r * r * e) * d)
-        return adj_d, (q * e) * d, (1 - L * r) * e, rate * r * r * e, -k * r * e
-
-    return SimpleNamespace(force=force, adj=adj_force)
-
-
-@functools.cache
-@no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
     """Return the loops over springs, bodies [2 K] with anchors [2 K dim]; see rows.py. Forces are added to `wrench`."""
-    at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), functions(real, dim)
+    at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), spring.functions(real, dim, True)
     vec = at.vec
 
     @ti.func
