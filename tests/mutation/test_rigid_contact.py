@@ -15,7 +15,7 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.simulators.rigid import Plane, RigidBodies, Sphere, compliant, geometry
-from simphys.simulators.rigid.geometry import Candidates, closest, contacts, flat, pair, segments
+from simphys.simulators.rigid.geometry.candidates import Candidates, closest, contacts, flat, pair, segments
 from simphys.simulators.rigid.geometry.feature import BOX, CORNER, EDGES, PLANE, ROUND
 
 from ..simulators.rigid.geometry.poses import all_kinds, random_turns

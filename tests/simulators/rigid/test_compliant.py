@@ -13,7 +13,7 @@ from simphys.autograd import Tensor, grad
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.simulators.rigid import Plane, RigidBodies, Sphere
 from simphys.simulators.rigid.compliant import CompliantContact
-from simphys.simulators.rigid.geometry import Contacts
+from simphys.simulators.rigid.geometry.contacts import Contacts
 
 from .geometry.poses import leaf, random_turns
 from .systems import tolerance

@@ -8,7 +8,7 @@ import numpy as np
 
 from simphys.autograd import Tensor, grad, tensor
 from simphys.simulators.rigid import Box, Capsule, Plane, RigidBodies, Sphere
-from simphys.simulators.rigid.geometry import Contacts
+from simphys.simulators.rigid.geometry.contacts import Contacts
 from simphys.simulators.rigid.geometry.pair import FAR
 from simphys.simulators.rigid.shapes import Shape
 

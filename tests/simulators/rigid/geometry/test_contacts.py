@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from simphys.autograd import grad
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.simulators.rigid import Box, Capsule, Sphere
-from simphys.simulators.rigid.geometry import Contacts
+from simphys.simulators.rigid.geometry.contacts import Contacts
 from simphys.simulators.rigid.geometry.feature import BOX, CORNER, EDGES, PLANE, ROUND
 
 from .poses import Array, all_kinds, found, leaf, matrix, model_of, random_turns, upright

@@ -7,7 +7,7 @@ import pytest
 
 from simphys.autograd import grad
 from simphys.simulators.rigid import Box, Capsule, Sphere
-from simphys.simulators.rigid.geometry import Contacts
+from simphys.simulators.rigid.geometry.contacts import Contacts
 from simphys.simulators.rigid.geometry.feature import BOX, CORNER, EDGES, ROUND
 from simphys.simulators.rigid.geometry.pair import FAR
 
