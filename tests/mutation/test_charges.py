@@ -12,6 +12,7 @@ from unittest.mock import patch
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
+from simphys.numerics.splitting import Stage
 from simphys.rollout import rollout
 from simphys.simulators.charges import engine, field, force, fused, fused_adjoint, integrate
 
@@ -45,7 +46,7 @@ def field_force(module: Any) -> None:
 def integration(module: Any) -> None:
     model, params, state = system(2, bodies=4)
     inputs = (*state.tensors(), weights(state.position.shape).requires_grad_(), params.mass)
-    check(lambda *x: module.Integrate.apply(model, (0.2, 0.3), *x), inputs)
+    check(lambda *x: module.Integrate.apply(model, Stage(0.2, 0.0, 0.3), *x), inputs)
 
 
 def moved(

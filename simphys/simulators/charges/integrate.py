@@ -19,8 +19,9 @@ import numpy as np
 
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.splitting import Stage
 
-from .model import BODY_US, Charges, Stage
+from .model import BODY_US, Charges
 
 
 @functools.cache
@@ -100,7 +101,7 @@ class Integrate(Function):
     def forward(
         ctx: Context, model: Charges, stage: Stage, position: Tensor, velocity: Tensor, force: Tensor, mass: Tensor
     ) -> tuple[Any, Any]:
-        ctx.model, ctx.lengths = model, (*stage, model.bodies)
+        ctx.model, ctx.lengths = model, (stage.kick, stage.drift, model.bodies)
         ctx.save_for_backward(force, mass)
         x_new, v_new = np.empty_like(position.data), np.empty_like(velocity.data)
         _kernels(model).forward(position, velocity, force, mass, *ctx.lengths, x_new, v_new)

@@ -5,27 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.errors import InputError
+from simphys.numerics.splitting import Stage, require_integrator, split_step
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
-
-if TYPE_CHECKING:
-    pass
-
-INTEGRATORS = ("semi_implicit_euler", "velocity_verlet")
-
-
-class Stage(NamedTuple):
-    """Durations [s] within one stage of a time step."""
-
-    kick: float
-    """Time for which the force acts."""
-    drift: float
-    """Time for which the position follows the new velocity."""
 
 
 @dataclass(frozen=True)
@@ -72,21 +58,14 @@ class Charges(Model):
     State = State
 
     def __post_init__(self) -> None:
-        if self.integrator not in INTEGRATORS:
-            raise InputError("Charges.integrator", f"one of {INTEGRATORS}", self.integrator, "Choose one of these.")
+        require_integrator("Charges.integrator", self.integrator)
         if self.dim not in (1, 2, 3):
             raise InputError("Charges.dim", "space has 1, 2 or 3 dimensions", self.dim, "Choose one of these.")
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """Stages of a step: evaluate the force at the current position, kick the velocity, then drift the position.
-
-        Semi-implicit Euler has one stage; velocity Verlet is kick-drift-kick.
-        """
-        h = self.dt
-        if self.integrator == "semi_implicit_euler":
-            return (Stage(kick=h, drift=h),)
-        return Stage(kick=h / 2, drift=h), Stage(kick=h / 2, drift=0.0)
+        """Stages of a step, without drag; see `simphys.numerics.splitting`."""
+        return split_step(self.integrator, self.dt)
 
     def param_shapes(self) -> Mapping[str, Shape]:
         return {"charge": (self.bodies,), "mass": (self.bodies,), "coupling": (), "softening": ()}

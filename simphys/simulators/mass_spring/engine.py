@@ -84,11 +84,11 @@ class MassSpringEngine:
         )
 
     def _with_adjoints(self, variant: fused.Variant) -> fused.Variant:
-        needs, fades = self._needs, any([stage.fade for stage in self._model.stages])
+        needs, damps = self._needs, any([stage.damp for stage in self._model.stages])
         return replace(
             variant,
             decay="drag" in needs,
-            impulse="mass" in needs or ("drag" in needs and fades),
+            impulse="mass" in needs or ("drag" in needs and damps),
             weight="mass" in needs or "gravity" in needs,
             floor=not needs.isdisjoint(("ground_height", "ground_stiffness", "ground_friction")),
             **{name: name in needs for name in SPRINGS[:3]},

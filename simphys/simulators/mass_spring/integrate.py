@@ -3,7 +3,7 @@
     v' = a v + b f,   a = exp(-drag h),   b = (h / m) exp(-drag r)      (a = b = 0 for a pinned node)
     x' = x + e v'
 
-h, r and e [s] are the durations of kick, fade and drift of one stage (see MassSpring.stages). Adjoint, with
+h, r and e [s] are the durations of kick, damp and drift of one stage (see MassSpring.stages). Adjoint, with
 w = adj_v' + e adj_x':
 
     adj_x = adj_x'     adj_v = a w     adj_f = b w     adj_drag = -h a v.w - r b f.w     adj_m = -(b/m) f.w
@@ -19,9 +19,10 @@ import numpy as np
 
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
+from simphys.numerics.splitting import Stage
 
 from .external import NODE_US
-from .model import MassSpring, Stage
+from .model import MassSpring
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,24 +14,9 @@ from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.errors import InputError
 from simphys.nn import Controller, Network
 from simphys.nn.network import NONE
+from simphys.numerics.splitting import Stage, require_integrator, split_step
 from simphys.simulator import Arrays, Bodies, Model, Record, Shape
 from simphys.simulator.physical import require_positive
-
-if TYPE_CHECKING:
-    pass
-
-INTEGRATORS = ("semi_implicit_euler", "velocity_verlet")
-
-
-class Stage(NamedTuple):
-    """Durations [s] within one stage of a time step."""
-
-    kick: float
-    """Time for which the force and drag act."""
-    fade: float
-    """Time for which drag acts on the impulse of the force; 0 if drag comes first."""
-    drift: float
-    """Time for which the position follows the new velocity."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +91,7 @@ class MassSpring(Model):
     State = State
 
     def __post_init__(self) -> None:
-        if self.integrator not in INTEGRATORS:
-            raise InputError("MassSpring.integrator", f"one of {INTEGRATORS}", self.integrator, "Choose one of these.")
+        require_integrator("MassSpring.integrator", self.integrator)
         if len(self.ends) and (self.ends.min() < 0 or self.ends.max() >= len(self.pinned)):
             raise InputError(
                 "MassSpring.ends",
@@ -145,16 +129,11 @@ class MassSpring(Model):
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """Stages of a step: evaluate the force at the current state, kick the velocity, then drift the position.
+        """Stages of a step, see `simphys.numerics.splitting`.
 
-        Semi-implicit Euler has one stage; velocity Verlet is kick-drift-kick. There, drag acts before the first impulse
-        and after the second. The step is thus symmetric in time, and of second order even with drag. (Dashpots use the
-        velocity at the start of a kick, which is of first order.)
+        Dashpots use the velocity at the start of a kick, which is of first order.
         """
-        h = self.dt
-        if self.integrator == "semi_implicit_euler":
-            return (Stage(kick=h, fade=0.0, drift=h),)
-        return (Stage(kick=h / 2, fade=0.0, drift=h), Stage(kick=h / 2, fade=h / 2, drift=0.0))
+        return split_step(self.integrator, self.dt)
 
     @cached_property
     def incidence(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:

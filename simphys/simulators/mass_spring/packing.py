@@ -155,7 +155,7 @@ class Packing:
         """Leading arguments of the kick coefficient kernels, for each stage."""
         free = np.broadcast_to(self._model.free, mass.shape).reshape(-1)
         return [
-            (drag.reshape(-1), mass.reshape(-1), free, stage.kick, stage.fade, mass.size)
+            (drag.reshape(-1), mass.reshape(-1), free, stage.kick, stage.damp, mass.size)
             for stage in self._model.stages
         ]
 

@@ -9,9 +9,9 @@ import pytest
 
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.numerics.splitting import Stage
 from simphys.simulators.charges import Charges
 from simphys.simulators.charges.integrate import Integrate
-from simphys.simulators.charges.model import Stage
 
 from .systems import system, weights
 
@@ -29,7 +29,7 @@ def inputs_of(dim: int) -> tuple[Charges, tuple[Tensor, ...]]:
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
-@pytest.mark.parametrize("stage", [Stage(0.3, 0.3), Stage(0.15, 0.3), Stage(0.15, 0.0)], ids=str)
+@pytest.mark.parametrize("stage", [Stage(0.3, 0.0, 0.3), Stage(0.15, 0.0, 0.3), Stage(0.15, 0.15, 0.0)], ids=str)
 def test_every_element_of_the_jacobian_is_right(dim: int, stage: Stage) -> None:
     model, inputs = inputs_of(dim)
     gradcheck(integrate(model, stage), inputs, tolerance=1e-7)
@@ -39,6 +39,6 @@ def test_every_element_of_the_jacobian_is_right(dim: int, stage: Stage) -> None:
 def test_the_velocity_is_kicked_and_the_position_drifts_by_the_new_velocity() -> None:
     model, inputs = inputs_of(2)
     x, v, f, m = (value.data for value in inputs)
-    x_new, v_new = integrate(model, Stage(0.3, 0.2))(*inputs)
+    x_new, v_new = integrate(model, Stage(0.3, 0.0, 0.2))(*inputs)
     np.testing.assert_allclose(v_new.data, v + 0.3 * f / m[:, None], rtol=1e-14)
     np.testing.assert_allclose(x_new.data, x + 0.2 * v_new.data, rtol=1e-14)

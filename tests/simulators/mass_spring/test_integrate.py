@@ -9,8 +9,9 @@ import pytest
 
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.numerics.splitting import Stage
 from simphys.simulators.mass_spring.integrate import Integrate
-from simphys.simulators.mass_spring.model import MassSpring, Stage
+from simphys.simulators.mass_spring.model import MassSpring
 
 from .systems import system, weights
 
