@@ -49,6 +49,7 @@ class Context:
     _dirty: tuple[Tensor, ...] = ()
     _materialize_grads = True
     _hooks: Hooks | None = None
+    _session: Any = None  # settings in force at the end of forward, in which backward runs, too
 
     if TYPE_CHECKING:  # what a Function keeps for itself
 

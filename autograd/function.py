@@ -70,6 +70,7 @@ class Function:
                 for observer in observers:
                     observer.before_forward(ctx, inputs)
             result = cls.forward(ctx, *inputs)
+            ctx._session = switch.session
             if writes != switch.writes or ctx._dirty:
                 _check_writes(ctx, inputs, result, writes)
             if type(result) is tuple:

@@ -39,6 +39,7 @@ class _Switch:
 
     enabled = True  # operations are recorded
     observers: tuple[Observer, ...] = ()
+    session: Any = None  # settings that kernels are compiled for, a `kernels.runtime.Session`; None before the first
     writes = 0  # how many writes to Tensors there were: a change tells that a look at versions is due
 
 

@@ -11,6 +11,7 @@ from numpy import ndarray
 from .context import Context, sequence
 from .errors import GraphError
 from .function import Function, link
+from .kernels import runtime
 from .mode import no_grad, switch
 from .tensor import Array, Tensor, wrap
 
@@ -28,9 +29,13 @@ def run_backward(node: Context, adjoints: Sequence[Any]) -> list[Any]:
 
 def call_backward(node: Context, adjoints: Sequence[Any]) -> tuple[Any, ...]:
     """What backward returns for each input; `as_adjoint` makes an adjoint of it."""
+    function = node.function
+    if node._session is not switch.session and node._session is not None and not function._on_arrays:
+        with runtime.within(node._session, node.name()):
+            node._session = switch.session
+            return call_backward(node, adjoints)
     if switch.enabled or switch.observers or node._hooks is not None:
         return _call_watched(node, adjoints)
-    function = node.function
     if function._on_arrays:
         results = function.backward(node, *adjoints)
     elif len(adjoints) == 1:

@@ -1,4 +1,4 @@
-"""One session of the kernel compiler for the whole test process."""
+"""The settings that all tests begin in."""
 
 from __future__ import annotations
 
@@ -47,11 +47,17 @@ def _keep_what_a_module_leaves() -> Iterator[None]:
     gc.freeze()
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Start the compiler on the arch and in the precision asked for, once: both are fixed for the process.
+@pytest.fixture(autouse=True)
+def _keep_settings() -> Iterator[None]:
+    """The settings of the process come back after a test that loads a scene with others."""
+    from simphys.autograd import runtime
 
-    A test that needs another arch or precision runs it in a subprocess.
-    """
+    with runtime.using(runtime.settings()):
+        yield
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start the compiler on the arch and in the precision asked for."""
     from simphys.autograd import runtime
 
     runtime.init(

@@ -59,8 +59,8 @@ class Parameter(ABC):
     is_array = False
 
     def __init__(self, kernel: str, name: str) -> None:
-        self.kernel = kernel
         self.name = name
+        self._who = f"kernel {kernel}, argument {name}"
 
     @abstractmethod
     def check(self, value: Any) -> Any:
@@ -75,7 +75,7 @@ class Parameter(ABC):
         """`like`: a checked value; where the annotation leaves dtype or ndim open, others must have its."""
 
     def error(self, constraint: str, found: str, remedy: str) -> InputError:
-        return InputError(f"kernel {self.kernel}, argument {self.name}", constraint, found, remedy)
+        return InputError(self._who, constraint, found, remedy)
 
 
 class ArrayParameter(Parameter):
@@ -100,6 +100,7 @@ class ArrayParameter(Parameter):
     def check(self, value: Any) -> Any:
         array = value.data if isinstance(value, Tensor) else value
         if isinstance(array, _OWN_MEMORY):
+            runtime.require_memory(array, self._who)
             return array  # the compiler checks it
         if not isinstance(array, np.ndarray):
             raise self.error("it is an array", repr(value), "Pass a NumPy array or a Tensor.")
@@ -113,7 +114,12 @@ class ArrayParameter(Parameter):
             kind = f"of {self.dtype}" if self._type is not None else "of numbers that the compiler knows"
             kind = ("an array " if self.ndim is None else f"a {self.ndim}-d array ") + kind
             ending = f" whose last axes are {self.element}" if axes else ""
-            raise self.error(f"it is {kind}{ending}", f"{array.dtype} of shape {array.shape}", "Convert it first.")
+            remedy = "Convert it first."
+            reals = {"f": "f32", "d": "f64"}
+            if array.dtype.char in reals and not admitted and self.dtype is not None and self.dtype.char in reals:
+                precision = reals[array.dtype.char]
+                remedy = f"Convert it first, or compute in its precision: runtime.init(precision={precision!r})."
+            raise self.error(f"it is {kind}{ending}", f"{array.dtype} of shape {array.shape}", remedy)
         if not array.flags.c_contiguous:
             raise self.error("arrays are C-contiguous", f"strides {array.strides}", "Use np.ascontiguousarray.")
         return array

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Callable, MutableMapping
 from types import SimpleNamespace
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 
 def remember_sources(ti: Any) -> None:
@@ -29,6 +29,20 @@ def remember_sources(ti: Any) -> None:
         setattr(kernels, name, reader)
     kernels.textwrap = SimpleNamespace(fill=_fill, dedent=_dedent)
     positions.TextWrapper = _Wrapper
+
+
+def live_arrays(ti: Any) -> WeakSet[Any]:
+    """All ti.ndarray that are made from now on, while they live."""
+    made: WeakSet[Any] = WeakSet()
+    start = ti.lang._ndarray.Ndarray.__init__
+
+    @functools.wraps(start)
+    def remembered(self: Any) -> None:
+        start(self)
+        made.add(self)
+
+    ti.lang._ndarray.Ndarray.__init__ = remembered
+    return made
 
 
 def _by_function(read: Callable[[Any], Any]) -> Callable[[Any], Any]:

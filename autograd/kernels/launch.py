@@ -3,6 +3,9 @@
 The public call of the compiler spends 15-70 us on argument handling. Here a launch context is made once for a compiled
 variant and its pointers are set again (about 1 us an argument), or, by `bind`, not even that. This uses private
 interfaces of pinned releases of both compilers. On a GPU, or without them, every launch takes the public path.
+
+A kernel is compiled for each session (settings in a program of the compiler) in which it is launched. What was compiled
+stays valid when the settings change; it ends with its program.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from contextlib import contextmanager, nullcontext
 from itertools import zip_longest
 from operator import attrgetter
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -33,6 +37,9 @@ class Kernel:
 
     Arguments are NumPy arrays, Tensors (a written Tensor's version is raised), numbers, and arrays of the compiler
     (`ti.ndarray`: these have no version, and are launched by the public call). Lengths are not compared.
+
+    A kernel that is made after `runtime.init` belongs to the precision then in force, as its types may say so. In
+    another precision a call raises; launches that `bind` returned keep the settings in which they were bound.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -48,11 +55,14 @@ class Kernel:
         if signature.return_annotation not in (inspect.Signature.empty, None):
             remedy = "Write the result to an array of one element."
             raise InputError(f"kernel {self.name}", "it returns nothing", repr(signature.return_annotation), remedy)
-        self._kernel = ti.kernel(function) if source is function else function
+        self._source, self._given = source, function if source is not function else None
+        self._precision = runtime.settings().precision if runtime.initialised() else None
+        self._compiled: dict[runtime.Session, Any] = {}  # by the compiler's decorator
         self._written_positions = [i for i, a in enumerate(self._arguments) if a.is_array and a.name in self.written]
         self._open_positions = [i for i, a in enumerate(self._arguments) if isinstance(a, ArrayParameter) and a.is_open]
         self._variants: dict[Any, _Variant] = {}
-        self._variant: _Variant | None = None  # the only one, when the annotations leave nothing open
+        self._session: runtime.Session | None = None  # of the last launch
+        self._variant: _Variant | None = None  # its only one there, when the annotations leave nothing open
         self._public = False
 
     def __call__(self, *arguments: Any) -> None:
@@ -61,7 +71,9 @@ class Kernel:
             self._refuse_unrecorded(arguments)
         if len(arguments) != len(self._arguments):
             raise self._count(len(arguments), self.parameters)
-        variant = self._variant or self._choose(arguments)
+        variant = self._variant if self._session is switch.session else None
+        if variant is None:
+            variant = self._choose(arguments)
         if variant is None:
             return self._launch_publicly(arguments)
         for put, value in zip(variant.puts, arguments, strict=True):
@@ -86,16 +98,18 @@ class Kernel:
             raise self._count(first, self.parameters)
         values = self._check(arguments)
         variant = self._choose(arguments)
+        session = runtime.session()
         if variant is None or self._has_own_memory(values):
-            return lambda *rest: self(*arguments, *rest)
-        context, puts = variant.new_context(values)
-        for put, value in zip(puts, arguments, strict=False):
-            put(value)
-        puts = puts[first:]
+            return lambda *rest: self._call_in(session, (*arguments, *rest))
+        bound = variant
+        context, puts = bound.bound_context(arguments, values)
         written = [arguments[i] for i in self._written_positions if isinstance(arguments[i], Tensor)]
-        launch = variant.launch
 
         def launch_bound(*scalars: float, keep_alive: Any = values) -> None:
+            nonlocal bound, context, puts
+            if bound.ended:
+                bound = self._variant_in(session, arguments)
+                context, puts = bound.bound_context(arguments, values)
             if scalars or puts:
                 if len(scalars) != len(puts):
                     raise self._count(len(scalars), names)
@@ -103,9 +117,23 @@ class Kernel:
                     put(scalar)
             for tensor in written:
                 tensor.raise_version()
-            launch(context)
+            bound.launch(context)
 
         return launch_bound
+
+    def _variant_in(self, session: runtime.Session, arguments: tuple[Any, ...]) -> _Variant:
+        """The variant for the settings of a session whose program has ended."""
+        with runtime.within(session, f"kernel {self.name}"):
+            variant = self._choose(arguments)
+        assert variant is not None, "only launches with a variant are bound"
+        return variant
+
+    def _call_in(self, session: runtime.Session, arguments: tuple[Any, ...]) -> None:
+        """Launch under the settings of a session."""
+        if session is switch.session:
+            return self(*arguments)
+        with runtime.within(session, f"kernel {self.name}"):
+            self(*arguments)
 
     def _launch_publicly(self, arguments: tuple[Any, ...]) -> None:
         """By the compiler's own call."""
@@ -116,7 +144,7 @@ class Kernel:
         staged = self._staged(values) if runtime.settings().on_gpu else []
         for position, own, _, _ in staged:
             values[position] = own
-        self._kernel(*values)
+        self._kernel_of(runtime.session())(*values)
         for _, own, host, before in staged:
             after = own.to_numpy()
             np.copyto(host, after, where=after != before)
@@ -161,23 +189,46 @@ class Kernel:
 
     def _choose(self, arguments: tuple[Any, ...]) -> _Variant | None:
         """The variant for these arguments, compiled when first met; None where launches take the public path."""
-        if not runtime.initialised() and _program(_session()) is not None:
+        if not runtime.initialised() and _program(_home()) is not None:
             raise _started_twice(self.name)
-        if self._public or runtime.settings().on_gpu:
+        session = runtime.session()
+        if session is not self._session:
+            self._enter(session)
+        if self._public or session.settings.on_gpu:
             return None
         values = self._check(arguments)
         if self._has_own_memory(values):
             return None
-        key = tuple([(values[i].dtype, values[i].ndim) for i in self._open_positions])
+        key = (session, *[(values[i].dtype, values[i].ndim) for i in self._open_positions])
         if key not in self._variants:
             try:
-                self._variants[key] = _Variant(self.name, self._kernel, self._arguments, values)
+                self._variants[key] = _Variant(self.name, self._kernel_of(session), self._arguments, values)
             except AttributeError:  # another release, without these interfaces
                 self._public = True
                 return None
         if not self._open_positions:
             self._variant = self._variants[key]
         return self._variants[key]
+
+    def _enter(self, session: runtime.Session) -> None:
+        """Take up a session that the last launch was not in. Errors: InputError in another precision than its own."""
+        if self._precision not in (None, session.settings.precision):
+            remedy = f"Make it again, by its factory, or call runtime.init(precision={self._precision!r}, ...) before."
+            constraint = f"it was made in precision {self._precision}, and belongs to it"
+            raise InputError(f"kernel {self.name}", constraint, f"{session.settings} in force", remedy)
+        if self._session is None or session.program != self._session.program:
+            self._variants.clear()
+            self._compiled.clear()
+        self._session, self._variant = session, None
+
+    def _kernel_of(self, session: runtime.Session) -> Any:
+        """The compiler's own kernel: one for each session, as it compiles for types of arguments only."""
+        if session not in self._compiled:
+            known = _home().kernels
+            before = len(known)
+            self._compiled[session], self._given = self._given or ti.kernel(self._source), None
+            del known[before:]  # the compiler would hold it for ever
+        return self._compiled[session]
 
 
 class _Variant:
@@ -186,9 +237,10 @@ class _Variant:
     def __init__(self, name: str, kernel: Any, arguments: list[Parameter], values: list[Any]) -> None:
         self._name = name
         self._arguments = arguments
+        self.ended = False
         primal = kernel._primal
-        self._session = _session()
-        program = self._session.prog
+        self._home = _home()
+        program = self._home.prog
         primal.raise_on_templated_floats = False  # quadrants reads it, the public call sets it
         with _in_this_thread() if runtime.settings().threads == 1 else nullcontext():
             given = [argument.stand_in(value) for argument, value in zip(arguments, values, strict=False)]
@@ -197,16 +249,30 @@ class _Variant:
         compiled = program.compile_kernel(program.config(), program.get_device_caps(), self._launchable)
         self._compiled = compiled.compiled_kernel_data if _QUADRANTS else compiled
         self._launch_kernel = program.launch_kernel
-        self.context, self.puts = self.new_context(values)
+        self.context, self.puts = self._new_context(values)
+        _live.add(self)
 
-    def new_context(self, values: list[Any]) -> tuple[Any, list[Put]]:
+    def _new_context(self, values: list[Any]) -> tuple[Any, list[Put]]:
         """A launch context, and what checks and puts each argument into it."""
         context = self._launchable.make_launch_context()
         pairs = zip_longest(self._arguments, values)
         return context, [argument.put_into(context, i, value) for i, (argument, value) in enumerate(pairs)]
 
+    def bound_context(self, arguments: tuple[Any, ...], values: list[Any]) -> tuple[Any, list[Put]]:
+        """A launch context that holds these arguments, checked values, and what puts the scalars behind them."""
+        context, puts = self._new_context(values)
+        for put, value in zip(puts, arguments, strict=False):
+            put(value)
+        return context, puts[len(arguments) :]
+
+    def end(self) -> None:
+        """Let go of the program."""
+        self.ended = True
+        self._launchable = self._compiled = self._launch_kernel = self.context = None
+        self.puts = []
+
     def launch(self, context: Any) -> None:
-        if _program(self._session) is None:  # to launch what an ended session compiled is a segmentation fault
+        if _program(self._home) is None:  # to launch what an ended session compiled is a segmentation fault
             raise _started_twice(self._name)
         self._launch_kernel(self._compiled, context)
 
@@ -271,7 +337,16 @@ def _in_this_thread() -> Iterator[None]:
             setattr(builder, name, original)
 
 
-_session = ti.lang.impl.get_runtime
+_home = ti.lang.impl.get_runtime
+_live: WeakSet[_Variant] = WeakSet()
+
+
+def _end() -> None:
+    for variant in list(_live):
+        variant.end()
+
+
+runtime.before_end(_end)
 _program = attrgetter("_prog" if _QUADRANTS else "prog")
 
 

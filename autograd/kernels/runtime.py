@@ -1,28 +1,41 @@
-"""The kernel compiler: the only module that imports it. One init a process, precision, threads, and checked launches.
+"""The kernel compiler, which only this module imports, and the settings that kernels are compiled for.
+
+`init` puts settings in force: arch, precision and number of threads. Another call with other settings switches to them.
+Tensors are NumPy memory and stay as they are. Kernels belong to settings: each is compiled once for every settings that
+it is launched under, and coming back to settings finds what was compiled for them.
 
 Kernels come from factories that are called after `init`, because annotations bind the precision:
 
     @functools.cache
     def kernels(real): ...
-        @runtime.kernel
+        @kernel
         def forward(x: ti.types.ndarray(dtype=real, ndim=1), ...): ...
+
+Other values that depend on settings, such as workspaces, are cached by `runtime.cached`.
+
+One program of the compiler holds the kernels of all settings, since precision and threads are read when a kernel is
+compiled. Another arch, or more threads than the program was started with, need another program: the compiler starts
+again, all kernels are compiled anew (mostly from its cache on disk), and memory on a device is lost.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import io
 import math
 import os
 import platform
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from ..errors import InputError
-from .front_end import remember_sources
+from ..mode import switch
+from .front_end import live_arrays, remember_sources
 
 COMPILERS = ("taichi", "quadrants")
 compiler = os.environ.get("SIMPHYS_COMPILER", "taichi")
@@ -39,6 +52,7 @@ ti: Any = importlib.import_module(compiler)
 ti.set_logging_level(ti.ERROR)
 if compiler == "taichi":
     remember_sources(ti)
+_arrays = live_arrays(ti) if compiler == "taichi" else ()  # quadrants takes care of them itself
 
 Arch = Literal["cpu", "cuda", "vulkan", "metal"]
 Precision = Literal["f32", "f64"]
@@ -50,7 +64,7 @@ PARALLEL_WORK_US = 250.0
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a process was initialised with; it cannot change afterwards."""
+    """Choices that kernels are compiled for: the arguments of `init`."""
 
     arch: str = "cpu"
     precision: str = "f64"
@@ -61,56 +75,168 @@ class Settings:
         return self.arch != "cpu"
 
 
-_settings: Settings | None = None
+@dataclass(frozen=True, eq=False)
+class Session:
+    """Settings within one program of the compiler: compiled kernels and nodes of a graph belong to one."""
+
+    settings: Settings
+    program: int
+    """Number of the program, counted from 1."""
+
+
+class _Program:
+    """The running program of the compiler, of which there is at most one."""
+
+    number = 0
+    """Number of programs that were started."""
+    threads = 0
+    """Number of threads in its pool."""
+    home: Any = None
+    """The compiler's object that owns it."""
+    sessions: dict[Settings, Session] = {}
+    before_end: list[Callable[[], None]] = []
+    """Functions that drop what belongs to the program, called before it ends."""
+
+
+T = TypeVar("T")
 
 
 def init(*, arch: str = "cpu", precision: str = "f64", threads: int = 1) -> Settings:
-    """Start the compiler, once a process. The same settings again do nothing.
+    """Put settings in force: start the compiler, or switch to other settings. The same settings again do nothing.
 
-    Errors: InputError for other settings than the first, an unknown or missing arch, or a precision that it lacks.
+    Errors: InputError for an unknown or missing arch, or a precision that it lacks; the settings before stay in force.
     """
-    global _settings
     wanted = Settings(arch=arch, precision=precision, threads=threads)
-    if _settings is not None:
-        if wanted != _settings:
-            raise InputError(
-                "runtime.init",
-                f"arch, precision and threads are chosen once a process, here {_settings}",
-                repr(wanted),
-                "Start a new process for other settings.",
-            )
-        return _settings
+    if switch.session is not None and wanted == switch.session.settings:
+        return switch.session.settings
     _check(wanted)
-    if _started_elsewhere():
-        found = f"a call of {compiler}.init"
+    running = switch.session is not None
+    if (_home() is not _Program.home or _home() is None) if running else _home() is not None:
+        found = f"a call of {compiler}.init or {compiler}.reset"
         remedy = "Call simphys.autograd.kernels.runtime.init(arch=..., precision=..., threads=...) in its place."
-        raise InputError("runtime.init", "the compiler is started here, once a process", found, remedy)
+        raise InputError("runtime.init", "the compiler is started here only", found, remedy)
+    if not running or _needs_program(wanted):
+        _start(wanted)
+    else:
+        _compile_for(wanted)
+    session = Session(wanted, _Program.number)
+    switch.session = _Program.sessions.setdefault(wanted, session)
+    return switch.session.settings
+
+
+@contextlib.contextmanager
+def using(wanted: Settings) -> Iterator[Settings]:
+    """Put settings in force for a `with` block; afterwards those before come back."""
+    before = switch.session
+    chosen = init(arch=wanted.arch, precision=wanted.precision, threads=wanted.threads)
+    try:
+        yield chosen
+    finally:
+        if before is not None:
+            init(arch=before.settings.arch, precision=before.settings.precision, threads=before.settings.threads)
+
+
+@contextlib.contextmanager
+def within(session: Session, who: str) -> Iterator[None]:
+    """Put the settings of a session in force for a `with` block, for something that was made under them.
+
+    Errors: InputError where they need another arch, whose start would end the memory of the present one.
+    """
+    present = settings()
+    if present.arch != session.settings.arch:
+        call = f"runtime.init(arch={session.settings.arch!r}, precision={session.settings.precision!r})"
+        raise InputError(who, f"it belongs to {session.settings}", f"{present} in force", f"Call {call} before.")
+    with using(session.settings):
+        yield
+
+
+def cached(function: Callable[..., T] | None = None, *, maxsize: int | None = None) -> Any:
+    """Decorator like `functools.lru_cache`, with a separate entry for the settings in force.
+
+    Entries are dropped when the compiler starts again.
+    """
+    if function is None:
+        return functools.partial(cached, maxsize=maxsize)
+    given = function
+
+    @functools.lru_cache(maxsize=maxsize)
+    def table(_session: Session, *arguments: Any) -> T:
+        return given(*arguments)
+
+    @functools.wraps(given)
+    def look_up(*arguments: Any) -> T:
+        return table(session(), *arguments)
+
+    before_end(table.cache_clear)
+    return look_up
+
+
+def before_end(drop: Callable[[], None]) -> None:
+    """Call `drop` before each end of the compiler's program, to let go of what belongs to it."""
+    _Program.before_end.append(drop)
+
+
+def _needs_program(wanted: Settings) -> bool:
+    """True if the running program cannot serve these settings."""
+    return wanted.arch != settings().arch or (not wanted.on_gpu and wanted.threads > _Program.threads)
+
+
+def _start(wanted: Settings) -> None:
+    """Start the compiler, or start it again. Errors: InputError where it cannot; the program before is back then."""
+    before = switch.session
+    if before is not None:
+        ti.sync()
+        for drop in _Program.before_end:
+            drop()
+        for array in list(_arrays):  # else their end would free memory of the next program
+            array.arr = None
+        _Program.sessions.clear()
+    switch.session = None
+    try:
+        _start_program(wanted)
+    except BaseException:
+        ti.reset()
+        if before is not None:
+            _start_program(before.settings)
+            switch.session = _Program.sessions[before.settings] = Session(before.settings, _Program.number)
+        raise
+
+
+def _start_program(wanted: Settings) -> None:
     with contextlib.redirect_stdout(io.StringIO()):  # init prints the arch, whatever the logging level
         ti.init(
-            arch=getattr(ti, arch),
-            default_fp=ti.f64 if precision == "f64" else ti.f32,
-            cpu_max_num_threads=threads,
+            arch=getattr(ti, wanted.arch),
+            default_fp=ti.f64 if wanted.precision == "f64" else ti.f32,
+            cpu_max_num_threads=wanted.threads,
             fast_math=True,
             log_level=ti.ERROR,
         )
     started = str(ti.lang.impl.current_cfg().arch).rsplit(".", 1)[-1]
-    if started != arch and not (arch == "cpu" and started in ("x64", "arm64")):
-        ti.reset()
+    if started != wanted.arch and not (wanted.arch == "cpu" and started in ("x64", "arm64")):
         raise InputError(
             "runtime.init",
-            f"arch={arch} must exist on this machine",
+            f"arch={wanted.arch} must exist on this machine",
             f"the compiler fell back to {started}",
             "Use arch=cpu, or install the device's driver.",
         )
-    _settings = wanted
-    return wanted
+    _Program.number += 1
+    _Program.threads = wanted.threads
+    _Program.home = _home()
 
 
-def _started_elsewhere() -> bool:
-    try:
-        return ti.lang.impl.get_runtime().prog is not None
-    except Exception:  # quadrants raises an error of its own where there is none
-        return False
+def _compile_for(wanted: Settings) -> None:
+    """Let the running program compile for other settings from now on; what is compiled stays as it is."""
+    config = ti.lang.impl.current_cfg()
+    home = ti.lang.impl.get_runtime()
+    home.set_default_fp(ti.f64 if wanted.precision == "f64" else ti.f32)
+    config.default_fp = home.default_fp
+    config.cpu_max_num_threads = wanted.threads
+
+
+def _home() -> Any:
+    """The compiler's object that owns the running program, None where none runs."""
+    home = ti.lang.impl.get_runtime()
+    return None if getattr(home, "_prog" if compiler == "quadrants" else "prog") is None else home
 
 
 def _check(wanted: Settings) -> None:
@@ -137,33 +263,40 @@ def _check(wanted: Settings) -> None:
 
 
 def available(arch: str) -> bool:
-    """Whether a device and driver for `arch` were found."""
+    """True if a device and a driver for `arch` were found."""
     core = ti._lib.core
     probe = {"cpu": lambda: True, "cuda": core.with_cuda, "vulkan": core.with_vulkan, "metal": core.with_metal}
     return bool(probe[arch]())
 
 
+def session() -> Session:
+    """The session in force; the defaults (cpu, f64, 1 thread) are taken if `init` was not called."""
+    if switch.session is None:
+        init()
+    return switch.session
+
+
 def settings() -> Settings:
     """The settings in force; the defaults (cpu, f64, 1 thread) are taken if `init` was not called."""
-    return _settings or init()
+    return session().settings
 
 
 def initialised() -> bool:
-    return _settings is not None
+    return switch.session is not None
 
 
 def real() -> Any:
-    """The compiler's type of a real number in the chosen precision."""
+    """The compiler's type of a real number in the precision in force."""
     return ti.f64 if settings().precision == "f64" else ti.f32
 
 
 def real_dtype() -> np.dtype[Any]:
-    """NumPy's type of a real number in the chosen precision (f64 before `init`)."""
-    return np.dtype(np.float32 if _settings is not None and _settings.precision == "f32" else np.float64)
+    """NumPy's type of a real number in the precision in force (f64 before `init`)."""
+    return np.dtype(np.float32 if initialised() and settings().precision == "f32" else np.float64)
 
 
 def parallel(work_us: float) -> bool:
-    """Whether a launch of `work_us` serial microseconds should use the parallel variant of its kernel."""
+    """True if a launch of `work_us` serial microseconds should use the parallel variant of its kernel."""
     chosen = settings()
     return chosen.on_gpu or (chosen.threads > 1 and work_us > PARALLEL_WORK_US)
 
@@ -212,7 +345,16 @@ def to_host(array: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """The values of working memory as a NumPy array of `shape` (over the same memory on the CPU)."""
     if isinstance(array, np.ndarray):
         return array.reshape(shape)
+    require_memory(array, "runtime.to_host")
     return array.to_numpy().reshape(-1)[: math.prod(shape)].reshape(shape)
+
+
+def require_memory(array: Any, who: str) -> None:
+    """Raise InputError where an array of the compiler lost its memory, which ends with the program."""
+    if array.arr is None:
+        found = "one of settings before, whose program has ended"
+        remedy = "Make it again, and what holds it: run forward again under the settings in force."
+        raise InputError(who, f"memory on a device belongs to the settings in force, {settings()}", found, remedy)
 
 
 def _gpu_array(dtype: Any, shape: tuple[int, ...], components: int | None) -> Any:

@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import simphys as api
 from simphys.autograd import runtime
-from simphys.autograd.errors import InputError
 from simphys.record import Recording
 
 from ..helpers import oscillator
@@ -214,21 +212,12 @@ def test_a_bad_measurement_is_told_with_its_place(content: str | None, overrides
 
 
 def test_an_arch_that_the_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "_settings", None)  # as in a fresh process
     monkeypatch.setattr(runtime, "available", lambda arch: arch == "cpu")
     message = "runtime.init: arch=cuda must exist on this machine; found "
     assert_refused(message, "optimize", "scene.toml", "runtime.arch=cuda")
     assert (
         "without a cuda device. Use arch=cpu, or install " in simphys("run", "scene.toml", "runtime.arch=cuda").stderr
     )
-
-
-def test_a_precision_that_changes_within_a_script_is_told() -> None:
-    api.load_scene("scene.toml", [f"runtime.precision={runtime.settings().precision}"])
-    other = "f32" if runtime.settings().precision == "f64" else "f64"
-    with pytest.raises(InputError, match=r"chosen once a process.*Start a new process for") as caught:
-        api.load_scene("scene.toml", [f"runtime.precision={other}"])
-    assert f"precision='{other}'" in str(caught.value)
 
 
 @pytest.mark.parametrize("command", ["optimize", "run", "graph"])

@@ -276,9 +276,11 @@ def test_modes_are_compared_without_finite_differences_too() -> None:
     assert wrong(found) == [] and "adjoint = finite difference" not in statements(found, "angle")
 
 
-def test_a_precision_that_is_too_coarse_for_finite_differences_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "_settings", replace(runtime.settings(), precision="f32"))
-    with pytest.raises(InputError, match="finite differences need f64"):
+def test_a_precision_that_is_too_coarse_for_finite_differences_is_refused() -> None:
+    with (
+        runtime.using(replace(runtime.settings(), precision="f32")),
+        pytest.raises(InputError, match="finite differences need f64"),
+    ):
         certified()
 
 
