@@ -1,6 +1,6 @@
-"""Pictures of a run, drawn solely from its recording, so that `simphys plot RUN` can draw them again at any time.
+"""Pictures of a run, drawn from its recording alone, so that `simphys plot RUN` can draw them again at any time.
 
-Every function returns a matplotlib Figure and saves it where `path` says; none touches pyplot or its state.
+Every function returns a matplotlib Figure, and saves it at `path` if given; none touches pyplot or its state.
 """
 
 from __future__ import annotations
@@ -58,26 +58,29 @@ _PICTURES = {
     "control": control,
 }
 _OF_FEW = {"trajectory", "fields"}
-"""What the picture of particles shows in a way that thousands of them can be seen."""
+"""Pictures of a few bodies; for thousands, the picture of particles replaces them."""
 _OF_FIELDS = ("snapshots", "adjoint", "medium")
 
 
 def all_figures(recording: Recording, folder: str | Path) -> list[Path]:
-    """Write every picture that the run holds the data of as FOLDER/<name>.png; returns the paths.
+    """Write every picture that the run has data for as FOLDER/<name>.png; return the paths.
 
-    Thousands of particles also move, in animation.gif and, where ffmpeg is installed, animation.mp4. Each field on a
-    grid has pictures with its name: snapshots_<field>.png, animation_<field>.gif, adjoint_<field>.png of the gradient
-    by it along time, and medium_<unknown>.png of what was sought.
+    Thousands of particles are also animated, in animation.gif and, if ffmpeg is installed, animation.mp4. Each field on
+    a grid has pictures with its name: snapshots_<field>.png, animation_<field>.gif, and adjoint_<field>.png, its
+    gradient along time. Each unknown field has medium_<unknown>.png.
 
-    Pictures of an earlier run there that this one does not hold the data of are removed.
-    InputError: the run holds nothing to draw, or the folder cannot be made. StorageError: a picture cannot be written.
+    Pictures of an earlier run in the folder are removed if this run has no data for them.
+    Errors: InputError if the run holds nothing to draw, or the folder cannot be made; StorageError if a picture cannot
+    be written.
     """
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         remedy = "Name another one."
-        raise InputError(f"folder of pictures {folder}", "must be one that can be made", str(error), remedy) from error
+        raise InputError(
+            f"folder of pictures {folder}", "must be a folder that can be created", str(error), remedy
+        ) from error
     paths = []
     for name, draw in _PICTURES.items():
         path = folder / f"{name}.png"
@@ -86,7 +89,7 @@ def all_figures(recording: Recording, folder: str | Path) -> list[Path]:
                 raise NotRecorded(f"picture {name!r}", "shows few bodies", "many", "See the picture 'particles'.")
             draw(recording, path)
         except NotRecorded:
-            path.unlink(missing_ok=True)  # of an earlier run in this folder
+            path.unlink(missing_ok=True)  # may be from an earlier run in this folder
             continue
         paths.append(path)
     for path in (folder / "animation.gif", folder / "animation.mp4"):
@@ -95,19 +98,19 @@ def all_figures(recording: Recording, folder: str | Path) -> list[Path]:
         paths += animation(recording, folder / "animation.gif")
     paths += _figures_of_fields(recording, folder)
     if not paths:
-        raise NotRecorded(f"run {recording.name}", "must hold what a picture shows", "nothing of it", "Run it again.")
+        raise NotRecorded(f"run {recording.name}", "must hold data for a picture", "none", "Run it again.")
     return paths
 
 
 def _figures_of_fields(recording: Recording, folder: Path) -> list[Path]:
-    """The pictures of each field on a grid and of each unknown one; those of others of the run's fields are removed."""
+    """Draw the pictures of each field on a grid and of each unknown field; remove those of the run's other fields."""
     if "grid" not in recording:
         return []
     paths = []
     along, felt, sought = state_fields(recording), state_fields(recording, "adjoint"), sought_labels(recording)
     for name in {*read_grid(recording, "").fields, *sought}:
         for path in (*(folder / f"{kind}_{name}.png" for kind in _OF_FIELDS), *_films(folder, name)):
-            path.unlink(missing_ok=True)  # of an earlier run in this folder
+            path.unlink(missing_ok=True)  # may be from an earlier run in this folder
     for label in sought:
         paths.append(folder / f"medium_{label}.png")
         medium(recording, paths[-1], unknown=label)

@@ -1,4 +1,4 @@
-"""Components of a quantity along time: a curve each for a few, the spread over the nodes for many."""
+"""Components of a quantity along time: a curve each for a few components, the spread over the nodes for many."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from matplotlib.axes import Axes
 from simphys.plot.style import AXIS_NAMES, legend_beside
 
 FEW = 6
-"""As many curves can be told apart."""
+"""Largest number of curves that can be told apart."""
 
 
 def component_name(node: int, axis: int, dim: int) -> str:
-    """'node 3 x', and 'node 3' of a vector of one component."""
+    """Name a component: 'node 3 x', or 'node 3' for a vector of one component."""
     return f"node {node} {AXIS_NAMES[axis]}" if dim > 1 else f"node {node}"
 
 
 def element_name(index: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """'[3, 4]', '[3]' of vectors of one component, and nothing for a single number."""
+    """Name an element: '[3, 4]', '[3]' for vectors of one component, and '' for a single number."""
     told = index[:1] if len(shape) == 2 and shape[1] == 1 else index
     return f"[{', '.join(map(str, told))}]" if told else ""
 
@@ -27,7 +27,7 @@ def are_few(nodes: np.ndarray, dim: int) -> bool:
 
 
 def draw_components(axes: Axes, time: np.ndarray, values: np.ndarray, nodes: np.ndarray) -> None:
-    """Draw values [T, n, dim] of `nodes` against time [T]: curves, or by axis the median and the middle 90 %."""
+    """Draw values [T, n, dim] of `nodes` over time [T]: curves, or for each axis the median and the middle 90 %."""
     names = AXIS_NAMES[: values.shape[2]]
     if are_few(nodes, len(names)):
         for node in nodes:
@@ -39,7 +39,7 @@ def draw_components(axes: Axes, time: np.ndarray, values: np.ndarray, nodes: np.
 
 
 def draw_elements(axes: Axes, time: np.ndarray, values: np.ndarray) -> None:
-    """Draw all of values [T, ...] against time [T]: a curve for each number, or the median and the middle 90 %."""
+    """Draw all of values [T, ...] over time [T]: a curve for each number, or the median and the middle 90 %."""
     if values[0].size <= FEW:
         for index in np.ndindex(values.shape[1:]):
             _draw_curve(axes, time, values[(slice(None), *index)], element_name(index, values.shape[1:]))
@@ -64,17 +64,17 @@ def _draw_curve(axes: Axes, time: np.ndarray, values: np.ndarray, name: str) -> 
 
 
 def _is_seen(axes: Axes, values: np.ndarray) -> bool:
-    """Whether there is anything of a curve: what is zero throughout is beyond a logarithmic axis."""
+    """True if a curve is visible: a logarithmic axis does not show one that is zero throughout."""
     return axes.get_yscale() != "log" or bool((values > 0).any())
 
 
 def name_components(axes: Axes, nodes: np.ndarray, dim: int) -> None:
-    """The legend of `draw_components`."""
+    """Add the legend of `draw_components`."""
     legend_beside(axes, None if are_few(nodes, dim) else _many(nodes.size, "nodes"))
 
 
 def name_elements(axes: Axes, shape: tuple[int, ...]) -> None:
-    """The legend of `draw_elements`."""
+    """Add the legend of `draw_elements`."""
     count = int(np.prod(shape))
     if count > 1:
         legend_beside(axes, None if count <= FEW else _many(count, "values"))

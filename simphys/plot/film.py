@@ -1,4 +1,4 @@
-"""Moving pictures: drawn frame by frame, and written as files that a page can show."""
+"""Animations: drawn frame by frame, and written as GIF and MP4 files."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from simphys.plot import style
 
 FRAMES = 60
 SECONDS = 4.0
-"""How long it takes to see all of the motion, whatever its own time."""
+"""Duration of an animation [s], whatever the duration of the motion."""
 LARGEST = 2_000_000  # bytes of a GIF
 COLORS = 255
 DPI = 100  # pixels an inch
 
 
 def write_film(frames: Iterable[np.ndarray], path: Path) -> list[Path]:
-    """Write pictures [height, width, 3] as a GIF of up to 2 MB, and as MP4 beside it where ffmpeg is installed.
+    """Write pictures [height, width, 3] as a GIF of up to 2 MB at `path`, and as MP4 beside it if ffmpeg is installed.
 
-    `path` is that of the GIF. Returns the paths.
+    Return the paths.
     """
     drawn = list(frames)
     _write(path, _gif(drawn))
@@ -40,15 +40,15 @@ def write_film(frames: Iterable[np.ndarray], path: Path) -> list[Path]:
 def film(
     figure: Figure, titled: Axes, moments: Iterable[tuple[float, Callable[[], Sequence[Artist]]]]
 ) -> Iterator[np.ndarray]:
-    """Pictures [height, width, 3] of a figure at some times [s], which stand above `titled`.
+    """Draw pictures [height, width, 3] of a figure at some times [s], which are the titles of the axes `titled`.
 
-    Each is what the figure has, drawn once, and the artists that the moment's function makes.
+    The figure's own content is drawn once; the function of each moment adds the artists that change.
     """
     figure.set_dpi(DPI)
     canvas: Any = FigureCanvasAgg(figure)
     title = titled.set_title("t", animated=True)
     canvas.draw()
-    figure.set_layout_engine("none")  # the layout is made
+    figure.set_layout_engine("none")  # keep the layout as it is now
     still = canvas.copy_from_bbox(figure.bbox)
     for moment, draw in moments:
         canvas.restore_region(still)
@@ -57,13 +57,13 @@ def film(
         for artist in (*moving, title):
             (artist.axes or titled).draw_artist(artist)
         picture = np.asarray(canvas.buffer_rgba())[..., :3]
-        yield picture[: picture.shape[0] // 2 * 2, : picture.shape[1] // 2 * 2].copy()  # MP4 wants even sizes
+        yield picture[: picture.shape[0] // 2 * 2, : picture.shape[1] // 2 * 2].copy()  # MP4 needs even sizes
         for artist in moving:
             artist.remove()
 
 
 def _gif(frames: Sequence[np.ndarray]) -> bytes:
-    """All frames, or every second, third ... of them, as many as are not too large."""
+    """Encode all frames, or every second, third ... of them, such that the file is not too large."""
     drawn = _with_palette(frames)
     for every in range(1, len(drawn) + 1):
         file, some = BytesIO(), drawn[::every]
@@ -75,8 +75,10 @@ def _gif(frames: Sequence[np.ndarray]) -> bytes:
 
 
 def _with_palette(frames: Sequence[np.ndarray]) -> list[Image.Image]:
-    """The frames in the same few colours: those of the commonest of 32^3 cells of the colour cube, so that white stays
-    white and a colour map has no steps."""
+    """Reduce the frames to a common palette: the colours of the most frequent of 32^3 cells of the colour cube.
+
+    White stays white, and a colour map has no visible steps.
+    """
     from scipy.spatial import KDTree
 
     sample = np.concatenate([frame.reshape(-1, 3) for frame in frames[:: max(1, len(frames) // 6)]])
@@ -98,7 +100,7 @@ def _cells(colors: np.ndarray) -> np.ndarray:
 
 
 def _mp4(frames: Sequence[np.ndarray], path: Path) -> list[Path]:
-    """The film, where there is ffmpeg to make it."""
+    """Write the MP4, if ffmpeg is installed."""
     program = shutil.which("ffmpeg")
     if program is None:
         return []
@@ -110,7 +112,7 @@ def _mp4(frames: Sequence[np.ndarray], path: Path) -> list[Path]:
         capture_output=True,
         check=False,
     )
-    if made.returncode:  # one without the codec: the GIF shows the same
+    if made.returncode:  # ffmpeg without the codec: the GIF shows the same
         path.unlink(missing_ok=True)
         return []
     return [path]

@@ -1,4 +1,4 @@
-"""What every picture shares: the look, axis labels with units, saving, and the error for what is not recorded."""
+"""Common parts of all pictures: style, axis labels with units, saving, and the error for missing data."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from simphys.record import Recording
 WIDTH = 9.0
 """Width of a picture [inch]: at a README's 900 pixels the text is then 14 pixels high."""
 
-# Okabe and Ito's colours, told apart with any colour vision (jfly.uni-koeln.de/color).
+# Okabe and Ito's colours, distinguishable with any colour vision (jfly.uni-koeln.de/color).
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 INK, SHADE = "#222222", "#ECECEC"
 AXIS_NAMES = "xyz"
 BODIES = "particles/nodes"
 POSITION, VELOCITY, PINNED = f"{BODIES}/position", f"{BODIES}/velocity", f"{BODIES}/pinned"
 FIELDS = "fields"
-FRAME_NUMBERS = 1 << 23  # of a field along time, at most, in a picture
-HUGE = np.float64(1e100)  # beyond it a motion has blown up, and squares overflow; also to compare f32 with
+FRAME_NUMBERS = 1 << 23  # largest number of values of a field along time in a picture
+HUGE = np.float64(1e100)  # a motion beyond it has blown up, and squares overflow; f64, to compare f32 with
 
 _STYLE = {
     "axes.axisbelow": True,
@@ -52,11 +52,11 @@ _STYLE = {
 
 
 class NotRecorded(InputError):
-    """The run does not hold what a picture is drawn from."""
+    """Error for a run without the data of a picture."""
 
 
 def style() -> AbstractContextManager[None]:
-    """The look of all pictures, whatever the user's own settings, while the context lasts."""
+    """Set the style of all pictures within a context, whatever the user's own settings."""
     return matplotlib.style.context(_STYLE, after_reset=True)
 
 
@@ -70,7 +70,7 @@ def require(recording: Recording, picture: str, paths: tuple[str, ...], remedy: 
 
 
 def new_figure(recording: Recording, height: float, remark: str = "") -> Figure:
-    """An empty figure of `height` [inch] under the scene's title and a remark."""
+    """Make an empty figure of `height` [inch] with the scene's title and a remark."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     title = ": ".join(str(part) for part in (recording.scene.get("title"), remark) if part)
     if title:
@@ -79,7 +79,7 @@ def new_figure(recording: Recording, height: float, remark: str = "") -> Figure:
 
 
 def save(figure: Figure, path: str | Path | None) -> None:
-    """Write the picture, in the format that the name's ending says; nothing for None."""
+    """Write the picture, in the format given by the file's suffix; do nothing for None."""
     if path is None:
         return
     try:
@@ -92,56 +92,56 @@ def save(figure: Figure, path: str | Path | None) -> None:
 
 
 def legend_above(axes: Axes) -> None:
-    """A legend in one line to the right of the title, where it covers no data."""
+    """Add a legend in one line to the right of the title, where it covers no data."""
     columns = len(axes.get_legend_handles_labels()[0])
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, columnspacing=1.2, handlelength=1.4)
 
 
 def legend_beside(axes: Axes, title: str | None = None) -> None:
-    """A legend at the right of the axes, for curves whose number is not known."""
+    """Add a legend to the right of the axes, for any number of curves."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), title=title, handlelength=1.2, borderaxespad=0)
 
 
 def with_unit(name: str, unit: str) -> str:
-    """An axis label."""
+    """Format an axis label."""
     return f"{name} [{unit}]" if unit else name
 
 
 def per_unit(unit: str) -> str:
-    """The unit of a gradient of the loss."""
+    """Format the unit of a gradient of the loss."""
     return f"loss / {f'({unit})' if '/' in unit else unit or 'unit'}"
 
 
 def unit_of(recording: Recording, path: str) -> str:
-    """The unit of a dataset; '' where none is recorded."""
+    """Unit of a dataset; '' if none is recorded."""
     return str(recording.attrs(path).get("unit", ""))
 
 
 def is_of_bodies(recording: Recording, field: str) -> bool:
-    """Whether a field of the state is one of bodies, [n, dim]."""
+    """True if a field of the state belongs to bodies, [n, dim]."""
     return f"{BODIES}/{field}" in recording
 
 
 def group_of_field(recording: Recording, field: str) -> str:
-    """Where a field of the state is recorded along time."""
+    """Path under which a field of the state is recorded along time."""
     return f"{BODIES if is_of_bodies(recording, field) else FIELDS}/{field}"
 
 
 def unit_of_field(recording: Recording, field: str) -> str:
-    """The unit of a field of the state; '' where none is recorded."""
+    """Unit of a field of the state; '' if none is recorded."""
     path = f"{group_of_field(recording, field)}/value"
     return unit_of(recording, path) if path in recording else ""
 
 
 def number(value: float) -> str:
-    """Three significant digits, with a true minus sign."""
+    """Format a number with three significant digits and a true minus sign."""
     mantissa, *exponent = f"{value:.3g}".split("e")
     return "e".join([mantissa, *(str(int(digits)) for digits in exponent)]).replace("-", "\N{MINUS SIGN}")
 
 
 def fraction(value: float) -> str:
-    """A part of the horizon: '1/64', or 'whole'."""
+    """Format a fraction of the horizon: '1/64', or 'whole'."""
     return "whole" if value >= 1 else str(Fraction(value).limit_denominator(1000))
 
 
@@ -152,9 +152,9 @@ def free_nodes(recording: Recording, nodes: int) -> np.ndarray:
 
 
 def frames(recording: Recording, *paths: str) -> list[np.ndarray]:
-    """Datasets along the same time; of long ones every so many rows, which are as many as a picture can show.
+    """Read datasets along the same time; long ones are thinned to the rows that a picture can show.
 
-    Rows that not all of them have, as a run had just begun to write them, are left out.
+    Rows that are missing in one of them, because the run stopped while writing them, are left out.
     """
     largest = max(int(np.prod(recording.shape(path))) for path in paths)
     every = -(-largest // FRAME_NUMBERS)
@@ -164,7 +164,7 @@ def frames(recording: Recording, *paths: str) -> list[np.ndarray]:
 
 
 def ended(recording: Recording, time: np.ndarray, recorded: np.ndarray) -> str:
-    """'blown up after 3 s' where a motion did not reach its end: of the times `recorded` those in `time` are left."""
+    """Describe an early end, such as 'blown up after 3 s'; `time` holds the sound ones of the times `recorded`."""
     status = str(recording.attrs("motion")["status"]) if "motion" in recording else "completed"
     if status == "completed" and len(time) == len(recorded):
         return ""
@@ -172,7 +172,7 @@ def ended(recording: Recording, time: np.ndarray, recorded: np.ndarray) -> str:
 
 
 def sound_frames(time: np.ndarray, *values: np.ndarray) -> list[np.ndarray]:
-    """time [T] and values [T, ...] without the frames that are not finite, or huge: nothing is lost in a sound run."""
+    """Drop the frames of time [T] and values [T, ...] that are not finite, or huge; a sound run has none."""
     sound = np.ones(len(time), bool)
     for value in values:
         sound &= (np.abs(value) < HUGE).reshape(len(time), -1).all(axis=1)  # False for NaN too

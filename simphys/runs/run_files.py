@@ -255,5 +255,7 @@ def output_folder(scene: Scene) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         remedy = "Name another one (output.folder=PATH)."
-        raise InputError(f"output folder {folder}", "must be one that can be made", str(error), remedy) from error
+        raise InputError(
+            f"output folder {folder}", "must be a folder that can be created", str(error), remedy
+        ) from error
     return folder

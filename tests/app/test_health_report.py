@@ -196,7 +196,7 @@ def test_a_fault_is_exit_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_folder_that_cannot_be_made_and_a_file_that_cannot_be_written_are_told(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     scene = small_scenes.soft_square(output={"folder": str(tmp_path / "taken")})
-    with pytest.raises(InputError, match=r"output folder .*taken: must be one that can be made"):
+    with pytest.raises(InputError, match=r"output folder .*taken: must be a folder that can be created"):
         write_health(scene, scene_health(scene))
     with pytest.raises(StorageError, match=r"health\.h5 cannot be written"):
         save(on_top(20), tmp_path / "absent" / "health.h5", units={})

@@ -1,4 +1,4 @@
-"""Recordings of fields on a grid, as a simulation would leave them."""
+"""Recordings of fields on a grid, as written by a simulation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simphys.record import Recorder, Recording
 
 
 def ripple(cells: tuple[int, ...], frames: int) -> np.ndarray:
-    """A field of both signs [frames, *cells] that spreads from the middle of a box whose first edge is 1 m long."""
+    """Field of both signs [frames, *cells] that spreads from the middle of a box whose first edge is 1 m long."""
     where = np.stack(np.meshgrid(*[(np.arange(n) + 0.5) / cells[0] for n in cells], indexing="ij"))
     middle = np.array(cells).reshape(-1, *[1] * len(cells)) / (2 * cells[0])
     radius = np.sqrt(np.sum((where - middle) ** 2, axis=0))
@@ -34,7 +34,7 @@ def grid_run(
     groups: Mapping[str, Mapping[str, Any]] | None = None,
     tables: Mapping[str, Mapping[str, np.ndarray]] | None = None,
 ) -> Recording:
-    """A run of fields [T, ...] along one second on a grid whose first edge is 1 m long."""
+    """Record a run of fields [T, ...] over one second on a grid whose first edge is 1 m long."""
     about: dict[str, Any] = {"cells": list(cells), "spacing": 1 / cells[0], "offset": offset}
     if members is not None:
         about["members"] = members

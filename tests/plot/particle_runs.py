@@ -1,4 +1,4 @@
-"""Recorded motions of particles that no simulator made."""
+"""Recordings of synthetic motions of particles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def particle_run(
     scene: dict[str, Any] | None = None,
     colliders: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Recording:
-    """Particles [n, dim] that drift for a second, in frames at equal times; 400 in a square by default.
+    """Record particles [n, dim] that drift for a second, in frames at equal times; by default 400 in a square.
 
     colliders: positions and rotations along time.
     """

@@ -1,4 +1,4 @@
-"""The moving picture of a motion."""
+"""Animation of a motion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODULE = sys.modules["simphys.plot.film"]
 
 @pytest.fixture(autouse=True)
 def no_ffmpeg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A folder that alone is searched for programs."""
+    """Folder that is the only one searched for programs."""
     folder = tmp_path / "programs"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -36,7 +36,7 @@ def pictures(path: Path) -> list[np.ndarray]:
 
 
 def coloured(picture: np.ndarray) -> np.ndarray:
-    """Columns in which there is the colour of the particles."""
+    """Columns with the colour of the particles."""
     some = picture.astype(int)
     return np.flatnonzero((np.ptp(some, axis=2) > 60).sum(axis=0) > 20)
 
@@ -49,7 +49,7 @@ def test_particles_move_across_the_picture(tmp_path: Path) -> None:
     assert (made[0][0, 0] == 255).all()
 
 
-def test_a_long_motion_has_sixty_frames_and_takes_four_seconds_to_see(tmp_path: Path) -> None:
+def test_the_animation_of_a_long_motion_has_sixty_frames_in_four_seconds(tmp_path: Path) -> None:
     (path,) = plot.animation(particle_run(tmp_path / "run", frames=150), tmp_path / "motion.gif")
     assert len(pictures(path)) == 60
     with Image.open(path) as image:
@@ -65,7 +65,7 @@ def test_a_file_that_would_be_too_large_has_fewer_frames(tmp_path: Path, monkeyp
     assert 2 <= len(pictures(path)) < 9 and path.stat().st_size <= MODULE.LARGEST
 
 
-def test_where_there_is_ffmpeg_it_is_given_all_frames(tmp_path: Path, no_ffmpeg: Path) -> None:
+def test_ffmpeg_gets_all_frames_if_it_is_installed(tmp_path: Path, no_ffmpeg: Path) -> None:
     program = no_ffmpeg / "ffmpeg"
     program.write_text('#!/bin/bash\nwhile [ $# -gt 1 ]; do shift; done\n/bin/cat > "$1"\n')
     program.chmod(0o755)
@@ -84,6 +84,6 @@ def test_an_ffmpeg_that_fails_leaves_the_gif(tmp_path: Path, no_ffmpeg: Path) ->
     assert not (tmp_path / "motion.mp4").exists()
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="No such file or directory"):
         plot.animation(particle_run(tmp_path / "run"), tmp_path / "none" / "motion.gif")

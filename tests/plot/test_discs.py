@@ -1,4 +1,4 @@
-"""Discs are drawn in their size: where they start and end, the paths between, and where the loss wants them."""
+"""Discs are drawn to scale: at the start and the end, with their paths and their targets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_picture_of_balls(table: dict[str, list[float]], tmp_path: Path) -> No
     np.testing.assert_allclose(np.array(end.get_offsets(), float), ends, atol=1e-12)
     np.testing.assert_allclose(np.array(end.get_widths(), float), 2 * np.array(radius))
     colors = [to_hex(color) for color in np.atleast_2d(end.get_facecolor())]
-    assert len(set(colors)) == 3 and colors[2] == PLAIN.lower()  # the one that moves, the one that is sought, others
+    assert len(set(colors)) == 3 and colors[2] == PLAIN.lower()  # the moving one, the one with a target, others
     (paths,) = [each for each in axes.collections if isinstance(each, LineCollection)]
     assert len(paths.get_segments()) == 3 and len(paths.get_segments()[0]) == 13
     (pocket,) = [each for each in axes.patches if isinstance(each, Circle)]

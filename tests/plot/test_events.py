@@ -1,4 +1,4 @@
-"""The picture of a motion's events along time."""
+"""Picture of a motion's events along time."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def test_each_kind_has_a_row_of_marks_at_its_times_with_their_number() -> None:
     times = [[segment[0, 0] for segment in row.get_segments()] for row in rows]
     np.testing.assert_allclose(times[0], [0.1, 0.3, 0.31])
     np.testing.assert_allclose(times[1], [0.2])
-    assert axes.yaxis_inverted()  # the first kind stands on top
+    assert axes.yaxis_inverted()  # the first kind is on top
 
 
-def test_where_the_gradient_is_one_sided_there_is_a_mark_of_its_own() -> None:
+def test_events_with_a_one_sided_gradient_have_another_mark() -> None:
     axes = panels(*IMPACTS, GRAZE)[-1]
     marks: Any = axes.collections[2]
     np.testing.assert_allclose(marks.get_offsets(), [[0.2, 1]])

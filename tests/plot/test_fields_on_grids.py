@@ -1,4 +1,4 @@
-"""Pictures of fields on grids show them where they are, in one scale of colours, with names and units."""
+"""Pictures of fields on grids have the right positions, a common colour scale, and labels with units."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def images(figure: Figure) -> list[Axes]:
 
 
 def numbers(axes: Axes) -> np.ndarray:
-    """[across, up]."""
+    """Values of an image, [across, up]."""
     return np.ma.filled(np.ma.asarray(axes.images[0].get_array()), np.nan).T
 
 
@@ -66,7 +66,7 @@ def test_on_a_line_there_are_curves_and_colours_along_time(tmp_path: Path) -> No
     assert (beneath.get_xlabel(), beneath.get_ylabel(), key.get_ylabel()) == ("x [m]", "time [s]", "height [m]")
 
 
-def test_of_space_the_middle_planes_are_shown_and_named(tmp_path: Path) -> None:
+def test_in_space_the_middle_planes_are_shown_and_named(tmp_path: Path) -> None:
     cells = (8, 6, 4)
     figure = plot.snapshots(run_of(tmp_path, cells))
     shown, field = images(figure), ripple(cells, 11)
@@ -83,7 +83,7 @@ def test_of_space_the_middle_planes_are_shown_and_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("staggered", [False, True])
-def test_of_vectors_in_a_plane_vorticity_is_drawn(staggered: bool, tmp_path: Path) -> None:
+def test_vectors_in_a_plane_are_drawn_by_vorticity(staggered: bool, tmp_path: Path) -> None:
     cells, spacing = (16, 8), 1 / 16
     x, y = (spacing * (np.arange(n + staggered) + 0.5) for n in cells)
     of_faces = spacing / 2 * staggered
@@ -95,14 +95,14 @@ def test_of_vectors_in_a_plane_vorticity_is_drawn(staggered: bool, tmp_path: Pat
     assert "vorticity [1/s]" in names(figure)
 
 
-def test_of_vectors_in_space_speed_is_drawn(tmp_path: Path) -> None:
+def test_vectors_in_space_are_drawn_by_length(tmp_path: Path) -> None:
     velocity = np.broadcast_to(np.array([2.0, 1.0, -2.0]).reshape(3, 1, 1, 1), (2, 3, 4, 4, 4))
     figure = plot.snapshots(run_of(tmp_path, (4, 4, 4), velocity=velocity))
     np.testing.assert_allclose(numbers(images(figure)[0]), 3.0)
     assert "speed [m/s]" in names(figure)
 
 
-def test_of_several_experiments_the_first_is_drawn(tmp_path: Path) -> None:
+def test_the_first_of_several_experiments_is_drawn(tmp_path: Path) -> None:
     field = ripple((6, 4), 3)
     several = np.stack([field, -field], axis=1)
     run = grid_run(tmp_path, {"height": several}, cells=(6, 4), units=UNITS, members=2)
@@ -122,7 +122,7 @@ def test_more_cells_than_pixels_are_averaged() -> None:
     assert picture.shape == (cells[0] // 3, 5)
 
 
-def test_memory_is_that_of_pictures_and_of_one_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_holds_the_pictures_and_one_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of(tmp_path, (24, 12))
     monkeypatch.setattr(Recording, "thinned", None)
     whole = Recording.__getitem__
@@ -135,7 +135,7 @@ def test_memory_is_that_of_pictures_and_of_one_frame(tmp_path: Path, monkeypatch
     plot.snapshots(run)
 
 
-def test_a_scale_is_that_of_nearly_all_cells() -> None:
+def test_a_scale_ignores_outliers() -> None:
     signs, few = np.clip(np.linspace(-1.2, 1.2, 5000), -1, 1), np.zeros(5000)
     few[-1] = 9.0
     assert scale_of([signs]).limits == (-1, 1) and scale_of([signs]).extend == "neither"
@@ -172,10 +172,10 @@ def test_a_field_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 made.append(np.asarray(film.convert("RGB")).astype(int))
         assert len(made) == 11
         assert (np.abs(made[0] - made[-1]).max(axis=2) > 60).sum() > 20
-        assert (made[3][:, :10] == made[0][:, :10]).all()  # names stand still
+        assert (made[3][:, :10] == made[0][:, :10]).all()  # labels do not move
 
 
-def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_field_is_an_error(tmp_path: Path) -> None:
     run = run_of(tmp_path, (8, 8))
     with pytest.raises(plot.NotRecorded, match="draws fields on the grid: height; found received"):
         plot.snapshots(
@@ -189,7 +189,7 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
             draw(run)
 
 
-def test_all_figures_has_them_by_field_and_none_that_count_numbers(tmp_path: Path) -> None:
+def test_all_figures_draws_them_for_each_field_instead_of_curves(tmp_path: Path) -> None:
     fields: dict[str, Any] = {"height": ripple((8, 8), 3), "received": np.zeros((3, 2))}
     run = grid_run(tmp_path / "run", fields, cells=(8, 8), units=UNITS)
     (tmp_path / "medium_speed.png").write_bytes(b"of an earlier run")

@@ -1,4 +1,4 @@
-"""The picture of a gradient's health."""
+"""Picture of a gradient's health."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_adjoint_fit_tangent_and_1_over_eps_are_drawn() -> None:
     adjoint, fitted, tangent, limit = beneath.get_lines()[:4]
     np.testing.assert_allclose(np.asarray(adjoint.get_ydata()), np.exp(found.log_growth))
     slope = np.diff(np.log(np.asarray(fitted.get_ydata()))) / np.diff(np.asarray(fitted.get_xdata()))
-    np.testing.assert_allclose(slope, -2.0, rtol=1e-3)  # to the left, it grows
+    np.testing.assert_allclose(slope, -2.0, rtol=1e-3)  # the adjoint grows to the left
     np.testing.assert_allclose(np.asarray(tangent.get_ydata())[0], 1.0)
     np.testing.assert_allclose(np.asarray(limit.get_ydata()), 2.0**52)
     names = legend(beneath)
@@ -63,7 +63,7 @@ def test_adjoint_fit_tangent_and_1_over_eps_are_drawn() -> None:
     np.testing.assert_allclose(line, curve[: len(line)], rtol=0.1)
 
 
-def test_what_is_not_usable_is_shaded_on_every_panel_and_the_title_says_how_much_is() -> None:
+def test_the_unusable_part_is_shaded_on_every_panel_and_the_title_names_the_usable_one() -> None:
     found = pendulums(stiffness=-4.0, steps=2500)
     edge = (2500 - found.usable_steps) * 0.01
     for axes in panels(found, UNITS):
@@ -76,7 +76,7 @@ def test_what_is_not_usable_is_shaded_on_every_panel_and_the_title_says_how_much
     assert sound[-1].get_title(loc="left") == "usable gradient: the whole horizon, 5 s"
 
 
-def test_of_bodies_each_free_component_is_named_and_what_is_pinned_is_left_out() -> None:
+def test_free_components_of_bodies_are_named_and_pinned_ones_left_out() -> None:
     hanging: tuple[Any, ...] = springs_only([[2, 0], [0, 1]], [[1.0, 0], [2, 0.1], [0, 0]], pinned=[2], rest_length=0.7)
     found = health(*hanging, steps=50)
     above, middle, _ = panels(found, {}, bodies=["position", "velocity"])
@@ -92,19 +92,19 @@ def test_many_components_are_drawn_as_their_spread_with_their_norm() -> None:
     assert len(above.collections) == 1
 
 
-def test_a_field_that_the_loss_does_not_feel_says_so() -> None:
+def test_a_field_without_effect_on_the_loss_is_marked() -> None:
     params, state = tanks.Params(tensor(1.0)), tanks.State(tensor([4.0, 9.0]))
     found = health(tanks.Tanks(), params, state, steps=20, loss=lambda t: (0.0 * t.final.level).sum())
     assert [text.get_text() for text in panels(found, {})[0].texts] == ["zero throughout"]
 
 
-def test_the_title_says_what_is_not_finite() -> None:
+def test_the_title_names_a_value_that_is_not_finite() -> None:
     params, state = tanks.Params(tensor(1.0)), tanks.State(tensor([4.0, 1.0]))
     figure = draw(health(tanks.Tanks(), params, state, steps=60), title="Tanks", units={})
     assert figure.get_suptitle() == "Tanks: level[1] is not finite"
 
 
-def test_the_picture_is_written_and_nothing_sound_is_no_picture(tmp_path: Path) -> None:
+def test_the_picture_is_written_and_without_a_sound_step_there_is_none(tmp_path: Path) -> None:
     draw(pendulums(stiffness=4.0, steps=50), tmp_path / "health.png", title="Hanging", units=UNITS)
     assert (tmp_path / "health.png").read_bytes().startswith(b"\x89PNG")
     broken = health(tanks.Tanks(1), tanks.Params(tensor(1.0)), tanks.State(tensor([-1.0])), steps=3)
@@ -113,8 +113,10 @@ def test_the_picture_is_written_and_nothing_sound_is_no_picture(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("count", "felt", "named"), [(3, 1, ["[0]"]), (9, 2, ["all"]), (9, 5, ["all"]), (41, 1, [])])
-def test_what_is_zero_throughout_has_no_entry_in_the_legend(count: int, felt: int, named: list[str]) -> None:
-    """It has no curve on a logarithmic axis. A spread is named by its median or, where that is zero, by its band."""
+def test_a_component_that_is_zero_throughout_has_no_entry_in_the_legend(
+    count: int, felt: int, named: list[str]
+) -> None:
+    """Check the legend: zeros have no curve on a log axis; a spread is named by its median or else by its band."""
     params, state = Params(tensor(np.ones(count)), tensor(0.1)), State(tensor(np.ones(count)), tensor(np.ones(count)))
     found = health(Pendulums(n=count), params, state, steps=50, loss=lambda t: t.final.angle[:felt].sum())
     above = panels(found, {})[0]

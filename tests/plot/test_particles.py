@@ -1,4 +1,4 @@
-"""Snapshots of thousands of particles show where they are, what they are of, and what is around them."""
+"""Snapshots of thousands of particles show their positions, their material, and the walls and colliders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simphys.plot.motion.surroundings import project
 from .particle_runs import GRID, particle_run
 
 AWAY = np.array([-0.5, 0.8660254, 0.0])
-"""Horizontally away from the viewer."""
+"""Horizontal direction away from the viewer."""
 
 
 def snapshots(figure: Figure) -> list[Any]:
@@ -27,7 +27,7 @@ def snapshots(figure: Figure) -> list[Any]:
 
 
 def drawn(axes: Any) -> np.ndarray:
-    """The places of a snapshot that show a particle, [pixels, 2]."""
+    """Positions of the pixels of a snapshot that show a particle, [pixels, 2]."""
     image = np.asarray(axes.images[0].get_array())
     low_x, high_x, low_y, high_y = axes.images[0].get_extent()
     y, x = np.nonzero(image[..., 3])
@@ -59,13 +59,13 @@ def test_the_mean_position_is_drawn_along_time(tmp_path: Path) -> None:
     assert axes.get_xlabel() == "time [s]" and "400 particles" in axes.get_title(loc="left")
 
 
-def test_colours_tell_the_speed_of_one_piece_of_material(tmp_path: Path) -> None:
+def test_colours_show_the_speed_of_one_piece_of_material(tmp_path: Path) -> None:
     figure = plot.particles(particle_run(tmp_path / "run"))
     assert len(colours(snapshots(figure)[0])) == 1
     assert "speed [m/s]" in [axes.get_ylabel() for axes in figure.axes]
 
 
-def test_colours_tell_pieces_of_material_apart(tmp_path: Path) -> None:
+def test_colours_distinguish_pieces_of_material(tmp_path: Path) -> None:
     figure = plot.particles(particle_run(tmp_path / "run", group=np.repeat([0, 1], 200)))
     expected = {tuple(int(255 * part) for part in to_rgb(color)) for color in style.COLORS[:2]}
     assert colours(snapshots(figure)[0]) == expected
@@ -119,7 +119,7 @@ def test_colliders_are_drawn_where_they_are_at_each_time(tmp_path: Path) -> None
             np.testing.assert_allclose((outline.min(axis=0) + outline.max(axis=0)) / 2, centre, atol=1e-3)
 
 
-def test_a_plane_is_drawn_across_the_picture_on_the_side_where_material_is_not(tmp_path: Path) -> None:
+def test_a_plane_is_drawn_across_the_picture_on_the_side_without_material(tmp_path: Path) -> None:
     scene = {"grid": GRID, "colliders": [{"shape": "plane", "size": []}]}
     position, rotation = np.full((9, 1, 2), [0.7, 0.4]), np.full((9, 1, 1), np.pi)
     run = particle_run(tmp_path / "run", scene=scene, colliders=(position, rotation))
@@ -139,7 +139,7 @@ def test_a_collider_in_space_has_the_silhouette_of_its_shape(tmp_path: Path) -> 
     np.testing.assert_allclose(radius, 0.1, rtol=0.02)
 
 
-def test_few_bodies_and_joined_ones_are_for_another_picture(tmp_path: Path) -> None:
+def test_few_or_joined_bodies_need_another_picture(tmp_path: Path) -> None:
     few = particle_run(tmp_path / "few", position=np.random.default_rng(0).uniform(size=(20, 2)))
     with pytest.raises(plot.NotRecorded, match="needs 200 bodies or more"):
         plot.particles(few)

@@ -1,4 +1,4 @@
-"""Pictures show what a recording holds, with units, and say what is missing where they cannot be drawn."""
+"""Pictures show the data of a recording with units; if data is missing, the error names it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def recorder(folder: Path, *, kind: str, title: str) -> Recorder:
 
 
 def glider(time: np.ndarray, rate: float = 6.22, drag: float = 0.0137) -> tuple[np.ndarray, np.ndarray]:
-    """Position [px] and velocity [px/s] of a damped oscillation about 4 px."""
+    """Compute position [px] and velocity [px/s] of a damped oscillation about 4 px."""
     frequency = np.sqrt(rate - drag**2 / 4)
     decay = -74 * np.exp(-drag * time / 2)
     phase = frequency * time
@@ -31,7 +31,7 @@ def glider(time: np.ndarray, rate: float = 6.22, drag: float = 0.0137) -> tuple[
 
 
 def write_motion(run: Recorder, time: np.ndarray, position: np.ndarray, velocity: np.ndarray, unit: str) -> None:
-    """position and velocity [T, n, dim]."""
+    """Record position and velocity [T, n, dim]."""
     for name, value, unit_of_value in (("position", position, unit), ("velocity", velocity, f"{unit}/s")):
         group = f"particles/nodes/{name}"
         for step in range(len(time)):
@@ -41,7 +41,7 @@ def write_motion(run: Recorder, time: np.ndarray, position: np.ndarray, velocity
 
 
 def write_search(run: Recorder, stages: int) -> None:
-    """A loss that falls in each stage and is another one in the next."""
+    """Record a loss that falls in each stage and is different in the next."""
     for stage in range(stages):
         for index in range(4):
             run.append(
@@ -57,7 +57,7 @@ def write_search(run: Recorder, stages: int) -> None:
 
 
 def write_fit(run: Recorder, time: np.ndarray, value: np.ndarray, predicted: np.ndarray, nodes: list[int]) -> None:
-    """value and predicted [N, C]; the samples that are NaN are missing."""
+    """Record value and predicted [N, C]; samples that are NaN are missing."""
     there = np.isfinite(value)
     run.write(
         "observations",
@@ -77,7 +77,7 @@ def write_fit(run: Recorder, time: np.ndarray, value: np.ndarray, predicted: np.
 
 @pytest.fixture(scope="module")
 def identified(tmp_path_factory: pytest.TempPathFactory) -> Recording:
-    """One glider fitted to 870 samples at uneven times, with a gap; node 1 is the anchor's, pinned."""
+    """Recording of a glider fitted to 870 samples at uneven times, with a gap; node 1 is the pinned anchor."""
     folder = tmp_path_factory.mktemp("identified")
     random = np.random.default_rng(0)
     dense = np.linspace(0, 29, 580)
@@ -99,7 +99,7 @@ def identified(tmp_path_factory: pytest.TempPathFactory) -> Recording:
 
 
 def lattice(shape: tuple[int, ...], spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes [n, dim] and springs [S, 2] to all neighbours, face diagonals included."""
+    """Make nodes [n, dim] and springs [S, 2] to all neighbours, including face diagonals."""
     index = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), -1).reshape(-1, len(shape))
     offset = index[:, None] - index[None]
     near = (np.abs(offset).max(-1) == 1) & (np.abs(offset).sum(-1) <= 2)
@@ -107,7 +107,7 @@ def lattice(shape: tuple[int, ...], spacing: float) -> tuple[np.ndarray, np.ndar
 
 
 def shaken(shape: tuple[int, ...], *, frames: int = 60) -> tuple[np.ndarray, ...]:
-    """time [T], position and velocity [T, n, dim], springs [S, 2] of a lattice that hangs by its first column."""
+    """Simulate a lattice hanging by its first column: time [T], position, velocity [T, n, dim], springs [S, 2]."""
     rest, springs = lattice(shape, 0.1)
     a, b = springs.T
     length = np.linalg.norm(rest[b] - rest[a], axis=1, keepdims=True)
@@ -139,12 +139,12 @@ def record_lattice(folder: Path, shape: tuple[int, ...]) -> Recording:
 
 @pytest.fixture(scope="module")
 def hanging(tmp_path_factory: pytest.TempPathFactory) -> Recording:
-    """60 nodes in a plane, simulated without observations."""
+    """Recording of 60 nodes in a plane, simulated without observations."""
     return record_lattice(tmp_path_factory.mktemp("hanging"), (12, 5))
 
 
 def labels(figure: Figure) -> list[str]:
-    """The axis labels, from the top panel to the lowest."""
+    """Axis labels, from the top panel to the lowest."""
     return [text for axes in figure.axes for text in (axes.get_xlabel(), axes.get_ylabel()) if text]
 
 
@@ -182,7 +182,7 @@ def test_the_model_line_is_dense_and_passes_through_the_predictions(identified: 
     np.testing.assert_allclose(y, glider(x)[0])
 
 
-def test_of_many_channels_the_worst_six_are_drawn_in_their_order(tmp_path: Path) -> None:
+def test_the_worst_six_of_many_channels_are_drawn_in_their_order(tmp_path: Path) -> None:
     time = np.linspace(0, 3, 50)
     value = np.sin(time[:, None] * np.arange(1, 10))
     with recorder(tmp_path, kind="optimize", title="Nine gliders") as run:
@@ -192,7 +192,7 @@ def test_of_many_channels_the_worst_six_are_drawn_in_their_order(tmp_path: Path)
     ]
 
 
-def test_stages_of_a_growing_horizon_are_separate_curves_named_by_their_part(identified: Recording) -> None:
+def test_stages_of_a_growing_horizon_are_separate_curves_named_by_their_fraction(identified: Recording) -> None:
     loss, gradient_norm = plot.convergence(identified).axes
     assert [np.size(curve.get_xdata()) for curve in loss.lines] == [4] * 7
     assert [text.get_text() for text in loss.texts] == ["1/64", "1/32", "1/16", "1/8", "1/4", "1/2", "whole"]
@@ -286,20 +286,20 @@ def test_a_run_without_observations_has_no_picture_of_a_fit(hanging: Recording, 
 
 
 @pytest.mark.parametrize("draw", [plot.fit, plot.convergence])
-def test_what_is_not_recorded_is_named_with_what_is(hanging: Recording, draw: Callable[[Recording], Figure]) -> None:
+def test_the_error_names_missing_and_recorded_data(hanging: Recording, draw: Callable[[Recording], Figure]) -> None:
     with pytest.raises(InputError, match=r"needs (observations|iterations)/.* of the run .*; found only adjoint, "):
         draw(hanging)
 
 
 def test_a_run_with_nothing_to_draw_is_an_error(tmp_path: Path) -> None:
     recorder(tmp_path, kind="run", title="").close()
-    with pytest.raises(InputError, match="must hold what a picture shows"):
+    with pytest.raises(InputError, match="must hold data for a picture"):
         plot.all_figures(Recording(tmp_path), tmp_path)
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(hanging: Recording, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="must be one that can be made"):
+    with pytest.raises(InputError, match="must be a folder that can be created"):
         plot.all_figures(hanging, tmp_path / "file" / "pictures")
     with pytest.raises(StorageError, match="cannot be written"):
         plot.adjoint(hanging, tmp_path / "nowhere" / "adjoint.png")

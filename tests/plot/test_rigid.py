@@ -1,4 +1,4 @@
-"""The picture of a motion of rigid bodies shows them as what they are, where they are, and how they are turned."""
+"""Pictures of rigid bodies show their shapes, positions and orientations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BALL = {"position": [1.0, 0.5], "shapes": [{"kind": "sphere", "radius": 0.1}]}
 
 
 def run(folder: Path, bodies: list[dict[str, Any]], *, turn: float = 0.0, terms: Any = (), **scene: Any) -> Recording:
-    """Bodies that move to the right by 1 m in 1 s, and turn by so much about the last axis."""
+    """Record bodies that move to the right by 1 m in 1 s, and turn by an angle about the last axis."""
     start = np.array([body["position"] for body in bodies])
     n, dim = start.shape
     time = np.linspace(0, 1, FRAMES)
@@ -74,13 +74,13 @@ def test_the_ground_is_below_its_plane_and_a_target_is_dashed(tmp_path: Path) ->
     assert low < -0.2 and high > 3.1
 
 
-def test_a_box_in_space_shows_the_three_sides_that_are_seen(tmp_path: Path) -> None:
+def test_a_box_in_space_shows_its_three_visible_sides(tmp_path: Path) -> None:
     box = {"position": [0.0, 0.0, 0.0], "shapes": [{"kind": "box", "half": [0.3, 0.2, 0.1]}]}
     figure = plot.trajectory(run(tmp_path / "run", [box], turn=0.3))
     sides = outlines(figure, 0)
     assert len(sides) == 3 and figure.axes[4].get_xlabel() == "across [m]"
     corners = np.unique(np.concatenate(sides).round(12), axis=0)
-    assert len(corners) == 7  # the eighth is behind
+    assert len(corners) == 7  # the eighth is hidden
     top = [corner for side in sides for corner in side if corner[1] == np.concatenate(sides)[:, 1].max()]
     np.testing.assert_allclose(top[0], project(np.array([-0.3, 0.2, 0.1]))[0])
 

@@ -1,4 +1,4 @@
-"""Pictures of a fit on a grid: what was sought and its gradients, adjoints of fields, what receivers heard."""
+"""Pictures of a fit on a grid: unknown fields and their gradients, adjoints of fields, signals of receivers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .grid_runs import grid_run, ripple
 
 CELLS = (12, 8)
 UNITS = {"height": "m", "speed": "m/s"}
-SOUGHT = np.arange(24, 96)  # all rows but the first three
+SOUGHT = np.arange(24, 96)  # the unknown entries: all rows but the first three
 START, TRUTH = np.full(72, 4.0), 4 + ripple(CELLS, 3)[1].ravel()[SOUGHT]
 VALUE = 0.5 * (START + TRUTH)
 BOX = {"parameter": "speed", "entries": {"first": 3, "last": 11}, "unit": "m/s"}
@@ -30,7 +30,7 @@ def fitted(
     least_squares: bool = False,
     gradient: float = 3.0,
 ) -> Recording:
-    """A fit in two stages by frequency, whose gradient in theta is `gradient` at the start and 5 at the end."""
+    """Record a fit in two stages by frequency, with gradient `gradient` in theta at the start and 5 at the end."""
     speed = np.full(96, 2.0)
     speed[SOUGHT] = VALUE
     theta = np.stack([START, VALUE, START])
@@ -77,7 +77,7 @@ def panels(run: Recording) -> dict[str, Axes]:
 
 
 def numbers(axes: Axes) -> np.ndarray:
-    """[*cells]."""
+    """Values of an image, [*cells]."""
     return np.ma.filled(np.ma.asarray(axes.images[0].get_array()), np.nan).T.ravel()
 
 
@@ -87,12 +87,12 @@ def test_start_found_and_truth_share_a_scale(tmp_path: Path) -> None:
     start, found = f"start: {2 * half:.3g} % off", f"found: {half:.3g} % off"
     for title, values in ((start, START), (found, VALUE), ("truth", TRUTH)):
         np.testing.assert_allclose(numbers(shown[title])[SOUGHT], values, rtol=1e-6)
-        np.testing.assert_allclose(numbers(shown[title])[:24], 2.0)  # which nobody sought
+        np.testing.assert_allclose(numbers(shown[title])[:24], 2.0)  # not unknown
     assert shown[start].images[0].get_clim() == shown["truth"].images[0].get_clim()
     np.testing.assert_allclose(numbers(shown["found \N{MINUS SIGN} truth"])[SOUGHT], VALUE - TRUTH, atol=1e-6)
 
 
-def test_small_numbers_are_told_in_a_power_of_ten_that_stands_with_the_unit(tmp_path: Path) -> None:
+def test_small_numbers_share_a_power_of_ten_beside_the_unit(tmp_path: Path) -> None:
     figure = plot.medium(fitted(tmp_path, gradient=6e-6))
     (key,) = [axes for axes in figure.axes if axes.get_xlabel() == "∂loss/∂speed\n[$10^{-6}$ loss / (m/s)]"]
     figure.draw_without_rendering()
@@ -112,17 +112,17 @@ def test_gradients_are_those_at_the_start_and_at_the_best_point(least_squares: b
     assert low == -high == -1.25
 
 
-def test_of_a_logarithm_the_gradient_is_by_its_value_there(tmp_path: Path) -> None:
+def test_the_gradient_of_a_logarithmic_unknown_is_with_respect_to_its_value(tmp_path: Path) -> None:
     shown = panels(fitted(tmp_path, BOX | {"transform": "log"}))
     np.testing.assert_allclose(numbers(shown["gradient at the end,\nall frequencies"])[SOUGHT], 5 / VALUE, rtol=1e-6)
 
 
-def test_of_smooth_unknowns_the_gradient_is_called_smoothed(tmp_path: Path) -> None:
+def test_the_gradient_of_a_smooth_unknown_is_called_smoothed(tmp_path: Path) -> None:
     figure = plot.medium(fitted(tmp_path, BOX | {"smooth": 1.0, "scale": 2.0}))
     assert "∂loss/∂speed, smoothed\n[loss / (m/s)]" in [axes.get_xlabel() for axes in figure.axes]
 
 
-def test_without_a_truth_nothing_is_said_of_it(tmp_path: Path) -> None:
+def test_without_a_truth_there_is_no_picture_of_it(tmp_path: Path) -> None:
     shown = panels(fitted(tmp_path, truth=False))
     assert [title.split()[0] for title in shown] == ["start", "found", "gradient", "gradient"]
 
@@ -132,7 +132,7 @@ def test_tied_unknowns_are_no_fields(tmp_path: Path) -> None:
         plot.medium(fitted(tmp_path, BOX | {"tied": True}))
 
 
-def test_a_field_and_the_gradient_by_it_are_drawn_at_the_same_times(tmp_path: Path) -> None:
+def test_a_field_and_its_gradient_are_drawn_at_the_same_times(tmp_path: Path) -> None:
     figure = plot.adjoint_fields(fitted(tmp_path))
     shown, field = [axes for axes in figure.axes if axes.images], ripple(CELLS, 5)
     assert len(shown) == 8
@@ -143,7 +143,7 @@ def test_a_field_and_the_gradient_by_it_are_drawn_at_the_same_times(tmp_path: Pa
     assert "height\n[m]" in labels and "∂loss/∂height\n[loss / m]" in labels
 
 
-def test_all_figures_has_them(tmp_path: Path) -> None:
+def test_all_figures_includes_them(tmp_path: Path) -> None:
     made = {path.name for path in plot.all_figures(fitted(tmp_path), tmp_path)}
     assert {"medium_c.png", "snapshots_height.png", "adjoint_height.png", "animation_height.gif"} <= made
     assert "adjoint.png" not in made
@@ -163,7 +163,7 @@ def heard(folder: Path, *, shots: int | None, predicted: bool = True) -> Recordi
 
 
 def coloured(axes: Axes) -> np.ndarray:
-    """[time, receiver]."""
+    """Values of an image, [time, receiver]."""
     return np.array(np.ma.asarray(axes.collections[0].get_array()).filled(np.nan))
 
 
@@ -181,7 +181,7 @@ def test_a_gather_shows_measured_predicted_and_difference(tmp_path: Path) -> Non
     assert {"received [Pa]", "difference of received [Pa]"} <= {axes.get_xlabel() for axes in figure.axes}
 
 
-def test_of_several_experiments_the_first_the_middle_and_the_last_are_shown(tmp_path: Path) -> None:
+def test_the_first_middle_and_last_of_several_experiments_are_shown(tmp_path: Path) -> None:
     figure = plot.gather(heard(tmp_path, shots=7))
     titles = [axes.get_title(loc="left") for axes in figure.axes[:9:3]]
     assert titles == [f"measured, experiment {shot}" for shot in (0, 3, 6)]
@@ -189,6 +189,6 @@ def test_of_several_experiments_the_first_the_middle_and_the_last_are_shown(tmp_
     np.testing.assert_allclose(last[:, 0], Recording(tmp_path)["field_observations/value"][:, 6, 0])
 
 
-def test_a_run_that_was_stopped_shows_what_was_measured(tmp_path: Path) -> None:
+def test_an_interrupted_run_shows_the_measurement(tmp_path: Path) -> None:
     figure = plot.gather(heard(tmp_path, shots=None, predicted=False))
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["measured", ""]

@@ -1,4 +1,4 @@
-"""A field on a grid as a moving picture."""
+"""Animation of a field on a grid."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from simphys.record import Recording
 WIDTH = 5.4  # inch, of all panels
 TALLEST = 6.0  # inch
 Draw = Callable[[list[np.ndarray]], Sequence[Artist]]
-"""Draws what is seen of a moment."""
+"""Function that draws the pictures of a moment, and returns the artists."""
 
 
 def field_animation(recording: Recording, path: str | Path, *, field: str | None = None) -> list[Path]:
-    """Write a field of the state on its grid, the first one by default, as a GIF of up to 2 MB, and as MP4 beside it
-    where ffmpeg is installed; returns the paths.
+    """Animate a field of the state on its grid, by default the first one; return the paths of the files.
 
-    What is drawn, and in which scale of colours, is as in `snapshots`. `path` is that of the GIF.
-    NotRecorded: no such field.
+    The files are a GIF of up to 2 MB at `path`, and an MP4 beside it if ffmpeg is installed. Quantity, planes and
+    colour scale are those of `snapshots`. Errors: NotRecorded if there is no such field.
     """
     return write_film(_pictures(recording, field_frames(recording, field, FRAMES, "animation")), Path(path))
 

@@ -1,4 +1,4 @@
-"""Fields on a regular grid as they are seen: which numbers of them, in which planes, at which times."""
+"""Data for pictures of fields on a regular grid: the quantity, the planes and the times to draw."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from simphys.record import Recording
 from simphys.simulator.grids import Grid
 
 MOST = 400
-"""Pixels along an axis that a picture shows at most; of more cells means over blocks are drawn."""
+"""Largest number of pixels along an axis of a picture; if there are more cells, means over blocks are drawn."""
 BULK = 0.1
-"""Fields of more than such a part of the numbers of a grid are not drawn number by number."""
-REMEDY = "Simulators of fields on a grid record where its cells are, with the motion."
+"""Number of values of a field per cell of the grid above which they are not drawn one by one."""
+REMEDY = "Only simulators of fields on a grid record one, with the motion."
 
 
 @dataclass(frozen=True)
 class Plane:
-    """What is seen of a grid: one axis of a line, two of a plane, two of a space that is cut halfway `across` one."""
+    """Visible part of a grid: the axis of a line, the axes of a plane, or a plane through the middle of a space.
+
+    In space, the plane is orthogonal to the axis `across`.
+    """
 
     grid: Grid
     axes: tuple[int, ...]
@@ -29,7 +32,7 @@ class Plane:
 
     @property
     def name(self) -> str:
-        """Where space is cut: 'z = 0.5 m'."""
+        """Position of the plane in space: 'z = 0.5 m'."""
         if self.across is None:
             return ""
         middle = self.grid.axis(self.across)[self.grid.cells[self.across] // 2]
@@ -37,11 +40,11 @@ class Plane:
 
     @property
     def labels(self) -> list[str]:
-        """Those of the axes."""
+        """Labels of the axes."""
         return [f"{style.AXIS_NAMES[axis]} [m]" for axis in self.axes]
 
     def cut(self, values: np.ndarray) -> np.ndarray:
-        """What is seen of numbers [*cells]: means over blocks of so many cells that pixels can show them, in f32."""
+        """Take the visible part of values [*cells], in f32; means over blocks if there are more cells than pixels."""
         seen = values if self.across is None else values.take(self.grid.cells[self.across] // 2, self.across)
         for place, axis in enumerate(self.axes):
             block, count = self._blocks(axis)
@@ -51,40 +54,40 @@ class Plane:
         return seen.astype(np.float32)
 
     def places(self, axis: int) -> np.ndarray:
-        """Where along one of its axes the numbers of `cut` lie [m]."""
+        """Positions of the values of `cut` along one of the axes [m]."""
         block, count = self._blocks(axis)
         return self.grid.axis(axis)[: count * block].reshape(count, block).mean(axis=1)
 
     def limits(self, axis: int) -> tuple[float, float]:
-        """From where to where the cells that `cut` shows fill one of its axes [m]."""
+        """Lower and upper edge of the cells shown by `cut` along one of the axes [m]."""
         block, count = self._blocks(axis)
         first = self.grid.spacing * (self.grid.offset - 0.5)
         return first, first + count * block * self.grid.spacing
 
     def _blocks(self, axis: int) -> tuple[int, int]:
-        """Cells in a block, and whole blocks."""
+        """Number of cells in a block, and number of whole blocks."""
         block = -(-self.grid.cells[axis] // (MOST if len(self.axes) > 1 else 4 * MOST))
         return block, self.grid.cells[axis] // block
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is drawn of a field at `path`: its numbers, or of vectors their vorticity or their length."""
+    """Quantity drawn for a field at `path`: its values, or the vorticity or length of its vectors."""
 
     path: str
     name: str
     unit: str
     kind: str = "number"
     of_many: bool = False
-    """Whether the field has an axis of experiments in front, of which the first one is drawn."""
+    """True if the field has a batch axis of experiments in front; the first experiment is drawn."""
 
     @property
     def label(self) -> str:
-        """The name of its axis or scale."""
+        """Label of its axis or colour scale."""
         return style.with_unit(self.name + (", experiment 0" if self.of_many else ""), self.unit)
 
     def of(self, values: np.ndarray, grid: Grid) -> np.ndarray:
-        """One for each cell [*cells], of the field at a moment."""
+        """Compute the quantity in each cell [*cells] from the field at a moment."""
         values = values[0] if self.of_many else values
         if self.kind == "number":
             return values
@@ -96,7 +99,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Frames:
-    """What is seen of a quantity: pictures [time][plane], each [across, up] or along a line, at times [T] s."""
+    """Pictures of a quantity, [time][plane], each [across, up] or along a line, at times [T] s."""
 
     quantity: Quantity
     planes: tuple[Plane, ...]
@@ -107,7 +110,7 @@ class Frames:
 
 
 def read_grid(recording: Recording, picture: str) -> Grid:
-    """The grid of the run. NotRecorded: none."""
+    """Read the grid of the run. Errors: NotRecorded if there is none."""
     style.require(recording, picture, ("grid",), REMEDY)
     about: dict[str, Any] = recording.attrs("grid")
     fields = dict(zip(about["fields"], about["units"], strict=True))
@@ -115,21 +118,21 @@ def read_grid(recording: Recording, picture: str) -> Grid:
 
 
 def planes(grid: Grid) -> tuple[Plane, ...]:
-    """A line and a plane as they are; of a space the middle planes, as seen from above, from the front, from a side."""
+    """Planes to draw: a line or a plane itself; for a space the middle planes, from above, the front and the side."""
     if len(grid.cells) < 3:
         return (Plane(grid, tuple(range(len(grid.cells)))),)
     return Plane(grid, (0, 1), 2), Plane(grid, (0, 2), 1), Plane(grid, (1, 2), 0)
 
 
 def state_fields(recording: Recording, group: str = style.FIELDS) -> list[str]:
-    """The fields on the grid that the run holds along time; with the group "adjoint", those whose gradient it holds."""
+    """List the fields on the grid recorded along time; with the group "adjoint", those with recorded gradients."""
     if "grid" not in recording:
         return []
     return [name for name in read_grid(recording, "").fields if f"{group}/{name}" in recording]
 
 
 def first_of(names: list[str], picture: str) -> str:
-    """What is drawn by default. NotRecorded: nothing."""
+    """Field drawn by default. Errors: NotRecorded if there is none."""
     if not names:
         remedy = "Leave output.fields out, or name one there."
         raise style.NotRecorded(f"picture {picture!r}", "needs a field on the grid", "none", remedy)
@@ -137,7 +140,7 @@ def first_of(names: list[str], picture: str) -> str:
 
 
 def quantity(recording: Recording, grid: Grid, field: str, picture: str) -> Quantity:
-    """What is drawn of a field of the state: in a plane the vorticity of vectors, in space their length."""
+    """Choose the quantity to draw for a field of the state; for vectors, vorticity in a plane and length in space."""
     path = f"{style.FIELDS}/{field}/value"
     style.require(recording, picture, (path,), REMEDY)
     if field not in grid.fields:
@@ -159,7 +162,7 @@ def named(grid: Grid, field: str, path: str, kind: str, *, of_many: bool = False
 
 
 def adjoint_quantity(recording: Recording, grid: Grid, field: str) -> Quantity:
-    """What is drawn of the gradient of the loss by a field of the state: of vectors its length."""
+    """Choose the quantity to draw for the gradient of the loss with respect to a field; for vectors, its length."""
     path = f"adjoint/{field}"
     kind, many = _kind(recording, path, grid)
     name, unit = f"∂loss/∂{field}", style.per_unit(grid.fields[field])
@@ -171,9 +174,9 @@ def adjoint_quantity(recording: Recording, grid: Grid, field: str) -> Quantity:
 
 
 def read_frames(recording: Recording, grid: Grid, seen: Quantity, time: np.ndarray, count: int) -> Frames:
-    """At most `count` frames, evenly along `time` [T], read one by one; such as are not finite are left out.
+    """Read at most `count` frames, evenly along `time` [T], one by one, without those that are not finite.
 
-    NotRecorded: none is finite.
+    Errors: NotRecorded if none is finite.
     """
     shown, kept, pictures = planes(grid), [], []
     for row in np.unique(np.linspace(0, len(time) - 1, count).round().astype(int)):
@@ -189,7 +192,7 @@ def read_frames(recording: Recording, grid: Grid, seen: Quantity, time: np.ndarr
 
 
 def field_frames(recording: Recording, field: str | None, count: int, picture: str) -> Frames:
-    """`read_frames` of a field of the state, of the first one on the grid for None. NotRecorded: there is none."""
+    """Read frames of a field of the state; for None, of the first one on the grid. Errors: NotRecorded."""
     grid = read_grid(recording, picture)
     field = first_of(state_fields(recording), picture) if field is None else field
     seen = quantity(recording, grid, field, picture)
@@ -198,27 +201,30 @@ def field_frames(recording: Recording, field: str | None, count: int, picture: s
 
 
 def vector_kind(grid: Grid) -> str:
-    """What is drawn of vectors."""
+    """Kind of the quantity drawn for vectors."""
     return "vorticity" if len(grid.cells) == 2 else "length"
 
 
 def _kind(recording: Recording, path: str, grid: Grid) -> tuple[str, bool]:
-    """What is drawn of a field along time, and whether it is one of several experiments."""
+    """Find the kind of quantity drawn for a field along time, and whether it has a batch of experiments."""
     many = "members" in recording.attrs("grid")
     vectors = len(recording.shape(path)) - 1 - many > len(grid.cells)
     return vector_kind(grid) if vectors else "number", many
 
 
 def is_bulk(recording: Recording, path: str) -> bool:
-    """Whether a field along time has about as many numbers as the run's grid has cells: pictures of grids show it."""
+    """True if a field along time has about as many values as the run's grid has cells; pictures of grids show it."""
     if "grid" not in recording:
         return False
     return math.prod(recording.shape(path)[1:]) > BULK * math.prod(read_grid(recording, "").cells)
 
 
 def _at_middles(vectors: np.ndarray, grid: Grid) -> np.ndarray:
-    """Vectors [dim, *faces] in the middle of cells [dim, *cells]: along an axis with an entry more than cells a
-    component lies on the faces across it, and is 0 beyond those along it."""
+    """Interpolate vectors [dim, *faces] to the middle of cells, [dim, *cells].
+
+    Along its own axis, a component may have one entry more than cells: it then lies on faces, and their mean is taken.
+    Along another axis, the last entry is dropped.
+    """
     made = []
     for component, values in enumerate(vectors):
         for axis, cells in enumerate(grid.cells):

@@ -1,4 +1,4 @@
-"""Numbers of cells as colours: one scale for all that is compared, images with positions, panels of one size."""
+"""Values of cells as colours: a common scale for all panels that are compared, images with positions, colour bars."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from matplotlib.ticker import MaxNLocator
 
 from simphys.plot.fields.grids import Plane
 
-SIGNED, UNSIGNED = "RdBu_r", "viridis"  # told apart with any colour vision
+SIGNED, UNSIGNED = "RdBu_r", "viridis"  # distinguishable with any colour vision
 MISSING = "#D0D0D0"
 FEW_CELLS = 0.1
-"""So many percent of a picture's numbers at either end do not make a scale that leaves all others without colour."""
+"""Percentage of a picture's values at either end that are ignored by the scale if they are outliers."""
 FAR = 1.5
-"""How many times the others' range they must reach for that."""
+"""Range of outliers, relative to the range of the other values."""
 NEGLIGIBLE = 0.01
-"""Up to such a part of a range on the other side of 0 a field has one sign."""
+"""Fraction of the range on the other side of 0 up to which a field counts as having one sign."""
 LONG = 5.0
-"""Grids longer than so many times their width are drawn out of proportion."""
+"""Ratio of length to width above which a grid is not drawn to scale."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Colours of numbers: diverging and centred at 0 where both signs occur; `extend` tells which ends are cut."""
+    """Colour scale: diverging and centred at 0 if both signs occur; `extend` names the ends that are cut off."""
 
     norm: Normalize
     color_map: str
@@ -39,12 +39,12 @@ class Scale:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The smallest and the largest number that has a colour of its own."""
+        """Smallest and largest value of the scale."""
         return float(self.norm.vmin or 0.0), float(self.norm.vmax or 0.0)
 
 
 def scale_of(pictures: Iterable[np.ndarray], *, signed: bool = False) -> Scale:
-    """One scale for all of some pictures; `signed` makes it diverge also where all numbers have one sign."""
+    """Make a common scale for some pictures; with `signed`, it is diverging even if all values have one sign."""
     given = [picture[np.isfinite(picture)] for picture in pictures]
     given = [numbers.astype(float) for numbers in given if numbers.size] or [np.zeros(1)]
     ends = np.array([np.percentile(numbers, (0, FEW_CELLS, 100 - FEW_CELLS, 100)) for numbers in given])
@@ -67,7 +67,7 @@ def _extend(below: bool, above: bool) -> str:
 
 
 def draw_plane(axes: Axes, plane: Plane, picture: np.ndarray, scale: Scale, **options: Any) -> AxesImage:
-    """A picture [across, up] of a plane, where it lies; its axes are not named yet."""
+    """Draw the picture [across, up] of a plane at its position; the axes are not labelled yet."""
     extent = (*plane.limits(plane.axes[0]), *plane.limits(plane.axes[1]))
     axes.set_facecolor(MISSING)
     axes.grid(visible=False)
@@ -84,19 +84,19 @@ def draw_plane(axes: Axes, plane: Plane, picture: np.ndarray, scale: Scale, **op
 
 
 def draw_key(figure: Figure | SubFigure, axes: list[Axes], scale: Scale, label: str, **options: Any) -> Colorbar:
-    """What the colours mean."""
+    """Draw the colour bar."""
     colors = ScalarMappable(scale.norm, scale.color_map)
     return figure.colorbar(colors, ax=axes, label=label, extend=scale.extend, **options)
 
 
 def proportion(plane: Plane) -> float:
-    """Height of the picture of a plane by its width, as it is drawn."""
+    """Ratio of height to width of the picture of a plane, as drawn."""
     across, up = (float(np.ptp(plane.limits(axis))) for axis in plane.axes)
     return up / across if 1 / LONG < up / across < LONG else float(np.clip(up / across, 0.4, 2.0))
 
 
 def name_axes(axes: Axes, plane: Plane, width: float, *, first: bool = True) -> None:
-    """The names of a picture's axes, of the second one where it is the first in its row; `width` of a panel [inch]."""
+    """Label the axes of a picture, the second one only if it is the first in its row; `width` of a panel [inch]."""
     across, up = plane.labels
     axes.set_xlabel(across)
     if first:

@@ -1,4 +1,4 @@
-"""A field on a grid as it is at some times, in one scale of colours."""
+"""Snapshots of a field on a grid, in a common colour scale."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from simphys.record import Recording
 
 SNAPSHOTS = 6
 LINES = 240
-"""Moments that a picture of a line along time shows."""
+"""Number of times in the picture of a line along time."""
 WIDTH = 7.0  # inch, of all panels in a row
 
 
 def snapshots(recording: Recording, path: str | Path | None = None, *, field: str | None = None) -> Figure:
-    """Draw a field of the state on its grid, the first one by default, at six times in one scale of colours.
+    """Draw a field of the state on its grid, by default the first one, at six times in a common colour scale.
 
-    Of vectors their vorticity is drawn in a plane, their length in space; of space the three middle planes. On a line
-    the numbers are curves, and colours along time beneath them. A few cells that are far beyond all others do not
-    count for the scale, whose ends are then pointed. Saved at `path` if given. NotRecorded: no such field.
+    For vectors, the picture shows vorticity in a plane and length in space; for a space, the three middle planes. On a
+    line, the values are curves, with colours along time beneath them. A few outlying cells do not count for the scale,
+    whose ends are then pointed. Saved at `path` if given. Errors: NotRecorded if there is no such field.
     """
     seen = field_frames(recording, field, SNAPSHOTS, "snapshots")
     with style.style():

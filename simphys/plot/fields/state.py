@@ -1,4 +1,4 @@
-"""The state of a simulator that has no bodies: each of its fields along time."""
+"""Fields of the state along time, for a simulator without bodies."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from simphys.plot.components import draw_elements, name_elements
 from simphys.plot.fields.grids import is_bulk
 from simphys.record import Recording
 
-REMEDY = "A run records what its simulator's state holds besides bodies."
+REMEDY = "A run records the fields of the state that do not belong to bodies."
 
 
 def fields(recording: Recording, path: str | Path | None = None) -> Figure:
-    """Draw every recorded field along time: a curve a number for a few, else the median and the middle 90 %.
+    """Draw every recorded field along time: a curve per value if there are few, else the median and the middle 90 %.
 
-    Those that fill a grid are left out: snapshots show them.
-    Saved at `path` if given. NotRecorded: the state is one of bodies, or no motion was recorded.
+    Fields that fill a grid are left out: snapshots show them.
+    Saved at `path` if given. Errors: NotRecorded if the state has bodies alone, or no motion was recorded.
     """
     names = [name for name in recording.keys("fields") if not is_bulk(recording, f"{style.FIELDS}/{name}/value")]
     if not names and recording.keys("fields"):

@@ -1,1 +1,1 @@
-"""Pictures of fits: measurement, search, gradients, and fields that were unknown."""
+"""Pictures of fits: measurement, search, gradients, and unknown fields."""

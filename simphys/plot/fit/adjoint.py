@@ -1,4 +1,4 @@
-"""What the loss feels of the state at each moment: the gradient by each of its fields along time."""
+"""Gradient of the loss with respect to each field of the state along time."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ REMEDY = "Only `simphys optimize` records the gradient along time, when it ends.
 
 
 def adjoint(recording: Recording, path: str | Path | None = None) -> Figure:
-    """Draw the gradient of the loss by each component of the state along time; of bodies, by those that are free.
+    """Draw the gradient of the loss with respect to each component of the state along time; only of free bodies.
 
-    A push on the state at that moment, by one unit, changes the loss by so much (to first order). A curve a component
-    for a few; for many the median and the middle 90 %, of bodies by axis. Saved at `path` if given.
-    NotRecorded: no adjoint.
+    A perturbation of the state at that moment by one unit changes the loss by this much (to first order). The picture
+    has a curve per component if there are few, else the median and the middle 90 %, for bodies per axis.
+    Saved at `path` if given. Errors: NotRecorded if there is no adjoint.
     """
     style.require(recording, "adjoint", NEEDS, REMEDY)
     held = [name for name in recording.keys("adjoint") if name not in ("step", "time")]

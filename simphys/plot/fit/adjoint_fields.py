@@ -1,4 +1,4 @@
-"""What the loss feels of a field on a grid: the field at some times, and beneath it the gradient by it."""
+"""Gradient of the loss with respect to a field on a grid: the field at some times, and beneath it the gradient."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ WIDTH = 6.2  # inch, of all panels in a row
 
 
 def adjoint_fields(recording: Recording, path: str | Path | None = None, *, field: str | None = None) -> Figure:
-    """Draw a field of the state on its grid, the first one by default, and the loss's gradient by it at four times.
+    """Draw a field of the state on its grid, by default the first one, and the loss's gradient at four times.
 
-    Each has one scale of colours for all times; a push on the field at that moment and place, by one unit in a cell,
-    changes the loss by so much (to first order). Of vectors the length of the gradient is drawn; of space its middle
-    plane. Saved at `path` if given. NotRecorded: no such field, or no gradient along time.
+    Each has a common colour scale for all times. A perturbation of the field at that moment and place, by one unit in a
+    cell, changes the loss by this much (to first order). For vectors, the length of the gradient is drawn; for a space,
+    its middle plane. Saved at `path` if given. Errors: NotRecorded without such a field, or its gradient along time.
     """
     picture = "adjoint of fields"
     grid = read_grid(recording, picture)

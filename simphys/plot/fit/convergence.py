@@ -1,4 +1,4 @@
-"""How the search went: loss and gradient norm at each iteration."""
+"""Convergence of the search: loss and gradient norm at each iteration."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ REMEDY = "Only `simphys optimize` records iterations."
 
 
 def convergence(recording: Recording, path: str | Path | None = None) -> Figure:
-    """Draw loss and gradient norm by iteration, on logarithmic axes.
+    """Draw loss and gradient norm over iterations, on logarithmic axes.
 
-    Each stage is a curve of its own, named by its part of the horizon, or by the frequency up to which it saw misfits:
-    losses of different stages do not compare. With a smoothed loss comes the one without smoothing. Saved at `path` if
-    given. NotRecorded: no iterations.
+    Each stage is a separate curve, named by its fraction of the horizon or by its highest frequency, as losses of
+    different stages cannot be compared. With smoothing, the loss without smoothing is drawn, too. Saved at `path` if
+    given. Errors: NotRecorded if there are no iterations.
     """
     style.require(recording, "convergence", NEEDS, REMEDY)
     stage, horizon, loss, gradient_norm = (recording[name] for name in NEEDS)
@@ -65,7 +65,7 @@ def _summary(loss: np.ndarray, last_stage: str, stages: list[slice]) -> str:
 
 
 def _draw(axes: Axes, values: np.ndarray, stages: list[slice]) -> None:
-    if (values > 0).any():  # not where the start is a perfect fit
+    if (values > 0).any():  # False if the start is a perfect fit
         axes.set_yscale("log", nonpositive="mask")
     marker_size = 5 if len(values) <= 100 else 2
     for number, piece in enumerate(stages):
@@ -80,7 +80,7 @@ def _draw(axes: Axes, values: np.ndarray, stages: list[slice]) -> None:
 
 def _name_stage(axes: Axes, piece: slice, name: str) -> None:
     if piece.stop - piece.start < 0.035 * axes.get_xlim()[1]:
-        return  # its neighbours' names need the room
+        return  # there is no room between its neighbours' names
     middle = (piece.start + piece.stop - 1) / 2
     axes.annotate(
         name,

@@ -1,4 +1,4 @@
-"""The events of a motion along time: a row of marks for each kind, and those at which the gradient is one-sided."""
+"""Events of a motion along time: a row of marks for each kind, and diamonds where the gradient is one-sided."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOUBTFUL = style.COLORS[1]
 
 
 def draw_events(axes: Axes, events: tuple[Event, ...]) -> None:
-    """Marks at the times of the events, the first kind on top, with their number; where many coincide, they darken."""
+    """Draw marks at the times of the events, the first kind on top, with their number; coinciding marks are darker."""
     kinds = by_kind(events)
     times = [[event.time for event in alike] for alike in kinds.values()]
     axes.eventplot(times, lineoffsets=range(len(kinds)), linelengths=0.7, linewidths=0.9, colors=style.INK, alpha=0.5)

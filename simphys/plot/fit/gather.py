@@ -1,4 +1,4 @@
-"""What receivers measured, what they would have heard of the model, and the difference, by receiver and time."""
+"""Seismic gather: values at the receivers over time, measured, predicted by the model, and their difference."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from simphys.record import Recording
 SEEN = "field_observations"
 NEEDS = tuple(f"{SEEN}/{name}" for name in ("time", "value", "weight"))
 PREDICTED = "field_fit/predicted"
-REMEDY = "Scenes whose [observations] name a field of numbers in a row, such as what receivers hear, record one."
+REMEDY = "Only scenes whose [observations] name a field with one axis, such as the signals of receivers, record one."
 
 
 def gather(recording: Recording, path: str | Path | None = None) -> Figure:
-    """Draw a measured field of numbers in a row by its number and time, downwards: measured, predicted, difference.
+    """Draw a measured field with one axis over its index and time, downwards: measured, predicted, difference.
 
-    The first two share a scale of colours. Of several experiments the first, the middle and the last one are drawn, a
-    row each. Without a prediction, as of a run that was stopped, the measured one alone. Missing samples are grey.
-    Saved at `path` if given. NotRecorded: no such measurement.
+    The first two share a colour scale. For a batch of experiments, the first, middle and last one have a row each.
+    Without a prediction, as after an interrupted run, the measured field is drawn alone. Missing samples are grey.
+    Saved at `path` if given. Errors: NotRecorded if there is no such measurement.
     """
     style.require(recording, "gather", NEEDS, REMEDY)
     many = "members" in recording.attrs("grid") if "grid" in recording else False
     shape = recording.shape(NEEDS[1])
     if len(shape) != 2 + many:
         found = f"a field of the shape {list(shape[1 + many :])}"
-        raise style.NotRecorded("picture 'gather'", "draws fields of numbers in a row", found, REMEDY)
+        raise style.NotRecorded("picture 'gather'", "draws fields with one axis", found, REMEDY)
     paths = (*NEEDS, PREDICTED) if PREDICTED in recording else NEEDS
     time, value, weight, *predicted = style.frames(recording, *paths)
     measured = np.where(weight > 0, value, np.nan)

@@ -1,5 +1,4 @@
-"""How the adjoint grows or fades along time, the rate that was fitted, where its growth makes gradients noise, and what
-happened to the motion."""
+"""Health of a gradient: the adjoint along time, its fitted growth rate, the usable horizon, and the events."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from simphys.simulator.events import by_kind
 
 TANGENT, ADJOINT, NOISE = style.COLORS[2], style.COLORS[0], style.COLORS[1]
 LARGEST = 600.0
-"""The largest log that is drawn; beyond it numbers leave the range of f64."""
+"""Largest logarithm that is drawn; beyond it numbers leave the range of f64."""
 
 
 def health(
@@ -31,14 +30,14 @@ def health(
     units: Mapping[str, str],
     bodies: Collection[str] = (),
 ) -> Figure:
-    """Draw |adjoint| of each field along time, then its growth, with that of a tangent, against 1/eps, then events.
+    """Draw |adjoint| of each field along time, its growth and that of a tangent compared with 1/eps, and events.
 
-    The part of the horizon from which no usable gradient comes back is shaded. `units` of the fields, by name;
-    `bodies` names those that are of bodies, [n, dim]. Pinned components are left out. Saved at `path` if given.
-    InputError: no step is sound.
+    The part of the horizon without a usable gradient is shaded. `units` of the fields, by name; `bodies` names the
+    fields of bodies, [n, dim]. Pinned components are left out. Saved at `path` if given.
+    Errors: InputError if no step is sound.
     """
     if not found.steps:
-        raise InputError("picture of a gradient's health", "needs a sound step", "none", "Mend the start.")
+        raise InputError("picture of a gradient's health", "needs a sound step", "none", "Correct the start.")
     with style.style():
         kinds = len(by_kind(found.events))
         heights = [*[2.3] * len(found.adjoint), 3.2, *[0.5 + ROW * kinds] * (kinds > 0)]
@@ -70,7 +69,7 @@ def _draw_field(axes: Axes, found: Health, name: str, *, of_bodies: bool) -> Non
     if not (size > 0).any():
         axes.text(0.5, 0.5, "zero throughout", transform=axes.transAxes, ha="center", va="center")
         return
-    axes.set_yscale("log", nonpositive="clip")  # a spread from zero on reaches down to the edge
+    axes.set_yscale("log", nonpositive="clip")  # a spread that begins at zero extends to the lower edge
     log = log_norms(adjoint[:, moving])
     if moving.sum() > FEW:
         axes.plot(found.times, _exp(log), color=style.INK, linewidth=0.8, label="norm of all")
@@ -85,7 +84,7 @@ def _draw_field(axes: Axes, found: Health, name: str, *, of_bodies: bool) -> Non
 
 
 def _draw_fit(axes: Axes, found: Health, log_size: np.ndarray, *, label: bool = False) -> None:
-    """The fitted growth through the middle of a curve, over the fitted range, whose times count back from the end."""
+    """Draw the fitted growth through the middle of a curve, over the fitted range; its times count from the end."""
     if found.rate is None:
         return
     back = found.times[-1] - found.times
@@ -116,7 +115,7 @@ def _draw_growth(axes: Axes, found: Health) -> None:
 
 
 def _shade_unusable(axes: Axes, found: Health) -> None:
-    """From there on back to the start no usable gradient comes."""
+    """Shade the part of the horizon without a usable gradient."""
     if found.usable_steps < found.steps:
         edge = (found.steps - found.usable_steps) * found.dt
         axes.axvspan(0, edge, color=style.SHADE, linewidth=0, zorder=0)
@@ -125,4 +124,4 @@ def _shade_unusable(axes: Axes, found: Health) -> None:
 
 def _exp(log_size: np.ndarray) -> np.ndarray:
     clipped = np.exp(np.clip(log_size, -LARGEST, LARGEST))
-    return np.where(np.isneginf(log_size), np.nan, clipped)  # what is zero has no place on a log axis
+    return np.where(np.isneginf(log_size), np.nan, clipped)  # zero cannot be drawn on a log axis

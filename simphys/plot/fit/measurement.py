@@ -1,4 +1,4 @@
-"""The fitted motion over the measurement, and what the model leaves unexplained."""
+"""Fitted motion and measurement, with their residuals."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from simphys.plot import style
 from simphys.record import Recording
 
 NEEDS = ("observations/time", "observations/value", "observations/weight", "fit/predicted")
-REMEDY = "A fit is recorded where the scene has [observations] and the run came to its end."
+REMEDY = "A fit is recorded if the scene has [observations] and the run was completed."
 CHANNELS = 6
-"""So many channels are drawn at most: those that the model misses by most."""
+"""Largest number of channels in the picture: those with the largest residuals."""
 GAP = 5.0
-"""Samples further apart than so many median distances have a gap between them."""
+"""Distance of samples, in median distances, above which there is a gap between them."""
 
 
 @dataclass(frozen=True)
 class Channel:
-    """The samples of one channel that are there: time [N] s; the rest [N] in `unit`."""
+    """Samples of one channel, without missing ones: time [N] s; the rest [N] in `unit`."""
 
     label: str
     unit: str
@@ -45,7 +45,7 @@ class Channel:
         return float(np.sqrt(np.mean(self.residual**2)))
 
     def gaps(self) -> list[tuple[float, float]]:
-        """Intervals of time without samples."""
+        """Find the intervals of time without samples."""
         distance = np.diff(self.time)
         wide = np.flatnonzero(distance > GAP * np.median(distance)) if distance.size else ()
         return [(self.time[i], self.time[i + 1]) for i in wide]
@@ -54,8 +54,8 @@ class Channel:
 def fit(recording: Recording, path: str | Path | None = None) -> Figure:
     """Draw each channel's samples with the model's motion, and beneath it the residuals, their RMSE and their σ.
 
-    Samples of weight 0 are missing and not drawn; wide gaps are shaded. At most six channels, the worst ones.
-    Saved at `path` if given. NotRecorded: the run has no observations or no fit.
+    Samples of weight 0 are missing and not drawn; wide gaps are shaded. At most six channels are drawn, the worst ones.
+    Saved at `path` if given. Errors: NotRecorded if the run has no observations or no fit.
     """
     style.require(recording, "fit", NEEDS, REMEDY)
     channels = [channel for channel in _read(recording) if channel.time.size]
@@ -104,7 +104,7 @@ def _draw_residuals(axes: Axes, channel: Channel) -> None:
 def _shade_gaps(axes: Axes, channel: Channel, label: str = "") -> None:
     for begin, end in channel.gaps():
         axes.axvspan(begin, end, color=style.SHADE, linewidth=0, label=label)
-        label = ""  # one entry in the legend stands for all
+        label = ""  # a single entry in the legend
 
 
 def _read(recording: Recording) -> list[Channel]:
@@ -134,7 +134,7 @@ def _read(recording: Recording) -> list[Channel]:
 
 
 def _components(about: dict[str, object]) -> list[tuple[int, ...]]:
-    """What each channel sees of its field; of bodies some runs tell it by node and axis."""
+    """Component of the field that each channel observes; some runs record node and axis for bodies."""
     if "components" in about:
         return [tuple(int(i) for i in str(text).split(",") if i) for text in np.asarray(about["components"])]
     return list(zip(np.asarray(about["nodes"]), np.asarray(about["axes"]), strict=True))
@@ -143,7 +143,7 @@ def _components(about: dict[str, object]) -> list[tuple[int, ...]]:
 def _model_line(
     recording: Recording, field: str, component: tuple[int, ...], time: np.ndarray, predicted: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The recorded motion with the predictions merged in, through which the line must go however seldom it was kept."""
+    """Merge the predictions into the recorded motion, so that the line passes through them however few rows it has."""
     group = style.group_of_field(recording, field)
     if group in recording:
         moments, values = style.frames(recording, f"{group}/time", f"{group}/value")

@@ -1,4 +1,4 @@
-"""A field on a grid that was sought: start, found and true one, and what the loss felt of it."""
+"""Unknown field on a grid: its start, the result and the truth, and the gradient of the loss."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ BAR = 0.11  # inch, of colours
 
 
 def medium(recording: Recording, path: str | Path | None = None, *, unknown: str | None = None) -> Figure:
-    """Draw an unknown that is a field on the grid, the first one by default: as the search began, as it ended, and as
-    it is in truth where the scene tells that, in one scale of colours.
+    """Draw an unknown that is a field on the grid, by default the first one: at the start and the end of the search.
 
-    Beneath, the gradient of the loss by it at the start and at the end, each in its own scale, of smooth unknowns
-    after smoothing; and how far the found one is from the true one. Of vectors vorticity (in space length) and the
-    length of the gradient are drawn, of space its three middle planes. Saved at `path` if given.
-    NotRecorded: no such unknown.
+    The truth, if the scene has one, is drawn in the same scale. Beneath are the gradient of the loss at the start
+    and the end, each in its own scale and after smoothing for a smooth unknown, and the error of the result. For
+    vectors, the picture shows vorticity (in space length) and the length of the gradient; for a space, its three middle
+    planes. Saved at `path` if given. Errors: NotRecorded if there is no such unknown.
     """
     sought = read_sought(recording, next(iter(sought_labels(recording)), "") if unknown is None else unknown, PICTURE)
     with style.style():
@@ -44,7 +43,7 @@ def medium(recording: Recording, path: str | Path | None = None, *, unknown: str
 
 
 def _values(sought: Sought) -> dict[str, np.ndarray]:
-    """Title -> field, of what is drawn in one scale."""
+    """Fields by title that are drawn in a common scale."""
     told = ["start", "found"]
     if sought.errors is not None:
         told = [f"{name}: {style.number(100 * error)} % off" for name, error in zip(told, sought.errors, strict=True)]
@@ -53,7 +52,7 @@ def _values(sought: Sought) -> dict[str, np.ndarray]:
 
 
 def _others(sought: Sought) -> list[tuple[str, Quantity, np.ndarray]]:
-    """Title, name with unit, and numbers, of what has a scale of its own."""
+    """Titles, quantities and values of the pictures with a scale of their own."""
     gradient, quantity = sought.gradient, sought.quantity
     made = [
         (f"gradient {title}", gradient, gradient.of(field, sought.grid)) for title, field in sought.gradients.items()
@@ -65,13 +64,13 @@ def _others(sought: Sought) -> list[tuple[str, Quantity, np.ndarray]]:
 
 
 def _label(quantity: Quantity, power: int = 0) -> str:
-    """In two lines, as scales are narrow; numbers are those told times a power of ten."""
+    """Label of a colour bar, in two lines, as bars are narrow; `power` is the power of ten of its numbers."""
     unit = " ".join([part for part in (f"$10^{{{power}}}$" if power else "", quantity.unit) if part])
     return f"{quantity.name}\n[{unit}]" if unit else quantity.name
 
 
 def _power(scale: Scale) -> int:
-    """The power of ten that the numbers of a scale are told in; 0 for those that are short as they are."""
+    """Power of ten for the numbers of a scale; 0 for numbers that are short anyway."""
     largest = np.abs(scale.limits).max()
     power = int(np.floor(np.log10(largest))) if largest > 0 else 0
     return 0 if -2 <= power < 4 else power
@@ -129,14 +128,14 @@ def _draw_planes(figure: Figure, sought: Sought) -> None:
 
 
 def _told(value: float, _: int | None, *, power: int) -> str:
-    """A number in units of a power of ten. (Matplotlib would write the power into the label.)"""
+    """Format a number in units of a power of ten. (Matplotlib would write the power into the label.)"""
     return f"{value / 10.0**power:.6g}".replace("-", "\N{MINUS SIGN}")
 
 
 def _draw_column(
     panels: Sequence[Axes], seen: Sequence[Plane], field: np.ndarray, scale: Scale, title: str, *, first: bool
 ) -> None:
-    """One field in all planes."""
+    """Draw one field in all planes."""
     for axes, plane in zip(panels, seen, strict=True):
         draw_plane(axes, plane, plane.cut(field), scale)
         name_axes(axes, plane, PANEL, first=first)

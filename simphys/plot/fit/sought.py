@@ -1,4 +1,4 @@
-"""An unknown that is a field on a grid, as a run recorded it: where its search began, what it found, its gradients."""
+"""Recorded unknown that is a field on a grid: the start and the result of its search, and its gradients."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from simphys.scenefile import UnknownSection, flat_entries
 from simphys.simulator.grids import Grid
 
 NEEDS = ("unknowns/label", "unknowns/start", "unknowns/value", "iterations/theta", "grid")
-REMEDY = "`simphys optimize` records it where a field on a grid is unknown."
+REMEDY = "Only `simphys optimize` with an unknown field on a grid records it."
 
 
 @dataclass(frozen=True)
 class Sought:
-    """Fields of the shape that the parameter has; NaN where nothing is known.
+    """Unknown field, in the shape of the parameter; NaN in entries without a value.
 
-    errors: how far start and value are from the truth, |value - truth| / |truth|, if that is known.
-    gradients: title of each -> the gradient of the loss, at the start and at the end, of what is sought.
+    errors: relative errors of start and value, |value - truth| / |truth|, if the truth is known.
+    gradients: gradient of the loss by title, at the start and at the end.
     """
 
     label: str
@@ -38,7 +38,7 @@ class Sought:
 
 
 def sought_labels(recording: Recording) -> list[str]:
-    """The unknowns of a run that are fields on its grid."""
+    """List the unknowns of a run that are fields on its grid."""
     if any(path not in recording for path in NEEDS):
         return []
     grid, sections = read_grid(recording, ""), _sections(recording)
@@ -46,7 +46,7 @@ def sought_labels(recording: Recording) -> list[str]:
 
 
 def read_sought(recording: Recording, label: str, picture: str) -> Sought:
-    """An unknown field. NotRecorded: the run has no such."""
+    """Read an unknown field. Errors: NotRecorded if the run has no such field."""
     style.require(recording, picture, NEEDS, REMEDY)
     if label not in sought_labels(recording):
         constraint = f"draws unknown fields: {', '.join(sought_labels(recording)) or 'none'}"
@@ -114,12 +114,12 @@ def _is_field(recording: Recording, grid: Grid, label: str, section: dict[str, A
 
 
 def _where(recording: Recording, label: str) -> np.ndarray:
-    """Which of all unknown numbers are those of a label."""
+    """Indices of the entries of a label among all unknown numbers."""
     return np.flatnonzero([each == label or each.startswith(f"{label}[") for each in recording["unknowns/label"]])
 
 
 def _base(recording: Recording, grid: Grid, parameter: str) -> np.ndarray:
-    """The parameter, or the state at the start, as the fit left it: for what is not sought of it."""
+    """Read the parameter or the initial state after the fit, for the entries that are not unknown."""
     if f"parameters/{parameter}" in recording:
         return recording[f"parameters/{parameter}"]
     path = f"{style.FIELDS}/{parameter}/value"
@@ -127,7 +127,7 @@ def _base(recording: Recording, grid: Grid, parameter: str) -> np.ndarray:
 
 
 def _ends(recording: Recording) -> tuple[list[str], list[int]]:
-    """Titles and iterations of the search's start, and of its best point in the last stage."""
+    """Titles and iteration numbers of the search's start, and of its best point in the last stage."""
     stage, loss = recording["iterations/stage"], recording["iterations/loss"]
     last = np.flatnonzero(stage == stage[-1])
     rows = [0, int(last[np.argmin(loss[last])])]
@@ -145,7 +145,7 @@ def _stage(recording: Recording, row: int) -> str:
 
 
 def _gradient(recording: Recording, iteration: int) -> np.ndarray | None:
-    """The gradient of the loss by the optimizer's coordinates at an iteration, from the log of evaluations."""
+    """Read the gradient of the loss in the optimizer's coordinates at an iteration, from the log of evaluations."""
     theta = recording.row("iterations/theta", iteration)
     by_frequency = "iterations/lowpass" in recording
     value = recording["iterations/lowpass" if by_frequency else "iterations/horizon"][iteration]
@@ -161,7 +161,7 @@ def _gradient(recording: Recording, iteration: int) -> np.ndarray | None:
 
 
 def _row_at(recording: Recording, table: str, theta: np.ndarray) -> int | None:
-    """The evaluation at theta, read row by row."""
+    """Find the evaluation at theta, row by row."""
     path = f"{table}/theta"
     rows = range(recording.shape(path)[0]) if path in recording else ()
     return next((row for row in rows if np.array_equal(recording.row(path, row), theta)), None)

@@ -1,4 +1,4 @@
-"""How good the gradient of a smoothed loss was: the variance of its two estimates, and how they were mixed."""
+"""Quality of the gradient of a smoothed loss: the variances of its two estimates, and their mixture."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ REMEDY = "Only `simphys optimize` with [optimizer.smoothing] records it."
 
 
 def variance(recording: Recording, path: str | Path | None = None) -> Figure:
-    """Draw by iteration the variances of the first- and the zeroth-order estimate, and below them the share alpha.
+    """Draw the variances of the first- and zeroth-order estimates over iterations, and below them the share alpha.
 
-    An estimate whose variance is above the gradient's square is mostly noise. Where alpha is below the share of least
-    variance, the gradients of samples do not explain their losses. Iterates with a variance of zero, or an infinite
-    one, are marked at the axes' edge. Saved at `path` if given. NotRecorded: no smoothing.
+    An estimate with a variance above the gradient's square is mostly noise. If alpha is below the share of least
+    variance, the gradients of the samples do not explain their losses. Iterates with a variance of zero or infinity are
+    marked at the axes' edge. Saved at `path` if given. Errors: NotRecorded without smoothing.
     """
     style.require(recording, "variance", NEEDS, REMEDY)
     first, zeroth, gradient_norm, alpha, by_variance = (recording[name] for name in NEEDS)

@@ -1,4 +1,4 @@
-"""A motion of thousands of particles as a moving picture."""
+"""Animation of a motion of thousands of particles."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ WIDTH = 5.4  # inch
 
 
 def animation(recording: Recording, path: str | Path) -> list[Path]:
-    """Write the motion as a GIF of up to 2 MB, and as MP4 beside it where ffmpeg is installed; returns the paths.
+    """Write the motion as a GIF of up to 2 MB at `path`, and as MP4 beside it if ffmpeg is installed.
 
-    `path` is that of the GIF. NotRecorded: no motion of many bodies.
+    Return the paths. Errors: NotRecorded if there is no motion of many bodies.
     """
     return write_film(_frames(recording, read_view(recording)), Path(path))
 
 
 def _frames(recording: Recording, view: View) -> Iterator[np.ndarray]:
-    """Pictures at equal times."""
+    """Draw pictures at equal intervals of time."""
     shown = np.unique(np.linspace(0, len(view.motion.time) - 1, FRAMES).round().astype(int))
     across, up = np.ptp(view.limits, axis=1)
     with style.style():

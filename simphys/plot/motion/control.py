@@ -1,4 +1,4 @@
-"""The control that drove a simulator along time."""
+"""Control of a simulator along time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ REMEDY = "Only scenes with a section [control] record one."
 
 
 def control(recording: Recording, path: str | Path | None = None) -> Figure:
-    """Draw the control of each step along time: a curve for each of a few channels, a row of colours for each of many.
+    """Draw the control along time: a curve per channel if there are few, else a row of colours per channel.
 
-    Saved at `path` if given. NotRecorded: the scene has no control.
+    Saved at `path` if given. Errors: NotRecorded if the scene has no control.
     """
     style.require(recording, "control", (VALUE, TIME), REMEDY)
     time, value = style.frames(recording, TIME, VALUE)

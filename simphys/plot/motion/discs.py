@@ -1,4 +1,4 @@
-"""Discs on a table, seen from above: where they start, their paths, where they end, and where they should."""
+"""Discs on a table, seen from above: their start, their paths, their end, and their targets."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ RADIUS = f"{style.BODIES}/radius"
 CLOTH, CUSHION, PLAIN, POCKET = "#EAF2EC", "#3C733F", "#A9B4AC", "#1A1A1A"
 WIDTH, HEIGHT = 7.6, 6.2  # inch, at most
 NUMBERED, FEW = 40, 4
-"""Up to so many discs carry their numbers, and the title tells how far so many are from their targets."""
+"""Largest number of discs that are drawn with their numbers; largest number of targets with a distance in the title."""
 AT_END = ("final_state", "final_mean")
 
 
 def draw_discs(figure: Figure, motion: Motion, recording: Recording) -> None:
-    """All discs in their size, pale at the start and full at the end, with the paths between; those that the loss sees
-    and those that move at the start are coloured. Sets the figure's height."""
+    """Draw all discs to scale, pale at the start and full at the end, with their paths; set the figure's height.
+
+    Discs with a target and discs that move at the start are coloured.
+    """
     radius = recording[RADIUS]
     corners = _table(recording)
     low = (motion.position - radius[:, None]).min(axis=(0, 1)) if corners is None else corners[0]
@@ -77,14 +79,14 @@ def _colors(motion: Motion, seen: set[int]) -> list[str]:
 
 
 def _table(recording: Recording) -> tuple[np.ndarray, np.ndarray] | None:
-    """The corners of the rectangle that the discs are in, where the scene has one."""
+    """Corners of the rectangle around the discs, if the scene has one."""
     scene: dict[str, Any] = recording.scene
     table = scene.get("table") or {}
     return (np.array(table["lower"]), np.array(table["upper"])) if {"lower", "upper"} <= set(table) else None
 
 
 def _targets(recording: Recording, count: int) -> dict[int, np.ndarray]:
-    """Where the loss wants single discs to be at the end."""
+    """Target positions of single discs at the end, from the loss."""
     scene: dict[str, Any] = recording.scene
     found: dict[int, np.ndarray] = {}
     for term in scene.get("loss", {}).get("terms", []):
@@ -95,7 +97,7 @@ def _targets(recording: Recording, count: int) -> dict[int, np.ndarray]:
 
 
 def _chosen(nodes: Any, count: int) -> Iterable[int]:
-    """The nodes that a term of the loss looks at, as the recorded scene has them."""
+    """Nodes of a term of the loss in the recorded scene."""
     if isinstance(nodes, dict):
         return range(nodes["first"], nodes["last"] + 1)
     return range(count) if nodes is None else nodes

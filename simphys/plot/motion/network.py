@@ -13,7 +13,7 @@ from simphys.plot import style
 from simphys.plot.motion.recorded import Motion
 
 SNAPSHOTS = 6
-SPRINGS_SEEN = 20_000  # more of them merge into one surface, which the nodes alone show as well
+SPRINGS_SEEN = 20_000  # more springs merge into one surface, which the nodes alone show as well
 COLOR_MAP = "viridis"
 AZIMUTH, ELEVATION = np.radians(30), np.radians(20)
 HEIGHT_PANEL = 2.0  # inch
@@ -22,7 +22,7 @@ SNAPSHOT_HEIGHT = 4.0  # inch, at most
 
 
 def draw_chain(figure: Figure, motion: Motion) -> None:
-    """Nodes on a line: how far each is from its start, by node and time."""
+    """Draw nodes on a line: the displacement of each from its start, over node and time."""
     displacement = (motion.position - motion.position[0])[..., 0].T
     nodes = np.arange(len(displacement))
     reach = float(np.abs(displacement).max()) or 1.0
@@ -41,7 +41,7 @@ def draw_chain(figure: Figure, motion: Motion) -> None:
 
 
 def draw_network(figure: Figure, motion: Motion) -> None:
-    """Nodes in a plane or in space: snapshots at six times, and their height along time. Sets the figure's height."""
+    """Draw nodes in a plane or in space: snapshots at six times, and height along time; set the figure's height."""
     frames = np.unique(np.linspace(0, len(motion.time) - 1, SNAPSHOTS).round().astype(int))
     points = _project(motion.position[frames])
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
@@ -65,7 +65,7 @@ def draw_network(figure: Figure, motion: Motion) -> None:
         axes.remove()
     across, up = ("x", "y") if motion.dim == 2 else ("across", "up")
     ticks = int(np.clip(1.5 * min(SNAPSHOT_WIDTH / columns, SNAPSHOT_HEIGHT * size[0] / size[1]), 1, 5))
-    panels[0, 0].xaxis.set_major_locator(MaxNLocator(ticks))  # of all, as they share it
+    panels[0, 0].xaxis.set_major_locator(MaxNLocator(ticks))  # shared by all panels
     for axes in panels[-1]:
         axes.set_xlabel(style.with_unit(across, motion.position_unit))
     for axes in panels[:, 0]:
@@ -75,7 +75,7 @@ def draw_network(figure: Figure, motion: Motion) -> None:
 
 
 def _project(position: np.ndarray) -> np.ndarray:
-    """[..., 2] what a viewer sees: a plane as it is, space without perspective, the last axis up."""
+    """Project positions to the picture, [..., 2]: a plane as it is, space without perspective, the last axis up."""
     if position.shape[-1] == 2:
         return position
     x, y, z = np.moveaxis(position, -1, 0)
@@ -85,7 +85,7 @@ def _project(position: np.ndarray) -> np.ndarray:
 
 
 def _draw_snapshot(axes: Axes, motion: Motion, points: np.ndarray, speed: np.ndarray, norm: Normalize) -> Collection:
-    """Springs and nodes coloured by speed [n]; returns what a colour bar is made from."""
+    """Draw springs and nodes coloured by speed [n]; return the artist for a colour bar."""
     if 0 < len(motion.springs) <= SPRINGS_SEEN:
         lines = LineCollection(list(points[motion.springs]), cmap=COLOR_MAP, norm=norm, linewidths=0.8)
         lines.set_array(speed[motion.springs].mean(axis=1))
@@ -98,7 +98,7 @@ def _draw_snapshot(axes: Axes, motion: Motion, points: np.ndarray, speed: np.nda
 
 
 def _draw_height(axes: Axes, motion: Motion, frames: np.ndarray) -> None:
-    """Mean and range of the free nodes' last coordinate; dotted lines where the snapshots are."""
+    """Draw mean and range of the free nodes' last coordinate, with dotted lines at the times of the snapshots."""
     height = motion.position[:, motion.free, -1]
     for moment in motion.time[frames]:
         axes.axvline(moment, color="#999999", linewidth=0.8, linestyle=":")

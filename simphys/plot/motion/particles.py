@@ -1,4 +1,4 @@
-"""Thousands of particles: snapshots of where they are, with the walls and colliders around them."""
+"""Thousands of particles: snapshots with the walls and colliders around them."""
 
 from __future__ import annotations
 
@@ -23,23 +23,26 @@ from simphys.plot.motion.surroundings import Surroundings, project, read_surroun
 from simphys.record import Recording
 
 MANY = 200
-"""Of so many bodies without links this is the picture."""
+"""Smallest number of bodies without links for this picture."""
 SNAPSHOTS = 6
 COLOR_MAP = "viridis"
 GROUP = f"{style.BODIES}/group"
 LINE = "#9A9A9A"
 PIXELS = 240
-"""To an inch of a snapshot."""
+"""Pixels per inch of a snapshot."""
 OVERLAP = 1.5
 """Diameter of a particle's mark in distances of neighbours: more than the square root of 2 leaves no gaps."""
 MEAN_PANEL = 2.0  # inch
-REMEDY = "The picture 'trajectory' shows few bodies, and such as are joined."
+REMEDY = "The picture 'trajectory' shows few bodies, and bodies joined by springs."
 
 
 @dataclass(frozen=True)
 class View:
-    """A motion as a viewer sees it: particles [T, n, 2], how far away each is [T, n], limits [2, 2] of the picture,
-    the distance of neighbours at the start, and the piece of material of each particle [n], or None for one piece."""
+    """Motion projected to the picture.
+
+    points [T, n, 2] of the particles, their distance from the viewer `away` [T, n], limits [2, 2] of the picture,
+    spacing of neighbours at the start, and group [n], the piece of material of each particle; None for one piece.
+    """
 
     motion: Motion
     around: Surroundings
@@ -53,10 +56,10 @@ class View:
 
 
 def particles(recording: Recording, path: str | Path | None = None) -> Figure:
-    """Draw the particles at six times, coloured by the piece of material that each is of, or else by speed.
+    """Draw the particles at six times, coloured by their piece of material if there are several, else by speed.
 
-    Beneath, their mean position along time. In 3-D they are seen from 20° above, without perspective. Saved at `path`
-    if given. NotRecorded: no motion, or one of few bodies, or of such as are joined.
+    Beneath is their mean position along time. In 3-D they are seen from 20° above, without perspective. Saved at `path`
+    if given. Errors: NotRecorded if there is no motion, or one of few or joined bodies.
     """
     view = read_view(recording)
     motion = view.motion
@@ -78,12 +81,12 @@ def particles(recording: Recording, path: str | Path | None = None) -> Figure:
 
 
 def read_view(recording: Recording) -> View:
-    """The motion of many particles. NotRecorded: there is none."""
+    """Read the motion of many particles. Errors: NotRecorded if there is none."""
     motion = read_motion(recording)
     count = motion.position.shape[1]
     if count < MANY or len(motion.springs) or motion.dim == 1:
         what = "joined ones" if len(motion.springs) else f"{count} in {motion.dim}-D"
-        constraint = f"needs {MANY} bodies or more that nothing joins, in a plane or in space"
+        constraint = f"needs {MANY} bodies or more without springs between them, in a plane or in space"
         raise style.NotRecorded("picture 'particles'", constraint, what, REMEDY)
     around = read_surroundings(recording, motion.time)
     points, away = project(motion.position)
@@ -103,7 +106,7 @@ def read_view(recording: Recording) -> View:
 
 
 def draw_walls(axes: Axes, view: View) -> None:
-    """The axes with their limits and names, and the walls."""
+    """Draw the walls, and set limits and labels of the axes."""
     if view.around.walls is not None:
         axes.add_collection(LineCollection(list(view.around.wall_lines()), colors=LINE, linewidths=1), autolim=False)
     axes.set(aspect="equal", xlim=view.limits[0], ylim=view.limits[1])
@@ -113,7 +116,7 @@ def draw_walls(axes: Axes, view: View) -> None:
 
 
 def draw_particles(axes: Axes, view: View, frame: int, scale: float) -> list[Artist]:
-    """Colliders and particles of a frame; `scale` is how many pixels a unit of length is to have."""
+    """Draw colliders and particles of a frame; `scale` is the number of pixels per unit of length."""
     away = view.away[frame]
     made: list[Artist] = []
     for outline, distance in view.around.outlines(frame, float(np.ptp(view.limits))):
@@ -127,7 +130,7 @@ def draw_particles(axes: Axes, view: View, frame: int, scale: float) -> list[Art
 
 
 def draw_key(figure: Figure | SubFigure, axes: list[Axes], view: View) -> None:
-    """What colours of particles mean."""
+    """Draw the colour bar of the particles, if they are coloured by speed."""
     if view.group is None:
         label = style.with_unit("speed", view.motion.velocity_unit)
         figure.colorbar(ScalarMappable(view.norm, COLOR_MAP), ax=axes, label=label, fraction=0.05)
@@ -143,7 +146,7 @@ def _draw_snapshots(figure: SubFigure, view: View, frames: np.ndarray, rows: int
         axes.label_outer()
     for axes in panels.flat[len(frames) :]:
         axes.remove()
-    panels[0, 0].xaxis.set_major_locator(MaxNLocator(int(np.clip(1.5 * width, 1, 5))))  # of all, as they share it
+    panels[0, 0].xaxis.set_major_locator(MaxNLocator(int(np.clip(1.5 * width, 1, 5))))  # shared by all panels
     draw_key(figure, list(panels.flat[: len(frames)]), view)
 
 
@@ -158,7 +161,7 @@ def _draw_mean(axes: Axes, motion: Motion, frames: np.ndarray) -> None:
 
 
 def _limits(points: np.ndarray, around: Surroundings) -> np.ndarray:
-    """What particles and colliders that are no planes reach in all frames, and a little more: [axis, low and high]."""
+    """Compute the limits [axis, low and high] of particles and colliders (but planes) in all frames, with a margin."""
     reached = [points.reshape(-1, 2)]
     for frame in {0, len(points) // 2, len(points) - 1}:
         outlines = around.outlines(frame, None)
@@ -170,7 +173,7 @@ def _limits(points: np.ndarray, around: Surroundings) -> np.ndarray:
 
 
 def _spacing(position: np.ndarray) -> float:
-    """The distance of nearest neighbours [n, dim] that half of some of them have."""
+    """Estimate the median distance of nearest neighbours at positions [n, dim]."""
     from scipy.spatial import KDTree
 
     distance, _ = KDTree(position).query(position[:: max(1, len(position) // 1000)], k=2)
@@ -178,7 +181,7 @@ def _spacing(position: np.ndarray) -> float:
 
 
 def _image(view: View, frame: int, scale: float) -> np.ndarray:
-    """Each particle as a disc, the nearest ones on top: [height, width, 4]. Quicker than a collection of circles."""
+    """Draw each particle as a disc, the nearest on top: [height, width, 4]. Faster than a collection of circles."""
     width, height = np.ceil(np.ptp(view.limits, axis=1) * scale).astype(int)
     radius = float(np.clip(OVERLAP * view.spacing * scale / 2, 0.7, 40))
     near = np.arange(-int(radius), int(radius) + 1)
@@ -190,12 +193,12 @@ def _image(view: View, frame: int, scale: float) -> np.ndarray:
     colors = np.full((len(at), 4), 255, np.uint8)
     colors[:, :3] = 255 * _colors(view, frame)[order]
     image = np.zeros(width * height, np.uint32)
-    image[at] = colors.view(np.uint32)  # of equal places the last one counts
+    image[at] = colors.view(np.uint32)  # the last of several values at a pixel counts
     return image.view(np.uint8).reshape(height, width, 4)
 
 
 def _colors(view: View, frame: int) -> np.ndarray:
-    """Of each particle, [n, 3], by its piece of material or by speed; in space darker where it is farther away."""
+    """Colour of each particle, [n, 3], by piece of material or by speed; in space darker if it is farther away."""
     if view.group is None:
         colors = matplotlib.colormaps[COLOR_MAP](view.norm(view.speed[frame]))[:, :3]
     else:

@@ -1,4 +1,4 @@
-"""The motion of the nodes, as it was recorded."""
+"""Recorded motion of the nodes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ SPRINGS = f"{style.BODIES}/springs"
 
 @dataclass(frozen=True)
 class Motion:
-    """time [T] s; position and velocity [T, n, dim] in their units; free [m] and pinned [n - m] node indices;
-    springs [S, 2] pairs of node indices; ended: what kept the motion from its end, and when, or ''."""
+    """Motion: time [T] s; position and velocity [T, n, dim] in their units.
+
+    free [m] and pinned [n - m] are node indices, springs [S, 2] pairs of node indices. ended: the reason and time of an
+    early end, or ''.
+    """
 
     time: np.ndarray
     position: np.ndarray
@@ -35,7 +38,7 @@ class Motion:
 
 
 def read_motion(recording: Recording) -> Motion:
-    """The motion without frames in which it has blown up. NotRecorded: there is none."""
+    """Read the motion without frames in which it has blown up. Errors: NotRecorded if there is none."""
     style.require(recording, "trajectory", NEEDS, REMEDY)
     recorded, *values = style.frames(
         recording, f"{style.POSITION}/time", f"{style.POSITION}/value", f"{style.VELOCITY}/value"

@@ -1,4 +1,4 @@
-"""Rigid bodies at several times as what they are, turned, with their paths, the planes of their world and targets."""
+"""Rigid bodies in their shape and orientation at several times, with their paths, the planes and the targets."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SNAPSHOTS = 6
 GROUND, HELD = "#DDDAD2", "#B8B8B8"
 PANEL_WIDTH, PANEL_HEIGHT, CURVES_HEIGHT = 7.6, 4.4, 2.2  # inch: of a row of snapshots, one of them at most, beneath
 AWAY = np.array([-np.cos(ELEVATION) * np.sin(AZIMUTH), np.cos(ELEVATION) * np.cos(AZIMUTH), -np.sin(ELEVATION)])
-"""From the viewer, in space."""
+"""Direction away from the viewer, in space."""
 
 
 @dataclass(frozen=True)
 class View:
-    """A motion as it is drawn: turns [T, n, 1 or 4], the bodies' sections, planes, and limits [2, 2] of the picture."""
+    """Motion with orientations `turns` [T, n, 1 or 4], sections of the bodies, planes, and limits [2, 2]."""
 
     motion: Motion
     turns: np.ndarray
@@ -43,15 +43,15 @@ class View:
 
 
 def are_rigid(recording: Recording) -> bool:
-    """Whether a run is one of rigid bodies, and holds how they turned."""
+    """True if a run has rigid bodies with recorded orientations."""
     scene: dict[str, Any] = recording.scene
     return scene.get("simulator", {}).get("name") == "rigid" and f"{ORIENTATION}/value" in recording
 
 
 def draw_rigid(figure: Figure, motion: Motion, recording: Recording) -> None:
-    """Six times, each with the paths so far, and the positions along time beneath. Sets the figure's height.
+    """Draw snapshots at six times with the paths so far, and positions along time; set the figure's height.
 
-    In space bodies are seen from 20° above; a line in a disc tells how it has turned. Targets of the loss are dashed.
+    In space, bodies are seen from 20° above. A line in a disc shows its orientation. Targets of the loss are dashed.
     """
     view = _read(motion, recording)
     frames = np.unique(np.linspace(0, len(motion.time) - 1, SNAPSHOTS).round().astype(int))
@@ -109,7 +109,7 @@ def _plane(section: dict[str, Any]) -> tuple[np.ndarray, float]:
 
 
 def _size(body: dict[str, Any]) -> float:
-    """How far a body's shapes reach from its centre of mass."""
+    """Largest extent of a body's shapes from its centre of mass."""
     found = [0.0]
     for shape in body.get("shapes", []):
         offset = np.linalg.norm(shape.get("offset") or [0.0])
@@ -119,7 +119,7 @@ def _size(body: dict[str, Any]) -> float:
 
 
 def _targets(scene: dict[str, Any], last: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Bodies that the loss wants at a place at the end, the place, and how it wants them turned, or how they are."""
+    """Yield bodies with a target position at the end, the position, and the target (or else final) orientation."""
     terms = [term for term in scene.get("loss", {}).get("terms", []) if term["kind"] == "final_state"]
     wanted: dict[str, dict[int, np.ndarray]] = {"position": {}, "orientation": {}}
     for term in terms:
@@ -150,7 +150,7 @@ def _draw_frame(axes: Axes, view: View, frame: int) -> None:
 
 
 def _draw_marks(axes: Axes, body: dict[str, Any], place: np.ndarray, turn: np.ndarray, zorder: int) -> None:
-    """A radius of each disc, along the first axis of its frame."""
+    """Draw a radius of each disc, along the first axis of its frame."""
     for shape in body.get("shapes", []):
         if shape["kind"] == "sphere":
             x, y = shape.get("offset") or (0.0, 0.0)
@@ -159,7 +159,7 @@ def _draw_marks(axes: Axes, body: dict[str, Any], place: np.ndarray, turn: np.nd
 
 
 def _outlines(body: dict[str, Any], place: np.ndarray, turn: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
-    """Polygons [corners, 2] in the picture and how light each is, 0 to 1: of boxes in space the sides that are seen."""
+    """Yield polygons [corners, 2] in the picture with their lightness, 0 to 1; visible sides of boxes in space."""
     rotation = matrix(turn)
     for shape in body.get("shapes", []):
         size = shape["half"] if "half" in shape else [shape.get("half_length", 0.0), shape["radius"]]
@@ -176,13 +176,13 @@ def _outlines(body: dict[str, Any], place: np.ndarray, turn: np.ndarray) -> Iter
 
 
 def _side(half: np.ndarray, axis: int, side: int) -> np.ndarray:
-    """The corners of a side of a box, in order."""
+    """Compute the corners of a side of a box, in order."""
     around = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
     return half * np.insert(around, axis, side, axis=1)
 
 
 def _ground(normal: np.ndarray, offset: float, view: View) -> np.ndarray:
-    """What is behind a plane, in the plane; of one in space a square around all bodies."""
+    """Compute the outline of a plane: in the plane, the region behind it; in space, a square around all bodies."""
     position = view.motion.position.reshape(-1, view.motion.dim)
     reach = 2 * float(np.ptp(view.limits, axis=1).max())
     if view.motion.dim == 2:

@@ -1,4 +1,4 @@
-"""What stands around particles: the walls of their grid and rigid colliders, as outlines in a picture's plane."""
+"""Surroundings of particles: the walls of their grid and rigid colliders, as outlines in a picture's plane."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ POSITION, ROTATION = (f"{style.FIELDS}/collider_{name}" for name in ("position",
 
 @dataclass(frozen=True)
 class Surroundings:
-    """walls [2, dim]: the lower and the upper corner that their first nodes make, or None; of the colliders shape and
-    sizes, and along time positions [T, K, dim] and rotations [T, K, 1 or 4]."""
+    """Walls and colliders.
+
+    walls [2, dim]: the lower and upper corner of the box of their first nodes, or None. The colliders have shapes with
+    sizes and, along time, positions [T, K, dim] and rotations [T, K, 1 or 4].
+    """
 
     walls: np.ndarray | None
     shapes: Sequence[tuple[str, Sequence[float]]]
@@ -27,7 +30,7 @@ class Surroundings:
     rotation: np.ndarray
 
     def wall_lines(self) -> np.ndarray:
-        """The edges between the walls as lines in the picture, [edges, 2, 2]."""
+        """Compute the edges between the walls as lines in the picture, [edges, 2, 2]."""
         assert self.walls is not None
         dim = self.walls.shape[1]
         ends = [(at, at | 1 << axis) for at in range(1 << dim) for axis in range(dim) if not at >> axis & 1]
@@ -35,8 +38,10 @@ class Surroundings:
         return project(corners)[0][np.array(ends)]
 
     def outlines(self, frame: int, reach: float | None) -> list[tuple[np.ndarray, float]]:
-        """The silhouette of each collider in the picture, [corners, 2], and how far away its centre is; the farthest
-        first. Planes end at `reach` and lie behind all others; they are left out for None."""
+        """Compute the silhouette of each collider in the picture, [corners, 2], and its distance; the farthest first.
+
+        Planes end at `reach` and lie behind everything else; for None they are left out.
+        """
         made = []
         for (shape, size), where, rotation in zip(self.shapes, self.position[frame], self.rotation[frame], strict=True):
             if shape == "plane" and reach is None:
@@ -48,7 +53,7 @@ class Surroundings:
 
 
 def read_surroundings(recording: Recording, time: np.ndarray) -> Surroundings:
-    """Those of a recorded scene at some of its recorded times."""
+    """Read the surroundings of a recorded scene at some of its recorded times."""
     scene: Mapping[str, Any] = recording.scene
     walls, grid = None, scene.get("grid")
     if grid is not None:
@@ -63,7 +68,7 @@ def read_surroundings(recording: Recording, time: np.ndarray) -> Surroundings:
 
 
 def project(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What a viewer sees [..., 2] and how far away it is [...]: a plane as it is, space without perspective."""
+    """Project positions to the picture [..., 2], with their distance [...]: a plane as it is, space in parallel."""
     if position.shape[-1] == 2:
         return position, np.zeros(position.shape[:-1])
     x, y, z = np.moveaxis(position, -1, 0)
@@ -74,16 +79,16 @@ def project(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def matrix(rotation: np.ndarray) -> np.ndarray:
-    """The matrix of an angle [1] in the plane, or of a quaternion (w, x, y, z) in space."""
+    """Rotation matrix of an angle [1] in the plane, or of a quaternion (w, x, y, z) in space."""
     from scipy.spatial.transform import Rotation
 
     if len(rotation) == 1:
         return Rotation.from_euler("z", rotation[0]).as_matrix()[:2, :2]
-    return Rotation.from_quat(np.roll(rotation, -1)).as_matrix()  # which has w at the end
+    return Rotation.from_quat(np.roll(rotation, -1)).as_matrix()  # scipy expects w at the end
 
 
 def surface(shape: str, size: Sequence[float], dim: int, reach: float) -> np.ndarray:
-    """Points whose convex hull is a collider, or a body, in its own frame, [points, dim]."""
+    """Compute points whose convex hull is a collider, or a body, in its own frame, [points, dim]."""
     if shape == "box":
         return np.array(list(product(*((-half, half) for half in size))))
     if shape == "plane":
@@ -97,7 +102,7 @@ def surface(shape: str, size: Sequence[float], dim: int, reach: float) -> np.nda
 
 
 def _directions(dim: int) -> np.ndarray:
-    """Unit vectors all around: a circle, or Fibonacci's lattice on a sphere."""
+    """Compute unit vectors in all directions: a circle, or Fibonacci's lattice on a sphere."""
     count = np.arange(64 if dim == 2 else 400)
     if dim == 2:
         angle = 2 * np.pi * count / len(count)
@@ -108,7 +113,7 @@ def _directions(dim: int) -> np.ndarray:
 
 
 def hull(points: np.ndarray) -> np.ndarray:
-    """The corners of the convex hull of points in a plane, in order; a flat one has no area."""
+    """Compute the corners of the convex hull of points in a plane, in order; a degenerate one is a line."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:

@@ -1,4 +1,4 @@
-"""The simulated motion: components along time for a few nodes, snapshots of the network for many."""
+"""Simulated motion: components along time for a few nodes, snapshots of the network for many."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from simphys.record import Recording
 def trajectory(recording: Recording, path: str | Path | None = None) -> Figure:
     """Draw the motion of the nodes.
 
-    A few free components: position and velocity along time, pinned nodes dashed. Many: the springs and nodes at six
-    times, coloured by speed, pinned nodes as squares, and the height along time (in 3-D seen from 20° above; in 1-D
-    the displacement of every node along time instead). Discs in the plane: their paths, from above. Rigid bodies: as
-    what they are, at six times. Saved at `path` if given. NotRecorded: no motion.
+    Few free components: position and velocity along time, pinned nodes dashed. Many: springs and nodes at six times,
+    coloured by speed, with pinned nodes as squares, and the height along time (in 3-D seen from 20° above; in 1-D the
+    displacement of every node along time instead). Discs in the plane: their paths, from above. Rigid bodies: their
+    shapes at six times. Saved at `path` if given. Errors: NotRecorded if there is no motion.
     """
     motion = read_motion(recording)
     with style.style():
