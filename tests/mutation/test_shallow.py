@@ -30,12 +30,12 @@ Check = Callable[[Any], None]
 check = functools.partial(gradcheck, mode="projected", repeats=1)
 
 
-def of_fluxes(module: Any) -> None:
+def adj_fluxes(module: Any) -> None:
     model, params, state = basin()
     check(lambda *x: module.Fluxes.apply(model, *x), (*state.tensors(), params.depth, params.gravity))
 
 
-def of_stage(module: Any) -> None:
+def adj_stage(module: Any) -> None:
     model, _, state = basin()
     made = random_leaf(model.dim, *model.cells), random_leaf(*model.cells, seed=1), random_leaf(*model.cells, seed=2)
     check(lambda *x: module.Advance.apply(model, 0.5, *x), (*state.tensors(), *made))
@@ -114,8 +114,8 @@ def sub_step(module: ModuleType, function: str, checked: Check) -> list[Sweep]:
 
 
 SWEEPS = [
-    *sub_step(fluxes, "Fluxes", of_fluxes),
-    *sub_step(advance, "Advance", of_stage),
+    *sub_step(fluxes, "Fluxes", adj_fluxes),
+    *sub_step(advance, "Advance", adj_stage),
     *sub_step(friction, "Friction", of_friction),
     sweep_of(fused, ("Adjoint.*", "Tangent.*", "Pair.add", "Pair.store"), with_fused),
     sweep_of(engine, ("ShallowEngine.pull", "ShallowEngine.gradients", "ShallowEngine.push"), with_engine),

@@ -15,7 +15,7 @@ from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.simulators.wave import adjoint, advance, curvature, engine, grid_loops, layer, layer_loops, loops
 from simphys.simulators.wave.model import Wave
 
-from ..simulators.wave.systems import DX, SMALL_PLANE, Case, case, of_all
+from ..simulators.wave.systems import DX, SMALL_PLANE, Case, case, weighted_sum
 from .sweep import Sweep, stale
 
 EACH = 2
@@ -26,14 +26,14 @@ ALSO = (*ERRORS, TypeError, RuntimeError, AttributeError, IndexError)
 EQUIVALENT: dict[str, str] = {}
 
 
-def leapfrog(module: Any) -> None:
+def check_advance(module: Any) -> None:
     random, model = np.random.default_rng(0), Wave((4, 3), DX, 0.05)
     values = [random.normal(size=model.cells) for _ in range(3)] + [random.uniform(1, 2, model.cells)]
     inputs = [tensor(x, requires_grad=True) for x in values]
     gradcheck(lambda *x: module.Advance.apply(model, *x), inputs, mode="projected", repeats=1)
 
 
-def of_curvature(module: Any) -> None:
+def check_curvature(module: Any) -> None:
     state = case(SMALL_PLANE, 1).state
     inputs = state.height, state.slope_memory, state.curvature_memory
     gradcheck(lambda *x: module.Curvature.apply(SMALL_PLANE, *x), inputs, mode="projected", repeats=1)
@@ -42,19 +42,19 @@ def of_curvature(module: Any) -> None:
         dot_product_test(lambda *x: module.Curvature.apply(SMALL_PLANE, *x), alone, tolerance=1e-12)
 
 
-def right(given: Case) -> None:
+def check_rollout(given: Case) -> None:
     """The derivative of a rollout by all leaves, and its tangents."""
 
     def loss(*leaves: Tensor) -> Tensor:
-        return of_all(given.at(*leaves).rollout())
+        return weighted_sum(given.at(*leaves).rollout())
 
     gradcheck(loss, given.leaves, mode="projected", repeats=1)
 
 
-def rollouts() -> None:
+def check_rollouts() -> None:
     """Of members with layers that cross, sources and receivers; with a shared speed, and with their own."""
-    right(case(SMALL_PLANE, 4, batch=2, batched=("height", "speed", "control")))
-    right(case(SMALL_PLANE, 4, batch=2, batched=("source_position",)))
+    check_rollout(case(SMALL_PLANE, 4, batch=2, batched=("height", "speed", "control")))
+    check_rollout(case(SMALL_PLANE, 4, batch=2, batched=("source_position",)))
 
 
 def with_layer(module: Any) -> None:
@@ -65,7 +65,7 @@ def with_layer(module: Any) -> None:
         patch.object(layer_loops, "kernels", kernels),
         patch.object(curvature, "_workspace", functools.cache(curvature._Workspace)),
     ):
-        of_curvature(curvature)
+        check_curvature(curvature)
 
 
 def with_advance(module: Any) -> None:
@@ -78,30 +78,30 @@ def with_advance(module: Any) -> None:
         changed = {name: getattr(mine, name) for name in ("adj_log_courant", "jvp_kappa")}
         return SimpleNamespace(**{**vars(loops.kernels(variant)), **changed})
 
-    leapfrog(module)
+    check_advance(module)
     stand_in = SimpleNamespace(**{**vars(loops), "kernels": mixed})
     with patch.object(grid_loops, "loops", stand_in), patch.object(engine, "advance", module):
-        rollouts()
+        check_rollouts()
 
 
 def with_adjoint(module: Any) -> None:
     """Fused steps in reverse as `module` has them."""
     with patch.object(engine, "Adjoint", module.Adjoint):
-        rollouts()
+        check_rollouts()
 
 
 def with_engine(module: Any) -> None:
     with patch("simphys.simulators.wave.engine.WaveEngine", module.WaveEngine):
-        rollouts()
+        check_rollouts()
 
 
 sweep_of = functools.partial(Sweep, errors=ALSO, equivalent=EQUIVALENT)
 SWEEPS = [
     sweep_of(advance, ("functions.adj_*", "functions.jvp_*", "adj_speed", "jvp_courant"), with_advance),
-    sweep_of(advance, ("kernels.adjoint", "kernels.tangent", "Advance.backward", "Advance.jvp"), leapfrog),
+    sweep_of(advance, ("kernels.adjoint", "kernels.tangent", "Advance.backward", "Advance.jvp"), check_advance),
     sweep_of(layer, ("functions.adj_*",), with_layer),
-    sweep_of(curvature, ("Curvature.backward", "Curvature.jvp"), of_curvature),
-    sweep_of(adjoint, ("Adjoint._begin", "Adjoint._keep"), with_adjoint),
+    sweep_of(curvature, ("Curvature.backward", "Curvature.jvp"), check_curvature),
+    sweep_of(adjoint, ("Adjoint._load", "Adjoint._store"), with_adjoint),
     sweep_of(engine, ("WaveEngine.gradients",), with_engine),
 ]
 

@@ -22,13 +22,13 @@ SIDES = ("zero", "free", "periodic", "periodic")
 MODEL = Wave((5, 6), DX, 0.1, boundaries=SIDES, sources=("point", "plane_y"), receivers=2)
 
 
-def of_sources(module: Any) -> None:
+def check_sources(module: Any) -> None:
     inputs = tuple([tensor(values, requires_grad=True) for values in sources(MODEL)])
     gradcheck(lambda *x: module.SourceTerm.apply(MODEL, *x), inputs, mode="projected", repeats=1)
     sources_agree(module, MODEL)
 
 
-def of_receivers(module: Any) -> None:
+def check_receivers(module: Any) -> None:
     inputs = tuple([tensor(values, requires_grad=True) for values in receivers(MODEL)])
     gradcheck(lambda *x: module.Receive.apply(MODEL, *x), inputs, mode="projected", repeats=1)
     receivers_agree(module, MODEL)
@@ -47,13 +47,13 @@ SWEEPS = [
             "SourceTerm.backward",
             "SourceTerm.jvp",
         ),
-        of_sources,
+        check_sources,
         errors=ALSO,
     ),
     Sweep(
         receive,
         (*LOOPS, "Receive.backward", "Receive.jvp"),
-        of_receivers,
+        check_receivers,
         errors=ALSO,
     ),
 ]

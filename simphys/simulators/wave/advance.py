@@ -70,15 +70,15 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def adjoint(
-        kappa: reals, k: reals, n: ti.i32, g: reals, adj_u: reals, adj_before: reals, adj_k: reals, of_log: reals
+        kappa: reals, k: reals, n: ti.i32, g: reals, adj_u: reals, adj_before: reals, adj_k: reals, adj_log: reals
     ):
         ti.loop_config(serialize=not parallel)
         for i in range(n):
-            of_u, of_before, of_k, of_log_kappa = f.adj_leap(kappa[i], k[i], g[i])
-            adj_u[i] = of_u
-            adj_before[i] = of_before
-            adj_k[i] = of_k
-            of_log[i] = of_log_kappa
+            gu, gbefore, gk, glog = f.adj_leap(kappa[i], k[i], g[i])
+            adj_u[i] = gu
+            adj_before[i] = gbefore
+            adj_k[i] = gk
+            adj_log[i] = glog
 
     @kernel
     def tangent(kappa: reals, k: reals, n: ti.i32, du: reals, dbefore: reals, dkappa: reals, dk: reals, dnew: reals):
@@ -99,9 +99,9 @@ def jvp_courant(model: Wave, speed: Array, dspeed: Array) -> Array:
     return 2 * (model.dt / model.spacing) ** 2 * speed * dspeed
 
 
-def adj_speed(speed: Array, of_log: Array) -> Array:
+def adj_speed(speed: Array, adj_log: Array) -> Array:
     """Compute the adjoint of speed from that of log kappa, for arrays."""
-    return 2 * of_log / speed
+    return 2 * adj_log / speed
 
 
 CELL_US = 0.001
@@ -128,8 +128,8 @@ class Advance(Function):
         kappa, k, g = (x.reshape(-1) for x in (courant(model, speed.data), curvature.data, adj_new.data))
         found = [np.empty_like(k) for _ in range(4)]
         _kernels(k.size).adjoint(kappa, k, k.size, g, *found)
-        *adj_states, of_log = [x.reshape(model.cells) for x in found]
-        return None, *adj_states, adj_speed(speed.data, of_log)
+        *adj_states, adj_log = [x.reshape(model.cells) for x in found]
+        return None, *adj_states, adj_speed(speed.data, adj_log)
 
     @staticmethod
     def jvp(ctx: Context, _model: None, *tangents: Any) -> np.ndarray[Any, Any]:

@@ -58,16 +58,16 @@ class _Workspace:
         real = runtime.real_dtype()
         self._field, self._extra, self._found = (np.zeros(self._grid.layout.size, real) for _ in range(3))
         self._psi, self._zeta = (np.zeros(self._grid.memory, real) for _ in range(2))
-        self._beyond = self._grid.continue_beyond(self._field, of_u=0)
-        self._curvature = self._grid.curvature(self._field, self._extra, self._found)
+        self._halos = self._grid.bind_fill_halo(self._field, u_stride=0)
+        self._curvature = self._grid.bind_curvature(self._field, self._extra, self._found)
 
     @cached_property
     def _layers(self) -> list[Launch]:
-        return self._grid.layers(self._field, self._psi, self._zeta, self._extra, of_u=0, of_psi=0)
+        return self._grid.bind_layers(self._field, self._psi, self._zeta, self._extra, u_stride=0, psi_stride=0)
 
     @cached_property
     def _adj_layers(self) -> list[Launch]:
-        return self._grid.adj_layers(self._field, self._psi, self._zeta, self._extra, of_w=0)
+        return self._grid.bind_adj_layers(self._field, self._psi, self._zeta, self._extra, w_stride=0)
 
     def forward(self, height: Array, psi: Array, zeta: Array) -> tuple[Array, Array, Array]:
         """Compute the curvature and the layers' next memories."""
@@ -84,18 +84,18 @@ class _Workspace:
         return self._results()
 
     def _load(self, field: Array, psi: Array, zeta: Array) -> None:
-        self._grid.layout.cells(self._field)[...] = field
-        self._psi[...], self._zeta[...] = (self._grid.into_slabs(memory) for memory in (psi, zeta))
+        self._grid.layout.view_cells(self._field)[...] = field
+        self._psi[...], self._zeta[...] = (self._grid.pack_memory(memory) for memory in (psi, zeta))
         self._extra[...] = 0
-        for launch in self._beyond:
+        for launch in self._halos:
             launch(0)
 
     def _results(self) -> tuple[Array, Array, Array]:
         self._curvature()
         return (
-            self._grid.layout.cells(self._found).copy(),
-            self._grid.from_slabs(self._psi),
-            self._grid.from_slabs(self._zeta),
+            self._grid.layout.view_cells(self._found).copy(),
+            self._grid.unpack_memory(self._psi),
+            self._grid.unpack_memory(self._zeta),
         )
 
 

@@ -12,20 +12,20 @@ from simphys.numerics.stencil import first_difference, second_difference
 @no_type_check
 def functions(real: Any, order: int) -> SimpleNamespace:
     """Return dx f' and dx^2 f'' at entry i of array u. Both read order / 2 entries on either side."""
-    first, second, reach = first_difference(order), second_difference(order), order // 2
+    c1, c2, reach = first_difference(order), second_difference(order), order // 2
 
     @ti.func
-    def slope(u: ti.template(), i, stride) -> real:
+    def first(u: ti.template(), i, stride) -> real:
         total = real(0.0)
         for k in ti.static(range(reach)):
-            total += first[k] * (u[i + (k + 1) * stride] - u[i - (k + 1) * stride])
+            total += c1[k] * (u[i + (k + 1) * stride] - u[i - (k + 1) * stride])
         return total
 
     @ti.func
-    def bend(u: ti.template(), i, stride) -> real:
-        total = second[0] * u[i]
+    def second(u: ti.template(), i, stride) -> real:
+        total = c2[0] * u[i]
         for k in ti.static(range(1, reach + 1)):
-            total += second[k] * (u[i + k * stride] + u[i - k * stride])
+            total += c2[k] * (u[i + k * stride] + u[i - k * stride])
         return total
 
-    return SimpleNamespace(slope=slope, bend=bend)
+    return SimpleNamespace(first=first, second=second)

@@ -14,10 +14,10 @@ from simphys.simulator.array_engine import ArrayEngine
 
 from . import advance
 from .adjoint import Adjoint
-from .ends import Ends
 from .grid_loops import GridLoops, Launch
 from .model import Wave
 from .segment import Segment
+from .sources_and_receivers import SourcesAndReceivers
 from .tape import Tape
 
 
@@ -30,7 +30,7 @@ class WaveEngine(ArrayEngine):
         super().__init__(model, params, control, **options)
         self.grid = GridLoops(model, self.batch)
         self._shared = params["speed"].ndim == model.dim
-        self.carried: tuple[Array, Array, Array, Array] | None = None
+        self.last_adjoint: tuple[Array, Array, Array, Array] | None = None
         """Adjoints of height and previous that the last `pull` returned, and the two rows of w they came from."""
 
     @property
@@ -53,7 +53,7 @@ class WaveEngine(ArrayEngine):
 
     def load(self, segment: Segment, state: Arrays) -> None:  # type: ignore[override]
         segment.load(state)
-        for launch in self.grid.continue_beyond(segment.height, of_u=segment.height[0].size):
+        for launch in self.grid.bind_fill_halo(segment.height, u_stride=segment.height[0].size):
             launch(self.grid.layout.size)
 
     def read(  # type: ignore[override]
@@ -63,18 +63,18 @@ class WaveEngine(ArrayEngine):
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
         grid, size, u = self.grid, self.grid.layout.size, segment.height
-        extra = self._extra()
-        layers = [] if extra is None else self.layers(segment, extra)
-        leap = grid.leap(u, self.kappa, extra, of_u=u[0].size)
-        beyond = grid.continue_beyond(u, of_u=u[0].size)
+        extra = self._zero_extra()
+        layers = [] if extra is None else self.bind_layers(segment, extra)
+        leap = grid.bind_leap(u, self.kappa, extra, u_stride=u[0].size)
+        fill_halos = grid.bind_fill_halo(u, u_stride=u[0].size)
         for row in range(start, start + steps):
             if extra is not None:
-                self.absorb(layers, extra, row)
+                self.apply_layers(layers, extra, row)
             leap(row * size, (row + 1) * size, (row + 2) * size)
-            self.ends.inject(segment, row, first + row)
-            for launch in beyond:
+            self.sources_and_receivers.inject(segment, row, first + row)
+            for launch in fill_halos:
                 launch((row + 2) * size)
-            self.ends.receive(segment, row + 1)
+            self.sources_and_receivers.receive(segment, row + 1)
 
     def tape_bytes(self, steps: int) -> int:
         return Tape.bytes_of(self.grid, steps)
@@ -86,64 +86,69 @@ class WaveEngine(ArrayEngine):
         tape.record(segment, first=first, steps=steps)
 
     def rebuild(self, tape: Tape, segment: Segment, *, first: int, steps: int) -> None:
-        tape.replay(segment, first=first, steps=steps)
+        tape.restore(segment, first=first, steps=steps)
         grid, size, u = self.grid, self.grid.layout.size, segment.height
-        leap = grid.leap(u, self.kappa, None, of_u=u[0].size)
-        beyond = grid.continue_beyond(u, of_u=u[0].size)
+        leap = grid.bind_leap(u, self.kappa, None, u_stride=u[0].size)
+        fill_halos = grid.bind_fill_halo(u, u_stride=u[0].size)
         for row in reversed(range(steps)):
             leap((row + 2) * size, (row + 1) * size, row * size)
-            self.ends.add(segment, row, first + row, row)
+            self.sources_and_receivers.add_sources(segment, row, first + row, row)
             if first + row > 0:
-                tape.correct(u[:, row], first + row - 1)
-            for launch in beyond:
+                tape.restore_layers(u[:, row], first + row - 1)
+            for launch in fill_halos:
                 launch(row * size)
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         """Reverse the segment. Some fields of `adjoint` may have one row while others have a row for each state."""
-        back = Adjoint(self, segment, first=first, steps=steps, adjoint=adjoint)
+        running = Adjoint(self, segment, first=first, steps=steps, adjoint=adjoint)
         for row in reversed(range(steps)):
-            back.step(row)
-        back.finish()
+            running.step(row)
+        running.finish()
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:  # type: ignore[override]
         grid, size, u = self.grid, self.grid.layout.size, segment.height
-        moved = self.segment(steps)
-        self.load(moved, tangent)
-        du, changes, extra = moved.height, self.tangents, self._extra()
-        base = np.zeros((self.batch, size), u.dtype)
-        layers = [] if extra is None else self.layers(segment, base)
-        dlayers = [] if extra is None else self.layers(moved, extra)
-        leap = grid.leap(du, self.kappa, extra, of_u=du[0].size)
-        beyond = grid.continue_beyond(du, of_u=du[0].size)
-        dkappa = grid.layout.padded(advance.jvp_courant(self.model, self.params["speed"], changes["speed"]))
-        of_kappa = grid.jvp_kappa(u, du, dkappa, base, of_u=u[0].size, of_new=du[0].size)
+        dsegment = self.segment(steps)
+        self.load(dsegment, tangent)
+        du, tangents, dextra = dsegment.height, self.tangents, self._zero_extra()
+        extra = np.zeros((self.batch, size), u.dtype)
+        layers = [] if dextra is None else self.bind_layers(segment, extra)
+        dlayers = [] if dextra is None else self.bind_layers(dsegment, dextra)
+        leap = grid.bind_leap(du, self.kappa, dextra, u_stride=du[0].size)
+        fill_halos = grid.bind_fill_halo(du, u_stride=du[0].size)
+        dkappa = grid.layout.pad(advance.jvp_courant(self.model, self.params["speed"], tangents["speed"]))
+        add_dkappa = grid.bind_jvp_kappa(u, du, dkappa, extra, u_stride=u[0].size, new_stride=du[0].size)
         for row in range(steps):
-            if extra is not None:
-                self.absorb(dlayers, extra, row)
-                self.absorb(layers, base, row)
+            if dextra is not None:
+                self.apply_layers(dlayers, dextra, row)
+                self.apply_layers(layers, extra, row)
             leap(row * size, (row + 1) * size, (row + 2) * size)
-            of_kappa((row + 1) * size, (row + 2) * size)
-            self.ends.jvp_inject(segment, moved, row, first + row, dkappa, changes)
-            for launch in beyond:
+            add_dkappa((row + 1) * size, (row + 2) * size)
+            self.sources_and_receivers.jvp_inject(segment, dsegment, row, first + row, dkappa, tangents)
+            for launch in fill_halos:
                 launch((row + 2) * size)
-            self.ends.jvp_receive(segment, moved, row + 1, changes)
-        return moved.read(slice(steps + 1))
+            self.sources_and_receivers.jvp_receive(segment, dsegment, row + 1, tangents)
+        return dsegment.read(slice(steps + 1))
 
     def gradients(self) -> Arrays:
         if "speed" in self.needs:
-            of_log = self.grid.layout.cells(self.of_log_kappa)
-            self.sums["speed"] += advance.adj_speed(self.params["speed"], of_log)
-            self.of_log_kappa[...] = 0
+            adj_log = self.grid.layout.view_cells(self.adj_log_courant)
+            self.sums["speed"] += advance.adj_speed(self.params["speed"], adj_log)
+            self.adj_log_courant[...] = 0
         return super().gradients()
 
-    def layers(self, segment: Segment, extra: Array) -> list[Launch]:
-        """Bind the loops of the absorbing layers to the states of a segment, see `GridLoops.layers`."""
-        of_u, of_psi = segment.height[0].size, segment.slope_memory[0].size
-        return self.grid.layers(
-            segment.height, segment.slope_memory, segment.curvature_memory, extra, of_u=of_u, of_psi=of_psi
+    def bind_layers(self, segment: Segment, extra: Array) -> list[Launch]:
+        """Bind the loops of the absorbing layers to the states of a segment, see `GridLoops.bind_layers`."""
+        u_stride, psi_stride = segment.height[0].size, segment.slope_memory[0].size
+        return self.grid.bind_layers(
+            segment.height,
+            segment.slope_memory,
+            segment.curvature_memory,
+            extra,
+            u_stride=u_stride,
+            psi_stride=psi_stride,
         )
 
-    def absorb(self, layers: list[Launch], extra: Array, row: int) -> None:
+    def apply_layers(self, layers: list[Launch], extra: Array, row: int) -> None:
         """Compute the layers' contribution to the curvature of state `row`, and their memories of the next state."""
         size, memory = self.grid.layout.size, self.grid.memory
         extra[...] = 0
@@ -151,22 +156,22 @@ class WaveEngine(ArrayEngine):
             layer((row + 1) * size, row * memory, (row + 1) * memory)
 
     @cached_property
-    def ends(self) -> Ends:
+    def sources_and_receivers(self) -> SourcesAndReceivers:
         """Launches of sources and receivers."""
-        return Ends(self.grid, self.params, self.control, self.kappa)
+        return SourcesAndReceivers(self.grid, self.params, self.control, self.kappa)
 
     @cached_property
     def kappa(self) -> Array:
         """(c dt / dx)^2 in the grid's layout, [B, size], or [1, size] if all batch members share the speed."""
         speed = self.params["speed"][:1] if self._shared else self.params["speed"]
-        return self.grid.layout.padded(advance.courant(self.model, speed))
+        return self.grid.layout.pad(advance.courant(self.model, speed))
 
     @cached_property
-    def of_log_kappa(self) -> Array:
+    def adj_log_courant(self) -> Array:
         """Adjoint sum of log kappa that `pull` adds to, in the grid's layout, [B, size]."""
         return np.zeros((self.batch, self.grid.layout.size), runtime.real_dtype())
 
-    def _extra(self) -> Array | None:
+    def _zero_extra(self) -> Array | None:
         """Allocate the layers' contribution to the curvature; None without absorbing layers."""
         size = self.grid.layout.size
         return np.zeros((self.batch, size), runtime.real_dtype()) if self.grid.slabs else None

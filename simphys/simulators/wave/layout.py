@@ -77,19 +77,19 @@ class Layout:
         stride1 and stride2 belong to the first two axes, and lines2 is the number of lines along the second.
         Line l of the grid begins at origin + l // lines2 * stride1 + l % lines2 * stride2.
         """
-        padded = (0, 0, *self.strides[:-1])[-2:]
-        return padded[0], padded[1], self.shape[-2] if len(self.shape) > 1 else 1, self.origin, self.blocks
+        stride1, stride2 = (0, 0, *self.strides[:-1])[-2:]
+        return stride1, stride2, self.shape[-2] if len(self.shape) > 1 else 1, self.origin, self.blocks
 
-    def cells(self, values: Array) -> Array:
+    def view_cells(self, values: Array) -> Array:
         """View the cells [..., *shape] of rows [..., size] in this layout."""
         lead = values.shape[:-1]
         inner = values[..., : self.size - BLOCK].reshape(*lead, *self._lines, self.line)
         whole = (slice(self.halo, -self.halo or None),) * (len(self.shape) - 1)
         return inner[(..., *whole, slice(BLOCK, BLOCK + self.shape[-1]))]
 
-    def padded(self, values: Array) -> Array:
+    def pad(self, values: Array) -> Array:
         """Copy cells [..., *shape] into this layout [..., size], with 0 elsewhere."""
         lead = values.shape[: values.ndim - len(self.shape)]
         made = np.zeros((*lead, self.size), values.dtype)
-        self.cells(made)[...] = values
+        self.view_cells(made)[...] = values
         return made

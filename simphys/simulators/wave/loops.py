@@ -1,7 +1,7 @@
 """The fused loops over the lines of a grid in its layout, for all batch members; see `layout` and `advance`.
 
-Each field is read from an offset at_..., a multiple of BLOCK. of_... is the distance in memory between batch members;
-for `kappa` it is 0 if all members share one.
+Each field is read from an offset ..._at, a multiple of BLOCK. ..._stride is the distance in memory between batch
+members; for `kappa` it is 0 if all members share one.
 """
 
 import functools
@@ -39,27 +39,27 @@ def kernels(variant: Variant) -> SimpleNamespace:
     reals = ti.types.ndarray(dtype=real, ndim=1)
     blocks_of = ti.types.ndarray(dtype=ti.types.vector(BLOCK, real), ndim=1)
     table = ti.types.vector(BLOCK, real)
-    f, by = advance.functions(real), differences.functions(real, variant.order)
+    f, diff = advance.functions(real), differences.functions(real, variant.order)
 
     @ti.func
-    def curvature(u: ti.template(), i, s1, s2) -> real:
+    def laplace(u: ti.template(), i, s1, s2) -> real:
         """Return dx^2 laplace u."""
-        total = by.bend(u, i, 1)
+        total = diff.second(u, i, 1)
         if ti.static(dim > 1):
-            total += by.bend(u, i, s2 & STRIDE)
+            total += diff.second(u, i, s2 & STRIDE)
         if ti.static(dim > 2):
-            total += by.bend(u, i, s1 & STRIDE)
+            total += diff.second(u, i, s1 & STRIDE)
         return total
 
     @ti.func
-    def whole(u: ti.template(), extra: ti.template(), i, j, s1, s2) -> real:
-        k = curvature(u, i, s1, s2)
+    def total_curvature(u: ti.template(), extra: ti.template(), i, j, s1, s2) -> real:
+        k = laplace(u, i, s1, s2)
         if ti.static(variant.layers):
             k += extra[j]
         return k
 
     @kernel
-    def curve(
+    def curvature(
         u: reals, new: blocks_of, extra: reals,
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
         blocks: ti.i32,
@@ -74,15 +74,15 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     for k in range(blocks):
                         t, at = table(0.0), (i + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            t[n] = whole(u, extra, at + n, at + n, s1, s2)
+                            t[n] = total_curvature(u, extra, at + n, at + n, s1, s2)
                         new[at // BLOCK] = t
 
     @kernel
     def leap(
         before: reals, u: reals, new: blocks_of, kappa: reals, extra: reals,
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
-        blocks: ti.i32, of_u: ti.i32, of_kappa: ti.i32, of_extra: ti.i32,
-        at_before: ti.i32, at_u: ti.i32, at_new: ti.i32,
+        blocks: ti.i32, u_stride: ti.i32, kappa_stride: ti.i32, extra_stride: ti.i32,
+        before_at: ti.i32, u_at: ti.i32, new_at: ti.i32,
     ):
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * pieces * spread):
@@ -90,21 +90,21 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 member, piece = r // spread // pieces, r // spread % pieces
                 for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
                     i = origin + line // lines2 * s1 + line % lines2 * s2
-                    j = member * of_u + i
+                    j = member * u_stride + i
                     for k in range(blocks):
                         t, m = table(0.0), k * BLOCK
-                        here, there = (at_u + j + m) & INDEX, (at_before + j + m) & INDEX
-                        c, e = (member * of_kappa + i + m) & INDEX, (member * of_extra + i + m) & INDEX
+                        here, there = (u_at + j + m) & INDEX, (before_at + j + m) & INDEX
+                        c, e = (member * kappa_stride + i + m) & INDEX, (member * extra_stride + i + m) & INDEX
                         for n in range(BLOCK):
-                            K = whole(u, extra, here + n, e + n, s1, s2)
+                            K = total_curvature(u, extra, here + n, e + n, s1, s2)
                             t[n] = f.leap(u[here + n], before[there + n], kappa[c + n], K)
-                        new[(at_new + j) // BLOCK + k] = t
+                        new[(new_at + j) // BLOCK + k] = t
 
     @kernel
     def adj_log_courant(
         u: reals, w: reals, total: blocks_of, sums: reals, extra: reals,
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
-        blocks: ti.i32, of_u: ti.i32, of_w: ti.i32, of_extra: ti.i32, at_u: ti.i32, at_w: ti.i32,
+        blocks: ti.i32, u_stride: ti.i32, w_stride: ti.i32, extra_stride: ti.i32, u_at: ti.i32, w_at: ti.i32,
     ):
         """Add to l = adj log kappa, from u before a step and w after it; `sums` is the same array as `total`."""
         ti.loop_config(serialize=not variant.parallel)
@@ -113,13 +113,13 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 member, piece = r // spread // pieces, r // spread % pieces
                 for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
                     i = origin + line // lines2 * s1 + line % lines2 * s2
-                    j = member * of_extra + i
+                    j = member * extra_stride + i
                     for k in range(blocks):
                         t, m = table(0.0), i + k * BLOCK
-                        here, there = (member * of_u + at_u + m) & INDEX, (member * of_w + at_w + m) & INDEX
+                        here, there = (member * u_stride + u_at + m) & INDEX, (member * w_stride + w_at + m) & INDEX
                         e = (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            K = whole(u, extra, here + n, e + n, s1, s2)
+                            K = total_curvature(u, extra, here + n, e + n, s1, s2)
                             t[n] = sums[e + n] + f.adj_log_courant(K, w[there + n])
                         total[e // BLOCK] = t
 
@@ -127,7 +127,8 @@ def kernels(variant: Variant) -> SimpleNamespace:
     def jvp_kappa(
         u: reals, new: blocks_of, dnew: reals, dkappa: reals, extra: reals,
         B: ti.i32, pieces: ti.i32, lines: ti.i32, s1: ti.i32, s2: ti.i32, lines2: ti.i32, origin: ti.i32,
-        blocks: ti.i32, of_u: ti.i32, of_kappa: ti.i32, of_extra: ti.i32, of_new: ti.i32, at_u: ti.i32, at_new: ti.i32,
+        blocks: ti.i32, u_stride: ti.i32, kappa_stride: ti.i32, extra_stride: ti.i32, new_stride: ti.i32,
+        u_at: ti.i32, new_at: ti.i32,
     ):
         """Add the effect of dkappa to the tangent of the new height; `dnew` is the same array as `new`."""
         ti.loop_config(serialize=not variant.parallel)
@@ -136,19 +137,19 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 member, piece = r // spread // pieces, r // spread % pieces
                 for line in range(lines * piece // pieces, lines * (piece + 1) // pieces):
                     i = origin + line // lines2 * s1 + line % lines2 * s2
-                    j = member * of_new + at_new + i
+                    j = member * new_stride + new_at + i
                     for k in range(blocks):
                         t, m = table(0.0), i + k * BLOCK
-                        here, e = (member * of_u + at_u + m) & INDEX, (member * of_extra + m) & INDEX
-                        at, there = (member * of_kappa + m) & INDEX, (j + k * BLOCK) & INDEX
+                        here, e = (member * u_stride + u_at + m) & INDEX, (member * extra_stride + m) & INDEX
+                        at, there = (member * kappa_stride + m) & INDEX, (j + k * BLOCK) & INDEX
                         for n in range(BLOCK):
-                            K = whole(u, extra, here + n, e + n, s1, s2)
+                            K = total_curvature(u, extra, here + n, e + n, s1, s2)
                             t[n] = dnew[there + n] + f.jvp_kappa(K, dkappa[at + n])
                         new[there // BLOCK] = t
 
     @kernel
-    def continue_beyond(
-        u: reals, B: ti.i32, of_u: ti.i32, origin: ti.i32, count: ti.i32, stride: ti.i32,
+    def fill_halo(
+        u: reals, B: ti.i32, u_stride: ti.i32, origin: ti.i32, count: ti.i32, stride: ti.i32,
         n1: ti.i32, s1: ti.i32, n2: ti.i32, s2: ti.i32, low: ti.i32, high: ti.i32, at: ti.i32,
     ):
         """Fill the halo beyond both sides of an axis, see `numerics.boundary`; `low` and `high` are codes of `KINDS`.
@@ -158,7 +159,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         ti.loop_config(serialize=not variant.parallel)
         for r in range(B * n1 * n2):
             member, i1, i2 = r // (n1 * n2), r // n2 % n1, r % n2
-            first = member * of_u + at + origin + i1 * s1 + i2 * s2
+            first = member * u_stride + at + origin + i1 * s1 + i2 * s2
             last = first + (count - 1) * stride
             for k in ti.static(range(reach)):
                 below, above = real(0.0), real(0.0)
@@ -179,7 +180,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 u[last + (k + 1) * stride] = above
 
     return SimpleNamespace(
-        curve=curve, leap=leap, adj_log_courant=adj_log_courant, jvp_kappa=jvp_kappa, continue_beyond=continue_beyond
+        curvature=curvature, leap=leap, adj_log_courant=adj_log_courant, jvp_kappa=jvp_kappa, fill_halo=fill_halo
     )
 
 

@@ -102,35 +102,34 @@ class Wave(Model):
     State = State
 
     def __post_init__(self) -> None:
-        who = "Wave"
         if len(self.cells) not in (1, 2, 3):
-            raise InputError(f"{who}.cells", "space has 1, 2 or 3 dimensions", list(self.cells), "Give 1 to 3 counts.")
+            raise InputError("Wave.cells", "space has 1, 2 or 3 dimensions", list(self.cells), "Give 1 to 3 counts.")
         if self.order not in ORDERS:
-            raise InputError(f"{who}.order", f"must be one of {ORDERS}", self.order, "Choose one of these.")
+            raise InputError("Wave.order", f"must be one of {ORDERS}", self.order, "Choose one of these.")
         if not self.boundaries:
             object.__setattr__(self, "boundaries", ("zero",) * (2 * self.dim))
         if len(self.boundaries) != 2 * self.dim or not set(self.boundaries) <= set(BOUNDARIES):
             constraint = f"must hold {2 * self.dim} of {BOUNDARIES}, one for each side x-, x+, ..."
-            raise InputError(f"{who}.boundaries", constraint, list(self.boundaries), "Name one for each side.")
+            raise InputError("Wave.boundaries", constraint, list(self.boundaries), "Name one for each side.")
         for axis in range(self.dim):
             pair = self.boundaries[2 * axis : 2 * axis + 2]
             if pair.count("periodic") == 1:
                 remedy = "Make both sides periodic, or neither."
-                raise InputError(f"{who}.boundaries", "opposite sides are periodic together", list(pair), remedy)
+                raise InputError("Wave.boundaries", "opposite sides are periodic together", list(pair), remedy)
             least = max(pair.count("absorbing") * self.layer, self.order)
             if self.cells[axis] < least:
                 remedy = "Take more cells, a thinner layer or a lower order."
                 constraint = f"axis {axis} has at least {least} cells, to hold its absorbing layers and differences"
-                raise InputError(f"{who}.cells", constraint, self.cells[axis], remedy)
+                raise InputError("Wave.cells", constraint, self.cells[axis], remedy)
         if "absorbing" in self.boundaries and not (
             self.layer > 0 and self.layer_speed > 0 and self.layer_frequency > 0
         ):
             found = {"layer": self.layer, "speed": self.layer_speed, "frequency": self.layer_frequency}
             remedy = "Give all three."
-            raise InputError(f"{who}, absorbing layers", "width, speed and frequency are positive", found, remedy)
+            raise InputError("Wave, absorbing layers", "width, speed and frequency are positive", found, remedy)
         for kind in self.sources:
             if kind not in SOURCES[: self.dim + 1]:
-                raise InputError(f"{who}.sources", f"each is one of {SOURCES[: self.dim + 1]}", kind, "Correct it.")
+                raise InputError("Wave.sources", f"each is one of {SOURCES[: self.dim + 1]}", kind, "Correct it.")
 
     @property
     def dim(self) -> int:

@@ -21,7 +21,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import cubic
 
 from .model import Wave
-from .source import Place, compact
+from .source import CellLayout, row_major_layout
 
 
 @functools.cache
@@ -48,7 +48,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
 @functools.cache
 @no_type_check
-def kernels(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], field: Place) -> SimpleNamespace:
+def kernels(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], field: CellLayout) -> SimpleNamespace:
     """Serial loops over receivers and the cells of their stencils, for a field with this memory layout.
 
     They serve both the nested and the fused sub-step. A scalar named ..._at is the index at which an array begins, or
@@ -63,7 +63,7 @@ def kernels(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], fiel
         return vec([values[at + dim * r + d] for d in ti.static(range(dim))])
 
     @ti.func
-    def placed(seen: ti.template(), o: ti.template()) -> ti.i32:
+    def cell_index(seen: ti.template(), o: ti.template()) -> ti.i32:
         found = field[0]
         for d in ti.static(range(dim)):
             found += seen[o[d], d] * field[1 + d]
@@ -79,7 +79,7 @@ def kernels(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], fiel
             total = real(0.0)
             for number in range(seen_cells):
                 o = spline.offset(number)
-                total += f.received(u[u_at + placed(seen, o)], spline.weight(w, o))
+                total += f.received(u[u_at + cell_index(seen, o)], spline.weight(w, o))
             out[out_at + r] = total
 
     @kernel
@@ -95,10 +95,10 @@ def kernels(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], fiel
             gx = vec(0.0)
             for number in range(seen_cells):
                 o = spline.offset(number)
-                at, weight, slope = placed(seen, o), spline.weight(w, o), spline.slope(w, s, o)
-                of_field, of_position = f.adj_received(u[u_at + at], weight, slope, adj_out[adj_out_at + r])
-                adj_u[adj_u_at + at] = adj_u[adj_u_at + at] + scale[scale_at + at] * of_field
-                gx += of_position
+                at, weight, slope = cell_index(seen, o), spline.weight(w, o), spline.slope(w, s, o)
+                adj_field, adj_x = f.adj_received(u[u_at + at], weight, slope, adj_out[adj_out_at + r])
+                adj_u[adj_u_at + at] = adj_u[adj_u_at + at] + scale[scale_at + at] * adj_field
+                gx += adj_x
             for d in ti.static(range(dim)):
                 at = adj_position_at + dim * r + d
                 adj_position[at] = adj_position[at] + gx[d]
@@ -114,7 +114,7 @@ def kernels(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], fiel
             total, dx_r = real(0.0), vector(dposition, dposition_at, r)
             for number in range(seen_cells):
                 o = spline.offset(number)
-                at, weight, slope = placed(seen, o), spline.weight(w, o), spline.slope(w, s, o)
+                at, weight, slope = cell_index(seen, o), spline.weight(w, o), spline.slope(w, s, o)
                 total += f.jvp_received(u[u_at + at], weight, slope, du[du_at + at], dx_r)
             dout[dout_at + r] = total
 
@@ -161,4 +161,4 @@ def _flat(*inputs: Tensor) -> tuple[np.ndarray[Any, Any], ...]:
 
 
 def _kernels(model: Wave) -> SimpleNamespace:
-    return kernels(runtime.real(), model.cells, model.boundaries, compact(model.cells))
+    return kernels(runtime.real(), model.cells, model.boundaries, row_major_layout(model.cells))

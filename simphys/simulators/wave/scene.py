@@ -111,15 +111,15 @@ def build_fields(config: Any) -> Fields:
     grid, medium, state = config.grid, config.medium, config.state
     sources, receivers = config.sources, config.receivers
     dim = len(grid.cells)
-    position = _of_shots([source.position for source in sources], sources, dim)
-    velocity = _of_shots([source.velocity or [0.0] * dim for source in sources], sources, dim)
-    at = receiver_position(receivers, dim)
+    position = _group_rows([source.position for source in sources], sources, dim)
+    velocity = _group_rows([source.velocity or [0.0] * dim for source in sources], sources, dim)
+    positions = receiver_position(receivers, dim)
     height = field(grid, state.height)
     layer_cells = model(grid, medium, sources, receivers, order=2, dt=1.0).layer_cells
     params = {
         "speed": speed(grid, medium),
         "source_velocity": velocity if velocity.any() else np.zeros(position.shape[-2:]),
-        "receiver_position": at,
+        "receiver_position": positions,
     }
     start = {
         "height": height,
@@ -127,7 +127,7 @@ def build_fields(config: Any) -> Fields:
         "slope_memory": np.zeros(layer_cells),
         "curvature_memory": np.zeros(layer_cells),
         "source_position": position,
-        "received": np.zeros(len(at)),
+        "received": np.zeros(len(positions)),
     }
     batched = [
         name for name, values in (*params.items(), *start.items()) if name.startswith("source") and values.ndim > 2
@@ -205,7 +205,7 @@ def receiver_position(receivers: ReceiversSection, dim: int) -> Array:
     return np.concatenate([np.array(receivers.position, dtype=float).reshape(-1, dim), *lines])
 
 
-def _of_shots(rows: Sequence[Any], sources: Sequence[SourceSection], dim: int) -> Array:
+def _group_rows(rows: Sequence[Any], sources: Sequence[SourceSection], dim: int) -> Array:
     """Arrange the rows of all sources as [S, dim], or as [shots, S, dim] for several shots."""
     count = max([source.shot for source in sources], default=0) + 1
     parts = [[row for row, source in zip(rows, sources, strict=True) if source.shot == shot] for shot in range(count)]

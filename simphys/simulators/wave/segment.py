@@ -42,24 +42,24 @@ class Segment:
 
     def load(self, state: Arrays) -> None:
         """Make `state` [B, *shape] the first state."""
-        cells, into_slabs = self._grid.layout.cells, self._grid.into_slabs
+        cells, pack_memory = self._grid.layout.view_cells, self._grid.pack_memory
         cells(self.height[:, 0])[...] = state["previous"]
         cells(self.height[:, 1])[...] = state["height"]
-        self.slope_memory[:, 0] = into_slabs(state["slope_memory"])
-        self.curvature_memory[:, 0] = into_slabs(state["curvature_memory"])
+        self.slope_memory[:, 0] = pack_memory(state["slope_memory"])
+        self.curvature_memory[:, 0] = pack_memory(state["curvature_memory"])
         self.source_position[:, 0] = state["source_position"]
         self.received[:, 0] = state["received"]
 
     def read(self, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
         """Copy states, [B, rows, *shape], with these fields or all."""
-        cells, from_slabs = self._grid.layout.cells, self._grid.from_slabs
+        cells, unpack_memory = self._grid.layout.view_cells, self._grid.unpack_memory
         last = self.received.shape[1]
-        ways: dict[str, Callable[[], Array]] = {
+        readers: dict[str, Callable[[], Array]] = {
             "height": lambda: cells(self.height[:, 1 : last + 1][:, rows]),
             "previous": lambda: cells(self.height[:, :last][:, rows]),
-            "slope_memory": lambda: from_slabs(self.slope_memory[:, rows]),
-            "curvature_memory": lambda: from_slabs(self.curvature_memory[:, rows]),
+            "slope_memory": lambda: unpack_memory(self.slope_memory[:, rows]),
+            "curvature_memory": lambda: unpack_memory(self.curvature_memory[:, rows]),
             "source_position": lambda: self.source_position[:, rows],
             "received": lambda: self.received[:, rows],
         }
-        return {name: way().copy() for name, way in ways.items() if names is None or name in names}
+        return {name: read().copy() for name, read in readers.items() if names is None or name in names}

@@ -28,16 +28,16 @@ from simphys.numerics import cubic
 
 from .model import SOURCES, Wave
 
-Place = tuple[int, ...]
+CellLayout = tuple[int, ...]
 """Memory layout of cells, (origin, *strides): cell (i, j) is at origin + i strides[0] + j strides[1]."""
 
 
-def planes(model: Wave) -> np.ndarray[Any, Any]:
+def plane_axes(model: Wave) -> np.ndarray[Any, Any]:
     """Encode the kinds of sources [S] for loops: the axis of a plane's normal, -1 for a point."""
     return np.array([SOURCES.index(kind) - 1 for kind in model.sources], np.int32)
 
 
-def compact(cells: tuple[int, ...]) -> Place:
+def row_major_layout(cells: tuple[int, ...]) -> CellLayout:
     """Return the layout of cells in row-major order without gaps."""
     return (0, *[math.prod(cells[axis + 1 :]) for axis in range(len(cells))])
 
@@ -51,7 +51,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
     spline = cubic.functions(real, cells, boundaries)
 
     @ti.func
-    def count(plane: ti.i32) -> ti.i32:
+    def count_cells(plane: ti.i32) -> ti.i32:
         """Count the cells in the stencil of a source."""
         total = cubic.STENCIL**dim
         for d in ti.static(range(dim)):
@@ -60,7 +60,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
         return total
 
     @ti.func
-    def spread(plane: ti.i32, dx: real) -> real:
+    def delta_scale(plane: ti.i32, dx: real) -> real:
         """Return h of a source."""
         h = dx
         if plane < 0:
@@ -68,7 +68,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
         return h
 
     @ti.func
-    def node(seen: ti.template(), w: ti.template(), s: ti.template(), plane: ti.i32, number: ti.i32):
+    def stencil_cell(seen: ti.template(), w: ti.template(), s: ti.template(), plane: ti.i32, number: ti.i32):
         """Return a cell, its weight, and the gradient of the weight by the position of the source."""
         cell, weight, slope = ivec(0), real(0.0), vec(0.0)
         if plane < 0:
@@ -100,7 +100,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
         return h * (dstrength * weight + strength * slope.dot(dx_s))
 
     return SimpleNamespace(
-        stencil=spline.stencil, count=count, spread=spread, node=node,
+        stencil=spline.stencil, count_cells=count_cells, delta_scale=delta_scale, stencil_cell=stencil_cell,
         source=source, adj_source=adj_source, jvp_source=jvp_source,
     )  # fmt: skip
 
@@ -108,7 +108,7 @@ def functions(real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...]) ->
 @functools.cache
 @no_type_check
 def kernels(
-    real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], field: Place, medium: Place
+    real: Any, cells: tuple[int, ...], boundaries: tuple[str, ...], field: CellLayout, medium: CellLayout
 ) -> SimpleNamespace:
     """Serial loops over sources and the cells of their stencils, for a field and a kappa with these memory layouts.
 
@@ -125,7 +125,7 @@ def kernels(
         return vec([values[at + dim * s + d] for d in ti.static(range(dim))])
 
     @ti.func
-    def placed(cell: ti.template(), place: ti.template()) -> ti.i32:
+    def cell_index(cell: ti.template(), place: ti.template()) -> ti.i32:
         found = place[0]
         for d in ti.static(range(dim)):
             found += cell[d] * place[1 + d]
@@ -137,10 +137,10 @@ def kernels(
         ti.loop_config(serialize=True)
         for s in range(plane.shape[0]):
             seen, w, slopes = f.stencil(vector(position, 0, s), 1.0 / dx)
-            h = f.spread(plane[s], dx)
-            for number in range(f.count(plane[s])):
-                cell, weight, _ = f.node(seen, w, slopes, plane[s], number)
-                at = placed(cell, field)
+            h = f.delta_scale(plane[s], dx)
+            for number in range(f.count_cells(plane[s])):
+                cell, weight, _ = f.stencil_cell(seen, w, slopes, plane[s], number)
+                at = cell_index(cell, field)
                 density[at] = density[at] + f.source(strength[s], h, weight)
 
     @kernel
@@ -150,10 +150,10 @@ def kernels(
         ti.loop_config(serialize=True)
         for s in range(plane.shape[0]):
             seen, w, slopes = f.stencil(vector(position, 0, s), 1.0 / dx)
-            h = f.spread(plane[s], dx)
-            for number in range(f.count(plane[s])):
-                cell, weight, slope = f.node(seen, w, slopes, plane[s], number)
-                at = placed(cell, field)
+            h = f.delta_scale(plane[s], dx)
+            for number in range(f.count_cells(plane[s])):
+                cell, weight, slope = f.stencil_cell(seen, w, slopes, plane[s], number)
+                at = cell_index(cell, field)
                 change = f.jvp_source(strength[s], h, weight, slope, dstrength[s], vector(dposition, 0, s))
                 ddensity[at] = ddensity[at] + change
 
@@ -166,10 +166,10 @@ def kernels(
         ti.loop_config(serialize=True)
         for s in range(plane.shape[0]):
             seen, w, slopes = f.stencil(vector(position, position_at, s), 1.0 / dx)
-            h = f.spread(plane[s], dx)
-            for number in range(f.count(plane[s])):
-                cell, weight, _ = f.node(seen, w, slopes, plane[s], number)
-                at, k = u_at + placed(cell, field), kappa[kappa_at + placed(cell, medium)]
+            h = f.delta_scale(plane[s], dx)
+            for number in range(f.count_cells(plane[s])):
+                cell, weight, _ = f.stencil_cell(seen, w, slopes, plane[s], number)
+                at, k = u_at + cell_index(cell, field), kappa[kappa_at + cell_index(cell, medium)]
                 u[at] = u[at] + k * f.source(strength[strength_at + s], h, weight)
 
     @kernel
@@ -182,14 +182,14 @@ def kernels(
         ti.loop_config(serialize=True)
         for s in range(plane.shape[0]):
             seen, w, slopes = f.stencil(vector(position, position_at, s), 1.0 / dx)
-            h = f.spread(plane[s], dx)
+            h = f.delta_scale(plane[s], dx)
             gs, gx = real(0.0), vec(0.0)
-            for number in range(f.count(plane[s])):
-                cell, weight, slope = f.node(seen, w, slopes, plane[s], number)
-                g_i = g[g_at + placed(cell, field)]
-                of_strength, of_position = f.adj_source(strength[strength_at + s], h, weight, slope, g_i)
-                gs += of_strength
-                gx += of_position
+            for number in range(f.count_cells(plane[s])):
+                cell, weight, slope = f.stencil_cell(seen, w, slopes, plane[s], number)
+                g_i = g[g_at + cell_index(cell, field)]
+                adj_q, adj_x = f.adj_source(strength[strength_at + s], h, weight, slope, g_i)
+                gs += adj_q
+                gx += adj_x
             adj_strength[adj_strength_at + s] = adj_strength[adj_strength_at + s] + gs
             for d in ti.static(range(dim)):
                 at = adj_position_at + dim * s + d
@@ -204,10 +204,10 @@ def kernels(
         ti.loop_config(serialize=True)
         for s in range(plane.shape[0]):
             seen, w, slopes = f.stencil(vector(position, position_at, s), 1.0 / dx)
-            h = f.spread(plane[s], dx)
-            for number in range(f.count(plane[s])):
-                cell, weight, _ = f.node(seen, w, slopes, plane[s], number)
-                at, g_i = adj_kappa_at + placed(cell, medium), adj_u[adj_u_at + placed(cell, field)]
+            h = f.delta_scale(plane[s], dx)
+            for number in range(f.count_cells(plane[s])):
+                cell, weight, _ = f.stencil_cell(seen, w, slopes, plane[s], number)
+                at, g_i = adj_kappa_at + cell_index(cell, medium), adj_u[adj_u_at + cell_index(cell, field)]
                 adj_kappa[at] = adj_kappa[at] + g_i * f.source(strength[strength_at + s], h, weight)
 
     @kernel
@@ -220,13 +220,13 @@ def kernels(
         ti.loop_config(serialize=True)
         for s in range(plane.shape[0]):
             seen, w, slopes = f.stencil(vector(position, position_at, s), 1.0 / dx)
-            h, q = f.spread(plane[s], dx), strength[strength_at + s]
-            for number in range(f.count(plane[s])):
-                cell, weight, slope = f.node(seen, w, slopes, plane[s], number)
+            h, q = f.delta_scale(plane[s], dx), strength[strength_at + s]
+            for number in range(f.count_cells(plane[s])):
+                cell, weight, slope = f.stencil_cell(seen, w, slopes, plane[s], number)
                 dq, dx_s = dstrength[dstrength_at + s], vector(dposition, dposition_at, s)
-                at, c = du_at + placed(cell, field), placed(cell, medium)
-                of_kappa = dkappa[dkappa_at + c] * f.source(q, h, weight)
-                du[at] = du[at] + of_kappa + kappa[kappa_at + c] * f.jvp_source(q, h, weight, slope, dq, dx_s)
+                at, c = du_at + cell_index(cell, field), cell_index(cell, medium)
+                from_kappa = dkappa[dkappa_at + c] * f.source(q, h, weight)
+                du[at] = du[at] + from_kappa + kappa[kappa_at + c] * f.jvp_source(q, h, weight, slope, dq, dx_s)
 
     return SimpleNamespace(
         forward=forward, tangent=tangent,
@@ -242,7 +242,9 @@ class SourceTerm(Function):
         ctx.model = model
         ctx.save_for_backward(strength, position)
         density = np.zeros(model.cells, strength.dtype)
-        _kernels(model).forward(strength, position.data.reshape(-1), planes(model), density.reshape(-1), model.spacing)
+        _kernels(model).forward(
+            strength, position.data.reshape(-1), plane_axes(model), density.reshape(-1), model.spacing
+        )
         return density
 
     @staticmethod
@@ -251,7 +253,7 @@ class SourceTerm(Function):
         strength, position = ctx.saved_tensors
         adj_strength, adj_position = np.zeros_like(strength.data), np.zeros_like(position.data)
         _kernels(model).adj_inject(
-            adj_density.data.reshape(-1), strength, position.data.reshape(-1), planes(model),
+            adj_density.data.reshape(-1), strength, position.data.reshape(-1), plane_axes(model),
             adj_strength, adj_position.reshape(-1), model.spacing, 0, 0, 0, 0, 0,
         )  # fmt: skip
         return None, adj_strength, adj_position
@@ -266,12 +268,12 @@ class SourceTerm(Function):
         strength, position = saved
         ddensity = np.zeros(model.cells, strength.dtype)
         _kernels(model).tangent(
-            strength, position.data.reshape(-1), planes(model), dstrength, dposition.reshape(-1),
+            strength, position.data.reshape(-1), plane_axes(model), dstrength, dposition.reshape(-1),
             ddensity.reshape(-1), model.spacing,
         )  # fmt: skip
         return ddensity
 
 
 def _kernels(model: Wave) -> SimpleNamespace:
-    place = compact(model.cells)
+    place = row_major_layout(model.cells)
     return kernels(runtime.real(), model.cells, model.boundaries, place, place)

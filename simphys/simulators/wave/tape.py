@@ -39,31 +39,31 @@ class Tape:
 
     def record(self, segment: Segment, *, first: int, steps: int) -> None:
         """Store rows 0 ... steps of a segment."""
-        along, rows = slice(first, first + steps + 1), slice(0, steps + 1)
-        for place, kept in zip(self._grid.slabs, self._slabs, strict=True):
-            kept[:, along] = self._of_slab(place, segment.height[:, 1:][:, rows])
-        for kept, memory in zip(self._memories, (segment.slope_memory, segment.curvature_memory), strict=True):
-            kept[:, along] = memory[:, rows, : kept.shape[2]]
-        self._position[:, along] = segment.source_position[:, rows]
+        states, rows = slice(first, first + steps + 1), slice(0, steps + 1)
+        for place, stored in zip(self._grid.slabs, self._slabs, strict=True):
+            stored[:, states] = self._view_slab(place, segment.height[:, 1:][:, rows])
+        for stored, memory in zip(self._memories, (segment.slope_memory, segment.curvature_memory), strict=True):
+            stored[:, states] = memory[:, rows, : stored.shape[2]]
+        self._position[:, states] = segment.source_position[:, rows]
         if first + steps == self.steps:
             self._end[...] = segment.height[:, steps : steps + 2]
 
-    def replay(self, segment: Segment, *, first: int, steps: int) -> None:
+    def restore(self, segment: Segment, *, first: int, steps: int) -> None:
         """Restore the stored parts of rows 0 ... steps, and the last two heights into rows steps and steps + 1."""
-        along, rows = slice(first, first + steps + 1), slice(0, steps + 1)
+        states, rows = slice(first, first + steps + 1), slice(0, steps + 1)
         last = self._end if first + steps == self.steps else segment.height[:, :2].copy()
         segment.height[:, steps : steps + 2] = last
-        for kept, memory in zip(self._memories, (segment.slope_memory, segment.curvature_memory), strict=True):
-            memory[:, rows, : kept.shape[2]] = kept[:, along]
-        segment.source_position[:, rows] = self._position[:, along]
+        for stored, memory in zip(self._memories, (segment.slope_memory, segment.curvature_memory), strict=True):
+            memory[:, rows, : stored.shape[2]] = stored[:, states]
+        segment.source_position[:, rows] = self._position[:, states]
 
-    def correct(self, height: Array, step: int) -> None:
+    def restore_layers(self, height: Array, step: int) -> None:
         """Overwrite the layers' cells of the height [B, size] of state `step` with the stored values."""
-        for place, kept in zip(self._grid.slabs, self._slabs, strict=True):
-            self._of_slab(place, height)[...] = kept[:, step]
+        for place, stored in zip(self._grid.slabs, self._slabs, strict=True):
+            self._view_slab(place, height)[...] = stored[:, step]
 
-    def _of_slab(self, place: SlabPlace, rows: Array) -> Array:
+    def _view_slab(self, place: SlabPlace, rows: Array) -> Array:
         """View the cells of a slab in rows of heights [..., size]."""
         slab = place.slab
-        cells = np.moveaxis(self._grid.layout.cells(rows), slab.axis - self._grid.model.dim, -1)
+        cells = np.moveaxis(self._grid.layout.view_cells(rows), slab.axis - self._grid.model.dim, -1)
         return np.moveaxis(cells[..., slab.first : slab.first + slab.width], -1, slab.axis - self._grid.model.dim)

@@ -33,7 +33,7 @@ def sources_agree(module: Any, model: Wave) -> None:
     S, dim, real = len(model.sources), model.dim, runtime.real()
     field, medium, size = (9, 10, 1), (2, 1, 7), 70  # (origin, strides) of a field with a border; by columns
     loops = module.kernels(real, model.cells, model.boundaries, field, medium)
-    plane, (strength, position), (dstrength, dposition) = module.planes(model), sources(model), sources(model, 4)
+    plane, (strength, position), (dstrength, dposition) = module.plane_axes(model), sources(model), sources(model, 4)
 
     def at(place: Any, offset: int) -> Array:
         i, j = np.indices(model.cells)

@@ -104,10 +104,10 @@ def still(model: Wave, *, speed: Any = 1.0, **values: Any) -> tuple[Params, Stat
     return Params(**{n: tensors[n] for n in Params.names()}), State(**{n: tensors[n] for n in State.names()})
 
 
-def of_all(trajectory: Trajectory, *, along: bool = True) -> Tensor:
-    """Compute a loss that weights each number of the final state differently, and with `along` those of all states."""
+def weighted_sum(trajectory: Trajectory, *, all_states: bool = True) -> Tensor:
+    """Compute a loss with random weights for each number of the final state, or with `all_states` of all states."""
     random = np.random.default_rng(3)
-    states = trajectory.states.tensors() if along else ()
+    states = trajectory.states.tensors() if all_states else ()
     total = tensor(np.zeros((), real_dtype()))
     for x in (*trajectory.final.tensors(), *states):
         if x.size:
@@ -116,11 +116,11 @@ def of_all(trajectory: Trajectory, *, along: bool = True) -> Tensor:
     return total
 
 
-def evaluate(given: Case, *, along: bool = True, **options: Any) -> dict[str, Array]:
+def evaluate(given: Case, *, all_states: bool = True, **options: Any) -> dict[str, Array]:
     """Return the stored and the final states, the loss, and its gradient by each leaf."""
     given = given.fresh()
     trajectory = given.rollout(**options)
-    loss = of_all(trajectory, along=along)
+    loss = weighted_sum(trajectory, all_states=all_states)
     loss.backward()
     found = {**trajectory.states.arrays(), "loss": loss.data}
     found |= {f"final {name}": values for name, values in trajectory.final.arrays().items()}

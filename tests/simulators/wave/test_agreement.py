@@ -17,22 +17,22 @@ from simphys.autograd import Tensor, runtime
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.simulators.wave.model import Wave
 
-from .systems import LINE, PLANE, SPACE, TORUS, Case, assert_same, case, evaluate, of_all, tolerance
+from .systems import LINE, PLANE, SPACE, TORUS, Case, assert_same, case, evaluate, tolerance, weighted_sum
 
 STEPS = 7
-ALONG = pytest.mark.parametrize("along", [False, True], ids=["final", "along time"])
+ALL_STATES = pytest.mark.parametrize("all_states", [False, True], ids=["final", "all states"])
 MODELS = pytest.mark.parametrize("model", [LINE, PLANE, SPACE, TORUS], ids=["line", "plane", "space", "torus"])
 
 
-@ALONG
+@ALL_STATES
 @MODELS
-def test_all_ways_give_the_same_states_and_gradients(model: Wave, along: bool) -> None:
+def test_all_ways_give_the_same_states_and_gradients(model: Wave, all_states: bool) -> None:
     given = case(model, STEPS)
-    nested = evaluate(given, along=along, mode="nested")
-    silent = set() if along else {"gradient by received"}  # the initial readings do not influence the final state
+    nested = evaluate(given, all_states=all_states, mode="nested")
+    silent = set() if all_states else {"gradient by received"}  # the initial readings do not influence the final state
     assert {name for name, value in nested.items() if value.size and not value.any()} == silent
-    assert_same(evaluate(given, along=along), nested, 1e-12)
-    assert_same(evaluate(given, along=along, mode="step"), nested, 1e-12)
+    assert_same(evaluate(given, all_states=all_states), nested, 1e-12)
+    assert_same(evaluate(given, all_states=all_states, mode="step"), nested, 1e-12)
 
 
 def test_parallel_loops_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def derivative_is_right(given: Case) -> None:
     """Check the gradient of a loss on all states along random directions, and tangents against adjoints."""
 
     def loss(*leaves: Tensor) -> Tensor:
-        return of_all(given.at(*leaves).rollout())
+        return weighted_sum(given.at(*leaves).rollout())
 
     gradcheck(loss, given.leaves, mode="projected", repeats=1)
 

@@ -69,9 +69,9 @@ def curvature(model: Wave, u: Array, psi: Array, zeta: Array) -> tuple[Array, Ar
         a, b = (values.reshape(-1, *[1] * (model.dim - 1)) for values in layer.profile(model, slab))
         beyond = continued(model, u, slab.axis)
         of(new_psi, slab)[...] = b * of(psi, slab) + a * slope(beyond, model.order)[inside]
-        of_psi = slope(np.pad(of(new_psi, slab), pad), model.order)
-        of(new_zeta, slab)[...] = b * of(zeta, slab) + a * (bend(beyond, model.order)[inside] + of_psi)
-        np.moveaxis(total, slab.axis, 0)[inside] += of_psi + of(new_zeta, slab)
+        psi_stride = slope(np.pad(of(new_psi, slab), pad), model.order)
+        of(new_zeta, slab)[...] = b * of(zeta, slab) + a * (bend(beyond, model.order)[inside] + psi_stride)
+        np.moveaxis(total, slab.axis, 0)[inside] += psi_stride + of(new_zeta, slab)
     return total, new_psi, new_zeta
 
 

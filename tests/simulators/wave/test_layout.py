@@ -16,12 +16,12 @@ HALOS = pytest.mark.parametrize("halo", [1, 2, 4])
 def test_a_cell_lies_at_the_origin_and_its_strides(shape: tuple[int, ...], halo: int) -> None:
     layout = Layout(shape, halo)
     values = np.random.default_rng(0).normal(size=(2, *shape))
-    padded = layout.padded(values)
+    padded = layout.pad(values)
     assert padded.shape == (2, layout.size) and layout.size % BLOCK == 0
     at = layout.origin + sum([i * stride for i, stride in zip(np.indices(shape), layout.strides, strict=True)])
     np.testing.assert_array_equal(padded[:, at], values)
-    np.testing.assert_array_equal(layout.cells(padded), values)
-    assert np.shares_memory(layout.cells(padded), padded)
+    np.testing.assert_array_equal(layout.view_cells(padded), values)
+    assert np.shares_memory(layout.view_cells(padded), padded)
     padded[:, at] = 0
     assert not padded.any()
 
@@ -31,7 +31,7 @@ def test_a_cell_lies_at_the_origin_and_its_strides(shape: tuple[int, ...], halo:
 def test_lines_begin_at_blocks_and_are_found_by_their_number(shape: tuple[int, ...], halo: int) -> None:
     layout = Layout(shape, halo)
     s1, s2, lines2, origin, blocks = layout.indices
-    numbers = layout.cells(np.arange(layout.size)).reshape(-1, shape[-1])
+    numbers = layout.view_cells(np.arange(layout.size)).reshape(-1, shape[-1])
     line = np.arange(layout.lines)
     np.testing.assert_array_equal(origin + line // lines2 * s1 + line % lines2 * s2, numbers[:, 0])
     assert (numbers[:, 0] % BLOCK == 0).all()
@@ -43,10 +43,13 @@ def test_lines_begin_at_blocks_and_are_found_by_their_number(shape: tuple[int, .
 def test_halos_lie_within_the_array_and_apart_from_cells(shape: tuple[int, ...], halo: int) -> None:
     """All numbers that differences or whole blocks reach lie in the array, and are not cells of other lines."""
     layout = Layout(shape, halo)
-    numbers = layout.cells(np.arange(layout.size))
+    numbers = layout.view_cells(np.arange(layout.size))
     for axis, stride in enumerate(layout.strides):
-        ends = np.take(numbers, [0], axis) - halo * stride, np.take(numbers, [-1], axis) + halo * stride
-        for beyond in ends:
+        sources_and_receivers = (
+            np.take(numbers, [0], axis) - halo * stride,
+            np.take(numbers, [-1], axis) + halo * stride,
+        )
+        for beyond in sources_and_receivers:
             assert beyond.min() >= 0 and beyond.max() < layout.size
         for k in range(1, halo + 1):
             low, high = np.take(numbers, [0], axis) - k * stride, np.take(numbers, [-1], axis) + k * stride

@@ -16,7 +16,7 @@ from simphys.rollout import Plan, Trajectory
 from simphys.simulators.wave.engine import WaveEngine
 from simphys.simulators.wave.model import Wave
 
-from .systems import PLANE, TORUS, Case, assert_same, case, evaluate, of_all
+from .systems import PLANE, TORUS, Case, assert_same, case, evaluate, weighted_sum
 
 STEPS = 37
 
@@ -49,70 +49,70 @@ def none_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("simphys.rollout.fused"), "make_plan", refused)
 
 
-def silent(model: Wave, steps: int, **of_case: Any) -> Case:
+def without_sources(model: Wave, steps: int, **options: Any) -> Case:
     """Build a case with fixed speed and receivers and without sources, whose `pull` needs no states."""
-    given = case(replace(model, sources=()), steps, **of_case)
+    given = case(replace(model, sources=()), steps, **options)
     fixed = {name: tensor(getattr(given.params, name).data) for name in ("speed", "receiver_position")}
     return given._replace(params=given.params.replace(**fixed))
 
 
-@pytest.mark.parametrize("along", [False, True], ids=["final", "along time"])
+@pytest.mark.parametrize("all_states", [False, True], ids=["final", "all states"])
 @pytest.mark.parametrize("model", [PLANE, TORUS], ids=["plane", "torus"])
 def test_stored_states_give_the_same_gradients_to_the_bit(
-    model: Wave, along: bool, monkeypatch: pytest.MonkeyPatch
+    model: Wave, all_states: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(WaveEngine, "tape_bytes", lambda self, steps: None)
-    options: dict[str, Any] = {"keep": [3, 8, STEPS], "fields": ["received"]} if along else {"keep": "final"}
+    options: dict[str, Any] = {"keep": [3, 8, STEPS], "fields": ["received"]} if all_states else {"keep": "final"}
     given = case(model, STEPS)
-    expected = evaluate(given, along=along, **options)
+    expected = evaluate(given, all_states=all_states, **options)
     found = budgets(given, **options)
     assert set(found) == {"all", "segments", "binomial"}
     for memory in found.values():
-        assert_same(evaluate(given, along=along, memory=memory, **options), expected, 0)
+        assert_same(evaluate(given, all_states=all_states, memory=memory, **options), expected, 0)
 
 
-@pytest.mark.parametrize("along", [False, True], ids=["final", "along time"])
+@pytest.mark.parametrize("all_states", [False, True], ids=["final", "all states"])
 @pytest.mark.parametrize("model", [PLANE, TORUS], ids=["layers", "none"])
 def test_states_computed_backward_in_time_give_the_same_but_for_rounding(
-    model: Wave, along: bool, request: pytest.FixtureRequest
+    model: Wave, all_states: bool, request: pytest.FixtureRequest
 ) -> None:
     given = case(model, STEPS, batch=2, batched=("source_position",))
-    options = {} if along else {"keep": "final"}
-    expected = evaluate(given, along=along, **options)
+    options = {} if all_states else {"keep": "final"}
+    expected = evaluate(given, all_states=all_states, **options)
     request.getfixturevalue("none_is_stored")
     whole = plan(given, **options)
     cut = plan(given, **options, memory=whole.predicted_bytes - 8)
     assert (whole.kind, whole.block, cut.kind, cut.block) == ("rebuilt", STEPS, "rebuilt", STEPS // 2)
     for memory in (whole.predicted_bytes, cut.predicted_bytes):
-        assert_same(evaluate(given, along=along, memory=memory, **options), expected, 1e-10)
+        assert_same(evaluate(given, all_states=all_states, memory=memory, **options), expected, 1e-10)
 
 
 @pytest.mark.parametrize("options", [{"keep": "final"}, {"keep": [0, 3, STEPS], "fields": ["received"]}, {}], ids=str)
 def test_without_states_gradients_are_the_same_to_the_bit(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = silent(PLANE, STEPS, batch=2, batched=("height",))
-    along = options.get("keep") != "final"
+    given = without_sources(PLANE, STEPS, batch=2, batched=("height",))
+    all_states = options.get("keep") != "final"
     assert plan(given, **options).kind == "none"
-    without = evaluate(given, along=along, **options)
+    without = evaluate(given, all_states=all_states, **options)
     small = plan(given, memory=plan(given, **options).predicted_bytes - 8, **options)
     assert small.kind == "none" and small.block < STEPS
-    assert_same(evaluate(given, along=along, memory=small.predicted_bytes, **options), without, 0)
+    assert_same(evaluate(given, all_states=all_states, memory=small.predicted_bytes, **options), without, 0)
     monkeypatch.setattr(WaveEngine, "needs_states", True)
     assert plan(given, **options).kind == "all"
-    assert_same(evaluate(given, along=along, **options), without, 0)
+    assert_same(evaluate(given, all_states=all_states, **options), without, 0)
 
 
 def test_states_are_stored_where_an_adjoint_needs_them() -> None:
-    assert plan(silent(PLANE, STEPS)).kind == "none"
+    assert plan(without_sources(PLANE, STEPS)).kind == "none"
     assert plan(case(PLANE, STEPS)).kind == "all"
     assert plan(case(replace(PLANE, sources=()), STEPS)).kind == "all"
-    given = silent(PLANE, STEPS)
+    given = without_sources(PLANE, STEPS)
     assert plan(given, running=lambda states, steps: states.received.sum()).kind == "all"
 
 
 def test_without_states_memory_does_not_grow_with_the_horizon() -> None:
-    few, many = (plan(silent(PLANE, steps), keep="final").predicted_bytes for steps in (5_000, 500_000))
+    few, many = (plan(without_sources(PLANE, steps), keep="final").predicted_bytes for steps in (5_000, 500_000))
     assert few == many
 
 
@@ -128,7 +128,7 @@ def test_without_layers_states_computed_backward_take_a_few_numbers_a_step() -> 
 @pytest.mark.parametrize("kind", ["all", "rebuilt", "none"])
 def test_backward_can_run_twice(kind: str, request: pytest.FixtureRequest) -> None:
     trajectory, wanted = cut(kind, request)
-    loss = of_all(trajectory, along=False)
+    loss = weighted_sum(trajectory, all_states=False)
     loss.backward(retain_graph=True)
     first = [x.grad.numpy().copy() for x in wanted if x.grad is not None]
     loss.backward()
@@ -140,7 +140,7 @@ def test_backward_can_run_twice(kind: str, request: pytest.FixtureRequest) -> No
 
 def cut(kind: str, request: pytest.FixtureRequest, **options: Any) -> tuple[Trajectory, list[Tensor]]:
     """Run a rollout that keeps the final state, in several segments if it stores no states; return its leaves, too."""
-    given = silent(PLANE, STEPS) if kind == "none" else case(PLANE, STEPS)
+    given = without_sources(PLANE, STEPS) if kind == "none" else case(PLANE, STEPS)
     memory = plan(given, keep="final").predicted_bytes
     if kind == "rebuilt":
         request.getfixturevalue("none_is_stored")
@@ -152,11 +152,11 @@ def cut(kind: str, request: pytest.FixtureRequest, **options: Any) -> tuple[Traj
 
 
 def test_the_adjoint_of_the_state_is_kept_without_states_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = silent(PLANE, STEPS)
+    given = without_sources(PLANE, STEPS)
 
     def kept() -> Any:
         trajectory = given.rollout(keep_adjoint=True, keep="final")
-        of_all(trajectory, along=False).backward()
+        weighted_sum(trajectory, all_states=False).backward()
         return trajectory
 
     without = kept()
@@ -172,7 +172,7 @@ def test_the_adjoint_of_the_state_is_kept_without_states_too(monkeypatch: pytest
 
 @pytest.mark.parametrize("kind", ["rebuilt", "none"])
 def test_tangents_go_through_all_the_same(kind: str, request: pytest.FixtureRequest) -> None:
-    given = silent(PLANE, STEPS) if kind == "none" else case(PLANE, STEPS)
+    given = without_sources(PLANE, STEPS) if kind == "none" else case(PLANE, STEPS)
     other = given.rollout(keep="final", mode="nested"), [x for x in given.leaves if x.requires_grad]
     random, pushed = np.random.default_rng(4), []
     tangents = [random.normal(size=x.shape) for x in other[1]]

@@ -26,7 +26,7 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
 from . import grid
-from .grid import flat, is_parallel, sizes
+from .grid import flatten, is_parallel, sizes
 from .model import ShallowWater
 
 
@@ -37,7 +37,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
     at = grid.functions(real, dim, closed)
 
     @ti.func
-    def turned(q: ti.template(), U: ti.template(), c, axis: ti.template(), n, m, N):
+    def vorticity_flux(q: ti.template(), U: ti.template(), c, axis: ti.template(), n, m, N):
         """Return R_axis(q, U)."""
         other = ti.static(1 - axis)
         d = at.after(c, other, n, m)
@@ -48,14 +48,14 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
     def force(q: ti.template(), U: ti.template(), H: ti.template(), dx, c, axis: ti.template(), n, m, N):
         total = -at.difference(H, c, axis, n, m) / dx
         if ti.static(dim == 2):
-            total += turned(q, U, c, axis, n, m, N)
+            total += vorticity_flux(q, U, c, axis, n, m, N)
         return total
 
     @ti.func
     def adj_transport(q: ti.template(), G: ti.template(), e: ti.template(), w, dx, c, axis: ti.template(), n, m, N):
         total = w * at.difference(e, c, axis, n, m) / dx
         if ti.static(dim == 2):
-            total -= turned(q, G, c, axis, n, m, N)
+            total -= vorticity_flux(q, G, c, axis, n, m, N)
         return total
 
     @ti.func
@@ -70,7 +70,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
     ):  # fmt: skip
         total = force(q, dU, dH, dx, c, axis, n, m, N)
         if ti.static(dim == 2):
-            total += turned(dq, U, c, axis, n, m, N)
+            total += vorticity_flux(dq, U, c, axis, n, m, N)
         return total
 
     return SimpleNamespace(
@@ -146,7 +146,7 @@ class Advance(Function):
         ctx.save_for_backward(transport, vorticity)
         new = np.empty_like(elevation.data), np.empty_like(velocity.data)
         kernels_of(model).forward(
-            *flat(elevation, velocity, transport, vorticity, head), *ctx.scalars, *flat(*new),
+            *flatten(elevation, velocity, transport, vorticity, head), *ctx.scalars, *flatten(*new),
         )  # fmt: skip
         return new
 
@@ -156,8 +156,8 @@ class Advance(Function):
         G, adj_transport, adj_head = (np.empty_like(x.data) for x in (transport, transport, vorticity))
         adj_vorticity = np.zeros_like(vorticity.data)
         kernels_of(ctx.model).adjoint(
-            *flat(transport, vorticity), *ctx.scalars, *flat(adj_elevation, adj_velocity),
-            *flat(G, adj_transport, adj_vorticity, adj_head),
+            *flatten(transport, vorticity), *ctx.scalars, *flatten(adj_elevation, adj_velocity),
+            *flatten(G, adj_transport, adj_vorticity, adj_head),
         )  # fmt: skip
         return None, None, adj_elevation, adj_velocity, adj_transport, adj_vorticity, adj_head
 
@@ -167,7 +167,7 @@ class Advance(Function):
         like = (vorticity, transport, transport, vorticity, vorticity)
         given = [np.zeros_like(x.data) if d is None else d for d, x in zip(tangents, like, strict=True)]
         dnew = np.empty_like(vorticity.data), np.empty_like(transport.data)
-        kernels_of(ctx.model).tangent(*flat(transport, vorticity), *ctx.scalars, *flat(*given, *dnew))
+        kernels_of(ctx.model).tangent(*flatten(transport, vorticity), *ctx.scalars, *flatten(*given, *dnew))
         return dnew
 
 

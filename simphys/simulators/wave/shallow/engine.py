@@ -10,7 +10,7 @@ from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays
 from simphys.simulator.array_engine import ArrayEngine
 
-from .fused import Adjoint, Forward, Given, Tangent
+from .fused import Adjoint, FlatParams, Forward, Tangent
 from .grid import sizes
 from .model import ShallowWater, is_dry
 
@@ -22,15 +22,15 @@ class ShallowEngine(ArrayEngine):
 
     def __init__(self, model: ShallowWater, params: Arrays, control: Array | None, **options: Any) -> None:
         super().__init__(model, params, control, **options)
-        self._step = Forward(model, self.batch, Given.of(self.params))
+        self._step = Forward(model, self.batch, FlatParams.of(self.params))
         self._depth = self.params["depth"].reshape(-1)
-        self._back: Adjoint | None = None
+        self._adjoint: Adjoint | None = None
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
         """Count the arrays that a step and its adjoint work with, too."""
         N = sizes(self.model, self.batch)[-1]
-        of_cells, of_faces = np.array(Forward.ARRAYS) + Adjoint.ARRAYS
-        numbers = int(of_cells + of_faces * self.model.dim) * N
+        cell_arrays, face_arrays = np.array(Forward.ARRAYS) + Adjoint.ARRAYS
+        numbers = int(cell_arrays + face_arrays * self.model.dim) * N
         return super().segment_bytes(steps, dense=dense) + numbers * runtime.real_dtype().itemsize
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
@@ -45,14 +45,14 @@ class ShallowEngine(ArrayEngine):
             step.end.store(segment, row + 1)
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
-        self._back = self._back or Adjoint(self._step)
+        self._adjoint = self._adjoint or Adjoint(self._step)
         dense = adjoint["elevation"].shape[1] > 1
-        state = self._back.state
+        state = self._adjoint.state
         state.load(adjoint, -1)
         for row in reversed(range(steps)):
             self._step.start.load(segment, row)
             self._step.run()
-            self._back.run()
+            self._adjoint.run()
             if dense:
                 state.add(adjoint, row)
                 state.store(adjoint, row)
@@ -60,23 +60,23 @@ class ShallowEngine(ArrayEngine):
             state.store(adjoint, 0)
 
     def gradients(self) -> Arrays:
-        if self._back is not None:
-            sums = self._back.sums._asdict()
+        if self._adjoint is not None:
+            sums = self._adjoint.sums._asdict()
             for name, total in sums.items():
-                of_member = total.reshape(self.batch, -1)
-                of_member = of_member if name == "depth" else of_member.sum(axis=1)
-                self.sums[name] = of_member.reshape(self.sums[name].shape).copy()
+                member_sums = total.reshape(self.batch, -1)
+                member_sums = member_sums if name == "depth" else member_sums.sum(axis=1)
+                self.sums[name] = member_sums.reshape(self.sums[name].shape).copy()
                 total.fill(0)
         return super().gradients()
 
     def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        along = Tangent(self._step, Given.of(self.tangents))
+        tangent_step = Tangent(self._step, FlatParams.of(self.tangents))
         made = self.segment(steps)
         self.load(made, tangent)
         for row in range(steps):
             self._step.start.load(segment, row)
-            along.start.load(made, row)
+            tangent_step.start.load(made, row)
             self._step.run()
-            along.run()
-            along.end.store(made, row + 1)
+            tangent_step.run()
+            tangent_step.end.store(made, row + 1)
         return made

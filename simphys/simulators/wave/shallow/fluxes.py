@@ -26,7 +26,7 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
 from . import grid
-from .grid import flat, is_parallel, sizes
+from .grid import flatten, is_parallel, sizes
 from .model import ShallowWater
 
 
@@ -169,10 +169,10 @@ class Fluxes(Function):
         height, transport, head = (np.empty_like(x.data) for x in (elevation, velocity, elevation))
         vorticity = np.zeros_like(elevation.data)
         kernels_of(model).forward(
-            *flat(elevation, velocity, depth, gravity),
+            *flatten(elevation, velocity, depth, gravity),
             model.spacing,
             *sizes(model),
-            *flat(height, transport, vorticity, head),
+            *flatten(height, transport, vorticity, head),
         )
         ctx.model = model
         ctx.save_for_backward(elevation, velocity, gravity, height, vorticity)
@@ -186,8 +186,8 @@ class Fluxes(Function):
             np.zeros_like(x.data) for x in (elevation, velocity, height, height)
         )
         kernels_of(ctx.model).adjoint(
-            *flat(elevation, velocity, gravity), ctx.model.spacing, *sizes(ctx.model),
-            *flat(height, vorticity, *adjoints, z, adj_elevation, adj_velocity, adj_depth, adj_gravity),
+            *flatten(elevation, velocity, gravity), ctx.model.spacing, *sizes(ctx.model),
+            *flatten(height, vorticity, *adjoints, z, adj_elevation, adj_velocity, adj_depth, adj_gravity),
         )  # fmt: skip
         return None, adj_elevation, adj_velocity, adj_depth, adj_gravity.sum()
 
@@ -199,8 +199,8 @@ class Fluxes(Function):
         dheight, dtransport, dhead = (np.empty_like(x.data) for x in (elevation, velocity, elevation))
         dvorticity = np.zeros_like(vorticity.data)
         kernels_of(ctx.model).tangent(
-            *flat(elevation, velocity, gravity), ctx.model.spacing, *sizes(ctx.model), *flat(height, vorticity, *given),
-            *flat(dheight, dtransport, dvorticity, dhead),
+            *flatten(elevation, velocity, gravity), ctx.model.spacing, *sizes(ctx.model),
+            *flatten(height, vorticity, *given), *flatten(dheight, dtransport, dvorticity, dhead),
         )  # fmt: skip
         return dtransport, dvorticity, dhead
 

@@ -23,7 +23,7 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
 from . import grid
-from .grid import flat, is_parallel, sizes
+from .grid import flatten, is_parallel, sizes
 from .model import ShallowWater, is_dry
 
 
@@ -34,7 +34,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
     at = grid.functions(real, dim, closed)
 
     @ti.func
-    def across(u: ti.template(), c, axis: ti.template(), n, m, N):
+    def mean_across(u: ti.template(), c, axis: ti.template(), n, m, N):
         """Average the other component over the four faces around face c normal to `axis`.
 
         With the axes exchanged, this is its own transpose.
@@ -47,11 +47,11 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
         return mean
 
     @ti.func
-    def slowed(u, v, h, c_f, t):
+    def damp(u, v, h, c_f, t):
         return u / (1 + t * c_f / h * ti.sqrt(u * u + v * v))
 
     @ti.func
-    def over_speed(s):
+    def inverse_speed(s):
         """Return 1/s, or 0 for water at rest."""
         inverse = real(0.0)
         if s > 0:
@@ -59,26 +59,26 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
         return inverse
 
     @ti.func
-    def adj_slowed(u, v, h, c_f, t, g):
+    def adj_damp(u, v, h, c_f, t, g):
         """Return the adjoints of u, v, h and c_f."""
         s = ti.sqrt(u * u + v * v)
         k = t * c_f / h
         r = 1 / (1 + k * s)
         a = g * u * r * r
-        e = k * a * over_speed(s)
+        e = k * a * inverse_speed(s)
         return g * r - e * u, -e * v, k * a * s / h, -a * s * t / h
 
     @ti.func
-    def jvp_slowed(u, v, h, c_f, t, du, dv, dh, dc):
+    def jvp_damp(u, v, h, c_f, t, du, dv, dh, dc):
         s = ti.sqrt(u * u + v * v)
         k = t * c_f / h
         r = 1 / (1 + k * s)
-        ds = (u * du + v * dv) * over_speed(s)
+        ds = (u * du + v * dv) * inverse_speed(s)
         dk = (t * dc - k * dh) / h
         return r * du - u * r * r * (dk * s + k * ds)
 
     return SimpleNamespace(
-        across=across, slowed=slowed, adj_slowed=adj_slowed, jvp_slowed=jvp_slowed,
+        mean_across=mean_across, damp=damp, adj_damp=adj_damp, jvp_damp=jvp_damp,
         to_face=at.to_face, to_cell=at.to_cell, is_open=at.is_open,
     )  # fmt: skip
 
@@ -99,8 +99,8 @@ def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> Si
         ti.loop_config(serialize=not parallel)
         for c in range(N):
             for axis in ti.static(range(dim)):
-                v, h = f.across(u, c, axis, n, m, N), height(eta, D, c, axis, n, m)
-                found = f.slowed(u[axis * N + c], v, h, c_f[c // n], t)
+                v, h = f.mean_across(u, c, axis, n, m, N), height(eta, D, c, axis, n, m)
+                found = f.damp(u[axis * N + c], v, h, c_f[c // n], t)
                 u_new[axis * N + c] = ti.select(f.is_open(c, axis, n, m), found, 0.0)
 
     @kernel
@@ -112,9 +112,9 @@ def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> Si
         for c in range(N):
             for axis in ti.static(range(dim)):
                 k = axis * N + c
-                v, h = f.across(u, c, axis, n, m, N), height(eta, D, c, axis, n, m)
+                v, h = f.mean_across(u, c, axis, n, m, N), height(eta, D, c, axis, n, m)
                 g = ti.select(f.is_open(c, axis, n, m), adj_u_new[k], 0.0)
-                gu, gv, gh, gc = f.adj_slowed(u[k], v, h, c_f[c // n], t, g)
+                gu, gv, gh, gc = f.adj_damp(u[k], v, h, c_f[c // n], t, g)
                 adj_u[k] = gu
                 adj_v[k] = gv
                 adj_h[k] = gh
@@ -123,7 +123,7 @@ def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> Si
         for c in range(N):
             total = real(0.0)
             for axis in ti.static(range(dim)):
-                adj_u[axis * N + c] = adj_u[axis * N + c] + f.across(adj_v, c, axis, n, m, N)
+                adj_u[axis * N + c] = adj_u[axis * N + c] + f.mean_across(adj_v, c, axis, n, m, N)
                 total += f.to_cell(adj_h, c, axis, n, m, N)
             adj_eta[c] = adj_eta[c] + total
             adj_D[c] = adj_D[c] + total
@@ -137,9 +137,9 @@ def kernels(real: Any, dim: int, closed: tuple[bool, ...], parallel: bool) -> Si
         for c in range(N):
             for axis in ti.static(range(dim)):
                 k = axis * N + c
-                v, h = f.across(u, c, axis, n, m, N), height(eta, D, c, axis, n, m)
-                dv, dh = f.across(du, c, axis, n, m, N), height(deta, dD, c, axis, n, m)
-                found = f.jvp_slowed(u[k], v, h, c_f[c // n], t, du[k], dv, dh, dc[c // n])
+                v, h = f.mean_across(u, c, axis, n, m, N), height(eta, D, c, axis, n, m)
+                dv, dh = f.mean_across(du, c, axis, n, m, N), height(deta, dD, c, axis, n, m)
+                found = f.jvp_damp(u[k], v, h, c_f[c // n], t, du[k], dv, dh, dc[c // n])
                 du_new[k] = ti.select(f.is_open(c, axis, n, m), found, 0.0)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
@@ -158,7 +158,7 @@ class Friction(Function):
         ctx.model, ctx.scalars = model, (model.dt / 2, *sizes(model))
         ctx.save_for_backward(velocity, elevation, depth, friction)
         new = np.empty_like(velocity.data)
-        kernels_of(model).forward(*flat(*ctx.saved_tensors), *ctx.scalars, *flat(new))
+        kernels_of(model).forward(*flatten(*ctx.saved_tensors), *ctx.scalars, *flatten(new))
         if is_dry(elevation.data, depth.data):
             new.fill(np.nan)
         return new
@@ -169,8 +169,8 @@ class Friction(Function):
         *work, adj_velocity = (np.empty_like(velocity.data) for _ in range(3))
         adj_elevation, adj_depth, adj_friction = (np.zeros_like(depth.data) for _ in range(3))
         kernels_of(ctx.model).adjoint(
-            *flat(*ctx.saved_tensors), *ctx.scalars, *flat(adj_new, *work),
-            *flat(adj_velocity, adj_elevation, adj_depth, adj_friction),
+            *flatten(*ctx.saved_tensors), *ctx.scalars, *flatten(adj_new, *work),
+            *flatten(adj_velocity, adj_elevation, adj_depth, adj_friction),
         )  # fmt: skip
         return None, adj_velocity, adj_elevation, adj_depth, adj_friction.sum()
 
@@ -179,7 +179,7 @@ class Friction(Function):
         saved = ctx.saved_tensors
         given = [np.zeros_like(x.data) if d is None else d for d, x in zip(tangents, saved, strict=True)]
         dnew = np.empty_like(given[0])
-        kernels_of(ctx.model).tangent(*flat(*saved), *ctx.scalars, *flat(*given, dnew))
+        kernels_of(ctx.model).tangent(*flatten(*saved), *ctx.scalars, *flatten(*given, dnew))
         return dnew
 
 

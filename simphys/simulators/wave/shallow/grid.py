@@ -84,7 +84,7 @@ def functions(real: Any, dim: int, closed: tuple[bool, ...]) -> SimpleNamespace:
     )  # fmt: skip
 
 
-def flat(*arrays: Any) -> list[Any]:
+def flatten(*arrays: Any) -> list[Any]:
     """Flatten arrays and Tensors, as kernels expect them."""
     return [(x.data if isinstance(x, Tensor) else x).reshape(-1) for x in arrays]
 

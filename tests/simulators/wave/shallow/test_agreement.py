@@ -22,14 +22,14 @@ Case = tuple[ShallowWater, Params, State]
 Result = dict[str, np.ndarray]
 
 
-def evaluate(case: Case, *, along: bool = True, **options: Any) -> Result:
+def evaluate(case: Case, *, all_states: bool = True, **options: Any) -> Result:
     """Return the states over time, and the gradient of a random sum over all of them or over the last one."""
     model, params, state = case
     inputs = [tensor(each.data, requires_grad=True) for each in leaves(params, state)]
     params, state = unpacked(*inputs)
     result = rollout(model, params, state, steps=STEPS, **options)
     random = np.random.default_rng(0)
-    seen = (result.states if along else result.final).tensors()
+    seen = (result.states if all_states else result.final).tensors()
     total = sum([(states * random.standard_normal(states.shape)).sum() for states in seen], start=tensor(0.0))
     total.backward()
     values = result.states.arrays()
@@ -46,15 +46,15 @@ def assert_same(found: Result, expected: Result, relative: float) -> None:
         assert_close(found[name], value, relative, name)
 
 
-@pytest.mark.parametrize("along", [False, True], ids=["final", "along time"])
+@pytest.mark.parametrize("all_states", [False, True], ids=["final", "all states"])
 @GRIDS
 def test_all_ways_give_the_same_states_and_gradients(
-    cells: tuple[int, ...], boundaries: tuple[str, ...], along: bool
+    cells: tuple[int, ...], boundaries: tuple[str, ...], all_states: bool
 ) -> None:
     case = basin(cells, boundaries)
-    nested = evaluate(case, along=along, mode="nested")
-    assert_same(evaluate(case, along=along), nested, 1e-12)
-    assert_same(evaluate(case, along=along, mode="step"), nested, 1e-12)
+    nested = evaluate(case, all_states=all_states, mode="nested")
+    assert_same(evaluate(case, all_states=all_states), nested, 1e-12)
+    assert_same(evaluate(case, all_states=all_states, mode="step"), nested, 1e-12)
 
 
 @pytest.mark.parametrize(

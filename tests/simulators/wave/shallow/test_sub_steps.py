@@ -46,9 +46,9 @@ def test_where_the_water_rests_friction_changes_nothing_to_first_order() -> None
     model, params, state = basin((3,), ("periodic",), dt=1.0)
     rest = tensor(np.zeros((1, 3)), requires_grad=True)
     others = state.elevation, params.depth, params.friction
-    slowed = Friction.apply(model, rest, *others)
+    damp = Friction.apply(model, rest, *others)
     weights = np.array([[0.3, -1.2, 0.7]])
-    (slowed * weights).sum().backward()
+    (damp * weights).sum().backward()
     assert rest.grad is not None
     np.testing.assert_array_equal(rest.grad.data, weights)
     assert not any(x.grad is not None and x.grad.data.any() for x in others)
@@ -59,11 +59,11 @@ def test_where_the_water_rests_friction_changes_nothing_to_first_order() -> None
 def test_friction_never_reverses_the_velocity() -> None:
     _, params, state = basin()
     model = ShallowWater(*BASIN[:1], 0.5, 1e9, BASIN[1])
-    slowed = Friction.apply(model, state.velocity, state.elevation, params.depth, params.friction).data
-    moving = slowed != 0
+    damp = Friction.apply(model, state.velocity, state.elevation, params.depth, params.friction).data
+    moving = damp != 0
     assert not moving[0, 0].any() and moving[0, 1:].all() and moving[1].all()
-    np.testing.assert_array_equal(np.sign(slowed[moving]), np.sign(state.velocity.data[moving]))
-    assert np.abs(slowed).max() < 1e-7
+    np.testing.assert_array_equal(np.sign(damp[moving]), np.sign(state.velocity.data[moving]))
+    assert np.abs(damp).max() < 1e-7
 
 
 def fluxes_of(model: ShallowWater, u: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
