@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from simphys.autograd.proof import mutation
 from simphys.autograd.proof.mutation import Mutant
+from simphys.simulator import Model
 
 
 class Sweep(NamedTuple):
@@ -62,3 +66,8 @@ def stale(sweeps: list[Sweep]) -> set[str]:
 
 def _matches(mutant: Mutant, pattern: str) -> bool:
     return fnmatchcase(f"{mutant.rule}: {mutant.change}", pattern)
+
+
+def use_engine(model: type[Model], engine: Any) -> AbstractContextManager[Any]:
+    """Bind another engine to a model class while the context lasts."""
+    return patch.object(model, "_bound", replace(model._bound, engine=engine))

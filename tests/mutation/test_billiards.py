@@ -13,7 +13,7 @@ from simphys.rollout import rollout
 from simphys.simulators.billiards import Billiards, State, bounce, engine, flight, fused_adjoint, impact, time_of_impact
 
 from ..simulators.billiards.tables import busy, leaf, leaves, unpack
-from .sweep import Sweep, stale
+from .sweep import Sweep, stale, use_engine
 
 EACH = 2
 """Number of mutants per rule in a sample: most compile a kernel."""
@@ -77,7 +77,7 @@ def check_adjoint_kernels(module: Any) -> None:
 
 def check_engine(module: Any) -> None:
     """Check rollouts that use the engine of `module`."""
-    with patch.object(engine, "BilliardsEngine", module.BilliardsEngine):
+    with use_engine(Billiards, module.BilliardsEngine):
         check_rollout(all_states=False)
         check_rollout(all_states=True)
 

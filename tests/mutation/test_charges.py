@@ -15,9 +15,10 @@ from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.numerics.splitting import Stage
 from simphys.rollout import rollout
 from simphys.simulators.charges import engine, field, force, fused, fused_adjoint, integrate
+from simphys.simulators.charges.model import Charges
 
 from ..simulators.charges.systems import fields, leaves, system, unpacked, weights
-from .sweep import Sweep, stale
+from .sweep import Sweep, stale, use_engine
 
 EACH = 6
 """Mutants of a rule in a sample: most compile a kernel."""
@@ -111,7 +112,7 @@ def with_tangents(module: Any) -> None:
 
 def with_engine(module: Any) -> None:
     """Rollouts by the engine of `module`: all batched, or the parameters and the field shared; without a field, too."""
-    with patch.object(engine, "ChargesEngine", module.ChargesEngine):
+    with use_engine(Charges, module.ChargesEngine):
         for along in (False, True):
             moved("velocity_verlet", along=along)
             moved("velocity_verlet", along=along, launches=True, shared=True)

@@ -17,7 +17,7 @@ from simphys.rollout import rollout
 from simphys.simulators.pendulum import chain, spherical
 
 from ..simulators.pendulum import chains, sphericals
-from .sweep import Sweep, stale
+from .sweep import Sweep, stale, use_engine
 
 
 def part(package: ModuleType, name: str) -> Any:
@@ -191,7 +191,8 @@ def adjoint_of(package: ModuleType, integrator: str) -> Check:
 
 def with_engine(package: ModuleType, name: str) -> Check:
     def checked(module: Any) -> None:
-        with patch.object(part(package, "engine"), name, vars(module)[name]):
+        model = {chain: chain.Chain, spherical: spherical.Spherical}[package]
+        with use_engine(model, vars(module)[name]):
             for integrator in ("rk4", "variational"):
                 moved(package.__name__.rsplit(".", 1)[-1], integrator, along=True)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ..simulators.rigid.systems import NAMES, System, chain, controls, leaves, s
 from ..simulators.rigid.test_contact_rows import WHAT, balls, inputs_of
 from ..simulators.rigid.test_solve import model_of, parted
 from . import test_rigid_motion as motion
-from .sweep import Sweep, stale
+from .sweep import Sweep, stale, use_engine
 
 EACH = 1
 """Mutants of a rule in a sample: each compiles a kernel."""
@@ -102,7 +101,7 @@ def of_rollouts(*cases: System) -> Check:
 
     def check(package: Any) -> None:
         mine = importlib.import_module(f"{package.__name__}.engine")
-        with patch.object(engine, "RigidEngine", mine.RigidEngine):
+        with use_engine(RigidBodies, mine.RigidEngine):
             for model, params, start in cases:
                 control = controls(model, 3)
 

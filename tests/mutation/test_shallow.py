@@ -13,9 +13,10 @@ from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
 from simphys.simulators.wave.shallow import advance, engine, fluxes, friction, fused
+from simphys.simulators.wave.shallow.model import ShallowWater
 
 from ..simulators.wave.shallow.basins import basin, leaves, random_leaf, unpacked
-from .sweep import Sweep, stale
+from .sweep import Sweep, stale, use_engine
 
 EACH = 1
 """Mutants of a rule in a sample: most compile a kernel."""
@@ -60,7 +61,7 @@ def moved(batched: tuple[str, ...], *, along: bool) -> None:
 
 def with_engine(module: Any) -> None:
     """Rollouts by the engine of `module`."""
-    with patch.object(engine, "ShallowEngine", module.ShallowEngine):
+    with use_engine(ShallowWater, module.ShallowEngine):
         moved(("elevation", "depth", "gravity"), along=True)
         moved(("velocity", "friction"), along=False)
 

@@ -21,7 +21,7 @@ from simphys.simulators.smoke import advect, engine, lattice, maccormack, model,
 from ..simulators.smoke import test_advect, test_engine
 from ..simulators.smoke.flows import CHANNEL, some, velocity
 from ..simulators.smoke.fluids import fluid, leaves, unpacked
-from .sweep import Sweep, stale
+from .sweep import Sweep, stale, use_engine
 
 EACH = 1
 """Mutants of a rule in a sample: most compile a kernel."""
@@ -126,7 +126,7 @@ def rollouts(module: Any) -> None:
     def unwritten(shape: Any, dtype: Any) -> Any:
         return np.full(shape, np.nan, dtype)
 
-    with patch.object(engine, "SmokeEngine", module.SmokeEngine), patch.object(arena, "empty", unwritten):
+    with use_engine(model.Smoke, module.SmokeEngine), patch.object(arena, "empty", unwritten):
         test_engine.test_each_solve_is_reported_with_its_member_and_step()
         for kind, batched in (("channel", ("velocity", "obstacle")), ("torus", ())):
             of, params, state = fluid(kind, batch=2 if batched else None, batched=batched)

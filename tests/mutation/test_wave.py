@@ -16,7 +16,7 @@ from simphys.simulators.wave import adjoint, advance, curvature, engine, grid_lo
 from simphys.simulators.wave.model import Wave
 
 from ..simulators.wave.systems import DX, SMALL_PLANE, Case, case, weighted_sum
-from .sweep import Sweep, stale
+from .sweep import Sweep, stale, use_engine
 
 EACH = 2
 """Mutants of a rule in a sample: most compile kernels."""
@@ -91,7 +91,7 @@ def with_adjoint(module: Any) -> None:
 
 
 def with_engine(module: Any) -> None:
-    with patch("simphys.simulators.wave.engine.WaveEngine", module.WaveEngine):
+    with use_engine(Wave, module.WaveEngine):
         check_rollouts()
 
 
