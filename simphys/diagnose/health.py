@@ -21,7 +21,7 @@ import numpy as np
 
 from simphys.autograd import MissingJvp, Tensor, enable_grad, grad, linearize, no_grad
 from simphys.autograd.errors import InputError
-from simphys.experiment.members import together
+from simphys.experiment.members import stack_members
 from simphys.rollout import BlowUp, Trajectory, rollout
 from simphys.simulator import Array, Arrays, Model
 from simphys.simulator.events import Event
@@ -185,7 +185,7 @@ def scene_health(scene: Scene) -> Health:
 
     A batch of experiments counts as one motion, whose fields have a batch axis in front.
     """
-    scene = together(scene)
+    scene = stack_members(scene)
 
     def loss(trajectory: Trajectory) -> Tensor:
         # Terms may refer to the start: use that of this trajectory.

@@ -1,10 +1,10 @@
-"""Several experiments at once: how many there are, and all of them as one motion, for what looks at one at a time."""
+"""Several experiments at once: selected, or stacked as one motion for checks that examine one at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,68 +14,59 @@ from simphys.simulator import Array, Arrays, Engine, Model, Shape
 from simphys.simulator.events import Event
 
 from .observe_field import FieldObservations
+from .setup import Setup
 
-if TYPE_CHECKING:
-    from .scene import Scene
-
-
-def members_of(model: Any, params: Any, state: Any) -> int | None:
-    """How many members parameters and state have; None where no field has an axis of them."""
-    for record, shapes in ((state, model.state_shapes()), (params, model.param_shapes())):
-        for name, shape in shapes.items():
-            if getattr(record, name).ndim > len(shape):
-                return int(getattr(record, name).shape[0])
-    return None
+S = TypeVar("S", bound=Setup)
 
 
-def first_members(scene: Scene, count: int | None) -> Scene:
-    """The scene with the first so many of its members, and their measurement; all where that is None.
+def take_members(setup: S, count: int | None) -> S:
+    """Keep the first `count` members and their measurement; None keeps all.
 
-    Errors: InputError for members that are driven each in its own way.
+    Errors: InputError for members that have controls of their own.
     """
-    if count is None or scene.members is None or count >= scene.members:
-        return scene
-    signal, own = scene.control(), scene.model.control_shape()
+    if count is None or setup.members is None or count >= setup.members:
+        return setup
+    signal, own = setup.control(), setup.model.control_shape()
     if signal is not None and own is not None and signal.ndim > len(own) + 1:
         remedy = "Drop it, or drive all members alike."
-        raise InputError("check.members", "members share their control", f"{scene.members} controls", remedy)
+        raise InputError("check.members", "members share their control", f"{setup.members} controls", remedy)
 
     def few(record: Any, shapes: Mapping[str, Shape]) -> Any:
         of_members = [name for name, shape in shapes.items() if getattr(record, name).ndim > len(shape)]
         return record.replace(**{name: getattr(record, name)[:count] for name in of_members})
 
-    seen = scene.observations
+    seen = setup.observations
     if isinstance(seen, FieldObservations):
         place = (slice(None),) * (1 - seen.axis) + (slice(count),)
         seen = replace(seen, values=seen.values[place], weights=seen.weights[place])
-    state, params = few(scene.state, scene.model.state_shapes()), few(scene.params, scene.model.param_shapes())
-    return replace(scene, state=state, params=params, observations=seen)
+    state, params = few(setup.state, setup.model.state_shapes()), few(setup.params, setup.model.param_shapes())
+    return replace(setup, state=state, params=params, observations=seen)
 
 
-def together(scene: Scene) -> Scene:
-    """The scene with its members as one motion, each field of which has an axis of members: of the same loss.
+def stack_members(setup: S) -> S:
+    """Make one motion of all members: each field of the state has an axis of members, and the loss is the same.
 
-    Checks of gradients and the health of an adjoint look at one motion.
+    Checks of gradients and adjoint health examine one motion.
     """
-    if scene.members is None:
-        return scene
-    count, shapes = scene.members, scene.model.param_shapes()
-    batched = frozenset([name for name, shape in shapes.items() if getattr(scene.params, name).ndim > len(shape)])
-    signal = scene.control()
-    own = scene.model.control_shape()
+    if setup.members is None:
+        return setup
+    count, shapes = setup.members, setup.model.param_shapes()
+    batched = frozenset([name for name, shape in shapes.items() if getattr(setup.params, name).ndim > len(shape)])
+    signal = setup.control()
+    own = setup.model.control_shape()
     batched |= {"control"} if signal is not None and own is not None and signal.ndim > len(own) + 1 else set()
-    start = {name: ops.broadcast_to(getattr(scene.state, name), shape) for name, shape in scene.moving_shapes().items()}
-    seen = scene.observations
+    start = {name: ops.broadcast_to(getattr(setup.state, name), shape) for name, shape in setup.moving_shapes().items()}
+    seen = setup.observations
     return replace(
-        scene,
-        model=Together.of(scene.model, count, batched),
-        state=scene.state.replace(**start),
+        setup,
+        model=StackedMembers.of(setup.model, count, batched),
+        state=setup.state.replace(**start),
         observations=None if seen is None else seen.rows_first(),
     )
 
 
 @dataclass(frozen=True)
-class Together(Model):
+class StackedMembers(Model):
     """A simulator of all members of another one: each field of its state, and each parameter that is not shared, has
     an axis of members in front."""
 
@@ -89,7 +80,7 @@ class Together(Model):
     State: type[Any]
 
     @classmethod
-    def of(cls, model: Any, count: int, batched: frozenset[str]) -> Together:
+    def of(cls, model: Any, count: int, batched: frozenset[str]) -> StackedMembers:
         """Join `count` members of a simulator, which differ in the batched parameters."""
         return cls(model, count, batched, float(model.dt), model.Params, model.State)
 
@@ -155,7 +146,7 @@ class _Engine:
 
     def __init__(
         self,
-        of: Together,
+        of: StackedMembers,
         params: Arrays,
         control: Array | None,
         batch: int,

@@ -1,9 +1,9 @@
-"""From a scene's trajectory to residuals: of its measurement, and of the terms of its loss."""
+"""Residuals and loss of a trajectory: misfits to the measurement, and terms about the motion."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,82 +11,124 @@ from simphys.autograd import Tensor, ops
 from simphys.autograd.errors import InputError
 from simphys.files.field_file import read_field
 from simphys.rollout import Trajectory
+from simphys.rollout.trajectory import Running
 
 from . import density, losses, sampling, terms
 from .lowpass import Lowpass, as_cutoff, gaussian
 from .observe_field import FieldObservations
-
-if TYPE_CHECKING:
-    from .scene import Scene
+from .setup import Setup
 
 Array = np.ndarray[Any, Any]
 
 
-def kept_steps(scene: Scene) -> Any:
+def kept_steps(setup: Setup) -> Any:
     """The steps whose states predictions need; "final" where they need none."""
-    seen = scene.observations
+    seen = setup.observations
     if seen is None:
         return "final"
     of_field = isinstance(seen, FieldObservations)
     around = sampling.steps_of_field if of_field else sampling.steps_around
-    needed = around(seen.times, dt=scene.dt, steps=scene.steps)
+    needed = around(seen.times, dt=setup.dt, steps=setup.steps)
     return needed if len(needed) else "final"
 
 
-def seen_fields(scene: Scene) -> set[str] | None:
+def seen_fields(setup: Setup) -> set[str] | None:
     """The fields of the kept states that predictions need; None for all."""
-    seen = scene.observations
+    seen = setup.observations
     if seen is None:
         return None
     return {seen.field} if isinstance(seen, FieldObservations) else {channel.field for channel in seen.channels}
 
 
-def channel_plan(scene: Scene, kept: Array | None = None) -> sampling.SamplePlan:
+def channel_plan(setup: Setup, kept: Array | None = None) -> sampling.SamplePlan:
     """How channels see a motion of which these steps are kept; fields go by their place in the state."""
-    seen = scene.observations
+    seen = setup.observations
     assert seen is not None and not isinstance(seen, FieldObservations)
-    names = scene.state.names()
+    names = setup.state.names()
     components = [(names.index(channel.field), channel.component) for channel in seen.channels]
-    return sampling.plan(seen.times, components, dt=scene.dt, steps=scene.steps, kept=kept)
+    return sampling.plan(seen.times, components, dt=setup.dt, steps=setup.steps, kept=kept)
 
 
-def field_plan(scene: Scene, axis: int, kept: Array | None = None) -> sampling.FieldPlan:
+def field_plan(setup: Setup, axis: int, kept: Array | None = None) -> sampling.FieldPlan:
     """How a measured field is seen in a motion of which these steps are kept, time being the axis `axis`."""
-    assert scene.observations is not None
-    return sampling.field_plan(scene.observations.times, axis, dt=scene.dt, steps=scene.steps, kept=kept)
+    assert setup.observations is not None
+    return sampling.field_plan(setup.observations.times, axis, dt=setup.dt, steps=setup.steps, kept=kept)
 
 
-def predicted(scene: Scene, trajectory: Trajectory) -> Tensor:
+def predict(setup: Setup, trajectory: Trajectory) -> Tensor:
     """What the measurement would have seen at its times: of channels [N, C], of a field what `values` are."""
-    seen = scene.observations
+    seen = setup.observations
     if seen is None:
-        raise InputError("Scene.predict", "the scene needs observations", "none", "Add the section [observations].")
+        raise InputError("Scene.predict", "the setup needs observations", "none", "Add the section [observations].")
     if isinstance(seen, FieldObservations):
-        plan = field_plan(scene, seen.axis, trajectory.steps)
+        plan = field_plan(setup, seen.axis, trajectory.steps)
         return sampling.SampleField.apply(plan, getattr(trajectory.states, seen.field))
-    along_time = [_rows_first(scene, field) for field in trajectory.states.tensors()]
-    return sampling.Sample.apply(channel_plan(scene, trajectory.steps), *along_time)
+    along_time = [_rows_first(setup, field) for field in trajectory.states.tensors()]
+    return sampling.Sample.apply(channel_plan(setup, trajectory.steps), *along_time)
 
 
-def of_observations_and_end(scene: Scene, trajectory: Trajectory) -> list[Tensor]:
+def residuals_at_end(setup: Setup, trajectory: Trajectory) -> list[Tensor]:
     """The residuals that need no sums along time."""
     made = []
-    chosen, seen = scene.config.loss, scene.observations
+    chosen, seen = setup.config.loss, setup.observations
     if seen is not None:
-        misfit = losses.misfit(predicted(scene, trajectory), seen.values, seen.weights)
-        if scene.lowpass is not None and isinstance(seen, FieldObservations):
-            kernel = gaussian(scene.lowpass, seen.sampling_interval(), len(seen.times))
+        misfit = losses.misfit(predict(setup, trajectory), seen.values, seen.weights)
+        if setup.lowpass is not None and isinstance(seen, FieldObservations):
+            kernel = gaussian(setup.lowpass, seen.sampling_interval(), len(seen.times))
             misfit = Lowpass.apply(misfit, seen.axis, kernel)
         made.append(losses.huber(misfit, chosen.delta) if chosen.kind == "huber" else misfit)
     for place, term in enumerate(chosen.terms):
-        if scene.partial or term.kind not in terms.AT_END:
+        if setup.partial or term.kind not in terms.AT_END:
             continue
         if term.kind == "final_density":
-            made.append(_density(scene, trajectory.final, place, term))
+            made.append(_density(setup, trajectory.final, place, term))
             continue
         form = losses.square_of_mean if term.kind == "final_mean" else losses.mean_square
-        made.append(form(*_seen(scene, trajectory.final, place, term), term.weight))
+        made.append(form(*_seen(setup, trajectory.final, place, term), term.weight))
     return made
+
+
+def residuals(setup: Setup, trajectory: Trajectory) -> list[Tensor]:
+    """Compute the whitened residuals of observations and loss terms; the loss is half the sum of their squares.
+
+    Errors: InputError for sums along time if the trajectory was computed within a memory limit and holds only their
+    value.
+    """
+    sums = terms_of(setup, "running_sum")
+    if sums and trajectory.running is not None:
+        raise InputError(
+            "loss",
+            "residuals of sums along time need every state",
+            f"runtime.memory = {setup.config.runtime.memory!r}",
+            'Use optimizer.method = "lbfgs" on the full horizon, or runtime.memory = "all".',
+        )
+    running = [running_residuals(setup, trajectory.states, term, slice(1, None)) for term in sums]
+    return [*residuals_at_end(setup, trajectory), *running]
+
+
+def loss(setup: Setup, trajectory: Trajectory) -> Tensor:
+    """Compute the loss, a scalar, without the terms about the unknowns themselves."""
+    if trajectory.running is None:
+        found = residuals(setup, trajectory)
+        if not found:
+            raise nothing_to_minimize()
+        return losses.total(found)
+    found = residuals_at_end(setup, trajectory)
+    return losses.total(found) + trajectory.running if found else trajectory.running
+
+
+def running_loss(setup: Setup) -> Running | None:
+    """Return the terms that are sums along time as one function of states along time; None without such terms."""
+    sums = terms_of(setup, "running_sum")
+    if not sums:
+        return None
+    return lambda states, steps: losses.total([running_residuals(setup, states, term, slice(None)) for term in sums])
+
+
+def nothing_to_minimize() -> InputError:
+    """Make the error for a scene without observations and loss terms."""
+    remedy = "Add [observations], or [[loss.terms]] about the motion."
+    return InputError("loss", "a loss needs observations or terms", "neither", remedy)
 
 
 def require_filters(seen: Any, frequencies: Sequence[float]) -> None:
@@ -95,60 +137,60 @@ def require_filters(seen: Any, frequencies: Sequence[float]) -> None:
         gaussian(cutoff, seen.sampling_interval(), len(seen.times))
 
 
-def along(scene: Scene, states: Any, term: Any, rows: slice) -> Tensor:
+def running_residuals(setup: Setup, states: Any, term: Any, rows: slice) -> Tensor:
     """The residuals of a sum along time over some rows of states along time."""
-    place = next(i for i, each in enumerate(scene.config.loss.terms) if each is term)
-    moved = states.replace(**{term.field: _rows_first(scene, getattr(states, term.field))})
-    seen, target = _seen(scene, moved, place, term)
-    return losses.running_sum(seen[rows], target, term.weight, scene.dt)
+    place = next(i for i, each in enumerate(setup.config.loss.terms) if each is term)
+    moved = states.replace(**{term.field: _rows_first(setup, getattr(states, term.field))})
+    seen, target = _seen(setup, moved, place, term)
+    return losses.running_sum(seen[rows], target, term.weight, setup.dt)
 
 
-def terms_of(scene: Scene, kind: str) -> list[Any]:
+def terms_of(setup: Setup, kind: str) -> list[Any]:
     """The terms of a kind."""
-    return [term for term in scene.config.loss.terms if term.kind == kind]
+    return [term for term in setup.config.loss.terms if term.kind == kind]
 
 
-def targets(scene: Scene) -> dict[int, Array]:
+def targets(setup: Setup) -> dict[int, Array]:
     """The targets that come from files, by the place of their term. Errors: InputError."""
     made = {}
-    for place, term in enumerate(scene.config.loss.terms):
+    for place, term in enumerate(setup.config.loss.terms):
         if term.kind == "final_density":
             made[place] = density.read(term.file, tuple(term.cells))
         elif isinstance(getattr(term, "target", None), str):
-            seen = _part(scene, term).seen
-            shapes = [seen] if scene.members is None else [seen, seen[1:]]
+            seen = _part(setup, term).seen
+            shapes = [seen] if setup.members is None else [seen, seen[1:]]
             made[place] = read_field(term.target, shapes, greys=term.target_range or (0.0, 1.0))
     return made
 
 
-def _rows_first(scene: Scene, field: Tensor) -> Tensor:
+def _rows_first(setup: Setup, field: Tensor) -> Tensor:
     """A field along time [rows, ...], with members behind the rows."""
-    if scene.members is None:
+    if setup.members is None:
         return field
     return ops.transpose(field, (1, 0, *range(2, field.ndim)))
 
 
-def _part(scene: Scene, term: Any) -> terms.Part:
+def _part(setup: Setup, term: Any) -> terms.Part:
     """What a term looks at: of several members nodes are numbers, the first axis is that of members."""
-    bodies = scene.bodies if scene.members is None else None
-    return terms.part(term, scene.moving_shapes()[term.field], bodies)
+    bodies = setup.bodies if setup.members is None else None
+    return terms.part(term, setup.moving_shapes()[term.field], bodies)
 
 
-def _seen(scene: Scene, states: Any, place: int, term: Any) -> tuple[Tensor, Tensor | Array]:
+def _seen(setup: Setup, states: Any, place: int, term: Any) -> tuple[Tensor, Tensor | Array]:
     """The part of a state, or of states along time, that a loss term looks at, and its target."""
-    part = _part(scene, term)
+    part = _part(setup, term)
     seen = part.of(getattr(states, term.field))
     if term.kind == "final_state" and term.target is None:
         # The start may be unknown itself: the gradient flows through it on this way, too.
-        start = ops.broadcast_to(getattr(scene.state, term.field), part.shape)
+        start = ops.broadcast_to(getattr(setup.state, term.field), part.shape)
         return seen, part.of(start) + part.target(term.target_offset)
     if term.kind == "final_mean":
         return seen, np.asarray(term.target, float)
-    return seen, part.target(scene.targets.get(place, term.target))
+    return seen, part.target(setup.targets.get(place, term.target))
 
 
-def _density(scene: Scene, state: Any, place: int, term: Any) -> Tensor:
+def _density(setup: Setup, state: Any, place: int, term: Any) -> Tensor:
     """Residuals of a term about the density, one for each cell."""
     cells = density.Cells(tuple(term.cells), term.spacing, tuple(term.origin or [0.0] * len(term.cells)))
-    found = density.Density.apply(cells, state.position, scene.params.mass)
-    return losses.mean_square(ops.reshape(found, (-1, 1)), scene.targets[place].reshape(-1, 1), term.weight)
+    found = density.Density.apply(cells, state.position, setup.params.mass)
+    return losses.mean_square(ops.reshape(found, (-1, 1)), setup.targets[place].reshape(-1, 1), term.weight)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -15,12 +15,13 @@ from simphys.autograd import Tensor, no_grad, ops, tensor
 from simphys.autograd.compose import functional
 from simphys.autograd.errors import InputError
 
-from . import losses
+from . import losses, misfits
 from .lowpass import as_cutoff
+from .setup import Setup
+from .trajectory import compute_trajectory
 from .unknowns import Unknowns, to_theta
 
-if TYPE_CHECKING:
-    from .scene import Scene
+S = TypeVar("S", bound=Setup)
 
 Array = np.ndarray[Any, Any]
 
@@ -34,10 +35,10 @@ def _as_failed_trial() -> Iterator[None]:
         raise optimize.BlowUp(str(error)) from error
 
 
-class SceneObjective:
+class SceneObjective(Generic[S]):
     """The `optimize.Objective` of a scene: theta [p] in, loss, gradient, residuals and Jacobian out (f64)."""
 
-    def __init__(self, scene: Scene, unknowns: Unknowns) -> None:
+    def __init__(self, scene: S, unknowns: Unknowns) -> None:
         self.scene = scene
         self.unknowns = unknowns
         self.labels = unknowns.labels
@@ -45,7 +46,7 @@ class SceneObjective:
         terms = enumerate(scene.config.loss.terms)
         self._pulls = [self._pull(place, term) for place, term in terms if term.kind == "regularization"]
 
-    def until(self, fraction: float) -> SceneObjective:
+    def until(self, fraction: float) -> SceneObjective[S]:
         """The same on the first part of the horizon: earlier observations only, fewer steps."""
         if self.scene.observations is None:
             raise InputError(
@@ -55,11 +56,11 @@ class SceneObjective:
         observations = self.scene.observations.until(steps * self.scene.dt)
         return SceneObjective(replace(self.scene, observations=observations, steps=steps, partial=True), self.unknowns)
 
-    def filtered(self, frequency: float) -> SceneObjective:
+    def filtered(self, frequency: float) -> SceneObjective[S]:
         """The same of misfits that are low-pass filtered up to a frequency [Hz]; 0 or inf: of all."""
         return SceneObjective(replace(self.scene, lowpass=as_cutoff(frequency)), self.unknowns)
 
-    def scene_at(self, theta: Tensor | Array) -> Scene:
+    def scene_at(self, theta: Tensor | Array) -> S:
         """The scene with the unknowns set from theta; its parameters, state, design and controls follow a Tensor."""
         theta = theta if isinstance(theta, Tensor) else tensor(theta)
         fields = self.unknowns.fields(theta)
@@ -84,14 +85,15 @@ class SceneObjective:
     def loss_tensor(self, theta: Tensor) -> Tensor:
         """The loss, recorded."""
         scene = self.scene_at(theta)
-        loss = scene.loss(scene.rollout(only_seen=True))
+        loss = misfits.loss(scene, compute_trajectory(scene, only_seen=True))
         pulls = self._pull_residuals(theta)
         return loss + losses.total(pulls) if pulls else loss
 
     def residual_tensor(self, theta: Tensor) -> Tensor:
         """All residuals [m], recorded. Errors: InputError where they are not known, see `has_residuals`."""
         scene = self.scene_at(theta)
-        residuals = [*scene.residuals(scene.rollout(only_seen=True)), *self._pull_residuals(theta)]
+        trajectory = compute_trajectory(scene, only_seen=True)
+        residuals = [*misfits.residuals(scene, trajectory), *self._pull_residuals(theta)]
         flat = [ops.reshape(residual, (-1,)) for residual in residuals]
         return flat[0] if len(flat) == 1 else ops.concatenate(flat)
 

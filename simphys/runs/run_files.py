@@ -14,7 +14,8 @@ from simphys._version import __version__
 from simphys.autograd import runtime
 from simphys.autograd.errors import InputError
 from simphys.experiment.observe_field import FieldObservations
-from simphys.experiment.scene import Measurement, Scene
+from simphys.experiment.scene import Scene
+from simphys.experiment.setup import Measurement
 from simphys.record import Recorder, Recording
 from simphys.scenefile import from_dict, to_dict
 

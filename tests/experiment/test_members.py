@@ -13,7 +13,7 @@ from simphys import plot
 from simphys.autograd import gradcheck, ops
 from simphys.diagnose.check.scene import check_scene
 from simphys.diagnose.health import scene_health
-from simphys.experiment.members import together
+from simphys.experiment.members import stack_members
 from simphys.record import Recording
 from simphys.rollout import BlowUp, rollout
 from simphys.scenefile import ConfigError
@@ -113,7 +113,7 @@ def test_the_gradient_is_checked_and_its_health_is_told_of_all_together(tmp_path
 
 
 def test_members_as_one_motion_have_the_gradient_that_they_have_as_a_batch(tmp_path: Path) -> None:
-    scene = together(row(tmp_path, time={"steps": 7}))
+    scene = stack_members(row(tmp_path, time={"steps": 7}))
     params = [leaf.detach().requires_grad_() for leaf in scene.params.tensors()]
     state = [leaf.detach().requires_grad_() for leaf in scene.state.tensors()]
 

@@ -15,7 +15,8 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.simulators.rigid import Plane, RigidBodies, Sphere, compliant, geometry
-from simphys.simulators.rigid.geometry.candidates import Candidates, closest, contacts, flat, pair, segments
+from simphys.simulators.rigid.geometry import closest, contacts, flat, pair, segments
+from simphys.simulators.rigid.geometry.candidates import Candidates
 from simphys.simulators.rigid.geometry.feature import BOX, CORNER, EDGES, PLANE, ROUND
 
 from ..simulators.rigid.geometry.poses import all_kinds, random_turns
@@ -59,7 +60,7 @@ def of_geometry(model: RigidBodies, *seeds: int) -> Callable[[Any], None]:
             for seed in seeds:
                 random = np.random.default_rng(seed)
                 x, q = random.uniform(-0.5, 0.5, (4, model.dim)), random_turns(model.dim, 4, random)
-                counts = geometry.Contacts.apply(model, leaf(x), leaf(q))[0].data < pair.FAR
+                counts = contacts.Contacts.apply(model, leaf(x), leaf(q))[0].data < pair.FAR
 
                 def of_what_counts(*inputs: Tensor, counts: Any = counts) -> tuple[Tensor, ...]:
                     return tuple([result[counts] for result in package.contacts.Contacts.apply(model, *inputs)])

@@ -9,7 +9,7 @@ import numpy as np
 
 from simphys.autograd import tensor
 from simphys.diagnose.health import health
-from simphys.experiment.members import Together
+from simphys.experiment.members import StackedMembers
 from simphys.simulator import Array, Arrays
 from simphys.simulator.events import Event, by_kind, one_sided
 
@@ -67,7 +67,7 @@ def test_of_a_motion_that_breaks_down_there_are_the_events_before() -> None:
 def test_several_members_are_told_apart_and_their_events_come_in_the_order_of_time() -> None:
     """Of all parameters the stiffness is each member's own, and so is the control."""
     model, params, state, _ = swinging()
-    both: Any = Together.of(model, 2, frozenset(["stiffness", "control"]))
+    both: Any = StackedMembers.of(model, 2, frozenset(["stiffness", "control"]))
     faster = params.replace(stiffness=tensor(np.stack([params.stiffness.data, 4 * params.stiffness.data])))
     start = State(*[tensor(np.stack([each.data, each.data])) for each in state.tensors()])
     events = health(both, faster, start, steps=60, control=tensor(np.zeros((60, 2, 2)))).events

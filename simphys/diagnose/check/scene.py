@@ -9,7 +9,7 @@ from typing import Any
 
 from simphys import scenefile as scene_files
 from simphys.autograd import Tensor, runtime
-from simphys.experiment.members import first_members, together
+from simphys.experiment.members import stack_members, take_members
 from simphys.experiment.scene import Scene, build_scene
 from simphys.experiment.terms import AT_END
 from simphys.rollout import Trajectory
@@ -53,7 +53,7 @@ def check_scene(scene: Scene, *, seed: int = 0, on_line: OnLine = nothing) -> Ce
     if runtime.settings().precision != "f64":
         as_it_is = {"steps": scene.steps, "partial": scene.partial, "observations": scene.observations}
         return in_f64(Job(_exact(scene), seed, scene.values(), as_it_is))
-    scene = together(first_members(scene, scene.config.check.members))
+    scene = stack_members(take_members(scene, scene.config.check.members))
     with blow_up_told("check"):
         return check(
             scene.model,
