@@ -18,6 +18,7 @@ import numpy as np
 
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
+from simphys.simulator.actuators import extend_control
 
 from .model import MassSpring
 
@@ -97,7 +98,7 @@ class Actuate(Function):
         model: MassSpring = ctx.model
         rest_length, _, control = ctx.saved_tensors
         adj_L, adj_amp = (np.empty(model.springs, rest_length.dtype) for _ in range(2))
-        adj_u = extended(np.zeros_like(control.data))
+        adj_u = extend_control(np.zeros_like(control.data))
         _kernels().adjoint(*_arguments(model, *ctx.saved_tensors), adj_actuated, adj_L, adj_amp, adj_u)
         return None, adj_L, adj_amp, adj_u[:-1]
 
@@ -107,17 +108,12 @@ class Actuate(Function):
         saved = ctx.saved_tensors
         dL, damp, du = (np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True))
         dactuated = np.empty(model.springs, saved[0].dtype)
-        _kernels().tangent(*_arguments(model, *saved), dL, damp, extended(du), dactuated)
+        _kernels().tangent(*_arguments(model, *saved), dL, damp, extend_control(du), dactuated)
         return dactuated
 
 
-def extended(control: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Append a control of 0, for the springs without an actuator: [..., A] to [..., A + 1]."""
-    return np.concatenate([control, np.zeros((*control.shape[:-1], 1), control.dtype)], axis=-1)
-
-
 def _arguments(model: MassSpring, rest_length: Tensor, amplitude: Tensor, control: Tensor) -> tuple[Any, ...]:
-    return rest_length, amplitude, extended(control.data), model.columns, model.springs
+    return rest_length, amplitude, extend_control(control.data), model.control_columns, model.springs
 
 
 def _kernels() -> SimpleNamespace:

@@ -42,7 +42,7 @@ def forward_kernel(variant: Variant, network: Network, waves: int) -> Any:
     def forward(
         x: vectors, v: vectors, k: reals, c: reals, L: reals, amp: reals, act: ints, ends: pairs,
         a: reals, b: reals, m: reals, g: vectors, floor: floors, drifts: reals,
-        weights: reals, pattern: reals, goal: vectors, inputs: reals, hidden: reals, outputs: reals, held: vectors,
+        weights: reals, pattern: reals, goal: vectors, inputs: reals, hidden: reals, outputs: reals, work: vectors,
         n: ti.i32, S: ti.i32, stages: ti.i32, spring_stride: ti.i32, node_stride: ti.i32, world_stride: ti.i32,
         weight_stride: ti.i32, pattern_stride: ti.i32, scale: real, members: ti.i32, tasks: ti.i32, steps: ti.i32,
         time: ti.i32, first: ti.i32, last: ti.i32,
@@ -64,7 +64,7 @@ def forward_kernel(variant: Variant, network: Network, waves: int) -> Any:
                         )
                         for q in range(stages):
                             stage(
-                                x, v, k, c, L, amp, act, outputs, ends, act, act, a, b, m, g, floor, held,
+                                x, v, k, c, L, amp, act, outputs, ends, act, act, a, b, m, g, floor, work,
                                 n, S, Y, rows, stages, spring_stride, node_stride, world_stride, steps * Y,
                                 member, 1, drifts[q], t, q, 0, t == first and q == 0,
                             )
@@ -90,7 +90,7 @@ def adjoint_kernel(variant: Variant, network: Network, waves: int) -> Any:
         x: vectors, v: vectors, k: reals, c: reals, L: reals, amp: reals, act: ints, ends: pairs,
         a: reals, b: reals, m: reals, g: vectors, floor: floors, drifts: reals,
         weights: reals, hidden: reals, outputs: reals, adj_inputs: reals, adj_hidden: reals, adj_outputs: reals,
-        w: vectors, adj_f: vectors, adj_x: vectors, adj_v: vectors, along_x: vectors, along_v: vectors,
+        w: vectors, adj_f: vectors, adj_x: vectors, adj_v: vectors, dense_x: vectors, dense_v: vectors,
         adj_springs: reals, adj_nodes: reals, adj_g: vectors, adj_floor: floors,
         n: ti.i32, S: ti.i32, stages: ti.i32, spring_stride: ti.i32, node_stride: ti.i32, world_stride: ti.i32,
         weight_stride: ti.i32, scale: real, members: ti.i32, tasks: ti.i32, steps: ti.i32, rows_steps: ti.i32,
@@ -107,7 +107,7 @@ def adjoint_kernel(variant: Variant, network: Network, waves: int) -> Any:
                             q = stages - 1 - left
                             stage(
                                 x, v, k, c, L, amp, act, outputs, ends, act, act, a, b, m, g, floor,
-                                w, adj_f, w, w, w, w, adj_x, adj_v, along_x, along_v,
+                                w, adj_f, w, w, w, w, adj_x, adj_v, dense_x, dense_v,
                                 adj_springs, adj_outputs, adj_nodes, adj_g, adj_floor,
                                 act, act, n, S, Y, rows_steps * stages + 1, stages, spring_stride, node_stride,
                                 world_stride, rows_steps * Y, member, 1, steps + 1, rows_steps,

@@ -20,7 +20,7 @@ from .fused_adjoint import adjoint_kernel
 from .fused_tangent import tangent_kernel
 from .model import MassSpring
 from .packing import SPRINGS, UNUSED, Packing
-from .segment import Segment, copied, rows_of
+from .segment import Segment, copy_rows, count_rows
 from .spring import SPRING_US
 
 SPREAD = 512
@@ -50,7 +50,7 @@ class MassSpringEngine:
         self._stages = len(model.stages)
         self._packing = Packing(model, params, control, batch=batch)
         self._variant = self._choose(deterministic=deterministic)
-        self._adjoint_variant = self._with_adjoints(self._variant)
+        self._adjoint_variant = self._choose_adjoints(self._variant)
         tasks = TASKS_PER_THREAD * runtime.settings().threads if self._variant.spread > 1 else batch
         self._tasks = min(tasks, batch) if self._variant.spread else 1
 
@@ -83,7 +83,7 @@ class MassSpringEngine:
             width=self._packing.width,
         )
 
-    def _with_adjoints(self, variant: fused.Variant) -> fused.Variant:
+    def _choose_adjoints(self, variant: fused.Variant) -> fused.Variant:
         needs, damps = self._needs, any([stage.damp for stage in self._model.stages])
         return replace(
             variant,
@@ -102,19 +102,20 @@ class MassSpringEngine:
         """Count the copy of the adjoint on a GPU, too."""
         n, dim, on_gpu = self._model.nodes, self._model.dim, runtime.settings().on_gpu
         state = 2 * self._batch * n * dim  # numbers
-        numbers = rows_of(self._model, steps) * state + prod(self._held_shape())
-        numbers += sum(prod(shape) for shape in (*self._work_shapes(), *self._sum_shapes().values()))
+        numbers = count_rows(self._model, steps) * state + prod(self._forward_work_shape())
+        numbers += sum(prod(shape) for shape in (*self._adjoint_work_shapes(), *self._sum_shapes().values()))
         numbers += state if dense or on_gpu else 0
         numbers += (steps + 1) * state if dense and on_gpu else 0
-        given = sum({id(array): array.nbytes for array in (*self._host, *self._actuated_springs)}.values())
+        inputs = (*self._host_arrays.values(), *self._actuated_springs)
+        given = sum({id(array): array.nbytes for array in inputs}.values())
         return numbers * runtime.real_dtype().itemsize + given
 
-    def _held_shape(self) -> Shape:
+    def _forward_work_shape(self) -> Shape:
         """Shape of the forward kernel's workspace for one stage: forces on nodes, or of springs."""
         n, S = self._model.nodes, self._packing.springs
         return self._batch * (n if self._variant.serial else max(n, S)), self._model.dim
 
-    def _work_shapes(self) -> list[Shape]:
+    def _adjoint_work_shapes(self) -> list[Shape]:
         """Shapes of the adjoint kernel's workspace, in the order of its arguments; empty if the variant needs none."""
         variant, dim = self._adjoint_variant, self._model.dim
         n, S, gathers = self._batch * self._model.nodes, self._batch * self._packing.springs, not variant.serial
@@ -131,12 +132,12 @@ class MassSpringEngine:
         """Shapes of the adjoint sums, in the order of the adjoint kernel's arguments; empty for unwanted ones."""
         variant, packing = self._adjoint_variant, self._packing
         n, S = self._batch * self._model.nodes, self._batch * packing.springs
-        of_springs = any([getattr(variant, name) for name in SPRINGS])
-        of_nodes = variant.decay or variant.impulse or variant.weight
+        any_springs = any([getattr(variant, name) for name in SPRINGS])
+        any_nodes = variant.decay or variant.impulse or variant.weight
         return {
-            "springs": (4 * S * of_springs,),
-            "control": (self._batch * packing.steps * packing.columns * variant.control,),
-            "nodes": ((2 * self._stages + 1) * n * of_nodes,),
+            "springs": (4 * S * any_springs,),
+            "control": (self._batch * packing.steps * packing.control_length * variant.control,),
+            "nodes": ((2 * self._stages + 1) * n * any_nodes,),
             "gravity": (n * variant.weight, self._model.dim),
             "ground": (n * variant.floor, 3),
         }
@@ -147,14 +148,18 @@ class MassSpringEngine:
         return {name: runtime.to_device(value, vector=value.ndim > 1) for name, value in zeros.items()}
 
     @functools.cached_property
-    def _packed(self) -> list[Any]:
+    def _arguments(self) -> list[Any]:
         """Arguments that all kernels share, after the states."""
-        put = [runtime.to_device(array, vector=array.ndim > 1) for array in self._host]
-        return [*put, *self._packing.sizes(), self._batch, self._tasks]
+        return [*self._device_arrays.values(), *self._packing.sizes(), self._batch, self._tasks]
 
     @functools.cached_property
-    def _host(self) -> list[Array]:
-        """The arrays among these arguments, on the host."""
+    def _device_arrays(self) -> dict[str, Any]:
+        """The arrays among these arguments, by name."""
+        return {name: runtime.to_device(array, vector=array.ndim > 1) for name, array in self._host_arrays.items()}
+
+    @functools.cached_property
+    def _host_arrays(self) -> Arrays:
+        """The same arrays on the host."""
         return self._packing.arrays(self._params, self._control, gathers=not self._variant.serial)
 
     @property
@@ -167,9 +172,9 @@ class MassSpringEngine:
 
     def segment(self, steps: int) -> Segment:
         segment = Segment(self._model, steps, batch=self._batch)
-        held = _device_array(self._held_shape())
+        work = _device_array(self._forward_work_shape())
         segment.launch = self._launch(
-            fused.forward_kernel(self._variant), segment.x, segment.v, *self._packed, held, segment.rows
+            fused.forward_kernel(self._variant), segment.x, segment.v, *self._arguments, work, segment.rows
         )
         return segment
 
@@ -180,7 +185,7 @@ class MassSpringEngine:
         return segment.read(rows)
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
-        for stages in self._launches(start, steps):
+        for stages in self._stage_intervals(start, steps):
             segment.launch(first, *stages)
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
@@ -188,16 +193,16 @@ class MassSpringEngine:
         dense = given[0].shape[1] > 1
         shape = (self._batch, self._model.nodes, self._model.dim)
         running = [np.zeros(shape, value.dtype) for value in given] if dense else given
-        moved = [_to_device(value) for value in running]
-        along = [_to_device(value) for value in given] if dense else moved
+        running_device = [_to_device(value) for value in running]
+        dense_device = [_to_device(value) for value in given] if dense else running_device
         launch = self._launch(
             adjoint_kernel(replace(self._adjoint_variant, dense=dense)),
             segment.x,
             segment.v,
-            *self._packed,
-            *[_device_array(shape) for shape in self._work_shapes()],
-            *moved,
-            *along,
+            *self._arguments,
+            *[_device_array(shape) for shape in self._adjoint_work_shapes()],
+            *running_device,
+            *dense_device,
             *self._sums.values(),
             *[runtime.to_device(array) for array in self._actuated_springs],
             steps + 1,
@@ -205,12 +210,12 @@ class MassSpringEngine:
             segment.rows,
             first,
         )
-        for stages in reversed(self._launches(0, steps)):
+        for stages in reversed(self._stage_intervals(0, steps)):
             launch(*stages)
-        for target, values in zip(given, along, strict=True):
+        for target, values in zip(given, dense_device, strict=True):
             _fetch(values, target)
         if dense:
-            for target, left, values in zip(given, running, moved, strict=True):
+            for target, left, values in zip(given, running, running_device, strict=True):
                 _fetch(values, left)
                 target[:, 0] += left
 
@@ -225,29 +230,29 @@ class MassSpringEngine:
         changes = {name: np.zeros(shape, value.dtype) for name, value in tangent.items()}
         for name, value in tangent.items():
             changes[name][:, 0] = value
-        moved = [_to_device(changes[name]) for name in ("position", "velocity")]
+        on_device = [_to_device(changes[name]) for name in ("position", "velocity")]
         state = (self._batch * self._model.nodes, self._model.dim)
         variant = replace(self._variant, damped=True, ground=True, serial=True)
         tangent_kernel(variant)(
             segment.x,
             segment.v,
-            *self._packed,
+            *self._arguments,
             *[_device_array(state) for _ in range(2)],
-            *moved,
+            *on_device,
             *self._packing.tangents(self._params, self._control, self._tangents),
             segment.rows,
             first,
             steps * self._stages,
         )
-        for name, values in zip(("position", "velocity"), moved, strict=True):
+        for name, values in zip(("position", "velocity"), on_device, strict=True):
             _fetch(values, changes[name])
-        return {name: copied(value[:, :: self._stages], slice(steps + 1)) for name, value in changes.items()}
+        return {name: copy_rows(value[:, :: self._stages], slice(steps + 1)) for name, value in changes.items()}
 
     def _launch(self, kernel: Kernel, *arguments: Any) -> Callable[..., None]:
         """Prepare a launch with these arguments; a few scalars follow at each call."""
         return _Launch(kernel, arguments) if self._variant.serial else kernel.bind(*arguments)
 
-    def _launches(self, start: int, steps: int) -> list[tuple[int, int]]:
+    def _stage_intervals(self, start: int, steps: int) -> list[tuple[int, int]]:
         """Stage intervals of the launches for some steps: one launch for all stages, or one for each."""
         first, last = start * self._stages, (start + steps) * self._stages
         return [(first, last)] if self._variant.serial else [(j, j + 1) for j in range(first, last)]
@@ -258,12 +263,12 @@ class _Launch:
 
     def __init__(self, kernel: Kernel, arguments: tuple[Any, ...]) -> None:
         self._kernel, self._arguments = kernel, arguments
-        self._left = 3
+        self._calls_left = 3
         self._bound: Callable[..., None] | None = None
 
     def __call__(self, *scalars: int) -> None:
-        if self._bound is None and self._left:
-            self._left -= 1
+        if self._bound is None and self._calls_left:
+            self._calls_left -= 1
             self._kernel(*self._arguments, *scalars)
             return
         if self._bound is None:

@@ -91,7 +91,7 @@ def elements(variant: Variant) -> tuple[SimpleNamespace, SimpleNamespace, Simple
 # fmt: off
 @functools.cache
 @no_type_check
-def places(variant: Variant) -> SimpleNamespace:
+def indexing(variant: Variant) -> SimpleNamespace:
     """Index arithmetic and reads that all kernels share."""
     flat = variant.batched and not variant.serial
     _, _, _, actuate_ = elements(variant)
@@ -122,24 +122,24 @@ def forward_stage(variant: Variant) -> Any:
     """Stage q of step t of a segment that begins at step `time`, for one member or for all `members`."""
     serial, width, actuated = variant.serial, variant.width, variant.actuated
     spring_, external_, integrate_, _ = elements(variant)
-    places_ = places(variant)
+    indexing_ = indexing(variant)
 
     @ti.func
     def stage(
         x: ti.template(), v: ti.template(), k: ti.template(), c: ti.template(), L: ti.template(), amp: ti.template(),
         act: ti.template(), u: ti.template(), ends: ti.template(), start: ti.template(), incidence: ti.template(),
         a: ti.template(), b: ti.template(), m: ti.template(), g: ti.template(), floor: ti.template(),
-        held: ti.template(), n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride,
-        member, members, e, t, q, time, fresh,
+        work: ti.template(), n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride,
+        member, members, e, t, q, time, first_stage,
     ):
         j = t * stages + q
         if ti.static(serial):  # noqa: SIM102 - decided when compiling
-            if fresh:
+            if first_stage:
                 for i in range(n):
                     now, z, p = (member * rows + j) * n + i, member * world_stride, member * node_stride + i
-                    held[member * n + i] = external_.force(x[now], v[now], m[p], g[z], floor[z])
+                    work[member * n + i] = external_.force(x[now], v[now], m[p], g[z], floor[z])
         for y in range(members * (S // width)):
-            o, block = places_.split(y, S // width, member)
+            o, block = indexing_.split(y, S // width, member)
             now, p, at = (o * rows + j) * n, (o * spring_stride + block) * width, 0
             if ti.static(actuated):
                 at = o * control_stride + (time + t) * A
@@ -149,32 +149,32 @@ def forward_stage(variant: Variant) -> Any:
             w = [v[now + i[r]] - v[now + h[r]] for r in ti.static(range(width))]
             f = [
                 spring_.force(
-                    d[r], w[r], k[p + r], c[p + r], places_.rest_length(L, amp, act, u, springs[r], p + r, at)
+                    d[r], w[r], k[p + r], c[p + r], indexing_.rest_length(L, amp, act, u, springs[r], p + r, at)
                 )
                 for r in ti.static(range(width))
             ]
             for r in ti.static(range(width)):
                 if ti.static(serial):
                     end_h, end_i = o * n + h[r], o * n + i[r]
-                    at_h, at_i = held[end_h], held[end_i]
-                    held[end_h] = at_h + f[r]
-                    held[end_i] = at_i - f[r]
+                    f_h, f_i = work[end_h], work[end_i]
+                    work[end_h] = f_h + f[r]
+                    work[end_i] = f_i - f[r]
                 else:
-                    held[o * S + springs[r]] = f[r]
+                    work[o * S + springs[r]] = f[r]
         for y in range(members * n):
-            o, i = places_.split(y, n, member)
+            o, i = indexing_.split(y, n, member)
             now, p, z = (o * rows + j) * n + i, o * node_stride, o * world_stride
-            f = held[o * n + i]
+            f = work[o * n + i]
             if ti.static(not serial):
                 f = external_.force(x[now], v[now], m[p + i], g[z], floor[z])
                 for r in range(start[i], start[i + 1]):
-                    f += (1 - 2 * (incidence[r] & 1)) * held[o * S + (incidence[r] >> 1)]
+                    f += (1 - 2 * (incidence[r] & 1)) * work[o * S + (incidence[r] >> 1)]
             v_new = integrate_.kick(v[now], f, a[p * stages + q * n + i], b[p * stages + q * n + i])
             x_new = x[now] + e * v_new
             v[now + n] = v_new
             x[now + n] = x_new
             if ti.static(serial):  # for the next stage
-                held[o * n + i] = external_.force(x_new, v_new, m[p + i], g[z], floor[z])
+                work[o * n + i] = external_.force(x_new, v_new, m[p + i], g[z], floor[z])
 
     return stage
 
@@ -196,7 +196,7 @@ def forward_kernel(variant: Variant) -> Any:
         x: vectors, v: vectors, k: reals, c: reals, L: reals, amp: reals, act: ints, u: reals, ends: pairs,
         start: ints, incidence: ints, a: reals, b: reals, m: reals, g: vectors, floor: floors, drifts: reals,
         n: ti.i32, S: ti.i32, A: ti.i32, stages: ti.i32, spring_stride: ti.i32, node_stride: ti.i32,
-        world_stride: ti.i32, control_stride: ti.i32, members: ti.i32, tasks: ti.i32, held: vectors, rows: ti.i32,
+        world_stride: ti.i32, control_stride: ti.i32, members: ti.i32, tasks: ti.i32, work: vectors, rows: ti.i32,
         time: ti.i32, first: ti.i32, last: ti.i32,
     ):
         if ti.static(serial):
@@ -208,13 +208,13 @@ def forward_kernel(variant: Variant) -> Any:
                         for t in range(first // stages, last // stages):
                             for q in range(stages):
                                 stage(
-                                    x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor, held,
+                                    x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor, work,
                                     n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride,
                                     member, 1, drifts[q], t, q, time, t * stages + q == first,
                                 )
         else:
             stage(
-                x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor, held,
+                x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor, work,
                 n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride,
                 0, members, drifts[first % stages], first // stages, first % stages, time, True,
             )

@@ -6,7 +6,7 @@ from typing import Any, no_type_check
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 
-from .fused import Variant, elements, places, types
+from .fused import Variant, elements, indexing, types
 
 
 # fmt: off
@@ -16,44 +16,44 @@ def adjoint_stage(variant: Variant) -> Any:
     """Stage q of step t in reverse, for one member or for all `members`."""
     serial, dense, width = variant.serial, variant.dense, variant.width
     actuated, damped, impulse = variant.actuated, variant.damped, variant.impulse
-    of_length = variant.rest_length or (actuated and (variant.amplitude or variant.control))
+    needs_length = variant.rest_length or (actuated and (variant.amplitude or variant.control))
     spring_, external_, integrate_, actuate_ = elements(variant)
-    places_ = places(variant)
+    indexing_ = indexing(variant)
 
     @ti.func
     def stage(
         x: ti.template(), v: ti.template(), k: ti.template(), c: ti.template(), L: ti.template(), amp: ti.template(),
         act: ti.template(), u: ti.template(), ends: ti.template(), start: ti.template(), incidence: ti.template(),
         a: ti.template(), b: ti.template(), m: ti.template(), g: ti.template(), floor: ti.template(),
-        w: ti.template(), adj_f: ti.template(), held_d: ti.template(), held_v: ti.template(), held_f: ti.template(),
-        held_u: ti.template(), adj_x: ti.template(), adj_v: ti.template(), along_x: ti.template(),
-        along_v: ti.template(), adj_springs: ti.template(), adj_u: ti.template(), adj_nodes: ti.template(),
+        w: ti.template(), adj_f: ti.template(), work_d: ti.template(), work_v: ti.template(), work_f: ti.template(),
+        work_u: ti.template(), adj_x: ti.template(), adj_v: ti.template(), dense_x: ti.template(),
+        dense_v: ti.template(), adj_springs: ti.template(), adj_u: ti.template(), adj_nodes: ti.template(),
         adj_g: ti.template(), adj_floor: ti.template(), act_start: ti.template(), act_springs: ti.template(),
-        n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride, member, members, along_rows,
+        n, S, A, rows, stages, spring_stride, node_stride, world_stride, control_stride, member, members, dense_rows,
         control_rows, e, t, q, time,
     ):
         j = t * stages + q
-        of_nodes = 2 * stages + 1
+        node_rows = 2 * stages + 1
         for y in range(members * n):
-            o, i = places_.split(y, n, member)
+            o, i = indexing_.split(y, n, member)
             now, p, z, own = (o * rows + j) * n + i, o * node_stride, o * world_stride, o * n + i
-            kick, sums = p * stages + q * n + i, o * of_nodes * n + i
+            kick, sums = p * stages + q * n + i, o * node_rows * n + i
             gx_new, gv_new = adj_x[own], adj_v[own]
             if ti.static(dense):  # noqa: SIM102 - decided when compiling
                 if q == stages - 1:
-                    row = (o * along_rows + t + 1) * n + i
-                    gx_new += along_x[row]
-                    gv_new += along_v[row]
-                    along_x[row] = gx_new
-                    along_v[row] = gv_new
+                    row = (o * dense_rows + t + 1) * n + i
+                    gx_new += dense_x[row]
+                    gv_new += dense_v[row]
+                    dense_x[row] = gx_new
+                    dense_v[row] = gv_new
             w_i = gv_new + e * gx_new
             f = external_.force(x[now], v[now], m[p + i], g[z], floor[z])
             gv, gf, ga, gb = integrate_.adj_kick(v[now], f, a[kick], b[kick], w_i)
             adj_f[own] = gf
-            gx, gv_external, gm, gg, gfloor = external_.adj(x[now], v[now], m[p + i], g[z], floor[z], gf)
+            gx, gv_force, gm, gg, gfloor = external_.adj(x[now], v[now], m[p + i], g[z], floor[z], gf)
             if ti.static(dense or variant.ground):
                 adj_x[own] = gx_new + gx
-            adj_v[own] = gv + gv_external
+            adj_v[own] = gv + gv_force
             if ti.static(variant.decay):
                 adj_nodes[sums + 2 * q * n] = adj_nodes[sums + 2 * q * n] + ga
             if ti.static(impulse):
@@ -65,7 +65,7 @@ def adjoint_stage(variant: Variant) -> Any:
             if ti.static(variant.floor):
                 adj_floor[own] = adj_floor[own] + gfloor
         for y in range(members * (S // width)):
-            o, block = places_.split(y, S // width, member)
+            o, block = indexing_.split(y, S // width, member)
             now, p, at, to = (o * rows + j) * n, (o * spring_stride + block) * width, 0, 0
             if ti.static(actuated):
                 at = o * control_stride + (time + t) * A
@@ -75,7 +75,7 @@ def adjoint_stage(variant: Variant) -> Any:
             d = [x[now + i[r]] - x[now + h[r]] for r in ti.static(range(width))]
             s = [v[now + i[r]] - v[now + h[r]] for r in ti.static(range(width))]
             rest = [
-                places_.rest_length(L, amp, act, u, springs[r], p + r, at)
+                indexing_.rest_length(L, amp, act, u, springs[r], p + r, at)
                 for r in ti.static(range(width))
             ]
             adjoints = [
@@ -90,7 +90,7 @@ def adjoint_stage(variant: Variant) -> Any:
                     adj_springs[sums] = adj_springs[sums] + gk
                 if ti.static(variant.damping):
                     adj_springs[sums + S] = adj_springs[sums + S] + gc
-                if ti.static(of_length):
+                if ti.static(needs_length):
                     gamp, gu = 0.0, 0.0
                     if ti.static(actuated):
                         gL, gamp, gu = actuate_.adj(L[p + r], amp[p + r], u[at + act[springs[r]]], gL)
@@ -101,40 +101,40 @@ def adjoint_stage(variant: Variant) -> Any:
                     if ti.static(variant.control and serial):
                         adj_u[to + act[springs[r]]] = adj_u[to + act[springs[r]]] + gu
                     if ti.static(variant.control and not serial):
-                        held_u[own] = gu
+                        work_u[own] = gu
                 if ti.static(serial):  # d = x_i - x_h: end h takes the negative
-                    at_h, at_i = adj_x[end_h], adj_x[end_i]
-                    adj_x[end_h] = at_h - gd
-                    adj_x[end_i] = at_i + gd
+                    adj_h, adj_i = adj_x[end_h], adj_x[end_i]
+                    adj_x[end_h] = adj_h - gd
+                    adj_x[end_i] = adj_i + gd
                     if ti.static(damped):
-                        at_h, at_i = adj_v[end_h], adj_v[end_i]
-                        adj_v[end_h] = at_h - gs
-                        adj_v[end_i] = at_i + gs
+                        adj_h, adj_i = adj_v[end_h], adj_v[end_i]
+                        adj_v[end_h] = adj_h - gs
+                        adj_v[end_i] = adj_i + gs
                     if ti.static(impulse):
                         f = spring_.force(d[r], s[r], k[p + r], c[p + r], rest[r])
-                        kicks = (o * of_nodes + 2 * q + 1) * n
+                        kicks = (o * node_rows + 2 * q + 1) * n
                         adj_nodes[kicks + h[r]] = adj_nodes[kicks + h[r]] + f.dot(w[end_h])
                         adj_nodes[kicks + i[r]] = adj_nodes[kicks + i[r]] - f.dot(w[end_i])
                 else:
-                    held_d[own] = gd
+                    work_d[own] = gd
                     if ti.static(damped):
-                        held_v[own] = gs
+                        work_v[own] = gs
                     if ti.static(impulse):
-                        held_f[own] = spring_.force(d[r], s[r], k[p + r], c[p + r], rest[r])
+                        work_f[own] = spring_.force(d[r], s[r], k[p + r], c[p + r], rest[r])
         if ti.static(not serial):
             for y in range(members * n):
-                o, i = places_.split(y, n, member)
-                own, kick = o * n + i, (o * of_nodes + 2 * q + 1) * n + i
+                o, i = indexing_.split(y, n, member)
+                own, kick = o * n + i, (o * node_rows + 2 * q + 1) * n + i
                 gx, gv, gb, w_i = adj_x[own], adj_v[own], 0.0, adj_v[own]
                 if ti.static(impulse):
                     gb, w_i = adj_nodes[kick], w[own]
                 for r in range(start[i], start[i + 1]):
                     sign, s = 2 * (incidence[r] & 1) - 1, o * S + (incidence[r] >> 1)
-                    gx += sign * held_d[s]
+                    gx += sign * work_d[s]
                     if ti.static(damped):
-                        gv += sign * held_v[s]
+                        gv += sign * work_v[s]
                     if ti.static(impulse):
-                        gb -= sign * held_f[s].dot(w_i)
+                        gb -= sign * work_f[s].dot(w_i)
                 adj_x[own] = gx
                 if ti.static(damped):
                     adj_v[own] = gv
@@ -142,11 +142,11 @@ def adjoint_stage(variant: Variant) -> Any:
                     adj_nodes[kick] = gb
         if ti.static(variant.control and not serial):
             for y in range(members * A):
-                o, i = places_.split(y, A, member)
+                o, i = indexing_.split(y, A, member)
                 to = (o * control_rows + time + t) * A + i
                 gu = adj_u[to]
                 for r in range(act_start[i], act_start[i + 1]):
-                    gu += held_u[o * S + act_springs[r]]
+                    gu += work_u[o * S + act_springs[r]]
                 adj_u[to] = gu
 
     return stage
@@ -157,7 +157,7 @@ def adjoint_stage(variant: Variant) -> Any:
 def adjoint_kernel(variant: Variant) -> Any:
     """Kernel that pulls the adjoint of the state, in adj_x and adj_v, back from stage `last` to stage `first`.
 
-    Dense: `along_x` and `along_v`, one row per step, hold the derivative of the loss with respect to the state of each
+    Dense: `dense_x` and `dense_v`, one row per step, hold the derivative of the loss with respect to the state of each
     step. The running adjoint is added there, and the sum is pulled back further.
 
     Adjoints of parameters accumulate. `adj_springs` [B, 4, S] holds those of stiffness, damping, rest length and
@@ -175,10 +175,10 @@ def adjoint_kernel(variant: Variant) -> Any:
         start: ints, incidence: ints, a: reals, b: reals, m: reals, g: vectors, floor: floors, drifts: reals,
         n: ti.i32, S: ti.i32, A: ti.i32, stages: ti.i32, spring_stride: ti.i32, node_stride: ti.i32,
         world_stride: ti.i32, control_stride: ti.i32, members: ti.i32, tasks: ti.i32,
-        w: vectors, adj_f: vectors, held_d: vectors, held_v: vectors, held_f: vectors, held_u: reals,
-        adj_x: vectors, adj_v: vectors, along_x: vectors, along_v: vectors, adj_springs: reals, adj_u: reals,
+        w: vectors, adj_f: vectors, work_d: vectors, work_v: vectors, work_f: vectors, work_u: reals,
+        adj_x: vectors, adj_v: vectors, dense_x: vectors, dense_v: vectors, adj_springs: reals, adj_u: reals,
         adj_nodes: reals, adj_g: vectors, adj_floor: floors,
-        act_start: ints, act_springs: ints, along_rows: ti.i32, control_rows: ti.i32, rows: ti.i32, time: ti.i32,
+        act_start: ints, act_springs: ints, dense_rows: ti.i32, control_rows: ti.i32, rows: ti.i32, time: ti.i32,
         first: ti.i32, last: ti.i32,
     ):
         if ti.static(serial):
@@ -192,19 +192,19 @@ def adjoint_kernel(variant: Variant) -> Any:
                                 q = stages - 1 - left
                                 stage(
                                     x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor,
-                                    w, adj_f, held_d, held_v, held_f, held_u, adj_x, adj_v, along_x, along_v,
+                                    w, adj_f, work_d, work_v, work_f, work_u, adj_x, adj_v, dense_x, dense_v,
                                     adj_springs, adj_u, adj_nodes, adj_g, adj_floor,
                                     act_start, act_springs, n, S, A, rows, stages, spring_stride, node_stride,
-                                    world_stride, control_stride, member, 1, along_rows, control_rows,
+                                    world_stride, control_stride, member, 1, dense_rows, control_rows,
                                     drifts[q], last // stages - 1 - back, q, time,
                                 )
         else:
             stage(
                 x, v, k, c, L, amp, act, u, ends, start, incidence, a, b, m, g, floor,
-                w, adj_f, held_d, held_v, held_f, held_u, adj_x, adj_v, along_x, along_v,
+                w, adj_f, work_d, work_v, work_f, work_u, adj_x, adj_v, dense_x, dense_v,
                 adj_springs, adj_u, adj_nodes, adj_g, adj_floor,
                 act_start, act_springs, n, S, A, rows, stages, spring_stride, node_stride,
-                world_stride, control_stride, 0, members, along_rows, control_rows,
+                world_stride, control_stride, 0, members, dense_rows, control_rows,
                 drifts[first % stages], first // stages, first % stages, time,
             )
 

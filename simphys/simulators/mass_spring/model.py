@@ -16,6 +16,7 @@ from simphys.nn import Controller, Network
 from simphys.nn.network import NONE
 from simphys.numerics.splitting import Stage, require_integrator, split_step
 from simphys.simulator import Arrays, Bodies, Model, Record, Shape
+from simphys.simulator.actuators import find_control_columns
 from simphys.simulator.physical import require_positive
 
 
@@ -160,21 +161,21 @@ class MassSpring(Model):
         return None if self.controller is None else self.controller.network(senses=senses, outputs=self.actuators)
 
     @cached_property
-    def columns(self) -> npt.NDArray[np.int32]:
-        """Index of the entry that drives each spring in an extended control, which ends with a 0, [S]."""
+    def control_columns(self) -> npt.NDArray[np.int32]:
+        """Index of the entry that drives each spring in an extended control, see `simulator.actuators`, [S]."""
         actuator = np.full(self.springs, -1) if self.actuator is None else self.actuator
-        return np.where(actuator < 0, self.actuators, actuator).astype(np.int32)
+        return find_control_columns(actuator, self.actuators)
 
     @cached_property
     def actuated_springs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Springs driven by each entry of an extended control, as (start, list); none for the last entry."""
-        order = np.argsort(self.columns, kind="stable").astype(np.int32)
-        counts = np.bincount(self.columns, minlength=self.actuators + 1)
+        order = np.argsort(self.control_columns, kind="stable").astype(np.int32)
+        counts = np.bincount(self.control_columns, minlength=self.actuators + 1)
         counts[-1] = 0
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), order
 
     @cached_property
-    def lists(self) -> tuple[Any, ...]:
+    def index_arguments(self) -> tuple[Any, ...]:
         """Index arguments of kernels: ends, start, incidence, n, S."""
         ends = np.ascontiguousarray(self.ends, np.int32).reshape(-1, 2)
         return ends, *self.incidence, self.nodes, self.springs

@@ -13,9 +13,9 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays
+from simphys.simulator.actuators import extend_control
 
 from . import integrate
-from .actuate import extended
 from .model import MassSpring
 
 BLOCK = 4
@@ -42,17 +42,18 @@ class Packing:
         self.springs = -(-model.springs // self.width) * self.width
         """Number of springs, including those that fill the last block."""
         self.steps = 0 if control is None else control.shape[-2]
-        self.columns = model.actuators + 1 if self.actuated else 0
+        self.control_length = model.actuators + 1 if self.actuated else 0
         """Length of the extended control: one entry per actuator, and one for the springs without."""
 
-    def _members(self, names: tuple[str, ...]) -> int:
+    def _count_copies(self, names: tuple[str, ...]) -> int:
         """Number of copies of each of these parameters that kernels get."""
         return self._batch if any([self._batched[name] for name in names]) else 1
 
-    def arrays(self, params: Arrays, control: Array | None, *, gathers: bool) -> list[Array]:
-        """Array arguments of kernels: parameters, control and connectivity. Those with two axes hold vectors.
+    def arrays(self, params: Arrays, control: Array | None, *, gathers: bool) -> Arrays:
+        """Array arguments of kernels, in order and by name: parameters, control and connectivity.
 
-        Placeholders take the place of the actuator list without actuators, and of the gather lists without `gathers`.
+        Arrays with two axes hold vectors. Placeholders take the place of the actuator list without actuators, and of
+        the gather lists without `gathers`.
         """
         model = self._model
         ends = np.ascontiguousarray(model.ends, np.int32).reshape(-1, 2)
@@ -62,48 +63,48 @@ class Packing:
             ends = np.concatenate([ends, np.zeros((missing, 2), np.int32)])
         columns = UNUSED
         if self.actuated:
-            columns = np.append(model.columns, np.full(missing, model.actuators, np.int32))
+            columns = np.append(model.control_columns, np.full(missing, model.actuators, np.int32))
         drifts = np.array([stage.drift for stage in model.stages], runtime.real_dtype())
-        return [
-            *self._of_springs(params),
-            columns,
-            self._of_control(control),
-            *(ends, start, incidence),
-            *self._of_nodes(params),
-            *self._of_world(params),
-            drifts,
-        ]
+        return {
+            **dict(zip(SPRINGS, self._spring_arrays(params), strict=True)),
+            "control_columns": columns,
+            "control": self._control_array(control),
+            **{"ends": ends, "start": start, "incidence": incidence},
+            **dict(zip(("a", "b", "mass"), self._node_arrays(params), strict=True)),
+            **dict(zip(("gravity", "ground"), self._world_arrays(params), strict=True)),
+            "drifts": drifts,
+        }
 
     def sizes(self) -> tuple[int, ...]:
         """Integer arguments of kernels after the arrays: nodes, springs, columns of the control, stages, strides."""
         sizes = {SPRINGS: self.springs // self.width, NODES: self._model.nodes, WORLD: 1}
-        strides = [size if self._members(names) > 1 else 0 for names, size in sizes.items()]
-        of_control = self.steps * self.columns if self._batched["control"] else 0
-        counts = (self._model.nodes, self.springs, self.columns, len(self._model.stages))
-        return *counts, *strides, of_control
+        strides = [size if self._count_copies(names) > 1 else 0 for names, size in sizes.items()]
+        control_stride = self.steps * self.control_length if self._batched["control"] else 0
+        counts = (self._model.nodes, self.springs, self.control_length, len(self._model.stages))
+        return *counts, *strides, control_stride
 
     def tangents(self, params: Arrays, control: Array | None, given: Arrays) -> list[Any]:
         """Arguments of the tangent kernel for the tangents of parameters and control, on the device."""
         changes = {name: given.get(name, np.zeros_like(value)) for name, value in params.items()}
-        of_control = given.get("control", None if control is None else np.zeros_like(control))
-        flat = (*self._of_springs(changes), self._of_control(of_control), *self._of_nodes(params, changes))
-        return [runtime.to_device(a, vector=a.ndim > 1) for a in (*flat, *self._of_world(changes))]
+        dcontrol = given.get("control", None if control is None else np.zeros_like(control))
+        flat = (*self._spring_arrays(changes), self._control_array(dcontrol), *self._node_arrays(params, changes))
+        return [runtime.to_device(a, vector=a.ndim > 1) for a in (*flat, *self._world_arrays(changes))]
 
-    def _of_springs(self, given: Arrays) -> list[Array]:
+    def _spring_arrays(self, given: Arrays) -> list[Array]:
         """Stiffness, damping, rest length and amplitude, [members * springs] each."""
-        return [self._padded(array).reshape(-1) for array in self._group(given, SPRINGS)]
+        return [self._pad_springs(array).reshape(-1) for array in self._broadcast_group(given, SPRINGS)]
 
-    def _of_control(self, control: Array | None) -> Array:
+    def _control_array(self, control: Array | None) -> Array:
         """Extended control, [members * steps * columns]."""
-        return np.zeros(1, runtime.real_dtype()) if control is None else extended(control).reshape(-1)
+        return np.zeros(1, runtime.real_dtype()) if control is None else extend_control(control).reshape(-1)
 
-    def _of_nodes(self, given: Arrays, tangents: Arrays | None = None) -> list[Array]:
+    def _node_arrays(self, given: Arrays, tangents: Arrays | None = None) -> list[Array]:
         """Kick coefficients a, b [members * stages * n] and mass [members * n]; given `tangents`, those of these."""
-        mass, drag = self._group(given, NODES)
+        mass, drag = self._broadcast_group(given, NODES)
         launch, shape = integrate.coefficient_kernels(runtime.real()), (len(mass), len(self._model.stages))
         a, b = (np.empty((*shape, self._model.nodes), mass.dtype) for _ in range(2))
         a_q, b_q = (np.empty_like(mass) for _ in range(2))
-        changes = None if tangents is None else self._group(tangents, NODES)
+        changes = None if tangents is None else self._broadcast_group(tangents, NODES)
         for q, arguments in enumerate(self._coefficient_arguments(mass, drag)):
             if changes is None:
                 launch.forward(*arguments, a_q.reshape(-1), b_q.reshape(-1))
@@ -113,9 +114,9 @@ class Packing:
             a[:, q], b[:, q] = a_q, b_q
         return [a.reshape(-1), b.reshape(-1), (mass if changes is None else changes[0]).reshape(-1)]
 
-    def _of_world(self, given: Arrays) -> list[Array]:
+    def _world_arrays(self, given: Arrays) -> list[Array]:
         """Gravity [members, dim], and the ground as one vector [members, 3]."""
-        gravity, *ground = self._group(given, WORLD)
+        gravity, *ground = self._broadcast_group(given, WORLD)
         return [gravity, np.stack(ground, axis=-1)]
 
     def gradients(self, given: Arrays, sums: Arrays, needs: frozenset[str]) -> Arrays:
@@ -125,7 +126,7 @@ class Packing:
             rows = sums["springs"].reshape(self._batch, len(SPRINGS), self.springs)[..., : self._model.springs]
             found = {name: rows[:, row] for row, name in enumerate(SPRINGS) if self.actuated or name != "amplitude"}
         if "control" in sums:
-            found["control"] = sums["control"].reshape(self._batch, self.steps, self.columns)[..., :-1]
+            found["control"] = sums["control"].reshape(self._batch, self.steps, self.control_length)[..., :-1]
         if "nodes" in sums:
             found["mass"], found["drag"] = self._adj_nodes(given, sums["nodes"])
         if "gravity" in sums:
@@ -133,19 +134,19 @@ class Packing:
         if "ground" in sums:
             ground = sums["ground"].reshape(self._batch, self._model.nodes, 3).sum(axis=1)
             found |= dict(zip(WORLD[1:], ground.T, strict=True))
-        return {name: self._own(name, found[name]) if name in found else self._none(name) for name in needs}
+        return {name: self._reduce(name, found[name]) if name in found else self._zero_gradient(name) for name in needs}
 
     def _adj_nodes(self, given: Arrays, sums: Array) -> tuple[Array, Array]:
         """Adjoints of mass and drag, [B, n]: through the weight, and through the kick coefficients."""
-        mass, drag = (self._repeated(name, given[name], self._batch) for name in NODES)
+        mass, drag = (self._broadcast(name, given[name], self._batch) for name in NODES)
         rows = sums.reshape(self._batch, -1, self._model.nodes)
-        *of_kicks, adj_mass = np.ascontiguousarray(rows.swapaxes(0, 1))
+        *adj_coefficients, adj_mass = np.ascontiguousarray(rows.swapaxes(0, 1))
         adj_drag = np.zeros_like(adj_mass)
         launch = integrate.coefficient_kernels(runtime.real()).adjoint
         for q, arguments in enumerate(self._coefficient_arguments(mass, drag)):
             launch(
                 *arguments,
-                *[of_kicks[2 * q + ab].reshape(-1) for ab in (0, 1)],
+                *[adj_coefficients[2 * q + ab].reshape(-1) for ab in (0, 1)],
                 adj_drag.reshape(-1),
                 adj_mass.reshape(-1),
             )
@@ -159,31 +160,31 @@ class Packing:
             for stage in self._model.stages
         ]
 
-    def _group(self, given: Arrays, names: tuple[str, ...]) -> list[Array]:
+    def _broadcast_group(self, given: Arrays, names: tuple[str, ...]) -> list[Array]:
         """Parameters of a group, [members, *shape] each."""
-        return [self._repeated(name, given[name], self._members(names)) for name in names]
+        return [self._broadcast(name, given[name], self._count_copies(names)) for name in names]
 
-    def _repeated(self, name: str, value: Array, members: int) -> Array:
+    def _broadcast(self, name: str, value: Array, members: int) -> Array:
         """Broadcast a parameter to [members, *shape]."""
         shape = (members, *self._shapes[name])
         return value.reshape(shape) if members == 1 else np.ascontiguousarray(np.broadcast_to(value, shape))
 
-    def _padded(self, array: Array) -> Array:
+    def _pad_springs(self, array: Array) -> Array:
         """Append zeros for the springs that fill the last block, which thus exert no force."""
         missing = self.springs - self._model.springs
         return np.concatenate([array, np.zeros((len(array), missing), array.dtype)], axis=1) if missing else array
 
-    def _own(self, name: str, value: Array) -> Array:
+    def _reduce(self, name: str, value: Array) -> Array:
         """Bring an adjoint [B, *shape] to the shape of its parameter: sum over the batch if it is shared."""
-        return np.array(value) if self._batched[name] else _total(value)
+        return np.array(value) if self._batched[name] else _sum_members(value)
 
-    def _none(self, name: str) -> Array:
+    def _zero_gradient(self, name: str) -> Array:
         """Zero adjoint of a parameter that nothing depends on."""
         shape = (self._batch, *self._shapes[name]) if self._batched[name] else self._shapes[name]
         return np.zeros(shape, runtime.real_dtype())
 
 
-def _total(adjoints: Array) -> Array:
+def _sum_members(adjoints: Array) -> Array:
     """Sum over batch members, in order."""
     total = adjoints[0].copy()
     for adjoint in adjoints[1:]:

@@ -159,18 +159,18 @@ def build_fields(config: Any) -> Fields:
         rest_length = spring_lengths(own, ends).tolist()
     ground = environment.ground or GroundSection(stiffness=0.0)
     params = {
-        "stiffness": _extended(material.stiffness or 0.0, len(ends), [anchor.stiffness for anchor in anchors]),
-        "damping": _extended(material.damping, len(ends), [anchor.damping for anchor in anchors]),
-        "rest_length": _extended(rest_length, len(ends), [0.0] * len(anchors)),
-        "mass": _extended(material.mass, nodes, [1.0] * len(anchors)),
-        "drag": _extended(material.drag, nodes, [0.0] * len(anchors)),
+        "stiffness": _append_anchors(material.stiffness or 0.0, len(ends), [anchor.stiffness for anchor in anchors]),
+        "damping": _append_anchors(material.damping, len(ends), [anchor.damping for anchor in anchors]),
+        "rest_length": _append_anchors(rest_length, len(ends), [0.0] * len(anchors)),
+        "mass": _append_anchors(material.mass, nodes, [1.0] * len(anchors)),
+        "drag": _append_anchors(material.drag, nodes, [0.0] * len(anchors)),
         "gravity": np.array(environment.gravity or [0.0] * dim, dtype=float),
         "ground_height": np.array(ground.height),
         "ground_stiffness": np.array(ground.stiffness),
         "ground_friction": np.array(ground.friction),
     }
     if geometry.actuators:
-        params["amplitude"] = _extended(material.amplitude or 0.0, len(ends), [0.0] * len(anchors))
+        params["amplitude"] = _append_anchors(material.amplitude or 0.0, len(ends), [0.0] * len(anchors))
     channels = len(geometry.actuators) or None
     network = _controller(controller, waves) if channels else None
     if network is not None and controller is not None and channels is not None:
@@ -214,7 +214,7 @@ def _actuator_of_springs(geometry: GeometrySection, springs: int) -> np.ndarray 
     return actuator
 
 
-def _extended(value: float | list[float], count: int, behind: list[float]) -> np.ndarray:
+def _append_anchors(value: float | list[float], count: int, behind: list[float]) -> np.ndarray:
     """Broadcast a value to `count` elements, and append those of the anchors."""
     own = np.broadcast_to(np.asarray(value, dtype=float), (count,))
     return np.concatenate([own, np.array(behind, dtype=float)])

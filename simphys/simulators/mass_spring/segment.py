@@ -25,7 +25,7 @@ class Segment:
 
     def __init__(self, model: MassSpring, steps: int, *, batch: int) -> None:
         self._model, self._batch = model, batch
-        self.rows = rows_of(model, steps)
+        self.rows = count_rows(model, steps)
         numbers = batch * self.rows * model.nodes * model.dim
         if numbers > LARGEST:
             remedy = "Give the rollout a smaller memory budget, which splits it into segments."
@@ -47,7 +47,7 @@ class Segment:
         """Copy the states after some steps, [B, len(rows), n, dim]."""
         stages = len(self._model.stages)
         if not runtime.settings().on_gpu:
-            return {name: copied(self._on_host(memory)[:, ::stages], rows) for name, memory in self._memory()}
+            return {name: copy_rows(self._on_host(memory)[:, ::stages], rows) for name, memory in self._memory()}
         chosen = np.arange(0, self.rows, stages, dtype=np.int32)[rows]
         at = (self.rows * np.arange(self._batch, dtype=np.int32)[:, None] + chosen).reshape(-1)
         found = {}
@@ -88,20 +88,20 @@ def copy_kernel(real: Any, dim: int) -> Any:
     return copy
 
 
-def rows_of(model: MassSpring, steps: int) -> int:
+def count_rows(model: MassSpring, steps: int) -> int:
     """Number of rows that hold the states of `steps` steps."""
     return steps * len(model.stages) + 1
 
 
-def copied(states: Array, rows: slice | Sequence[int]) -> Array:
+def copy_rows(states: Array, rows: slice | Sequence[int]) -> Array:
     """Copy some rows of states [B, rows, n, dim]."""
     batch, count, *shape = states.shape
     copy = np.empty((batch, np.arange(count)[rows].size, *shape), states.dtype)
-    items(copy)[:] = items(states)[:, rows]
+    view_items(copy)[:] = view_items(states)[:, rows]
     return copy
 
 
-def items(states: Array) -> Array:
+def view_items(states: Array) -> Array:
     """View each state as a single item, [B, rows]: strided copies of these are ten times as fast in NumPy."""
     numbers = states.reshape(*states.shape[:2], -1)
     return numbers.view(np.dtype((np.void, numbers.shape[-1] * states.itemsize)))[..., 0]

@@ -40,11 +40,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return scale * g, scale * h
 
     @ti.func
-    def adj_middle(scale: real, total: vec, g_goal: vec, n: real) -> vec:
+    def adj_centre(scale: real, total: vec, g_goal: vec, n: real) -> vec:
         """Adjoint of each node's position through the centre; `total` is the sum of all g."""
         return -(g_goal + scale * total) / n
 
-    return SimpleNamespace(node=node, adj_node=adj_node, adj_middle=adj_middle)
+    return SimpleNamespace(node=node, adj_node=adj_node, adj_centre=adj_centre)
 
 
 @functools.cache
@@ -58,14 +58,14 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         c = vec(0.0)
         for i in range(n):
             c += x[now + i]
-        middle = c / n
+        centre = c / n
         for i in range(n):
-            d, w = f.node(x[now + i], v[now + i], middle, scale)
+            d, w = f.node(x[now + i], v[now + i], centre, scale)
             for k in ti.static(range(dim)):
                 row[at + 2 * dim * i + k] = d[k]
                 row[at + 2 * dim * i + dim + k] = w[k]
         for k in ti.static(range(dim)):
-            row[at + 2 * dim * n + k] = goal[k] - middle[k]
+            row[at + 2 * dim * n + k] = goal[k] - centre[k]
 
     @ti.func
     def adj_sense(n, scale: real, adj_row: ti.template(), at, adj_x: ti.template(), adj_v: ti.template(), own):
@@ -76,7 +76,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 total[k] += adj_row[at + 2 * dim * i + k]
         for k in ti.static(range(dim)):
             g_goal[k] = adj_row[at + 2 * dim * n + k]
-        adj_c = f.adj_middle(scale, total, g_goal, n)
+        adj_c = f.adj_centre(scale, total, g_goal, n)
         for i in range(n):
             g, h = vec(0.0), vec(0.0)
             for k in ti.static(range(dim)):
@@ -120,7 +120,7 @@ class Sense(Function):
     @staticmethod
     def forward(ctx: Context, model: MassSpring, position: Tensor, velocity: Tensor) -> Array:
         ctx.model = model
-        return _sensed(model, position, velocity, _controller(model).goal)
+        return _sense_row(model, position, velocity, _controller(model).goal)
 
     @staticmethod
     def backward(ctx: Context, adj_row: Tensor) -> tuple[Any, ...]:
@@ -133,9 +133,9 @@ class Sense(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, dposition: Any, dvelocity: Any) -> Array:
         model: MassSpring = ctx.model
-        nothing = np.zeros((model.nodes, model.dim), runtime.real_dtype())
-        dx, dv = (nothing if given is None else given for given in (dposition, dvelocity))
-        return _sensed(model, dx, dv, (0.0,) * model.dim)
+        zero = np.zeros((model.nodes, model.dim), runtime.real_dtype())
+        dx, dv = (zero if given is None else given for given in (dposition, dvelocity))
+        return _sense_row(model, dx, dv, (0.0,) * model.dim)
 
 
 def _controller(model: MassSpring) -> Controller:
@@ -143,9 +143,9 @@ def _controller(model: MassSpring) -> Controller:
     return model.controller
 
 
-def _sensed(model: MassSpring, x: Any, v: Any, goal: tuple[float, ...]) -> Array:
+def _sense_row(model: MassSpring, x: Any, v: Any, goal: tuple[float, ...]) -> Array:
     n, dim = model.nodes, model.dim
     row = np.empty((2 * n + 1) * dim, runtime.real_dtype())
-    aim = np.array([goal], runtime.real_dtype())
-    kernels(runtime.real(), dim).forward(x, v, n, aim, _controller(model).scale, row)
+    goal_vector = np.array([goal], runtime.real_dtype())
+    kernels(runtime.real(), dim).forward(x, v, n, goal_vector, _controller(model).scale, row)
     return row

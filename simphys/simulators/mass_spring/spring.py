@@ -31,31 +31,31 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
     @kernel
     def forward(
         x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32,
-        S: ti.i32, held: vectors, force: vectors,
+        S: ti.i32, work: vectors, force: vectors,
     ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for s in range(S):
             a, b = ends[s][0], ends[s][1]
-            held[s] = f.force(x[b] - x[a], v[b] - v[a], k[s], c[s], L[s])
+            work[s] = f.force(x[b] - x[a], v[b] - v[a], k[s], c[s], L[s])
         ti.loop_config(serialize=not parallel)
         for i in range(n):
             total = vec(0.0)
             for j in range(start[i], start[i + 1]):
-                total += (1 - 2 * (incidence[j] & 1)) * held[incidence[j] >> 1]
+                total += (1 - 2 * (incidence[j] & 1)) * work[incidence[j] >> 1]
             force[i] = total
 
     @kernel
     def adjoint(
         x: vectors, v: vectors, k: reals, c: reals, L: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32,
-        S: ti.i32, adj_force: vectors, held_d: vectors, held_u: vectors, adj_x: vectors, adj_v: vectors,
+        S: ti.i32, adj_force: vectors, work_d: vectors, work_u: vectors, adj_x: vectors, adj_v: vectors,
         adj_k: reals, adj_c: reals, adj_L: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for s in range(S):
             a, b = ends[s][0], ends[s][1]
             adj_d, adj_u, gk, gc, gL = f.adj(x[b] - x[a], v[b] - v[a], k[s], c[s], L[s], adj_force[a] - adj_force[b])
-            held_d[s] = adj_d
-            held_u[s] = adj_u
+            work_d[s] = adj_d
+            work_u[s] = adj_u
             adj_k[s] = gk
             adj_c[s] = gc
             adj_L[s] = gL
@@ -64,27 +64,27 @@ def kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
             total_x, total_v = vec(0.0), vec(0.0)
             for j in range(start[i], start[i + 1]):  # d = x_b - x_a: end a takes the negative
                 sign = 2 * (incidence[j] & 1) - 1
-                total_x += sign * held_d[incidence[j] >> 1]
-                total_v += sign * held_u[incidence[j] >> 1]
+                total_x += sign * work_d[incidence[j] >> 1]
+                total_v += sign * work_u[incidence[j] >> 1]
             adj_x[i] = total_x
             adj_v[i] = total_v
 
     @kernel
     def tangent(
         x: vectors, v: vectors, k: reals, c: reals, L: reals, dx: vectors, dv: vectors, dk: reals, dc: reals,
-        dL: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32, held: vectors, dforce: vectors,
+        dL: reals, ends: pairs, start: ints, incidence: ints, n: ti.i32, S: ti.i32, work: vectors, dforce: vectors,
     ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for s in range(S):
             a, b = ends[s][0], ends[s][1]
-            held[s] = f.jvp(
+            work[s] = f.jvp(
                 x[b] - x[a], v[b] - v[a], k[s], c[s], L[s], dx[b] - dx[a], dv[b] - dv[a], dk[s], dc[s], dL[s]
             )
         ti.loop_config(serialize=not parallel)
         for i in range(n):
             total = vec(0.0)
             for j in range(start[i], start[i + 1]):
-                total += (1 - 2 * (incidence[j] & 1)) * held[incidence[j] >> 1]
+                total += (1 - 2 * (incidence[j] & 1)) * work[incidence[j] >> 1]
             dforce[i] = total
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
@@ -108,18 +108,20 @@ class SpringForce(Function):
     ) -> np.ndarray[Any, Any]:
         ctx.model = model
         ctx.save_for_backward(position, velocity, stiffness, damping, rest_length)
-        held, force = (
+        work, force = (
             np.empty((model.springs, model.dim), position.dtype),
             np.empty(position.shape, position.dtype),
         )
-        _kernels(model).forward(position, velocity, stiffness, damping, rest_length, *model.lists, held, force)
+        _kernels(model).forward(
+            position, velocity, stiffness, damping, rest_length, *model.index_arguments, work, force
+        )
         return force
 
     @staticmethod
     def backward(ctx: Context, adj_force: Tensor) -> tuple[Any, ...]:
         model: MassSpring = ctx.model
         position, velocity, stiffness, damping, rest_length = ctx.saved_tensors
-        held_d, held_u = (np.empty((model.springs, model.dim), position.dtype) for _ in range(2))
+        work_d, work_u = (np.empty((model.springs, model.dim), position.dtype) for _ in range(2))
         adj_x, adj_v = np.empty(position.shape, position.dtype), np.empty(position.shape, position.dtype)
         adj_k, adj_c, adj_L = (np.empty(model.springs, position.dtype) for _ in range(3))
         _kernels(model).adjoint(
@@ -128,10 +130,10 @@ class SpringForce(Function):
             stiffness,
             damping,
             rest_length,
-            *model.lists,
+            *model.index_arguments,
             adj_force,
-            held_d,
-            held_u,
+            work_d,
+            work_u,
             adj_x,
             adj_v,
             adj_k,
@@ -145,11 +147,9 @@ class SpringForce(Function):
         model: MassSpring = ctx.model
         saved = ctx.saved_tensors
         given = [np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True)]
-        held, dforce = (
-            np.empty((model.springs, model.dim), saved[0].dtype),
-            np.empty(saved[0].shape, saved[0].dtype),
-        )
-        _kernels(model).tangent(*saved, *given, *model.lists, held, dforce)
+        work = np.empty((model.springs, model.dim), saved[0].dtype)
+        dforce = np.empty(saved[0].shape, saved[0].dtype)
+        _kernels(model).tangent(*saved, *given, *model.index_arguments, work, dforce)
         return dforce
 
 

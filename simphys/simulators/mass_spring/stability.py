@@ -93,15 +93,15 @@ def largest_stable_dt(
     system = _linearise(ends, pinned, position, params)
     if not len(system.drag):
         return np.inf
-    fastest = _largest_of(system.stiffness)
-    strongest = _largest_of(system.damping)
-    limits = [2 / np.sqrt(fastest)] if fastest > 0 else []
-    if strongest > 0:
-        limits.append((2 if integrator == "semi_implicit_euler" else 4) / strongest)
+    largest_stiffness = _largest_eigenvalue(system.stiffness)
+    largest_damping = _largest_eigenvalue(system.damping)
+    limits = [2 / np.sqrt(largest_stiffness)] if largest_stiffness > 0 else []
+    if largest_damping > 0:
+        limits.append((2 if integrator == "semi_implicit_euler" else 4) / largest_damping)
     if not limits:
         return np.inf
     upper = min(limits)
-    if strongest > 0 or system.drag.any():
+    if largest_damping > 0 or system.drag.any():
         upper = _first_unstable(system, upper, integrator)
     return float(upper * (1 - _TOLERANCE) if len(system.drag) > _DENSE else upper)
 
@@ -119,15 +119,15 @@ def _linearise(ends: np.ndarray, pinned: np.ndarray, position: np.ndarray, param
     nodes, dim = position.shape
     springs = len(ends)
     direction, slackness = _directions(ends, position, params["rest_length"])
-    along = direction[:, :, None] * direction[:, None, :]
-    across = slackness[:, None, None] * (np.eye(dim) - along)
+    longitudinal = direction[:, :, None] * direction[:, None, :]
+    transverse = slackness[:, None, None] * (np.eye(dim) - longitudinal)
     # A spring force depends on the difference of its ends: K = G^T diag(blocks) G.
     rows = np.arange(springs)
     difference = sparse.coo_array((np.full(springs, 1.0), (rows, ends[:, 1])), shape=(springs, nodes))
     difference -= sparse.coo_array((np.full(springs, 1.0), (rows, ends[:, 0])), shape=(springs, nodes))
     gather = sparse.kron(difference, np.eye(dim), format="csr")
 
-    def assembled(blocks: np.ndarray, diagonal: np.ndarray) -> Any:
+    def assemble(blocks: np.ndarray, diagonal: np.ndarray) -> Any:
         middle = sparse.bsr_array((blocks, rows, np.arange(springs + 1)), shape=(springs * dim, springs * dim))
         scale = sparse.diags_array(np.repeat(1 / np.sqrt(params["mass"]), dim))
         full = scale @ (gather.T @ middle @ gather + sparse.diags_array(diagonal)) @ scale
@@ -136,8 +136,8 @@ def _linearise(ends: np.ndarray, pinned: np.ndarray, position: np.ndarray, param
     free = np.flatnonzero(np.repeat(~pinned, dim))
     normal, friction = _ground(position, params)
     return _System(
-        stiffness=assembled(params["stiffness"][:, None, None] * (along + across), normal.reshape(-1)),
-        damping=assembled(params["damping"][:, None, None] * along, friction.reshape(-1)),
+        stiffness=assemble(params["stiffness"][:, None, None] * (longitudinal + transverse), normal.reshape(-1)),
+        damping=assemble(params["damping"][:, None, None] * longitudinal, friction.reshape(-1)),
         drag=np.repeat(params["drag"], dim)[free],
     )
 
@@ -169,8 +169,8 @@ def _first_unstable(system: _System, upper: float, integrator: str) -> float:
 
     def bound(dt: float) -> float:
         # 16 exceeds the largest eigenvalue of N: with this shift, a relative tolerance is not too strict near 0.
-        _, x = _largest(lambda y: 16 * y - _times_n(system, dt, integrator, y), len(system.drag))
-        return _bisect(lambda smaller: x @ _times_n(system, smaller, integrator, x) > 0, dt)
+        _, x = _largest_eigenpair(lambda y: 16 * y - _multiply_n(system, dt, integrator, y), len(system.drag))
+        return _bisect(lambda smaller: x @ _multiply_n(system, smaller, integrator, x) > 0, dt)
 
     while True:
         lower = bound(upper)
@@ -179,23 +179,23 @@ def _first_unstable(system: _System, upper: float, integrator: str) -> float:
         upper = lower
 
 
-def _times_n(system: _System, dt: float, integrator: str, x: np.ndarray) -> np.ndarray:
+def _multiply_n(system: _System, dt: float, integrator: str, x: np.ndarray) -> np.ndarray:
     """Multiply N(dt) by a vector, or by the columns of a matrix."""
     euler = integrator == "semi_implicit_euler"
     kick, drag = (dt, system.drag) if euler else (dt / 2, np.zeros_like(system.drag))
     decay = np.exp(-kick * drag).reshape(-1, *[1] * (x.ndim - 1))
 
-    def kicked(y: np.ndarray) -> np.ndarray:
+    def kick_velocity(y: np.ndarray) -> np.ndarray:
         return decay * y - kick * (system.damping @ y)
 
-    once = x + kicked(x)
+    y = x + kick_velocity(x)
     if euler:
-        return 2 * once - dt**2 * (system.stiffness @ x)
-    pushed = system.stiffness @ once
-    return 4 * (once + kicked(kicked(once))) - dt**2 * (pushed + kicked(pushed))
+        return 2 * y - dt**2 * (system.stiffness @ x)
+    force = system.stiffness @ y
+    return 4 * (y + kick_velocity(kick_velocity(y))) - dt**2 * (force + kick_velocity(force))
 
 
-def _largest(times: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[float, np.ndarray]:
+def _largest_eigenpair(times: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[float, np.ndarray]:
     """Largest eigenvalue and its eigenvector, for a symmetric matrix given as a function that multiplies by it."""
     if size <= _DENSE:
         values, vectors = np.linalg.eigh(times(np.eye(size)))
@@ -208,19 +208,19 @@ def _largest(times: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[floa
     return float(values[0]), vectors[:, 0]
 
 
-def _largest_of(matrix: Any) -> float:
+def _largest_eigenvalue(matrix: Any) -> float:
     """Largest eigenvalue of a sparse matrix, or 0 if it is negative, since it then limits nothing."""
-    return max(_largest(lambda x: matrix @ x, matrix.shape[0])[0], 0.0) if matrix.count_nonzero() else 0.0
+    return max(_largest_eigenpair(lambda x: matrix @ x, matrix.shape[0])[0], 0.0) if matrix.count_nonzero() else 0.0
 
 
-def _bisect(holds: Callable[[float], bool], upper: float) -> float:
-    """Largest number up to `upper`, to 1e-10, for which a condition holds that holds at all smaller ones."""
-    if holds(upper):
+def _bisect(condition: Callable[[float], bool], upper: float) -> float:
+    """Largest number up to `upper`, to 1e-10, at which a condition holds that holds at all smaller ones."""
+    if condition(upper):
         return upper
     lower, limit = 0.0, upper
     while limit - lower > 1e-10 * upper:
         middle = 0.5 * (lower + limit)
-        lower, limit = (middle, limit) if holds(middle) else (lower, middle)
+        lower, limit = (middle, limit) if condition(middle) else (lower, middle)
     return lower
 
 
@@ -252,8 +252,8 @@ def _is_surely_stable(
 
 
 def advice(model: MassSpring, params: Arrays, state: Arrays) -> str:
-    """Name the time step that would be stable in this last finite state."""
-    # Large motion may be stiffer than that at the start, for which a scene's dt was found stable.
+    """Name a time step that is stable at the last finite state of a diverging motion."""
+    # A large motion may be stiffer than the initial state, for which the scene's dt was checked.
     stable = largest_stable_dt(
         ends=model.ends,
         pinned=model.pinned,

@@ -19,6 +19,7 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import memory
+from simphys.simulator.actuators import extend_control, find_control_columns
 
 from .arrays import empty_like, flat, given
 
@@ -101,7 +102,7 @@ class Actuate(Function):
     @staticmethod
     def backward(ctx: Context, adj_actuated: Tensor) -> tuple[Any, ...]:
         deformation, control = ctx.saved_tensors
-        (adj_F,), adj_u = empty_like(deformation), extended(np.zeros_like(control.data))
+        (adj_F,), adj_u = empty_like(deformation), extend_control(np.zeros_like(control.data))
         _kernels(ctx.model).adjoint(
             *_arguments(ctx.model, deformation, control), flat(adj_actuated), flat(adj_F), adj_u
         )
@@ -113,19 +114,14 @@ class Actuate(Function):
         dtau, dF, du = given(tangents, (deformation, deformation, control))
         (dactuated,) = empty_like(deformation)
         arguments = _arguments(ctx.model, deformation, control)
-        _kernels(ctx.model).tangent(*arguments, flat(dtau), flat(dF), extended(du), flat(dactuated))
+        _kernels(ctx.model).tangent(*arguments, flat(dtau), flat(dF), extend_control(du), flat(dactuated))
         return dactuated
 
 
-def extended(control: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Append a 0 to controls [..., A], for the particles without an actuator."""
-    return np.concatenate([control, np.zeros((*control.shape[:-1], 1), control.dtype)], axis=-1)
-
-
-def columns(model: "MPM") -> np.ndarray[Any, Any]:
-    """Return the index of each particle's entry in such an extended control, [n]."""
+def control_columns(model: "MPM") -> np.ndarray[Any, Any]:
+    """Return the index of each particle's entry in an extended control, see `simulator.actuators`, [n]."""
     assert model.actuator is not None, "called only for a model with actuators"
-    return np.where(model.actuator < 0, model.actuators, model.actuator).astype(np.int32)
+    return find_control_columns(model.actuator, model.actuators)
 
 
 def fibres(model: "MPM") -> np.ndarray[Any, Any]:
@@ -138,7 +134,7 @@ def fibres(model: "MPM") -> np.ndarray[Any, Any]:
 
 
 def _arguments(model: "MPM", deformation: Tensor, control: Tensor) -> tuple[Any, ...]:
-    return flat(deformation), extended(control.data), columns(model), flat(fibres(model)), model.particles
+    return flat(deformation), extend_control(control.data), control_columns(model), flat(fibres(model)), model.particles
 
 
 def _kernels(model: "MPM") -> SimpleNamespace:

@@ -12,6 +12,7 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays
+from simphys.simulator.actuators import extend_control
 from simphys.simulator.array_engine import ArrayEngine
 
 from . import actuate, environment, fused, fused_adjoint, fused_tangent, grid
@@ -269,8 +270,8 @@ class MPMEngine(ArrayEngine):
         actuator, fibre, signals = np.zeros(1, np.int32), np.zeros(1, real), np.zeros((1, 1), real)
         if self._variant.actuated:
             assert control is not None, "the variant says so"
-            actuator, fibre = actuate.columns(model), actuate.fibres(model)
-            signals = actuate.extended(control[b][:, : model.actuators])
+            actuator, fibre = actuate.control_columns(model), actuate.fibres(model)
+            signals = extend_control(control[b][:, : model.actuators])
         taken = params["mass"][b], params["volume"][b], c, law, actuator, fibre, signals
         return [runtime.to_device(flat(values)) for values in taken]
 

@@ -70,7 +70,7 @@ def test_shapes_are_those_of_the_fields() -> None:
 def test_an_actuator_drives_some_springs() -> None:
     model = MassSpring(np.array([[0, 1], [1, 2], [2, 0]]), np.zeros(3, bool), 2, 0.1, actuator=np.array([1, -1, 1]))
     assert model.actuators == 2
-    assert model.columns.tolist() == [1, 2, 1]
+    assert model.control_columns.tolist() == [1, 2, 1]
     start, springs = model.actuated_springs
     assert [springs[start[a] : start[a + 1]].tolist() for a in range(3)] == [[], [0, 2], []]
 
