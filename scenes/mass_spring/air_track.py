@@ -8,7 +8,6 @@ from pathlib import Path
 
 import simphys
 from simphys.plot import all_figures
-from simphys.record import Recording
 
 folder = sys.argv[1] if len(sys.argv) > 1 else "runs/air_track_script"
 scene = simphys.load_scene(Path(__file__).with_suffix(".toml"))
@@ -26,4 +25,4 @@ print("d loss / d velocity", scene.state.velocity.grad)
 fit = simphys.identify(scene, folder=folder, overwrite=True)
 for row in fit.unknowns:
     print(f"{row.label:12} {row.value:10.4f} +- {row.standard_error:.4f} {row.unit}")
-print("\n".join(map(str, all_figures(Recording(fit.folder), fit.folder))))
+print("\n".join(map(str, all_figures(fit.recording, folder))))

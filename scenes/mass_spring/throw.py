@@ -9,7 +9,6 @@ from pathlib import Path
 import simphys
 from simphys import optimize
 from simphys.plot import all_figures
-from simphys.record import Recording
 from simphys.scenefile import UnknownSection
 
 folder = sys.argv[1] if len(sys.argv) > 1 else "runs/throw_script"
@@ -24,4 +23,4 @@ result = optimize.minimize(
 thrown = aim.scene_at(result.theta)
 print("start velocity [m/s]:", thrown.state.velocity.data.round(2).tolist())
 run = simphys.simulate(thrown, folder=folder, overwrite=True)
-print("\n".join(map(str, all_figures(Recording(run), run))))
+print("\n".join(map(str, all_figures(run, folder))))

@@ -35,6 +35,8 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in the output folder.")]
 
 
+KEEP_SEGMENTS = "Until a run completes, run.h5 needs the folder segments/ beside it."
+
 _debug = False
 _interrupted = False
 """Whether Ctrl-C was pressed: a library may swallow the KeyboardInterrupt, or turn it into an error of its own."""
@@ -50,19 +52,19 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         try:
             function(*arguments, **options)
         except InputError as error:
-            _tell(error, str(error), 2)
+            _exit(error, str(error), 2)
         except StorageError as error:
-            _tell(error, str(error), 1)
+            _exit(error, str(error), 1)
         except MemoryError as error:
-            _tell(error, f"Not enough memory: {error}. Simulate fewer steps or nodes.", 1)
+            _exit(error, f"Not enough memory: {error}. Simulate fewer steps or nodes.", 1)
         except KeyboardInterrupt as error:
-            _tell(error, "Interrupted.", 130)
+            _exit(error, "Interrupted.", 130)
         except typer.Exit:
             raise
         except Exception as error:
             if not _interrupted:
                 raise
-            _tell(error, "Interrupted.", 130)
+            _exit(error, "Interrupted.", 130)
 
     return app.command()(guarded)
 
@@ -84,7 +86,7 @@ def _stop_if_interrupted() -> None:
         raise KeyboardInterrupt
 
 
-def _tell(error: BaseException, message: str, status: int) -> None:
+def _exit(error: BaseException, message: str, status: int) -> None:
     if _debug:
         traceback.print_exception(error)
     else:
@@ -105,12 +107,12 @@ def optimize(
 ) -> None:
     """Identify the scene's unknowns; record the fit and draw it."""
     from simphys.experiment.scene import load_scene
-    from simphys.record import Recording
 
     from . import report
-    from .workflow import Interrupted, identify
+    from .workflow import IdentificationInterrupted, identify
 
     loaded = load_scene(scene, overrides or ())
+    folder = Path(loaded.config.output.folder)
     try:
         with report.FitProgress(loaded.config.optimizer.iterations) as progress:
 
@@ -118,15 +120,16 @@ def optimize(
                 progress.update(record)
                 _stop_if_interrupted()
 
-            fit = identify(loaded, overwrite=overwrite, resume=resume, on_iteration=on_iteration)
-    except Interrupted as stop:
+            fit = identify(loaded, folder=folder, overwrite=overwrite, resume=resume, on_iteration=on_iteration)
+    except IdentificationInterrupted as stop:
         report.print_identification(stop.identification)
-        _tell(stop, f"What was evaluated is recorded in {stop.identification.folder}: --resume continues.", 130)
+        message = f"The evaluations so far are recorded in {folder}: --resume continues. {KEEP_SEGMENTS}"
+        _exit(stop, message, 130)
     from simphys.plot import all_figures  # matplotlib takes a second, by which the fit begins earlier
 
-    pictures = all_figures(Recording(fit.folder), fit.folder)
+    pictures = all_figures(fit.recording, folder)
     report.print_identification(fit)
-    report.print_files(fit.folder, pictures)
+    report.print_files(folder, pictures)
     if not fit.result.success:
         raise typer.Exit(1)
 
@@ -135,7 +138,6 @@ def optimize(
 def run(scene: SceneFile, overrides: Overrides = None, overwrite: Overwrite = False) -> None:
     """Simulate the scene, record the motion and draw it."""
     from simphys.experiment.scene import load_scene
-    from simphys.record import Recording
 
     from . import report
     from .workflow import simulate
@@ -149,12 +151,13 @@ def run(scene: SceneFile, overrides: Overrides = None, overwrite: Overwrite = Fa
                 progress.update(step, steps)
                 _stop_if_interrupted()
 
-            simulate(loaded, overwrite=overwrite, on_progress=on_progress)
+            recording = simulate(loaded, folder=folder, overwrite=overwrite, on_progress=on_progress)
     except KeyboardInterrupt as stop:
-        _tell(stop, f"Interrupted. What was simulated is recorded: `simphys plot {folder}` draws it.", 130)
+        message = f"Interrupted. The motion so far is recorded: `simphys plot {folder}` draws it. {KEEP_SEGMENTS}"
+        _exit(stop, message, 130)
     from simphys.plot import all_figures
 
-    report.print_files(folder, all_figures(Recording(folder), folder))
+    report.print_files(folder, all_figures(recording, folder))
 
 
 @command
@@ -204,7 +207,7 @@ def graph(scene: SceneFile, overrides: Overrides = None) -> None:
     from simphys.experiment.scene import load_scene
 
     from . import report
-    from .workflow import draw_step
+    from .step_graph import draw_step
 
     loaded = load_scene(scene, overrides or ())
     text, picture = draw_step(loaded)

@@ -23,8 +23,9 @@ from simphys.optimize.stages import Stage
 if TYPE_CHECKING:
     from simphys.diagnose.check import Certificate
     from simphys.optimize import IterationRecord
+    from simphys.runs.estimates import Estimate
 
-    from .workflow import Identification, Unknown
+    from .workflow import Identification
 
 
 LOG_SECONDS = 5.0
@@ -143,7 +144,7 @@ def print_identification(fit: Identification) -> None:
         f"{label}: RMSE {rmse:.4g} {units.get(label) or next(iter(units.values()))}".rstrip()
         for label, rmse in fit.rmse.items()
     ]
-    for each in fit.comparisons:
+    for each in fit.truth_errors:
         lines.append(f"{each.label}: relative error against the truth {percent(each.start)} -> {percent(each.value)}")
     lines.append(result.status if result.message == result.status else f"{result.status}: {result.message}")
     if result.status == "iteration limit":
@@ -193,19 +194,19 @@ def percent(part: float) -> str:
     return f"{100 * part:.{0 if part >= 0.0995 else 1 if part >= 0.00995 else 2}f} %"
 
 
-def _grouped(rows: Sequence[Unknown]) -> Iterator[Sequence[Unknown]]:
+def _grouped(rows: Sequence[Estimate]) -> Iterator[Sequence[Estimate]]:
     """The rows of the table one by one, but those of an unknown of many entries together."""
     for _, group in groupby(rows, key=lambda row: row.label.partition("[")[0]):
         together = list(group)
         yield from [together] if len(together) > MANY else [[row] for row in together]
 
 
-def _of_one(row: Unknown) -> tuple[str, ...]:
+def _of_one(row: Estimate) -> tuple[str, ...]:
     error = row.note or "-" if math.isnan(row.standard_error) else f"{row.standard_error:.2g}"
     return row.label, row.unit, f"{row.start:.6g}", f"{row.value:.8g}", error
 
 
-def _of_many(rows: Sequence[Unknown]) -> tuple[str, ...]:
+def _of_many(rows: Sequence[Estimate]) -> tuple[str, ...]:
     """The range that the entries of an unknown are in."""
     name = f"{rows[0].label.partition('[')[0]}, {len(rows)} values"
     start, value = ([getattr(row, which) for row in rows] for which in ("start", "value"))

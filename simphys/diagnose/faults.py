@@ -1,17 +1,19 @@
-"""Search for the first NaN or inf of a rollout or of its backward pass, and for the sub-step that produced it.
+"""Motions and gradients that are not finite: the first NaN or inf, the sub-step that produced it, and the error for it.
 
 A fused rollout reports the time step alone. That step is run again nested, one node per sub-step, in anomaly mode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from simphys.autograd import AnomalyError, Tensor, detect_anomaly, enable_grad, grad, no_grad
+from simphys.autograd.errors import InputError
 from simphys.rollout import BlowUp, Trajectory, rollout
 from simphys.simulator import Array, Arrays, Model
 
@@ -33,6 +35,15 @@ class Fault:
     """Function of the sub-step that produced it; None if the nested step does not reproduce it."""
     message: str
     """Message of anomaly mode."""
+
+
+@contextmanager
+def blow_ups_as_input_errors(source: str, hint: str = "") -> Iterator[None]:
+    """Turn a BlowUp raised inside into an InputError of `source`; `hint` follows the simulator's own advice."""
+    try:
+        yield
+    except BlowUp as error:
+        raise InputError(source, error.constraint, error.found, f"{error.remedy} {hint}".strip()) from error
 
 
 def forward_fault(

@@ -32,7 +32,7 @@ def _as_failed_trial() -> Iterator[None]:
     try:
         yield
     except rollout.BlowUp as error:
-        raise optimize.BlowUp(str(error)) from error
+        raise optimize.FailedTrial(str(error)) from error
 
 
 class SceneObjective(Generic[S]):
@@ -98,7 +98,7 @@ class SceneObjective(Generic[S]):
         return flat[0] if len(flat) == 1 else ops.concatenate(flat)
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        """Loss and gradient [p]. Errors: optimize.BlowUp."""
+        """Loss and gradient [p]. Errors: optimize.FailedTrial."""
         leaf = tensor(theta, requires_grad=True)
         with _as_failed_trial():
             loss = self.loss_tensor(leaf)
@@ -107,14 +107,14 @@ class SceneObjective(Generic[S]):
         return float(loss), np.asarray(gradient, np.float64)
 
     def residuals(self, theta: Array) -> Array:
-        """Whitened residuals [m]; the loss is half the sum of their squares. Errors: optimize.BlowUp."""
+        """Whitened residuals [m]; the loss is half the sum of their squares. Errors: optimize.FailedTrial."""
         with no_grad(), _as_failed_trial():
             return np.asarray(self.residual_tensor(tensor(theta)).data, np.float64)
 
     def jacobian(self, theta: Array) -> Array:
         """d(residuals)/d(theta), [m, p]: forward by tangents where there are fewer unknowns than residuals.
 
-        Errors: optimize.BlowUp.
+        Errors: optimize.FailedTrial.
         """
         with _as_failed_trial():
             matrix = functional.jacobian(self.residual_tensor, (tensor(theta, requires_grad=True),))

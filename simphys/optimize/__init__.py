@@ -4,11 +4,11 @@ from simphys.optimize.evaluations import Log, MemoryLog, Objective
 from simphys.optimize.identifiability import RankReport, StandardErrors, active_bounds, rank_report, standard_errors
 from simphys.optimize.minimization import METHODS, minimize
 from simphys.optimize.randomized import RandomizedSmoothing
-from simphys.optimize.result import BlowUp, Interrupted, IterationRecord, Mixture, Result
+from simphys.optimize.result import FailedTrial, Interrupted, IterationRecord, Mixture, Result
 
 __all__ = [
     "METHODS",
-    "BlowUp",
+    "FailedTrial",
     "Interrupted",
     "IterationRecord",
     "Log",

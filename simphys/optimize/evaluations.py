@@ -19,8 +19,8 @@ Row = Mapping[str, np.ndarray]
 class Objective(Protocol):
     """Function to minimize, in optimizer coordinates theta [p]: scaled to order one, perhaps logarithmic.
 
-    Any evaluation may give NaN or infinity, or raise `BlowUp`, an ArithmeticError or a LinAlgError. It then counts as a
-    failed trial.
+    Any evaluation may give NaN or infinity, or raise `FailedTrial`, an ArithmeticError or a LinAlgError. It
+    then counts as a failed trial.
     """
 
     labels: list[str]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from simphys.optimize.problem import BadStart, Problem
+from simphys.optimize.problem import BadStart, StageProblem
 
 FIRST_FRACTION = 1 / 64
 GROWTH = 2
@@ -25,7 +25,7 @@ INTERMEDIATE_TOLERANCE = 1e-4
 """Smallest tolerance of intermediate stages: their optimum is only a start, and more digits would be lost."""
 
 
-def growing_fractions(problem_at: Callable[[float], Problem]) -> list[float]:
+def growing_fractions(problem_at: Callable[[float], StageProblem]) -> list[float]:
     """List fractions of the horizon, doubling up to 1; the first has at least three residuals per unknown.
 
     problem_at(fraction): the problem on that fraction, from the user's start.
@@ -42,7 +42,7 @@ def growing_fractions(problem_at: Callable[[float], Problem]) -> list[float]:
     return fractions
 
 
-def hold(problem: Problem) -> None:
+def hold(problem: StageProblem) -> None:
     """Set the pull of an intermediate stage towards its start."""
     residuals = problem.residuals(problem.start)
     if not np.isfinite(residuals).all():

@@ -15,7 +15,7 @@ from simphys.optimize.methods.adam import adam
 from simphys.optimize.methods.gradient_descent import gradient_descent
 from simphys.optimize.methods.lbfgs import lbfgs
 from simphys.optimize.methods.least_squares import least_squares
-from simphys.optimize.problem import BadStart, Outcome, Problem
+from simphys.optimize.problem import BadStart, Outcome, StageProblem
 from simphys.optimize.randomized import RandomizedSmoothing, estimate
 from simphys.optimize.result import Interrupted, IterationRecord, Result
 from simphys.optimize.stages import Stage, by_frequency
@@ -23,7 +23,7 @@ from simphys.optimize.stages import Stage, by_frequency
 Method = Literal["least_squares", "lbfgs", "adam", "gradient_descent"]
 Horizon = Literal["full", "growing"]
 
-METHODS: dict[str, Callable[[Problem, float | None], Outcome]] = {
+METHODS: dict[str, Callable[[StageProblem, float | None], Outcome]] = {
     "least_squares": lambda problem, _: least_squares(problem),
     "lbfgs": lambda problem, _: lbfgs(problem),
     "adam": adam,
@@ -63,8 +63,8 @@ def minimize(
                    interrupted run, started again, ends bitwise as if it had not been interrupted
     on_iteration   called with each iterate, including those that a resumed run takes from the log
 
-    A trial that gives NaN or infinity, or raises BlowUp, an ArithmeticError or a LinAlgError, counts as failed, and the
-    search goes on. Errors: InputError for an invalid argument, a start that is outside the bounds or cannot be
+    A trial that gives NaN or infinity, or raises FailedTrial, an ArithmeticError or a LinAlgError, counts as failed,
+    and the search goes on. Errors: InputError for an invalid argument, a start that is outside the bounds or cannot be
     evaluated, or a log of another problem; Interrupted, with the result so far, on Ctrl-C.
     """
     start = _checked(objective, method, iterations, tolerance, learning_rate, horizon, smoothing)
@@ -75,10 +75,10 @@ def minimize(
     smooth = None if smoothing is None else partial(estimate, smoothing=smoothing)
     evaluations = Evaluations(log)
     history: list[IterationRecord] = []
-    reached: Problem | None = None
+    reached: StageProblem | None = None
 
-    def problem_at(stage: Stage, number: int = 0, count: int = 1) -> Problem:
-        return Problem(
+    def problem_at(stage: Stage, number: int = 0, count: int = 1) -> StageProblem:
+        return StageProblem(
             stage.of(objective),
             evaluations,
             start=start,
@@ -114,7 +114,7 @@ def minimize(
             mixture=None if best is None else best.mixture,
         )
 
-    problem: Problem | None = None
+    problem: StageProblem | None = None
     try:
         stages = by_lowpass or [Stage()]
         if horizon == "growing":

@@ -10,12 +10,12 @@ import numpy as np
 
 from simphys.optimize.evaluations import Evaluations, Objective, Row
 from simphys.optimize.randomized import Estimate, failed
-from simphys.optimize.result import BlowUp, IterationRecord, Mixture, Status
+from simphys.optimize.result import FailedTrial, IterationRecord, Mixture, Status
 from simphys.optimize.stages import Stage
 
 WHOLE = Stage()
 """The single stage of a fit without stages."""
-FAILURES = (BlowUp, ArithmeticError, np.linalg.LinAlgError)
+FAILURES = (FailedTrial, ArithmeticError, np.linalg.LinAlgError)
 """Exceptions by which an objective reports a failed trial."""
 
 
@@ -37,7 +37,7 @@ class Iterate(NamedTuple):
     mixture: Mixture | None = None
 
 
-class Problem:
+class StageProblem:
     """Objective of one stage, from one start, within bounds.
 
     With `smooth`, loss and gradient are estimates of those of the smoothed loss. A pull w adds the term

@@ -42,7 +42,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.optimize.evaluations import Objective
-from simphys.optimize.result import BlowUp, Mixture
+from simphys.optimize.result import FailedTrial, Mixture
 
 STANDARD_ERRORS = 2.0
 """Value of epsilon in standard errors: 95 % confidence for one unknown, more for several; at least 75 % in any case."""
@@ -111,8 +111,8 @@ def failed(unknowns: int) -> Estimate:
 def estimate(objective: Objective, theta: np.ndarray, smoothing: RandomizedSmoothing) -> Estimate:
     """Estimate the smoothed loss and its gradient at theta [p].
 
-    Errors: BlowUp if the loss of a sample is not finite, or huge; and those of the objective. The average over samples
-    is not finite if one of them is not, and a theta at which perturbations fail is no good iterate.
+    Errors: FailedTrial if the loss of a sample is not finite, or huge; and those of the objective. The average over
+    samples is not finite if one of them is not, and a theta at which perturbations fail is no good iterate.
     """
 
     def sampled(at: np.ndarray) -> tuple[float, np.ndarray]:
@@ -120,7 +120,7 @@ def estimate(objective: Objective, theta: np.ndarray, smoothing: RandomizedSmoot
         free = within == at
         loss, gradient = objective.value_and_gradient(within)
         if not math.isfinite(loss):
-            raise BlowUp(f"the loss of a sample is {loss}")
+            raise FailedTrial(f"the loss of a sample is {loss}")
         return float(loss), np.where(free, gradient, 0.0)
 
     plain_loss, _ = sampled(theta)
@@ -130,7 +130,7 @@ def estimate(objective: Objective, theta: np.ndarray, smoothing: RandomizedSmoot
     first = 0.5 * (gradient_above + gradient_below)
     gradient, mixture = _mix(smoothing, shifts, first, 0.5 * (above - below), plain_loss)
     if not np.isfinite(gradient).all():
-        raise BlowUp("the losses of samples differ by more than the largest finite number")
+        raise FailedTrial("the losses of samples differ by more than the largest finite number")
     return Estimate(float(np.mean(0.5 * (above + below))), gradient, mixture)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 Status = Literal["converged", "iteration limit", "failed", "interrupted"]
 
 
-class BlowUp(RuntimeError):
-    """Error by which an objective reports a simulation that is not finite: a failed trial; the search goes on."""
+class FailedTrial(RuntimeError):
+    """Error by which an objective reports a simulation that is not finite; the search goes on."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Result:
     evaluations: int
     """Evaluations of all stages, including those taken from a log."""
     failed_trials: int
-    """Number of evaluations that gave NaN, infinity or a BlowUp."""
+    """Number of evaluations that gave NaN, infinity or a FailedTrial."""
     history: tuple[IterationRecord, ...]
     lowpass: float | None = None
     """Largest frequency [Hz] of the misfits in the loss, in a fit by frequency; inf: all frequencies."""

@@ -1,1 +1,1 @@
-"""Run folders: the motion, the measurement and the fit of one run on disk."""
+"""Recorded runs: the motion, the measurement and the fit, as they are written and drawn."""

@@ -1,4 +1,4 @@
-"""A motion, recorded while it is simulated: block by block, in the memory of a block, however long it is."""
+"""A motion, recorded while it is simulated: block by block, in the memory of one block."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ from simphys.experiment import misfits
 from simphys.experiment.observe_field import FieldObservations
 from simphys.experiment.sampling import along, field_at_times, interpolate
 from simphys.experiment.scene import Scene
-from simphys.record import Recorder
+from simphys.record import RunRecorder
 from simphys.rollout import BlowUp
 from simphys.rollout.run import Progress
 
 from .run_files import group_of, unit_of, write_fit, write_grid
 
 BLOCK_BYTES = 16 << 20
-"""A block of states is about so large."""
+"""Approximate size of a block of states."""
 
 
 def block_of(scene: Scene) -> int:
-    """Steps in a block."""
+    """Number of steps in a block."""
     number = scene.state.tensors()[0].dtype.itemsize
     state = number * sum(math.prod(shape) for shape in scene.moving_shapes().values())
     return int(np.clip(BLOCK_BYTES // state, 1, scene.steps))
 
 
-def record_motion(recorder: Recorder, scene: Scene, *, on_progress: Progress | None = None) -> dict[str, float]:
-    """Simulate the horizon; record every `output.every`-th state, how it ended, what the measurement would see, and
-    the control of each step.
+def record_motion(recorder: RunRecorder, scene: Scene, *, on_progress: Progress | None = None) -> dict[str, float]:
+    """Simulate the horizon; record every `output.every`-th state, the control, predictions and how the motion ended.
 
-    Returns the root mean square residual of each channel, see `write_fit`. However it ends, what was reached is
-    recorded. Errors: BlowUp.
+    Returns the root mean square residual of each channel, see `write_fit`. A motion that blows up or is interrupted
+    is recorded up to there. Errors: BlowUp.
     """
     motion = _Motion(recorder, scene)
     status, message = "interrupted", "interrupted"
@@ -51,11 +50,11 @@ def record_motion(recorder: Recorder, scene: Scene, *, on_progress: Progress | N
 
 
 class _Motion:
-    """What is recorded of a motion so far."""
+    """The part of a motion that is recorded so far."""
 
-    def __init__(self, recorder: Recorder, scene: Scene) -> None:
+    def __init__(self, recorder: RunRecorder, scene: Scene) -> None:
         self.reached = 0
-        """The last step so far."""
+        """Last recorded step."""
         self._recorder, self._scene = recorder, scene
         arrays = scene.state.arrays()
         chosen = scene.config.output.fields
@@ -66,15 +65,15 @@ class _Motion:
         }
         needed = scene.kept_steps()
         self._needed = np.zeros(0, np.int64) if isinstance(needed, str) else needed
-        self._series = [np.full((len(self._needed), *shape), np.nan) for _, _, shape in self._seen()]
+        self._series = [np.full((len(self._needed), *shape), np.nan) for _, _, shape in self._measured()]
         for group in self._groups.values():
-            recorder.discard(group)  # of a run that was resumed
+            recorder.discard(group)  # rows of the run that is resumed
         if scene.controls is not None:
             steps = np.arange(scene.steps)
             units = {"value": scene.controls.unit, "time": "s"}
             signal = scene.controls.signal(scene.steps).data
             if signal.ndim > len(scene.model.control_shape() or ()) + 1:
-                signal = np.moveaxis(signal, 1, 0).reshape(scene.steps, -1)  # a channel for each member's
+                signal = np.moveaxis(signal, 1, 0).reshape(scene.steps, -1)  # a channel for each member
             recorder.write("control", units=units, step=steps, time=steps * scene.dt, value=signal)
         write_grid(recorder, scene)
         if (bodies := scene.bodies) is not None and scene.members is None:
@@ -85,7 +84,7 @@ class _Motion:
             recorder.write("particles/nodes", springs=bodies.links, pinned=bodies.pinned, **pieces)
 
     def add(self, steps: np.ndarray[Any, Any], states: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Consecutive steps [rows] and their states [rows, ...], or [members, rows, ...]: recorded with rows first."""
+        """Record consecutive steps [rows] with their states [rows, ...], or [members, rows, ...], rows first."""
         if self._scene.members is not None:
             states = {name: np.moveaxis(values, 1, 0) for name, values in states.items()}
         every, first = self._scene.config.output.every, int(steps[0])
@@ -96,18 +95,18 @@ class _Motion:
             units={group: {"value": unit_of(self._scene, name), "time": "s"} for name, group in self._groups.items()},
         )
         begin, end = np.searchsorted(self._needed, [first, int(steps[-1]) + 1])
-        for (field, component, _), series in zip(self._seen(), self._series, strict=True):
+        for (field, component, _), series in zip(self._measured(), self._series, strict=True):
             series[begin:end] = along(states[field], component)[self._needed[begin:end] - first]
         self.reached = int(steps[-1])
 
     def predicted(self) -> np.ndarray[Any, Any]:
-        """What the channels would have seen [N, C], or a measured field [N, *shape]; NaN after the last step."""
+        """Predictions of the channels [N, C], or of a measured field [N, *shape]; NaN after the last step."""
         if isinstance(self._scene.observations, FieldObservations):
             return field_at_times(misfits.field_plan(self._scene, 0, self._needed), self._series[0])
         return interpolate(misfits.channel_plan(self._scene, self._needed), self._series)
 
-    def _seen(self) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-        """What is measured of the state: field, index of the part of it, and shape of that part."""
+    def _measured(self) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+        """The measured parts of the state: field, index of the part, and its shape."""
         seen = self._scene.observations
         if isinstance(seen, FieldObservations):
             return [(seen.field, (), self._scene.moving_shapes()[seen.field])]

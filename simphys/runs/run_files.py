@@ -1,11 +1,11 @@
-"""What a run folder holds: a fit's tables, motion, measurement and prediction; and what a resume asks of it."""
+"""Contents of a recorded run: measurement, prediction, the tables of a fit; and the conditions for its resume."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,22 +16,20 @@ from simphys.autograd.errors import InputError
 from simphys.experiment.observe_field import FieldObservations
 from simphys.experiment.scene import Scene
 from simphys.experiment.setup import Measurement
-from simphys.record import Recorder, Recording
+from simphys.record import MemoryRecorder, Recorder, Recording, RunRecorder
 from simphys.scenefile import from_dict, to_dict
 
-if TYPE_CHECKING:
-    from simphys.app.workflow import Unknown
-
-    from .comparison import Comparison
+from .estimates import Estimate
+from .truths import TruthError
 
 OBSERVED_FIELD = "field_observations"
-"""The group of a measured field."""
+"""Group in which a measured field is recorded."""
 
 
 def open_recorder(
     scene: Scene, folder: str | Path | None, *, kind: str, overwrite: bool, resume: bool = False
-) -> Recorder:
-    """The recorder of a run of this scene. Errors: those of Recorder."""
+) -> RunRecorder:
+    """The recorder of a run of this scene, in memory if there is no folder. Errors: those of Recorder."""
     import scipy
 
     provenance = {
@@ -40,34 +38,30 @@ def open_recorder(
         "scipy": scipy.__version__,
         "simphys": __version__,
     }
-    return Recorder(
-        folder or scene.config.output.folder,
-        kind=kind,
-        provenance=provenance,
-        scene=to_dict(scene.config),
-        overwrite=overwrite,
-        resume=resume,
-    )
+    tables = to_dict(scene.config)
+    if folder is None:
+        return MemoryRecorder(kind=kind, provenance=provenance, scene=tables)
+    return Recorder(folder, kind=kind, provenance=provenance, scene=tables, overwrite=overwrite, resume=resume)
 
 
 def require_same_run(scene: Scene, folder: Path) -> None:
-    """Raise InputError unless a resumed run is of the same scene; only its length and where it lies may differ."""
+    """Raise InputError unless a resumed run is of the same scene; only its folder and length may differ."""
     if not (folder / "run.h5").exists():
         return
     recording = Recording(folder)
-    recorded, present = to_dict(from_dict(recording.scene)), to_dict(scene.config)  # with today's defaults
+    recorded, present = to_dict(from_dict(recording.scene)), to_dict(scene.config)  # with the present defaults
     for section in sorted({*recorded, *present} - {"output"}):
         one, other = recorded.get(section), present.get(section)
         if section == "optimizer":
             one, other = _without("iterations", one, other)
         if section == "runtime":
-            one, other = _without("memory", one, other)  # which changes no result
+            one, other = _without("memory", one, other)  # it changes no result
         if one != other:
             raise InputError(
                 f"resume of {folder}",
                 "the scene must be that of the interrupted run",
                 f"[{section}] {other}, recorded was {one}",
-                "Undo that change, or start anew with --overwrite or another output.folder.",
+                "Undo that change, or begin a new run with --overwrite or another output.folder.",
             )
     if (seen := scene.observations) is None:
         return
@@ -79,7 +73,7 @@ def require_same_run(scene: Scene, folder: Path) -> None:
                     f"resume of {folder}",
                     "the measurement must be that of the interrupted run",
                     f"another {name} in {seen.file}",
-                    "Restore the file, or start anew with --overwrite or another output.folder.",
+                    "Restore the file, or begin a new run with --overwrite or another output.folder.",
                 )
 
 
@@ -90,29 +84,27 @@ def _without(key: str, *sections: Any) -> list[dict[str, Any]]:
 class RecorderLog:
     """The optimizer's log of evaluations as tables of a run."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: RunRecorder) -> None:
         self._recorder = recorder
-        self._recording = Recording(recorder.folder)
+        self._recording = recorder.recording
 
     def rows(self, kind: str) -> Sequence[dict[str, np.ndarray]]:
-        """Rows that an interrupted run left."""
         columns = {name: self._recording[f"{kind}/{name}"] for name in self._recording.keys(kind)}
         count = len(next(iter(columns.values()))) if columns else 0
         return [{name: column[row] for name, column in columns.items()} for row in range(count)]
 
     def append(self, kind: str, **arrays: np.ndarray) -> None:
-        """Keep one evaluation. Of a horizon that ends before the first observation there is nothing to keep."""
-        if any([np.size(array) == 0 for array in arrays.values()]):
+        if any([np.size(array) == 0 for array in arrays.values()]):  # the horizon ends before the first observation
             return
         columns: dict[str, Any] = dict(arrays)
         self._recorder.append(kind, **columns)
 
 
 def iteration_writer(
-    recorder: Recorder, then: Callable[[optimize.IterationRecord], None] | None
+    recorder: RunRecorder, then: Callable[[optimize.IterationRecord], None] | None
 ) -> Callable[[optimize.IterationRecord], None]:
-    """Record each iteration once: a resumed run reports the earlier ones again."""
-    recording = Recording(recorder.folder)
+    """Return a function that records each iteration once, as a resumed run reports the earlier ones again."""
+    recording = recorder.recording
     present = len(recording["iterations/index"]) if "iterations/index" in recording else 0
     seen = 0
 
@@ -140,9 +132,9 @@ def iteration_writer(
 
 
 def write_unknowns(
-    recorder: Recorder, table: Sequence[Unknown], result: optimize.Result, compared: Sequence[Comparison]
+    recorder: RunRecorder, table: Sequence[Estimate], result: optimize.Result, errors: Sequence[TruthError]
 ) -> None:
-    """Record the identified values, how far from known ones they are, and how the search ended."""
+    """Record the identified values, their errors against known ones, and the end of the search."""
     recorder.write(
         "unknowns",
         attrs={
@@ -151,8 +143,8 @@ def write_unknowns(
             "loss": result.loss,
             **({} if result.mixture is None else {"plain_loss": result.mixture.plain_loss}),
             "failed_trials": result.failed_trials,
-            **{f"{each.label}: relative error of the start": each.start for each in compared},
-            **{f"{each.label}: relative error": each.value for each in compared},
+            **{f"{each.label}: relative error of the start": each.start for each in errors},
+            **{f"{each.label}: relative error": each.value for each in errors},
         },
         label=[row.label for row in table],
         unit=[row.unit for row in table],
@@ -163,9 +155,9 @@ def write_unknowns(
 
 
 def unit_of(scene: Scene, field: str) -> str:
-    """The unit of a state's field: that in which the measurement sees it, else the one that its simulator counts in.
+    """The unit of a state's field: that of the measurement, or else that of the simulator.
 
-    Velocities of bodies go with their positions.
+    Velocities of bodies have the unit of their positions, per second.
     """
     seen = scene.observations
     if isinstance(seen, FieldObservations):
@@ -182,16 +174,16 @@ def unit_of(scene: Scene, field: str) -> str:
 
 
 def group_of(scene: Scene, field: str) -> str:
-    """Where a state's field is recorded: bodies as the particles of H5MD, anything else among the fields.
+    """The group in which a state's field is recorded: bodies as the particles of H5MD, all else under fields/.
 
-    Several experiments at once have no such particles.
+    Bodies of several members are recorded under fields/, too.
     """
     is_of_bodies = scene.bodies is not None and scene.members is None and field in ("position", "velocity")
     return f"particles/nodes/{field}" if is_of_bodies else f"fields/{field}"
 
 
-def write_grid(recorder: Recorder, scene: Scene) -> None:
-    """Record where the cells of the scene's grid are, and the parameters that have a number for each of them."""
+def write_grid(recorder: RunRecorder, scene: Scene) -> None:
+    """Record the places of the cells of the scene's grid, and the parameters that have a number for each cell."""
     if (grid := scene.grid) is None:
         return
     names = list(grid.fields)
@@ -209,8 +201,8 @@ def write_grid(recorder: Recorder, scene: Scene) -> None:
         recorder.write("parameters", units={name: grid.fields[name] for name in params}, **params)
 
 
-def write_observations(recorder: Recorder, seen: Measurement) -> None:
-    """Record the measurement; of a whole field in the order of recorded states: times first, members second."""
+def write_observations(recorder: RunRecorder, seen: Measurement) -> None:
+    """Record the measurement; a whole field in the order of recorded states: times first, members second."""
     if isinstance(seen, FieldObservations):
         moved = seen.rows_first()
         units = {"time": "s", "value": seen.unit}
@@ -226,11 +218,11 @@ def write_observations(recorder: Recorder, seen: Measurement) -> None:
     recorder.write("observations", attrs=attrs, time=seen.times, value=seen.values, weight=seen.weights)
 
 
-def write_fit(recorder: Recorder, scene: Scene, predicted: np.ndarray) -> dict[str, float]:
-    """Record what the channels would have seen [N, C].
+def write_fit(recorder: RunRecorder, scene: Scene, predicted: np.ndarray) -> dict[str, float]:
+    """Record predictions of the channels [N, C], or of a measured field [N, members, *shape].
 
-    Of a measured field [N, members, *shape]. Returns the root mean square residual of each channel, and of all where
-    they share a unit; or of the field. NaN for a motion that blew up.
+    Returns the root mean square residual of each channel, and of all channels if they share a unit; or of the field.
+    It is NaN for a motion that blew up.
     """
     seen = scene.observations
     assert seen is not None
@@ -250,7 +242,7 @@ def write_fit(recorder: Recorder, scene: Scene, predicted: np.ndarray) -> dict[s
 
 
 def output_folder(scene: Scene) -> Path:
-    """The scene's output folder, made where there is none. Errors: InputError."""
+    """The scene's output folder, made if it does not exist. Errors: InputError."""
     folder = Path(scene.config.output.folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd.errors import InputError
-from simphys.optimize import METHODS, BlowUp, IterationRecord, minimize
+from simphys.optimize import METHODS, FailedTrial, IterationRecord, minimize
 
 Settings = dict[str, Any]
 ALL = sorted(METHODS)
@@ -113,7 +113,7 @@ def test_a_minimum_beyond_a_wall_is_never_reported_as_found(method: Any, from_re
     assert found.loss < 0.5 * 5 + 0.5  # lower than at the start: the best so far
 
 
-@pytest.mark.parametrize("failure", [BlowUp("left the finite numbers"), FloatingPointError(), OverflowError()])
+@pytest.mark.parametrize("failure", [FailedTrial("left the finite numbers"), FloatingPointError(), OverflowError()])
 @pytest.mark.parametrize("method", ALL)
 def test_an_objective_may_raise_in_a_trial(method: Any, failure: Exception, from_residuals: Any, bowl: Any) -> None:
     def beyond_a_wall(theta: np.ndarray) -> np.ndarray:

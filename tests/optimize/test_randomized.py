@@ -12,7 +12,7 @@ import pytest
 
 from simphys.autograd.errors import InputError
 from simphys.optimize import (
-    BlowUp,
+    FailedTrial,
     Interrupted,
     MemoryLog,
     RandomizedSmoothing,
@@ -198,9 +198,9 @@ def test_samples_follow_from_the_seed_and_theta() -> None:
 
 
 def test_a_sample_that_fails_fails_the_estimate() -> None:
-    with pytest.raises(BlowUp, match="the loss of a sample is nan"):
+    with pytest.raises(FailedTrial, match="the loss of a sample is nan"):
         smoothed(lambda theta: (np.nan if theta[0] > 0.2 else 0.0, 0.0), [0.0])
-    with pytest.raises(BlowUp, match="differ by more than the largest finite number"):
+    with pytest.raises(FailedTrial, match="differ by more than the largest finite number"):
         smoothed(lambda theta: (1e200 * theta[0], 1e200), [0.0])
 
 
@@ -258,7 +258,7 @@ def test_more_iterations_go_on_from_the_log() -> None:
 def test_a_trial_with_a_failed_sample_is_survived() -> None:
     def steep(theta: np.ndarray) -> tuple[float, np.ndarray]:
         if theta[0] > 2:
-            raise BlowUp("beyond the stability limit")
+            raise FailedTrial("beyond the stability limit")
         return float(-theta[0]), -np.ones(1)
 
     found = over_the_wall(objective=toy(steep, [0.0]))

@@ -17,7 +17,7 @@ from .case import Case, Loss, random_weights
 from .certificate import Certificate, Cost, Line
 from .derivatives import derivatives, of_sub_steps, unseen
 from .localize import LOCAL, localize, states
-from .modes import Comparison, OnLine, nothing
+from .modes import ModeComparison, OnLine, nothing
 
 __all__ = ["Certificate", "Cost", "Line", "check", "compare_modes"]
 
@@ -49,7 +49,7 @@ def check(
         remedy = "Start with precision f64; compare_modes works in f32, too."
         raise InputError("check", "finite differences need f64", runtime.settings().precision, remedy)
     case = _case(model, params, state, steps, control, loss, keep, seed)
-    found = Comparison(case, seed=seed, on_line=on_line)
+    found = ModeComparison(case, seed=seed, on_line=on_line)
     findings = _nested(found)
     found.others()
     found.add(*derivatives(case, found.fused, seed=seed))
@@ -78,7 +78,7 @@ def compare_modes(
     The arguments are those of `check`. Errors: InputError for a motion that blows up.
     """
     case = _case(model, params, state, steps, control, loss, keep, seed)
-    found = Comparison(case, seed=seed, on_line=on_line)
+    found = ModeComparison(case, seed=seed, on_line=on_line)
     found.add(*found.nested())
     found.others()
     return _certificate(found, ())
@@ -99,7 +99,7 @@ def _case(
     return Case(model, params, state, control, steps, loss, keep or "all").alone()
 
 
-def _nested(found: Comparison) -> tuple[str, ...]:
+def _nested(found: ModeComparison) -> tuple[str, ...]:
     """Compare the nested rollout with the fused one; if they disagree, compare each step by itself."""
     lines = found.nested()
     if all(line.passed for line in lines):
@@ -114,7 +114,7 @@ def _nested(found: Comparison) -> tuple[str, ...]:
     return (each.finding,)
 
 
-def _certificate(found: Comparison, findings: tuple[str, ...]) -> Certificate:
+def _certificate(found: ModeComparison, findings: tuple[str, ...]) -> Certificate:
     chosen = runtime.settings()
     horizon = f"the full horizon of {found.case.steps} steps in {chosen.precision} on {chosen.arch}"
     return Certificate(tuple(found.lines), tuple(found.costs), found.sizes, findings, horizon)

@@ -28,7 +28,7 @@ def nothing(line: Line) -> None:
     """Ignore a statement."""
 
 
-class Comparison:
+class ModeComparison:
     """Comparison of the modes of one case; `lines` and `costs` grow as they run."""
 
     def __init__(self, case: Case, *, seed: int, on_line: OnLine) -> None:

@@ -14,7 +14,7 @@ from simphys.experiment.scene import Scene, build_scene
 from simphys.experiment.terms import AT_END
 from simphys.rollout import Trajectory
 
-from ..soundness import blow_up_told
+from ..faults import blow_ups_as_input_errors
 from . import check
 from .case import Loss
 from .certificate import Certificate
@@ -54,7 +54,7 @@ def check_scene(scene: Scene, *, seed: int = 0, on_line: OnLine = nothing) -> Ce
         as_it_is = {"steps": scene.steps, "partial": scene.partial, "observations": scene.observations}
         return in_f64(Job(_exact(scene), seed, scene.values(), as_it_is))
     scene = stack_members(take_members(scene, scene.config.check.members))
-    with blow_up_told("check"):
+    with blow_ups_as_input_errors("check"):
         return check(
             scene.model,
             scene.params,

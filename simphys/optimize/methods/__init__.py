@@ -1,1 +1,1 @@
-"""Optimization methods, one per file. Each takes a Problem, reports its iterates to it and returns an Outcome."""
+"""Optimization methods, one per file. Each takes a StageProblem, reports its iterates to it and returns an Outcome."""

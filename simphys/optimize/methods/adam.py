@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from simphys.optimize.methods.first_order import descend
-from simphys.optimize.problem import Outcome, Problem
+from simphys.optimize.problem import Outcome, StageProblem
 
 _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
 _LEARNING_RATE = 0.05
@@ -38,7 +38,7 @@ class _Moments:
         return -mean / (size + _EPSILON)
 
 
-def adam(problem: Problem, learning_rate: float | None) -> Outcome:
+def adam(problem: StageProblem, learning_rate: float | None) -> Outcome:
     """Minimize by Adam; a step moves each component by about the learning rate (default 0.05)."""
     _, gradient = problem.value_and_gradient(problem.start)
     unit = float(np.linalg.norm(gradient)) or 1.0

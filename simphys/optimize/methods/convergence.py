@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from simphys.optimize.problem import Iterate, Problem
+from simphys.optimize.problem import Iterate, StageProblem
 
 
-def decrease_left(problem: Problem, before: Iterate, now: Iterate) -> float:
+def decrease_left(problem: StageProblem, before: Iterate, now: Iterate) -> float:
     """Estimate loss(now) minus the loss at the minimum: |g|^2 / (2 c), with the curvature c along the last step.
 
     c = |change of gradient| / |step| tends to the curvature along the slowest direction as descent proceeds. g is the

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from simphys.optimize.methods.convergence import decrease_left
-from simphys.optimize.problem import BadStart, Iterate, Outcome, Problem
+from simphys.optimize.problem import BadStart, Iterate, Outcome, StageProblem
 
 _SUFFICIENT = 0.1
 """Smallest accepted fraction of the decrease that the gradient predicts (Armijo's condition)."""
@@ -30,7 +30,7 @@ class Rule(Protocol):
         ...
 
 
-def descend(problem: Problem, rule: Rule, rate: float) -> Outcome:
+def descend(problem: StageProblem, rule: Rule, rate: float) -> Outcome:
     """Apply the rule until little is left to gain.
 
     Converged: the estimated remaining decrease is below the tolerance times the loss, or the gradient's norm is below
@@ -74,5 +74,5 @@ def _without_gradient(start: Iterate) -> Outcome:
     return Outcome("converged", f"the gradient at the start is zero{hint}")
 
 
-def _norm(problem: Problem, at: Iterate) -> float:
+def _norm(problem: StageProblem, at: Iterate) -> float:
     return float(np.linalg.norm(problem.project_gradient(at.theta, at.gradient)))

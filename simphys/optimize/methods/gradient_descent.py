@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simphys.optimize.methods.first_order import descend
-from simphys.optimize.problem import Outcome, Problem
+from simphys.optimize.problem import Outcome, StageProblem
 
 _FIRST_STEP = 0.01
 
@@ -21,7 +21,7 @@ class _SteepestDescent:
         """Do nothing: no earlier gradients are stored."""
 
 
-def gradient_descent(problem: Problem, learning_rate: float | None) -> Outcome:
+def gradient_descent(problem: StageProblem, learning_rate: float | None) -> Outcome:
     """Minimize by steepest descent. With the default learning rate, the first step moves the largest component by 0.01.
 
     For a smoothed loss, which is an estimate, every finite step is accepted, whatever the rate.

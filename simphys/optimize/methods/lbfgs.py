@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from simphys.optimize.methods.convergence import decrease_left
-from simphys.optimize.problem import BadStart, Iterate, Outcome, Problem
+from simphys.optimize.problem import BadStart, Iterate, Outcome, StageProblem
 
 
-def lbfgs(problem: Problem) -> Outcome:
+def lbfgs(problem: StageProblem) -> Outcome:
     """Minimize a loss by its gradient.
 
     Stops if an iteration lowers the loss by less than the tolerance times the loss, or if the largest component of the

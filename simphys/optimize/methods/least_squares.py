@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simphys.optimize.problem import BadStart, Outcome, Problem
+from simphys.optimize.problem import BadStart, Outcome, StageProblem
 
 _BLOCKED_LIMIT = 30
 _EVALUATIONS_PER_ITERATION = 100
@@ -29,7 +29,7 @@ class _Blocked(Exception):
     """Signal that the Jacobian is not finite at a point with finite residuals."""
 
 
-def least_squares(problem: Problem) -> Outcome:
+def least_squares(problem: StageProblem) -> Outcome:
     """Minimize half the sum of squared residuals.
 
     Stops if the relative change of the loss, or of theta, in a step is below the tolerance, or if the gradient is below
@@ -100,7 +100,7 @@ def _loss(residuals: np.ndarray) -> float:
     return 0.5 * float(residuals @ residuals)
 
 
-def _decrease_left(problem: Problem, jacobian: np.ndarray, residuals: np.ndarray) -> float:
+def _decrease_left(problem: StageProblem, jacobian: np.ndarray, residuals: np.ndarray) -> float:
     """Predict the gain of a Gauss-Newton step in the unknowns that no bound holds."""
     assert problem.best is not None
     theta, gradient = problem.best.theta, jacobian.T @ residuals
@@ -111,6 +111,6 @@ def _decrease_left(problem: Problem, jacobian: np.ndarray, residuals: np.ndarray
     return _loss(free @ step)
 
 
-def _tolerated(problem: Problem, start_loss: float) -> float:
+def _tolerated(problem: StageProblem, start_loss: float) -> float:
     assert problem.best is not None
     return max(1e3 * problem.tolerance, 1e-6) * problem.best.loss + problem.tolerance * start_loss

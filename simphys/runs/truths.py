@@ -1,4 +1,4 @@
-"""Identified values against known ones, where a scene tells them: synthetic measurements show what a fit can find."""
+"""Errors of identified values against known ones, for scenes that state them: tests with synthetic measurements."""
 
 from __future__ import annotations
 
@@ -8,37 +8,39 @@ from typing import Any
 import numpy as np
 
 from simphys.experiment.unknowns import Unknowns
-from simphys.record import Recorder
+from simphys.record import RunRecorder
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """How far an unknown is from its known value: |value - truth| / |truth|, of all its entries together."""
+class TruthError:
+    """Relative error of an unknown, |value - truth| / |truth|, norms over all of its entries."""
 
     label: str
     start: float
+    """Error of the start value."""
     value: float
+    """Error of the identified value."""
 
 
-def compare(unknowns: Unknowns, theta: Array) -> tuple[Comparison, ...]:
-    """The unknowns that have a known value, at their start and at theta."""
+def truth_errors(unknowns: Unknowns, theta: Array) -> tuple[TruthError, ...]:
+    """The error of each unknown that has a known value, at its start and at theta."""
     start, value = unknowns.natural(unknowns.start), unknowns.natural(theta)
-    made = []
+    found = []
     for block in unknowns.blocks:
         if (truth := unknowns.truths.get(block.label)) is not None:
             size = float(np.linalg.norm(truth)) or np.nan
             errors = [float(np.linalg.norm(each[block.where] - truth)) / size for each in (start, value)]
-            made.append(Comparison(block.label, *errors))
-    return tuple(made)
+            found.append(TruthError(block.label, *errors))
+    return tuple(found)
 
 
-def write_truths(recorder: Recorder, unknowns: Unknowns, theta: Array) -> None:
+def write_truths(recorder: RunRecorder, unknowns: Unknowns, theta: Array) -> None:
     """Record known values of unknowns, in truth/LABEL, and in the same order start and result."""
     start, value = unknowns.natural(unknowns.start), unknowns.natural(theta)
     for block in unknowns.blocks:
         if (truth := unknowns.truths.get(block.label)) is not None:
-            about = {"parameter": block.parameter, "unit": block.unit}
+            attrs = {"parameter": block.parameter, "unit": block.unit}
             parts: dict[str, Any] = {"start": start[block.where], "value": value[block.where]}
-            recorder.write(f"truth/{block.label}", attrs=about, truth=truth, entries=block.entries, **parts)
+            recorder.write(f"truth/{block.label}", attrs=attrs, truth=truth, entries=block.entries, **parts)
