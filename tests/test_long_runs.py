@@ -42,7 +42,7 @@ def square(folder: Path, **output: Any) -> Scene:
 def test_what_is_recorded_does_not_depend_on_the_blocks(every: int, tmp_path: Path, small_blocks: None) -> None:
     scene = square(tmp_path, every=every)
     assert motion.block_of(scene) == 7
-    run = Recording(api.simulate(scene))
+    run = api.simulate(scene)
     np.testing.assert_array_equal(run[f"{POSITION}/step"], np.arange(0, 301, every))
     np.testing.assert_array_equal(run[f"{POSITION}/time"], np.arange(0, 301, every) * scene.dt)
     np.testing.assert_array_equal(run[f"{POSITION}/value"], scene.rollout().position.data[::every])
@@ -54,7 +54,7 @@ def test_predictions_are_made_on_the_way(tmp_path: Path, monkeypatch: pytest.Mon
 
     scene = glider(tmp_path / "seen.txt")
     monkeypatch.setattr("simphys.runs.motion.BLOCK_BYTES", 1)
-    run = Recording(api.simulate(scene))
+    run = api.simulate(scene)
     np.testing.assert_array_equal(run["fit/predicted"], scene.predict(scene.rollout()).data)
 
 
@@ -67,7 +67,7 @@ def test_ctrl_c_leaves_what_was_simulated(tmp_path: Path, small_blocks: None) ->
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        api.simulate(scene, on_progress=on_progress)
+        api.simulate(scene, folder=tmp_path / "run", on_progress=on_progress)
     run = Recording(tmp_path / "run")
     assert run.attrs("motion")["status"] == "interrupted"
     count = len(run[f"{POSITION}/step"])
@@ -90,7 +90,7 @@ def test_an_interrupt_between_blocks_leaves_what_was_simulated(
 
     monkeypatch.setattr("simphys.record.Recorder.extend", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        api.simulate(square(tmp_path))
+        api.simulate(square(tmp_path), folder=tmp_path / "run")
     assert (
         len(Recording(tmp_path / "run")[f"{POSITION}/value"]) == 1 + 10 * 7
     )  # the start, and ten blocks of two fields
@@ -102,14 +102,13 @@ def test_memory_is_that_of_some_blocks_however_long_the_motion(tmp_path: Path, m
     monkeypatch.setattr("simphys.record.recorder.SEGMENT_BYTES", 1 << 20)
     changes: dict[str, Any] = {"geometry": {"lattice": {"shape": [30, 30], "spacing": 0.5}}, "state": None}
     scene = soft_square(**changes, time={"steps": 1000}, output={"folder": str(tmp_path / "run")})
-    api.simulate(soft_square(**changes, output={"folder": str(tmp_path / "warm-up")}))
+    api.simulate(soft_square(**changes, output={"folder": str(tmp_path / "warm-up")}), folder=tmp_path / "warm-up")
     tracemalloc.start()
     try:
-        folder = api.simulate(scene)
+        run = api.simulate(scene, folder=tmp_path / "run")
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    run = Recording(folder)
     assert np.prod(run.shape(f"{POSITION}/value")) * 16 > 28e6
     assert peak < 8e6
     last = run.thinned(f"{POSITION}/value", 1000)[-1]
@@ -117,7 +116,7 @@ def test_memory_is_that_of_some_blocks_however_long_the_motion(tmp_path: Path, m
 
 
 def test_pictures_of_a_long_motion_read_a_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Recording(api.simulate(square(tmp_path)))
+    run = api.simulate(square(tmp_path))
     monkeypatch.setattr("simphys.plot.style.FRAME_NUMBERS", 12 * 100)
     time, value = plot.style.frames(run, f"{POSITION}/time", f"{POSITION}/value")
     np.testing.assert_array_equal(time, run[f"{POSITION}/time"][::4])
@@ -151,7 +150,7 @@ def test_a_run_that_is_stopped_or_killed_can_be_drawn(
         assert process.returncode == -signal.SIGKILL and "motion" not in run
     else:
         assert process.returncode == 130 and "Traceback" not in err
-        assert f"Interrupted. What was simulated is recorded: `simphys plot {folder}` draws it." in err
+        assert f"Interrupted. The motion so far is recorded: `simphys plot {folder}` draws it." in err
         assert run.attrs("motion")["status"] == status
     assert simphys("plot", folder).exit_code == 0
 

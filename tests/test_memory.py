@@ -13,7 +13,6 @@ from simphys import optimize
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError
 from simphys.experiment.scene import Scene, build_scene
-from simphys.record import Recording
 from simphys.scenefile import from_dict, to_dict
 
 from .helpers.small_scenes import merged, oscillator, soft_square
@@ -75,14 +74,14 @@ def test_a_fit_within_a_budget_is_the_fit_without(tmp_path: Path) -> None:
     np.testing.assert_array_equal(part.result.theta, whole.result.theta)
     assert [row.standard_error for row in part.unknowns] == [row.standard_error for row in whole.unknowns]
     for name in ("fit/predicted", "particles/nodes/position/value"):
-        np.testing.assert_array_equal(Recording(part.folder)[name], Recording(whole.folder)[name])
+        np.testing.assert_array_equal(part.recording[name], whole.recording[name])
 
 
 def test_the_gradient_along_time_is_recorded_where_memory_allows_it(tmp_path: Path) -> None:
     scene = oscillator(tmp_path / "seen.txt")
-    whole = Recording(simphys.identify(scene).folder)
-    tight = Recording(simphys.identify(limited(scene, "18kB"), folder=tmp_path / "tight").folder)
-    roomy = Recording(simphys.identify(limited(scene, "60kB"), folder=tmp_path / "roomy").folder)
+    whole = simphys.identify(scene).recording
+    tight = simphys.identify(limited(scene, "18kB"), folder=tmp_path / "tight").recording
+    roomy = simphys.identify(limited(scene, "60kB"), folder=tmp_path / "roomy").recording
     np.testing.assert_array_equal(roomy["adjoint/position"], whole["adjoint/position"])
     assert "adjoint/position" not in tight
 
@@ -105,8 +104,9 @@ def test_a_budget_that_is_too_small_tells_the_least_that_does(tmp_path: Path) ->
 
 def test_the_memory_of_an_interrupted_fit_may_be_changed(tmp_path: Path) -> None:
     scene = oscillator(tmp_path / "seen.txt", optimizer={"iterations": 2})
-    simphys.identify(scene)
-    resumed = simphys.identify(limited(oscillator(tmp_path / "seen.txt"), "20kB"), resume=True)
+    simphys.identify(scene, folder=tmp_path / "run")
+    tight = limited(oscillator(tmp_path / "seen.txt"), "20kB")
+    resumed = simphys.identify(tight, folder=tmp_path / "run", resume=True)
     whole = simphys.identify(oscillator(tmp_path / "seen.txt"), folder=tmp_path / "whole")
     np.testing.assert_array_equal(resumed.result.theta, whole.result.theta)
 

@@ -11,7 +11,7 @@ from simphys.autograd.errors import InputError
 from simphys.diagnose.faults import blow_ups_as_input_errors
 from simphys.experiment.objective import SceneObjective
 from simphys.experiment.scene import Scene
-from simphys.record import Recording, RunRecorder
+from simphys.record import Recording, RunRecorder, require_no_run
 from simphys.rollout import BlowUp
 from simphys.rollout.run import Progress
 from simphys.runs.adjoint import record_adjoint
@@ -110,6 +110,8 @@ def identify(
         remedy = "Drop one of them."
         raise InputError("identify", "a run is either resumed or overwritten", "resume and overwrite", remedy)
     _require_folder("identify", folder, overwrite=overwrite, resume=resume)
+    if folder is not None and not (overwrite or resume):
+        require_no_run(Path(folder))  # before the work of the checks below
     objective = scene.objective()
     require_feasible_jacobians(objective)
     _require_sound_start(objective)

@@ -12,9 +12,9 @@ A run can be recorded in memory, too: MemoryRecorder has the interface of Record
 """
 
 from simphys.record.memory import MemoryRecorder
-from simphys.record.recorder import Recorder
+from simphys.record.recorder import Recorder, require_no_run
 from simphys.record.recording import Recording
 
 RunRecorder = Recorder | MemoryRecorder
 
-__all__ = ["MemoryRecorder", "Recorder", "Recording", "RunRecorder"]
+__all__ = ["MemoryRecorder", "Recorder", "Recording", "RunRecorder", "require_no_run"]

@@ -24,10 +24,6 @@ from simphys.record.table import Table, new_rows
 
 FLUSH_SECONDS = 2.0
 SEGMENT_BYTES = 32 << 20  # buffered rows are flushed at this size; smaller segments are merged up to it
-EXISTING_RUN_REMEDY = (
-    "Pass --overwrite (in Python overwrite=True) to replace it, --resume (resume=True) to continue a fit, "
-    "or choose another folder: output.folder=PATH (folder=PATH)."
-)
 
 
 class Recorder:
@@ -196,13 +192,13 @@ class Recorder:
     def _load_earlier(self, kind: str, resume: bool) -> Index:
         if not (self.folder / INDEX_NAME).exists():
             return Index()
-        who = f"output folder {self.folder}"
         if not resume:
-            raise InputError(who, "must not hold a run already", f"{INDEX_NAME} there", EXISTING_RUN_REMEDY)
+            require_no_run(self.folder)
         index = load_index(self.folder / INDEX_NAME)
         if index.attrs[""].get("kind") != kind:
             found = f"kind {index.attrs['']['kind']!r}" if "kind" in index.attrs[""] else "no kind"
-            raise InputError(who, f"must hold a run of kind {kind!r} to resume", found, "Choose another output.folder.")
+            source, constraint = f"output folder {self.folder}", f"must hold a run of kind {kind!r} to resume"
+            raise InputError(source, constraint, found, "Choose another output.folder.")
         self._remove_unused(index)  # first, as a full disk may be full of just that
         return index if index.segments() else self._split(index)
 
@@ -311,6 +307,18 @@ class Recorder:
         for path in (*self._segments.glob("[0-9]*.h5"), *self._segments.glob("*.tmp")):
             if path.name not in used:
                 path.unlink(missing_ok=True)
+
+
+def require_no_run(folder: Path) -> None:
+    """Raise InputError if the folder holds a run."""
+    if (folder / INDEX_NAME).exists():
+        raise InputError(
+            f"output folder {folder}",
+            "must not hold a run already",
+            f"{INDEX_NAME} there",
+            "Pass --overwrite (in Python overwrite=True) to replace it, --resume (resume=True) to continue a fit, "
+            "or choose another folder: output.folder=PATH (folder=PATH).",
+        )
 
 
 def _number(segment: str) -> int:

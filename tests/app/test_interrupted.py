@@ -67,7 +67,7 @@ def test_ctrl_c_tells_the_best_so_far_and_resume_ends_as_without_it(tmp_path: Pa
     assert stopped.returncode == 130
     assert re.search(r"│ rate +│ N/m +│ +30 │ +\S+ │ +- │", stopped.stdout)
     assert re.search(r"\ninterrupted\nloss \S+ after \d+ iterations, \d+ evaluations\n$", stopped.stdout)
-    assert f"What was evaluated is recorded in {folder}: --resume continues." in stopped.stderr
+    assert f"The evaluations so far are recorded in {folder}: --resume continues." in stopped.stderr
     assert "Traceback" not in stopped.stderr
     done = recorded(folder)
     assert 10 <= done < 150

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import simphys
-from simphys.app.workflow import Identification, Interrupted
+from simphys.app.workflow import Identification, IdentificationInterrupted
 from simphys.autograd.errors import InputError
 from simphys.optimize import IterationRecord, minimize
+from simphys.plot import all_figures
 from simphys.record import Recording
 
 from ..helpers.small_scenes import TRUTH, oscillator, soft_square
@@ -31,21 +32,20 @@ def interrupt_at(count: int) -> Any:
     return on_iteration
 
 
-def same_tables(one: Path, other: Path, groups: tuple[str, ...]) -> None:
-    first, second = Recording(one), Recording(other)
+def same_tables(first: Recording, second: Recording, groups: tuple[str, ...]) -> None:
     for group in groups:
         assert first.keys(group) == second.keys(group) != []
         for name in first.keys(group):
             path = f"{group}/{name}"
             if first.keys(path):
-                same_tables(one, other, (path,))
+                same_tables(first, second, (path,))
             else:
                 np.testing.assert_array_equal(first[path], second[path], err_msg=path)
 
 
 def test_a_fit_finds_the_truth_and_says_how_well_it_knows_it(tmp_path: Path) -> None:
     fit = simphys.identify(oscillator(tmp_path / "seen.txt"))
-    assert fit.result.success and fit.folder == tmp_path / "run"
+    assert fit.result.success and fit.folder is None and not (tmp_path / "run").exists()
     assert [(row.label, row.unit) for row in fit.unknowns] == [("stiffness", "N/m"), ("drag", "1/s"), ("start", "m")]
     for row in fit.unknowns:
         assert abs(row.value - TRUTH[row.label]) < 3 * row.standard_error < 0.1
@@ -53,6 +53,34 @@ def test_a_fit_finds_the_truth_and_says_how_well_it_knows_it(tmp_path: Path) -> 
     assert [row.start for row in fit.unknowns] == pytest.approx([7.0, 0.2, 0.8])
     assert next(iter(fit.rmse.values())) == pytest.approx(0.01, rel=0.2)  # m
     assert fit.scene.params.stiffness.data[0] == pytest.approx(fit.unknowns[0].value)
+
+
+def test_without_a_folder_the_same_is_recorded_in_memory_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = oscillator(tmp_path / "seen.txt", output={"every": 10})
+    on_disk = simphys.identify(scene, folder=tmp_path / "on_disk")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    in_memory = simphys.identify(scene)
+    assert in_memory.unknowns == on_disk.unknowns and in_memory.rmse == on_disk.rmse
+    assert (in_memory.folder, on_disk.folder) == (None, tmp_path / "on_disk")
+    groups = set(on_disk.recording.keys()) - {"h5md", "evaluations"}
+    assert set(in_memory.recording.keys()) == groups  # evaluations are for a resume
+    tables = ("adjoint", "iterations", "fit", "observations", "particles/nodes/position", "unknowns")
+    same_tables(in_memory.recording, on_disk.recording, tables)
+    assert in_memory.recording.scene == on_disk.recording.scene
+    for group in ("unknowns", "motion"):
+        assert in_memory.recording.attrs(group) == on_disk.recording.attrs(group)
+    one, other = simphys.simulate(scene), simphys.simulate(scene, folder=tmp_path / "motion")
+    same_tables(one, other, ("particles/nodes/position", "fit", "observations"))
+    with pytest.raises(IdentificationInterrupted) as caught:
+        simphys.identify(scene, on_iteration=interrupt_at(2))
+    assert caught.value.identification.folder is None
+    assert not list(Path().iterdir()) and not (tmp_path / "run").exists()
+    names = ["adjoint.png", "convergence.png", "fit.png", "trajectory.png"]
+    for fit in (in_memory, on_disk):
+        assert sorted(path.name for path in all_figures(fit.recording, tmp_path / "pictures")) == names
 
 
 def test_standard_errors_are_the_scatter_of_fits_to_fresh_noise(tmp_path: Path) -> None:
@@ -74,7 +102,7 @@ def test_a_fit_records_all_that_is_drawn_from_it(tmp_path: Path) -> None:
     scene = oscillator(tmp_path / "seen.txt", output={"every": 10})
     told: list[IterationRecord] = []
     fit = simphys.identify(scene, on_iteration=told.append)
-    run = Recording(fit.folder)
+    run = fit.recording
     assert run["particles/nodes/position/value"].shape == (41, 2, 1)
     np.testing.assert_allclose(run["particles/nodes/position/time"], np.arange(41) * 0.1)
     assert run["adjoint/position"].shape == run["adjoint/velocity"].shape == (41, 2, 1)
@@ -94,7 +122,7 @@ def test_the_recorded_adjoint_is_the_gradient_with_respect_to_the_state(tmp_path
     state = fit.scene.state
     x, v = state.position.detach().requires_grad_(), state.velocity.detach().requires_grad_()
     fit.scene.loss(fit.scene.rollout(state=state.replace(position=x, velocity=v))).backward()
-    run = Recording(fit.folder)
+    run = fit.recording
     assert x.grad is not None and v.grad is not None
     np.testing.assert_allclose(run["adjoint/position"][0], x.grad.data, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(run["adjoint/velocity"][0], v.grad.data, rtol=1e-10, atol=1e-12)
@@ -107,7 +135,7 @@ def test_a_missing_sample_has_no_residual(tmp_path: Path) -> None:
     (tmp_path / "gaps.txt").write_text("\n".join(rows))
     scene = oscillator(tmp_path / "seen.txt", observations={"file": str(tmp_path / "gaps.txt"), "missing": "skip"})
     fit = simphys.identify(scene)
-    assert np.flatnonzero(np.isnan(Recording(fit.folder)["fit/residual"][:, 0])).tolist() == [5]
+    assert np.flatnonzero(np.isnan(fit.recording["fit/residual"][:, 0])).tolist() == [5]
     assert fit.result.success and np.isfinite(list(fit.rmse.values())).all()
 
 
@@ -116,7 +144,7 @@ def test_a_missing_sample_has_no_residual(tmp_path: Path) -> None:
 def test_a_resumed_fit_is_the_uninterrupted_one(method: str, horizon: str, tmp_path: Path) -> None:
     scene = oscillator(tmp_path / "seen.txt", optimizer={"method": method, "horizon": horizon, "iterations": 12})
     whole = simphys.identify(scene, folder=tmp_path / "whole")
-    with pytest.raises(Interrupted):
+    with pytest.raises(IdentificationInterrupted):
         simphys.identify(scene, folder=tmp_path / "broken", on_iteration=interrupt_at(3))
     told: list[IterationRecord] = []
     resumed = simphys.identify(scene, folder=tmp_path / "broken", resume=True, on_iteration=told.append)
@@ -124,8 +152,8 @@ def test_a_resumed_fit_is_the_uninterrupted_one(method: str, horizon: str, tmp_p
     np.testing.assert_array_equal(resumed.result.theta, whole.result.theta)
     assert resumed.result.loss == whole.result.loss and resumed.unknowns == whole.unknowns
     same_tables(
-        whole.folder,
-        resumed.folder,
+        whole.recording,
+        resumed.recording,
         ("evaluations", "iterations", "fit", "unknowns", "adjoint", "particles/nodes/position"),
     )
 
@@ -134,20 +162,20 @@ def test_a_fit_may_be_interrupted_again_and_again(tmp_path: Path) -> None:
     scene = oscillator(tmp_path / "seen.txt", optimizer={"horizon": "growing"})
     whole = simphys.identify(scene, folder=tmp_path / "whole")
     for count in (1, 4, 9):
-        with pytest.raises(Interrupted):
+        with pytest.raises(IdentificationInterrupted):
             simphys.identify(scene, folder=tmp_path / "run", resume=count > 1, on_iteration=interrupt_at(count))
     resumed = simphys.identify(scene, folder=tmp_path / "run", resume=True)
     np.testing.assert_array_equal(resumed.result.theta, whole.result.theta)
-    same_tables(whole.folder, resumed.folder, ("evaluations", "iterations"))
+    same_tables(whole.recording, resumed.recording, ("evaluations", "iterations"))
 
 
 def test_an_interrupted_fit_hands_out_the_best_so_far(tmp_path: Path) -> None:
     scene = oscillator(tmp_path / "seen.txt")
-    with pytest.raises(Interrupted) as caught:
-        simphys.identify(scene, on_iteration=interrupt_at(4))
+    with pytest.raises(IdentificationInterrupted) as caught:
+        simphys.identify(scene, folder=tmp_path / "run", on_iteration=interrupt_at(4))
     best: Identification = caught.value.identification
     assert best.result.status == "interrupted" and best.folder == tmp_path / "run"
-    losses = Recording(best.folder)["iterations/loss"]
+    losses = best.recording["iterations/loss"]
     assert best.result.loss == losses.min() < losses[0]
     assert all(np.isnan(row.standard_error) for row in best.unknowns)
 
@@ -156,22 +184,22 @@ def test_a_longer_fit_goes_on_where_a_shorter_one_ended(tmp_path: Path) -> None:
     def scene(iterations: int) -> simphys.Scene:
         return oscillator(tmp_path / "seen.txt", optimizer={"iterations": iterations})
 
-    short = simphys.identify(scene(2))
+    short = simphys.identify(scene(2), folder=tmp_path / "run")
     assert short.result.status == "iteration limit"
-    long = simphys.identify(scene(50), resume=True)
+    long = simphys.identify(scene(50), folder=tmp_path / "run", resume=True)
     whole = simphys.identify(scene(50), folder=tmp_path / "whole")
     assert long.result.success
     np.testing.assert_array_equal(long.result.theta, whole.result.theta)
 
 
 def test_a_simulation_records_every_kth_step_and_what_was_measured(tmp_path: Path) -> None:
-    square = simphys.simulate(soft_square(output={"folder": str(tmp_path / "square"), "every": 5}))
-    run = Recording(square)
+    run = simphys.simulate(soft_square(output={"every": 5}), folder=tmp_path / "square")
+    assert run.folder == tmp_path / "square"
     np.testing.assert_array_equal(run["particles/nodes/position/step"], [0, 5, 10, 15, 20])
     expected = soft_square().rollout().position.data[::5]
     np.testing.assert_array_equal(run["particles/nodes/position/value"], expected)
     assert "observations/value" not in run and "adjoint/position" not in run
-    glider = Recording(simphys.simulate(oscillator(tmp_path / "seen.txt")))
+    glider = simphys.simulate(oscillator(tmp_path / "seen.txt"))
     assert glider["fit/predicted"].shape == (100, 1)
 
 
@@ -194,17 +222,24 @@ def test_an_unknown_at_its_bound_has_no_standard_error_but_a_note(tmp_path: Path
 def test_unknowns_that_cannot_be_told_apart_are_named_before_anything_is_written(tmp_path: Path) -> None:
     mass = {"mass": {"parameter": "mass", "entries": [0], "transform": "log"}}  # only k/m shows in the motion
     with pytest.raises(InputError, match="stiffness, mass can change together without any effect"):
-        simphys.identify(oscillator(tmp_path / "seen.txt", unknowns=mass))
+        simphys.identify(oscillator(tmp_path / "seen.txt", unknowns=mass), folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_mistakes_about_the_folder_are_told(tmp_path: Path) -> None:
     scene = oscillator(tmp_path / "seen.txt")
-    simphys.identify(scene)
-    with pytest.raises(InputError, match="run"):
-        simphys.identify(scene)
+    folder = tmp_path / "run"
+    simphys.identify(scene, folder=folder)
+    with pytest.raises(InputError, match=r"must not hold a run already; .* --overwrite \(in Python overwrite=True\)"):
+        simphys.identify(scene, folder=folder)
     with pytest.raises(InputError, match="either resumed or overwritten"):
-        simphys.identify(scene, resume=True, overwrite=True)
+        simphys.identify(scene, folder=folder, resume=True, overwrite=True)
     with pytest.raises(InputError, match="the scene must be that of the interrupted run"):
-        simphys.identify(oscillator(tmp_path / "seen.txt", material={"mass": 2.0}), resume=True)
-    simphys.identify(scene, overwrite=True)
+        simphys.identify(oscillator(tmp_path / "seen.txt", material={"mass": 2.0}), folder=folder, resume=True)
+    simphys.identify(scene, folder=folder, overwrite=True)
+    for flag in ("overwrite", "resume"):
+        options: Any = {flag: True}
+        with pytest.raises(InputError, match=rf"identify: {flag} needs the folder of a run; found folder=None\. "):
+            simphys.identify(scene, **options)
+    with pytest.raises(InputError, match="simulate: overwrite needs the folder of a run"):
+        simphys.simulate(scene, overwrite=True)

@@ -11,7 +11,8 @@ import pytest
 
 import simphys
 from simphys import plot
-from simphys.app.workflow import Interrupted, draw_step
+from simphys.app.step_graph import draw_step
+from simphys.app.workflow import IdentificationInterrupted
 from simphys.autograd import tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.diagnose.check import process
@@ -20,7 +21,6 @@ from simphys.diagnose.health import scene_health
 from simphys.experiment.control import Controls, build_controls
 from simphys.experiment.scene import Scene
 from simphys.experiment.wavelets import ricker, sine_burst
-from simphys.record import Recording
 from simphys.scenefile import KnotsSection, PatternSection, SinesSection, WaveletSection, to_dict
 
 from ..helpers.small_scenes import KNOTS, SINES, driven_square, merged, soft_square
@@ -199,7 +199,7 @@ def test_the_graph_of_a_driven_step_shows_the_control(tmp_path: Path) -> None:
 
 def test_the_control_is_recorded_and_drawn(tmp_path: Path) -> None:
     scene = driven_square({**SINES, "unit": "1"}, output={"folder": str(tmp_path / "run"), "every": 5})
-    run = Recording(simphys.simulate(scene))
+    run = simphys.simulate(scene)
     signal = scene.control()
     assert signal is not None
     np.testing.assert_array_equal(run["control/value"], signal.data)
@@ -217,7 +217,7 @@ def test_the_control_is_recorded_and_drawn(tmp_path: Path) -> None:
 def test_of_many_channels_the_picture_has_a_row_each(tmp_path: Path) -> None:
     actuators = [{"springs": [i]} for i in range(9)]
     scene = driven_square({**KNOTS, "value": np.eye(9)}, geometry={"actuators": actuators})
-    axes, bar = plot.control(Recording(simphys.simulate(scene, folder=tmp_path / "run"))).axes
+    axes, bar = plot.control(simphys.simulate(scene, folder=tmp_path / "run")).axes
     signal = scene.control()
     assert signal is not None and bar.get_ylabel() == "control"
     np.testing.assert_array_equal(axes.images[0].get_array(), signal.data.T)
@@ -226,7 +226,7 @@ def test_of_many_channels_the_picture_has_a_row_each(tmp_path: Path) -> None:
 def test_a_scene_without_control_has_no_such_picture(tmp_path: Path) -> None:
     scene = soft_square()
     assert scene.control() is None and "control_weight" not in scene.values()
-    run = Recording(simphys.simulate(scene, folder=tmp_path / "run"))
+    run = simphys.simulate(scene, folder=tmp_path / "run")
     with pytest.raises(plot.NotRecorded, match="needs control/value, control/time of the run"):
         plot.control(run)
 
@@ -237,7 +237,7 @@ def test_a_fit_of_controls_records_them_and_resumes(tmp_path: Path) -> None:
     scene = fitted_square("sines", loss={"terms": [term]}, optimizer=optimizer)
     whole = simphys.identify(scene, folder=tmp_path / "whole")
     assert whole.result.history[-1].loss < 0.01 * whole.result.history[0].loss
-    run, signal = Recording(whole.folder), whole.scene.control()
+    run, signal = whole.recording, whole.scene.control()
     assert signal is not None and run["adjoint/position"].shape == (21, 6, 2)
     np.testing.assert_array_equal(run["control/value"], signal.data)
 
@@ -245,11 +245,11 @@ def test_a_fit_of_controls_records_them_and_resumes(tmp_path: Path) -> None:
         if record.index == 2:
             raise KeyboardInterrupt
 
-    with pytest.raises(Interrupted):
+    with pytest.raises(IdentificationInterrupted):
         simphys.identify(scene, folder=tmp_path / "broken", on_iteration=stop)
     resumed = simphys.identify(scene, folder=tmp_path / "broken", resume=True)
     np.testing.assert_array_equal(resumed.result.theta, whole.result.theta)
-    np.testing.assert_array_equal(Recording(resumed.folder)["control/value"], signal.data)
+    np.testing.assert_array_equal(resumed.recording["control/value"], signal.data)
 
 
 def test_the_gradient_is_the_same_within_a_limit_on_memory() -> None:

@@ -14,7 +14,6 @@ from simphys.autograd import gradcheck, ops
 from simphys.diagnose.check.scene import check_scene
 from simphys.diagnose.health import scene_health
 from simphys.experiment.members import stack_members
-from simphys.record import Recording
 from simphys.rollout import BlowUp, rollout
 from simphys.scenefile import ConfigError
 
@@ -36,7 +35,7 @@ def alone(folder: Path, member: int, **changes: Any) -> Any:
 
 
 def test_each_member_moves_as_it_would_alone_and_is_recorded_behind_the_time(tmp_path: Path) -> None:
-    run = Recording(simphys.simulate(row(tmp_path)))
+    run = simphys.simulate(row(tmp_path))
     for member in range(2):
         motion = alone(tmp_path, member).rollout()
         np.testing.assert_array_equal(run["fields/angle/value"][:, member], motion.angle.data)
@@ -72,8 +71,7 @@ def test_channels_name_the_member_first(tmp_path: Path) -> None:
     channels = [{"column": 1, "field": "angle", "node": [1, 2]}]
     scene = row(tmp_path, observations={"file": str(tmp_path / "seen.txt"), "channels": channels})
     np.testing.assert_allclose(scene.predict(scene.rollout()).data[:, 0], motion.angle.data[1, :, 2], atol=1e-15)
-    simphys.simulate(scene)
-    assert np.abs(Recording(tmp_path / "run")["fit/residual"]).max() < 1e-15
+    assert np.abs(simphys.simulate(scene)["fit/residual"]).max() < 1e-15
     with pytest.raises(ConfigError, match="one of 2 nodes"):
         row(tmp_path, observations={"file": "seen.txt", "channels": [{**channels[0], "node": [2, 0]}]})
 
@@ -85,13 +83,13 @@ def test_a_medium_that_all_share_is_found_from_all(tmp_path: Path) -> None:
     fit = simphys.identify(row(tmp_path, unknowns=STIFFNESS, loss={"terms": terms}, optimizer={"method": "lbfgs"}))
     assert fit.result.success
     np.testing.assert_allclose([unknown.value for unknown in fit.unknowns], TRUTH, rtol=1e-3)
-    run = Recording(fit.folder)
+    run = fit.recording
     assert run["adjoint/angle"].shape == (81, 2, 3)
     plot.all_figures(run, tmp_path / "pictures")
 
 
 def test_only_chosen_fields_are_recorded(tmp_path: Path) -> None:
-    run = Recording(simphys.simulate(row(tmp_path, output={"fields": ["rate"]})))
+    run = simphys.simulate(row(tmp_path, output={"fields": ["rate"]}))
     assert run.keys("fields") == ["rate"]
     with pytest.raises(ConfigError, match=r"output\.fields\.0: must be a component of the state"):
         row(tmp_path, output={"fields": ["speed"]})

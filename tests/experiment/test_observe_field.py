@@ -18,7 +18,6 @@ from simphys.autograd.proof.gradcheck import dot_product_test
 from simphys.experiment.observe_field import read_field_observations
 from simphys.experiment.sampling import SampleField, field_plan
 from simphys.experiment.scene import Scene
-from simphys.record import Recording
 from simphys.scenefile import ConfigError
 
 from ..helpers.row_scene import RELEASES, TRUTH, register, row
@@ -57,7 +56,7 @@ def test_a_medium_is_found_from_what_was_seen_of_all_experiments(method: str, fi
     fit = simphys.identify(measured(tmp_path, file, optimizer={"method": method}))
     assert fit.result.success
     np.testing.assert_allclose([unknown.value for unknown in fit.unknowns], TRUTH, rtol=1e-5)
-    (compared,) = fit.comparisons
+    (compared,) = fit.truth_errors
     assert compared.label == "stiffness" and compared.value < 1e-5 < compared.start
     assert compared.start == pytest.approx(np.linalg.norm([0.1, 0.2, 0.2]) / np.linalg.norm(TRUTH))
 
@@ -65,7 +64,7 @@ def test_a_medium_is_found_from_what_was_seen_of_all_experiments(method: str, fi
 def test_measurement_prediction_and_known_values_are_recorded(tmp_path: Path) -> None:
     scene = measured(tmp_path)
     fit = simphys.identify(scene)
-    run = Recording(fit.folder)
+    run = fit.recording
     assert run["field_observations/value"].shape == run["field_fit/predicted"].shape == (40, 2, 3)
     predicted = fit.scene.predict(fit.scene.rollout()).data
     np.testing.assert_array_equal(run["field_fit/predicted"], np.moveaxis(predicted, 1, 0))
@@ -107,7 +106,7 @@ def test_a_fit_by_frequency_goes_through_its_stages_and_is_resumed_to_the_same_b
     assert fit.result.success and fit.result.lowpass == np.inf
     np.testing.assert_allclose([unknown.value for unknown in fit.unknowns], TRUTH, rtol=1e-5)
     assert [record.lowpass for record in fit.result.history if record.index == 0] == [0.5, 1.0, np.inf]
-    run = Recording(fit.folder)
+    run = fit.recording
     assert sorted(set(run["iterations/lowpass"])) == [0.5, 1.0, np.inf]
     assert np.isfinite([unknown.standard_error for unknown in fit.unknowns]).all()
     above, beneath = plot.convergence(run).axes
@@ -120,11 +119,11 @@ def test_a_fit_by_frequency_goes_through_its_stages_and_is_resumed_to_the_same_b
             raise KeyboardInterrupt
 
     scene = measured(tmp_path, loss=loss, output={"folder": str(tmp_path / "again")})
-    with pytest.raises(simphys.app.workflow.Interrupted):
-        simphys.identify(scene, on_iteration=interrupt)
-    again = simphys.identify(scene, resume=True)
+    with pytest.raises(simphys.app.workflow.IdentificationInterrupted):
+        simphys.identify(scene, folder=tmp_path / "run", on_iteration=interrupt)
+    again = simphys.identify(scene, folder=tmp_path / "run", resume=True)
     assert again.result.theta.tobytes() == fit.result.theta.tobytes()
-    assert Recording(again.folder)["iterations/loss"].tobytes() == run["iterations/loss"].tobytes()
+    assert again.recording["iterations/loss"].tobytes() == run["iterations/loss"].tobytes()
 
 
 def test_of_filtered_misfits_no_standard_errors_are_told(tmp_path: Path) -> None:
@@ -146,7 +145,7 @@ def test_a_growing_horizon_sees_the_first_samples(tmp_path: Path) -> None:
     part = objective.until(0.25)
     assert part.scene.steps == 20 and part.residuals(part.start).size == 10 * 2 * 3
     fit = simphys.identify(measured(tmp_path, optimizer={"horizon": "growing"}))
-    assert fit.result.success and fit.comparisons[0].value < 1e-5
+    assert fit.result.success and fit.truth_errors[0].value < 1e-5
 
 
 def test_missing_numbers_have_no_weight(tmp_path: Path) -> None:
@@ -160,7 +159,7 @@ def test_missing_numbers_have_no_weight(tmp_path: Path) -> None:
     scene = measured(tmp_path, observations=observations)
     (residuals,) = scene.residuals(scene.rollout())
     assert (residuals.data == 0).sum() == 5
-    assert simphys.identify(scene).comparisons[0].value < 1e-5
+    assert simphys.identify(scene).truth_errors[0].value < 1e-5
 
 
 def test_between_steps_a_field_is_interpolated_and_at_steps_exact() -> None:
@@ -244,8 +243,8 @@ def test_one_experiment_has_no_axis_of_members(tmp_path: Path) -> None:
     motion = row(tmp_path, material={"stiffness": TRUTH}, start={"angle": RELEASES[0]}).rollout()
     store(tmp_path / "shots.h5", TIMES, motion.angle.data[2::2])
     fit = simphys.identify(measured(tmp_path, start={"angle": RELEASES[0]}))
-    assert fit.comparisons[0].value < 1e-5
-    assert Recording(fit.folder)["field_observations/value"].shape == (40, 3)
+    assert fit.truth_errors[0].value < 1e-5
+    assert fit.recording["field_observations/value"].shape == (40, 3)
 
 
 def test_the_report_compares_with_known_values_and_tells_ranges_of_many(
@@ -262,15 +261,15 @@ def test_the_report_compares_with_known_values_and_tells_ranges_of_many(
 def test_least_squares_is_refused_where_jacobians_would_be_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simphys.app.workflow.LEAST_SQUARES_UNKNOWNS", 2)
-    with pytest.raises(InputError, match="least_squares makes Jacobians, of at most 2 unknowns; found 3 unknowns"):
+    monkeypatch.setattr("simphys.runs.estimates.LEAST_SQUARES_UNKNOWNS", 2)
+    with pytest.raises(InputError, match="least_squares computes Jacobians, for at most 2 unknowns; found 3 unknowns"):
         simphys.identify(measured(tmp_path))
 
 
 def test_of_too_many_unknowns_nothing_is_said_about_their_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simphys.app.workflow.RANK_CHECK_UNKNOWNS", 2)
+    monkeypatch.setattr("simphys.runs.estimates.RANK_CHECK_UNKNOWNS", 2)
     fit = simphys.identify(measured(tmp_path, optimizer={"method": "lbfgs"}))
     assert {unknown.note for unknown in fit.unknowns} == {"too many unknowns"}
     assert np.isnan([unknown.standard_error for unknown in fit.unknowns]).all()

@@ -99,7 +99,7 @@ def test_the_seed_of_the_scene_and_an_override_reach_the_samples(whole: tuple[st
     variances = [whole[1]["iterations/variance_zeroth"][0]]
     for override in ("runtime.seed=7", "optimizer.smoothing.samples=32", "optimizer.smoothing.radius=0.1"):
         chosen = [override, "optimizer.iterations=1", f"output.folder={tmp_path / 'run'}"]
-        found = identify(load_scene(tmp_path / "snap.toml", chosen), overwrite=True)
+        found = identify(load_scene(tmp_path / "snap.toml", chosen))
         mixture = found.result.history[0].mixture
         assert mixture is not None
         variances.append(mixture.variance_zeroth)

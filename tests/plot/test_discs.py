@@ -14,7 +14,6 @@ import simphys
 from simphys.experiment.scene import build_scene
 from simphys.plot import trajectory
 from simphys.plot.motion.discs import PLAIN, POCKET
-from simphys.record import Recording
 from simphys.scenefile import from_dict
 
 
@@ -30,8 +29,8 @@ def test_a_picture_of_balls(table: dict[str, list[float]], tmp_path: Path) -> No
         "state": {"velocity": [[0.5, 0.0], [0.0, 0.0], [0.0, 0.0]]},
         "loss": {"terms": [{"kind": "final_state", "nodes": [1], "target": [1.25, 0.5]}]},
     }
-    folder = simphys.simulate(build_scene(from_dict(sections)), folder=tmp_path / "run")
-    figure = trajectory(Recording(folder), tmp_path / "trajectory.png")
+    run = simphys.simulate(build_scene(from_dict(sections)), folder=tmp_path / "run")
+    figure = trajectory(run, tmp_path / "trajectory.png")
     (axes,) = figure.axes
     start, end = [each for each in axes.collections if isinstance(each, EllipseCollection)]
     np.testing.assert_allclose(np.array(start.get_offsets(), float), np.array(position))

@@ -10,8 +10,7 @@ import pytest
 
 import simphys
 from simphys import plot
-from simphys.app.workflow import draw_step
-from simphys.record import Recording
+from simphys.app.step_graph import draw_step
 from simphys.scenefile import ConfigError
 
 from ..helpers.pendulum_scene import TRUTH, pendulums, register
@@ -29,7 +28,7 @@ def test_unknowns_are_identified_and_everything_is_recorded_and_drawn(tmp_path: 
     expected = [TRUTH["stiffness"][0], TRUTH["stiffness"][2], TRUTH["damping"]]  # type: ignore[index]
     np.testing.assert_allclose([row.value for row in fit.unknowns], expected, rtol=1e-6)
     assert fit.rmse.keys() == {"angle of node 0", "rate of node 2"}
-    run = Recording(fit.folder)
+    run = fit.recording
     motion = fit.scene.rollout()
     for name in ("angle", "rate"):
         np.testing.assert_array_equal(run[f"fields/{name}/value"], getattr(motion, name).data)
@@ -41,7 +40,7 @@ def test_unknowns_are_identified_and_everything_is_recorded_and_drawn(tmp_path: 
 
 
 def test_the_fields_are_drawn_one_a_panel_a_curve_a_number(tmp_path: Path) -> None:
-    run = Recording(simphys.simulate(pendulums(tmp_path)))
+    run = simphys.simulate(pendulums(tmp_path))
     figure = plot.fields(run)
     assert [axes.get_ylabel() for axes in figure.axes] == ["angle [rad]", "rate"]
     curves: list[Any] = list(figure.axes[0].lines)
@@ -51,13 +50,13 @@ def test_the_fields_are_drawn_one_a_panel_a_curve_a_number(tmp_path: Path) -> No
 
 def test_of_many_numbers_the_spread_is_drawn(tmp_path: Path) -> None:
     many = {"material": {"stiffness": [2.0] * 20}, "start": {"angle": list(np.linspace(0, 1, 20))}}
-    run = Recording(simphys.simulate(pendulums(tmp_path, **many, unknowns=None, observations=None)))
+    run = simphys.simulate(pendulums(tmp_path, **many, unknowns=None, observations=None))
     (line,) = plot.fields(run).axes[0].lines
     np.testing.assert_allclose(np.asarray(line.get_ydata()), np.median(run["fields/angle/value"], axis=1))
 
 
 def test_a_run_of_bodies_has_no_such_picture(tmp_path: Path) -> None:
-    run = Recording(simphys.simulate(soft_square(), folder=tmp_path / "run"))
+    run = simphys.simulate(soft_square(), folder=tmp_path / "run")
     with pytest.raises(plot.NotRecorded, match="needs fields of the run"):
         plot.fields(run)
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import simphys
-from simphys.record import Recording
 from simphys.simulator.grids import Grid
 
 from ..helpers.row_scene import RELEASES, register, row
@@ -27,7 +26,7 @@ def test_cells_lie_at_whole_multiples_of_the_spacing_or_halfway_between() -> Non
 
 
 def test_a_recording_tells_where_cells_are_and_what_each_of_them_is_made_of(tmp_path: Path) -> None:
-    run = Recording(simphys.simulate(row(tmp_path, start={"angle": RELEASES[0]})))
+    run = simphys.simulate(row(tmp_path, start={"angle": RELEASES[0]}))
     about = run.attrs("grid")
     assert np.asarray(about["cells"]).tolist() == [3]
     assert (about["spacing"], about["offset"]) == (0.1, 0.5)

@@ -12,7 +12,6 @@ import simphys
 from simphys import plot
 from simphys.autograd.errors import InputError
 from simphys.experiment.scene import Scene, build_scene
-from simphys.record import Recording
 from simphys.scenefile import from_dict
 
 ELASTIC = {"density": 1.0, "young_modulus": 100.0, "poisson_ratio": 0.3, "per_cell": 2}
@@ -38,7 +37,7 @@ def thrown(folder: Path, **sections: Any) -> Scene:
 
 def test_a_motion_is_recorded_except_for_empty_fields(tmp_path: Path) -> None:
     scene = thrown(tmp_path / "run")
-    run = Recording(simphys.simulate(scene))
+    run = simphys.simulate(scene)
     motion = scene.rollout()
     np.testing.assert_array_equal(run["particles/nodes/position/value"], motion.position.data[::4])
     assert run.keys("fields") == ["affine", "deformation"]
@@ -50,7 +49,7 @@ def test_one_velocity_of_all_particles_is_found_and_drawn(tmp_path: Path) -> Non
     fit = simphys.identify(thrown(tmp_path / "run"))
     expected = [(0.65 - 0.625) / 0.04, (0.6 - 0.525 + 9.8 * 1e-6 * 40 * 41 / 2) / 0.04]
     np.testing.assert_allclose([row.value for row in fit.unknowns], expected, rtol=1e-6)
-    run = Recording(fit.folder)
+    run = fit.recording
     assert run["adjoint/velocity"].shape == (11, 200, 2) and run["adjoint/step"][-1] == 40
     assert set(run.keys("adjoint")) == {"step", "time", "position", "velocity", "affine", "deformation"}
     names = [path.name for path in plot.all_figures(run, tmp_path / "pictures")]

@@ -112,9 +112,8 @@ def test_what_does_not_fit_is_told_with_its_place(kind: str, changed: dict[str, 
 
 def test_a_recording_of_its_motion_knows_the_units(tmp_path: Any) -> None:
     import simphys
-    from simphys.record import Recording
 
     scene = build_scene(from_dict(sections(state={"angle": [0.5, 0.2]}, output={"folder": str(tmp_path / "run")})))
-    run = Recording(simphys.simulate(scene))
+    run = simphys.simulate(scene)
     assert run.attrs("fields/angle/value") == {"unit": "rad"}
     assert run.attrs("fields/rate/value") == {"unit": "rad/s"}
