@@ -1,4 +1,4 @@
-"""The settings that all tests begin in."""
+"""Settings common to all tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib: pictures need no screen
 
-# A first example compiles kernels, so that time says nothing about the code under test.
+# The first example compiles kernels, so its time says nothing about the code under test.
 settings.register_profile("simphys", parent=settings(), deadline=None)
 settings.register_profile("thorough", settings.get_profile("simphys"), max_examples=2000)
 settings.load_profile("simphys")
@@ -34,14 +34,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Ten thousand tests and all that they import are here to stay: no collection of garbage looks through them."""
+    """Exclude ten thousand tests and all that they import from garbage collection: they live as long as the process."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _keep_what_a_module_leaves() -> Iterator[None]:
-    """Compiled kernels, likewise."""
+def _freeze_after_module() -> Iterator[None]:
+    """Exclude compiled kernels from garbage collection, likewise."""
     yield
     gc.collect()
     gc.freeze()
@@ -49,7 +49,7 @@ def _keep_what_a_module_leaves() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _keep_settings() -> Iterator[None]:
-    """The settings of the process come back after a test that loads a scene with others."""
+    """Restore the settings of the process after a test that loads a scene with others."""
     from simphys.autograd import runtime
 
     with runtime.using(runtime.settings()):

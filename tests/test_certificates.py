@@ -1,4 +1,4 @@
-"""The certificate of every scene that ships, in the size that the scene states for it. One command runs them all:
+"""Certificates of all scenes that ship, in the size that each scene states for it. One command runs them all:
 
 pytest tests/test_certificates.py --certificates=all
 """
@@ -29,9 +29,9 @@ LONG = {
     *(f"rigid/{name}" for name in ("push", "walker_2d", "bounce", "two_balls")),
     "wave/inversion",
 }
-"""Take up to a minute each; other waves, tests/simulators/mpm and tests/simulators/rigid prove the same kernels."""
+"""Scenes that take up to a minute each; other waves and the tests of mpm and rigid check the same kernels."""
 LONGEST = {2: 60.0, 3: 150.0}
-"""A certificate takes less processor time [s], most of it for kernels to compile, which in space are larger."""
+"""Largest processor time of a certificate [s] by dimension, most of it to compile kernels, larger ones in space."""
 
 
 @pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
@@ -66,7 +66,7 @@ def test_the_size_that_a_scene_states_for_its_check_keeps_its_horizon(path: Path
 
 
 def modes_of_a_square() -> Certificate:
-    """Of a soft square, in the precision and on the arch of this process."""
+    """Compare the modes of a soft square, in the precision and on the arch of this process."""
     chosen = runtime.settings()
     scene = soft_square(runtime={"arch": chosen.arch, "precision": chosen.precision, "threads": chosen.threads})
     return compare_modes(scene.model, scene.params, scene.state, steps=scene.steps)

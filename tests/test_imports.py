@@ -1,4 +1,4 @@
-"""Imports go one way, the kernel compiler stands behind one door, and `import simphys` stays light."""
+"""Imports go one way, one module alone imports the kernel compiler, and `import simphys` stays light."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAVY = {"scipy", "pydantic", "typer", "rich", "h5py", "matplotlib"}
 
 
 def sources() -> dict[str, Path]:
-    """Every module of the project by its import name; a package's __init__.py by the name with `.__init__`."""
+    """Map import names to the modules of the project; a package's __init__.py has the name with `.__init__`."""
     files = {("simphys.autograd", path, ROOT / "autograd") for path in (ROOT / "autograd").rglob("*.py")}
     link = ROOT / "simphys" / "autograd"
     files |= {
@@ -32,7 +32,7 @@ def sources() -> dict[str, Path]:
 
 
 def imported(module: str, code: str) -> Iterator[str]:
-    """Absolute names that `code`, standing in `module`, imports anywhere: at its top, in a function, for types only."""
+    """List the absolute names that `code` of `module` imports anywhere: at its top, in a function, or for types."""
     package = module.rpartition(".")[0]
     for node in ast.walk(ast.parse(code)):
         match node:
@@ -53,14 +53,14 @@ def within(name: str, package: str) -> bool:
 
 
 def simulators() -> list[str]:
-    """The packages of simulators."""
+    """List the packages of simulators."""
     folders = sorted((ROOT / "simphys" / "simulators").iterdir())
     return [f"simphys.simulators.{folder.name}" for folder in folders if (folder / "__init__.py").exists()]
 
 
 @functools.cache
 def imports() -> dict[str, list[str]]:
-    """What each module imports; read when a test asks, not wherever tests are collected."""
+    """Imports of each module; read when a test needs them, not at collection."""
     return {module: sorted(set(imported(module, path.read_text()))) for module, path in sources().items()}
 
 
@@ -121,7 +121,7 @@ def test_only_the_runtime_imports_the_kernel_compiler() -> None:
 
 @pytest.mark.parametrize("module", ["simphys", "simphys.autograd"])
 def test_importing_the_package_loads_no_heavy_library(module: str) -> None:
-    """Apart from those that the kernel compiler itself imports, as quadrants does pydantic."""
+    """Check heavy packages, except those that the kernel compiler itself imports, as quadrants does pydantic."""
     script = (
         f"import sys, {runtime.compiler}; before = set(sys.modules)\n"
         f"import {module}; print(*sorted({HEAVY!r} & (set(sys.modules) - before)))"

@@ -1,4 +1,4 @@
-"""Simulations that are long: written while they run, in little memory, readable whatever ends them."""
+"""Long simulations are written while they run, in little memory, and readable whatever ends them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POSITION = "particles/nodes/position"
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of seven states of the square."""
+    """Set blocks of seven states of the square."""
     monkeypatch.setattr("simphys.runs.motion.BLOCK_BYTES", 7 * 192)
 
 
@@ -97,7 +97,7 @@ def test_an_interrupt_between_blocks_leaves_what_was_simulated(
 
 
 def test_memory_is_that_of_some_blocks_however_long_the_motion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """States of 29 MB, in blocks of 0.2 MB and segments of 1 MB on disk."""
+    """Check a run with 29 MB of states, in blocks of 0.2 MB and segments of 1 MB on disk."""
     monkeypatch.setattr("simphys.runs.motion.BLOCK_BYTES", 200_000)
     monkeypatch.setattr("simphys.record.recorder.SEGMENT_BYTES", 1 << 20)
     changes: dict[str, Any] = {"geometry": {"lattice": {"shape": [30, 30], "spacing": 0.5}}, "state": None}
@@ -125,7 +125,7 @@ def test_pictures_of_a_long_motion_read_a_part_of_it(tmp_path: Path, monkeypatch
 
 
 FLUSHING = "import simphys.record.recorder as r, simphys.app.cli as c; r.FLUSH_SECONDS = 0.0; c.main()"
-"""The command line, with every block on disk at once."""
+"""Program that runs the command line, and writes every block to disk at once."""
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, "interrupted"), (signal.SIGKILL, None)])
@@ -158,7 +158,7 @@ def test_a_run_that_is_stopped_or_killed_can_be_drawn(
 def test_progress_tells_the_time_left(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with RunProgress(0.01) as short:
         short.update(10, 100)
-    assert capsys.readouterr().err == ""  # in a log, which a short run does not fill
+    assert capsys.readouterr().err == ""  # as in a log file, which a short run does not fill
     monkeypatch.setattr("simphys.app.report.LOG_SECONDS", 0.0)
     with RunProgress(0.01) as long:
         long.update(25, 100)

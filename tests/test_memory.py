@@ -1,4 +1,4 @@
-"""Scenes whose memory is limited: the same loss, gradient and fit, of a motion that is kept in part."""
+"""Scenes with limited memory: the same loss, gradient and fit, although only a part of the states is stored."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def limited(scene: Scene, memory: str | float) -> Scene:
 
 
 def sheet(*terms: dict[str, Any]) -> Scene:
-    """A lattice whose states along time take 18 MB."""
+    """Scene of a lattice whose states along time take 18 MB."""
     return soft_square(geometry=SHEET, time={"steps": 4000}, state=None, unknowns=UNKNOWNS, loss={"terms": list(terms)})
 
 
 def scenes(folder: Path) -> dict[str, tuple[Scene, int]]:
-    """Scenes, and a budget [B] for each in which their states do not fit."""
+    """Scenes, each with a budget [B] into which its states do not fit."""
     return {
         "observations": (oscillator(folder / "seen.txt"), 16_000),
         "the end": (sheet(END), 1_000_000),

@@ -1,4 +1,4 @@
-"""Each way to get the package gives the same one: a checkout, an editable install, a wheel, a wheel from an sdist."""
+"""A checkout, an editable install, a wheel and a wheel from an sdist all give the same package."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ OTHER_AUTOGRAD = "import importlib.util as u; print(u.find_spec('autograd'))"
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """What the command printed; its errors in the failure's message."""
+    """Run a command and return its output; if it fails, the message has its errors."""
     done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout.strip()
 
 
 def build(kind: str, source: Path, target: Path) -> Path:
-    """Build a wheel, an sdist or an editable wheel by the backend's own hook, offline; where it lies."""
+    """Build a wheel, an sdist or an editable wheel by the backend's own hook, offline; return its path."""
     hook = f"import sys; from setuptools import build_meta as b; b.build_{kind}(sys.argv[1])"
     run(sys.executable, "-c", hook, target, cwd=source)
     (built,) = target.iterdir()
@@ -36,7 +36,7 @@ def build(kind: str, source: Path, target: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of what packaging reads, symbolic link included, so that building leaves nothing in the real one."""
+    """Copy the files that packaging reads, with the symbolic link, so that building leaves nothing in the checkout."""
     copy = tmp_path_factory.mktemp("checkout")
     for path in (ROOT / name for name in ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in")):
         shutil.copy(path, copy)
@@ -51,7 +51,7 @@ def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment(folder: Path, built: Path) -> Path:
-    """The Python of a new environment that holds `built` and, behind it, this environment's libraries."""
+    """Make an environment with `built` and, after it, this environment's libraries; return its Python."""
     run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
     python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder))
@@ -67,7 +67,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def modules(folder: Path, name: str) -> set[str]:
-    """Import paths of a folder's Python files, as they must lie in a wheel."""
+    """List the import paths of a folder's Python files, as expected in a wheel."""
     return {(Path(name) / path.relative_to(folder)).as_posix() for path in folder.rglob("*.py")}
 
 

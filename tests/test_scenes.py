@@ -1,6 +1,6 @@
-"""Every scene that ships: what it promises comes out.
+"""Every scene that ships gives the results that it promises.
 
-That it runs both ways, nested and fused alike, stands in its certificate (test_certificates.py), and to rounding in the
+The agreement of its nested and fused rollouts is part of its certificate (test_certificates.py), and to rounding of the
 test_agreement.py of its simulator.
 """
 
@@ -32,7 +32,7 @@ REAL = {"air_track": DATA / "real_linear_h_1.txt", "two_gliders": DATA / "real_d
 
 
 def load(path: Path, *overrides: str) -> Scene:
-    """In the precision of this process."""
+    """Load a scene in the precision of this process."""
     return simphys.load_scene(path, ['runtime.precision="f64"', *overrides])
 
 
@@ -44,14 +44,14 @@ OF_MATERIAL_POINTS = ROOT / "scenes" / "mpm"
 
 
 @pytest.mark.parametrize("path", SCENES, ids=scene_name)
-def test_a_scene_says_what_it_is_and_where_it_writes(path: Path) -> None:
+def test_a_scene_has_a_title_and_an_output_folder(path: Path) -> None:
     written = tomllib.loads(path.read_text())
     assert written["title"] and written["output"]["folder"] == f"runs/{path.stem}"
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=scene_name)
 def test_a_script_runs_and_leaves_its_run_and_pictures(script: Path, tmp_path: Path) -> None:
-    """A copy of it, whose fit ends after an iteration for each horizon: what fits find is tested elsewhere."""
+    """Run a copy of a script whose fit ends after one iteration per horizon: results of fits are tested elsewhere."""
     there = shutil.copytree(script.parent, tmp_path / "scenes")
     scene = (there / script.name).with_suffix(".toml")
     scene.write_text(scene.read_text().replace('horizon = "growing"', 'horizon = "growing"\niterations = 1'))
@@ -71,7 +71,7 @@ def test_the_shipped_recordings_are_those_that_the_script_makes(tmp_path: Path) 
 
 
 def truth(name: str) -> dict[str, float]:
-    """What the script that made the recordings put in, by the labels of the scene's unknowns."""
+    """True values of the unknowns by label, from the script that made the recordings."""
     spec = importlib.util.spec_from_file_location("make_recordings", FOLDER / "make_recordings.py")
     assert spec is not None and spec.loader is not None
     made = importlib.util.module_from_spec(spec)
@@ -89,7 +89,7 @@ def fitted(name: str, folder: Path, *overrides: str) -> Identification:
 
 
 def total_rmse(fit: Identification) -> float:
-    """Of the only channel, or of all."""
+    """RMSE of the only channel, or of all channels."""
     return list(fit.rmse.values())[-1]
 
 
@@ -102,7 +102,7 @@ def test_a_fit_recovers_what_the_shipped_recording_was_made_with(name: str, tmp_
     for row in fit.unknowns:
         assert abs(row.value - expected[row.label]) < 3 * row.standard_error, row
         assert row.note == ""
-    assert total_rmse(fit) == pytest.approx(0.4, rel=0.05)  # the noise that the recording was given
+    assert total_rmse(fit) == pytest.approx(0.4, rel=0.05)  # noise of the recording
 
 
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real recordings are not at {DATA} (SIMPHYS_DATA)")
@@ -132,7 +132,7 @@ def test_two_real_gliders_are_fitted_by_the_scene_as_it_is(tmp_path: Path) -> No
 @pytest.mark.parametrize("signs", [1, 2, 3])
 @pytest.mark.parametrize("name", ["air_track", "two_gliders"])
 def test_other_starts_30_percent_off_lead_to_the_same_fit(name: str, signs: int) -> None:
-    """Random signs; where a value is near 0, a third of 33 px or px/s off."""
+    """Perturb the unknowns by 30 % with random signs; a value near 0, by a third of 33 px or px/s."""
     size = {
         "air_track": [6.22, 0.0137, 33, -103.7, 17.9],
         "two_gliders": [7.78, 78, 7.73, 2.48, 0.0324, 0.0038, 63.5, -62.4, 33, -142.8, -8.1, -26.5],
@@ -153,7 +153,7 @@ def test_other_starts_30_percent_off_lead_to_the_same_fit(name: str, signs: int)
 
 
 def full_horizon_rmse(name: str, **options: Any) -> float:
-    """What a method makes of all observations at once, from the scene's start, in px."""
+    """Fit all observations at once by a method, from the scene's start; return the RMSE in px."""
     scene = load(FOLDER / f"{name}.toml")
     result = optimize.minimize(scene.objective(), horizon="full", **options)
     assert scene.observations is not None
@@ -161,13 +161,13 @@ def full_horizon_rmse(name: str, **options: Any) -> float:
 
 
 def test_plain_least_squares_on_the_full_horizon_is_caught_in_a_local_minimum() -> None:
-    """Why the horizon of two_gliders.toml grows: from the same start, misfits stay ten times the noise."""
+    """Show why the horizon of two_gliders.toml grows: from the same start, misfits stay ten times the noise."""
     assert full_horizon_rmse("two_gliders", method="least_squares", iterations=60) > 4
 
 
 @pytest.mark.parametrize("method", ["lbfgs", "adam", "gradient_descent"])
 def test_plain_descent_on_the_full_horizon_is_caught_where_nothing_oscillates(method: str) -> None:
-    """Why the horizon of air_track.toml grows. Least squares gets away there: it raises the drag first, which blanks
+    """Show why the horizon of air_track.toml grows. Least squares copes without: it raises the drag first, which damps
     out all but the first oscillations, and lowers it again."""
     assert full_horizon_rmse("air_track", method=method, iterations=100) > 60
 
@@ -181,7 +181,7 @@ def test_descent_on_a_growing_horizon_finds_the_glider() -> None:
 
 def test_the_throw_arrives_turned_by_a_quarter(tmp_path: Path) -> None:
     fit = simphys.identify(load(FOLDER / "throw.toml"), folder=tmp_path / "run")
-    assert fit.result.success and fit.result.loss < 2e-5  # of 34 at the start; what is left is the regularization
+    assert fit.result.success and fit.result.loss < 2e-5  # 34 at the start; the rest is the regularization
     target = fit.scene.config.loss.terms[0].target
     np.testing.assert_allclose(fit.scene.rollout().final.position.data, target, atol=1e-3)
 
@@ -201,12 +201,12 @@ def on_request(config: pytest.Config) -> None:
 
 def test_the_squeeze_finds_how_stiff_the_gel_is(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     on_request(pytestconfig)
-    scene = load(OF_MATERIAL_POINTS / "squeeze.toml", "optimizer.tolerance=1e-6")  # of the loss
+    scene = load(OF_MATERIAL_POINTS / "squeeze.toml", "optimizer.tolerance=1e-6")
     fit = simphys.identify(scene, folder=tmp_path / "run")
     assert fit.result.success
     for row, true in zip(fit.unknowns, (12000.0, 0.38), strict=True):
         assert abs(row.value - true) < 3 * row.standard_error and row.standard_error < 0.01 * true, row
-    assert total_rmse(fit) == pytest.approx(2e-4, rel=0.05)  # the noise that the recording was given
+    assert total_rmse(fit) == pytest.approx(2e-4, rel=0.05)  # noise of the recording
 
 
 def test_the_press_gives_the_clay_its_shape(tmp_path: Path, pytestconfig: pytest.Config) -> None:
@@ -218,7 +218,7 @@ def test_the_press_gives_the_clay_its_shape(tmp_path: Path, pytestconfig: pytest
 
 def test_the_crawler_arrives_whole(tmp_path: Path) -> None:
     scene = load(FOLDER / "crawler.toml")
-    assert scene.rollout().final.position.data[:, 0].mean() < 0.2  # where it begins: the first wave leads nowhere
+    assert scene.rollout().final.position.data[:, 0].mean() < 0.2  # still near its start
     early = simphys.identify(load(FOLDER / "crawler.toml", "optimizer.iterations=30"), folder=tmp_path / "early")
     assert early.result.loss < 0.1 * early.result.history[0].loss
     fit = simphys.identify(load(FOLDER / "crawler.toml", "optimizer.iterations=100"), folder=early.folder, resume=True)

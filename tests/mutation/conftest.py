@@ -1,4 +1,4 @@
-"""Each mutant of the sweeps of a test module is a test: a sample of them, or all with --mutants=all."""
+"""Parametrization of mutation tests: a sample of the mutants of each sweep, or all with --mutants=all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .sweep import sample
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`sweep`: each of SWEEPS of the module. `sweep` and `mutant`: each mutant, or EACH of every rule."""
+    """Parametrize `sweep` over SWEEPS of the module; `sweep` and `mutant` over all mutants, or EACH of every rule."""
     if "sweep" not in metafunc.fixturenames:
         return
     sweeps = metafunc.module.SWEEPS

@@ -1,4 +1,4 @@
-"""What the sweeps over all rules share: which rules of a module are held by which check."""
+"""Sweeps over all rules: the rules of a module, and the check that must notice their mutants."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Sweep(NamedTuple):
         return mutation.mutants(self.module, *self.rules)
 
     def passes_the_original(self) -> None:
-        """Raise if the check fails on a copy without a change."""
+        """Raise if the check fails on an unchanged copy."""
         assert self.module.__file__ is not None
         with (
             open(self.module.__file__, "rb") as file,
@@ -50,7 +50,7 @@ class Sweep(NamedTuple):
 
 
 def sample(mutants: list[Mutant], each: int) -> list[Mutant]:
-    """Up to `each` mutants of every rule, spread evenly over it."""
+    """Choose up to `each` mutants of every rule, evenly spread."""
     by_rule: dict[str, list[Mutant]] = {}
     for mutant in mutants:
         by_rule.setdefault(mutant.rule, []).append(mutant)
@@ -58,7 +58,7 @@ def sample(mutants: list[Mutant], each: int) -> list[Mutant]:
 
 
 def stale(sweeps: list[Sweep]) -> set[str]:
-    """Patterns of equivalent mutants that match none."""
+    """List patterns of equivalent mutants that match no mutant."""
     mutants = [mutant for sweep in sweeps for mutant in sweep.mutants()]
     patterns = {pattern for sweep in sweeps for pattern in sweep.equivalent}
     return {pattern for pattern in patterns if not any(_matches(mutant, pattern) for mutant in mutants)}

@@ -1,4 +1,4 @@
-"""Every term of the adjoints and tangents of charges is needed: sub-steps, their loops, the fused loops, the engine."""
+"""Every term of the adjoints and tangents of charges is needed: in sub-steps, fused loops and the engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..simulators.charges.systems import fields, leaves, system, unpacked, weigh
 from .sweep import Sweep, stale, use_engine
 
 EACH = 6
-"""Mutants of a rule in a sample: most compile a kernel."""
+"""Number of mutants per rule in a sample: most compile a kernel."""
 
 EQUIVALENT = {
     "tangent_kernel.tangent: r % spread == 0 -> *": "the other iterations do the same work, each of them",
@@ -58,9 +58,9 @@ def moved(
     shared: bool = False,
     blocks: bool = False,
 ) -> None:
-    """The derivative of a rollout of two members in a field: of the final states or of all, by one launch or many.
+    """Check the derivative of a rollout of two members in a field: of final states or all, by one launch or many.
 
-    `shared`: by the parameters and the field of both members, else by those of each. `blocks`: not all states are kept.
+    `shared`: the members share parameters and field. `blocks`: not all states are stored.
     """
     steps = 10 if blocks else 3
     model, params, state = system(2, bodies=3, batch=2, integrator=integrator, dt=0.1)
@@ -86,7 +86,7 @@ def moved(
 
 
 def charge_force_with_mass(module: Any) -> None:
-    """The force's adjoint, and what of it only the adjoint of the mass in fused loops needs."""
+    """Check the force's adjoint, and the part of it that only the mass's adjoint in fused loops needs."""
     charge_force(module)
     kernel = functools.cache(fused_adjoint.adjoint_kernel.__wrapped__)
     with patch.object(fused, "force", module), patch.object(fused_adjoint, "adjoint_kernel", kernel):
@@ -94,7 +94,7 @@ def charge_force_with_mass(module: Any) -> None:
 
 
 def with_adjoints(module: Any) -> None:
-    """Rollouts whose adjoint kernels are those of `module`."""
+    """Check rollouts that use the adjoint kernels of `module`."""
     with patch.object(engine, "fused_adjoint", module):
         moved("semi_implicit_euler", along=False)
         moved("velocity_verlet", along=True)
@@ -103,7 +103,7 @@ def with_adjoints(module: Any) -> None:
 
 
 def with_tangents(module: Any) -> None:
-    """Rollouts whose tangent kernels are those of `module`, in several blocks."""
+    """Check rollouts in several blocks that use the tangent kernels of `module`."""
     generic = importlib.import_module("simphys.rollout.fused")
     with patch.object(engine, "fused", reusing(fused, module, "tangent_kernel")), patch.object(generic, "PASSING", 1):
         moved("semi_implicit_euler", along=False, blocks=True)
@@ -111,7 +111,7 @@ def with_tangents(module: Any) -> None:
 
 
 def with_engine(module: Any) -> None:
-    """Rollouts by the engine of `module`: all batched, or the parameters and the field shared; without a field, too."""
+    """Check rollouts by the engine of `module`: all batched, or with shared parameters and field; or no field."""
     with use_engine(Charges, module.ChargesEngine):
         for along in (False, True):
             moved("velocity_verlet", along=along)
@@ -127,12 +127,12 @@ def with_engine(module: Any) -> None:
 
 
 def reusing(original: ModuleType, module: Any, *new: str) -> SimpleNamespace:
-    """The original with only the `new` names of `module`, so that nothing else is compiled."""
+    """Copy the original with only the `new` names of `module`, so that nothing else is compiled."""
     return SimpleNamespace(**{**vars(original), **{name: vars(module)[name] for name in new}})
 
 
 def anew(original: ModuleType, checked: Check, *kernels: str) -> Check:
-    """`checked` of a module in which only the named kernels are compiled anew."""
+    """Wrap `checked` such that only the named kernels of a module are recompiled."""
     compiled = vars(original)["_kernels"]
     own: dict[str, Any] = {}
 
@@ -152,7 +152,7 @@ sweep_of = functools.partial(Sweep, equivalent=EQUIVALENT)
 
 
 def sub_step(module: ModuleType, function: str, checked: Check, of_adjoint: Check | None = None) -> list[Sweep]:
-    """The sweeps of a sub-step: through its adjoint kernel, its tangent kernel, and Python around them."""
+    """Make the sweeps of a sub-step: over its adjoint kernel, its tangent kernel, and the Python around them."""
     return [
         sweep_of(module, ("functions.adj_*", "kernels.adjoint"), anew(module, of_adjoint or checked, "adjoint")),
         sweep_of(module, ("functions.jvp_*", "kernels.tangent"), anew(module, checked, "tangent")),

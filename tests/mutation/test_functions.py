@@ -41,7 +41,7 @@ from . import (
 from .sweep import Sweep
 
 EACH = 6
-"""Mutants of a rule in a sample."""
+"""Number of mutants per rule in a sample."""
 
 
 def leaf(*shape: int, seed: int = 0) -> Tensor:
@@ -49,7 +49,7 @@ def leaf(*shape: int, seed: int = 0) -> Tensor:
 
 
 def samples(module: Any) -> None:
-    """Several samples in one interval, two channels of one field, a field that no channel sees."""
+    """Check several samples in one interval, two channels of one field, and a field without a channel."""
     components = [(0, (1, 0)), (1, (2, 1)), (0, (0, 1))]
     plan = module.plan(np.array([0.1, 0.2, 0.3, 2.7, 4.0]), components, dt=0.5, steps=8)
     fields = [leaf(9, 3, 2, seed=seed) for seed in range(3)]
@@ -57,32 +57,32 @@ def samples(module: Any) -> None:
 
 
 def whole_fields(module: Any) -> None:
-    """Samples of a batch at steps, and several between two steps."""
+    """Check samples of a batch at steps, and several between two steps."""
     for times in ([0.5, 1.0, 4.0], [0.1, 0.2, 0.3, 1.5, 2.7]):
         plan = module.field_plan(np.array(times), 1, dt=0.5, steps=8)
         gradcheck(lambda x, plan=plan: module.SampleField.apply(plan, x), (leaf(2, 9, 3),), mode="projected", repeats=1)
 
 
 def low_frequencies(module: Any) -> None:
-    """A filter along the second of three axes."""
+    """Check a filter along the second of three axes."""
     kernel = module.gaussian(4.0, 0.01, 30)
     gradcheck(lambda x: module.Lowpass.apply(x, 1, kernel), (leaf(2, 30, 2),), mode="projected", repeats=1)
 
 
 def smooth_changes(module: Any) -> None:
-    """Of a part of a field."""
+    """Check coefficients of a part of a field."""
     made = module.Smoothing((5, 4), np.arange(3, 17), 0.8, leaf(14, seed=1).numpy())
     gradcheck(lambda x: module.Smooth.apply(made, x), (leaf(14),), mode="projected", repeats=1)
 
 
 def shapes(module: Any) -> None:
-    """Densities of bodies over the edges of a grid in the plane."""
+    """Check densities of bodies over the edges of a grid in the plane."""
     cells = module.Cells((4, 3), 0.4, (0.5, 0.3))
     gradcheck(lambda *x: module.Density.apply(cells, *x), (leaf(6, 2), leaf(6, seed=1)), mode="projected", repeats=1)
 
 
 def nodes(module: Any) -> None:
-    """Nodes that replay or keep a function of two results, of which one may be unused; second derivatives, too."""
+    """Check nodes that replay or keep a function of two results, one perhaps unused; and second derivatives."""
 
     def step(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return ops.sin(x) * y, x * x
@@ -94,7 +94,7 @@ def nodes(module: Any) -> None:
 
 
 def torch_functions(module: Any) -> None:
-    """A function on Tensors in torch, and one of torch on Tensors; the former's second derivatives, too."""
+    """Check a function on Tensors in torch, with second derivatives, and a torch function on Tensors."""
     import torch
 
     def step(x: Any, y: Any) -> Any:
@@ -144,7 +144,7 @@ def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
 
 SOURCE = Path(__file__).parents[2]
 NAMES = ("adj_*", "jvp_*", "adjoint", "tangent")
-"""Of element functions and kernels that are rules; of a Function: backward, jvp and what Elementwise takes instead."""
+"""Names of element functions and kernels that are rules; a Function has backward and jvp, or Elementwise's rules."""
 ELSEWHERE = {
     "adjoint_kernel.adjoint": "only calls the stages, in reverse",
     "mpm/collider_motion.py: kernels.*": "arithmetic on indices alone; held by the horizon in two launches",
@@ -167,7 +167,7 @@ ELSEWHERE = {
 
 
 def written_rules(scope: ast.AST, path: str = "") -> Iterator[str]:
-    """The dotted path of each hand-written rule: of classes with a forward, and of compiled functions."""
+    """List the dotted path of each hand-written rule: of classes with a forward, and of compiled functions."""
     methods = {node.name for node in ast.iter_child_nodes(scope) if isinstance(node, ast.FunctionDef)}
     for node in ast.iter_child_nodes(scope):
         if isinstance(node, ast.FunctionDef):
@@ -175,7 +175,7 @@ def written_rules(scope: ast.AST, path: str = "") -> Iterator[str]:
             named = node.name in ("backward", "jvp", "derivative")
             of_function = named and "forward" in methods and "staticmethod" in decorators
             compiled = decorators & {"kernel", "ti.func"}
-            refused = isinstance(node.body[-1], ast.Raise)  # of a base class
+            refused = isinstance(node.body[-1], ast.Raise)  # in a base class
             if (of_function and not refused) or (compiled and any(fnmatchcase(node.name, name) for name in NAMES)):
                 yield path + node.name
         if isinstance(node, ast.FunctionDef | ast.ClassDef):

@@ -1,4 +1,4 @@
-"""Every term of the adjoints and tangents of masses and springs is needed: sub-steps, their loops, the fused loops."""
+"""Every term of the adjoints and tangents of masses and springs is needed, in sub-steps and fused loops."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ..simulators.mass_spring.systems import NAMES, controls, leaves, system, un
 from .sweep import Sweep, stale
 
 EACH = 8
-"""Mutants of a rule in a sample: most compile a kernel."""
+"""Number of mutants per rule in a sample: most compile a kernel."""
 
 EQUIVALENT = {
     "tangent_kernel.tangent: variant.spread == 0 -> *": "who shares a loop among threads is no question on one thread",
@@ -72,7 +72,7 @@ def actuation(module: Any) -> None:
 
 
 def moved(integrator: str, along: bool, *, batched: bool = False, springs: int = 4) -> None:
-    """The derivative of the final state, or of all states, of a rollout; of two members that do not share all."""
+    """Check the derivative of the final state, or of all states, of a rollout; and of two members with own inputs."""
     model, params, state = system(2, nodes=4, springs=springs, actuators=2, dt=0.1, integrator=integrator)
     inputs = [*leaves(params, state), controls(model, 3)]
     for i, name in enumerate((*NAMES, "control")):
@@ -88,7 +88,7 @@ def moved(integrator: str, along: bool, *, batched: bool = False, springs: int =
 
 
 def kept() -> None:
-    """The adjoint of a state on the way is the gradient by the start of what comes after it."""
+    """Check that the adjoint of a state on the way is the gradient of a rollout that starts from it."""
     model, params, state = system(2, nodes=4, springs=4)
     w = weights((4, 4, 2))
     whole = rollout(model, params, state, steps=3, keep_adjoint=True)
@@ -102,7 +102,7 @@ def kept() -> None:
 
 
 def undriven() -> None:
-    """The derivative of a final state by stiffness and amplitude without a control."""
+    """Check the derivative of a final state with respect to stiffness and amplitude, without a control."""
     model, params, state = system(2, nodes=4, springs=4, actuators=2)
 
     def run(stiffness: Tensor, amplitude: Tensor) -> Tensor:
@@ -113,7 +113,7 @@ def undriven() -> None:
 
 
 def with_packing(module: Any) -> None:
-    """Rollouts whose parameters are packed by `module`."""
+    """Check rollouts whose parameters are packed by `module`."""
     with patch.object(engine, "Packing", module.Packing):
         moved("velocity_verlet", False, batched=True)
         moved("semi_implicit_euler", False)
@@ -121,13 +121,13 @@ def with_packing(module: Any) -> None:
 
 
 def with_coefficients(module: Any) -> None:
-    """A rollout whose kick coefficients are those of `module`."""
+    """Check a rollout with the kick coefficients of `module`."""
     with patch.object(packing, "integrate", module):
         moved("velocity_verlet", False)
 
 
 def with_stages(module: Any) -> None:
-    """Rollouts whose adjoint is that of `module`: of the last state and of all, and by gathers, also of a batch."""
+    """Check rollouts with the adjoint of `module`: of the last state and of all, by gathers, and of a batch."""
     for serial, along, batched, springs in [(True, False, False, 18), (False, False, True, 4), (True, True, False, 4)]:
         with (
             patch.object(engine, "adjoint_kernel", module.adjoint_kernel),
@@ -144,7 +144,7 @@ def with_tangents(module: Any) -> None:
 
 
 def anew(original: ModuleType, checked: Check, *kernels: str) -> Check:
-    """`checked` of a module in which only the named kernels are compiled anew."""
+    """Wrap `checked` such that only the named kernels of a module are recompiled."""
     compiled = vars(original)["_kernels"]
     own: dict[str, Any] = {}
 
@@ -185,7 +185,7 @@ ELEMENT = ("functions.adj_*", "functions.jvp_*")
 
 
 def sub_step(module: ModuleType, function: str, checked: Check, element: tuple[str, ...] = ELEMENT) -> list[Sweep]:
-    """The sweeps of a sub-step: through its adjoint kernel, its tangent kernel, and Python around them."""
+    """Make the sweeps of a sub-step: over its adjoint kernel, its tangent kernel, and the Python around them."""
     return [
         sweep_of(module, (*element[:1], "kernels.adjoint"), anew(module, checked, "adjoint")),
         sweep_of(module, (*element[1:], "kernels.tangent"), anew(module, checked, "tangent")),

@@ -1,4 +1,4 @@
-"""Every term of the adjoints and tangents of material points is needed: sub-steps over particles, and laws."""
+"""Every term of the adjoints and tangents of material points is needed: in sub-steps over particles and in laws."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from .sweep import Sweep, stale
 from .test_charges import anew
 
 EACH = 1
-"""Mutants of a rule in a sample: all compile kernels."""
+"""Number of mutants per rule in a sample: all compile kernels."""
 
-BOUND = "differs where a strain is on a bound, which tests of the laws hold; none of these is"
+BOUND = "differs only for a strain on a bound, which the tests of the laws check, not these"
 EQUIVALENT = {
     "*: vec(0.0) -> -vec(0.0)": "minus nothing",
     "*: principal.zero(c) -> -principal.zero(c)": "minus nothing",
@@ -60,7 +60,7 @@ def check(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> None:
 
 
 def applied(function: str, parts: Callable[..., Any], *arguments: int) -> Check:
-    """The derivative of a sub-step of a module, at the inputs of its test."""
+    """Make a check of the derivative of a sub-step of a module, at the inputs of its test."""
 
     def checked(module: Any) -> None:
         model, inputs = parts(2, *arguments)
@@ -70,7 +70,7 @@ def applied(function: str, parts: Callable[..., Any], *arguments: int) -> Check:
 
 
 def sub_step(module: ModuleType, function: str, checked: Check) -> list[Sweep]:
-    """The sweeps of a sub-step: through its adjoint kernel, its tangent kernel, and Python around them."""
+    """Make the sweeps of a sub-step: over its adjoint kernel, its tangent kernel, and the Python around them."""
     return [
         Sweep(module, ("functions.adj*", "kernels.adjoint"), anew(module, checked, "adjoint")),
         Sweep(module, ("functions.jvp*", "kernels.tangent"), anew(module, checked, "tangent")),
@@ -79,14 +79,14 @@ def sub_step(module: ModuleType, function: str, checked: Check) -> list[Sweep]:
 
 
 def sums(module: Any) -> None:
-    """The adjoints of both transfers, with the sums over nodes of `module`."""
+    """Check the adjoints of both transfers, with the sums over nodes of `module`."""
     for sub, checked in ((p2g, of_p2g), (g2p, of_g2p)):
         with patch.object(sub, "transfer", module), anew_of(sub, "functions", "kernels"):
             checked(sub)
 
 
 def anew_of(module: Any, *factories: str) -> ExitStack:
-    """Empty caches of its factories, for a while."""
+    """Clear the caches of its factories, within a context."""
     stack = ExitStack()
     for name in factories:
         stack.enter_context(patch.object(module, name, functools.cache(getattr(module, name).__wrapped__)))
@@ -104,11 +104,11 @@ STRETCHES: dict[str, tuple[float, list[list[float]]]] = {
     "drucker_prager": (0.02, [[0.94, 0.93], [1.25, 0.6], [1.2, 1.1]]),
     "snow": (0.97, [[1.002, 0.99], [1.2, 0.99], [0.8, 1.002], [0.8, 1.2]]),
 }
-"""The hidden variable, and principal stretches that reach each case of a law."""
+"""Hidden variable, and principal stretches that cover each case of a law."""
 
 
 def response(name: str, dim: int = 2, *, framed: bool = False) -> Check:
-    """The derivative of what a law answers by deformation, hidden variable and coefficients, one more than it takes."""
+    """Make a check of a law's derivatives with respect to deformation, hidden variable and coefficients."""
 
     def checked(module: Any) -> None:
         q, stretches = STRETCHES[name]
@@ -124,12 +124,12 @@ def response(name: str, dim: int = 2, *, framed: bool = False) -> Check:
 
 
 def stretched(name: str) -> Check:
-    """What a law makes of principal stretches; in space, as deviators in the plane have one direction only."""
+    """Make a check of a law's response to principal stretches, in space: plane deviators have a single direction."""
     return response(name, 3, framed=True)
 
 
 def coefficients(name: str) -> Check:
-    """The derivative of the law's coefficients."""
+    """Make a check of the derivative of a law's coefficients."""
 
     def checked(module: Any) -> None:
         case = system(2, laws=(name,), particles=3)
@@ -141,7 +141,7 @@ def coefficients(name: str) -> Check:
 
 
 def within(part: str, *names: str, dims: tuple[int, ...] = (2,), framed: bool = False) -> Check:
-    """The responses of laws, in which a module stands for the part of that name."""
+    """Make a check of the responses of laws, with a module in place of the part of that name."""
 
     def checked(module: Any) -> None:
         for name in names:
@@ -165,7 +165,7 @@ def of_lame(module: Any) -> None:
 
 
 def respond(module: Any) -> None:
-    """Particles of three laws, and of one."""
+    """Check particles of three laws, and of one."""
     for laws in (("snow", "fluid"), ("fluid",)):
         model, params, state, _ = system(2, laws=laws, particles=3)
         fields = tuple([getattr(params, name) for name in constitutive.OF_LAWS])
@@ -178,7 +178,7 @@ def respond(module: Any) -> None:
 
 
 PRINCIPAL = (hencky, von_mises, drucker_prager, snow)
-"""Laws that are written for principal stretches, each with these rules."""
+"""Laws for principal stretches, each with these rules."""
 RULES = ("functions.adj*", "functions.jvp*", "functions.jacobian")
 OWN = ("von_mises", "drucker_prager", "snow")
 """Laws with coefficients of their own."""

@@ -1,4 +1,4 @@
-"""Every term of the adjoints and tangents at the grid is needed: contacts, distances, rotations, colliders, walls."""
+"""Every term of the adjoints and tangents on the grid is needed: contacts, distances, rotations, colliders, walls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..simulators.mpm.grids import surroundings
 from .sweep import Sweep, stale
 
 EACH = 1
-"""Mutants of a rule in a sample: all compile kernels."""
+"""Number of mutants per rule in a sample: all compile kernels."""
 
 EQUIVALENT: dict[str, str] = {}
 
@@ -59,7 +59,7 @@ def quaternions(module: Any) -> None:
 
 
 def again(pack: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Another function for caches."""
+    """Make a new function, which caches treat as another one."""
     return lambda real: pack(real)
 
 
@@ -105,7 +105,7 @@ def collisions(module: Any) -> None:
 
 
 def nodes(module: Any) -> None:
-    """A grid with a collider between walls."""
+    """Check a grid with a collider between walls."""
     box = Collider("box", (0.08, 0.12), "friction")
     around: dict[str, Any] = {"gravity": (1.0, -2.0), "wall_friction": 0.3}
     model = small_grid((6, 6), box, margin=2, walls=("friction",) * 4, skin=0.15)
@@ -115,7 +115,7 @@ def nodes(module: Any) -> None:
 
 
 def nodes_at_walls(module: Any) -> None:
-    """A grid with two stages; with three, a sign flipped in each but the last would cancel."""
+    """Check a grid with two stages; with three, a sign flipped in each but the last would cancel."""
     model = small_grid((6, 6), margin=2, walls=("friction",) * 4)
     env = surroundings(model, gravity=(1.0, -2.0), wall_friction=0.3)
     with patch.object(test_grid, "GridVelocity", module.GridVelocity):
@@ -123,7 +123,7 @@ def nodes_at_walls(module: Any) -> None:
 
 
 def of_grid(**parts: str) -> Callable[[Any], None]:
-    """`nodes`, of the grid in which names of a module replace those of its own."""
+    """Make a check of `nodes`, of a grid in which names of a module replace its own."""
 
     def checked(module: Any) -> None:
         with (

@@ -1,4 +1,4 @@
-"""Every term of the adjoints of neural controllers is needed: layers, what is sensed, and both in a fused rollout."""
+"""Every term of the adjoints of neural controllers is needed: layers, sensing, and both in a fused rollout."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sensed(module: Any) -> None:
 
 
 def moved(_: Any = None) -> None:
-    """The derivative of the final state of a controlled rollout."""
+    """Check the derivative of the final state of a controlled rollout."""
     model, params, state = system(2, nodes=4, springs=4, actuators=2, dt=0.1, controlled=True)
     named = dict(zip(NAMES, (*state.tensors(), *params.tensors()), strict=True))
     wanted = ("position", "velocity", "hidden_weight", "output_weight")
@@ -51,7 +51,7 @@ def moved(_: Any = None) -> None:
 
 
 def with_loops(module: Any) -> None:
-    """A rollout whose network is that of `module`."""
+    """Check a rollout with the network of `module`."""
     with patch.object(controlled, "network_loops", module):
         controlled.adjoint_kernel.cache_clear()
         try:
@@ -61,7 +61,7 @@ def with_loops(module: Any) -> None:
 
 
 EACH = 6
-"""Mutants of a rule in a sample."""
+"""Number of mutants per rule in a sample."""
 
 SWEEPS = [
     Sweep(linear, ("Linear.backward", "Linear.jvp"), layer),

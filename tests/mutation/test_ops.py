@@ -1,4 +1,4 @@
-"""Every term of every rule of the operations is needed: first order, tangents, and what second derivatives record."""
+"""Every term of every rule of the operations is needed: first order, tangents, and second derivatives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simphys.autograd.proof.mutation import Mutant
 from .sweep import Sweep, stale
 
 EACH = 12
-"""Mutants of a rule in a sample."""
+"""Number of mutants per rule in a sample."""
 
 Call = Callable[..., Any]
 Check = Callable[[Any], None]
@@ -27,13 +27,13 @@ Shape = tuple[int, ...]
 
 
 def smooth(call: Call, *shapes: Shape, low: float = 0.3) -> Check:
-    """First and second derivatives against differences, tangents against adjoints, at random points in [low, 1.7]."""
+    """Compare first and second derivatives with differences, tangents with adjoints, at random points in [low, 1.7]."""
     random = np.random.default_rng(5)
     return near(call, *[random.uniform(low, 1.7, shape) for shape in shapes])
 
 
 def near(call: Call, *points: Any) -> Check:
-    """The same at given points, which are no kinks."""
+    """Do the same at given points, which are not kinks."""
 
     def check(o: Any) -> None:
         inputs = leaves(points)
@@ -44,18 +44,18 @@ def near(call: Call, *points: Any) -> Check:
 
 
 def kink(call: Call, points: list[Any], slopes: list[Any]) -> Check:
-    """At a kink the adjoints of ones are the convention's, in both orders; tangents fit where they are finite."""
+    """Make a check of the convention at a kink: adjoints of ones in both orders, and tangents if they are finite."""
 
     def check(o: Any) -> None:
         inputs = leaves(points)
         for create_graph in (False, True):
-            with np.errstate(all="ignore"):  # of infinite slopes
+            with np.errstate(all="ignore"):  # slopes may be infinite
                 y = call(o, *inputs)
                 found = grad(y, inputs, [np.ones(y.shape)], create_graph=create_graph)
             for adj, slope in zip(found, slopes, strict=True):
                 np.testing.assert_array_equal(adj.data, slope)
         if np.isfinite(np.hstack(slopes)).all():
-            dot_product_test(partial(call, o), inputs, tolerance=1e-6)  # of astype: in f32
+            dot_product_test(partial(call, o), inputs, tolerance=1e-6)  # astype computes in f32
 
     return check
 
@@ -68,7 +68,7 @@ MASK = np.array([[True, False, True], [False, False, True]])
 ROWS = np.array([1, 0, 1, -1])
 MIXED = np.array([[-1.3, 0.4, 1.1], [0.7, -0.6, -0.2]])
 ELEMENTWISE: list[tuple[Shape, Shape]] = [((2, 3), (2, 3)), ((3, 2, 1), (2, 4)), ((1,), (2, 1)), ((2, 2), ())]
-"""With axes that one or both of two operands are repeated along."""
+"""Pairs of shapes, with axes along which one or both operands are broadcast."""
 
 
 def binary(name: str) -> list[Check]:
@@ -195,7 +195,7 @@ HELPERS: list[tuple[ModuleType, tuple[str, ...], list[Check]]] = [
 ]
 
 NAMES = ("backward", "jvp", "derivative", "by_base", "by_exponent", "direction", "inside")
-"""Of methods that are a rule or part of one."""
+"""Names of methods that are a rule or part of one."""
 
 EQUIVALENT = {
     "M*imum.*: ? [<>] ? -> ? [<>]= ?": "ties are shared before the order is asked",
@@ -205,7 +205,7 @@ EQUIVALENT = {
 
 
 def rules(operation: type) -> tuple[str, ...]:
-    """The rules that the class itself defines."""
+    """List the rules that the class itself defines."""
     own = {name: vars(operation).get(name) for name in NAMES}
     paths = {name: f"{operation.__qualname__}.{name}" for name in NAMES}
     return tuple([paths[name] for name, rule in own.items() if rule and rule.__func__.__qualname__ == paths[name]])
@@ -220,7 +220,7 @@ def all_of(checks: list[Check]) -> Check:
 
 
 def broadcasting(module: Any) -> None:
-    """What the graph does for all operations: adjoints are summed over the axes that an operand was repeated along."""
+    """Check that adjoints are summed over the axes along which an operand was broadcast, for all operations."""
     with patch.object(node, "_unbroadcast", module._unbroadcast):
         all_of([*CHECKS[algebra.Mul], *CHECKS[indexing.IndexPut]])(ops)
 

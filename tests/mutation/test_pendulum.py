@@ -1,4 +1,4 @@
-"""Every term of the adjoints and tangents of pendulums is needed: sub-steps, fused loops, engines."""
+"""Every term of the adjoints and tangents of pendulums is needed: in sub-steps, fused loops and engines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ terms, loads, acceleration, momentum, midpoint = (
 on_sphere = {name: part(spherical, name) for name in ("acceleration", "sphere", "drift", "fade")}
 
 EACH = 1
-"""Mutants of a rule in a sample: most compile a kernel."""
+"""Number of mutants per rule in a sample: most compile a kernel."""
 
 EQUIVALENT = {
     "functions.adj_accelerate: adj_mu* = 0.0 -> nothing": "0 at first; where steps follow, nested = fused holds it",
@@ -41,11 +41,11 @@ PLACES = {
     *"ijqnbTr",
     "ii",
 }
-"""What places in arrays are reckoned from."""
+"""Names that array indices are computed from."""
 
 
 class Inside(Sweep):
-    """Without mutants that change places in arrays alone: they would write beside these; nested = fused holds them."""
+    """Leave out mutants that change array indices: they would write out of bounds; nested = fused notices them."""
 
     def mutants(self) -> list[Mutant]:
         return [each for each in super().mutants() if not set(re.findall(r"[A-Za-z_]\w*", each.before)) <= PLACES]
@@ -58,14 +58,14 @@ def check(function: Callable[..., Any], *inputs: Tensor) -> None:
     gradcheck(function, inputs, mode="projected", repeats=1)
 
 
-# --- sub-steps of a chain: only the named kernels are compiled anew
+# --- sub-steps of a chain: only the named kernels are recompiled
 
 MADE: Mapping[str, Any] = {name: part(chain, name).kernels for name in ("acceleration", "momentum", "midpoint")}
-"""The factories of the original kernels."""
+"""Factories of the original kernels."""
 
 
 def of_chain(module: Any, name: str, new: tuple[str, ...]) -> None:
-    """The Functions of a copy of one of the modules above, all but the `new` kernels of which are the original ones."""
+    """Take the Functions of a copy of one of the modules above, with the original kernels except for the `new` ones."""
     model, params, state = chains.chain(3, dt=0.4)
     made = module.kernels
 
@@ -86,7 +86,7 @@ def of_chain(module: Any, name: str, new: tuple[str, ...]) -> None:
 
 
 def each_of(*wanted: tuple[str, tuple[str, ...]]) -> Check:
-    """Of a copy of the whole package."""
+    """Make a check of the sub-steps of a copy of the whole package."""
 
     def checked(package: ModuleType) -> None:
         for name, new in wanted:
@@ -164,7 +164,7 @@ OF_SPHERE = [
 
 
 def moved(kind: str, integrator: str, *, along: bool) -> None:
-    """The derivative of two members under torques, each its own: of all states, or of the last ones."""
+    """Check the derivative of all or the last states of two members, each with its own torques."""
     of: Any = chains if kind == "chain" else sphericals
     options: dict[str, Any] = {"dt": 0.1, "batch": 2}
     model, *given = of.chain(2, integrator, **options) if kind == "chain" else of.spherical(integrator, **options)
@@ -179,7 +179,7 @@ def moved(kind: str, integrator: str, *, along: bool) -> None:
 
 
 def adjoint_of(package: ModuleType, integrator: str) -> Check:
-    """Rollouts whose adjoint kernels are those of a copy."""
+    """Make a check of rollouts that use the adjoint kernels of a copy."""
 
     def checked(module: Any) -> None:
         with patch.object(part(package, "engine"), "fused_adjoint", module):
@@ -200,7 +200,7 @@ def with_engine(package: ModuleType, name: str) -> Check:
 
 
 def loops(package: ModuleType, engine: str, runge_kutta: tuple[str, ...], variational: str) -> list[Sweep]:
-    """Of the tangent loops, which only call what is swept above, see ELSEWHERE in test_functions.py."""
+    """Make the sweeps of the tangent loops, which only call swept functions, see ELSEWHERE in test_functions.py."""
     adjoint = part(package, "fused_adjoint")
     return [
         sweep_of(adjoint, runge_kutta, adjoint_of(package, "rk4")),

@@ -1,4 +1,4 @@
-"""Every term of the adjoints of contacts between rigid bodies is needed: their geometry, and the compliant law."""
+"""Every term of the adjoints of contacts between rigid bodies is needed: in their geometry and the compliant law."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..simulators.rigid.geometry.poses import all_kinds, random_turns
 from .sweep import Sweep, stale
 
 EACH = 2
-"""Mutants of a rule in a sample: most compile a kernel."""
+"""Number of mutants per rule in a sample: most compile a kernel."""
 
 EQUIVALENT = {
     "functions.adj_flat: distance > 0 -> distance >= 0": "the tie on the surface: tests/simulators/rigid/geometry",
@@ -36,7 +36,7 @@ check = functools.partial(gradcheck, mode="projected", repeats=1)
 
 
 def of_kinds(dim: int, *kinds: int) -> RigidBodies:
-    """A model whose candidates are those of these kinds alone."""
+    """Make a model with candidates of these kinds alone."""
     model = all_kinds(dim)
     found, chosen = model.candidates, np.isin(model.candidates.kind, kinds)
     fields = [values[chosen] for values in (found.kind, found.body_a, found.body_b, found.constants)]
@@ -49,7 +49,7 @@ def leaf(values: Any) -> Tensor:
 
 
 def of_geometry(model: RigidBodies, *seeds: int) -> Callable[[Any], None]:
-    """A check of contacts of this model; the forward kernel is the one that there is."""
+    """Make a check of contacts of this model, with the original forward kernel."""
 
     def check_of(package: Any) -> None:
         def reused(_: RigidBodies) -> SimpleNamespace:
@@ -71,7 +71,7 @@ def of_geometry(model: RigidBodies, *seeds: int) -> Callable[[Any], None]:
 
 
 def of_compliant(module: Any) -> None:
-    """Two contacts with the floor and one of two bodies, for frames that need not fit; and one that pulls."""
+    """Check two contacts with the floor and one of two bodies, with arbitrary frames; and one that pulls."""
     model, random = (
         RigidBodies(2, 0.01, ((Sphere(0.3),), (Sphere(0.2),)), (Plane((0.0, 1.0)),)),
         np.random.default_rng(2),
@@ -86,7 +86,7 @@ def of_compliant(module: Any) -> None:
 
 
 class Loops(Sweep):
-    """Without mutants of arithmetic with places in arrays, which would read foreign memory."""
+    """Leave out mutants of index arithmetic, which would read out of bounds."""
 
     PLACES = frozenset({"c", "e", "i", "dim", "start", "to"})
 

@@ -45,7 +45,7 @@ from ..simulators.rigid.test_spring_damper import sprung
 from .sweep import Sweep, stale
 
 EACH = 1
-"""Mutants of a rule in a sample: each compiles a kernel."""
+"""Number of mutants per rule in a sample: each compiles a kernel."""
 
 EQUIVALENT = {
     "functions.adj_rotate: spin(0.0) -> -spin(0.0)": "zero",
@@ -64,7 +64,7 @@ EQUIVALENT = {
 }
 
 MARGIN = 10_000
-"""Numbers on either side."""
+"""Number of padding entries on either side."""
 
 Check = Callable[[Any], None]
 
@@ -77,10 +77,10 @@ def checked(
     given: Any = None,
     outputs: Callable[[Any], Any] | None = None,
 ) -> Check:
-    """A check of a Function in a copy of the package; the forward kernel is the one that there is.
+    """Make a check of a Function in a copy of the package, with the original forward kernel.
 
-    `given` is what stands before the inputs, `outputs` chooses those to check. The adjoint kernel has to
-    add to what the adjoints of the inputs, its last arguments, hold already.
+    `given` are the arguments before the inputs; `outputs` selects the outputs to check. The adjoint kernel has to
+    add to the adjoints of the inputs, its last arguments.
     """
     first = (model,) if given is None else (model, *given) if isinstance(given, tuple) else (model, given)
 
@@ -110,7 +110,7 @@ def checked(
 
 
 def with_margins(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A copy in the middle of an array, so that a mutant whose indices leave it harms nothing."""
+    """Copy into the middle of an array, so that a mutant with indices out of bounds does no harm."""
     room = np.zeros(values.size + 2 * MARGIN, values.dtype)[MARGIN:-MARGIN]
     room[:] = values
     return room
@@ -136,7 +136,7 @@ def of_mobility_of_both(package: Any) -> None:
 
 
 def of_meeting() -> Check:
-    """Of the impact of a capsule that turns, and one with a sphere, which rests on another until then, in space."""
+    """Make a check of the impacts of a rotating capsule, and of a sphere that rests on another until then, in space."""
     shapes = (Capsule(0.1, 0.2),), (Sphere(0.1),), (Sphere(0.1),)
     model = RigidBodies(3, 0.05, shapes, (Plane((0.0, 0.0, 1.0)),), fixed=(2,), apart=((0, 2),))
     values = (
@@ -182,7 +182,7 @@ sweep_of = functools.partial(Sweep, package=rigid, equivalent=EQUIVALENT, errors
 
 
 def around(module: ModuleType, function: str, check: Check, *others: str) -> Sweep:
-    """The loops of a sub-step, its kernel and its Function, and `others`."""
+    """List the loops of a sub-step, its kernel, its Function, and `others`."""
     return sweep_of(module, (*others, "loops.adj_*", "kernels.adjoint", f"{function}.backward"), check)
 
 

@@ -1,4 +1,4 @@
-"""Every term of the adjoints of contacts' rows, of the solver, of what a controller senses, and of the fused loop."""
+"""Every term of the adjoints of constraint rows, the solver, sensing and the fused loop is needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from . import test_rigid_motion as motion
 from .sweep import Sweep, stale, use_engine
 
 EACH = 1
-"""Mutants of a rule in a sample: each compiles a kernel."""
+"""Number of mutants per rule in a sample: each compiles a kernel."""
 
 EQUIVALENT = {
     "loops.adj_contact_rows: -gap?gap0 + c? / h < v_rest -> *<=*": "the kink, which test_contact_rows.py holds",
@@ -58,20 +58,21 @@ Check = motion.Check
 
 
 def of_contact_rows(dim: int) -> Check:
-    """Of impacts, of rest, and of what does not count."""
+    """Make a check of constraint rows of impacts, of resting contacts, and of inactive ones."""
     model = balls(dim)
     return motion.checked(contact_rows, "ContactRows", model, *inputs_of(model), given=tensor(np.array(WHAT, float)))
 
 
 def of_contact_rows_anywhere(package: Any) -> None:
-    for dim in (3, 2):  # a rule of the plane does not compile in space, where one of space would read beyond arrays
+    # Space first: a plane rule fails to compile there, while a space rule reads out of bounds in the plane.
+    for dim in (3, 2):
         of_contact_rows(dim)(package)
 
 
 def of_solve() -> Check:
-    """Contacts that stick, slide, part and do not count, and joints, in steps that an impact parts.
+    """Make a check of contacts that stick, slide, separate or are inactive, and joints, in steps split by an impact.
 
-    In space with the gyroscopic torque.
+    In space, with the gyroscopic torque.
     """
     plane, space = model_of(2, integrator=VARIATIONAL), model_of(3)
     cases = [(model, *parted(model, case)) for model, case in ((plane, 0), (plane, 1), (space, 0))]
@@ -90,14 +91,14 @@ def of_sense() -> Check:
 
 
 def sliding() -> System:
-    """A ball that slides on a floor and bounces."""
+    """Make a ball that slides on a floor and bounces."""
     model = RigidBodies(2, 0.01, ((Sphere(0.1),),), (Plane((0.0, 1.0)),), sweeps=2)
     state = {"position": [[0.0, 0.107]], "velocity": [[1.0, -0.5]], "angular_velocity": 0.5, "orientation": 0.3}
     return system(model, state=state, friction=0.1)
 
 
 def of_rollouts(*cases: System) -> Check:
-    """Of motions by the engine of a copy: of the last state, and of all."""
+    """Make a check of motions by the engine of a copy: of the last state, and of all."""
 
     def check(package: Any) -> None:
         mine = importlib.import_module(f"{package.__name__}.engine")

@@ -1,4 +1,4 @@
-"""Every term of the fused rollout's own rules is needed; and its checks notice each slip in an engine's rules."""
+"""Every term of the fused rollout's own rules is needed; and its checks notice each error in an engine's rules."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..rollout.cases import Case, case, energy
 from .sweep import Sweep, stale
 
 EACH = 4
-"""Mutants of a rule in a sample."""
+"""Number of mutants per rule in a sample."""
 
 ERRORS_TOO = (*ERRORS, TypeError)
-"""A dict has no sign."""
+"""Errors of mutants that the checks survive; TypeError, as a dict has no sign."""
 
 EQUIVALENT = {
     "*: np.zeros(*) -> -np.zeros(*)": "what is added to 0 may be added to -0",
@@ -33,7 +33,7 @@ FUSED, KEPT, RUNNING, SEEDS = (
 
 
 def proven(given: Case, rollouts: Any, **options: Any) -> None:
-    """The gradient and the tangents of a rollout are right."""
+    """Check the gradient and the tangents of a rollout."""
     gradcheck(
         lambda *x: cases.loss_of(given.rollout(*x, rollouts=rollouts, **options)),
         given.leaves,
@@ -43,7 +43,7 @@ def proven(given: Case, rollouts: Any, **options: Any) -> None:
 
 
 def rollouts(package: Any) -> None:
-    """What a loss may look at, who shares what, every kind of plan, and tangents in several blocks and pieces."""
+    """Check losses of all results, shared inputs, every kind of plan, and tangents in several blocks and pieces."""
     vars(sys.modules[f"{package.__name__}.fused"])["PASSING"] = 1
     vars(sys.modules[f"{package.__name__}.inputs"])["PIECE"] = 48 * 3
     for keep in ([0], [2], "final", "all"):
@@ -64,7 +64,7 @@ def rollouts(package: Any) -> None:
 
 
 def along(given: Case, package: Any) -> None:
-    """The adjoint along time, by which a loss grows as a kept state is looked at more."""
+    """Check the adjoint along time: it must change with the weight of a kept state in the loss."""
     leaves = [leaf.detach() for leaf in given.leaves]
     leaves[2].requires_grad_()
 
@@ -81,7 +81,7 @@ def along(given: Case, package: Any) -> None:
 
 
 def engine(module: Any) -> None:
-    """Pendulums from a copy of their module: nested against fused, adjoints against differences and tangents."""
+    """Check pendulums from a copy of their module: nested = fused, adjoints = differences and tangents."""
     for of_system in ({}, {"batch": 2, "shared": ("stiffness", "damping", "control")}, {"batch": 2, "control": False}):
         model, params, state, control = module.system(steps=6, **of_system)
         for keep in ("all", "final"):

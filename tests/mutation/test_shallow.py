@@ -1,4 +1,4 @@
-"""Every term of the adjoints and tangents of shallow water is needed: sub-steps, fused steps, the engine."""
+"""Every term of the adjoints and tangents of shallow water is needed: in sub-steps, fused steps and the engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..simulators.wave.shallow.basins import basin, leaves, random_leaf, unpacke
 from .sweep import Sweep, stale, use_engine
 
 EACH = 1
-"""Mutants of a rule in a sample: most compile a kernel."""
+"""Number of mutants per rule in a sample: most compile a kernel."""
 
 EQUIVALENT = {
     "Friction.backward: (None, adj_velocity, adj_elevation, adj_depth, * -> (None, adj_velocity, adj_depth, *": (
@@ -49,7 +49,7 @@ def of_friction(module: Any) -> None:
 
 
 def moved(batched: tuple[str, ...], *, along: bool) -> None:
-    """The derivative of a rollout, of the final states or of all; of two members that share what is not batched."""
+    """Check the derivative of the final states, or of all, of a rollout; and of two members with shared inputs."""
     model, params, state = basin(batch=2 if batched else None, batched=batched)
 
     def run(*inputs: Tensor) -> tuple[Tensor, ...]:
@@ -60,20 +60,20 @@ def moved(batched: tuple[str, ...], *, along: bool) -> None:
 
 
 def with_engine(module: Any) -> None:
-    """Rollouts by the engine of `module`."""
+    """Check rollouts by the engine of `module`."""
     with use_engine(ShallowWater, module.ShallowEngine):
         moved(("elevation", "depth", "gravity"), along=True)
         moved(("velocity", "friction"), along=False)
 
 
 def with_fused(module: Any) -> None:
-    """Rollouts by the steps of `module`."""
+    """Check rollouts by the steps of `module`."""
     with patch.multiple(engine, Forward=module.Forward, Adjoint=module.Adjoint, Tangent=module.Tangent):
         with_engine(engine)
 
 
 def and_fused(checked: Check, name: str) -> Check:
-    """`checked`, and rollouts whose fused steps launch the kernels of the module, of which they want sums."""
+    """Wrap `checked`, and add rollouts whose fused steps launch the module's kernels, with adjoint sums."""
 
     def check_of(module: Any) -> None:
         checked(module)
@@ -84,7 +84,7 @@ def and_fused(checked: Check, name: str) -> Check:
 
 
 def anew(original: ModuleType, checked: Check, *kernels: str) -> Check:
-    """`checked` of a module in which only the named kernels are compiled anew."""
+    """Wrap `checked` such that only the named kernels of a module are recompiled."""
     compiled = vars(original)["kernels_of"]
     own: dict[str, Any] = {}
 
@@ -104,7 +104,7 @@ sweep_of = functools.partial(Sweep, equivalent=EQUIVALENT, errors=(*ERRORS, Type
 
 
 def sub_step(module: ModuleType, function: str, checked: Check) -> list[Sweep]:
-    """The sweeps of a sub-step: through its adjoint kernel, its tangent kernel, and Python around them."""
+    """Make the sweeps of a sub-step: over its adjoint kernel, its tangent kernel, and the Python around them."""
     by_both = and_fused(checked, module.__name__.rsplit(".", 1)[-1])
     return [
         sweep_of(module, ("functions.adj_*",), anew(module, checked, "adjoint")),

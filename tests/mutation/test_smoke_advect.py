@@ -1,4 +1,4 @@
-"""Every term of the adjoints and tangents of advection, and of the engine's steps of a fluid, is needed."""
+"""Every term of the adjoints and tangents of advection, and of the engine's fluid steps, is needed."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from ..simulators.smoke.fluids import fluid, leaves, unpacked
 from .sweep import Sweep, stale, use_engine
 
 EACH = 1
-"""Mutants of a rule in a sample: most compile a kernel."""
+"""Number of mutants per rule in a sample: most compile a kernel."""
 
 EQUIVALENT: dict[str, str] = {}
 
 ALSO = (*ERRORS, TypeError, AttributeError, RuntimeError, KeyError)
-"""RuntimeError is what the compiler answers to a variable that nothing reads."""
+"""Errors of mutants; the compiler raises RuntimeError for an unused variable."""
 
 
 def moved(advection: str, module: Any = advect) -> None:
-    """On a staggered grid with sides and lines of two blocks; velocities also on a collocated one with walls."""
+    """Check a staggered grid with sides and lines of two blocks; velocities also on a collocated one with walls."""
     channel = test_advect.model_of(3, 18, boundaries=CHANNEL, advection=advection)
     check(module.AdvectVelocity, channel, velocity(channel), some(4, 2, seed=3))
     check(module.AdvectSmoke, channel, some(3, 18), velocity(channel), some(4, seed=3))
@@ -48,7 +48,7 @@ def check(function: Any, of: model.Smoke, *inputs: Any) -> None:
 
 @contextmanager
 def workspaces(**parts: Any) -> Iterator[None]:
-    """Where transports are made of other modules."""
+    """Make transports from other modules, within a context."""
     advect._workspace.cache_clear()
     with ExitStack() as stack:
         for name, part in parts.items():
@@ -58,7 +58,7 @@ def workspaces(**parts: Any) -> Iterator[None]:
 
 
 def reusing(original: Any, module: Any, *new: str) -> SimpleNamespace:
-    """The loops of the original, but for the `new` ones of another module, so that nothing else is compiled."""
+    """Take the original loops except for the `new` ones of another module, so that nothing else is compiled."""
 
     @functools.cache
     def kernels(*variant: Any) -> SimpleNamespace:
@@ -92,7 +92,7 @@ def interpolation(module: Any) -> None:
         patch.object(sampling, "linear_interpolation", module),
         patch.object(sampling, "functions", functools.cache(sampling.functions.__wrapped__)),
     ):
-        # Neither may keep what is made of the module.
+        # Neither cache may keep loops of the module.
         loops = {each.__name__.rsplit(".")[-1]: each.kernels.__wrapped__ for each in (sampling, maccormack)}
         with workspaces(**{name: SimpleNamespace(kernels=functools.cache(made)) for name, made in loops.items()}):
             moved("semi_lagrangian")
@@ -121,7 +121,7 @@ def functions(module: Any) -> None:
 
 
 def rollouts(module: Any) -> None:
-    """Of two members, for the final state and for all states, with every sub-step."""
+    """Check two members, for the final state and for all states, with every sub-step."""
 
     def unwritten(shape: Any, dtype: Any) -> Any:
         return np.full(shape, np.nan, dtype)

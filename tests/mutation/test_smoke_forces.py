@@ -1,4 +1,4 @@
-"""Every term of the adjoints and tangents of what acts on a fluid is needed: viscosity, buoyancy, obstacles, sides."""
+"""Every term of the adjoints and tangents of forces on a fluid is needed: viscosity, buoyancy, obstacles, sides."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..simulators.smoke.flows import leaf, some, variants, velocity
 from .sweep import Sweep
 
 EACH = 2
-"""Mutants of a rule in a sample."""
+"""Number of mutants per rule in a sample."""
 
 ALSO = (*ERRORS, TypeError, AttributeError, RuntimeError)
-"""RuntimeError is what the compiler answers to a variable that nothing reads."""
+"""Errors of mutants; the compiler raises RuntimeError for an unused variable."""
 
 
 def check(module: Any, function: str, name: str, *inputs: Any) -> None:
@@ -40,13 +40,13 @@ def stopped(module: Any) -> None:
 
 
 def given(module: Any) -> None:
-    """By both, and by the velocity alone."""
+    """Check the derivative with respect to both inputs, and to the velocity alone."""
     check(module, "ApplySides", "channel", some(4, 2))
     check(module, "ApplySides", "channel", some(4, 2).detach())
 
 
 def means(module: Any) -> None:
-    """At faces inside, on sides with and without a weight, on a collocated grid, in space."""
+    """Check inner faces, sides with and without a weight, a collocated grid, and three dimensions."""
     with patch.object(buoyancy, "adj_mean", module.adj_mean), patch.object(obstacle, "adj_mean", module.adj_mean):
         pushed(buoyancy)
         stopped(obstacle)

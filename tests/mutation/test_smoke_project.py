@@ -1,4 +1,4 @@
-"""Every term of the projection of a fluid is needed: its adjoint and tangent are the same loops, exchanged."""
+"""Every term of the projection of a fluid is needed: its adjoint and tangent are the same loops, swapped."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..simulators.smoke import test_project
 from .sweep import Sweep
 
 EACH = 1
-"""Mutants of a rule in a sample."""
+"""Number of mutants per rule in a sample."""
 
 ALSO = (*ERRORS, TypeError, AttributeError, RuntimeError)
-"""RuntimeError is what the compiler answers to a variable that nothing reads."""
+"""Errors of mutants; the compiler raises RuntimeError for an unused variable."""
 
 P, C, O, I = test_project.P, test_project.C, test_project.O, test_project.I  # noqa: E741
 BOXES = {
@@ -28,7 +28,7 @@ BOXES = {
     ],
     "collocated": [((3, 35), (C, C, P, P)), ((4, 35), (P, P, C, C)), ((4, 3, 35), (C, C, P, P, P, P))],
 }
-"""With rows of a block of cells, of less and of more, and each kind of side along and across them."""
+"""Boxes with rows of one block of cells, of less and of more, and each kind of side along and across them."""
 
 
 def projections(module: Any) -> None:
@@ -37,7 +37,7 @@ def projections(module: Any) -> None:
 
 
 def projected(module: Any, grid: str, boxes: list[Any]) -> None:
-    """The derivatives, and that no divergence is left, or energy gained."""
+    """Check the derivatives, and that no divergence is left and no energy gained."""
     for cells, sides in boxes:
         model = test_project.model_of(cells, sides, grid=grid, projection="conjugate_gradients", tolerance=1e-13)
         velocity = test_project.leaf(model)

@@ -1,4 +1,4 @@
-"""Every term of the adjoints and tangents of leapfrog and its layers is needed: sub-steps, fused loops, the engine."""
+"""Every term of the adjoints and tangents of leapfrog and layers is needed: sub-steps, fused loops, engine."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..simulators.wave.systems import DX, SMALL_PLANE, Case, case, weighted_sum
 from .sweep import Sweep, stale, use_engine
 
 EACH = 2
-"""Mutants of a rule in a sample: most compile kernels."""
+"""Number of mutants per rule in a sample: most compile kernels."""
 ALSO = (*ERRORS, TypeError, RuntimeError, AttributeError, IndexError)
-"""What the compiler answers to vectors and numbers exchanged, and Python to names and rows that are not there."""
+"""Errors of mutants: of the compiler for swapped vectors and numbers, of Python for missing names and rows."""
 
 EQUIVALENT: dict[str, str] = {}
 
@@ -37,13 +37,13 @@ def check_curvature(module: Any) -> None:
     state = case(SMALL_PLANE, 1).state
     inputs = state.height, state.slope_memory, state.curvature_memory
     gradcheck(lambda *x: module.Curvature.apply(SMALL_PLANE, *x), inputs, mode="projected", repeats=1)
-    for i in range(3):  # each alone: others have no tangent
+    for i in range(3):  # each alone, as the others have no tangent
         alone = [tensor(x.data, requires_grad=i == n) for n, x in enumerate(inputs)]
         dot_product_test(lambda *x: module.Curvature.apply(SMALL_PLANE, *x), alone, tolerance=1e-12)
 
 
 def check_rollout(given: Case) -> None:
-    """The derivative of a rollout by all leaves, and its tangents."""
+    """Check the derivative of a rollout with respect to all leaves, and its tangents."""
 
     def loss(*leaves: Tensor) -> Tensor:
         return weighted_sum(given.at(*leaves).rollout())
@@ -52,13 +52,13 @@ def check_rollout(given: Case) -> None:
 
 
 def check_rollouts() -> None:
-    """Of members with layers that cross, sources and receivers; with a shared speed, and with their own."""
+    """Check members with crossing layers, sources and receivers; with a shared speed, and with their own."""
     check_rollout(case(SMALL_PLANE, 4, batch=2, batched=("height", "speed", "control")))
     check_rollout(case(SMALL_PLANE, 4, batch=2, batched=("source_position",)))
 
 
 def with_layer(module: Any) -> None:
-    """Layers' loops with the element functions of `module`."""
+    """Check layer loops with the element functions of `module`."""
     kernels = functools.cache(layer_loops.kernels.__wrapped__)
     with (
         patch.object(layer_loops, "layer", module),
@@ -69,7 +69,7 @@ def with_layer(module: Any) -> None:
 
 
 def with_advance(module: Any) -> None:
-    """Fused loops with the element functions of `module`."""
+    """Check fused loops with the element functions of `module`."""
     own = functools.cache(loops.kernels.__wrapped__)
 
     def mixed(variant: loops.Variant) -> SimpleNamespace:
@@ -85,7 +85,7 @@ def with_advance(module: Any) -> None:
 
 
 def with_adjoint(module: Any) -> None:
-    """Fused steps in reverse as `module` has them."""
+    """Check fused reverse steps of `module`."""
     with patch.object(engine, "Adjoint", module.Adjoint):
         check_rollouts()
 

@@ -1,4 +1,4 @@
-"""Every term of the adjoints and tangents of sources and receivers is needed, in the sub-steps and in fused loops."""
+"""Every term of the adjoints and tangents of sources and receivers is needed, in sub-steps and fused loops."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..simulators.wave.between_cells import DX, receivers, receivers_agree, sour
 from .sweep import Sweep
 
 EACH = 1
-"""Mutants of a rule in a sample: all compile kernels."""
+"""Number of mutants per rule in a sample: all compile kernels."""
 ALSO = (*ERRORS, TypeError, RuntimeError)
-"""What the compiler answers to vectors and numbers exchanged, and to a variable that nothing reads."""
+"""Errors of mutants: of the compiler, for swapped vectors and numbers and for an unused variable."""
 
 SIDES = ("zero", "free", "periodic", "periodic")
 MODEL = Wave((5, 6), DX, 0.1, boundaries=SIDES, sources=("point", "plane_y"), receivers=2)
