@@ -165,11 +165,13 @@ SWEEPS = [
     *sub_step(field, "FieldForce", field_force),
     *sub_step(integrate, "Integrate", integration),
     sweep_of(
-        fused_adjoint, tuple([f"adjoint_kernel.{name}" for name in ("kick", "adj_E_of", "body", "keep")]), with_adjoints
+        fused_adjoint,
+        tuple([f"adjoint_kernel.{name}" for name in ("kick", "adj_field", "body", "store_dense")]),
+        with_adjoints,
     ),
     sweep_of(fused, ("tangent_kernel.body", "tangent_kernel.tangent"), with_tangents),
     sweep_of(
-        engine, ("ChargesEngine.pull", "ChargesEngine.gradients", "ChargesEngine.push", "_as_given"), with_engine
+        engine, ("ChargesEngine.pull", "ChargesEngine.gradients", "ChargesEngine.push", "_reduce"), with_engine
     )._replace(errors=(*ERRORS, TypeError, AttributeError)),
 ]
 

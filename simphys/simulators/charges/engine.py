@@ -13,8 +13,8 @@ from simphys.simulator import Array, Arrays
 from . import fused, fused_adjoint
 from .model import Charges, check_softening, pairs_us
 
-OF_BODIES = ("charge", "mass")
-PARAMETERS = (*OF_BODIES, "coupling", "softening")
+BODY_PARAMETERS = ("charge", "mass")
+PARAMETERS = (*BODY_PARAMETERS, "coupling", "softening")
 
 SPREAD = 512
 """Iterations of a parallel loop that the compiler assigns to one CPU thread, and so those that a piece takes."""
@@ -56,13 +56,13 @@ class ChargesEngine:
         self._model, self._batch, self._needs, self._tangents = model, batch, needs, tangents
         self._given = {name: params[name].shape for name in PARAMETERS}
         self._control = None if control is None else control.shape
-        self._params = [runtime.to_device(self._of_members(name, params[name])) for name in PARAMETERS]
-        self._field = runtime.to_device(self._field_of_members(control), vector=True)
+        self._params = [runtime.to_device(self._broadcast(name, params[name])) for name in PARAMETERS]
+        self._field = runtime.to_device(self._broadcast_field(control), vector=True)
         self._variant = fused.Variant(
             real=runtime.real(),
             dim=model.dim,
             verlet=len(model.stages) == 2,
-            inside=self._is_inside(),
+            single_launch=self._is_single_launch(),
             parallel=False,
             field=control is not None,
             adj_field="control" in needs,
@@ -99,28 +99,37 @@ class ChargesEngine:
         return found
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
-        launch = fused.forward_kernel(self._threaded(steps)).bind(
+        launch = fused.forward_kernel(self._choose_variant(steps)).bind(
             segment.position, segment.velocity, *self._arguments(segment), first
         )
         last = start + steps
-        for row in [start] if self._variant.inside else range(start, last + self._variant.verlet):
+        for row in [start] if self._variant.single_launch else range(start, last + self._variant.verlet):
             launch(start, last, row)
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         model, dense = self._model, _is_dense(adjoint)
         running = [self._vectors(adjoint[name][:, -1].copy()) for name in model.State.names()]
-        along = [self._vectors(adjoint[name] if dense else _nothing(model.dim)) for name in model.State.names()]
+        dense_rows = [
+            self._vectors(adjoint[name] if dense else _placeholder(model.dim)) for name in model.State.names()
+        ]
         work = runtime.device_array((self._batch * model.dim * model.bodies,))
-        launch = fused_adjoint.adjoint_kernel(replace(self._threaded(steps), dense=dense)).bind(
-            segment.position, *self._arguments(segment), work, *running, *along, steps + 1, *self._sums.values(), first
+        launch = fused_adjoint.adjoint_kernel(replace(self._choose_variant(steps), dense=dense)).bind(
+            segment.position,
+            *self._arguments(segment),
+            work,
+            *running,
+            *dense_rows,
+            steps + 1,
+            *self._sums.values(),
+            first,
         )
-        for at, count in [(0, steps)] if self._variant.inside else [(row, 1) for row in reversed(range(steps))]:
+        for at, count in [(0, steps)] if self._variant.single_launch else [(row, 1) for row in reversed(range(steps))]:
             launch(at, count)
-        for name, moved, rows in zip(model.State.names(), running, along, strict=True):
+        for name, values, rows in zip(model.State.names(), running, dense_rows, strict=True):
             if dense:
                 _fetch(rows, adjoint[name])
             else:
-                _fetch(moved, adjoint[name][:, 0])
+                _fetch(values, adjoint[name][:, 0])
 
     def gradients(self) -> Arrays:
         sums, self._sums = self._sums, self._zeros()
@@ -128,25 +137,25 @@ class ChargesEngine:
         for name in PARAMETERS:
             if name in self._needs:
                 total = runtime.to_host(sums[name], (self._batch, self._model.bodies))
-                found[name] = _as_given(total if name in OF_BODIES else total.sum(axis=1), self._given[name])
+                found[name] = _reduce(total if name in BODY_PARAMETERS else total.sum(axis=1), self._given[name])
         if "control" in self._needs and self._control is not None:
             total = runtime.to_host(sums["control"], (self._batch, self._steps, self._model.dim))
-            found["control"] = _as_given(total, self._control)
+            found["control"] = _reduce(total, self._control)
         return found
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         real, given = runtime.real_dtype(), self._tangents or {}
         shapes = {**self._given, "control": self._control or ()}
         tangents = {name: given.get(name, np.zeros(shape, real)) for name, shape in shapes.items()}
-        field = self._field_of_members(None if self._control is None else tangents["control"])
-        moved = self.segment(segment.rows - 1)
-        self.load(moved, tangent)
-        fused.tangent_kernel(replace(self._threaded(steps), inside=True))(
-            segment.position, *self._arguments(segment), moved.position, moved.velocity,
-            *[runtime.to_device(self._of_members(name, tangents[name])) for name in PARAMETERS],
+        field = self._broadcast_field(None if self._control is None else tangents["control"])
+        result = self.segment(segment.rows - 1)
+        self.load(result, tangent)
+        fused.tangent_kernel(replace(self._choose_variant(steps), single_launch=True))(
+            segment.position, *self._arguments(segment), result.position, result.velocity,
+            *[runtime.to_device(self._broadcast(name, tangents[name])) for name in PARAMETERS],
             runtime.to_device(field, vector=True), first, steps,
         )  # fmt: skip
-        return self.read(moved, slice(steps + 1))
+        return self.read(result, slice(steps + 1))
 
     @property
     def _steps(self) -> int:
@@ -161,8 +170,8 @@ class ChargesEngine:
         sums = {name: runtime.to_device(zeros(bodies, real)) for name in PARAMETERS}
         return {**sums, "control": runtime.to_device(field, vector=True)}
 
-    def _is_inside(self) -> bool:
-        """True if the loop over time lies inside the loop over members; False if each step is a launch.
+    def _is_single_launch(self) -> bool:
+        """True if one launch does all steps, with the loop over time inside that over members; else each step is one.
 
         The choice, and with it the result, does not depend on the number of threads.
         """
@@ -171,13 +180,14 @@ class ChargesEngine:
             return n <= SERIAL_BODIES
         return batch >= MANY_MEMBERS or pairs_us(n, batch) <= runtime.PARALLEL_WORK_US
 
-    def _threaded(self, steps: int) -> fused.Variant:
+    def _choose_variant(self, steps: int) -> fused.Variant:
         """Choose the variant for this number of steps: with several threads where that pays."""
-        work, inside = pairs_us(self._model.bodies, self._batch), self._variant.inside
+        work, single_launch = pairs_us(self._model.bodies, self._batch), self._variant.single_launch
         return replace(
             self._variant,
-            parallel=runtime.parallel(work * steps if inside else work) and not (inside and self._batch == 1),
-            spread=1 if runtime.settings().on_gpu or (inside and self._batch == 1) else SPREAD,
+            parallel=runtime.parallel(work * steps if single_launch else work)
+            and not (single_launch and self._batch == 1),
+            spread=1 if runtime.settings().on_gpu or (single_launch and self._batch == 1) else SPREAD,
         )
 
     def _arguments(self, segment: Segment) -> list[Any]:
@@ -192,15 +202,15 @@ class ChargesEngine:
     def _parts(self, segment: Segment) -> list[tuple[Any, str]]:
         return [(segment.position, "position"), (segment.velocity, "velocity")]
 
-    def _of_members(self, name: str, value: Array) -> Array:
+    def _broadcast(self, name: str, value: Array) -> Array:
         """Broadcast a parameter to all members, flat: one entry per member, or per body."""
         shape = (self._batch, *self._model.param_shapes()[name])
         return np.ascontiguousarray(np.broadcast_to(value, shape), runtime.real_dtype()).reshape(-1)
 
-    def _field_of_members(self, control: Array | None) -> Array:
+    def _broadcast_field(self, control: Array | None) -> Array:
         """Broadcast the field to all members, [B * T, dim]."""
         if control is None:
-            return _nothing(self._model.dim)
+            return _placeholder(self._model.dim)
         shape = (self._batch, *control.shape[-2:])
         return np.ascontiguousarray(np.broadcast_to(control, shape), runtime.real_dtype()).reshape(-1, shape[-1])
 
@@ -209,7 +219,7 @@ class ChargesEngine:
         return runtime.to_device(values.reshape(-1, self._model.dim), vector=True)
 
 
-def _nothing(dim: int) -> Array:
+def _placeholder(dim: int) -> Array:
     """Placeholder of one vector, for an argument that a variant does not read."""
     return np.zeros((1, dim), runtime.real_dtype())
 
@@ -226,6 +236,6 @@ def _fetch(values: Any, target: Array) -> None:
         target[...] = found
 
 
-def _as_given(total: Array, shape: tuple[int, ...]) -> Array:
+def _reduce(total: Array, shape: tuple[int, ...]) -> Array:
     """Bring adjoints of all members to the given shape: sum over the batch if the parameter is shared."""
     return total.copy() if total.shape == shape else total.sum(axis=0)

@@ -57,26 +57,26 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return (dq * r3 - 3 * q * r3 * r * r * (d.dot(dd) + s * ds)) * d + (q * r3) * dd
 
     @ti.func
-    def at_body(x: ti.template(), row, n, i) -> vec:
+    def body_vector(x: ti.template(), row, n, i) -> vec:
         """Vector of body i in a row."""
         return vec([x[(row * dim + c) * n + i] for c in ti.static(range(dim))])
 
     @ti.func
     def sum_force(x: ti.template(), q: ti.template(), row, b, n, i, s) -> vec:
         """F_i / (k q_i) in member b, with the positions in `row`."""
-        x_i, total = at_body(x, row, n, i), vec(0.0)
+        x_i, total = body_vector(x, row, n, i), vec(0.0)
         for j in range(n):
-            total += pair_force(x_i - at_body(x, row, n, j), q[b * n + j], s)
+            total += pair_force(x_i - body_vector(x, row, n, j), q[b * n + j], s)
         return total
 
     @ti.func
     def adj_sum_force(x: ti.template(), q: ti.template(), g: ti.template(), row, b, n, i, s):
         """Sums over j of p z - h d, of e, of h and of p d."""
-        x_i, g_i = at_body(x, row, n, i), at_body(g, b, n, i)
+        x_i, g_i = body_vector(x, row, n, i), body_vector(g, b, n, i)
         adj_d, adj_p, adj_r, total = vec(0.0), real(0.0), real(0.0), vec(0.0)
         for j in range(n):
-            d = x_i - at_body(x, row, n, j)
-            gd, e, h = adj_pair_force(d, q[b * n + j], s, g_i - at_body(g, b, n, j))
+            d = x_i - body_vector(x, row, n, j)
+            gd, e, h = adj_pair_force(d, q[b * n + j], s, g_i - body_vector(g, b, n, j))
             adj_d += gd
             adj_p += e
             adj_r += h
@@ -88,14 +88,14 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         x: ti.template(), q: ti.template(), dx: ti.template(), dq: ti.template(), row, b, n, i, s, ds
     ) -> vec:
         """Tangent of `sum_force`."""
-        x_i, dx_i, total = at_body(x, row, n, i), at_body(dx, row, n, i), vec(0.0)
+        x_i, dx_i, total = body_vector(x, row, n, i), body_vector(dx, row, n, i), vec(0.0)
         for j in range(n):
-            d, dd = x_i - at_body(x, row, n, j), dx_i - at_body(dx, row, n, j)
+            d, dd = x_i - body_vector(x, row, n, j), dx_i - body_vector(dx, row, n, j)
             total += jvp_pair_force(d, q[b * n + j], s, dd, dq[b * n + j], ds)
         return total
 
     return SimpleNamespace(
-        at_body=at_body,
+        body_vector=body_vector,
         sum=sum_force, adj_sum=adj_sum_force, jvp_sum=jvp_sum_force,
     )  # fmt: skip
 
@@ -163,7 +163,7 @@ class ChargeForce(Function):
         adj_x = np.empty(position.shape, position.dtype)
         adj_q, adj_k, adj_s = (np.empty(model.bodies, position.dtype) for _ in range(3))
         _kernels(model).adjoint(
-            *_arguments(position, charge, coupling, softening), model.bodies, by_component(adj_force.data),
+            *_arguments(position, charge, coupling, softening), model.bodies, flatten_components(adj_force.data),
             adj_x, adj_q, adj_k, adj_s,
         )  # fmt: skip
         return None, adj_x, adj_q, adj_k.sum(), adj_s.sum()
@@ -174,17 +174,19 @@ class ChargeForce(Function):
         dx, dq, dk, ds = (np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True))
         dforce = np.empty(saved[0].shape, saved[0].dtype)
         model: Charges = ctx.model
-        _kernels(model).tangent(*_arguments(*saved), by_component(dx), dq, float(dk), float(ds), model.bodies, dforce)
+        _kernels(model).tangent(
+            *_arguments(*saved), flatten_components(dx), dq, float(dk), float(ds), model.bodies, dforce
+        )
         return dforce
 
 
-def by_component(vectors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def flatten_components(vectors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Reorder vectors [n, dim] component by component, [dim * n]."""
     return np.ascontiguousarray(vectors.T).reshape(-1)
 
 
 def _arguments(position: Tensor, charge: Tensor, coupling: Tensor, softening: Tensor) -> tuple[Any, ...]:
-    return by_component(position.data), charge, float(coupling.data), float(softening.data)
+    return flatten_components(position.data), charge, float(coupling.data), float(softening.data)
 
 
 def _kernels(model: Charges) -> SimpleNamespace:

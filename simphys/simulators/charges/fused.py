@@ -27,7 +27,7 @@ class Variant:
     dim: int
     verlet: bool
     """True if a step has a second stage: half a kick at the new position."""
-    inside: bool
+    single_launch: bool
     """True: all steps in one launch. False: one launch per step."""
     parallel: bool
     """True if loops over members, or over pieces of all bodies, run on several threads."""
@@ -64,7 +64,7 @@ def types(variant: Variant) -> SimpleNamespace:
 @no_type_check
 def copy_kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
     """Kernels that copy between rows of a segment x [B, rows, dim * n] and vectors [B, number of these rows, n]."""
-    array, at_body = functools.partial(ti.types.ndarray, ndim=1), force.functions(real, dim).at_body
+    array, body_vector = functools.partial(ti.types.ndarray, ndim=1), force.functions(real, dim).body_vector
     vectors, reals, ints = array(dtype=ti.types.vector(dim, real)), array(dtype=real), array(dtype=ti.i32)
 
     @kernel
@@ -81,7 +81,7 @@ def copy_kernels(real: Any, dim: int, parallel: bool) -> SimpleNamespace:
         ti.loop_config(serialize=not parallel)
         for k in range(B * count * n):
             b, row, i = k // (count * n), wanted[k // n % count], k % n
-            taken[k] = at_body(x, b * rows + row, n, i)
+            taken[k] = body_vector(x, b * rows + row, n, i)
 
     return SimpleNamespace(put=put, take=take)
 
@@ -99,9 +99,9 @@ def forward_kernel(variant: Variant) -> Any:
     vec, force_, field_, integrate_ = t.vec, t.force, t.field, t.integrate
 
     @ti.func
-    def kicked(q: ti.template(), m: ti.template(), E: ti.template(), v_i, f, h, at, at_E) -> vec:
+    def kick_velocity(q: ti.template(), m: ti.template(), E: ti.template(), v_i, f, h, at, E_row) -> vec:
         if ti.static(variant.field):
-            f += field_.force(q[at], E[at_E])
+            f += field_.force(q[at], E[E_row])
         return integrate_.kick(v_i, f, m[at], h / 2 if ti.static(variant.verlet) else h)
 
     @ti.func
@@ -110,16 +110,16 @@ def forward_kernel(variant: Variant) -> Any:
         E: ti.template(), h, n, rows, T, b, i, row, time, ends, begins,
     ):
         """For body i of member b, end the step that leads to a row, and begin the next."""
-        at, now, new, at_E = b * n + i, b * rows + row, b * rows + row + 1, b * T + time
+        at, now, new, E_row = b * n + i, b * rows + row, b * rows + row + 1, b * T + time
         f = k[b] * q[at] * force_.sum(x, q, now, b, n, i, s[b])
-        v_i = force_.at_body(v, now, n, i)
+        v_i = force_.body_vector(v, now, n, i)
         if ti.static(variant.verlet):  # noqa: SIM102 - decided when compiling
             if ends:
-                v_i = kicked(q, m, E, v_i, f, h, at, at_E - 1)
+                v_i = kick_velocity(q, m, E, v_i, f, h, at, E_row - 1)
                 for c in ti.static(range(dim)):
                     v[(now * dim + c) * n + i] = v_i[c]
         if begins:
-            v_i = kicked(q, m, E, v_i, f, h, at, at_E)
+            v_i = kick_velocity(q, m, E, v_i, f, h, at, E_row)
             for c in ti.static(range(dim)):
                 v[(new * dim + c) * n + i] = v_i[c]
                 x[(new * dim + c) * n + i] = x[(now * dim + c) * n + i] + h * v_i[c]
@@ -129,7 +129,7 @@ def forward_kernel(variant: Variant) -> Any:
         x: reals, v: reals, q: reals, m: reals, k: reals, s: reals, E: vectors, h: real, n: ti.i32, B: ti.i32,
         rows: ti.i32, T: ti.i32, pieces: ti.i32, first: ti.i32, start: ti.i32, last: ti.i32, row: ti.i32,
     ):
-        if ti.static(variant.inside):
+        if ti.static(variant.single_launch):
             ti.loop_config(serialize=not variant.parallel)
             for r in range(B * spread):
                 if r % spread == 0:
@@ -167,17 +167,17 @@ def tangent_kernel(variant: Variant) -> Any:
         E: ti.template(), dx: ti.template(), dv: ti.template(), dq: ti.template(), dm: ti.template(),
         dk: ti.template(), ds: ti.template(), dE: ti.template(), h, n, rows, T, b, i, row, time,
     ):
-        at, now, new, at_E = b * n + i, b * rows + row, b * rows + row + 1, b * T + time
+        at, now, new, E_row = b * n + i, b * rows + row, b * rows + row + 1, b * T + time
         place = now if ti.static(stage == 0) else new
         total = force_.sum(x, q, place, b, n, i, s[b])
         dtotal = force_.jvp_sum(x, q, dx, dq, place, b, n, i, s[b], ds[b])
         f = k[b] * q[at] * total
         df = (dk[b] * q[at] + k[b] * dq[at]) * total + k[b] * q[at] * dtotal
         if ti.static(variant.field):
-            f += field_.force(q[at], E[at_E])
-            df += field_.jvp(q[at], E[at_E], dq[at], dE[at_E])
+            f += field_.force(q[at], E[E_row])
+            df += field_.jvp(q[at], E[E_row], dq[at], dE[E_row])
         kick = h if ti.static(stages == 1) else h / 2
-        dv_new = integrate_.jvp_kick(f, m[at], kick, force_.at_body(dv, place, n, i), df, dm[at])
+        dv_new = integrate_.jvp_kick(f, m[at], kick, force_.body_vector(dv, place, n, i), df, dm[at])
         for c in ti.static(range(dim)):
             dv[(new * dim + c) * n + i] = dv_new[c]
             if ti.static(stage == 0):

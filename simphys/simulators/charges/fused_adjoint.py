@@ -44,10 +44,10 @@ def adjoint_kernel(variant: Variant) -> Any:
             g[(b * dim + c) * n + i] = adj_f[c]
 
     @ti.func
-    def adj_E_of(q: ti.template(), g: ti.template(), E: ti.template(), b, n, at_E) -> vec:
+    def adj_field(q: ti.template(), g: ti.template(), E: ti.template(), b, n, E_row) -> vec:
         total = vec(0.0)
         for i in range(n):
-            _, gE = field_.adj(q[b * n + i], E[at_E], force_.at_body(g, b, n, i))
+            _, gE = field_.adj(q[b * n + i], E[E_row], force_.body_vector(g, b, n, i))
             total += gE
         return total
 
@@ -58,15 +58,15 @@ def adjoint_kernel(variant: Variant) -> Any:
         adj_k: ti.template(), adj_s: ti.template(), n, rows, T, b, i, row, time,
     ):
         """Add the contributions of all forces in a stage of the step from `row` to the adjoints of body i."""
-        at, place, at_E = b * n + i, b * rows + row, b * T + time
+        at, place, E_row = b * n + i, b * rows + row, b * T + time
         if ti.static(stage == 1):
             place += 1
         q_i, k_b = q[at], k[b]
         gd, e, h, total = force_.adj_sum(x, q, g, place, b, n, i, s[b])
-        adj_f = force_.at_body(g, b, n, i)
+        adj_f = force_.body_vector(g, b, n, i)
         gq = k_b * e
         if ti.static(variant.field):
-            gq_field, _ = field_.adj(q_i, E[at_E], adj_f)
+            gq_field, _ = field_.adj(q_i, E[E_row], adj_f)
             gq += gq_field
         ax[at] = ax[at] + k_b * q_i * gd
         adj_q[at] = adj_q[at] + gq
@@ -76,11 +76,11 @@ def adjoint_kernel(variant: Variant) -> Any:
         if ti.static(variant.adj_mass):
             f = k_b * q_i * total
             if ti.static(variant.field):
-                f += field_.force(q_i, E[at_E])
+                f += field_.force(q_i, E[E_row])
             adj_m[at] = adj_m[at] + integrate_.adj_mass(f, m[at], adj_f)
 
     @ti.func
-    def keep(ax: ti.template(), av: ti.template(), adj_x: ti.template(), adj_v: ti.template(), at, at_row):
+    def store_dense(ax: ti.template(), av: ti.template(), adj_x: ti.template(), adj_v: ti.template(), at, at_row):
         """Add the derivative of the loss with respect to this state, and store the sum."""
         ax[at] = ax[at] + adj_x[at_row]
         av[at] = av[at] + adj_v[at_row]
@@ -95,19 +95,19 @@ def adjoint_kernel(variant: Variant) -> Any:
         adj_q: reals, adj_m: reals, adj_k: reals, adj_s: reals, adj_E: vectors,
         first: ti.i32, start: ti.i32, steps: ti.i32,
     ):
-        if ti.static(variant.inside):
+        if ti.static(variant.single_launch):
             ti.loop_config(serialize=not variant.parallel)
             for r in range(B * spread):
                 if r % spread == 0:
                     b = r // spread
                     for back in range(steps):
                         row = start + steps - 1 - back
-                        at_E = b * T + first + row
+                        E_row = b * T + first + row
                         for reverse in ti.static(range(stages)):
                             for i in range(n):
                                 kick(stages - 1 - reverse, m, g, ax, av, h, b, i, n)
                             if ti.static(variant.adj_field):
-                                adj_E[at_E] = adj_E[at_E] + adj_E_of(q, g, E, b, n, at_E)
+                                adj_E[E_row] = adj_E[E_row] + adj_field(q, g, E, b, n, E_row)
                             for i in range(n):
                                 body(
                                     stages - 1 - reverse, x, q, m, k, s, E, g, ax, adj_q, adj_m, adj_k, adj_s,
@@ -115,7 +115,7 @@ def adjoint_kernel(variant: Variant) -> Any:
                                 )
                         if ti.static(variant.dense):
                             for i in range(n):
-                                keep(ax, av, adj_x, adj_v, b * n + i, (b * adj_rows + row) * n + i)
+                                store_dense(ax, av, adj_x, adj_v, b * n + i, (b * adj_rows + row) * n + i)
         else:
             for reverse in ti.static(range(stages)):
                 ti.loop_config(serialize=not light)
@@ -124,8 +124,8 @@ def adjoint_kernel(variant: Variant) -> Any:
                 if ti.static(variant.adj_field):
                     ti.loop_config(serialize=not light)
                     for b in range(B):
-                        at_E = b * T + first + start
-                        adj_E[at_E] = adj_E[at_E] + adj_E_of(q, g, E, b, n, at_E)
+                        E_row = b * T + first + start
+                        adj_E[E_row] = adj_E[E_row] + adj_field(q, g, E, b, n, E_row)
                 ti.loop_config(serialize=not variant.parallel)
                 for r in range(pieces * spread):
                     if r % spread == 0:
@@ -138,6 +138,6 @@ def adjoint_kernel(variant: Variant) -> Any:
             if ti.static(variant.dense):
                 ti.loop_config(serialize=not light)
                 for at in range(B * n):
-                    keep(ax, av, adj_x, adj_v, at, (at // n * adj_rows + start) * n + at % n)
+                    store_dense(ax, av, adj_x, adj_v, at, (at // n * adj_rows + start) * n + at % n)
 
     return adjoint

@@ -94,8 +94,8 @@ def check_softening(softening: Array) -> None:
     """Raise InputError unless every softening is so large that its fifth power is representable in this precision."""
     least = 1e-7 if softening.dtype == np.float32 else 1e-60
     if not (softening >= least).all():
-        who, remedy = "charges: softening", "Give a length that is small compared with the distances between bodies."
-        raise InputError(who, f"at least {least:g} m in this precision", f"{softening.min():g} m", remedy)
+        source, remedy = "charges: softening", "Give a length that is small compared with the distances between bodies."
+        raise InputError(source, f"at least {least:g} m in this precision", f"{softening.min():g} m", remedy)
 
 
 def _fastest_pair(params: Arrays, position: Array) -> tuple[float, int, int]:
