@@ -17,6 +17,7 @@ from simphys.autograd.proof.mutation import Mutant
 from simphys.numerics import isotropic, polar
 from simphys.simulators.mpm import actuate, constitutive, deformation, g2p, p2g, transfer
 from simphys.simulators.mpm.laws import (
+    LAW_PARAMETERS,
     LAWS,
     drucker_prager,
     fixed_corotated,
@@ -133,7 +134,7 @@ def coefficients(name: str) -> Check:
 
     def checked(module: Any) -> None:
         case = system(2, laws=(name,), particles=3)
-        fields = tuple([getattr(case.params, field) for field in constitutive.OF_LAWS])
+        fields = tuple([getattr(case.params, field) for field in LAW_PARAMETERS])
         with patch.dict(LAWS, {name: module}):
             check(lambda *x: constitutive.Coefficients.apply(case.model, *x), fields)
 
@@ -168,7 +169,7 @@ def respond(module: Any) -> None:
     """Check particles of three laws, and of one."""
     for laws in (("snow", "fluid"), ("fluid",)):
         model, params, state, _ = system(2, laws=laws, particles=3)
-        fields = tuple([getattr(params, name) for name in constitutive.OF_LAWS])
+        fields = tuple([getattr(params, name) for name in LAW_PARAMETERS])
 
         def of(F: Tensor, q: Tensor, *fields: Tensor, model: Any = model) -> Any:
             results = module.Respond.apply(model, F, q, module.Coefficients.apply(model, *fields))
@@ -193,7 +194,7 @@ SWEEPS = [
     *sub_step(actuate, "Actuate", applied("Actuate", test_actuate.parts)),
     *sub_step(p2g, "ParticleToGrid", of_p2g),
     *sub_step(g2p, "GridToParticle", of_g2p),
-    Sweep(transfer, ("functions.weigh",), sums),
+    Sweep(transfer, ("functions.gather_derivatives*",), sums),
     *[
         Sweep(module, ("functions.adj", "functions.jvp"), response(name_of(module)))
         for module in (fixed_corotated, neo_hookean, fluid)

@@ -18,8 +18,8 @@ from simphys.simulators.mpm.collider import Collider
 from ..helpers.elements import element
 from ..numerics import test_quaternion, test_rotation
 from ..simulators.mpm import test_collider_motion, test_collision, test_contact, test_grid, test_signed_distance
+from ..simulators.mpm.grids import build_env
 from ..simulators.mpm.grids import grid as small_grid
-from ..simulators.mpm.grids import surroundings
 from .sweep import Sweep, stale
 
 EACH = 1
@@ -101,7 +101,7 @@ def motion(module: Any) -> None:
 def collisions(module: Any) -> None:
     with patch.object(test_collision, "collision", module):
         for shape, dim in (("capsule", 2), ("box", 3)):
-            check(test_collision.pushed.__wrapped__(shape, "friction", dim), test_collision.some(dim))
+            check(test_collision.collide.__wrapped__(shape, "friction", dim), test_collision.some(dim))
 
 
 def nodes(module: Any) -> None:
@@ -111,13 +111,13 @@ def nodes(module: Any) -> None:
     model = small_grid((6, 6), box, margin=2, walls=("friction",) * 4, skin=0.15)
     around |= {"position": (0.26, 0.23), "rotation": 0.4, "velocity": (0.3, -0.5), "spin": 1.5, "friction": 0.4}
     with patch.object(test_grid, "GridVelocity", module.GridVelocity):
-        check(test_grid.velocity(model), (*test_grid.nodes_of(model), surroundings(model, **around)))
+        check(test_grid.velocity(model), (*test_grid.nodes_of(model), build_env(model, **around)))
 
 
 def nodes_at_walls(module: Any) -> None:
     """Check a grid with two stages; with three, a sign flipped in each but the last would cancel."""
     model = small_grid((6, 6), margin=2, walls=("friction",) * 4)
-    env = surroundings(model, gravity=(1.0, -2.0), wall_friction=0.3)
+    env = build_env(model, gravity=(1.0, -2.0), wall_friction=0.3)
     with patch.object(test_grid, "GridVelocity", module.GridVelocity):
         check(test_grid.velocity(model), (*test_grid.nodes_of(model), env))
 
@@ -132,7 +132,7 @@ def of_grid(**parts: str) -> Callable[[Any], None]:
             patch.multiple(grid, **{name: getattr(module, part) if part else module for name, part in parts.items()}),
         ):
             nodes(grid)
-            if "chain" in parts:
+            if "compose" in parts:
                 nodes_at_walls(grid)
 
     return checked
@@ -144,7 +144,7 @@ def sweep_of(module: ModuleType, checked: Callable[[Any], None], *rules: str) ->
 
 SWEEPS = [
     sweep_of(contact, contacts, "functions.adj_*", "functions.jvp_*"),
-    sweep_of(signed_distance, distances, "functions.bend", "functions.adj_*", "functions.jvp_*"),
+    sweep_of(signed_distance, distances, "functions.apply_hessian", "functions.adj_*", "functions.jvp_*"),
     sweep_of(quaternion, quaternions, "functions.adj_*", "functions.jvp_*"),
     sweep_of(rotation, rotations, "in_plane.adj_*", "in_plane.jvp_*", "in_space.adj_*", "in_space.jvp_*"),
     sweep_of(
@@ -153,7 +153,7 @@ SWEEPS = [
     sweep_of(collision, collisions, "functions.adj_*", "functions.jvp_*"),
     sweep_of(collision, of_grid(collision=""), "stage.adj_*", "stage.jvp_*"),
     sweep_of(wall, of_grid(wall=""), "stage.adj_*", "stage.jvp_*"),
-    sweep_of(stages, of_grid(chain="chain"), "_before.adj_*", "_before.jvp_*"),
+    sweep_of(stages, of_grid(compose="compose"), "_prepend.adj_*", "_prepend.jvp_*"),
     sweep_of(
         grid,
         nodes,

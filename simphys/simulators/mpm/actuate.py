@@ -21,7 +21,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import memory
 from simphys.simulator.actuators import extend_control, find_control_columns
 
-from .arrays import empty_like, flat, given
+from .arrays import empty_like, fill_tangents, flatten
 
 if TYPE_CHECKING:
     from .model import MPM
@@ -96,7 +96,7 @@ class Actuate(Function):
         ctx.model = model
         ctx.save_for_backward(deformation, control)
         (actuated,) = empty_like(stress)
-        _kernels(model).forward(flat(stress), *_arguments(model, deformation, control), flat(actuated))
+        _kernels(model).forward(flatten(stress), *_arguments(model, deformation, control), flatten(actuated))
         return actuated
 
     @staticmethod
@@ -104,17 +104,17 @@ class Actuate(Function):
         deformation, control = ctx.saved_tensors
         (adj_F,), adj_u = empty_like(deformation), extend_control(np.zeros_like(control.data))
         _kernels(ctx.model).adjoint(
-            *_arguments(ctx.model, deformation, control), flat(adj_actuated), flat(adj_F), adj_u
+            *_arguments(ctx.model, deformation, control), flatten(adj_actuated), flatten(adj_F), adj_u
         )
         return None, adj_actuated, adj_F, adj_u[:-1]
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
         deformation, control = ctx.saved_tensors
-        dtau, dF, du = given(tangents, (deformation, deformation, control))
+        dtau, dF, du = fill_tangents(tangents, (deformation, deformation, control))
         (dactuated,) = empty_like(deformation)
         arguments = _arguments(ctx.model, deformation, control)
-        _kernels(ctx.model).tangent(*arguments, flat(dtau), flat(dF), extend_control(du), flat(dactuated))
+        _kernels(ctx.model).tangent(*arguments, flatten(dtau), flatten(dF), extend_control(du), flatten(dactuated))
         return dactuated
 
 
@@ -134,7 +134,13 @@ def fibres(model: "MPM") -> np.ndarray[Any, Any]:
 
 
 def _arguments(model: "MPM", deformation: Tensor, control: Tensor) -> tuple[Any, ...]:
-    return flat(deformation), extend_control(control.data), control_columns(model), flat(fibres(model)), model.particles
+    return (
+        flatten(deformation),
+        extend_control(control.data),
+        control_columns(model),
+        flatten(fibres(model)),
+        model.particles,
+    )
 
 
 def _kernels(model: "MPM") -> SimpleNamespace:

@@ -11,19 +11,19 @@ from simphys.autograd import Tensor
 from simphys.simulator import Array
 
 
-def flat(values: Any) -> Array:
+def flatten(values: Any) -> Array:
     """Flatten an array or Tensor in memory order, copying only if it is not contiguous."""
     array = values.data if isinstance(values, Tensor) else values
     return np.ascontiguousarray(array).reshape(-1)
 
 
-def flat_or_one(values: Any) -> Array:
+def flatten_nonempty(values: Any) -> Array:
     """Flatten likewise, but replace an empty array by a single zero, as kernels take no empty arrays."""
-    array = flat(values)
+    array = flatten(values)
     return array if array.size else np.zeros(1, array.dtype)
 
 
-def given(tangents: Iterable[Any], saved: Iterable[Any]) -> list[Array]:
+def fill_tangents(tangents: Iterable[Any], saved: Iterable[Any]) -> list[Array]:
     """Replace missing tangents of the saved values by zeros."""
     return [np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True)]
 

@@ -48,7 +48,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return a, b
 
     @ti.func
-    def lines(a: ivec, b: ivec) -> ti.i32:
+    def count_lines(a: ivec, b: ivec) -> ti.i32:
         """Count the lines of a box."""
         count = b[0] - a[0]
         if ti.static(dim == 3):
@@ -56,7 +56,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return count
 
     @ti.func
-    def cell(a: ivec, b: ivec, line: ti.i32) -> ivec:
+    def first_node(a: ivec, b: ivec, line: ti.i32) -> ivec:
         """Return the first node of a line."""
         found = a
         if ti.static(dim == 3):
@@ -68,7 +68,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return found
 
     @ti.func
-    def place(cell: ivec) -> ti.i32:
+    def node_index(cell: ivec) -> ti.i32:
         """Return the index of a node in memory."""
         at = cell[0]
         for d in ti.static(range(1, dim)):
@@ -79,19 +79,19 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     def clear(span: ti.template(), piece: ti.i32, grid: ti.template(), at: ti.i32, size: ti.template()):
         """Clear the box of a piece in its grid, which begins at `at` and has `size` numbers for each node."""
         a, b = low(span, piece), high(span, piece)
-        for line in range(lines(a, b)):
-            first = at + place(cell(a, b, line)) * size
+        for line in range(count_lines(a, b)):
+            first = at + node_index(first_node(a, b, line)) * size
             for k in range(first, first + (b[dim - 1] - a[dim - 1]) * size):
                 grid[k] = 0.0
 
     @ti.func
-    def add_up(
+    def sum_line(
         span: ti.template(), pieces: ti.i32, a: ivec, b: ivec, line: ti.i32, grid: ti.template(), stride: ti.i32,
         total: ti.template(), size: ti.template(),
     ):
         """Sum a line of the box (a, b) over the pieces' grids in order, into `total`; a grid has `stride` numbers."""
-        start = cell(a, b, line)
-        for k in range(place(start) * size, (place(start) + b[dim - 1] - a[dim - 1]) * size):
+        start = first_node(a, b, line)
+        for k in range(node_index(start) * size, (node_index(start) + b[dim - 1] - a[dim - 1]) * size):
             total[k] = 0.0
         for piece in range(pieces):
             lower, upper = low(span, piece), high(span, piece)
@@ -101,8 +101,11 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
             if inside:
                 here = start
                 here[dim - 1] = lower[dim - 1]
-                first = place(here)
+                first = node_index(here)
                 for k in range(first * size, (first + upper[dim - 1] - lower[dim - 1]) * size):
                     total[k] = total[k] + grid[piece * stride + k]
 
-    return SimpleNamespace(find=find, clear=clear, union=union, lines=lines, cell=cell, place=place, add_up=add_up)
+    return SimpleNamespace(
+        find=find, clear=clear, union=union,
+        count_lines=count_lines, first_node=first_node, node_index=node_index, sum_line=sum_line,
+    )

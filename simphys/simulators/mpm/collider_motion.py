@@ -130,9 +130,9 @@ class MoveColliders(Function):
     ) -> tuple[Any, Any]:
         ctx.model = model
         ctx.save_for_backward(rotation, spin)
-        rows = _rows(position), _rows(rotation)
-        flat = [value.data.reshape(-1) for value in (velocity, spin)]
-        _kernels(model).forward(*[row.reshape(-1) for row in rows], *flat, *_numbers(model))
+        rows = _two_rows(position), _two_rows(rotation)
+        flatten = [value.data.reshape(-1) for value in (velocity, spin)]
+        _kernels(model).forward(*[row.reshape(-1) for row in rows], *flatten, *_scalars(model))
         return rows[0][1], rows[1][1]
 
     @staticmethod
@@ -142,7 +142,7 @@ class MoveColliders(Function):
         adj_poses = [np.stack([np.zeros(adj.shape, adj.dtype), adj.data]) for adj in (adj_position, adj_rotation)]
         adj_velocity, adj_spin = np.zeros(adj_position.shape, adj_position.dtype), np.zeros(spin.shape, spin.dtype)
         adjoints = [adj.reshape(-1) for adj in (*adj_poses, adj_velocity, adj_spin)]
-        _kernels(model).adjoint(rotation.data.reshape(-1), spin.data.reshape(-1), *_numbers(model), *adjoints)
+        _kernels(model).adjoint(rotation.data.reshape(-1), spin.data.reshape(-1), *_scalars(model), *adjoints)
         return None, adj_poses[0][0], adj_poses[1][0], adj_velocity, adj_spin
 
     @staticmethod
@@ -152,19 +152,19 @@ class MoveColliders(Function):
         K, dtype = len(model.colliders), rotation.dtype
         shapes = (K, model.dim), (K, model.rotations), (K, model.dim), (K, model.spins)
         given = [np.zeros(s, dtype) if d is None else d for d, s in zip(tangents, shapes, strict=True)]
-        rows = [_rows(d) for d in given[:2]]
-        moved = [d.reshape(-1) for d in (*rows, *given[2:])]
-        _kernels(model).tangent(rotation.data.reshape(-1), spin.data.reshape(-1), *_numbers(model), *moved)
+        rows = [_two_rows(d) for d in given[:2]]
+        drows = [d.reshape(-1) for d in (*rows, *given[2:])]
+        _kernels(model).tangent(rotation.data.reshape(-1), spin.data.reshape(-1), *_scalars(model), *drows)
         return rows[0][1], rows[1][1]
 
 
-def _rows(first: Any) -> np.ndarray[Any, Any]:
+def _two_rows(first: Any) -> np.ndarray[Any, Any]:
     """Allocate two rows, for the values before and after a step, both holding the values before."""
     values = first.data if isinstance(first, Tensor) else first
     return np.stack([values, values])
 
 
-def _numbers(model: "MPM") -> tuple[Any, ...]:
+def _scalars(model: "MPM") -> tuple[Any, ...]:
     return model.dt, len(model.colliders), 0, 1
 
 

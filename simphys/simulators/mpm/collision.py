@@ -105,8 +105,10 @@ def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> Simp
     turn, f = rotation.functions(real, dim), functions(real, dim, shape, law)
     vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
     widths = (dim, turn.rotations, dim, turn.spins, 1)
-    begins = [dim + 1 + count * sum(widths[:field]) + k * widths[field] for field in range(5)]
-    position, rotated, moves, spins, rubs = (_reader(real, *field) for field in zip(begins, widths, strict=True))
+    offsets = [dim + 1 + count * sum(widths[:field]) + k * widths[field] for field in range(5)]
+    read_position, read_rotation, read_velocity, read_spin, read_friction = (
+        _vector_reader(real, *field) for field in zip(offsets, widths, strict=True)
+    )
 
     @ti.func
     def size_of(sizes: ti.template()) -> vec3:
@@ -114,9 +116,12 @@ def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> Simp
 
     @ti.func
     def velocity(cell, u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real) -> vec:
-        new, r, size = u, dx * cell - position(env, at), size_of(sizes)
-        if f.is_near(r, rotated(env, at), size, skin):
-            new = f.velocity(u, r, rotated(env, at), moves(env, at), spins(env, at), rubs(env, at)[0], size, skin)
+        new, r, size = u, dx * cell - read_position(env, at), size_of(sizes)
+        if f.is_near(r, read_rotation(env, at), size, skin):
+            new = f.velocity(
+                u, r, read_rotation(env, at), read_velocity(env, at), read_spin(env, at), read_friction(env, at)[0],
+                size, skin,
+            )  # fmt: skip
         return new
 
     @ti.func
@@ -124,30 +129,31 @@ def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> Simp
         cell, u: vec, g: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real,
         acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
     ) -> vec:  # fmt: skip
-        adj_u, r, size = g, dx * cell - position(env, at), size_of(sizes)
-        if f.is_near(r, rotated(env, at), size, skin):
+        adj_u, r, size = g, dx * cell - read_position(env, at), size_of(sizes)
+        if f.is_near(r, read_rotation(env, at), size, skin):
             gu, gr, gq, gv, gomega, gmu = f.adj(
-                u, r, rotated(env, at), moves(env, at), spins(env, at), rubs(env, at)[0], size, skin, g
-            )
+                u, r, read_rotation(env, at), read_velocity(env, at), read_spin(env, at), read_friction(env, at)[0],
+                size, skin, g,
+            )  # fmt: skip
             adj_u = gu
             if ti.static(wanted):
-                accumulate(acc, slot, begins[0], widths[0], -gr, atomic)
-                accumulate(acc, slot, begins[1], widths[1], gq, atomic)
-                accumulate(acc, slot, begins[2], widths[2], gv, atomic)
-                accumulate(acc, slot, begins[3], widths[3], gomega, atomic)
-                accumulate(acc, slot, begins[4], widths[4], ti.Vector([gmu]), atomic)
+                accumulate(acc, slot, offsets[0], widths[0], -gr, atomic)
+                accumulate(acc, slot, offsets[1], widths[1], gq, atomic)
+                accumulate(acc, slot, offsets[2], widths[2], gv, atomic)
+                accumulate(acc, slot, offsets[3], widths[3], gomega, atomic)
+                accumulate(acc, slot, offsets[4], widths[4], ti.Vector([gmu]), atomic)
         return adj_u
 
     @ti.func
     def jvp_velocity(
         cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), at, sizes: ti.template(), dx: real, skin: real
     ) -> vec:
-        new, r, size = du, dx * cell - position(env, at), size_of(sizes)
-        if f.is_near(r, rotated(env, at), size, skin):
+        new, r, size = du, dx * cell - read_position(env, at), size_of(sizes)
+        if f.is_near(r, read_rotation(env, at), size, skin):
             new = f.jvp(
-                u, r, rotated(env, at), moves(env, at), spins(env, at), rubs(env, at)[0], size, skin,
-                du, -position(denv, at), rotated(denv, at), moves(denv, at), spins(denv, at),
-                rubs(denv, at)[0],
+                u, r, read_rotation(env, at), read_velocity(env, at), read_spin(env, at), read_friction(env, at)[0],
+                size, skin, du, -read_position(denv, at), read_rotation(denv, at), read_velocity(denv, at),
+                read_spin(denv, at), read_friction(denv, at)[0],
             )  # fmt: skip
         return new
 
@@ -155,7 +161,7 @@ def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> Simp
 
 
 @no_type_check
-def _reader(real: Any, first: int, width: int) -> Any:
+def _vector_reader(real: Any, first: int, width: int) -> Any:
     """Return a function that reads the vector env[at + first : at + first + width]."""
     vector = ti.types.vector(width, real)
 

@@ -23,9 +23,9 @@ class MPMConfig(Config):
     colliders: list[scene.ColliderSection] = []
 
     @cached_property
-    def filled(self) -> scene.Filled:
+    def seeded(self) -> scene.Seeding:
         """The particles of all bodies, seeded once."""
-        return scene.Filled([scene.particles(body, self.grid) for body in self.bodies])
+        return scene.Seeding([scene.particles(body, self.grid) for body in self.bodies])
 
     @classmethod
     def find_problems(cls, sections: Mapping[str, Any]) -> list[Problem]:

@@ -17,14 +17,8 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array
 
-from .laws import LAWS
+from .laws import LAW_PARAMETERS, LAWS
 from .model import MPM
-
-OF_LAWS = (
-    "young_modulus", "poisson_ratio", "bulk_modulus", "yield_stress", "friction_angle", "hardening",
-    "critical_compression", "critical_stretch",
-)  # fmt: skip
-"""Fields of Params that laws use, in the order of the inputs of Coefficients."""
 
 
 @functools.cache
@@ -139,34 +133,34 @@ def kernels(real: Any, dim: int, laws: tuple[str, ...], width: int, plastic: boo
 def coefficients(model: MPM, params: Mapping[str, Array]) -> Array:
     """Compute the coefficients of each particle's law [n, model.width]; row i begins with those of its own law."""
     result = np.zeros((model.particles, model.width), runtime.real_dtype())
-    for law, members in _members(model):
-        for k, values in enumerate(law.coefficients(*_of(law, params, members))):
-            result[members, k] = values
+    for law, indices in _particles_by_law(model):
+        for k, values in enumerate(law.coefficients(*_select(law, params, indices))):
+            result[indices, k] = values
     return result
 
 
 def adj_coefficients(model: MPM, params: Mapping[str, Array], adj: Array) -> dict[str, Array]:
-    """Compute the adjoints of the fields OF_LAWS from the adjoints `adj` [n, model.width] of the coefficients."""
-    result = {name: np.zeros(params[name].shape, adj.dtype) for name in OF_LAWS}
-    for law, members in _members(model):
-        columns = tuple([adj[members, k] for k in range(len(law.COEFFICIENTS))])
-        found = law.adj_coefficients(_of(law, params, members), columns)
+    """Compute the adjoints of the fields LAW_PARAMETERS from those of the coefficients, `adj` [n, model.width]."""
+    result = {name: np.zeros(params[name].shape, adj.dtype) for name in LAW_PARAMETERS}
+    for law, indices in _particles_by_law(model):
+        columns = tuple([adj[indices, k] for k in range(len(law.COEFFICIENTS))])
+        found = law.adj_coefficients(_select(law, params, indices), columns)
         for name, values in zip(law.PARAMETERS, found, strict=True):
-            result[name][members] = values
+            result[name][indices] = values
     return result
 
 
 def jvp_coefficients(model: MPM, params: Mapping[str, Array], tangents: Mapping[str, Array]) -> Array:
-    """Compute the tangents of the coefficients [n, model.width] from those of the fields OF_LAWS."""
+    """Compute the tangents of the coefficients [n, model.width] from those of the fields LAW_PARAMETERS."""
     result = np.zeros((model.particles, model.width), runtime.real_dtype())
-    for law, members in _members(model):
-        found = law.jvp_coefficients(_of(law, params, members), _of(law, tangents, members))
+    for law, indices in _particles_by_law(model):
+        found = law.jvp_coefficients(_select(law, params, indices), _select(law, tangents, indices))
         for k, values in enumerate(found):
-            result[members, k] = values
+            result[indices, k] = values
     return result
 
 
-def _members(model: MPM) -> Iterator[tuple[ModuleType, Any]]:
+def _particles_by_law(model: MPM) -> Iterator[tuple[ModuleType, Any]]:
     """Yield each law with the indices of its particles."""
     if model.law is None:
         yield LAWS[model.laws[0]], slice(None)
@@ -175,12 +169,12 @@ def _members(model: MPM) -> Iterator[tuple[ModuleType, Any]]:
             yield LAWS[name], np.flatnonzero(model.law == k)
 
 
-def _of(law: ModuleType, params: Mapping[str, Array], members: Any) -> tuple[Array, ...]:
-    return tuple([params[name][members] for name in law.PARAMETERS])
+def _select(law: ModuleType, params: Mapping[str, Array], indices: Any) -> tuple[Array, ...]:
+    return tuple([params[name][indices] for name in law.PARAMETERS])
 
 
 class Coefficients(Function):
-    """The laws' coefficients [n, width] from the fields OF_LAWS of Params, each [n], or [0] if no law uses it.
+    """The laws' coefficients [n, width] from the fields LAW_PARAMETERS of Params, each [n], or [0] if no law uses it.
 
     Saves the fields.
     """
@@ -194,17 +188,17 @@ class Coefficients(Function):
     @staticmethod
     def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
         found = adj_coefficients(ctx.model, _by_name(ctx.saved_tensors), adj.data)
-        return None, *[found[name] for name in OF_LAWS]
+        return None, *[found[name] for name in LAW_PARAMETERS]
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
         params = _by_name(ctx.saved_tensors)
         given = [np.zeros_like(p) if d is None else d for d, p in zip(tangents, params.values(), strict=True)]
-        return jvp_coefficients(ctx.model, params, dict(zip(OF_LAWS, given, strict=True)))
+        return jvp_coefficients(ctx.model, params, dict(zip(LAW_PARAMETERS, given, strict=True)))
 
 
 def _by_name(fields: tuple[Tensor, ...]) -> dict[str, Array]:
-    return {name: field.data for name, field in zip(OF_LAWS, fields, strict=True)}
+    return {name: field.data for name, field in zip(LAW_PARAMETERS, fields, strict=True)}
 
 
 class Respond(Function):
@@ -222,8 +216,9 @@ class Respond(Function):
         F_new, tau = np.empty_like(deformation.data), np.empty_like(deformation.data)
         q_new = np.empty_like(plastic.data)
         _kernels(model).forward(
-            _law(model), deformation, _whole(plastic.data), coefficients, model.particles, F_new, _whole(q_new), tau
-        )
+            _law_index(model), deformation, _nonempty(plastic.data), coefficients, model.particles,
+            F_new, _nonempty(q_new), tau,
+        )  # fmt: skip
         return F_new, q_new, tau
 
     @staticmethod
@@ -232,8 +227,8 @@ class Respond(Function):
         F, q, c = ctx.saved_tensors
         adj_F, adj_q, adj_c = np.empty_like(F.data), np.empty_like(q.data), np.empty_like(c.data)
         _kernels(model).adjoint(
-            _law(model), F, _whole(q.data), c, model.particles, adj_F_new, _whole(adj_q_new.data), adj_tau,
-            adj_F, _whole(adj_q), adj_c,
+            _law_index(model), F, _nonempty(q.data), c, model.particles, adj_F_new, _nonempty(adj_q_new.data), adj_tau,
+            adj_F, _nonempty(adj_q), adj_c,
         )  # fmt: skip
         return None, adj_F, adj_q, adj_c
 
@@ -244,8 +239,9 @@ class Respond(Function):
         dF, dq, dc = (np.zeros_like(s.data) if d is None else d for d, s in zip(tangents, (F, q, c), strict=True))
         dF_new, dq_new, dtau = np.empty_like(F.data), np.empty_like(q.data), np.empty_like(F.data)
         _kernels(model).tangent(
-            _law(model), F, _whole(q.data), c, dF, _whole(dq), dc, model.particles, dF_new, _whole(dq_new), dtau
-        )
+            _law_index(model), F, _nonempty(q.data), c, dF, _nonempty(dq), dc, model.particles,
+            dF_new, _nonempty(dq_new), dtau,
+        )  # fmt: skip
         return dF_new, dq_new, dtau
 
 
@@ -258,13 +254,13 @@ def _kernels(model: MPM) -> SimpleNamespace:
     return kernels(runtime.real(), model.dim, model.laws, model.width, model.is_plastic, parallel)
 
 
-def _law(model: MPM) -> Array:
+def _law_index(model: MPM) -> Array:
     """Return the index of each particle's law; a kernel reads it only if the model has several laws."""
     if model.law is None:
         return np.zeros(model.particles, np.int32)
     return np.ascontiguousarray(model.law, np.int32)
 
 
-def _whole(q: Array) -> Array:
+def _nonempty(q: Array) -> Array:
     """Return the hidden variables, or a single zero if there are none, as kernels take no empty arrays."""
     return q if q.size else np.zeros(1, q.dtype)

@@ -20,7 +20,7 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import memory
 
-from .arrays import empty_like, flat, given
+from .arrays import empty_like, fill_tangents, flatten
 
 if TYPE_CHECKING:
     from .model import MPM
@@ -88,7 +88,7 @@ class Deform(Function):
         ctx.model = model
         ctx.save_for_backward(affine, deformation)
         (trial,) = empty_like(deformation)
-        _kernels(model).forward(flat(affine), flat(deformation), model.dt, model.particles, flat(trial))
+        _kernels(model).forward(flatten(affine), flatten(deformation), model.dt, model.particles, flatten(trial))
         return trial
 
     @staticmethod
@@ -96,23 +96,29 @@ class Deform(Function):
         affine, deformation = ctx.saved_tensors
         adj_C, adj_F = empty_like(affine, deformation)
         _kernels(ctx.model).adjoint(
-            flat(affine),
-            flat(deformation),
+            flatten(affine),
+            flatten(deformation),
             ctx.model.dt,
             ctx.model.particles,
-            flat(adj_trial),
-            flat(adj_C),
-            flat(adj_F),
+            flatten(adj_trial),
+            flatten(adj_C),
+            flatten(adj_F),
         )
         return None, adj_C, adj_F
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
         affine, deformation = ctx.saved_tensors
-        dC, dF = given(tangents, ctx.saved_tensors)
+        dC, dF = fill_tangents(tangents, ctx.saved_tensors)
         (dtrial,) = empty_like(deformation)
         _kernels(ctx.model).tangent(
-            flat(affine), flat(deformation), ctx.model.dt, ctx.model.particles, flat(dC), flat(dF), flat(dtrial)
+            flatten(affine),
+            flatten(deformation),
+            ctx.model.dt,
+            ctx.model.particles,
+            flatten(dC),
+            flatten(dF),
+            flatten(dtrial),
         )
         return dtrial
 

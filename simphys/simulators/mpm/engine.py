@@ -15,12 +15,13 @@ from simphys.simulator import Array, Arrays
 from simphys.simulator.actuators import extend_control
 from simphys.simulator.array_engine import ArrayEngine
 
-from . import actuate, environment, fused, fused_adjoint, fused_tangent, grid
-from .arrays import flat
-from .constitutive import OF_LAWS, adj_coefficients, coefficients, jvp_coefficients
+from . import actuate, fused, fused_adjoint, fused_tangent, grid
+from .arrays import flatten
+from .constitutive import adj_coefficients, coefficients, jvp_coefficients
+from .environment import POSES, EnvironmentRows, environment_size
+from .laws import LAW_PARAMETERS
 from .model import MPM
-from .segment import OF_PARTICLES, POSES, Running, Segment
-from .surroundings import Surroundings
+from .segment import PARTICLE_FIELDS, RunningAdjoint, Segment
 
 PIECES = 4
 """Number of pieces that particles are divided into if results must not depend on the number of threads."""
@@ -48,19 +49,23 @@ class MPMEngine(ArrayEngine):
 
     def __init__(self, model: MPM, params: Arrays, control: Array | None, **options: Any) -> None:
         super().__init__(model, params, control, **options)
-        self._pieces, self._variant = self._plan()
-        self._coefficients = np.stack([coefficients(model, self._member(self.params, b)) for b in range(self.batch)])
-        self._members = [self._material(b, self.params, self._coefficients[b], self.control) for b in range(self.batch)]
+        self._pieces, self._variant = self._choose_variant()
+        self._coefficients = np.stack(
+            [coefficients(model, self._take_member(self.params, b)) for b in range(self.batch)]
+        )
+        self._materials = [
+            self._upload_material(b, self.params, self._coefficients[b], self.control) for b in range(self.batch)
+        ]
         self._adj_material = [self._zero_material() for _ in range(self.batch)]
-        self._sizes = runtime.to_device(grid.sizes(model))
+        self._sizes = runtime.to_device(grid.collider_sizes(model))
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
         model = self.model
         row = sum(math.prod(shape) for shape in model.state_shapes().values())
-        grids = self._grids * model.nodes * (2 * model.dim + 1) + model.nodes * (2 * model.dim + 1)
+        grids = self._grid_count * model.nodes * (2 * model.dim + 1) + model.nodes * (2 * model.dim + 1)
         material = 2 * self.batch * model.particles * (2 + model.width)
         copies = self.batch * row * (steps + 1) if dense and runtime.settings().on_gpu else 0
-        numbers = row + grids + material + copies + steps * (2 * environment.size(model) + self._controls)
+        numbers = row + grids + material + copies + steps * (2 * environment_size(model) + self._control_width)
         return super().segment_bytes(steps, dense=dense) + numbers * runtime.real_dtype().itemsize
 
     def segment(self, steps: int) -> Segment:  # type: ignore[override]
@@ -74,75 +79,76 @@ class MPMEngine(ArrayEngine):
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
         for b in range(self.batch):
-            rows = self._surroundings(b).move(self._poses(segment, b), first=first, start=start, steps=steps)
-            step = self._step(segment, b, rows)
+            rows = self._environment_rows(b).move(self._take_poses(segment, b), first=first, start=start, steps=steps)
+            step = self._bind_step(segment, b, rows)
             for row in range(steps):
-                step(start + row, self._signal_at(first + start + row), row * rows.shape[1])
+                step(start + row, self._control_offset(first + start + row), row * rows.shape[1])
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         for b in range(self.batch):
-            around, poses, running = self._surroundings(b), self._poses(segment, b), Running(adjoint, b)
-            rows = around.rows(poses, first=first, steps=steps)
-            size, width = rows.shape[1], rows.shape[1] + self._controls
-            found = runtime.to_device(np.zeros(steps * width, rows.dtype))
-            partial = np.zeros(PARTS * size + self._grids * self._controls, rows.dtype)
-            back = self._back(segment, b, rows, running, runtime.to_device(partial), found)
+            env_rows, running = self._environment_rows(b), RunningAdjoint(adjoint, b)
+            poses = self._take_poses(segment, b)
+            rows = env_rows.build(poses, first=first, steps=steps)
+            size, width = rows.shape[1], rows.shape[1] + self._control_width
+            adj_rows = runtime.to_device(np.zeros(steps * width, rows.dtype))
+            partial = np.zeros(PARTS * size + self._grid_count * self._control_width, rows.dtype)
+            back = self._bind_adjoint_step(segment, b, rows, running, runtime.to_device(partial), adj_rows)
             for row in reversed(range(steps)):
-                back(row, self._signal_at(first + row), row * size, row * width)
-                running.reach(row)
+                back(row, self._control_offset(first + row), row * size, row * width)
+                running.add_loss_row(row)
             running.finish()
-            told = runtime.to_host(found, (steps, width))
+            totals = runtime.to_host(adj_rows, (steps, width))
             sums = {name: self.sums[name][b, ...] for name in self.needs}  # views, of scalars too
-            of_poses = {name: adjoint[name][b] for name in POSES}
-            around.pull(poses, told[:, :size], of_poses, sums, first=first, steps=steps)
+            adj_poses = {name: adjoint[name][b] for name in POSES}
+            env_rows.pull(poses, totals[:, :size], adj_poses, sums, first=first, steps=steps)
             if self._variant.adj_control:
-                sums["control"][first : first + steps, : self.model.actuators] += told[:, size:-1]
+                sums["control"][first : first + steps, : self.model.actuators] += totals[:, size:-1]
 
     def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:  # type: ignore[override]
-        model, moved = self.model, self.segment(steps)
-        moved.load(tangent)
+        model, dsegment = self.model, self.segment(steps)
+        dsegment.load(tangent)
         kernels = fused_tangent.kernels(replace(self._variant.forward, single=True))
-        G, _, U, span = self._working
+        G, _, U, span = self._workspace
         dG, dU = (runtime.device_array((model.nodes * width,)) for width in (model.dim + 1, model.dim))
         h, dx, skin, floor = self._constants
         n = model.particles
         for b in range(self.batch):
-            poses, around = self._poses(segment, b), self._surroundings(b)
-            given = self._member(self.tangents, b)
-            drows = around.push(poses, self._poses(moved, b), given, first=first, steps=steps)
-            rows = around.rows(poses, first=first, steps=steps)
-            env, denv = (runtime.to_device(flat(values)) for values in (rows, drows))
-            dc = jvp_coefficients(model, self._member(self.params, b), given)
-            dmass, dvolume, dc_, *_, dcontrol = self._material(
+            poses, env_rows = self._take_poses(segment, b), self._environment_rows(b)
+            dparams = self._take_member(self.tangents, b)
+            drows = env_rows.push(poses, self._take_poses(dsegment, b), dparams, first=first, steps=steps)
+            rows = env_rows.build(poses, first=first, steps=steps)
+            env, denv = (runtime.to_device(flatten(values)) for values in (rows, drows))
+            dc = jvp_coefficients(model, self._take_member(self.params, b), dparams)
+            dmass, dvolume, dc_, *_, dcontrol = self._upload_material(
                 b, self.tangents, dc, None if self.control is None else self.tangents["control"]
             )
             x, v, C, F, q = segment.particles[b]
-            tx, tv, tC, tF, tq = moved.particles[b]
+            tx, tv, tC, tF, tq = dsegment.particles[b]
             to_grid = kernels.to_grid.bind(
-                x, v, C, F, q, *self._members[b], G, span, tx, tv, tC, tF, tq, dmass, dvolume, dc_, dcontrol, dG,
+                x, v, C, F, q, *self._materials[b], G, span, tx, tv, tC, tF, tq, dmass, dvolume, dc_, dcontrol, dG,
                 h, dx, n,
             )  # fmt: skip
             nodes = kernels.nodes.bind(env, denv, self._sizes, G, dG, U, dU, span, h, dx, skin, floor)
             to_particles = kernels.to_particles.bind(x, U, tx, tv, tC, dU, h, dx, n)
             for row in range(steps):
-                to_grid(row, self._signal_at(first + row))
+                to_grid(row, self._control_offset(first + row))
                 nodes(row * rows.shape[1])
                 to_particles(row)
-        return moved.read(slice(steps + 1))
+        return dsegment.read(slice(steps + 1))
 
-    def _step(self, segment: Segment, b: int, rows: Array) -> Callable[[int, int, int], None]:
+    def _bind_step(self, segment: Segment, b: int, rows: Array) -> Callable[[int, int, int], None]:
         """Bind step(now, control_at, env_at) of batch member b.
 
         The step leads from row `now` of its states to the next. control_at and env_at are the offsets of its controls
         and of its row of `rows`.
         """
-        kernels, around = fused.kernels(self._variant.forward), runtime.to_device(flat(rows))
+        kernels, env = fused.kernels(self._variant.forward), runtime.to_device(flatten(rows))
         x, v, C, F, q = segment.particles[b]
-        G, total, U, span = self._working
+        G, total, U, span = self._workspace
         h, dx, skin, floor = self._constants
         n, pieces = self.model.particles, self._pieces
-        to_grid = kernels.to_grid.bind(x, v, C, F, q, *self._members[b], G, span, h, dx, n, pieces)
-        nodes = kernels.nodes.bind(around, self._sizes, G, total, U, span, h, dx, skin, floor, pieces, PARTS)
+        to_grid = kernels.to_grid.bind(x, v, C, F, q, *self._materials[b], G, span, h, dx, n, pieces)
+        nodes = kernels.nodes.bind(env, self._sizes, G, total, U, span, h, dx, skin, floor, pieces, PARTS)
         to_particles = kernels.to_particles.bind(x, v, C, U, h, dx, math.nan, n, pieces)
 
         def step(now: int, control_at: int, env_at: int) -> None:
@@ -152,39 +158,41 @@ class MPMEngine(ArrayEngine):
 
         return step
 
-    def _back(
-        self, segment: Segment, b: int, rows: Array, running: Running, partial: Any, found: Any
+    def _bind_adjoint_step(
+        self, segment: Segment, b: int, rows: Array, running: RunningAdjoint, partial: Any, adj_rows: Any
     ) -> Callable[[int, int, int, int], None]:
-        """Bind the reverse of `step`; a fourth argument, found_at, is the offset of its results in `found`."""
+        """Bind the reverse of `step`; a fourth argument, adj_rows_at, is the offset of its results in `adj_rows`."""
         again, kernels = fused.kernels(self._variant.forward), fused_adjoint.kernels(self._variant)
-        around, size = runtime.to_device(flat(rows)), rows.shape[1]
+        env, size = runtime.to_device(flatten(rows)), rows.shape[1]
         x, v, C, F, q = segment.particles[b]
-        G, total, U, span = self._working
+        G, total, U, span = self._workspace
         h, dx, skin, floor = self._constants
         n, pieces = self.model.particles, self._pieces
-        to_grid = again.to_grid.bind(x, v, C, F, q, *self._members[b], G, span, h, dx, n, pieces)
-        nodes = again.nodes.bind(around, self._sizes, G, total, U, span, h, dx, skin, floor, pieces, PARTS)
+        to_grid = again.to_grid.bind(x, v, C, F, q, *self._materials[b], G, span, h, dx, n, pieces)
+        nodes = again.nodes.bind(env, self._sizes, G, total, U, span, h, dx, skin, floor, pieces, PARTS)
         from_particles = kernels.from_particles.bind(
             x, U, span, self._adj_velocity, *running.arrays[:3], h, dx, n, pieces
         )
         adj_nodes = kernels.nodes.bind(
-            around, self._sizes, total, U, span, self._adj_velocity, partial, h, dx, skin, floor, pieces, PARTS, size
+            env, self._sizes, total, U, span, self._adj_velocity, partial, h, dx, skin, floor, pieces, PARTS, size
         )
         from_grid = kernels.from_grid.bind(
-            x, v, C, F, q, *self._members[b], total, *running.arrays, *self._adj_material[b], partial,
-            h, dx, n, pieces, PARTS, size, self._controls,
+            x, v, C, F, q, *self._materials[b], total, *running.arrays, *self._adj_material[b], partial,
+            h, dx, n, pieces, PARTS, size, self._control_width,
         )  # fmt: skip
-        tell = kernels.tell.bind(partial, found, pieces, PARTS, size, self._controls)
-        tells = self._variant.adj_environment or self._variant.adj_control
+        reduce_partial_sums = kernels.reduce_partial_sums.bind(
+            partial, adj_rows, pieces, PARTS, size, self._control_width
+        )
+        reduces = self._variant.adj_environment or self._variant.adj_control
 
-        def back(now: int, control_at: int, env_at: int, found_at: int) -> None:
+        def back(now: int, control_at: int, env_at: int, adj_rows_at: int) -> None:
             to_grid(now, control_at)
             nodes(env_at)
             from_particles(now)
             adj_nodes(env_at)
             from_grid(now, control_at)
-            if tells:
-                tell(found_at)
+            if reduces:
+                reduce_partial_sums(adj_rows_at)
 
         return back
 
@@ -194,12 +202,12 @@ class MPMEngine(ArrayEngine):
             self.sums["mass"][b] += runtime.to_host(mass, (n,))
             self.sums["volume"][b] += runtime.to_host(volume, (n,))
             adj_c = runtime.to_host(c, (n, width))
-            for name, found in adj_coefficients(self.model, self._member(self.params, b), adj_c).items():
-                self.sums[name][b] += found
+            for name, adjoint in adj_coefficients(self.model, self._take_member(self.params, b), adj_c).items():
+                self.sums[name][b] += adjoint
             self._adj_material[b] = self._zero_material()
         return super().gradients()
 
-    def _plan(self) -> tuple[int, fused.Variant]:
+    def _choose_variant(self) -> tuple[int, fused.Variant]:
         """Choose the number of pieces and the variant of the kernels."""
         model, chosen, needs = self.model, runtime.settings(), self.needs
         work, light = PARTICLE_US[model.dim] * model.particles, NODE_US * model.nodes
@@ -214,7 +222,7 @@ class MPMEngine(ArrayEngine):
             cells=model.cells,
             laws=model.laws,
             width=model.width,
-            hidden=model.is_plastic,
+            has_hidden=model.is_plastic,
             actuated=self.control is not None and model.actuators > 0,
             margin=model.margin,
             walls=model.walls,
@@ -228,39 +236,39 @@ class MPMEngine(ArrayEngine):
             spread=SPREAD if parallel and not chosen.on_gpu else 1,
             adj_mass="mass" in needs,
             adj_volume="volume" in needs,
-            adj_coefficients=bool(needs & set(OF_LAWS)),
+            adj_coefficients=bool(needs & set(LAW_PARAMETERS)),
             adj_control="control" in needs and model.actuators > 0,
             adj_environment=bool(model.colliders) or bool(needs & {"gravity", "wall_friction"}),
         )
 
     @property
-    def _grids(self) -> int:
+    def _grid_count(self) -> int:
         """Number of grids that particles add to."""
         return 1 if self._variant.single else self._pieces
 
     @property
-    def _controls(self) -> int:
+    def _control_width(self) -> int:
         """Number of actuator controls in a step, including the last one, which is 0."""
         return self.model.actuators + 1 if self._variant.actuated else 1
 
     @cached_property
-    def _working(self) -> tuple[Any, Any, Any, Any]:
+    def _workspace(self) -> tuple[Any, Any, Any, Any]:
         """Workspace: the grids of the pieces, their sum, the velocities of the nodes, the boxes of the pieces."""
         model = self.model
-        grid = runtime.device_array((self._grids * model.nodes * (model.dim + 1),))
-        total = grid if self._grids == 1 else runtime.device_array((model.nodes * (model.dim + 1),))
-        span = runtime.to_device(np.zeros(self._grids * 2 * model.dim, np.int32))
+        grid = runtime.device_array((self._grid_count * model.nodes * (model.dim + 1),))
+        total = grid if self._grid_count == 1 else runtime.device_array((model.nodes * (model.dim + 1),))
+        span = runtime.to_device(np.zeros(self._grid_count * 2 * model.dim, np.int32))
         return grid, total, runtime.device_array((model.nodes * model.dim,)), span
 
     @cached_property
     def _adj_velocity(self) -> Any:
-        return runtime.device_array((self._grids * self.model.nodes * self.model.dim,))
+        return runtime.device_array((self._grid_count * self.model.nodes * self.model.dim,))
 
     @property
     def _constants(self) -> tuple[float, ...]:
         return self.model.dt, self.model.spacing, self.model.skin, self.model.mass_floor
 
-    def _material(self, b: int, params: Arrays, c: Array, control: Array | None) -> list[Any]:
+    def _upload_material(self, b: int, params: Arrays, c: Array, control: Array | None) -> list[Any]:
         """Copy to the device a batch member's masses, volumes, coefficients, laws, actuators, fibres and controls.
 
         Given tangents of mass, volume, coefficients and control, it copies these instead.
@@ -273,24 +281,25 @@ class MPMEngine(ArrayEngine):
             actuator, fibre = actuate.control_columns(model), actuate.fibres(model)
             signals = extend_control(control[b][:, : model.actuators])
         taken = params["mass"][b], params["volume"][b], c, law, actuator, fibre, signals
-        return [runtime.to_device(flat(values)) for values in taken]
+        return [runtime.to_device(flatten(values)) for values in taken]
 
     def _zero_material(self) -> list[Any]:
         n, real = self.model.particles, runtime.real_dtype()
         return [runtime.to_device(np.zeros(size, real)) for size in (n, n, n * self.model.width)]
 
-    def _surroundings(self, b: int) -> Surroundings:
-        return Surroundings(self.model, self._member(self.params, b), None if self.control is None else self.control[b])
+    def _environment_rows(self, b: int) -> EnvironmentRows:
+        control = None if self.control is None else self.control[b]
+        return EnvironmentRows(self.model, self._take_member(self.params, b), control)
 
-    def _member(self, arrays: Arrays, b: int) -> Arrays:
+    def _take_member(self, arrays: Arrays, b: int) -> Arrays:
         return {name: values[b] for name, values in arrays.items()}
 
-    def _poses(self, segment: Segment, b: int) -> Arrays:
+    def _take_poses(self, segment: Segment, b: int) -> Arrays:
         return {name: values[b] for name, values in segment.poses.items()}
 
-    def _signal_at(self, time: int) -> int:
+    def _control_offset(self, time: int) -> int:
         """Return the offset of the controls of a step."""
-        return time * self._controls if self._variant.actuated else 0
+        return time * self._control_width if self._variant.actuated else 0
 
 
-assert set(OF_PARTICLES) | set(POSES) == set(MPM.State.names()), "a segment holds the whole state"
+assert set(PARTICLE_FIELDS) | set(POSES) == set(MPM.State.names()), "a segment holds the whole state"

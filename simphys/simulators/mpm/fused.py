@@ -30,7 +30,7 @@ class Variant:
     laws: tuple[str, ...]
     width: int
     """Number of coefficients of a particle."""
-    hidden: bool
+    has_hidden: bool
     """True if a law has a hidden variable."""
     actuated: bool
     """True if actuators have controls."""
@@ -45,7 +45,7 @@ class Variant:
     parallel_particles: bool = False
     parallel_nodes: bool = False
     block: int = 16
-    """Number of particles that a loop processes at a time, see `shared`."""
+    """Number of particles that a loop processes at a time, see `shared_functions`."""
     spread: int = 1
     """Loop iterations for each piece, one of which does the work, see `engine.SPREAD`."""
     adj_mass: bool = False
@@ -95,7 +95,7 @@ def types(variant: Variant) -> SimpleNamespace:
 # fmt: off
 @functools.cache
 @no_type_check
-def shared(variant: Variant) -> SimpleNamespace:
+def shared_functions(variant: Variant) -> SimpleNamespace:
     """Functions of a particle or a node that forward, adjoint and tangent share.
 
     A loop that writes to arrays is not vectorized, as any of these may alias its inputs. Particles are therefore
@@ -106,23 +106,23 @@ def shared(variant: Variant) -> SimpleNamespace:
     real, vec, mat, row, at, dim = variant.real, t.vec, t.mat, t.row, t.at, variant.dim
 
     @ti.func
-    def coefficients(c: ti.template(), k: ti.i32) -> row:
+    def read_coefficients(c: ti.template(), k: ti.i32) -> row:
         found = row(0.0)
         for j in ti.static(range(variant.width)):
             found[j] = c[k * variant.width + j]
         return found
 
     @ti.func
-    def law_of(law: ti.template(), k: ti.i32) -> ti.i32:
+    def read_law(law: ti.template(), k: ti.i32) -> ti.i32:
         found = 0
         if ti.static(len(variant.laws) > 1):
             found = law[k]
         return found
 
     @ti.func
-    def hidden(q: ti.template(), i: ti.i32) -> real:
+    def read_hidden(q: ti.template(), i: ti.i32) -> real:
         found = real(0.0)
-        if ti.static(variant.hidden):
+        if ti.static(variant.has_hidden):
             found = q[i]
         return found
 
@@ -133,7 +133,7 @@ def shared(variant: Variant) -> SimpleNamespace:
     ):
         """Return the trial deformation, F', q' and tau of particle k, whose state is entry i of its arrays."""
         trial = t.deformation.deform(C, at.matrix(F, i), h)
-        F_new, q_new, tau = t.law.respond(law_of(law, k), trial, hidden(q, i), coefficients(c, k))
+        F_new, q_new, tau = t.law.respond(read_law(law, k), trial, read_hidden(q, i), read_coefficients(c, k))
         if ti.static(variant.actuated):
             tau += t.actuate.stress(F_new, at.vector(fibre, k), control[control_at + act[k]])
         return trial, F_new, q_new, tau
@@ -159,8 +159,8 @@ def shared(variant: Variant) -> SimpleNamespace:
         return cell
 
     return SimpleNamespace(
-        coefficients=coefficients, law_of=law_of, hidden=hidden, respond=respond, node_velocity=node_velocity,
-        cell_of=cell_of,
+        read_coefficients=read_coefficients, read_law=read_law, read_hidden=read_hidden, respond=respond,
+        node_velocity=node_velocity, cell_of=cell_of,
     )
 
 
@@ -173,7 +173,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
     begins at control_at. Likewise env begins at env_at. Workspace: a grid G for each piece, their sum `total` (the same
     array if there is one piece), velocities U, and boxes `span` of the pieces.
     """
-    t, s = types(variant), shared(variant)
+    t, s = types(variant), shared_functions(variant)
     real, reals, ints, at, dim = variant.real, t.reals, t.ints, t.at, variant.dim
     spread, L, size = variant.spread, variant.block, variant.dim + 1
     results = ti.types.vector((2 * dim + dim * dim) * L, real)
@@ -194,11 +194,11 @@ def kernels(variant: Variant) -> SimpleNamespace:
         for r in range(pieces * spread):
             if r % spread == 0:
                 piece = r // spread
-                begin, end, at_G = n * piece // pieces, n * (piece + 1) // pieces, 0
+                begin, end, G_at = n * piece // pieces, n * (piece + 1) // pieces, 0
                 if ti.static(not variant.atomic):
-                    at_G = piece * t.nodes * size
+                    G_at = piece * t.nodes * size
                     t.box.find(span, piece, x, now * n + begin, now * n + end, 1.0 / dx)
-                    t.box.clear(span, piece, G, at_G, size)
+                    t.box.clear(span, piece, G, G_at, size)
                 for number in range((end - begin + L - 1) // L):
                     low = begin + number * L
                     count = ti.min(L, end - low)
@@ -207,7 +207,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
                         k, i = low + lane, now * n + low + lane
                         C_i, m = at.matrix(C, i), mass[k]
                         _, F_new, q_new, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, k, control_at)
-                        node, share = t.p2g.hand_over(
+                        node, share = t.p2g.compute_shares(
                             at.vector(x, i), at.vector(v, i), C_i, tau, m, volume[k], h, dx
                         )
                         nodes[lane] = node
@@ -220,12 +220,12 @@ def kernels(variant: Variant) -> SimpleNamespace:
                         share = t.transfer.table(0.0)
                         for e in range(t.transfer.width):
                             share[e] = shares[e * L + lane]
-                        t.p2g.scatter(G, at_G, nodes[lane], share, mass[low + lane], variant.atomic)
+                        t.p2g.scatter(G, G_at, nodes[lane], share, mass[low + lane], variant.atomic)
                     for lane in range(count):
                         i = (now + 1) * n + low + lane
                         for d in ti.static(range(dim * dim)):
                             F[i * dim * dim + d] = new[d * L + lane]
-                        if ti.static(variant.hidden):
+                        if ti.static(variant.has_hidden):
                             q[i] = new[dim * dim * L + lane]
 
     @kernel
@@ -243,12 +243,12 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 if r % spread == 0:
                     part = r // spread
                     a, b = t.box.union(span, pieces)
-                    lines = t.box.lines(a, b)
+                    lines = t.box.count_lines(a, b)
                     for line in range(lines * part // parts, lines * (part + 1) // parts):
                         if ti.static(not variant.single):
-                            t.box.add_up(span, pieces, a, b, line, G, t.nodes * size, total, size)
-                        cell = t.box.cell(a, b, line)
-                        first = t.box.place(cell)
+                            t.box.sum_line(span, pieces, a, b, line, G, t.nodes * size, total, size)
+                        cell = t.box.first_node(a, b, line)
+                        first = t.box.node_index(cell)
                         for k in range(b[dim - 1] - a[dim - 1]):
                             s.node_velocity(cell, first + k, total, U, env, env_at, sizes, dx, h, skin, floor)
                             cell[dim - 1] += 1

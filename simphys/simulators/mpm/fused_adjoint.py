@@ -5,7 +5,7 @@ The grid of the step is not stored: `to_grid` and `nodes` of the step run once m
 1. `from_particles`, piece by piece: scatter the adjoint of the new state to the velocities of nodes.
 2. `nodes`: sum the grids of all pieces, in order; overwrite momentum and mass by their adjoints.
 3. `from_grid`, over particles: gather these adjoints and reverse stress, law and deformation.
-4. `tell`: sum the partial adjoints of environment and controls over parts of nodes and pieces of particles.
+4. `reduce_partial_sums`: sum the adjoints of environment and controls over parts of nodes and pieces of particles.
 """
 
 import functools
@@ -15,7 +15,7 @@ from typing import no_type_check
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 
-from .fused import Variant, shared, types
+from .fused import Variant, shared_functions, types
 
 
 # fmt: off
@@ -28,7 +28,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
     s_mass, s_volume, s_c are adjoint sums. Workspace, besides that of the step: adj_U, a grid for each piece, and
     `partial`: first the adjoint of env from each part of the nodes, then that of the control [A + 1] from each piece.
     """
-    t, s = types(variant), shared(variant)
+    t, s = types(variant), shared_functions(variant)
     real, vec, reals, ints, at = variant.real, t.vec, t.reals, t.ints, t.at
     dim, spread, atomic, L = variant.dim, variant.spread, variant.atomic, variant.block
     table, places = ti.types.vector(t.transfer.width * L, real), ti.types.vector(L, ti.i32)
@@ -112,12 +112,12 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 if r % spread == 0:
                     part = r // spread
                     a, b = t.box.union(span, pieces)
-                    lines = t.box.lines(a, b)
+                    lines = t.box.count_lines(a, b)
                     for line in range(lines * part // parts, lines * (part + 1) // parts):
-                        cell = t.box.cell(a, b, line)
-                        first = t.box.place(cell)
+                        cell = t.box.first_node(a, b, line)
+                        first = t.box.node_index(cell)
                         if ti.static(not variant.single):
-                            t.box.add_up(span, pieces, a, b, line, adj_U, t.nodes * dim, U, dim)
+                            t.box.sum_line(span, pieces, a, b, line, adj_U, t.nodes * dim, U, dim)
                         for k in range(b[dim - 1] - a[dim - 1]):
                             adj_node(
                                 cell, first + k, total, adj_U if ti.static(variant.single) else U, env, env_at, sizes,
@@ -149,7 +149,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
                         k = low + lane
                         i = now * n + k
                         C_i, q_i, c_k, law_k = (
-                            at.matrix(C, i), s.hidden(q, i), s.coefficients(c, k), s.law_of(law, k)
+                            at.matrix(C, i), s.read_hidden(q, i), s.read_coefficients(c, k), s.read_law(law, k)
                         )
                         trial, F_new, _, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, k, control_at)
                         gx, gv, gC, gtau, gm, gV = t.p2g.adj(
@@ -160,7 +160,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
                             gF, gu = t.actuate.adj(F_new, at.vector(fibre, k), control[control_at + act[k]], gtau)
                             gF_new += gF
                             new[u_at * L + lane] = gu
-                        gtrial, gq, gc = t.law.adj(law_k, trial, q_i, c_k, gF_new, s.hidden(aq, k), gtau)
+                        gtrial, gq, gc = t.law.adj(law_k, trial, q_i, c_k, gF_new, s.read_hidden(aq, k), gtau)
                         gC_trial, gF_old = t.deformation.adj(C_i, at.matrix(F, i), h, gtrial)
                         for d in ti.static(range(dim)):
                             new[d * L + lane] = gx[d]
@@ -185,7 +185,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
                             aF[k * dim * dim + d] = new[(2 * dim + dim * dim + d) * L + lane]
                     for lane in range(count):
                         k = low + lane
-                        if ti.static(variant.hidden):
+                        if ti.static(variant.has_hidden):
                             aq[k] = new[q_at * L + lane]
                         if ti.static(variant.adj_mass):
                             s_mass[k] = s_mass[k] + new[m_at * L + lane]
@@ -203,11 +203,11 @@ def kernels(variant: Variant) -> SimpleNamespace:
                                 partial[slot] = partial[slot] + new[u_at * L + lane]
 
     @kernel
-    def tell(
-        partial: reals, found: reals, pieces: ti.i32, parts: ti.i32, env_size: ti.i32, controls: ti.i32,
-        found_at: ti.i32,
+    def reduce_partial_sums(
+        partial: reals, total: reals, pieces: ti.i32, parts: ti.i32, env_size: ti.i32, controls: ti.i32,
+        total_at: ti.i32,
     ):
-        """Sum the adjoints of the step's env and of its control [A + 1] in order, into `found` from found_at on."""
+        """Sum the adjoints of the step's env and of its control [A + 1] in order, into `total` from total_at on."""
         ti.loop_config(serialize=not atomic)
         for e in range(env_size + controls):
             sum_e = real(0.0)
@@ -217,6 +217,8 @@ def kernels(variant: Variant) -> SimpleNamespace:
             else:
                 for piece in range(1 if ti.static(atomic) else pieces):
                     sum_e += partial[parts * env_size + piece * controls + e - env_size]
-            found[found_at + e] = sum_e
+            total[total_at + e] = sum_e
 
-    return SimpleNamespace(from_particles=from_particles, nodes=nodes, from_grid=from_grid, tell=tell)
+    return SimpleNamespace(
+        from_particles=from_particles, nodes=nodes, from_grid=from_grid, reduce_partial_sums=reduce_partial_sums
+    )

@@ -7,7 +7,7 @@ from typing import no_type_check
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 
-from .fused import Variant, shared, types
+from .fused import Variant, shared_functions, types
 
 
 # fmt: off
@@ -19,12 +19,12 @@ def kernels(variant: Variant) -> SimpleNamespace:
     tmass ... tcontrol and tenv are the tangents of mass ... control and env, with the same layout. Workspace: grids
     G and tG, velocities U and tU, the box `span`.
     """
-    t, s = types(variant), shared(variant)
+    t, s = types(variant), shared_functions(variant)
     real, vec, reals, ints, at = variant.real, t.vec, t.reals, t.ints, t.at
     dim, size = variant.dim, variant.dim + 1
 
     @ti.func
-    def scattered(
+    def scatter_particle(
         x: ti.template(), v: ti.template(), C: ti.template(), F: ti.template(), q: ti.template(), mass: ti.template(),
         volume: ti.template(), c: ti.template(), law: ti.template(), act: ti.template(), fibre: ti.template(),
         control: ti.template(), G: ti.template(), tx: ti.template(), tv: ti.template(), tC: ti.template(),
@@ -33,19 +33,19 @@ def kernels(variant: Variant) -> SimpleNamespace:
     ):
         """Scatter particle k and its tangent to the grids, and store the tangents of its new F and q."""
         i, new, m, V = now * n + k, (now + 1) * n + k, mass[k], volume[k]
-        C_i, tC_i, q_i, law_k = at.matrix(C, i), at.matrix(tC, i), s.hidden(q, i), s.law_of(law, k)
-        c_k, tc_k = s.coefficients(c, k), s.coefficients(tc, k)
+        C_i, tC_i, q_i, law_k = at.matrix(C, i), at.matrix(tC, i), s.read_hidden(q, i), s.read_law(law, k)
+        c_k, tc_k = s.read_coefficients(c, k), s.read_coefficients(tc, k)
         trial, F_new, _, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, k, control_at)
         ttrial = t.deformation.jvp(C_i, at.matrix(F, i), h, tC_i, at.matrix(tF, i))
-        tF_new, tq_new, ttau = t.law.jvp(law_k, trial, q_i, c_k, ttrial, s.hidden(tq, i), tc_k)
+        tF_new, tq_new, ttau = t.law.jvp(law_k, trial, q_i, c_k, ttrial, s.read_hidden(tq, i), tc_k)
         if ti.static(variant.actuated):
             f, u, tu = at.vector(fibre, k), control[control_at + act[k]], tcontrol[control_at + act[k]]
             ttau += t.actuate.jvp(F_new, f, u, tF_new, tu)
         at.put_matrix(tF, new, tF_new)
-        if ti.static(variant.hidden):
+        if ti.static(variant.has_hidden):
             tq[new] = tq_new
         x_i, v_i = at.vector(x, i), at.vector(v, i)
-        node, shares = t.p2g.hand_over(x_i, v_i, C_i, tau, m, V, h, dx)
+        node, shares = t.p2g.compute_shares(x_i, v_i, C_i, tau, m, V, h, dx)
         t.p2g.scatter(G, 0, node, shares, m, variant.atomic)
         t.p2g.jvp(
             tG, x_i, v_i, C_i, tau, m, V, h, dx, at.vector(tx, i), at.vector(tv, i), tC_i, ttau, tmass[k], tvolume[k],
@@ -53,7 +53,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
         )
 
     @ti.func
-    def velocities(
+    def compute_velocities(
         cell, node: ti.i32, G: ti.template(), tG: ti.template(), U: ti.template(), tU: ti.template(),
         env: ti.template(), tenv: ti.template(), env_at, sizes: ti.template(), dx: real, h: real, skin: real,
         floor: real,
@@ -85,7 +85,7 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 t.box.clear(span, piece, tG, 0, size)
         ti.loop_config(serialize=not variant.atomic)
         for k in range(n):
-            scattered(
+            scatter_particle(
                 x, v, C, F, q, mass, volume, c, law, act, fibre, control, G, tx, tv, tC, tF, tq, tmass, tvolume, tc,
                 tcontrol, tG, h, dx, n, now, control_at, k,
             )
@@ -97,16 +97,16 @@ def kernels(variant: Variant) -> SimpleNamespace:
     ):
         if ti.static(variant.atomic):
             for node in range(t.nodes):
-                velocities(s.cell_of(node), node, G, tG, U, tU, env, tenv, env_at, sizes, dx, h, skin, floor)
+                compute_velocities(s.cell_of(node), node, G, tG, U, tU, env, tenv, env_at, sizes, dx, h, skin, floor)
         else:
             ti.loop_config(serialize=True)
             for piece in range(1):
                 a, b = t.box.union(span, piece + 1)
-                for line in range(t.box.lines(a, b)):
-                    cell = t.box.cell(a, b, line)
-                    begin = t.box.place(cell)
+                for line in range(t.box.count_lines(a, b)):
+                    cell = t.box.first_node(a, b, line)
+                    begin = t.box.node_index(cell)
                     for k in range(b[dim - 1] - a[dim - 1]):
-                        velocities(cell, begin + k, G, tG, U, tU, env, tenv, env_at, sizes, dx, h, skin, floor)
+                        compute_velocities(cell, begin + k, G, tG, U, tU, env, tenv, env_at, sizes, dx, h, skin, floor)
                         cell[dim - 1] += 1
 
     @kernel

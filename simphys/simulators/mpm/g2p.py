@@ -24,7 +24,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import bspline, memory
 
 from . import transfer
-from .arrays import empty_like, flat, given
+from .arrays import empty_like, fill_tangents, flatten
 
 if TYPE_CHECKING:
     from .model import MPM
@@ -53,7 +53,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     def adj_gather(U: ti.template(), x: vec, adj_x_new: vec, adj_v_new: vec, adj_C_new: mat, h: real, dx: real):
         """Return the adjoint of x, and for that of U the first node and the table of shares that `scatter` adds."""
         g, B = adj_v_new + h * adj_x_new, (4.0 / dx) * adj_C_new
-        v, _, adj_f, _ = sums.weigh(U, dim, x, 1.0 / dx, g, B, 0.0)
+        v, _, adj_f, _ = sums.gather_derivatives(U, dim, x, 1.0 / dx, g, B, 0.0)
         first, shares = sums.spread(x, 1.0 / dx, g, B)
         return adj_x_new + (adj_f - B.transpose() @ v) / dx, first, shares
 
@@ -144,7 +144,7 @@ class GridToParticle(Function):
         ctx.model = model
         ctx.save_for_backward(position, velocity)
         results = _results(model, position.dtype)
-        _kernels(model).forward(*_arguments(model, position, velocity), math.nan, *map(flat, results))
+        _kernels(model).forward(*_arguments(model, position, velocity), math.nan, *map(flatten, results))
         return tuple(results)
 
     @staticmethod
@@ -152,7 +152,7 @@ class GridToParticle(Function):
         position, velocity = ctx.saved_tensors
         (adj_x,), adj_u = empty_like(position), np.zeros(velocity.shape, velocity.dtype)
         arguments = _arguments(ctx.model, position, velocity)
-        _kernels(ctx.model).adjoint(*arguments, *map(flat, adjoints), flat(adj_x), flat(adj_u))
+        _kernels(ctx.model).adjoint(*arguments, *map(flatten, adjoints), flatten(adj_x), flatten(adj_u))
         return None, adj_x, adj_u
 
     @staticmethod
@@ -160,7 +160,9 @@ class GridToParticle(Function):
         position, velocity = ctx.saved_tensors
         moved = _results(ctx.model, position.dtype)
         arguments = _arguments(ctx.model, position, velocity)
-        _kernels(ctx.model).tangent(*arguments, *map(flat, given(tangents, ctx.saved_tensors)), *map(flat, moved))
+        _kernels(ctx.model).tangent(
+            *arguments, *map(flatten, fill_tangents(tangents, ctx.saved_tensors)), *map(flatten, moved)
+        )
         return tuple(moved)
 
 
@@ -170,7 +172,7 @@ def _results(model: "MPM", dtype: Any) -> list[np.ndarray[Any, Any]]:
 
 
 def _arguments(model: "MPM", position: Tensor, velocity: Tensor) -> tuple[Any, ...]:
-    return flat(position), flat(velocity), model.dt, model.spacing, model.particles
+    return flatten(position), flatten(velocity), model.dt, model.spacing, model.particles
 
 
 def _kernels(model: "MPM") -> SimpleNamespace:

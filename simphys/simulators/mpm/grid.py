@@ -22,7 +22,7 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
 from . import collision, wall
-from .stages import accumulate, chain
+from .stages import accumulate, compose
 
 if TYPE_CHECKING:
     from .model import MPM
@@ -47,7 +47,7 @@ def functions(
     count = len(shapes)
     stages = [collision.stage(real, dim, shapes[k], contacts[k], k, count) for k in range(count)]
     stages += [wall.stage(real, dim, axis, cells[axis], margin, walls[2 * axis : 2 * axis + 2]) for axis in range(dim)]
-    meet = chain(real, dim, stages)
+    boundary_stages = compose(real, dim, stages)
 
     @ti.func
     def free_velocity(m: real, p: vec, env: ti.template(), at, dt: real, floor: real) -> vec:
@@ -58,7 +58,7 @@ def functions(
         cell: ivec, m: real, p: vec, env: ti.template(), at, sizes: ti.template(), dx: real, dt: real, skin: real,
         floor: real,
     ) -> vec:  # fmt: skip
-        return meet.velocity(cell, free_velocity(m, p, env, at, dt, floor), env, at, sizes, dx, skin)
+        return boundary_stages.velocity(cell, free_velocity(m, p, env, at, dt, floor), env, at, sizes, dx, skin)
 
     @ti.func
     def adj_velocity(
@@ -66,7 +66,7 @@ def functions(
         skin: real, floor: real, acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
     ):  # fmt: skip
         u = free_velocity(m, p, env, at, dt, floor)
-        a = meet.adj(cell, u, adj_u, env, at, sizes, dx, skin, acc, slot, wanted, atomic)
+        a = boundary_stages.adj(cell, u, adj_u, env, at, sizes, dx, skin, acc, slot, wanted, atomic)
         inverse = 1 / (m + floor)
         if ti.static(wanted):  # noqa: SIM102 - one is compiled in, the other runs
             if ti.abs(a).sum() > 0:  # most nodes are empty, and adding to memory is slow
@@ -80,7 +80,7 @@ def functions(
     ) -> vec:  # fmt: skip
         u, inverse = free_velocity(m, p, env, at, dt, floor), 1 / (m + floor)
         du = (dp - dm * inverse * p) * inverse + dt * vec([denv[at + j] for j in ti.static(range(dim))])
-        return meet.jvp(cell, u, du, env, denv, at, sizes, dx, skin)
+        return boundary_stages.jvp(cell, u, du, env, denv, at, sizes, dx, skin)
 
     return SimpleNamespace(velocity=velocity, adj_velocity=adj_velocity, jvp_velocity=jvp_velocity)
 
@@ -153,7 +153,7 @@ class GridVelocity(Function):
         ctx.model = model
         ctx.save_for_backward(mass, momentum, env)
         u = np.empty(momentum.shape, momentum.dtype)
-        _kernels(model).forward(mass, momentum, env, *_numbers(model), u)
+        _kernels(model).forward(mass, momentum, env, *_scalars(model), u)
         return u
 
     @staticmethod
@@ -161,14 +161,14 @@ class GridVelocity(Function):
         mass, momentum, env = ctx.saved_tensors
         adj_m, adj_p, adj_env = np.empty_like(mass.data), np.empty_like(momentum.data), np.zeros_like(env.data)
         chosen = _kernels(ctx.model, wanted=ctx.needs_input_grad[3])
-        chosen.adjoint(mass, momentum, env, *_numbers(ctx.model), adj_u, adj_m, adj_p, adj_env)
+        chosen.adjoint(mass, momentum, env, *_scalars(ctx.model), adj_u, adj_m, adj_p, adj_env)
         return None, adj_m, adj_p, adj_env
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
         given = [np.zeros_like(s.data) if d is None else d for d, s in zip(tangents, ctx.saved_tensors, strict=True)]
         du = np.empty_like(given[1])
-        _kernels(ctx.model).tangent(*ctx.saved_tensors, *_numbers(ctx.model), *given, du)
+        _kernels(ctx.model).tangent(*ctx.saved_tensors, *_scalars(ctx.model), *given, du)
         return du
 
 
@@ -178,14 +178,14 @@ def setup(model: "MPM") -> tuple[Any, ...]:
     return model.dim, model.cells, model.margin, model.walls, shapes, contacts
 
 
-def sizes(model: "MPM") -> np.ndarray[Any, Any]:
+def collider_sizes(model: "MPM") -> np.ndarray[Any, Any]:
     """Return three sizes for each collider, padded by 0; without colliders one row, as kernels take no empty arrays."""
     rows = [(*collider.size, 0.0, 0.0, 0.0)[:3] for collider in model.colliders] or [(0.0, 0.0, 0.0)]
     return np.array(rows, runtime.real_dtype()).ravel()
 
 
-def _numbers(model: "MPM") -> tuple[Any, ...]:
-    return sizes(model), model.spacing, model.dt, model.skin, model.mass_floor, model.nodes
+def _scalars(model: "MPM") -> tuple[Any, ...]:
+    return collider_sizes(model), model.spacing, model.dt, model.skin, model.mass_floor, model.nodes
 
 
 def _kernels(model: "MPM", wanted: bool = False) -> SimpleNamespace:

@@ -17,7 +17,7 @@ from simphys.simulator import Arrays, Bodies, Model, Record, Shape
 from .collider import CONTACTS, Collider
 from .laws import LAWS
 
-OF_COLLIDERS = ("collider_velocity", "collider_spin", "collider_friction")
+COLLIDER_PARAMETERS = ("collider_velocity", "collider_spin", "collider_friction")
 """Fields of Params that belong to colliders; all others except gravity and wall_friction belong to particles."""
 
 

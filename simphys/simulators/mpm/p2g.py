@@ -26,7 +26,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import bspline, memory
 
 from . import transfer
-from .arrays import empty_like, flat, given
+from .arrays import empty_like, fill_tangents, flatten
 
 if TYPE_CHECKING:
     from .model import MPM
@@ -42,17 +42,17 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     sums = transfer.functions(real, dim, cells)
 
     @ti.func
-    def factor(h: real, dx: real) -> real:
+    def stress_factor(h: real, dx: real) -> real:
         """Return the factor of stress times volume in A."""
         return 4.0 * h / (dx * dx)
 
     @ti.func
     def affine(C: mat, tau: mat, m: real, V: real, h: real, dx: real) -> mat:
         """Return A."""
-        return m * C - (factor(h, dx) * V) * tau
+        return m * C - (stress_factor(h, dx) * V) * tau
 
     @ti.func
-    def hand_over(x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real):
+    def compute_shares(x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real):
         """Return the first node of the particle's stencil, and the table of shares that `scatter` adds."""
         return sums.spread(x, 1.0 / dx, m * v, dx * affine(C, tau, m, V, h, dx))
 
@@ -61,23 +61,23 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         sums.scatter(G, at, dim + 1, first, shares, m, atomic)
 
     @ti.func
-    def adj_hand_over(
+    def adj_shares(
         adj_G: ti.template(), x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real,
     ):
         """Gather the adjoints of x, v, C, tau, m and V from the nodes."""
-        k, A = factor(h, dx), affine(C, tau, m, V, h, dx)
-        g, gr, adj_f, back = sums.weigh(adj_G, dim + 1, x, 1.0 / dx, m * v, dx * A, m)
+        k, A = stress_factor(h, dx), affine(C, tau, m, V, h, dx)
+        g, gr, adj_f, back = sums.gather_derivatives(adj_G, dim + 1, x, 1.0 / dx, m * v, dx * A, m)
         adj_A = dx * gr
         adj_x, adj_m = adj_f / dx - A.transpose() @ g, v.dot(g) + back + (C * adj_A).sum()
         return adj_x, m * g, m * adj_A, (-k * V) * adj_A, adj_m, -k * (tau * adj_A).sum()
 
     @ti.func
-    def jvp_hand_over(
+    def jvp_shares(
         dG: ti.template(), x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real,
         tx: vec, tv: vec, tC: mat, ttau: mat, tm: real, tV: real, atomic: ti.template(),
     ):
         """Scatter the tangents of mass and momentum, from the tangents (t...) of the inputs."""
-        A, tA = affine(C, tau, m, V, h, dx), tm * C + m * tC - factor(h, dx) * (tV * tau + V * ttau)
+        A, tA = affine(C, tau, m, V, h, dx), tm * C + m * tC - stress_factor(h, dx) * (tV * tau + V * ttau)
         inv_dx = 1.0 / dx
         base = spline.base(x, inv_dx)
         f = x * inv_dx - base
@@ -88,7 +88,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
             weight, tweight = spline.line_weight(w, o), real(0.0)
             for d in ti.static(range(dim - 1)):
                 tweight += spline.line_slope(w, s, o, d) * tf[d]
-            q, tq = sums.crossing(mv, Adx, f, o), sums.crossing(tmv, tAdx, f, o)
+            q, tq = sums.value_on_line(mv, Adx, f, o), sums.value_on_line(tmv, tAdx, f, o)
             i = (spline.line(base) + spline.behind(o)) * size
             for k in ti.static(range(3)):
                 r = k - f[dim - 1]
@@ -105,7 +105,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         else:
             dG[i] = dG[i] + value
 
-    return SimpleNamespace(hand_over=hand_over, scatter=scatter, adj=adj_hand_over, jvp=jvp_hand_over)
+    return SimpleNamespace(compute_shares=compute_shares, scatter=scatter, adj=adj_shares, jvp=jvp_shares)
 
 
 @functools.cache
@@ -119,7 +119,7 @@ def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> Simple
     def forward(x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, h: real, dx: real, n: ti.i32, G: reals):
         ti.loop_config(serialize=not on_gpu)
         for i in range(n):
-            first, shares = f.hand_over(
+            first, shares = f.compute_shares(
                 at.vector(x, i), at.vector(v, i), at.matrix(C, i), at.matrix(tau, i), m[i], V[i], h, dx
             )
             f.scatter(G, 0, first, shares, m[i], on_gpu)
@@ -165,7 +165,7 @@ class ParticleToGrid(Function):
         ctx.model = model
         ctx.save_for_backward(*inputs)
         grid = np.zeros((model.nodes, model.dim + 1), inputs[0].dtype)
-        _kernels(model).forward(*_arguments(model, inputs), flat(grid))
+        _kernels(model).forward(*_arguments(model, inputs), flatten(grid))
         return grid[:, -1].copy(), grid[:, :-1].copy()
 
     @staticmethod
@@ -173,19 +173,21 @@ class ParticleToGrid(Function):
         inputs = ctx.saved_tensors
         adj_grid = np.concatenate([adj_momentum.data, adj_mass.data[:, None]], axis=1)
         adjoints = empty_like(*inputs)
-        _kernels(ctx.model).adjoint(*_arguments(ctx.model, inputs), flat(adj_grid), *map(flat, adjoints))
+        _kernels(ctx.model).adjoint(*_arguments(ctx.model, inputs), flatten(adj_grid), *map(flatten, adjoints))
         return None, *adjoints
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[np.ndarray[Any, Any], ...]:
         inputs, model = ctx.saved_tensors, ctx.model
         dgrid = np.zeros((model.nodes, model.dim + 1), inputs[0].dtype)
-        _kernels(model).tangent(*_arguments(model, inputs), *map(flat, given(tangents, inputs)), flat(dgrid))
+        _kernels(model).tangent(
+            *_arguments(model, inputs), *map(flatten, fill_tangents(tangents, inputs)), flatten(dgrid)
+        )
         return dgrid[:, -1].copy(), dgrid[:, :-1].copy()
 
 
 def _arguments(model: "MPM", inputs: Any) -> tuple[Any, ...]:
-    return *map(flat, inputs), model.dt, model.spacing, model.particles
+    return *map(flatten, inputs), model.dt, model.spacing, model.particles
 
 
 def _kernels(model: "MPM") -> SimpleNamespace:

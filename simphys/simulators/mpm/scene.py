@@ -11,7 +11,7 @@ from pydantic import Field
 
 from simphys.scenefile.section import Count, Fields, Index, NonNegative, Positive, Section, Simulator
 from simphys.simulators.mpm.collider import Collider
-from simphys.simulators.mpm.laws import LAWS
+from simphys.simulators.mpm.laws import LAW_PARAMETERS, LAWS
 from simphys.simulators.mpm.model import MPM
 from simphys.simulators.mpm.seeding import fill_ball, fill_box, lattice
 
@@ -20,20 +20,10 @@ Contact = Literal["sticking", "slip", "separating", "friction"]
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 
 FACES: tuple[Face, ...] = ("x-", "x+", "y-", "y+", "z-", "z+")
-LAW_PARAMETERS = (
-    "young_modulus",
-    "poisson_ratio",
-    "bulk_modulus",
-    "yield_stress",
-    "friction_angle",
-    "hardening",
-    "critical_compression",
-    "critical_stretch",
-)
-"""Fields of Params that laws use; a body has keys of the same names."""
+
 DEFAULTS = {"hardening": 10.0, "critical_compression": 2.5e-2, "critical_stretch": 7.5e-3}
 """Default values of some parameters of laws: Stomakhin et al. 2013, table 2."""
-OF_SHAPES = {"box": ("lower", "upper"), "ball": ("centre", "radius"), "lattice": ("origin", "counts")}
+SHAPE_KEYS = {"box": ("lower", "upper"), "ball": ("centre", "radius"), "lattice": ("origin", "counts")}
 """Keys that describe each shape of a body."""
 MASS_FLOOR = 1e-10
 """Mass floor of the model, relative to the lightest particle."""
@@ -127,7 +117,7 @@ class ColliderSection(Section):
 
 
 @dataclass(frozen=True, eq=False)
-class Filled:
+class Seeding:
     """The particles of each body: positions [n, dim], and the volume that each particle stands for."""
 
     bodies: list[tuple[np.ndarray, float]]
@@ -175,40 +165,40 @@ def build_fields(config: Any) -> Fields:
     """
     grid, bodies, environment, colliders = config.grid, config.bodies, config.environment, config.colliders
     dim = len(grid.cells)
-    filled = config.filled.bodies
-    counts = [len(position) for position, _ in filled]
+    seeded = config.seeded.bodies
+    counts = [len(position) for position, _ in seeded]
     n, laws = sum(counts), laws_of(bodies)
 
-    def each(values: Sequence[Any]) -> np.ndarray:
+    def repeat(values: Sequence[Any]) -> np.ndarray:
         """Repeat the value of each body for all of its particles."""
         return np.repeat(np.asarray(values, dtype=float), counts, axis=0)
 
-    volume = [particle_volume(body, share) for body, (_, share) in zip(bodies, filled, strict=True)]
-    mass = [particle_mass(body, share) for body, (_, share) in zip(bodies, filled, strict=True)]
+    volume = [particle_volume(body, share) for body, (_, share) in zip(bodies, seeded, strict=True)]
+    mass = [particle_mass(body, share) for body, (_, share) in zip(bodies, seeded, strict=True)]
     spins, rotations = (1, 1) if dim == 2 else (3, 4)
     params = {
-        "mass": each(mass),
-        "volume": each(volume),
+        "mass": repeat(mass),
+        "volume": repeat(volume),
         "gravity": np.array(environment.gravity or [0.0] * dim),
         "wall_friction": np.array(grid.wall_friction),
-        "collider_velocity": _rows([c.velocity or [0.0] * dim for c in colliders], dim),
-        "collider_spin": _rows([c.spin or [0.0] * spins for c in colliders], spins),
+        "collider_velocity": _stack_rows([c.velocity or [0.0] * dim for c in colliders], dim),
+        "collider_spin": _stack_rows([c.spin or [0.0] * spins for c in colliders], spins),
         "collider_friction": np.array([c.friction for c in colliders], dtype=float),
     }
     for name in LAW_PARAMETERS:
         reads = [name in LAWS[body.law].PARAMETERS for body in bodies]
         values = [parameter(body, name) if read else 0.0 for body, read in zip(bodies, reads, strict=True)]
-        params[name] = each(values) if any(reads) else np.zeros(0)
+        params[name] = repeat(values) if any(reads) else np.zeros(0)
     rest = {law: LAWS[law].REST for law in laws}
     hidden = any(LAWS[law].HIDDEN for law in laws)
     state = {
-        "position": np.concatenate([position for position, _ in filled]),
-        "velocity": each([body.velocity or [0.0] * dim for body in bodies]),
+        "position": np.concatenate([position for position, _ in seeded]),
+        "velocity": repeat([body.velocity or [0.0] * dim for body in bodies]),
         "affine": np.zeros((n, dim, dim)),
         "deformation": np.tile(np.eye(dim), (n, 1, 1)),
-        "plastic": each([rest[body.law] for body in bodies]) if hidden else np.zeros(0),
-        "collider_position": _rows([c.position for c in colliders], dim),
-        "collider_rotation": _rows([rotation(c, dim) for c in colliders], rotations),
+        "plastic": repeat([rest[body.law] for body in bodies]) if hidden else np.zeros(0),
+        "collider_position": _stack_rows([c.position for c in colliders], dim),
+        "collider_rotation": _stack_rows([rotation(c, dim) for c in colliders], rotations),
     }
     actuators = max([-1 if body.actuator is None else body.actuator for body in bodies]) + 1
     channels = actuators + len(colliders) * (dim + spins)
@@ -233,9 +223,9 @@ def build_model(config: Any) -> MPM:
     """Build the model of a validated scene."""
     grid, sections = config.grid, config.bodies
     dim, laws = len(grid.cells), laws_of(sections)
-    filled = config.filled.bodies
-    counts = [len(position) for position, _ in filled]
-    lightest = min(particle_mass(body, share) for body, (_, share) in zip(sections, filled, strict=True))
+    seeded = config.seeded.bodies
+    counts = [len(position) for position, _ in seeded]
+    lightest = min(particle_mass(body, share) for body, (_, share) in zip(sections, seeded, strict=True))
     actuator = np.repeat([-1 if b.actuator is None else b.actuator for b in sections], counts).astype(np.int32)
     fibre = np.array([b.fibre or [0.0] * (dim - 1) + [1.0] for b in sections], dtype=float)
     fibre /= np.linalg.norm(fibre, axis=1, keepdims=True)
@@ -258,5 +248,5 @@ def build_model(config: Any) -> MPM:
     )
 
 
-def _rows(rows: Sequence[Any], width: int) -> np.ndarray:
+def _stack_rows(rows: Sequence[Any], width: int) -> np.ndarray:
     return np.array([np.ravel(row) for row in rows], dtype=float).reshape(-1, width)

@@ -10,10 +10,9 @@ import numpy as np
 
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
 from simphys.simulators.mpm.collider import SHAPES
-from simphys.simulators.mpm.laws import LAWS
+from simphys.simulators.mpm.laws import LAW_PARAMETERS, LAWS
 from simphys.simulators.mpm.scene import (
-    LAW_PARAMETERS,
-    OF_SHAPES,
+    SHAPE_KEYS,
     BodySection,
     ColliderSection,
     EnvironmentSection,
@@ -59,7 +58,7 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
         found += _check_places(grid, bodies)
         if not found:
             for place, collider in enumerate(colliders or []):
-                found += _check_free(("colliders", place), collider, grid, bodies)
+                found += _check_overlap(("colliders", place), collider, grid, bodies)
     return found
 
 
@@ -98,14 +97,14 @@ def _check_body(key: Key, body: BodySection, dim: int | None) -> Iterator[Proble
 
 
 def _check_shape(key: Key, body: BodySection) -> Iterator[Problem]:
-    for shape, names in OF_SHAPES.items():
+    for shape, names in SHAPE_KEYS.items():
         for name in names:
             value = getattr(body, name)
             if shape == body.shape and value is None:
                 remedy = f"Add {name}: a {shape} is described by {' and '.join(names)}."
                 yield _problem((*key, name), f"a {shape} needs {name}", NOTHING, remedy)
             elif shape != body.shape and value is not None:
-                remedy = f"A {body.shape} is described by {' and '.join(OF_SHAPES[body.shape])}."
+                remedy = f"A {body.shape} is described by {' and '.join(SHAPE_KEYS[body.shape])}."
                 yield _problem((*key, name), f"is for a {shape}, not for a {body.shape}", value, remedy)
 
 
@@ -170,8 +169,10 @@ def _check_places(grid: GridSection, bodies: Sequence[BodySection]) -> Iterator[
             ("upper", high, np.any(high > upper + slack)),
         ):
             if outside:
-                constraint = f"a body must be inside of the walls, from {_shown(lower)} to {_shown(upper)} m"
-                found = Words(f"its {corner} corner at {_shown(where)}")
+                constraint = (
+                    f"a body must be inside of the walls, from {_format_corner(lower)} to {_format_corner(upper)} m"
+                )
+                found = Words(f"its {corner} corner at {_format_corner(where)}")
                 yield _problem(("bodies", place), constraint, found, "Move it, make it smaller, or give more cells.")
     for (one, body), (other, second) in combinations(enumerate(bodies), 2):
         if _distance(_extent(body, grid), _extent(second, grid)) < -slack:
@@ -200,7 +201,7 @@ def _distance(one: tuple[np.ndarray, np.ndarray, float], other: tuple[np.ndarray
     return float(outside + min(gap.max(), 0.0) - radius)
 
 
-def _check_free(
+def _check_overlap(
     key: Key, collider: ColliderSection, grid: GridSection, bodies: Sequence[BodySection]
 ) -> Iterator[Problem]:
     """Check that no particle starts inside of a collider."""
@@ -248,5 +249,5 @@ def _problem(key: Key, constraint: str, found: object, remedy: str) -> Problem:
     return Problem(key=key, constraint=constraint, found=found, remedy=remedy)
 
 
-def _shown(corner: np.ndarray) -> str:
+def _format_corner(corner: np.ndarray) -> str:
     return f"({', '.join(f'{value:.4g}' for value in corner)})"

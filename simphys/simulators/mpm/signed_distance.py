@@ -35,7 +35,7 @@ TINY = 1e-30
 def functions(real: Any, dim: int, shape: str) -> SimpleNamespace:
     """The element functions of one of `collider.SHAPES`; `size` holds three numbers, of which a shape may use fewer.
 
-    `distance` returns phi, n and kappa; `bend` computes H v from these.
+    `distance` returns phi, n and kappa; `apply_hessian` computes H v from these.
     """
     vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
     extended = {"sphere": 0, "capsule": 1, "box": dim, "plane": 0}[shape]  # axes along which the core extends
@@ -75,7 +75,7 @@ def functions(real: Any, dim: int, shape: str) -> SimpleNamespace:
         return phi, n, kappa
 
     @ti.func
-    def bend(x: vec, n: vec, kappa: real, size: vec3, v: vec) -> vec:
+    def apply_hessian(x: vec, n: vec, kappa: real, size: vec3, v: vec) -> vec:
         """Return H v."""
         turned = v
         for i in ti.static(range(extended)):
@@ -84,11 +84,11 @@ def functions(real: Any, dim: int, shape: str) -> SimpleNamespace:
 
     @ti.func
     def adj_distance(x: vec, n: vec, kappa: real, size: vec3, adj_phi: real, adj_n: vec) -> vec:
-        return adj_phi * n + bend(x, n, kappa, size, adj_n)
+        return adj_phi * n + apply_hessian(x, n, kappa, size, adj_n)
 
     @ti.func
     def jvp_distance(x: vec, n: vec, kappa: real, size: vec3, dx: vec):
-        return n.dot(dx), bend(x, n, kappa, size, dx)
+        return n.dot(dx), apply_hessian(x, n, kappa, size, dx)
 
     @ti.func
     def is_near(x: vec, size: vec3, reach: real):

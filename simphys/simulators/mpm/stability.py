@@ -48,13 +48,13 @@ def require_stable(model: MPM, params: Params, state: State) -> None:
     limit, particle = largest_stable_dt(model, params.arrays(), state.arrays())
     if model.dt > limit:
         constraint = f"the largest time step that is certainly stable with this material is {limit:.4g} s"
-        found = f"{model.dt:g} s; {_named(model, particle)} limits it"
+        found = f"{model.dt:g} s; {_name_particle(model, particle)} limits it"
         remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or make the stiffest material softer or heavier."
         raise InputError("time.dt", constraint, found, remedy)
     limit, particle = largest_crossing_dt(model, state.arrays())
     if model.dt >= limit:
         constraint = f"no particle may cross a cell in one step, so the time step must be less than {limit:.4g} s"
-        found = f"{model.dt:g} s; {_named(model, particle)} is the fastest"
+        found = f"{model.dt:g} s; {_name_particle(model, particle)} is the fastest"
         remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or reduce its velocity."
         raise InputError("time.dt", constraint, found, remedy)
 
@@ -81,37 +81,41 @@ def stiffness(model: MPM, params: Arrays, state: Arrays) -> Array:
     found = np.zeros(model.particles)
     stretch = np.linalg.norm(np.asarray(state["deformation"], np.float64), ord=2, axis=(1, 2))
     for number, law in enumerate(model.laws):
-        of = np.flatnonzero(model.law == number) if model.law is not None else np.arange(model.particles)
+        members = np.flatnonzero(model.law == number) if model.law is not None else np.arange(model.particles)
         reads = LAWS[law].PARAMETERS
-        values = {name: np.asarray(params[name], np.float64)[of] for name in reads}
+        values = {name: np.asarray(params[name], np.float64)[members] for name in reads}
         if "bulk_modulus" in reads:
-            found[of] = model.dim * values["bulk_modulus"]
+            found[members] = model.dim * values["bulk_modulus"]
             continue
         mu, la = coefficients(values["young_modulus"], values["poisson_ratio"])
-        k = np.maximum(2 * mu + model.dim * la, 2 * mu) * np.maximum(1.0, stretch[of]) ** 2
-        found[of] = k * np.exp(values["hardening"] * (1 - state["plastic"][of])) if "hardening" in reads else k
+        k = np.maximum(2 * mu + model.dim * la, 2 * mu) * np.maximum(1.0, stretch[members]) ** 2
+        found[members] = (
+            k * np.exp(values["hardening"] * (1 - state["plastic"][members])) if "hardening" in reads else k
+        )
     return found
 
 
 def advice(model: MPM, params: Arrays, state: Arrays) -> str:
     """Explain the probable cause of a blow-up after this last finite state, and a remedy."""
     reasons = []
-    if leaves := _leaving(model, state):
+    if leaves := _describe_leaving(model, state):
         reasons.append(leaves)
     limit, particle = largest_stable_dt(model, params, state)
     if model.dt > limit:
         reasons.append(
-            f"In this state {_named(model, particle)} is stable only up to a time step of about {limit:.2g} s: "
+            f"In this state {_name_particle(model, particle)} is stable only up to a time step of about {limit:.2g} s: "
             f"use a smaller time.dt than {model.dt:g}."
         )
     volume = np.linalg.det(np.asarray(state["deformation"], np.float64))
-    if not reasons and (flat := int(np.argmin(volume))) >= 0 and volume[flat] <= 0.05:
-        how = "inverted" if volume[flat] <= 0 else f"compressed to {volume[flat]:.2g} of its volume"
-        reasons.append(f"{_named(model, flat).capitalize()} is {how}: use a smaller time.dt, or stiffer material.")
+    if not reasons and (crushed := int(np.argmin(volume))) >= 0 and volume[crushed] <= 0.05:
+        how = "inverted" if volume[crushed] <= 0 else f"compressed to {volume[crushed]:.2g} of its volume"
+        reasons.append(
+            f"{_name_particle(model, crushed).capitalize()} is {how}: use a smaller time.dt, or stiffer material."
+        )
     return " ".join(reasons) or "Use a smaller time.dt, or slower or softer material."
 
 
-def _leaving(model: MPM, state: Arrays) -> str:
+def _describe_leaving(model: MPM, state: Arrays) -> str:
     """Name the first particle whose B-spline is about to reach beyond the grid's nodes; '' if there is none."""
     position = np.asarray(state["position"], np.float64)
     after = position + model.dt * np.asarray(state["velocity"], np.float64)
@@ -122,11 +126,11 @@ def _leaving(model: MPM, state: Arrays) -> str:
     first = int(np.argmax(outside))
     where = ", ".join(f"{x:.3g}" for x in position[first])
     return (
-        f"{_named(model, first).capitalize()} leaves the grid from ({where}) m: give the grid more cells, "
+        f"{_name_particle(model, first).capitalize()} leaves the grid from ({where}) m: give the grid more cells, "
         "let walls or colliders hold it, or make it slower."
     )
 
 
-def _named(model: MPM, particle: int) -> str:
+def _name_particle(model: MPM, particle: int) -> str:
     law = model.laws[0 if model.law is None else int(model.law[particle])]
     return f"particle {particle} ({law})"

@@ -13,14 +13,14 @@ from simphys.autograd.kernels.runtime import ti
 
 
 @no_type_check
-def chain(real: Any, dim: int, stages: list[SimpleNamespace]) -> SimpleNamespace:
+def compose(real: Any, dim: int, stages: list[SimpleNamespace]) -> SimpleNamespace:
     """Compose all stages into one."""
     *others, last = stages
-    return functools.reduce(lambda rest, stage: _before(real, dim, stage, rest), reversed(others), last)
+    return functools.reduce(lambda rest, stage: _prepend(real, dim, stage, rest), reversed(others), last)
 
 
 @no_type_check
-def _before(real: Any, dim: int, stage: SimpleNamespace, rest: SimpleNamespace) -> SimpleNamespace:
+def _prepend(real: Any, dim: int, stage: SimpleNamespace, rest: SimpleNamespace) -> SimpleNamespace:
     vec = ti.types.vector(dim, real)
 
     @ti.func

@@ -6,18 +6,19 @@ from simphys.autograd import Tensor
 
 from .actuate import Actuate
 from .collider_motion import MoveColliders
-from .constitutive import OF_LAWS, Coefficients, Respond
+from .constitutive import Coefficients, Respond
 from .deformation import Deform
-from .environment import environment, steered
+from .environment import build_environment, controlled_motion
 from .g2p import GridToParticle
 from .grid import GridVelocity
+from .laws import LAW_PARAMETERS
 from .model import MPM, Params, State
 from .p2g import ParticleToGrid
 
 
 def step(model: MPM, params: Params, state: State, control: Tensor | None = None) -> State:
     """Advance `state` by one time step; see `MPM` for the control."""
-    coefficients = Coefficients.apply(model, *[getattr(params, name) for name in OF_LAWS])
+    coefficients = Coefficients.apply(model, *[getattr(params, name) for name in LAW_PARAMETERS])
     trial = Deform.apply(model, state.affine, state.deformation)
     deformation, plastic, stress = Respond.apply(model, trial, state.plastic, coefficients)
     if control is not None and model.actuators:
@@ -26,12 +27,12 @@ def step(model: MPM, params: Params, state: State, control: Tensor | None = None
     mass, momentum = ParticleToGrid.apply(
         model, state.position, state.velocity, state.affine, stress, params.mass, params.volume
     )
-    node_velocity = GridVelocity.apply(model, mass, momentum, environment(model, params, state, control))
+    node_velocity = GridVelocity.apply(model, mass, momentum, build_environment(model, params, state, control))
     position, velocity, affine = GridToParticle.apply(model, state.position, node_velocity)
 
     collider_position, collider_rotation = state.collider_position, state.collider_rotation
     if model.colliders:
         collider_position, collider_rotation = MoveColliders.apply(
-            model, collider_position, collider_rotation, *steered(model, params, control)
+            model, collider_position, collider_rotation, *controlled_motion(model, params, control)
         )
     return State(position, velocity, affine, deformation, plastic, collider_position, collider_rotation)

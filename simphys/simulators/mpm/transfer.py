@@ -30,7 +30,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     weights_at, slope_at = lines * (dim + 1), lines * (dim + 1) + 3  # in a table
 
     @ti.func
-    def crossing(q: vec, B: mat, f: vec, o: places) -> vec:
+    def value_on_line(q: vec, B: mat, f: vec, o: places) -> vec:
         """Return q + B r on the line at offset o, at the particle's coordinate along the last axis."""
         here = q
         for d in ti.static(range(last)):
@@ -73,12 +73,12 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return v, V
 
     @ti.func
-    def weigh_line(
+    def gather_line_derivatives(
         number, grid: ti.template(), size: ti.template(), first: ti.i32, f: vec, w: weights_, s: weights_, q: vec,
         B: mat, m: real, v: ti.template(), V: ti.template(), adj_f: ti.template(), scalar: ti.template(),
     ):
         o = spline.offset(number)
-        i, weight, here = (first + spline.behind(o)) * size, spline.line_weight(w, o), crossing(q, B, f, o)
+        i, weight, here = (first + spline.behind(o)) * size, spline.line_weight(w, o), value_on_line(q, B, f, o)
         P, Q, wk, wz, sz = vec(0.0), vec(0.0), real(0.0), real(0.0), real(0.0)  # sums along the line
         for k in ti.static(range(3)):
             r, z = k - f[last], real(0.0)
@@ -104,7 +104,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
             adj_f[d] += spline.line_slope(w, s, o, d) * wz
 
     @ti.func
-    def weigh(grid: ti.template(), size: ti.template(), x: vec, inv_dx: real, q: vec, B: mat, m: real):
+    def gather_derivatives(grid: ti.template(), size: ti.template(), x: vec, inv_dx: real, q: vec, B: mat, m: real):
         """Return the sums of `gather`, the derivative of sum w (u.(q + B r) + k m) by x through w, and sum w k.
 
         The derivative is by x in spacings. k is the nodes' scalar, 0 if they have none.
@@ -115,17 +115,17 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         v, V, adj_f, scalar = vec(0.0), mat(0.0), vec(0.0), vec(0.0)
         if ti.static(dim == 2):
             for number in ti.static(range(lines)):
-                weigh_line(number, grid, size, spline.line(base), f, w, s, q, B, m, v, V, adj_f, scalar)
+                gather_line_derivatives(number, grid, size, spline.line(base), f, w, s, q, B, m, v, V, adj_f, scalar)
         else:
             for number in range(lines):
-                weigh_line(number, grid, size, spline.line(base), f, w, s, q, B, m, v, V, adj_f, scalar)
+                gather_line_derivatives(number, grid, size, spline.line(base), f, w, s, q, B, m, v, V, adj_f, scalar)
         return v, V, adj_f, scalar[0]
 
     @ti.func
     def spread_line(number, f: vec, w: weights_, q: vec, B: mat, shares: ti.template()):
         o = spline.offset(number)
         weight = spline.line_weight(w, o)
-        here = crossing(q, B, f, o)
+        here = value_on_line(q, B, f, o)
         for d in ti.static(range(dim)):
             shares[number * (dim + 1) + d] = weight * (here[d] - f[last] * B[d, last])
         shares[number * (dim + 1) + dim] = weight
@@ -185,5 +185,6 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
                 scatter_line(number, grid, at, size, first, shares, m, atomic)
 
     return SimpleNamespace(
-        table=table, width=width, crossing=crossing, gather=gather, weigh=weigh, spread=spread, scatter=scatter
+        table=table, width=width, value_on_line=value_on_line, gather=gather, gather_derivatives=gather_derivatives,
+        spread=spread, scatter=scatter,
     )

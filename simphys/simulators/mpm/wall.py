@@ -20,7 +20,7 @@ def stage(real: Any, dim: int, axis: int, cells: int, margin: int, walls: tuple[
     """The effect of the lower and the upper wall on a node; their friction is env[dim] (see grid.py)."""
     vec = ti.types.vector(dim, real)
     laws = [contact.functions(real, dim, wall) for wall in walls]
-    rubs = "friction" in walls
+    has_friction = "friction" in walls
 
     @ti.func
     def normal(upper: ti.template()) -> vec:
@@ -31,15 +31,15 @@ def stage(real: Any, dim: int, axis: int, cells: int, margin: int, walls: tuple[
         return cell[axis] > ti.static(cells - margin) if ti.static(upper) else cell[axis] < margin
 
     @ti.func
-    def friction_of(env: ti.template(), at) -> real:
-        return env[at + dim] if ti.static(rubs) else 0.0
+    def read_friction(env: ti.template(), at) -> real:
+        return env[at + dim] if ti.static(has_friction) else 0.0
 
     @ti.func
     def velocity(cell, u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real) -> vec:
         new = u
         for upper in ti.static(range(2)):
             if is_at(upper, cell):
-                new = ti.static(laws[upper].velocity)(u, normal(upper), friction_of(env, at))
+                new = ti.static(laws[upper].velocity)(u, normal(upper), read_friction(env, at))
         return new
 
     @ti.func
@@ -50,9 +50,9 @@ def stage(real: Any, dim: int, axis: int, cells: int, margin: int, walls: tuple[
         adj_u = g
         for upper in ti.static(range(2)):
             if is_at(upper, cell):
-                adj_w, _, adj_mu = ti.static(laws[upper].adj)(u, normal(upper), friction_of(env, at), g)
+                adj_w, _, adj_mu = ti.static(laws[upper].adj)(u, normal(upper), read_friction(env, at), g)
                 adj_u = adj_w
-                if ti.static(wanted and rubs):
+                if ti.static(wanted and has_friction):
                     accumulate(acc, slot, dim, 1, ti.Vector([adj_mu]), atomic)
         return adj_u
 
@@ -60,7 +60,7 @@ def stage(real: Any, dim: int, axis: int, cells: int, margin: int, walls: tuple[
     def jvp_velocity(
         cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), at, sizes: ti.template(), dx: real, skin: real
     ) -> vec:
-        dnew, mu, dmu = du, friction_of(env, at), friction_of(denv, at)
+        dnew, mu, dmu = du, read_friction(env, at), read_friction(denv, at)
         for upper in ti.static(range(2)):
             if is_at(upper, cell):
                 dnew = ti.static(laws[upper].jvp)(u, normal(upper), mu, du, vec(0.0), dmu)

@@ -17,7 +17,7 @@ def grid(cells: tuple[int, ...], *colliders: Collider, **options: Any) -> MPM:
     return MPM(cells=cells, spacing=0.1, dt=0.02, particles=1, colliders=colliders, **options)
 
 
-def surroundings(
+def build_env(
     model: MPM,
     *,
     gravity: Any = None,
@@ -40,11 +40,11 @@ def surroundings(
         (spin, (K, model.spins)),
         (friction, (K,)),
     )
-    flat = [np.broadcast_to(np.asarray(part, np.float64), shape).ravel() for part, shape in parts]
-    return tensor(np.concatenate(flat), requires_grad=True)
+    flatten = [np.broadcast_to(np.asarray(part, np.float64), shape).ravel() for part, shape in parts]
+    return tensor(np.concatenate(flatten), requires_grad=True)
 
 
-def moving(model: MPM, u: Any, env: Tensor) -> np.ndarray[Any, Any]:
+def grid_velocity(model: MPM, u: Any, env: Tensor) -> np.ndarray[Any, Any]:
     """Compute the new velocity [*cells, dim] of nodes of unit mass with velocity u."""
     mass = tensor(np.ones(model.nodes) - model.mass_floor)
     momentum = tensor(np.ascontiguousarray(np.broadcast_to(u, (*model.cells, model.dim)).reshape(-1, model.dim)))

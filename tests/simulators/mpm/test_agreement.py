@@ -44,7 +44,7 @@ scenes (test_certificates.py: liquid, walker): all ways to run, derivatives over
 EACH = pytest.mark.parametrize("name", CASES)
 
 
-def evaluate(case: Case, *, along: bool = True, of: int | None = None, **options: Any) -> dict[str, Array]:
+def evaluate(case: Case, *, all_states: bool = True, of: int | None = None, **options: Any) -> dict[str, Array]:
     """Return the states over time, and the gradient of a random sum over all of them or over the last one.
 
     With `of`, the weights are those of this member in a batch of two.
@@ -53,7 +53,7 @@ def evaluate(case: Case, *, along: bool = True, of: int | None = None, **options
     result = rollout(case.model, case.params, case.state, steps=STEPS, control=case.control, **options)
     total: Tensor = weights(())
     for seed, name in enumerate(case.state.names()):
-        for states in (getattr(result.final, name), getattr(result, name) if along else None):
+        for states in (getattr(result.final, name), getattr(result, name) if all_states else None):
             if states is not None and states.size:
                 w = weights(states.shape if of is None else (2, *states.shape), seed)
                 total = total + ((w if of is None else w[of]) * states).sum()
@@ -71,24 +71,24 @@ def assert_same(found: dict[str, Array], expected: dict[str, Array], relative: f
         assert_close(found[name], value, relative, name)
 
 
-@pytest.mark.parametrize("along", [False, True], ids=["final", "along time"])
+@pytest.mark.parametrize("all_states", [False, True], ids=["final", "all states"])
 @EACH
-def test_all_ways_give_the_same_states_and_gradients(name: str, along: bool) -> None:
+def test_all_ways_give_the_same_states_and_gradients(name: str, all_states: bool) -> None:
     case = CASES[name]()
-    nested = evaluate(case, along=along, mode="nested")
+    nested = evaluate(case, all_states=all_states, mode="nested")
     unread = [key for key, value in nested.items() if not value.any()]
     assert unread == []
-    assert_same(evaluate(case, along=along), nested, 1e-11)
-    assert_same(evaluate(case, along=along, mode="step"), nested, 1e-11)
+    assert_same(evaluate(case, all_states=all_states), nested, 1e-11)
+    assert_same(evaluate(case, all_states=all_states, mode="step"), nested, 1e-11)
 
 
 @EACH
 def test_a_batch_is_its_members(name: str) -> None:
     case = CASES[name](batch=2)
-    whole = evaluate(case, along=False)
+    whole = evaluate(case, all_states=False)
     for b in range(2):
         alone = case.using({key: tensor(x.data[b]) for key, x in case.inputs().items()})
-        found = evaluate(alone, along=False, of=b)
+        found = evaluate(alone, all_states=False, of=b)
         for key, value in found.items():
             np.testing.assert_array_equal(whole[key][b], value, err_msg=key)
 
@@ -108,8 +108,8 @@ def test_checkpoints_change_no_bit(name: str) -> None:
     memory = whole.predicted_bytes - 1
     plan = rollout(case.model, case.params, case.state, **options, memory=memory).plan
     assert plan is not None and plan.blocks > 1
-    stored = evaluate(case, along=False, keep="final")
-    assert_same(evaluate(case, along=False, keep="final", memory=memory), stored, 0.0)
+    stored = evaluate(case, all_states=False, keep="final")
+    assert_same(evaluate(case, all_states=False, keep="final", memory=memory), stored, 0.0)
 
 
 def final(case: Case, steps: int, mode: Any = "fused") -> Any:

@@ -104,27 +104,27 @@ def test_a_horizon_in_two_launches_is_its_steps(dim: int) -> None:
     kernels = collider_motion.kernels(runtime.real(), dim)
     position, rotation = (np.zeros((steps + 1, *x.shape)) for x in (c, q))
     position[0], rotation[0] = c.data, q.data
-    flat = [x.reshape(-1) for x in (position, rotation, v.data, omega.data)]
+    flatten = [x.reshape(-1) for x in (position, rotation, v.data, omega.data)]
     for start, count in ((0, 2), (2, 3)):
-        kernels.forward(*flat, model.dt, K, start, count)
+        kernels.forward(*flatten, model.dt, K, start, count)
     np.testing.assert_allclose(position[-1], poses[-1][0].data, rtol=1e-14)
     np.testing.assert_allclose(rotation[-1], poses[-1][1].data, rtol=1e-14)
 
     adj = [seed.reshape(-1).copy() for seed in seeds] + [np.zeros(v.data.size), np.zeros(omega.data.size)]
     for start, count in ((2, 3), (0, 2)):
-        kernels.adjoint(flat[1], flat[3], model.dt, K, start, count, *adj)
+        kernels.adjoint(flatten[1], flatten[3], model.dt, K, start, count, *adj)
     gradients = [x.grad.data.ravel() for x in (c, q, v, omega) if x.grad is not None]
     for found, expected in zip(adj, gradients, strict=True):
         np.testing.assert_allclose(found[: expected.size], expected, rtol=1e-12, atol=1e-14)
 
-    d = [np.zeros_like(x) for x in flat]
+    d = [np.zeros_like(x) for x in flatten]
     for x in d[2:]:
         x[:] = random.normal(size=x.shape)
     for x, first in ((d[0], c), (d[1], q)):
         x[: first.data.size] = random.normal(size=first.data.size)
     given = [x[: g.size].copy() for x, g in zip(d, gradients, strict=True)]
     for start, count in ((0, 2), (2, 3)):
-        kernels.tangent(flat[1], flat[3], model.dt, K, start, count, *d)
+        kernels.tangent(flatten[1], flatten[3], model.dt, K, start, count, *d)
     pushed = sum(float(x @ seed.ravel()) for x, seed in zip(d[:2], seeds, strict=True))
     np.testing.assert_allclose(pushed, sum(float(x @ g) for x, g in zip(given, gradients, strict=True)), rtol=1e-12)
 

@@ -20,7 +20,7 @@ SKIN = 0.8
 
 
 @functools.cache
-def pushed(shape: str, law: str, dim: int) -> Any:
+def collide(shape: str, law: str, dim: int) -> Any:
     """Return a function from rows (u, r, q, v, omega, mu) to u'."""
 
     @no_type_check
@@ -93,19 +93,19 @@ def some(dim: int, count: int = 12, *, mu: float = 0.4) -> Tensor:
 def test_every_element_of_the_jacobian_is_right(shape: str, dim: int) -> None:
     """Differentiate by the node's velocity, and by position, rotation, velocity, spin and friction of the collider."""
     x = some(dim)
-    gradcheck(pushed(shape, "friction", dim), x, tolerance=1e-6)
-    dot_product_test(pushed(shape, "friction", dim), x, tolerance=1e-12)
+    gradcheck(collide(shape, "friction", dim), x, tolerance=1e-6)
+    dot_product_test(collide(shape, "friction", dim), x, tolerance=1e-12)
 
 
 def test_a_sticking_collider_takes_along_what_is_in_it_and_leaves_alone_what_is_beyond_its_skin() -> None:
     x = some(3).data.copy()
     u, r, v, omega = x[:, :3], x[:, 3:6], x[:, 10:13], x[:, 13:16]
     r *= np.array([0.3, 0.7, 1.5])[np.arange(12) % 3, None] / np.linalg.norm(r, axis=1, keepdims=True)
-    found = pushed("sphere", "sticking", 3)(tensor(x)).data
-    along = v + np.cross(omega, r)
+    found = collide("sphere", "sticking", 3)(tensor(x)).data
+    collider_velocity = v + np.cross(omega, r)
     t = 1 - 0.2 / SKIN
-    np.testing.assert_allclose(found[::3], along[::3], rtol=1e-13)
-    np.testing.assert_allclose(found[1::3], (u + t**2 * (3 - 2 * t) * (along - u))[1::3], rtol=1e-13)
+    np.testing.assert_allclose(found[::3], collider_velocity[::3], rtol=1e-13)
+    np.testing.assert_allclose(found[1::3], (u + t**2 * (3 - 2 * t) * (collider_velocity - u))[1::3], rtol=1e-13)
     np.testing.assert_array_equal(found[2::3], u[2::3])
 
 
@@ -118,13 +118,13 @@ def test_turning_collider_and_velocities_turns_the_result(law: str) -> None:
     for first in (0, 2, 5):  # u, r and v
         turned[:, first : first + 2] = x[:, first : first + 2] @ turn.T
     turned[:, 4] += 0.7
-    found = pushed("box", law, 2)(tensor(turned)).data
-    np.testing.assert_allclose(found, pushed("box", law, 2)(tensor(x)).data @ turn.T, rtol=1e-12, atol=1e-14)
+    found = collide("box", law, 2)(tensor(turned)).data
+    np.testing.assert_allclose(found, collide("box", law, 2)(tensor(x)).data @ turn.T, rtol=1e-12, atol=1e-14)
 
 
 def test_the_length_of_a_quaternion_has_no_effect() -> None:
     x = some(3).data
     longer = x.copy()
     longer[:, 6:10] *= 2.5
-    found = pushed("box", "friction", 3)(tensor(longer)).data
-    np.testing.assert_allclose(found, pushed("box", "friction", 3)(tensor(x)).data, rtol=1e-12, atol=1e-14)
+    found = collide("box", "friction", 3)(tensor(longer)).data
+    np.testing.assert_allclose(found, collide("box", "friction", 3)(tensor(x)).data, rtol=1e-12, atol=1e-14)

@@ -9,8 +9,8 @@ import pytest
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.simulators.mpm.constitutive import OF_LAWS, Coefficients, Respond, adj_coefficients, coefficients
-from simphys.simulators.mpm.laws import LAWS
+from simphys.simulators.mpm.constitutive import Coefficients, Respond, adj_coefficients, coefficients
+from simphys.simulators.mpm.laws import LAW_PARAMETERS, LAWS
 from simphys.simulators.mpm.model import MPM, Params
 
 RANGES = {
@@ -32,11 +32,11 @@ def model_of(laws: tuple[str, ...], law: list[int] | None, dim: int = 2) -> MPM:
 
 
 def inputs_of(model: MPM, seed: int = 0) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    """Draw deformations, hidden variables and the fields OF_LAWS; all that are not empty require a gradient."""
+    """Draw deformations, hidden variables and the fields LAW_PARAMETERS; all that are not empty require a gradient."""
     random = np.random.default_rng(seed)
     n, dim, shapes = model.particles, model.dim, model.param_shapes()
     F = tensor(np.eye(dim) + 0.1 * random.normal(size=(n, dim, dim)), requires_grad=True)
-    values = [random.uniform(*RANGES[name], shapes[name]) for name in OF_LAWS]
+    values = [random.uniform(*RANGES[name], shapes[name]) for name in LAW_PARAMETERS]
     q = random.uniform(0.9, 1.1, n if model.is_plastic else 0)
     return F, tensor(q), tuple([tensor(x, requires_grad=x.size > 0) for x in values])
 
@@ -46,8 +46,8 @@ def response(model: MPM, q: Tensor) -> Any:
 
 
 def test_the_fields_of_laws_are_those_that_laws_read() -> None:
-    assert set(OF_LAWS) == {name for law in LAWS.values() for name in law.PARAMETERS} | set(RANGES)
-    assert set(OF_LAWS) <= set(Params.names())
+    assert set(LAW_PARAMETERS) == {name for law in LAWS.values() for name in law.PARAMETERS} | set(RANGES)
+    assert set(LAW_PARAMETERS) <= set(Params.names())
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_each_particle_responds_by_its_own_law() -> None:
     for k, name in enumerate(MIXED):
         alone = model_of((name,), [0] * len(law))
         shapes = alone.param_shapes()
-        read = [tensor(f.data[: shapes[name][0]]) for name, f in zip(OF_LAWS, fields, strict=True)]
+        read = [tensor(f.data[: shapes[name][0]]) for name, f in zip(LAW_PARAMETERS, fields, strict=True)]
         expected = response(alone, q)(F, *read)
         members = np.array(law) == k
         np.testing.assert_allclose(F_new.data[members], expected[0].data[members], rtol=1e-6)
@@ -94,11 +94,11 @@ def test_each_particle_responds_by_its_own_law() -> None:
 def test_parameters_that_a_particles_law_does_not_read_have_no_gradient() -> None:
     model = model_of(MIXED, [0, 2, 1, 2, 0])
     fields = inputs_of(model)[2]
-    params = {name: field.data for name, field in zip(OF_LAWS, fields, strict=True)}
+    params = {name: field.data for name, field in zip(LAW_PARAMETERS, fields, strict=True)}
     c = coefficients(model, params)
     assert c.shape == (5, model.width)
     np.testing.assert_array_equal(c[[0, 4], 1], 0)  # a fluid has one coefficient
     adj = adj_coefficients(model, params, np.ones_like(c))
-    assert {name: adj[name].shape for name in OF_LAWS} == {name: params[name].shape for name in OF_LAWS}
+    assert {name: adj[name].shape for name in LAW_PARAMETERS} == {name: params[name].shape for name in LAW_PARAMETERS}
     np.testing.assert_array_equal(adj["bulk_modulus"], [1, 0, 0, 0, 1])
     np.testing.assert_array_equal(adj["young_modulus"] != 0, [False, True, True, True, False])

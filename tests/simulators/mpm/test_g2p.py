@@ -24,7 +24,7 @@ def parts(dim: int, particles: int) -> tuple[MPM, tuple[Tensor, Tensor]]:
     return model, (state.position, tensor(u, requires_grad=True))
 
 
-def taken(model: MPM, x: Any, u: Any) -> list[Array]:
+def transfer(model: MPM, x: Any, u: Any) -> list[Array]:
     return [result.data for result in GridToParticle.apply(model, tensor(x), tensor(u))]
 
 
@@ -53,7 +53,7 @@ def test_a_linear_velocity_field_is_taken_as_it_is(dim: int) -> None:
     model, (x, _) = parts(dim, 20)
     random = np.random.default_rng(1)
     b, M = random.normal(size=dim), random.normal(size=(dim, dim))
-    moved, v, C = taken(model, x.data, b + places(model) @ M.T)
+    moved, v, C = transfer(model, x.data, b + places(model) @ M.T)
     expected = b + x.data @ M.T
     rounding = tolerance(1e-14, 1e-5)
     np.testing.assert_allclose(v, expected, rtol=0, atol=rounding)
@@ -66,7 +66,7 @@ def test_a_particle_alone_gets_back_what_it_transferred(dim: int) -> None:
     """A particle of mass 1 on an empty grid gets back v and C exactly, as in APIC."""
     model, (x, _) = parts(dim, 1)
     v, C = np.arange(1.0, dim + 1), np.random.default_rng(2).normal(size=(dim, dim))
-    _, v_new, C_new = taken(model, x.data, v + (places(model) - x.data) @ C.T)
+    _, v_new, C_new = transfer(model, x.data, v + (places(model) - x.data) @ C.T)
     np.testing.assert_allclose(v_new[0], v, rtol=0, atol=1e-13)
     np.testing.assert_allclose(C_new[0], C, rtol=0, atol=1e-12)
 
@@ -82,7 +82,7 @@ def test_a_particle_that_leaves_along_an_axis_gets_nan_on_it(dim: int, side: int
         position[:, axis] = edge + inward * np.array([1e-6, 1e-3, 0.05])
         u = np.zeros((model.nodes, dim))
         u[:, axis] = -inward * 1e-4 / model.dt  # beyond the edge for the first
-        moved, v, _ = taken(model, position, u)
+        moved, v, _ = transfer(model, position, u)
         assert np.isnan(moved[0, axis]) and np.isfinite(moved[1:]).all() and np.isfinite(v).all()
         assert np.isfinite(np.delete(moved[0], axis)).all()
         position = x.data.copy()

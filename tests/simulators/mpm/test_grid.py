@@ -14,7 +14,7 @@ from simphys.simulators.mpm.collider import CONTACTS, Collider
 from simphys.simulators.mpm.grid import GridVelocity
 from simphys.simulators.mpm.model import MPM
 
-from .grids import grid, moving, surroundings
+from .grids import build_env, grid, grid_velocity
 
 
 def velocity(model: MPM) -> Any:
@@ -38,7 +38,7 @@ def nodes_of(model: MPM, *, seed: int = 0) -> tuple[Tensor, Tensor]:
 def test_every_element_of_the_jacobian_at_walls_is_right(dim: int) -> None:
     """Walls of each contact are included, and corners of two or three walls."""
     model = grid((6,) * dim, walls=(*CONTACTS, "friction", "separating")[: 2 * dim], margin=2)
-    inputs = *nodes_of(model), surroundings(model, gravity=(1.0, -2.0, 0.5)[:dim], wall_friction=0.3)
+    inputs = *nodes_of(model), build_env(model, gravity=(1.0, -2.0, 0.5)[:dim], wall_friction=0.3)
     gradcheck(velocity(model), inputs, mode="full" if dim == 2 else "projected", tolerance=1e-6)
     dot_product_test(velocity(model), inputs, tolerance=1e-12)
 
@@ -46,7 +46,7 @@ def test_every_element_of_the_jacobian_at_walls_is_right(dim: int) -> None:
 def test_separating_walls_are_those_of_mls_mpm_codes() -> None:
     """Compare with a loop over nodes that has a mirrored condition for each axis."""
     model = grid((12, 10), margin=3)
-    (mass, momentum), env = nodes_of(model), surroundings(model, gravity=(0.5, -3.8))
+    (mass, momentum), env = nodes_of(model), build_env(model, gravity=(0.5, -3.8))
     expected = momentum.data / (mass.data[:, None] + model.mass_floor) + model.dt * env.data[:2]
     for node, u in enumerate(expected):
         for axis, i in enumerate(divmod(node, 10)):
@@ -61,17 +61,17 @@ def test_material_leaves_a_separating_wall_but_not_a_sticking_one(dim: int) -> N
     up = (0.0,) * (dim - 1) + (1.0,)
     for contact in CONTACTS:
         model = grid((8,) * dim, walls=(contact,) * (2 * dim))
-        u = moving(model, up, surroundings(model))[(4,) * (dim - 1) + (1,)]
+        u = grid_velocity(model, up, build_env(model))[(4,) * (dim - 1) + (1,)]
         np.testing.assert_allclose(u, up if contact in ("separating", "friction") else 0.0, rtol=1e-6)
 
 
 def test_a_block_that_slides_on_a_wall_slows_down_by_coulombs_law() -> None:
     """It decelerates by mu g, as the wall removes dt g from the fall in each step, and stops without reversing."""
     model = grid((8, 8), walls=("separating", "separating", "friction", "friction"))
-    env = surroundings(model, gravity=(0.0, -10.0), wall_friction=0.25)
+    env = build_env(model, gravity=(0.0, -10.0), wall_friction=0.25)
     u, times = np.array([0.18, 0.0]), 0
     while u[0] > 0:
-        new = moving(model, u, env)[4, 1]
+        new = grid_velocity(model, u, env)[4, 1]
         assert new[1] == 0
         np.testing.assert_allclose(new[0], max(u[0] - 0.25 * 10.0 * model.dt, 0.0), rtol=1e-6, atol=1e-12)
         u, times = new, times + 1
@@ -91,7 +91,7 @@ def crowd(dim: int) -> tuple[MPM, Tensor]:
     """Build colliders that rotate and move, between walls with friction."""
     model = grid((6,) * dim, *CROWDS[dim], margin=2, walls=("friction",) * (2 * dim), skin=0.15)
     random, K = np.random.default_rng(3), len(model.colliders)
-    env = surroundings(
+    env = build_env(
         model,
         gravity=random.normal(size=dim),
         wall_friction=0.2,
@@ -141,7 +141,7 @@ def nodes_at(model: MPM, centre: Any) -> np.ndarray[Any, Any]:
 def test_a_sticking_collider_drags_what_is_in_it_and_lets_go_beyond_its_skin(dim: int) -> None:
     model = grid((12,) * dim, Collider("sphere", (0.25,), "sticking"))
     centre, v, wind = np.full(dim, 0.57), np.arange(1.0, dim + 1), np.full(dim, -0.3)
-    u = moving(model, wind, surroundings(model, position=centre, velocity=v))
+    u = grid_velocity(model, wind, build_env(model, position=centre, velocity=v))
     inner = (slice(3, 10),) * dim
     away = np.linalg.norm(nodes_at(model, centre), axis=-1)[inner] - 0.25
     assert (away <= 0).sum() > 10 and (away >= 0.1).any()
@@ -156,7 +156,7 @@ def test_a_collider_that_spins_drags_by_omega_cross_r(dim: int) -> None:
     model = grid((10,) * dim, Collider("box", (0.21,) * dim, "sticking"))
     centre = np.full(dim, 0.48)
     omega = np.array([0.0, 0.0, 2.0]) if dim == 2 else np.array([0.5, -1.0, 2.0])
-    u = moving(model, 0.0, surroundings(model, position=centre, spin=omega[-1:] if dim == 2 else omega))
+    u = grid_velocity(model, 0.0, build_env(model, position=centre, spin=omega[-1:] if dim == 2 else omega))
     r = nodes_at(model, centre)
     within = (np.abs(r) <= 0.21).all(axis=-1)
     padded = np.concatenate([r, np.zeros((*r.shape[:-1], 3 - dim))], axis=-1)
@@ -168,8 +168,11 @@ def test_a_plane_stops_what_falls_on_it_and_lets_slide_what_lies_on_it() -> None
     """A frictionless slope of 30 degrees leaves half of dt g, pointing down the slope."""
     model = grid((10, 10), Collider("plane", (), "separating"))
     slope = np.deg2rad(30)
-    env = surroundings(model, position=(0.45, 0.45), rotation=slope, gravity=(0.0, -10.0))
-    u, below = moving(model, 0.0, env)[3:8, 3:8], nodes_at(model, 0.45)[3:8, 3:8] @ (-np.sin(slope), np.cos(slope)) < 0
+    env = build_env(model, position=(0.45, 0.45), rotation=slope, gravity=(0.0, -10.0))
+    u, below = (
+        grid_velocity(model, 0.0, env)[3:8, 3:8],
+        nodes_at(model, 0.45)[3:8, 3:8] @ (-np.sin(slope), np.cos(slope)) < 0,
+    )
     down = -model.dt * 10.0 * 0.5 * np.array([np.cos(slope), np.sin(slope)])
     np.testing.assert_allclose(u[below], np.broadcast_to(down, u[below].shape), rtol=1e-12)
 
@@ -180,13 +183,13 @@ def test_the_velocity_commutes_with_a_quarter_turn(contact: str) -> None:
     random = np.random.default_rng(2)
     u, quarter = random.normal(size=(9, 9, 2)), np.array([[0.0, -1.0], [1.0, 0.0]])
     offset, v = np.array([0.03, 0.05]), np.array([0.4, -0.7])
-    plain = surroundings(model, position=0.4 + offset, rotation=0.3, velocity=v, spin=2.0, friction=0.3)
-    turned = surroundings(
+    plain = build_env(model, position=0.4 + offset, rotation=0.3, velocity=v, spin=2.0, friction=0.3)
+    turned = build_env(
         model, position=0.4 + quarter @ offset, rotation=0.3 + np.pi / 2, velocity=quarter @ v, spin=2.0, friction=0.3
     )
-    expected = np.rot90(moving(model, u, plain)) @ quarter.T
+    expected = np.rot90(grid_velocity(model, u, plain)) @ quarter.T
     # rot90 turns from the first axis to the second: a value at (x, y) moves to (-y, x)
-    found = moving(model, np.rot90(u) @ quarter.T, turned)
+    found = grid_velocity(model, np.rot90(u) @ quarter.T, turned)
     inner = slice(1, 8)
     np.testing.assert_allclose(found[inner, inner], expected[inner, inner], rtol=1e-12, atol=1e-14)
 
@@ -199,7 +202,7 @@ def test_the_influence_has_no_kink_where_the_skin_begins_or_ends(depth: float) -
     total[7, 4] = 1.0
     slopes = []
     for shift in (-1e-7, 1e-7):
-        env = surroundings(model, position=(0.7 - 0.2 - depth + shift, 0.4), velocity=(1.0, 0.0))
+        env = build_env(model, position=(0.7 - 0.2 - depth + shift, 0.4), velocity=(1.0, 0.0))
         mass, momentum = tensor(np.ones(81)), tensor(np.zeros((81, 2)))
         (velocity(model)(mass, momentum, env) * total.reshape(-1, 2)).sum().backward()
         assert env.grad is not None
@@ -210,9 +213,9 @@ def test_the_influence_has_no_kink_where_the_skin_begins_or_ends(depth: float) -
 def test_the_adjoint_of_mass_is_the_same_without_that_of_the_environment() -> None:
     model, env = crowd(2)
     found = []
-    for surroundings_of in (env, env.detach()):
+    for given_env in (env, env.detach()):
         mass, momentum = nodes_of(model)
-        velocity(model)(mass, momentum, surroundings_of).sum().backward()
+        velocity(model)(mass, momentum, given_env).sum().backward()
         assert mass.grad is not None
         found.append(mass.grad.data)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-13)  # two kernels, two roundings
@@ -221,4 +224,4 @@ def test_the_adjoint_of_mass_is_the_same_without_that_of_the_environment() -> No
 def test_the_helper_builds_the_same_array_as_the_environment() -> None:
     for dim in (2, 3):
         model, env = crowd(dim)
-        assert env.shape == (environment.size(model),)
+        assert env.shape == (environment.environment_size(model),)

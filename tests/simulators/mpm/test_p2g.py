@@ -26,7 +26,7 @@ def parts(dim: int, particles: int, *, stress: float = 1.0) -> tuple[MPM, tuple[
     return model, tuple([tensor(each, requires_grad=True) for each in inputs])
 
 
-def handed(model: MPM, inputs: tuple[Tensor, ...]) -> tuple[Array, Array]:
+def transfer(model: MPM, inputs: tuple[Tensor, ...]) -> tuple[Array, Array]:
     mass, momentum = ParticleToGrid.apply(model, *[x.detach() for x in inputs])
     return mass.data, momentum.data
 
@@ -47,7 +47,7 @@ def moment(x: Array, p: Array) -> Array:
 def test_every_element_of_the_jacobian_is_right(dim: int, particles: int) -> None:
     """Check in 3-D only the nodes in the particle's stencil."""
     model, inputs = parts(dim, particles)
-    seen = np.flatnonzero(handed(model, inputs)[0]) if dim == 3 else np.arange(model.nodes)
+    seen = np.flatnonzero(transfer(model, inputs)[0]) if dim == 3 else np.arange(model.nodes)
     gradcheck(lambda *x: tuple([y[seen] for y in ParticleToGrid.apply(model, *x)]), inputs, tolerance=1e-7)
     model, inputs = parts(dim, 8)
     gradcheck(lambda *x: ParticleToGrid.apply(model, *x), inputs, mode="projected", tolerance=1e-7)
@@ -59,7 +59,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int, particles: int) -> Non
 def test_mass_and_momentum_are_those_of_the_particles(dim: int) -> None:
     """This holds for any stress, as its forces balance."""
     model, inputs = parts(dim, 8)
-    mass, momentum = handed(model, inputs)
+    mass, momentum = transfer(model, inputs)
     _, v, _, _, m, _ = (x.data for x in inputs)
     rounding = tolerance(1e-14, 1e-5)
     np.testing.assert_allclose(mass.sum(), m.sum(), rtol=rounding)
@@ -72,7 +72,7 @@ def test_angular_momentum_is_that_of_the_particles_including_their_affine_part(d
     model, inputs = parts(dim, 8)
     x, v, C, tau, m, _ = (each.data for each in inputs)
     symmetric = (*inputs[:3], tensor(tau + tau.transpose(0, 2, 1)), *inputs[4:])
-    _, momentum = handed(model, symmetric)
+    _, momentum = transfer(model, symmetric)
     within = np.einsum("n,nij->ji", m, C) * model.spacing**2 / 4  # contribution of C to x_i p_j
     expected = moment(x, m[:, None] * v) + within - within.T
     np.testing.assert_allclose(moment(places(model), momentum), expected, rtol=0, atol=1e-15)
@@ -87,7 +87,7 @@ def test_each_node_gets_what_the_equations_say(dim: int) -> None:
     w = np.where(s < 0.5, 0.75 - s**2, np.where(s < 1.5, (1.5 - s) ** 2 / 2, 0)).prod(axis=-1)
     A = m[:, None, None] * C - 4 * model.dt / model.spacing**2 * V[:, None, None] * tau
     expected = np.einsum("in,nj->ij", w, m[:, None] * v) + np.einsum("in,njk,ink->ij", w, A, r)
-    mass, momentum = handed(model, inputs)
+    mass, momentum = transfer(model, inputs)
     np.testing.assert_allclose(mass, w @ m, rtol=0, atol=1e-17)
     np.testing.assert_allclose(momentum, expected, rtol=0, atol=1e-16)
 

@@ -8,11 +8,12 @@ import pytest
 from simphys.autograd import no_grad
 from simphys.simulators.mpm.actuate import Actuate
 from simphys.simulators.mpm.collider import Collider
-from simphys.simulators.mpm.constitutive import OF_LAWS, Coefficients, Respond
+from simphys.simulators.mpm.constitutive import Coefficients, Respond
 from simphys.simulators.mpm.deformation import Deform
-from simphys.simulators.mpm.environment import environment
+from simphys.simulators.mpm.environment import build_environment
 from simphys.simulators.mpm.g2p import GridToParticle
 from simphys.simulators.mpm.grid import GridVelocity
+from simphys.simulators.mpm.laws import LAW_PARAMETERS
 from simphys.simulators.mpm.p2g import ParticleToGrid
 from simphys.simulators.mpm.step import step
 
@@ -24,12 +25,12 @@ def test_a_step_is_a_chain_of_its_sub_steps() -> None:
     assert control is not None
     u = control[0]
     with no_grad():
-        c = Coefficients.apply(model, *[getattr(params, name) for name in OF_LAWS])
+        c = Coefficients.apply(model, *[getattr(params, name) for name in LAW_PARAMETERS])
         F, q, tau = Respond.apply(model, Deform.apply(model, state.affine, state.deformation), state.plastic, c)
         tau = Actuate.apply(model, tau, F, u[:2])
         of_particles = state.position, state.velocity, state.affine, tau, params.mass, params.volume
         of_nodes = ParticleToGrid.apply(model, *of_particles)
-        velocity = GridVelocity.apply(model, *of_nodes, environment(model, params, state, u))
+        velocity = GridVelocity.apply(model, *of_nodes, build_environment(model, params, state, u))
         x, v, C = GridToParticle.apply(model, state.position, velocity)
         new = step(model, params, state, u)
     for name, expected in {"position": x, "velocity": v, "affine": C, "deformation": F, "plastic": q}.items():

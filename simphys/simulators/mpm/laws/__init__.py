@@ -22,3 +22,14 @@ LAWS: dict[str, ModuleType] = {
     "snow": snow,
 }
 """Laws by name."""
+LAW_PARAMETERS = (
+    "young_modulus",
+    "poisson_ratio",
+    "bulk_modulus",
+    "yield_stress",
+    "friction_angle",
+    "hardening",
+    "critical_compression",
+    "critical_stretch",
+)
+"""Fields of Params that laws use, in the order of the inputs of `Coefficients`; a body has keys of the same names."""

@@ -52,15 +52,15 @@ def coefficients(E: Array, nu: Array, friction_angle: Array) -> tuple[Array, ...
 
 def adj_coefficients(parameters: tuple[Array, ...], adj: tuple[Array, ...]) -> tuple[Array, ...]:
     """Compute the adjoints of the parameters from those of the coefficients."""
-    return *lame.adj_coefficients(parameters[:2], adj[:2]), _by_angle(parameters[2]) * adj[2]
+    return *lame.adj_coefficients(parameters[:2], adj[:2]), _angle_derivative(parameters[2]) * adj[2]
 
 
 def jvp_coefficients(parameters: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, ...]:
     """Compute the tangents of the coefficients from those of the parameters."""
-    return *lame.jvp_coefficients(parameters[:2], tangents[:2]), _by_angle(parameters[2]) * tangents[2]
+    return *lame.jvp_coefficients(parameters[:2], tangents[:2]), _angle_derivative(parameters[2]) * tangents[2]
 
 
-def _by_angle(phi: Array) -> Array:
+def _angle_derivative(phi: Array) -> Array:
     """Compute d alpha / d phi."""
     return 3 * _SCALE * np.cos(phi) / (3 - np.sin(phi)) ** 2
 
@@ -77,7 +77,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return c[2] * (0.5 * dim * c[1] / c[0] + 1)
 
     @ti.func
-    def returned(e: vec, q: real, c):
+    def return_map(e: vec, q: real, c):
         b = e + q / dim
         t = b.sum()
         d = b - t / dim
@@ -90,7 +90,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return e_new, q_new
 
     @ti.func
-    def adj_returned(e: vec, q: real, c, adj_e_new: vec, adj_q_new: real):
+    def adj_return_map(e: vec, q: real, c, adj_e_new: vec, adj_q_new: real):
         b = e + q / dim
         t = b.sum()
         d = b - t / dim
@@ -100,17 +100,17 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         if t > 0:
             adj_q = adj_q_new
         elif size > r:
-            along = adj_e_new.dot(d) / size
-            adj_k = -t * along
-            by_ratio = adj_k * c[2] * 0.5 * dim / c[0]  # the adjoint of lambda/mu, over mu
-            adj_q -= k * along
-            adj_c[0] = -by_ratio * c[1] / c[0]
-            adj_c[1] = by_ratio
+            adj_size = adj_e_new.dot(d) / size
+            adj_k = -t * adj_size
+            adj_ratio = adj_k * c[2] * 0.5 * dim / c[0]  # the adjoint of lambda/mu, over mu
+            adj_q -= k * adj_size
+            adj_c[0] = -adj_ratio * c[1] / c[0]
+            adj_c[1] = adj_ratio
             adj_c[2] = adj_k * (0.5 * dim * c[1] / c[0] + 1)
         return adj_q, adj_c
 
     @ti.func
-    def jvp_returned(e: vec, q: real, c, dq: real, dc):
+    def jvp_return_map(e: vec, q: real, c, dq: real, dc):
         b = e + q / dim
         t = b.sum()
         d = b - t / dim
@@ -145,5 +145,5 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return (1 - loose) * e_e, vec(loose)
 
     return hencky.plastic(
-        real, dim, SimpleNamespace(returned=returned, adj=adj_returned, jvp=jvp_returned, jacobian=jacobian)
+        real, dim, SimpleNamespace(return_map=return_map, adj=adj_return_map, jvp=jvp_return_map, jacobian=jacobian)
     )

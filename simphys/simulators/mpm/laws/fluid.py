@@ -55,7 +55,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     cof = cofactor.functions(real, dim).cofactor
 
     @ti.func
-    def times_unit(x: real) -> mat:
+    def isotropic(x: real) -> mat:
         result = mat(0.0)
         for i in ti.static(range(dim)):
             result[i, i] = x
@@ -85,7 +85,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def respond(F: mat, q: real, c):
         J = volume(F)
-        return times_unit(root(J)), q, times_unit(c[0] / GAMMA * (1 - power(J)) * J)
+        return isotropic(root(J)), q, isotropic(c[0] / GAMMA * (1 - power(J)) * J)
 
     @ti.func
     def adj(F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
@@ -103,6 +103,6 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         J = volume(F)
         stress, stretch = slopes(F, J, c[0])
         dJ = (cof(F) * dF).sum()
-        return times_unit(stretch * dJ), dq, times_unit(stress * dJ + dc[0] * (1 - power(J)) * J / GAMMA)
+        return isotropic(stretch * dJ), dq, isotropic(stress * dJ + dc[0] * (1 - power(J)) * J / GAMMA)
 
     return SimpleNamespace(respond=respond, adj=adj, jvp=jvp)

@@ -43,15 +43,15 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
 
     @ti.func
-    def returned(e, q, c):
+    def return_map(e, q, c):
         return e, q
 
     @ti.func
-    def adj_returned(e, q, c, adj_e_new, adj_q_new):
+    def adj_return_map(e, q, c, adj_e_new, adj_q_new):
         return adj_q_new, principal.zero(c)
 
     @ti.func
-    def jvp_returned(e, q, c, dq, dc):
+    def jvp_return_map(e, q, c, dq, dc):
         return vec(0.0), dq
 
     @ti.func
@@ -61,7 +61,9 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             e_e[i, i] = 1.0
         return e_e, vec(0.0)
 
-    return plastic(real, dim, SimpleNamespace(returned=returned, jacobian=jacobian, adj=adj_returned, jvp=jvp_returned))
+    return plastic(
+        real, dim, SimpleNamespace(return_map=return_map, jacobian=jacobian, adj=adj_return_map, jvp=jvp_return_map)
+    )
 
 
 @no_type_check
@@ -80,14 +82,14 @@ def plastic(real: Any, dim: int, mapping: SimpleNamespace) -> SimpleNamespace:
     @ti.func
     def stretches(s: vec, q: real, c):
         e = strain(s)
-        e_new, q_new = mapping.returned(e, q, c)
+        e_new, q_new = mapping.return_map(e, q, c)
         g = ti.max(s, STRETCH_FLOOR) * ti.exp(e_new - e)  # in this form g = s exactly if e' = e
         return g, q_new, 2 * c[0] * e_new + c[1] * e_new.sum()
 
     @ti.func
     def adj_stretches(s: vec, q: real, c, adj_g: vec, adj_q_new: real, adj_h: vec):
         e = strain(s)
-        e_new, _ = mapping.returned(e, q, c)
+        e_new, _ = mapping.return_map(e, q, c)
         trace = adj_h.sum()
         adj_e_new = ti.exp(e_new) * adj_g + 2 * c[0] * adj_h + c[1] * trace
         adj_q, adj_c = mapping.adj(e, q, c, adj_e_new, adj_q_new)
@@ -98,7 +100,7 @@ def plastic(real: Any, dim: int, mapping: SimpleNamespace) -> SimpleNamespace:
     @ti.func
     def jvp_stretches(s: vec, q: real, c, dq: real, dc):
         e = strain(s)
-        e_new, _ = mapping.returned(e, q, c)
+        e_new, _ = mapping.return_map(e, q, c)
         de, dq_new = mapping.jvp(e, q, c, dq, dc)
         dh = 2 * (c[0] * de + dc[0] * e_new) + c[1] * de.sum() + dc[1] * e_new.sum()
         return ti.exp(e_new) * de, dq_new, dh
@@ -106,18 +108,18 @@ def plastic(real: Any, dim: int, mapping: SimpleNamespace) -> SimpleNamespace:
     @ti.func
     def jacobian(s: vec, q: real, c):
         e = strain(s)
-        e_new, _ = mapping.returned(e, q, c)
+        e_new, _ = mapping.return_map(e, q, c)
         e_e, q_e = mapping.jacobian(e, q, c)
         g, g_s, q_s, h_s = ti.exp(e_new), mat(0.0), vec(0.0), mat(0.0)
         for j in ti.static(range(dim)):
-            by_s = 0.0 if s[j] < STRETCH_FLOOR else 1 / s[j]
-            q_s[j] = q_e[j] * by_s
+            de_ds = 0.0 if s[j] < STRETCH_FLOOR else 1 / s[j]
+            q_s[j] = q_e[j] * de_ds
             trace = real(0.0)
             for i in ti.static(range(dim)):
                 trace += e_e[i, j]
             for i in ti.static(range(dim)):
-                g_s[i, j] = g[i] * e_e[i, j] * by_s
-                h_s[i, j] = (2 * c[0] * e_e[i, j] + c[1] * trace) * by_s
+                g_s[i, j] = g[i] * e_e[i, j] * de_ds
+                h_s[i, j] = (2 * c[0] * e_e[i, j] + c[1] * trace) * de_ds
         return g_s, q_s, h_s
 
     law = SimpleNamespace(respond=stretches, jacobian=jacobian, adj=adj_stretches, jvp=jvp_stretches)

@@ -41,7 +41,7 @@ def functions(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
     def respond(F: mat, q: real, c):
         U, s, V = decompose(F)
         g, q_new, h = law.respond(s, q, c)
-        return F + framed(U, g - s, V), q_new, framed(U, h, U)  # in this form F' = F exactly if g = s
+        return F + from_principal(U, g - s, V), q_new, from_principal(U, h, U)  # in this form F' = F exactly if g = s
 
     @ti.func
     def adj(F: mat, q: real, c, adj_F_new: mat, adj_q_new: real, adj_tau: mat):
@@ -49,7 +49,7 @@ def functions(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
         g, _, h = law.respond(s, q, c)
         g_s, q_s, h_s = law.jacobian(s, q, c)
         adj_F = maps.adj(U, s, V, g, g_s, adj_F_new) + maps.adj_left(U, s, V, h, h_s, adj_tau)
-        adj_F += framed(U, adj_q_new * q_s, V)
+        adj_F += from_principal(U, adj_q_new * q_s, V)
         adj_q, adj_c = law.adj(s, q, c, diagonal(U, adj_F_new, V), adj_q_new, diagonal(U, adj_tau, U))
         return adj_F, adj_q, adj_c
 
@@ -59,12 +59,12 @@ def functions(real: Any, dim: int, law: SimpleNamespace) -> SimpleNamespace:
         g, _, h = law.respond(s, q, c)
         g_s, q_s, h_s = law.jacobian(s, q, c)
         dg, dq_new, dh = law.jvp(s, q, c, dq, dc)
-        dF_new = maps.jvp(U, s, V, g, g_s, dF) + framed(U, dg, V)
-        dtau = maps.jvp_left(U, s, V, h, h_s, dF) + framed(U, dh, U)
+        dF_new = maps.jvp(U, s, V, g, g_s, dF) + from_principal(U, dg, V)
+        dtau = maps.jvp_left(U, s, V, h, h_s, dF) + from_principal(U, dh, U)
         return dF_new, dq_new + q_s.dot(diagonal(U, dF, V)), dtau
 
     @ti.func
-    def framed(U: mat, x: vec, V: mat) -> mat:
+    def from_principal(U: mat, x: vec, V: mat) -> mat:
         """Return U diag(x) V^T."""
         Ux = U
         for i, j in ti.static(ti.ndrange(dim, dim)):

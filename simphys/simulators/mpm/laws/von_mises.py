@@ -57,7 +57,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     mat, vec = ti.types.matrix(dim, dim, real), ti.types.vector(dim, real)
 
     @ti.func
-    def returned(e: vec, q: real, c):
+    def return_map(e: vec, q: real, c):
         mean = e.sum() / dim
         d = e - mean
         size, r = d.norm(), 0.5 * c[2] / c[0]
@@ -67,18 +67,18 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return e_new, q
 
     @ti.func
-    def adj_returned(e: vec, q: real, c, adj_e_new: vec, adj_q_new: real):
+    def adj_return_map(e: vec, q: real, c, adj_e_new: vec, adj_q_new: real):
         d = e - e.sum() / dim
         size, r = d.norm(), 0.5 * c[2] / c[0]
         adj_c = principal.zero(c)
         if size > r:
-            along = adj_e_new.dot(d) / size
-            adj_c[0] = -along * r / c[0]
-            adj_c[2] = 0.5 * along / c[0]
+            adj_size = adj_e_new.dot(d) / size
+            adj_c[0] = -adj_size * r / c[0]
+            adj_c[2] = 0.5 * adj_size / c[0]
         return adj_q_new, adj_c
 
     @ti.func
-    def jvp_returned(e: vec, q: real, c, dq: real, dc):
+    def jvp_return_map(e: vec, q: real, c, dq: real, dc):
         d = e - e.sum() / dim
         size, r = d.norm(), 0.5 * c[2] / c[0]
         de = vec(0.0)
@@ -102,5 +102,5 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return e_e, vec(0.0)
 
     return hencky.plastic(
-        real, dim, SimpleNamespace(returned=returned, adj=adj_returned, jvp=jvp_returned, jacobian=jacobian)
+        real, dim, SimpleNamespace(return_map=return_map, adj=adj_return_map, jvp=jvp_return_map, jacobian=jacobian)
     )
