@@ -27,7 +27,7 @@ def part(package: ModuleType, name: str) -> Any:
 terms, loads, acceleration, momentum, midpoint = (
     part(chain, name) for name in ("terms", "loads", "acceleration", "momentum", "midpoint")
 )
-on_sphere = {name: part(spherical, name) for name in ("acceleration", "sphere", "drift", "fade")}
+on_sphere = {name: part(spherical, name) for name in ("acceleration", "sphere", "drift", "damp")}
 
 EACH = 1
 """Number of mutants per rule in a sample: most compile a kernel."""
@@ -37,7 +37,22 @@ EQUIVALENT = {
 }
 
 PLACES = {
-    *("par", "at", "at_u", "at_d", "at_A", "at_K", "at_t", "here", "row", "rows", "held", "first", "driven", "spread"),
+    *(
+        "par",
+        "at",
+        "at_u",
+        "at_d",
+        "at_A",
+        "at_K",
+        "at_t",
+        "here",
+        "row",
+        "rows",
+        "adj_rows",
+        "first",
+        "driven",
+        "spread",
+    ),
     *"ijqnbTr",
     "ii",
 }
@@ -82,7 +97,7 @@ def of_chain(module: Any, name: str, new: tuple[str, ...]) -> None:
                 check(lambda *x, f=function: f.apply(model, *x), *state.tensors(), params.length, params.mass)
         else:
             given = state.angle, chains.numbers(3, 4), chains.numbers(3), *params.tensors()
-            check(lambda *x: module.MiddleRate.apply(model, state.rate.detach(), *x), *given)
+            check(lambda *x: module.MidpointRate.apply(model, state.rate.detach(), *x), *given)
 
 
 def each_of(*wanted: tuple[str, tuple[str, ...]]) -> Check:
@@ -116,7 +131,7 @@ OF_CHAIN = [
         momentum, ("functions.jvp_*", "kernels.tangent", "kernels.jvp*"), one("momentum", "tangent", "jvp_inverse")
     ),
     sweep_of(momentum, ("*.backward", "*.jvp"), one("momentum")),
-    sweep_of(midpoint, ("functions.adj_*", "kernels.adjoint"), one("midpoint", *BACK)),
+    sweep_of(midpoint, ("functions.adj_*", "functions.rate_jacobian", "kernels.adjoint"), one("midpoint", *BACK)),
     sweep_of(midpoint, ("functions.jvp_*", "kernels.tangent"), one("midpoint", *ALONG)),
     sweep_of(midpoint, ("*.backward", "*.jvp"), one("midpoint")),
 ]
@@ -141,11 +156,11 @@ def of_sphere(name: str, *new: str) -> Check:
             if name == "acceleration":
                 check(module.Acceleration.apply, v(1), v(2), v(3), *params)
             elif name == "sphere":
-                check(module.OntoSphere.apply, v(1), v(2))
+                check(module.ProjectToSphere.apply, v(1), v(2))
             elif name == "drift":
                 check(lambda d, w: module.Drift.apply(d, w, 0.3), v(1), v(2))
             else:
-                check(lambda *x: module.Fade.apply(0.3, *x), v(1), *params[:3])
+                check(lambda *x: module.Damp.apply(0.3, *x), v(1), *params[:3])
 
     return checked
 

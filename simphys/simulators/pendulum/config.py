@@ -11,7 +11,7 @@ from simphys.scenefile.sections import Config
 from . import scene
 from .chain import Chain
 from .spherical import Spherical
-from .spherical.sphere import OntoSphere
+from .spherical.sphere import ProjectToSphere
 
 
 class PendulumConfig(Config):
@@ -37,5 +37,5 @@ class PendulumConfig(Config):
         """Keep an unknown start on the sphere."""
         if self.simulator.kind == "chain":
             return state
-        direction, rate = OntoSphere.apply(*state.tensors())
+        direction, rate = ProjectToSphere.apply(*state.tensors())
         return state.replace(direction=direction, rate=rate)

@@ -24,17 +24,17 @@ def rk4(slopes: Slopes, x: Tensor, v: Tensor, h: float) -> tuple[Tensor, Tensor]
     """Advance d(x, v)/dt = slopes(x, v) by a step of length h, with order 4 (Kutta 1901)."""
     y = (x, v)
     new, k = y, None
-    for node, weight in zip(NODES, WEIGHTS, strict=True):
-        at = y if k is None else (x + node * h * k[0], v + node * h * k[1])
+    for stage_node, weight in zip(NODES, WEIGHTS, strict=True):
+        at = y if k is None else (x + stage_node * h * k[0], v + stage_node * h * k[1])
         k = slopes(*at)
         new = (new[0] + weight * h * k[0], new[1] + weight * h * k[1])
     return new
 
 
-def require_integrator(who: str, found: str) -> None:
+def require_integrator(source: str, found: str) -> None:
     """Raise InputError unless `found` is one of the integrators."""
     if found not in INTEGRATORS:
-        raise InputError(who, f"one of {INTEGRATORS}", found, "Choose one of these.")
+        raise InputError(source, f"one of {INTEGRATORS}", found, "Choose one of these.")
 
 
 def check_params(params: Arrays) -> None:

@@ -40,7 +40,7 @@ def functions(real: Any) -> SimpleNamespace:
             for j in range(n):
                 P = t.coupling(mu[par + ti.max(i, j)], L[par + i], L[par + j])
                 d, v_j = x[at + i] - x[at + j], v[at + j]
-                f -= t.whirl(P, d, v_j, v_j)
+                f -= t.centrifugal(P, d, v_j, v_j)
                 A[at_A + i * n + j] = t.inertia(P, d, 1.0)
             a[at + i] = f
         w.loads(1.0, x, v, at, u, at_u, L, mu, c, g, e, par, b, n, a, at)
@@ -67,17 +67,17 @@ def functions(real: Any) -> SimpleNamespace:
                 k, y_i, L_i, L_j = par + ti.max(i, j), y[par + i], L[par + i], L[par + j]
                 P, d, v_j = t.coupling(mu[k], L_i, L_j), x[at + i] - x[at + j], v[at + j]
                 adj_P, adj_d, _ = t.adj_inertia(P, d, a[at + j], -y_i)
-                adj_P_too, adj_d_too, adj_v_j, adj_v_j_too = t.adj_whirl(P, d, v_j, v_j, -y_i)
-                adj_mu_k, of_i, of_j = t.adj_coupling(mu[k], L_i, L_j, adj_P + adj_P_too)
+                adj_P_too, adj_d_too, adj_v_j, adj_v_j_too = t.adj_centrifugal(P, d, v_j, v_j, -y_i)
+                adj_mu_k, gL_i, gL_j = t.adj_coupling(mu[k], L_i, L_j, adj_P + adj_P_too)
                 adj_x_i += adj_d + adj_d_too
                 add(adj_x, par + j, -adj_d - adj_d_too)
                 add(adj_v, par + j, adj_v_j + adj_v_j_too)
                 add(adj_mu, k, adj_mu_k)
-                adj_L_i += of_i
-                add(adj_L, par + j, of_j)
+                adj_L_i += gL_i
+                add(adj_L, par + j, gL_j)
             add(adj_x, par + i, adj_x_i)
             add(adj_L, par + i, adj_L_i)
-        w.adj_carried(adj_mu, par, n, adj_m)
+        w.adj_sum_masses(adj_mu, par, n, adj_m)
 
     @ti.func
     def jvp_accelerate(
@@ -95,7 +95,7 @@ def functions(real: Any) -> SimpleNamespace:
                 dP = t.jvp_coupling(mu[k], L_i, L_j, dmu[k], dL[par + i], dL[par + j])
                 dd, dv_j = dx[at_d + i] - dx[at_d + j], dv[at_d + j]
                 df -= t.jvp_inertia(P, d, a[at + j], dP, dd, 0.0)
-                df -= t.jvp_whirl(P, d, v_j, v_j, dP, dd, dv_j, dv_j)
+                df -= t.jvp_centrifugal(P, d, v_j, v_j, dP, dd, dv_j, dv_j)
             da[at_d + i] = df
         w.jvp_loads(
             1.0, x, v, at, L, mu, c, g, e, par, b, n, dx, dv, at_d, du, at_u, dL, dmu, dc, dg, de, da, at_d
@@ -119,7 +119,7 @@ def kernels(real: Any) -> SimpleNamespace:
     ):
         ti.loop_config(serialize=True)
         for b in range(1):
-            w.carried(m, 0, n, mu)
+            w.sum_masses(m, 0, n, mu)
             f.accelerate(x, v, 0, u, 0, L, mu, c, g, e, 0, b, n, M, 0, a)
 
     @kernel
@@ -142,7 +142,7 @@ def kernels(real: Any) -> SimpleNamespace:
     ):
         ti.loop_config(serialize=True)
         for b in range(1):
-            w.carried(dm, 0, n, dmu)
+            w.sum_masses(dm, 0, n, dmu)
             f.jvp(x, v, a, 0, L, mu, c, g, e, 0, b, n, M, 0, dx, dv, 0, du, 0, dL, dmu, dc, dg, de, da)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
@@ -177,8 +177,8 @@ class Acceleration(Function):
         kernels(runtime.real()).adjoint(
             *given, n, mu, M, y, adj_x, adj_v, adj_u, adj_L, adj_mu, adj_m, adj_c, adj_g, adj_e
         )
-        of_torque = adj_u if ctx.driven else None
-        return None, adj_x, adj_v, of_torque, adj_L, adj_m, adj_c, adj_g.reshape(()), adj_e.reshape(())
+        adj_torque = adj_u if ctx.driven else None
+        return None, adj_x, adj_v, adj_torque, adj_L, adj_m, adj_c, adj_g.reshape(()), adj_e.reshape(())
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:

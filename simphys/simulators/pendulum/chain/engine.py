@@ -30,13 +30,13 @@ class ChainEngine(ArrayEngine):
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
         kernels = fused.kernels(runtime.real(), self._parallel(steps))
-        self._of(kernels)(*self._arguments(segment, first), *self._work, start, steps)
+        self._select_kernel(kernels)(*self._arguments(segment, first), *self._work, start, steps)
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
         kernels = fused_adjoint.kernels(runtime.real(), self._parallel(steps))
         work = [np.zeros_like(self._mu) for _ in range(8 if self._is_rk4 else 7)]
         adj_u = self.sums.get("control", np.zeros_like(self._no_torque))
-        self._of(kernels)(
+        self._select_kernel(kernels)(
             *self._arguments(segment, first), *self._work,
             *_flat(adjoint, "angle", "rate"), adjoint["angle"].shape[1],
             adj_u.reshape(-1), *_flat(self.sums, *PARAMETERS), *work, steps,
@@ -44,17 +44,17 @@ class ChainEngine(ArrayEngine):
 
     def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         kernels = fused_tangent.kernels(runtime.real(), self._parallel(steps))
-        moved = self.segment(steps)
-        self.load(moved, tangent)
+        result = self.segment(steps)
+        self.load(result, tangent)
         du = self.tangents.get("control", self._no_torque)
         size = STAGES if self._is_rk4 else 1
         work = [np.zeros(size * self._mu.size, self._mu.dtype) for _ in range(3 if self._is_rk4 else 4)]
-        self._of(kernels)(
+        self._select_kernel(kernels)(
             *self._arguments(segment, first), *self._work,
-            *_flat(moved, "angle", "rate"), du.reshape(-1), *_flat(self.tangents, *PARAMETERS),
+            *_flat(result, "angle", "rate"), du.reshape(-1), *_flat(self.tangents, *PARAMETERS),
             np.empty_like(self._mu), *work, steps,
         )  # fmt: skip
-        return moved
+        return result
 
     @property
     def _links(self) -> int:
@@ -64,7 +64,7 @@ class ChainEngine(ArrayEngine):
     def _is_rk4(self) -> bool:
         return bool(self.model.integrator == "rk4")  # type: ignore[attr-defined]
 
-    def _of(self, kernels: Any) -> Any:
+    def _select_kernel(self, kernels: Any) -> Any:
         return kernels.rk4 if self._is_rk4 else kernels.variational
 
     @cached_property

@@ -23,15 +23,15 @@ from . import acceleration, linear, loads, midpoint, momentum
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
     """A step of either integrator for member b; the old state begins at index `at`, the new one at `at` + n."""
-    accelerate, find = acceleration.functions(real).accelerate, midpoint.functions(real).find
+    accelerate, solve_rate = acceleration.functions(real).accelerate, midpoint.functions(real).solve_rate
     move, solve = momentum.functions(real), linear.functions(real).solve
 
     @ti.func
-    def node(stage) -> real:
+    def stage_node(stage) -> real:
         return ti.Vector(NODES)[stage]
 
     @ti.func
-    def share(stage) -> real:
+    def stage_weight(stage) -> real:
         return ti.Vector(WEIGHTS)[stage]
 
     @ti.func
@@ -48,8 +48,8 @@ def functions(real: Any) -> SimpleNamespace:
                 if stage > 0:
                     v_i = sv[here - n + i]
                     a_i = sa[here - n + i]
-                sx[here + i] = x[at + i] + node(stage) * h * v_i
-                sv[here + i] = v[at + i] + node(stage) * h * a_i
+                sx[here + i] = x[at + i] + stage_node(stage) * h * v_i
+                sv[here + i] = v[at + i] + stage_node(stage) * h * a_i
             accelerate(sx, sv, here, u, at_u, L, mu, c, g, e, b * n, b, n, M, here * n, sa)
 
     @ti.func
@@ -57,15 +57,15 @@ def functions(real: Any) -> SimpleNamespace:
         for i in range(n):
             x_i, v_i = x[at + i], v[at + i]
             for stage in range(4):
-                x_i += share(stage) * h * sv[(b * 4 + stage) * n + i]
-                v_i += share(stage) * h * sa[(b * 4 + stage) * n + i]
+                x_i += stage_weight(stage) * h * sv[(b * 4 + stage) * n + i]
+                v_i += stage_weight(stage) * h * sa[(b * 4 + stage) * n + i]
             x[at + n + i] = x_i
             v[at + n + i] = v_i
 
     @ti.func
-    def middle(
+    def solve_midpoint(
         x: ti.template(), v: ti.template(), at, u: ti.template(), at_u, L: ti.template(), mu: ti.template(),
-        c: ti.template(), g: ti.template(), e: ti.template(), b, n, h, lost,
+        c: ti.template(), g: ti.template(), e: ti.template(), b, n, h, nan,
         p: ti.template(), w: ti.template(), y: ti.template(), R: ti.template(), M: ti.template(),
     ):
         """Compute the momentum before the step, and the midpoint with its rate."""
@@ -73,7 +73,7 @@ def functions(real: Any) -> SimpleNamespace:
             p[b * n + i] = 0.0
             w[b * n + i] = v[at + i]
         move.momentum(1.0, x, v, at, L, mu, b * n, n, p)
-        find(x, at, w, p, u, at_u, L, mu, c, g, e, b * n, b, n, h / 2, y, R, M, b * n * n, lost)
+        solve_rate(x, at, w, p, u, at_u, L, mu, c, g, e, b * n, b, n, h / 2, y, R, M, b * n * n, nan)
 
     @ti.func
     def variational(
@@ -91,7 +91,8 @@ def functions(real: Any) -> SimpleNamespace:
         solve(M, b * n * n, v, at + n, n)
 
     return SimpleNamespace(
-        node=node, share=share, stages=stages, runge_kutta=runge_kutta, middle=middle, variational=variational
+        stage_node=stage_node, stage_weight=stage_weight, stages=stages, runge_kutta=runge_kutta,
+        solve_midpoint=solve_midpoint, variational=variational,
     )
 
 
@@ -102,7 +103,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     A parallel loop has `spread` iterations per member, of which the first does the work.
     """
-    f, carried = functions(real), loads.functions(real).carried
+    f, sum_masses = functions(real), loads.functions(real).sum_masses
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
     @kernel
@@ -115,7 +116,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
         for r in range(B * spread):
             if r % spread == 0:
                 b = r // spread
-                carried(m, b * n, n, mu)
+                sum_masses(m, b * n, n, mu)
                 for row in range(start, start + steps):
                     at, at_u = (b * rows + row) * n, driven * (b * T + first + row) * n
                     f.stages(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, sx, sv, sa, M)
@@ -125,16 +126,16 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
     def variational(
         x: reals, v: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
-        lost: real, mu: reals, p: reals, w: reals, y: reals, R: reals, M: reals, start: ti.i32, steps: ti.i32,
+        nan: real, mu: reals, p: reals, w: reals, y: reals, R: reals, M: reals, start: ti.i32, steps: ti.i32,
     ):
         ti.loop_config(serialize=not parallel)
         for r in range(B * spread):
             if r % spread == 0:
                 b = r // spread
-                carried(m, b * n, n, mu)
+                sum_masses(m, b * n, n, mu)
                 for row in range(start, start + steps):
                     at, at_u = (b * rows + row) * n, driven * (b * T + first + row) * n
-                    f.middle(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, lost, p, w, y, R, M)
+                    f.solve_midpoint(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, nan, p, w, y, R, M)
                     f.variational(x, v, at, L, mu, b, n, h, p, w, y, M)
 
     return SimpleNamespace(rk4=rk4, variational=variational)

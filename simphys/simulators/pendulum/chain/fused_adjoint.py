@@ -28,9 +28,9 @@ def functions(real: Any) -> SimpleNamespace:
     index `at` of a segment.
     """
     f, s = fused.functions(real), linear.functions(real)
-    accelerate, move, find, adj_carried = (
+    accelerate, move, solve_rate, adj_sum_masses = (
         acceleration.functions(real), momentum.functions(real), midpoint.functions(real),
-        loads.functions(real).adj_carried,
+        loads.functions(real).adj_sum_masses,
     )
     add = s.add
 
@@ -54,14 +54,14 @@ def functions(real: Any) -> SimpleNamespace:
             gv[par + i] = 0.0
         for back in range(4):
             stage = 3 - back
-            behind = real(0.0)  # c_{s+1}
+            next_node = real(0.0)  # c_{s+1}
             if stage < 3:
-                behind = f.node(stage + 1)
+                next_node = f.stage_node(stage + 1)
             for i in range(n):
-                of_v = h * (f.share(stage) * kx[par + i] + behind * gx[par + i])
-                y[par + i] = h * (f.share(stage) * kv[par + i] + behind * gv[par + i])
+                adj_slope = h * (f.stage_weight(stage) * kx[par + i] + next_node * gx[par + i])
+                y[par + i] = h * (f.stage_weight(stage) * kv[par + i] + next_node * gv[par + i])
                 gx[par + i] = 0.0
-                gv[par + i] = of_v
+                gv[par + i] = adj_slope
             here = (b * 4 + stage) * n
             accelerate.adj(
                 sx, sv, sa, here, L, mu, c, g, e, par, b, n, M, here * n, y,
@@ -97,7 +97,7 @@ def functions(real: Any) -> SimpleNamespace:
         for i in range(n):
             add(gw, par + i, h * ax[par + i] + h / 2 * gy[par + i])
             add(ax, par + i, gy[par + i])
-        find.adj(
+        solve_rate.adj(
             y, w, L, mu, c, g, e, par, b, n, h / 2, M, par * n, gw,
             ax, unused, adj_u, at_u, adj_L, adj_mu, adj_c, adj_g, adj_e,
         )
@@ -105,7 +105,7 @@ def functions(real: Any) -> SimpleNamespace:
             gp[par + i] = gw[par + i] - gp[par + i]  # adjoint of the momentum before the step
             av[par + i] = 0.0
         move.adj(1.0, x, v, at, L, mu, par, n, gp, ax, av, adj_L, adj_mu)
-        adj_carried(adj_mu, par, n, adj_m)
+        adj_sum_masses(adj_mu, par, n, adj_m)
 
     return SimpleNamespace(adj_runge_kutta=adj_runge_kutta, adj_variational=adj_variational)
 
@@ -118,21 +118,23 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
     adj_u .. adj_e accumulate. Workspace: that of the forward kernels, and g1 .. g5 [B, n].
     """
     f, own = fused.functions(real), functions(real)
-    carried, factor = loads.functions(real).carried, momentum.functions(real).factor
+    sum_masses, factor = loads.functions(real).sum_masses, momentum.functions(real).factor
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
     @ti.func
-    def adj_last(adj_x: ti.template(), adj_v: ti.template(), b, n, held, ax: ti.template(), av: ti.template()):
+    def adj_last(adj_x: ti.template(), adj_v: ti.template(), b, n, adj_rows, ax: ti.template(), av: ti.template()):
         for i in range(n):
-            ax[b * n + i] = adj_x[(b * held + held - 1) * n + i]
-            av[b * n + i] = adj_v[(b * held + held - 1) * n + i]
+            ax[b * n + i] = adj_x[(b * adj_rows + adj_rows - 1) * n + i]
+            av[b * n + i] = adj_v[(b * adj_rows + adj_rows - 1) * n + i]
 
     @ti.func
-    def adj_state(adj_x: ti.template(), adj_v: ti.template(), b, n, held, row, ax: ti.template(), av: ti.template()):
+    def adj_state(
+        adj_x: ti.template(), adj_v: ti.template(), b, n, adj_rows, row, ax: ti.template(), av: ti.template(),
+    ):
         """Add the derivative of the loss with respect to the state at `row`, and store the sum."""
         for i in range(n):
-            at = (b * held + row) * n + i
-            if held > 1:
+            at = (b * adj_rows + row) * n + i
+            if adj_rows > 1:
                 ax[b * n + i] = ax[b * n + i] + adj_x[at]
                 av[b * n + i] = av[b * n + i] + adj_v[at]
                 adj_x[at] = ax[b * n + i]
@@ -146,7 +148,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
         x: reals, v: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
         mu: reals, sx: reals, sv: reals, sa: reals, M: reals,
-        adj_x: reals, adj_v: reals, held: ti.i32, adj_u: reals, adj_L: reals, adj_m: reals, adj_c: reals,
+        adj_x: reals, adj_v: reals, adj_rows: ti.i32, adj_u: reals, adj_L: reals, adj_m: reals, adj_c: reals,
         adj_g: reals, adj_e: reals, ax: reals, av: reals, adj_mu: reals,
         g1: reals, g2: reals, g3: reals, g4: reals, g5: reals, steps: ti.i32,
     ):
@@ -154,8 +156,8 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
         for r in range(B * spread):
             if r % spread == 0:
                 b = r // spread
-                carried(m, b * n, n, mu)
-                adj_last(adj_x, adj_v, b, n, held, ax, av)
+                sum_masses(m, b * n, n, mu)
+                adj_last(adj_x, adj_v, b, n, adj_rows, ax, av)
                 for back in range(steps):
                     row = steps - 1 - back
                     at_u = driven * (b * T + first + row) * n
@@ -164,14 +166,14 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                         L, mu, c, g, e, b, n, h, sx, sv, sa, M, ax, av, g1, g2, g3, g4, g5,
                         adj_u, at_u, adj_L, adj_mu, adj_m, adj_c, adj_g, adj_e,
                     )
-                    adj_state(adj_x, adj_v, b, n, held, row, ax, av)
+                    adj_state(adj_x, adj_v, b, n, adj_rows, row, ax, av)
 
     @kernel
     def adj_variational(
         x: reals, v: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
-        lost: real, mu: reals, p: reals, w: reals, y: reals, R: reals, M: reals,
-        adj_x: reals, adj_v: reals, held: ti.i32, adj_u: reals, adj_L: reals, adj_m: reals, adj_c: reals,
+        nan: real, mu: reals, p: reals, w: reals, y: reals, R: reals, M: reals,
+        adj_x: reals, adj_v: reals, adj_rows: ti.i32, adj_u: reals, adj_L: reals, adj_m: reals, adj_c: reals,
         adj_g: reals, adj_e: reals, ax: reals, av: reals, adj_mu: reals,
         g1: reals, g2: reals, g3: reals, g4: reals, steps: ti.i32,
     ):
@@ -179,17 +181,17 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
         for r in range(B * spread):
             if r % spread == 0:
                 b = r // spread
-                carried(m, b * n, n, mu)
-                adj_last(adj_x, adj_v, b, n, held, ax, av)
+                sum_masses(m, b * n, n, mu)
+                adj_last(adj_x, adj_v, b, n, adj_rows, ax, av)
                 for back in range(steps):
                     row = steps - 1 - back
                     at, at_u = (b * rows + row) * n, driven * (b * T + first + row) * n
-                    f.middle(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, lost, p, w, y, R, M)
+                    f.solve_midpoint(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, nan, p, w, y, R, M)
                     factor(x, at + n, L, mu, b * n, n, M, b * n * n)
                     own.adj_variational(
                         x, v, at, L, mu, c, g, e, b, n, h, w, y, M, ax, av, g1, g2, g3, g4,
                         adj_u, at_u, adj_L, adj_mu, adj_m, adj_c, adj_g, adj_e,
                     )
-                    adj_state(adj_x, adj_v, b, n, held, row, ax, av)
+                    adj_state(adj_x, adj_v, b, n, adj_rows, row, ax, av)
 
     return SimpleNamespace(rk4=adj_rk4, variational=adj_variational)

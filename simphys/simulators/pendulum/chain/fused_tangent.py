@@ -18,8 +18,8 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     Workspace: that of the forward kernels, and dmu .. zero [B, n]; for Runge-Kutta, dsx, dsv, dsa [B, 4, n].
     """
-    f, carried = fused.functions(real), loads.functions(real).carried
-    accelerate, find, move = acceleration.functions(real), midpoint.functions(real), momentum.functions(real)
+    f, sum_masses = fused.functions(real), loads.functions(real).sum_masses
+    accelerate, solve_rate, move = acceleration.functions(real), midpoint.functions(real), momentum.functions(real)
     s = linear.functions(real)
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
@@ -35,8 +35,8 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
         for r in range(B * spread):
             if r % spread == 0:
                 b = r // spread
-                carried(m, b * n, n, mu)
-                carried(dm, b * n, n, dmu)
+                sum_masses(m, b * n, n, mu)
+                sum_masses(dm, b * n, n, dmu)
                 for row in range(steps):
                     at, at_u = (b * rows + row) * n, driven * (b * T + first + row) * n
                     f.stages(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, sx, sv, sa, M)
@@ -47,8 +47,8 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                             if stage > 0:
                                 dv_i = dsv[here - n + i]
                                 da_i = dsa[here - n + i]
-                            dsx[here + i] = dx[at + i] + f.node(stage) * h * dv_i
-                            dsv[here + i] = dv[at + i] + f.node(stage) * h * da_i
+                            dsx[here + i] = dx[at + i] + f.stage_node(stage) * h * dv_i
+                            dsv[here + i] = dv[at + i] + f.stage_node(stage) * h * da_i
                         accelerate.jvp(
                             sx, sv, sa, here, L, mu, c, g, e, b * n, b, n, M, here * n,
                             dsx, dsv, here, du, at_u, dL, dmu, dc, dg, de, dsa,
@@ -59,7 +59,7 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
     def jvp_variational(
         x: reals, v: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
-        lost: real, mu: reals, p: reals, w: reals, y: reals, R: reals, M: reals,
+        nan: real, mu: reals, p: reals, w: reals, y: reals, R: reals, M: reals,
         dx: reals, dv: reals, du: reals, dL: reals, dm: reals, dc: reals, dg: reals, de: reals,
         dmu: reals, dp: reals, dw: reals, dy: reals, zero: reals, steps: ti.i32,
     ):
@@ -68,16 +68,16 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
             if r % spread == 0:
                 b = r // spread
                 par = b * n
-                carried(m, par, n, mu)
-                carried(dm, par, n, dmu)
+                sum_masses(m, par, n, mu)
+                sum_masses(dm, par, n, dmu)
                 for row in range(steps):
                     at, at_u = (b * rows + row) * n, driven * (b * T + first + row) * n
                     new = at + n
-                    f.middle(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, lost, p, w, y, R, M)
+                    f.solve_midpoint(x, v, at, u, at_u, L, mu, c, g, e, b, n, h, nan, p, w, y, R, M)
                     for i in range(n):
                         dp[par + i] = 0.0
                     move.jvp(1.0, x, v, at, L, mu, par, n, dx, dv, at, dL, dmu, dp)
-                    find.jvp(
+                    solve_rate.jvp(
                         y, w, L, mu, c, g, e, par, b, n, h / 2, M, par * n,
                         dx, at, zero, dp, du, at_u, dL, dmu, dc, dg, de, dy, dw,
                     )

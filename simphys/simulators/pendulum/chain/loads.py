@@ -30,7 +30,7 @@ def functions(real: Any) -> SimpleNamespace:
     add = linear.functions(real).add
 
     @ti.func
-    def carried(m: ti.template(), par, n, mu: ti.template()):
+    def sum_masses(m: ti.template(), par, n, mu: ti.template()):
         """Compute mu from m; the same for their tangents."""
         total = real(0.0)
         for back in range(n):
@@ -38,14 +38,14 @@ def functions(real: Any) -> SimpleNamespace:
             mu[par + n - 1 - back] = total
 
     @ti.func
-    def adj_carried(adj_mu: ti.template(), par, n, adj_m: ti.template()):
+    def adj_sum_masses(adj_mu: ti.template(), par, n, adj_m: ti.template()):
         total = real(0.0)
         for i in range(n):
             total += adj_mu[par + i]
             add(adj_m, par + i, total)
 
     @ti.func
-    def before(v: ti.template(), at, i) -> real:
+    def previous(v: ti.template(), at, i) -> real:
         """Value v_{i-1} of the link before, 0 for the support."""
         found = real(0.0)
         if i > 0:
@@ -59,7 +59,7 @@ def functions(real: Any) -> SimpleNamespace:
     ):  # fmt: skip
         """Add factor * loads to f."""
         for i in range(n):
-            torque = t.joint(u[at_u + i], c[par + i], v[at + i] - before(v, at, i))
+            torque = t.joint(u[at_u + i], c[par + i], v[at + i] - previous(v, at, i))
             weight = t.weight(mu[par + i] * L[par + i], g[b], x[at + i] - e[b])
             add(f, at_f + i, factor * (weight + torque))
             if i > 0:
@@ -74,7 +74,7 @@ def functions(real: Any) -> SimpleNamespace:
     ):  # fmt: skip
         """Add to adjoints; y, adj_x and adj_v begin at `par`."""
         for i in range(n):
-            turn, z = v[at + i] - before(v, at, i), factor * (y[par + i] - before(y, par, i))
+            turn, z = v[at + i] - previous(v, at, i), factor * (y[par + i] - previous(y, par, i))
             adj_c_i, adj_turn = t.adj_joint(c[par + i], turn, z)
             add(adj_u, at_u + i, z)
             add(adj_c, par + i, adj_c_i)
@@ -98,7 +98,7 @@ def functions(real: Any) -> SimpleNamespace:
     ):  # fmt: skip
         """Add factor * the tangent of the loads to df; dx and dv begin at `at_d`."""
         for i in range(n):
-            turn, dturn = v[at + i] - before(v, at, i), dv[at_d + i] - before(dv, at_d, i)
+            turn, dturn = v[at + i] - previous(v, at, i), dv[at_d + i] - previous(dv, at_d, i)
             dtorque = t.jvp_joint(c[par + i], turn, du[at_u + i], dc[par + i], dturn)
             mu_i, L_i = mu[par + i], L[par + i]
             ds = dmu[par + i] * L_i + mu_i * dL[par + i]
@@ -108,5 +108,10 @@ def functions(real: Any) -> SimpleNamespace:
                 add(df, at_df + i - 1, -factor * dtorque)
 
     return SimpleNamespace(
-        carried=carried, adj_carried=adj_carried, before=before, loads=loads, adj_loads=adj_loads, jvp_loads=jvp_loads
+        sum_masses=sum_masses,
+        adj_sum_masses=adj_sum_masses,
+        previous=previous,
+        loads=loads,
+        adj_loads=adj_loads,
+        jvp_loads=jvp_loads,
     )

@@ -12,8 +12,9 @@ so that v is the root of the residual, with d_ij = y_i - y_j,
 
 Newton's method finds it with K = -dR/dv: v <- v + K^-1 R. It starts from the rate before the step, and stops when a
 correction turns all links by less than the square root of the rounding error, k |dv|. As Newton's method converges
-quadratically, only rounding is then left. v becomes NaN after MOST corrections, or after one that turns a link by more
-than a radian, which may lead to an unphysical root. The time step is then too long to be solved, and the motion ends.
+quadratically, only rounding is then left. v becomes NaN after MAX_CORRECTIONS of these, or after one that turns a link
+by more than a radian and may lead to an unphysical root. The time step is then too long to be solved, and the motion
+ends.
 
 The adjoint follows from the implicit function theorem rather than from the iterations. Solve K^T lambda = adj_v; then
 adj_p = lambda, and all other inputs get the adjoint of the terms of R for lambda, with v held fixed. Source: Marsden
@@ -34,7 +35,7 @@ from simphys.autograd.kernels.runtime import ti
 from . import linear, loads, terms
 from .model import Chain
 
-MOST = 20
+MAX_CORRECTIONS = 20
 """Largest number of Newton corrections; four or five are usual."""
 
 
@@ -48,10 +49,10 @@ def functions(real: Any) -> SimpleNamespace:
     """
     t, w, s = terms.functions(real), loads.functions(real), linear.functions(real)
     add = s.add
-    near = 1e-9 if real == ti.f64 else 1e-4
+    tolerance = 1e-9 if real == ti.f64 else 1e-4
 
     @ti.func
-    def middle(x: ti.template(), at, v: ti.template(), par, n, k, y: ti.template()):
+    def find_midpoint(x: ti.template(), at, v: ti.template(), par, n, k, y: ti.template()):
         for i in range(n):
             y[par + i] = x[at + i] + k * v[par + i]
 
@@ -65,12 +66,12 @@ def functions(real: Any) -> SimpleNamespace:
             for j in range(n):
                 P = t.coupling(mu[par + ti.max(i, j)], L[par + i], L[par + j])
                 d, v_i, v_j = y[par + i] - y[par + j], v[par + i], v[par + j]
-                total -= t.inertia(P, d, v_j) + k * t.whirl(P, d, v_i, v_j)
+                total -= t.inertia(P, d, v_j) + k * t.centrifugal(P, d, v_i, v_j)
             R[par + i] = total
         w.loads(k, y, v, par, u, at_u, L, mu, c, g, e, par, b, n, R, par)
 
     @ti.func
-    def adj_rate(
+    def rate_jacobian(
         y: ti.template(), v: ti.template(), L: ti.template(), mu: ti.template(), c: ti.template(), g: ti.template(),
         e: ti.template(), par, b, n, k, K: ti.template(), at_K,
     ):
@@ -80,56 +81,56 @@ def functions(real: Any) -> SimpleNamespace:
             for j in range(n):
                 P = t.coupling(mu[par + ti.max(i, j)], L[par + i], L[par + j])
                 d, v_i, v_j = y[par + i] - y[par + j], v[par + i], v[par + j]
-                _, slope, of_j = t.adj_inertia(P, d, v_j, 1.0)
-                _, slope_too, of_i, of_j_too = t.adj_whirl(P, d, v_i, v_j, k)
-                turned = k * (slope + slope_too)
-                K[at_K + i * n + j] = of_j + of_j_too - turned
-                diagonal += of_i + turned
-            _, _, of_weight = t.adj_weight(mu[par + i] * L[par + i], g[b], y[par + i] - e[b], -k)
-            _, of_turn = t.adj_joint(c[par + i], 0.0, -k)
+                _, adj_d, adj_v_j = t.adj_inertia(P, d, v_j, 1.0)
+                _, adj_d_too, adj_v_i, adj_v_j_too = t.adj_centrifugal(P, d, v_i, v_j, k)
+                adj_y = k * (adj_d + adj_d_too)
+                K[at_K + i * n + j] = adj_v_j + adj_v_j_too - adj_y
+                diagonal += adj_v_i + adj_y
+            _, _, adj_weight = t.adj_weight(mu[par + i] * L[par + i], g[b], y[par + i] - e[b], -k)
+            _, adj_turn = t.adj_joint(c[par + i], 0.0, -k)
             ii = at_K + i * n + i
-            add(K, ii, diagonal + k * of_weight + of_turn)
+            add(K, ii, diagonal + k * adj_weight + adj_turn)
             if i > 0:
-                add(K, ii - 1, -of_turn)
-                add(K, ii - n, -of_turn)
-                add(K, ii - n - 1, of_turn)
+                add(K, ii - 1, -adj_turn)
+                add(K, ii - n, -adj_turn)
+                add(K, ii - n - 1, adj_turn)
 
     @ti.func
-    def find(
+    def solve_rate(
         x: ti.template(), at, v: ti.template(), p: ti.template(), u: ti.template(), at_u, L: ti.template(),
         mu: ti.template(), c: ti.template(), g: ti.template(), e: ti.template(), par, b, n, k,
-        y: ti.template(), R: ti.template(), K: ti.template(), at_K, lost,
+        y: ti.template(), R: ti.template(), K: ti.template(), at_K, nan,
     ):
-        """Solve for v from a first guess, and compute y; v becomes `lost`, which is NaN, if the solve fails."""
-        going = 1
-        for _ in range(MOST):
-            if going == 1:
-                middle(x, at, v, par, n, k, y)
+        """Solve for v from a first guess, and compute y; v becomes `nan`, which is NaN, if the solve fails."""
+        status = 1  # 1 while iterating, 0 when converged, 2 when failed
+        for _ in range(MAX_CORRECTIONS):
+            if status == 1:
+                find_midpoint(x, at, v, par, n, k, y)
                 residual(y, v, p, u, at_u, L, mu, c, g, e, par, b, n, k, R)
-                adj_rate(y, v, L, mu, c, g, e, par, b, n, k, K, at_K)
+                rate_jacobian(y, v, L, mu, c, g, e, par, b, n, k, K, at_K)
                 s.eliminate(K, at_K, R, par, n)
                 turn = real(0.0)
                 for i in range(n):
                     add(v, par + i, R[par + i])
                     turn = ti.max(turn, k * ti.abs(R[par + i]))
-                if turn < near:
-                    going = 0
+                if turn < tolerance:
+                    status = 0
                 elif not turn < 1.0:
-                    going = 2
+                    status = 2
         for i in range(n):
-            if going != 0:
-                v[par + i] = lost
-        middle(x, at, v, par, n, k, y)
+            if status != 0:
+                v[par + i] = nan
+        find_midpoint(x, at, v, par, n, k, y)
 
     @ti.func
-    def adj_find(
+    def adj_solve_rate(
         y: ti.template(), v: ti.template(), L: ti.template(), mu: ti.template(), c: ti.template(), g: ti.template(),
         e: ti.template(), par, b, n, k, K: ti.template(), at_K, adj: ti.template(),
         adj_x: ti.template(), unused: ti.template(), adj_u: ti.template(), at_u, adj_L: ti.template(),
         adj_mu: ti.template(), adj_c: ti.template(), adj_g: ti.template(), adj_e: ti.template(),
     ):
         """Add to adjoints. adj: adjoint of v, overwritten by lambda, the adjoint of p."""
-        adj_rate(y, v, L, mu, c, g, e, par, b, n, k, K, at_K)
+        rate_jacobian(y, v, L, mu, c, g, e, par, b, n, k, K, at_K)
         s.transpose(K, at_K, n)
         s.eliminate(K, at_K, adj, par, n)
         w.adj_loads(
@@ -141,18 +142,18 @@ def functions(real: Any) -> SimpleNamespace:
                 q, L_i, L_j, lam = par + ti.max(i, j), L[par + i], L[par + j], adj[par + i]
                 P, d = t.coupling(mu[q], L_i, L_j), y[par + i] - y[par + j]
                 adj_P, adj_d, _ = t.adj_inertia(P, d, v[par + j], -lam)
-                adj_P_too, adj_d_too, _, _ = t.adj_whirl(P, d, v[par + i], v[par + j], -k * lam)
-                adj_mu_q, of_i, of_j = t.adj_coupling(mu[q], L_i, L_j, adj_P + adj_P_too)
+                adj_P_too, adj_d_too, _, _ = t.adj_centrifugal(P, d, v[par + i], v[par + j], -k * lam)
+                adj_mu_q, gL_i, gL_j = t.adj_coupling(mu[q], L_i, L_j, adj_P + adj_P_too)
                 adj_x_i += adj_d + adj_d_too
                 add(adj_x, par + j, -adj_d - adj_d_too)
                 add(adj_mu, q, adj_mu_q)
-                adj_L_i += of_i
-                add(adj_L, par + j, of_j)
+                adj_L_i += gL_i
+                add(adj_L, par + j, gL_j)
             add(adj_x, par + i, adj_x_i)
             add(adj_L, par + i, adj_L_i)
 
     @ti.func
-    def jvp_find(
+    def jvp_solve_rate(
         y: ti.template(), v: ti.template(), L: ti.template(), mu: ti.template(), c: ti.template(), g: ti.template(),
         e: ti.template(), par, b, n, k, K: ti.template(), at_K,
         dx: ti.template(), at_d, zero: ti.template(), dp: ti.template(), du: ti.template(), at_u, dL: ti.template(),
@@ -170,15 +171,15 @@ def functions(real: Any) -> SimpleNamespace:
                 dP = t.jvp_coupling(mu[q], L_i, L_j, dmu[q], dL[par + i], dL[par + j])
                 dd = dy[par + i] - dy[par + j]
                 total -= t.jvp_inertia(P, d, v[par + j], dP, dd, 0.0)
-                total -= k * t.jvp_whirl(P, d, v[par + i], v[par + j], dP, dd, 0.0, 0.0)
+                total -= k * t.jvp_centrifugal(P, d, v[par + i], v[par + j], dP, dd, 0.0, 0.0)
             dv[par + i] = total
         w.jvp_loads(
             k, y, v, par, L, mu, c, g, e, par, b, n, dy, zero, par, du, at_u, dL, dmu, dc, dg, de, dv, par
         )
-        adj_rate(y, v, L, mu, c, g, e, par, b, n, k, K, at_K)
+        rate_jacobian(y, v, L, mu, c, g, e, par, b, n, k, K, at_K)
         s.eliminate(K, at_K, dv, par, n)
 
-    return SimpleNamespace(find=find, adj=adj_find, jvp=jvp_find)
+    return SimpleNamespace(solve_rate=solve_rate, adj=adj_solve_rate, jvp=jvp_solve_rate)
 
 
 @functools.cache
@@ -190,13 +191,13 @@ def kernels(real: Any) -> SimpleNamespace:
 
     @kernel
     def forward(
-        x: reals, p: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, k: real, lost: real,
+        x: reals, p: reals, u: reals, L: reals, m: reals, c: reals, g: reals, e: reals, n: ti.i32, k: real, nan: real,
         mu: reals, y: reals, R: reals, K: reals, v: reals,
     ):
         ti.loop_config(serialize=True)
         for b in range(1):
-            w.carried(m, 0, n, mu)
-            f.find(x, 0, v, p, u, 0, L, mu, c, g, e, 0, b, n, k, y, R, K, 0, lost)
+            w.sum_masses(m, 0, n, mu)
+            f.solve_rate(x, 0, v, p, u, 0, L, mu, c, g, e, 0, b, n, k, y, R, K, 0, nan)
 
     @kernel
     def adjoint(
@@ -210,7 +211,7 @@ def kernels(real: Any) -> SimpleNamespace:
                 y, v, L, mu, c, g, e, 0, b, n, k, K, 0, adj,
                 adj_x, unused, adj_u, 0, adj_L, adj_mu, adj_c, adj_g, adj_e,
             )
-            w.adj_carried(adj_mu, 0, n, adj_m)
+            w.adj_sum_masses(adj_mu, 0, n, adj_m)
 
     @kernel
     def tangent(
@@ -220,7 +221,7 @@ def kernels(real: Any) -> SimpleNamespace:
     ):
         ti.loop_config(serialize=True)
         for b in range(1):
-            w.carried(dm, 0, n, dmu)
+            w.sum_masses(dm, 0, n, dmu)
             f.jvp(
                 y, v, L, mu, c, g, e, 0, b, n, k, K, 0,
                 dx, 0, zero, dp, du, 0, dL, dmu, dc, dg, de, dy, dv,
@@ -230,7 +231,7 @@ def kernels(real: Any) -> SimpleNamespace:
 # fmt: on
 
 
-class MiddleRate(Function):
+class MidpointRate(Function):
     """Midpoint rate [n] [rad/s] of a step, from angle and momentum [n] before it, under torques [n] or None.
 
     guess [n]: starting point of Newton's method; the result does not depend on it. Saved: the midpoint, the result,
@@ -274,8 +275,8 @@ class MiddleRate(Function):
         kernels(runtime.real()).adjoint(
             *ctx.saved_tensors, n, ctx.k, K, adj_p, adj_x, unused, adj_u, adj_L, adj_mu, adj_m, adj_c, adj_g, adj_e
         )
-        of_torque = adj_u if ctx.driven else None
-        return None, None, adj_x, adj_p, of_torque, adj_L, adj_m, adj_c, adj_g.reshape(()), adj_e.reshape(())
+        adj_torque = adj_u if ctx.driven else None
+        return None, None, adj_x, adj_p, adj_torque, adj_L, adj_m, adj_c, adj_g.reshape(()), adj_e.reshape(())
 
     @staticmethod
     def jvp(ctx: Context, _: None, __: Any, *tangents: Any) -> np.ndarray[Any, Any]:

@@ -52,13 +52,13 @@ def functions(real: Any) -> SimpleNamespace:
                 k, L_i, L_j = par + ti.max(i, j), L[par + i], L[par + j]
                 P = t.coupling(mu[k], L_i, L_j)
                 adj_P, adj_d, adj_v_j = t.adj_inertia(P, x[at + i] - x[at + j], v[at + j], factor * y[par + i])
-                adj_mu_k, of_i, of_j = t.adj_coupling(mu[k], L_i, L_j, adj_P)
+                adj_mu_k, gL_i, gL_j = t.adj_coupling(mu[k], L_i, L_j, adj_P)
                 adj_x_i += adj_d
                 add(adj_x, par + j, -adj_d)
                 add(adj_v, par + j, adj_v_j)
                 add(adj_mu, k, adj_mu_k)
-                adj_L_i += of_i
-                add(adj_L, par + j, of_j)
+                adj_L_i += gL_i
+                add(adj_L, par + j, gL_j)
             add(adj_x, par + i, adj_x_i)
             add(adj_L, par + i, adj_L_i)
 
@@ -101,7 +101,7 @@ def kernels(real: Any) -> SimpleNamespace:
     def forward(x: reals, v: reals, L: reals, m: reals, n: ti.i32, mu: reals, p: reals):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            w.carried(m, 0, n, mu)
+            w.sum_masses(m, 0, n, mu)
             f.momentum(1.0, x, v, 0, L, mu, 0, n, p)
 
     @kernel
@@ -112,7 +112,7 @@ def kernels(real: Any) -> SimpleNamespace:
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.adj(1.0, x, v, 0, L, mu, 0, n, y, adj_x, adj_v, adj_L, adj_mu)
-            w.adj_carried(adj_mu, 0, n, adj_m)
+            w.adj_sum_masses(adj_mu, 0, n, adj_m)
 
     @kernel
     def tangent(
@@ -121,14 +121,14 @@ def kernels(real: Any) -> SimpleNamespace:
     ):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            w.carried(dm, 0, n, dmu)
+            w.sum_masses(dm, 0, n, dmu)
             f.jvp(1.0, x, v, 0, L, mu, 0, n, dx, dv, 0, dL, dmu, dp)
 
     @kernel
     def inverse(x: reals, L: reals, m: reals, n: ti.i32, mu: reals, M: reals, v: reals):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            w.carried(m, 0, n, mu)
+            w.sum_masses(m, 0, n, mu)
             f.factor(x, 0, L, mu, 0, n, M, 0)
             s.solve(M, 0, v, 0, n)
 
@@ -141,17 +141,17 @@ def kernels(real: Any) -> SimpleNamespace:
         for _ in range(1):
             s.solve(M, 0, y, 0, n)
             f.adj(-1.0, x, v, 0, L, mu, 0, n, y, adj_x, adj_v, adj_L, adj_mu)
-            w.adj_carried(adj_mu, 0, n, adj_m)
+            w.adj_sum_masses(adj_mu, 0, n, adj_m)
 
     @kernel
     def jvp_inverse(
         x: reals, v: reals, L: reals, n: ti.i32, mu: reals, M: reals,
-        dx: reals, nothing: reals, dL: reals, dm: reals, dmu: reals, dv: reals,
+        dx: reals, zeros: reals, dL: reals, dm: reals, dmu: reals, dv: reals,
     ):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            w.carried(dm, 0, n, dmu)
-            f.jvp(-1.0, x, v, 0, L, mu, 0, n, dx, nothing, 0, dL, dmu, dv)
+            w.sum_masses(dm, 0, n, dmu)
+            f.jvp(-1.0, x, v, 0, L, mu, 0, n, dx, zeros, 0, dL, dmu, dv)
             s.solve(M, 0, dv, 0, n)
 
     return SimpleNamespace(

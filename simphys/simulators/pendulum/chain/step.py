@@ -6,7 +6,7 @@ from simphys.autograd import Tensor
 
 from ..integrators import check_params, rk4
 from .acceleration import Acceleration
-from .midpoint import MiddleRate
+from .midpoint import MidpointRate
 from .model import Chain, Params, State
 from .momentum import Momentum, Rate
 
@@ -22,8 +22,8 @@ def step(model: Chain, params: Params, state: State, torque: Tensor | None = Non
 
         return State(*rk4(slopes, angle, rate, h))
     momentum = Momentum.apply(model, angle, rate, params.length, params.mass)
-    middle_rate = MiddleRate.apply(model, rate.detach(), angle, momentum, torque, *params.tensors())
-    middle = angle + h / 2 * middle_rate
-    momentum = 2 * Momentum.apply(model, middle, middle_rate, params.length, params.mass) - momentum
-    angle = angle + h * middle_rate
+    midpoint_rate = MidpointRate.apply(model, rate.detach(), angle, momentum, torque, *params.tensors())
+    middle = angle + h / 2 * midpoint_rate
+    momentum = 2 * Momentum.apply(model, middle, midpoint_rate, params.length, params.mass) - momentum
+    angle = angle + h * midpoint_rate
     return State(angle, Rate.apply(model, angle, momentum, params.length, params.mass))

@@ -7,10 +7,10 @@ With angles x_i, rates v_i and d_ij = x_i - x_j, the Lagrangian is
 
 L length [m], m mass [kg], g gravity [m/s^2], e tilt [rad]. Its terms in the equation of link i are
 
-    inertia(P, d, w)       = P cos(d) w        an element of M(x) w, where M_ij = P_ij cos(d_ij)
-    whirl(P, d, w_i, w_j)  = P sin(d) w_i w_j  a term of -d(T - V)/dx_i; with w_j^2, the centrifugal term of M dv/dt
-    weight(s, g, x)        = -s g sin(x)       a term of d(T - V)/dx_i             [N m]
-    joint(u, c, turn)      = u - c turn        motor and damping of joint i, which turns at v_i - v_{i-1}
+    inertia(P, d, w)             = P cos(d) w        an element of M(x) w, where M_ij = P_ij cos(d_ij)
+    centrifugal(P, d, w_i, w_j)  = P sin(d) w_i w_j  a term of -d(T - V)/dx_i; with w_j^2, of M dv/dt
+    weight(s, g, x)              = -s g sin(x)       a term of d(T - V)/dx_i             [N m]
+    joint(u, c, turn)            = u - c turn        motor and damping of joint i, which turns at v_i - v_{i-1}
 
 u motor torque [N m], c damping [N m s/rad]. Joint i exerts its torque on link i, and the opposite one on link i - 1.
 Each adj_f takes the adjoint of the result as its last argument, and returns those of all arguments. Source: Goldstein,
@@ -56,16 +56,16 @@ def functions(real: Any) -> SimpleNamespace:
         return dP * c * w - P * ti.sin(d) * dd * w + P * c * dw
 
     @ti.func
-    def whirl(P: real, d: real, wi: real, wj: real) -> real:
+    def centrifugal(P: real, d: real, wi: real, wj: real) -> real:
         return P * ti.sin(d) * wi * wj
 
     @ti.func
-    def adj_whirl(P: real, d: real, wi: real, wj: real, g: real):
+    def adj_centrifugal(P: real, d: real, wi: real, wj: real, g: real):
         s = ti.sin(d)
         return s * wi * wj * g, P * ti.cos(d) * wi * wj * g, P * s * wj * g, P * s * wi * g
 
     @ti.func
-    def jvp_whirl(P: real, d: real, wi: real, wj: real, dP: real, dd: real, dwi: real, dwj: real) -> real:
+    def jvp_centrifugal(P: real, d: real, wi: real, wj: real, dP: real, dd: real, dwi: real, dwj: real) -> real:
         s = ti.sin(d)
         return dP * s * wi * wj + P * ti.cos(d) * dd * wi * wj + P * s * (dwi * wj + wi * dwj)
 
@@ -98,7 +98,7 @@ def functions(real: Any) -> SimpleNamespace:
     return SimpleNamespace(
         coupling=coupling, adj_coupling=adj_coupling, jvp_coupling=jvp_coupling,
         inertia=inertia, adj_inertia=adj_inertia, jvp_inertia=jvp_inertia,
-        whirl=whirl, adj_whirl=adj_whirl, jvp_whirl=jvp_whirl,
+        centrifugal=centrifugal, adj_centrifugal=adj_centrifugal, jvp_centrifugal=jvp_centrifugal,
         weight=weight, adj_weight=adj_weight, jvp_weight=jvp_weight,
         joint=joint, adj_joint=adj_joint, jvp_joint=jvp_joint,
     )  # fmt: skip

@@ -80,14 +80,14 @@ def kernels(real: Any) -> SimpleNamespace:
     ):
         ti.loop_config(serialize=True)
         for b in range(1):
-            of_d, of_w, of_t, of_L, of_m, of_c, of_G = f.adj(d[b], w[b], t[b], L, m, c, G[b], y[b])
-            adj_d[b] = of_d
-            adj_w[b] = of_w
-            adj_t[b] = of_t
-            adj_scalars[0] = of_L
-            adj_scalars[1] = of_m
-            adj_scalars[2] = of_c
-            adj_G[b] = of_G
+            gd, gw, gt, gL, gm, gc, gG = f.adj(d[b], w[b], t[b], L, m, c, G[b], y[b])
+            adj_d[b] = gd
+            adj_w[b] = gw
+            adj_t[b] = gt
+            adj_scalars[0] = gL
+            adj_scalars[1] = gm
+            adj_scalars[2] = gc
+            adj_G[b] = gG
 
     @kernel
     def tangent(

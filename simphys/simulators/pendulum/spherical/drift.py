@@ -65,9 +65,9 @@ def kernels(real: Any) -> SimpleNamespace:
     def adjoint(d: vectors, w: vectors, h: real, y: vectors, adj_d: vectors, adj_w: vectors):
         ti.loop_config(serialize=True)
         for b in range(1):
-            of_d, of_w = f.adj(d[b], w[b], h, y[b])
-            adj_d[b] = of_d
-            adj_w[b] = of_w
+            gd, gw = f.adj(d[b], w[b], h, y[b])
+            adj_d[b] = gd
+            adj_w[b] = gw
 
     @kernel
     def tangent(d: vectors, w: vectors, h: real, dd: vectors, dw: vectors, dnew: vectors):

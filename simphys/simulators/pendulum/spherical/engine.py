@@ -34,28 +34,30 @@ class SphericalEngine(ArrayEngine):
         super().load(segment, state)
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
-        self._of(fused.kernels(runtime.real(), self._parallel(steps)))(*self._arguments(segment, first), start, steps)
+        self._select_kernel(fused.kernels(runtime.real(), self._parallel(steps)))(
+            *self._arguments(segment, first), start, steps
+        )
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
-        held = [self._vectors(adjoint["direction"]), self._vectors(adjoint["rate"])]
+        dense_rows = [self._vectors(adjoint["direction"]), self._vectors(adjoint["rate"])]
         adj_t = self._vectors(self.sums.get("control", np.zeros_like(self._no_torque)))
         sums = [self.sums[name] for name in PARAMETERS]
-        self._of(fused_adjoint.kernels(runtime.real(), self._parallel(steps)))(
-            *self._arguments(segment, first), *held, adjoint["rate"].shape[1], adj_t, *sums, steps
+        self._select_kernel(fused_adjoint.kernels(runtime.real(), self._parallel(steps)))(
+            *self._arguments(segment, first), *dense_rows, adjoint["rate"].shape[1], adj_t, *sums, steps
         )
 
     def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        moved = self.segment(steps)
-        super().load(moved, tangent)
+        result = self.segment(steps)
+        super().load(result, tangent)
         dt = self._vectors(self.tangents.get("control", self._no_torque))
         dots = [self.tangents[name] for name in PARAMETERS]
-        self._of(fused.tangent_kernels(runtime.real(), self._parallel(steps)))(
+        self._select_kernel(fused.tangent_kernels(runtime.real(), self._parallel(steps)))(
             *self._arguments(segment, first),
-            *[self._vectors(moved[name]) for name in ("direction", "rate")], dt, *dots, steps,
+            *[self._vectors(result[name]) for name in ("direction", "rate")], dt, *dots, steps,
         )  # fmt: skip
-        return moved
+        return result
 
-    def _of(self, kernels: Any) -> Any:
+    def _select_kernel(self, kernels: Any) -> Any:
         integrator: str = self.model.integrator  # type: ignore[attr-defined]
         return kernels.rk4 if integrator == "rk4" else kernels.variational
 

@@ -12,7 +12,7 @@ from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 
 from ..integrators import NODES, WEIGHTS
-from . import acceleration, drift, fade, sphere
+from . import acceleration, damp, drift, sphere
 
 
 # fmt: off
@@ -24,11 +24,11 @@ def functions(real: Any) -> SimpleNamespace:
     accelerate = acceleration.functions(real).acceleration
 
     @ti.func
-    def node(stage) -> real:
+    def stage_node(stage) -> real:
         return ti.Vector(NODES)[stage]
 
     @ti.func
-    def share(stage) -> real:
+    def stage_weight(stage) -> real:
         return ti.Vector(WEIGHTS)[stage]
 
     @ti.func
@@ -39,22 +39,24 @@ def functions(real: Any) -> SimpleNamespace:
         for s in range(4):
             d, w, here = d0, w0, b * 4 + s
             if s > 0:
-                d += node(s) * h * sw[here - 1].cross(sd[here - 1])
-                w += node(s) * h * sa[here - 1]
+                d += stage_node(s) * h * sw[here - 1].cross(sd[here - 1])
+                w += stage_node(s) * h * sa[here - 1]
             sd[here] = d
             sw[here] = w
             sa[here] = accelerate(sd[here], sw[here], t, L, m, c, G)
 
     @ti.func
-    def summed(d0: vec, w0: vec, b, h, sd: ti.template(), sw: ti.template(), sa: ti.template()):
+    def combine_stages(d0: vec, w0: vec, b, h, sd: ti.template(), sw: ti.template(), sa: ti.template()):
         """Compute the new state, not yet projected to the sphere."""
         d, w = d0, w0
         for s in range(4):
-            d += share(s) * h * sw[b * 4 + s].cross(sd[b * 4 + s])
-            w += share(s) * h * sa[b * 4 + s]
+            d += stage_weight(s) * h * sw[b * 4 + s].cross(sd[b * 4 + s])
+            w += stage_weight(s) * h * sa[b * 4 + s]
         return d, w
 
-    return SimpleNamespace(node=node, share=share, stages=stages, summed=summed)
+    return SimpleNamespace(
+        stage_node=stage_node, stage_weight=stage_weight, stages=stages, combine_stages=combine_stages,
+    )
 
 
 @functools.cache
@@ -66,8 +68,8 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
     """
     vec = ti.types.vector(3, real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
-    f, onto, accelerate = functions(real), sphere.functions(real).onto, acceleration.functions(real).acceleration
-    turned, faded = drift.functions(real).drift, fade.functions(real).fade
+    f, project, accelerate = functions(real), sphere.functions(real).project, acceleration.functions(real).acceleration
+    drift_, damp_ = drift.functions(real).drift, damp.functions(real).damp
 
     @kernel
     def rk4(
@@ -83,8 +85,8 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                     at = b * rows + row
                     torque = t[driven * (b * T + first + row)]
                     f.stages(d[at], w[at], torque, L[b], m[b], c[b], G[b], b, h, sd, sw, sa)
-                    d_sum, w_sum = f.summed(d[at], w[at], b, h, sd, sw, sa)
-                    d_new, w_new = onto(d_sum, w_sum)
+                    d_sum, w_sum = f.combine_stages(d[at], w[at], b, h, sd, sw, sa)
+                    d_new, w_new = project(d_sum, w_sum)
                     d[at + 1] = d_new
                     w[at + 1] = w_new
 
@@ -103,10 +105,10 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                     at = b * rows + row
                     torque = t[driven * (b * T + first + row)]
                     middle = w[at] + k * accelerate(d[at], w[at], torque, L[b], m[b], c[b], G[b])
-                    d_new = turned(d[at], middle, h)
+                    d_new = drift_(d[at], middle, h)
                     kicked = middle + k * accelerate(d_new, vec(0.0), torque, L[b], m[b], c[b], G[b])
                     d[at + 1] = d_new
-                    w[at + 1] = faded(kicked, L[b], m[b], c[b], k)
+                    w[at + 1] = damp_(kicked, L[b], m[b], c[b], k)
 
     return SimpleNamespace(rk4=rk4, variational=variational)
 
@@ -117,8 +119,8 @@ def tangent_kernels(real: Any, parallel: bool) -> SimpleNamespace:
     """Kernels for the tangents dd, dw [B, rows], given their first row and dt .. dG of torques and parameters."""
     vec = ti.types.vector(3, real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
-    f, onto, a = functions(real), sphere.functions(real), acceleration.functions(real)
-    turned, faded = drift.functions(real), fade.functions(real)
+    f, project, a = functions(real), sphere.functions(real), acceleration.functions(real)
+    drift_, damp_ = drift.functions(real), damp.functions(real)
 
     @kernel
     def jvp_rk4(
@@ -134,20 +136,20 @@ def tangent_kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 for row in range(steps):
                     at, at_t = b * rows + row, driven * (b * T + first + row)
                     f.stages(d[at], w[at], t[at_t], L[b], m[b], c[b], G[b], b, h, sd, sw, sa)
-                    d_sum, w_sum = f.summed(d[at], w[at], b, h, sd, sw, sa)
+                    d_sum, w_sum = f.combine_stages(d[at], w[at], b, h, sd, sw, sa)
                     dd_sum, dw_sum = dd[at], dw[at]
                     slope_d, slope_w = vec(0.0), vec(0.0)  # tangent of the slope of the stage before
                     for s in range(4):
                         here = b * 4 + s
-                        dd_s, dw_s = dd[at] + f.node(s) * h * slope_d, dw[at] + f.node(s) * h * slope_w
+                        dd_s, dw_s = dd[at] + f.stage_node(s) * h * slope_d, dw[at] + f.stage_node(s) * h * slope_w
                         slope_d = dw_s.cross(sd[here]) + sw[here].cross(dd_s)
                         slope_w = a.jvp(
                             sd[here], sw[here], t[at_t], L[b], m[b], c[b], G[b],
                             dd_s, dw_s, dt[at_t], dL[b], dm[b], dc[b], dG[b],
                         )
-                        dd_sum += f.share(s) * h * slope_d
-                        dw_sum += f.share(s) * h * slope_w
-                    dd_new, dw_new = onto.jvp(d_sum, w_sum, dd_sum, dw_sum)
+                        dd_sum += f.stage_weight(s) * h * slope_d
+                        dw_sum += f.stage_weight(s) * h * slope_w
+                    dd_new, dw_new = project.jvp(d_sum, w_sum, dd_sum, dw_sum)
                     dd[at + 1] = dd_new
                     dw[at + 1] = dw_new
 
@@ -169,13 +171,13 @@ def tangent_kernels(real: Any, parallel: bool) -> SimpleNamespace:
                         d[at], w[at], t[at_t], L[b], m[b], c[b], G[b],
                         dd[at], dw[at], dt[at_t], dL[b], dm[b], dc[b], dG[b],
                     )
-                    dd_new = turned.jvp(d[at], middle, h, dd[at], dmiddle)
+                    dd_new = drift_.jvp(d[at], middle, h, dd[at], dmiddle)
                     kicked = middle + k * a.acceleration(d[at + 1], vec(0.0), t[at_t], L[b], m[b], c[b], G[b])
                     dkicked = dmiddle + k * a.jvp(
                         d[at + 1], vec(0.0), t[at_t], L[b], m[b], c[b], G[b],
                         dd_new, vec(0.0), dt[at_t], dL[b], dm[b], dc[b], dG[b],
                     )
                     dd[at + 1] = dd_new
-                    dw[at + 1] = faded.jvp(kicked, L[b], m[b], c[b], k, dkicked, dL[b], dm[b], dc[b])
+                    dw[at + 1] = damp_.jvp(kicked, L[b], m[b], c[b], k, dkicked, dL[b], dm[b], dc[b])
 
     return SimpleNamespace(rk4=jvp_rk4, variational=jvp_variational)

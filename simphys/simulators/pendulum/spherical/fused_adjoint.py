@@ -15,7 +15,7 @@ from typing import Any, no_type_check
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 
-from . import acceleration, drift, fade, fused, sphere
+from . import acceleration, damp, drift, fused, sphere
 
 
 # fmt: off
@@ -28,29 +28,29 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
     """
     vec = ti.types.vector(3, real)
     vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
-    f, onto, a = fused.functions(real), sphere.functions(real), acceleration.functions(real)
-    turned, faded = drift.functions(real), fade.functions(real)
+    f, project, a = fused.functions(real), sphere.functions(real), acceleration.functions(real)
+    drift_, damp_ = drift.functions(real), damp.functions(real)
 
     @ti.func
     def adj_params(
-        b, at_t, of_t: vec, of_L: real, of_m: real, of_c: real, of_G: vec,
+        b, at_t, gt: vec, gL: real, gm: real, gc: real, gG: vec,
         adj_t: ti.template(), adj_L: ti.template(), adj_m: ti.template(), adj_c: ti.template(), adj_G: ti.template(),
     ):
-        adj_t[at_t] = adj_t[at_t] + of_t
-        adj_L[b] = adj_L[b] + of_L
-        adj_m[b] = adj_m[b] + of_m
-        adj_c[b] = adj_c[b] + of_c
-        adj_G[b] = adj_G[b] + of_G
+        adj_t[at_t] = adj_t[at_t] + gt
+        adj_L[b] = adj_L[b] + gL
+        adj_m[b] = adj_m[b] + gm
+        adj_c[b] = adj_c[b] + gc
+        adj_G[b] = adj_G[b] + gG
 
     @ti.func
-    def adj_state(adj_d: ti.template(), adj_w: ti.template(), b, held, row, ad: vec, aw: vec):
+    def adj_state(adj_d: ti.template(), adj_w: ti.template(), b, adj_rows, row, ad: vec, aw: vec):
         """Add the derivative of the loss with respect to the state at `row`; store the sum if it is wanted."""
-        at = b * held + row
+        at = b * adj_rows + row
         d_all, w_all = ad, aw
-        if held > 1:
+        if adj_rows > 1:
             d_all += adj_d[at]
             w_all += adj_w[at]
-        if held > 1 or row == 0:
+        if adj_rows > 1 or row == 0:
             adj_d[at] = d_all
             adj_w[at] = w_all
         return d_all, w_all
@@ -60,44 +60,44 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
         d: vectors, w: vectors, t: vectors, L: reals, m: reals, c: reals, G: vectors, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
         sd: vectors, sw: vectors, sa: vectors,
-        adj_d: vectors, adj_w: vectors, held: ti.i32, adj_t: vectors, adj_L: reals, adj_m: reals, adj_c: reals,
+        adj_d: vectors, adj_w: vectors, adj_rows: ti.i32, adj_t: vectors, adj_L: reals, adj_m: reals, adj_c: reals,
         adj_G: vectors, steps: ti.i32,
     ):
         ti.loop_config(serialize=not parallel)
         for r in range(B * spread):
             if r % spread == 0:
                 b = r // spread
-                ad, aw = adj_d[b * held + held - 1], adj_w[b * held + held - 1]
+                ad, aw = adj_d[b * adj_rows + adj_rows - 1], adj_w[b * adj_rows + adj_rows - 1]
                 for back in range(steps):
                     row = steps - 1 - back
                     at, at_t = b * rows + row, driven * (b * T + first + row)
                     f.stages(d[at], w[at], t[at_t], L[b], m[b], c[b], G[b], b, h, sd, sw, sa)
-                    d_sum, w_sum = f.summed(d[at], w[at], b, h, sd, sw, sa)
-                    new_d, new_w = onto.adj(d_sum, w_sum, ad, aw)
+                    d_sum, w_sum = f.combine_stages(d[at], w[at], b, h, sd, sw, sa)
+                    new_d, new_w = project.adj(d_sum, w_sum, ad, aw)
                     sum_d, sum_w = new_d, new_w
                     stage_d, stage_w = vec(0.0), vec(0.0)
                     for late in range(4):
                         s = 3 - late
-                        here, behind = b * 4 + s, real(0.0)  # c_{s+1}
+                        here, next_node = b * 4 + s, real(0.0)  # c_{s+1}
                         if s < 3:
-                            behind = f.node(s + 1)
-                        turn = h * (f.share(s) * new_d + behind * stage_d)
-                        y = h * (f.share(s) * new_w + behind * stage_w)
-                        of_d, of_w, of_t, of_L, of_m, of_c, of_G = a.adj(
+                            next_node = f.stage_node(s + 1)
+                        turn = h * (f.stage_weight(s) * new_d + next_node * stage_d)
+                        y = h * (f.stage_weight(s) * new_w + next_node * stage_w)
+                        gd, gw, gt, gL, gm, gc, gG = a.adj(
                             sd[here], sw[here], t[at_t], L[b], m[b], c[b], G[b], y
                         )
-                        stage_d = of_d + turn.cross(sw[here])
-                        stage_w = of_w + sd[here].cross(turn)
+                        stage_d = gd + turn.cross(sw[here])
+                        stage_w = gw + sd[here].cross(turn)
                         sum_d += stage_d
                         sum_w += stage_w
-                        adj_params(b, at_t, of_t, of_L, of_m, of_c, of_G, adj_t, adj_L, adj_m, adj_c, adj_G)
-                    ad, aw = adj_state(adj_d, adj_w, b, held, row, sum_d, sum_w)
+                        adj_params(b, at_t, gt, gL, gm, gc, gG, adj_t, adj_L, adj_m, adj_c, adj_G)
+                    ad, aw = adj_state(adj_d, adj_w, b, adj_rows, row, sum_d, sum_w)
 
     @kernel
     def adj_variational(
         d: vectors, w: vectors, t: vectors, L: reals, m: reals, c: reals, G: vectors, h: real,
         B: ti.i32, rows: ti.i32, T: ti.i32, driven: ti.i32, spread: ti.i32, first: ti.i32,
-        adj_d: vectors, adj_w: vectors, held: ti.i32, adj_t: vectors, adj_L: reals, adj_m: reals, adj_c: reals,
+        adj_d: vectors, adj_w: vectors, adj_rows: ti.i32, adj_t: vectors, adj_L: reals, adj_m: reals, adj_c: reals,
         adj_G: vectors, steps: ti.i32,
     ):
         k = h / 2
@@ -105,31 +105,31 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
         for r in range(B * spread):
             if r % spread == 0:
                 b = r // spread
-                ad, aw = adj_d[b * held + held - 1], adj_w[b * held + held - 1]
+                ad, aw = adj_d[b * adj_rows + adj_rows - 1], adj_w[b * adj_rows + adj_rows - 1]
                 for back in range(steps):
                     row = steps - 1 - back
                     at, at_t = b * rows + row, driven * (b * T + first + row)
                     middle = w[at] + k * a.acceleration(d[at], w[at], t[at_t], L[b], m[b], c[b], G[b])
                     kicked = middle + k * a.acceleration(d[at + 1], vec(0.0), t[at_t], L[b], m[b], c[b], G[b])
-                    of_middle, of_L, of_m, of_c = faded.adj(kicked, L[b], m[b], c[b], k, aw)
-                    adj_params(b, at_t, vec(0.0), of_L, of_m, of_c, vec(0.0), adj_t, adj_L, adj_m, adj_c, adj_G)
+                    g_middle, gL, gm, gc = damp_.adj(kicked, L[b], m[b], c[b], k, aw)
+                    adj_params(b, at_t, vec(0.0), gL, gm, gc, vec(0.0), adj_t, adj_L, adj_m, adj_c, adj_G)
                     old_d, old_w = vec(0.0), vec(0.0)
                     for late in range(2):  # first the kick at the end, then that at the start
-                        place, rate, y = d[at], w[at], k * of_middle
+                        place, rate, y = d[at], w[at], k * g_middle
                         if late == 0:
                             place = d[at + 1]
                             rate = vec(0.0)
-                        of_d, of_w, of_t, on_L, on_m, on_c, of_G = a.adj(
+                        gd, gw, gt, gL_kick, gm_kick, gc_kick, gG = a.adj(
                             place, rate, t[at_t], L[b], m[b], c[b], G[b], y
                         )
-                        adj_params(b, at_t, of_t, on_L, on_m, on_c, of_G, adj_t, adj_L, adj_m, adj_c, adj_G)
+                        adj_params(b, at_t, gt, gL_kick, gm_kick, gc_kick, gG, adj_t, adj_L, adj_m, adj_c, adj_G)
                         if late == 0:
-                            from_d, from_w = turned.adj(d[at], middle, h, ad + of_d)
-                            old_d = from_d
-                            of_middle += from_w
+                            gd_drift, gw_drift = drift_.adj(d[at], middle, h, ad + gd)
+                            old_d = gd_drift
+                            g_middle += gw_drift
                         else:
-                            old_d += of_d
-                            old_w = of_middle + of_w
-                    ad, aw = adj_state(adj_d, adj_w, b, held, row, old_d, old_w)
+                            old_d += gd
+                            old_w = g_middle + gw
+                    ad, aw = adj_state(adj_d, adj_w, b, adj_rows, row, old_d, old_w)
 
     return SimpleNamespace(rk4=adj_rk4, variational=adj_variational)

@@ -25,25 +25,25 @@ def functions(real: Any) -> SimpleNamespace:
     vec = ti.types.vector(3, real)
 
     @ti.func
-    def onto(d: vec, w: vec):
+    def project(d: vec, w: vec):
         unit = d / ti.sqrt(d.dot(d))
         return unit, w - w.dot(unit) * unit
 
     @ti.func
-    def adj_onto(d: vec, w: vec, adj_unit: vec, adj_across: vec):
+    def adj_project(d: vec, w: vec, adj_unit: vec, adj_across: vec):
         size = ti.sqrt(d.dot(d))
         unit = d / size
         q = adj_unit - w.dot(unit) * adj_across - adj_across.dot(unit) * w
         return (q - q.dot(unit) * unit) / size, adj_across - adj_across.dot(unit) * unit
 
     @ti.func
-    def jvp_onto(d: vec, w: vec, dd: vec, dw: vec):
+    def jvp_project(d: vec, w: vec, dd: vec, dw: vec):
         size = ti.sqrt(d.dot(d))
         unit = d / size
         dunit = (dd - dd.dot(unit) * unit) / size
         return dunit, dw - (dw.dot(unit) + w.dot(dunit)) * unit - w.dot(unit) * dunit
 
-    return SimpleNamespace(onto=onto, adj=adj_onto, jvp=jvp_onto)
+    return SimpleNamespace(project=project, adj=adj_project, jvp=jvp_project)
 
 
 @functools.cache
@@ -57,7 +57,7 @@ def kernels(real: Any) -> SimpleNamespace:
     def forward(d: vectors, w: vectors, unit: vectors, across: vectors):
         ti.loop_config(serialize=True)
         for b in range(1):
-            unit_b, across_b = f.onto(d[b], w[b])
+            unit_b, across_b = f.project(d[b], w[b])
             unit[b] = unit_b
             across[b] = across_b
 
@@ -65,9 +65,9 @@ def kernels(real: Any) -> SimpleNamespace:
     def adjoint(d: vectors, w: vectors, adj_unit: vectors, adj_across: vectors, adj_d: vectors, adj_w: vectors):
         ti.loop_config(serialize=True)
         for b in range(1):
-            of_d, of_w = f.adj(d[b], w[b], adj_unit[b], adj_across[b])
-            adj_d[b] = of_d
-            adj_w[b] = of_w
+            gd, gw = f.adj(d[b], w[b], adj_unit[b], adj_across[b])
+            adj_d[b] = gd
+            adj_w[b] = gw
 
     @kernel
     def tangent(d: vectors, w: vectors, dd: vectors, dw: vectors, dunit: vectors, dacross: vectors):
@@ -80,7 +80,7 @@ def kernels(real: Any) -> SimpleNamespace:
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
-class OntoSphere(Function):
+class ProjectToSphere(Function):
     """Unit direction [3] and the perpendicular rate [3], from any direction and rate. Saved: the inputs."""
 
     @staticmethod

@@ -8,10 +8,10 @@ from simphys.autograd import Tensor, tensor
 
 from ..integrators import check_params, rk4
 from .acceleration import Acceleration
+from .damp import Damp
 from .drift import Drift
-from .fade import Fade
 from .model import Params, Spherical, State, check_direction
-from .sphere import OntoSphere
+from .sphere import ProjectToSphere
 
 LEVI_CIVITA = np.zeros((3, 3, 3))
 for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
@@ -28,12 +28,12 @@ def step(model: Spherical, params: Params, state: State, torque: Tensor | None =
         def slopes(direction: Tensor, rate: Tensor) -> tuple[Tensor, Tensor]:
             return cross(rate, direction), Acceleration.apply(direction, rate, torque, *params.tensors())
 
-        return State(*OntoSphere.apply(*rk4(slopes, direction, rate, h)))
-    middle_rate = rate + h / 2 * Acceleration.apply(direction, rate, torque, *params.tensors())
-    direction = Drift.apply(direction, middle_rate, h)
+        return State(*ProjectToSphere.apply(*rk4(slopes, direction, rate, h)))
+    midpoint_rate = rate + h / 2 * Acceleration.apply(direction, rate, torque, *params.tensors())
+    direction = Drift.apply(direction, midpoint_rate, h)
     still = tensor(np.zeros_like(rate.data))
-    rate = middle_rate + h / 2 * Acceleration.apply(direction, still, torque, *params.tensors())
-    return State(direction, Fade.apply(h / 2, rate, params.length, params.mass, params.damping))
+    rate = midpoint_rate + h / 2 * Acceleration.apply(direction, still, torque, *params.tensors())
+    return State(direction, Damp.apply(h / 2, rate, params.length, params.mass, params.damping))
 
 
 def cross(a: Tensor, b: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import pytest
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.simulators.pendulum.chain.midpoint import MiddleRate
+from simphys.simulators.pendulum.chain.midpoint import MidpointRate
 
 from ..chains import chain, energy, mass_matrix, numbers
 
@@ -16,12 +16,12 @@ from ..chains import chain, energy, mass_matrix, numbers
 def test_every_element_of_the_jacobian_is_right(links: int) -> None:
     model, params, state = chain(links, dt=0.1)
 
-    def middle_rate(*inputs: Tensor) -> Tensor:
-        return MiddleRate.apply(model, state.rate.detach(), *inputs)
+    def midpoint_rate(*inputs: Tensor) -> Tensor:
+        return MidpointRate.apply(model, state.rate.detach(), *inputs)
 
     inputs = (state.angle, numbers(links, 4), numbers(links), *params.tensors())
-    gradcheck(middle_rate, inputs, tolerance=1e-6)
-    dot_product_test(middle_rate, inputs, tolerance=1e-12)
+    gradcheck(midpoint_rate, inputs, tolerance=1e-6)
+    dot_product_test(midpoint_rate, inputs, tolerance=1e-12)
 
 
 @pytest.mark.parametrize("links", [1, 2, 5, 16])
@@ -30,8 +30,8 @@ def test_it_solves_the_discrete_equations_to_rounding(links: int) -> None:
     model, params, state = chain(links, dt=0.02)
     h, x, u, c = model.dt, state.angle.data, numbers(links), params.damping.data
     p = tensor(mass_matrix(params, x) @ state.rate.data)
-    v = MiddleRate.apply(model, state.rate, state.angle, p, u, *params.tensors()).data
-    other = MiddleRate.apply(model, tensor(np.zeros(links)), state.angle, p, u, *params.tensors()).data
+    v = MidpointRate.apply(model, state.rate, state.angle, p, u, *params.tensors()).data
+    other = MidpointRate.apply(model, tensor(np.zeros(links)), state.angle, p, u, *params.tensors()).data
     np.testing.assert_allclose(other, v, rtol=0, atol=1e-12 * abs(v).max())
 
     def discrete(x: np.ndarray, x_new: np.ndarray) -> float:
@@ -48,5 +48,5 @@ def test_it_solves_the_discrete_equations_to_rounding(links: int) -> None:
 def test_a_step_too_long_to_be_solved_has_no_result() -> None:
     """Within a step of half a second the free end makes more than a full turn, and Newton's method fails."""
     model, params, state = chain(2, dt=0.5, seed=7)
-    v = MiddleRate.apply(model, state.rate, state.angle, numbers(2, 4), None, *params.tensors())
+    v = MidpointRate.apply(model, state.rate, state.angle, numbers(2, 4), None, *params.tensors())
     assert np.isnan(v.data).all()

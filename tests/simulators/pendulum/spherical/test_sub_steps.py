@@ -10,9 +10,9 @@ import numpy as np
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.simulators.pendulum.spherical.acceleration import Acceleration
+from simphys.simulators.pendulum.spherical.damp import Damp
 from simphys.simulators.pendulum.spherical.drift import Drift
-from simphys.simulators.pendulum.spherical.fade import Fade
-from simphys.simulators.pendulum.spherical.sphere import OntoSphere
+from simphys.simulators.pendulum.spherical.sphere import ProjectToSphere
 from simphys.simulators.pendulum.spherical.step import cross
 
 from ..sphericals import spherical, vector
@@ -28,9 +28,9 @@ def test_every_element_of_each_jacobian_is_right() -> None:
     _, params, _ = spherical()
     is_right(Acceleration.apply, vector(1), vector(2), vector(3), *params.tensors())
     is_right(lambda *x: Acceleration.apply(*x[:2], None, *x[2:]), vector(1), vector(2), *params.tensors())
-    is_right(OntoSphere.apply, vector(1), vector(2))
+    is_right(ProjectToSphere.apply, vector(1), vector(2))
     is_right(lambda d, w: Drift.apply(d, w, 0.3), vector(1), vector(2))
-    is_right(lambda *x: Fade.apply(0.3, *x), vector(1), params.length, params.mass, params.damping)
+    is_right(lambda *x: Damp.apply(0.3, *x), vector(1), params.length, params.mass, params.damping)
     is_right(cross, vector(1), vector(2))
 
 
@@ -54,9 +54,9 @@ def test_a_drift_turns_about_the_rate_and_the_return_to_the_sphere_is_one() -> N
     new = Drift.apply(state.direction, state.rate, 0.2).data
     np.testing.assert_allclose(np.cross(d, new), 0.2 * w, rtol=1e-13)
     assert abs(np.linalg.norm(new) - 1) < 1e-15
-    unit, across = (each.data for each in OntoSphere.apply(vector(1), vector(2)))
+    unit, across = (each.data for each in ProjectToSphere.apply(vector(1), vector(2)))
     np.testing.assert_allclose([unit @ unit, unit @ across], [1.0, 0.0], atol=1e-15)
-    again = [each.data for each in OntoSphere.apply(tensor(unit), tensor(across))]
+    again = [each.data for each in ProjectToSphere.apply(tensor(unit), tensor(across))]
     np.testing.assert_allclose(again, [unit, across], atol=1e-15)
 
 

@@ -26,24 +26,24 @@ def functions(real: Any) -> SimpleNamespace:
     vec = ti.types.vector(3, real)
 
     @ti.func
-    def fade(w: vec, L: real, m: real, c: real, k: real) -> vec:
+    def damp(w: vec, L: real, m: real, c: real, k: real) -> vec:
         return w / (1 + k * c / (m * L * L))
 
     @ti.func
-    def adj_fade(w: vec, L: real, m: real, c: real, k: real, y: vec):
+    def adj_damp(w: vec, L: real, m: real, c: real, k: real, y: vec):
         r = k / (m * L * L)
         f = 1 + r * c
         adj_f = -w.dot(y) / (f * f)
         return y / f, -2 * r * c * adj_f / L, -r * c * adj_f / m, r * adj_f
 
     @ti.func
-    def jvp_fade(w: vec, L: real, m: real, c: real, k: real, dw: vec, dL: real, dm: real, dc: real) -> vec:
+    def jvp_damp(w: vec, L: real, m: real, c: real, k: real, dw: vec, dL: real, dm: real, dc: real) -> vec:
         r = k / (m * L * L)
         f = 1 + r * c
         df = r * (dc - c * (dm / m + 2 * dL / L))
         return (dw - (df / f) * w) / f
 
-    return SimpleNamespace(fade=fade, adj=adj_fade, jvp=jvp_fade)
+    return SimpleNamespace(damp=damp, adj=adj_damp, jvp=jvp_damp)
 
 
 # fmt: off
@@ -58,17 +58,17 @@ def kernels(real: Any) -> SimpleNamespace:
     def forward(w: vectors, L: real, m: real, c: real, k: real, new: vectors):
         ti.loop_config(serialize=True)
         for b in range(1):
-            new[b] = f.fade(w[b], L, m, c, k)
+            new[b] = f.damp(w[b], L, m, c, k)
 
     @kernel
     def adjoint(w: vectors, L: real, m: real, c: real, k: real, y: vectors, adj_w: vectors, adj_scalars: reals):
         ti.loop_config(serialize=True)
         for b in range(1):
-            of_w, of_L, of_m, of_c = f.adj(w[b], L, m, c, k, y[b])
-            adj_w[b] = of_w
-            adj_scalars[0] = of_L
-            adj_scalars[1] = of_m
-            adj_scalars[2] = of_c
+            gw, gL, gm, gc = f.adj(w[b], L, m, c, k, y[b])
+            adj_w[b] = gw
+            adj_scalars[0] = gL
+            adj_scalars[1] = gm
+            adj_scalars[2] = gc
 
     @kernel
     def tangent(
@@ -82,7 +82,7 @@ def kernels(real: Any) -> SimpleNamespace:
 # fmt: on
 
 
-class Fade(Function):
+class Damp(Function):
     """Rate [3] after damping for a time k, from rate [3], length, mass and damping. Saved: the inputs."""
 
     @staticmethod
