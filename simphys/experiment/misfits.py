@@ -94,6 +94,7 @@ def residuals(setup: Setup, trajectory: Trajectory) -> list[Tensor]:
     Errors: InputError for sums along time if the trajectory was computed within a memory limit and holds only their
     value.
     """
+    _require_horizon(setup, trajectory)
     sums = terms_of(setup, "running_sum")
     if sums and trajectory.running is not None:
         raise InputError(
@@ -113,8 +114,21 @@ def loss(setup: Setup, trajectory: Trajectory) -> Tensor:
         if not found:
             raise nothing_to_minimize()
         return losses.total(found)
+    _require_horizon(setup, trajectory)
     found = residuals_at_end(setup, trajectory)
     return losses.total(found) + trajectory.running if found else trajectory.running
+
+
+def _require_horizon(setup: Setup, trajectory: Trajectory) -> None:
+    """Raise InputError if terms about the end, or sums along time, would belong to another horizon."""
+    kinds = {"running_sum"} if setup.partial else {"running_sum", *terms.AT_END}
+    if trajectory.horizon != setup.steps and any(term.kind in kinds for term in setup.config.loss.terms):
+        raise InputError(
+            "loss",
+            f"its terms about the motion need the scene's horizon of {setup.steps} steps",
+            f"a trajectory of {trajectory.horizon} steps",
+            "Simulate the whole horizon, or load the scene with another time.steps.",
+        )
 
 
 def running_loss(setup: Setup) -> Running | None:

@@ -47,7 +47,7 @@ def plan(
     before, weight = _intervals(times, dt=dt, steps=steps)
     if kept is None:
         return SamplePlan(before, before + 1, weight, tuple(components))
-    rows = [np.searchsorted(kept, step) for step in (before, before + 1)]
+    rows = [_find_rows(kept, step) for step in (before, before + 1)]
     return SamplePlan(rows[0], rows[1], weight, tuple(components))
 
 
@@ -55,6 +55,19 @@ def steps_around(times: Array, *, dt: float, steps: int) -> Array:
     """The steps whose states are needed to sample at `times`, ascending. Errors: those of `plan`."""
     before, _ = _intervals(times, dt=dt, steps=steps)
     return np.union1d(before, before + 1)
+
+
+def _find_rows(kept: Array, steps: Array) -> Array:
+    """Find the row of each step in a trajectory of the steps `kept`. Errors: InputError for a step without a row."""
+    rows = np.searchsorted(kept, steps)
+    if not np.array_equal(kept[np.minimum(rows, len(kept) - 1)], steps):
+        raise InputError(
+            "trajectory",
+            "must hold the states around all times of the measurement",
+            f"{len(kept)} states, from step {kept[0]} to {kept[-1]}",
+            "Simulate the whole horizon of the scene, and keep all steps.",
+        )
+    return rows
 
 
 def _intervals(times: Array, *, dt: float, steps: int) -> tuple[Array, Array]:
@@ -131,7 +144,7 @@ def field_plan(times: Array, axis: int, *, dt: float, steps: int, kept: Array | 
     """How to see a whole field at `times` [s]; the arguments are those of `plan`. Errors: those of `plan`."""
     before, after, weight = _around(times, dt=dt, steps=steps)
     if kept is not None:
-        before, after = np.searchsorted(kept, before), np.searchsorted(kept, after)
+        before, after = _find_rows(kept, before), _find_rows(kept, after)
     return FieldPlan(before, after, weight, axis)
 
 

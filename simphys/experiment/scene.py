@@ -19,7 +19,7 @@ from .lowpass import as_cutoff
 from .objective import SceneObjective
 from .observe_field import read_field_observations
 from .setup import Measurement, Setup, count_members
-from .trajectory import compute_trajectory, stream_states
+from .trajectory import compute_trajectory, stream_states, with_horizon
 from .unknowns import Unknowns
 
 
@@ -32,6 +32,7 @@ class Scene(Setup):
         params: Any = None,
         state: Any = None,
         *,
+        steps: int | None = None,
         mode: Mode = "fused",
         keep_adjoint: bool = False,
         only_seen: bool = False,
@@ -39,12 +40,15 @@ class Scene(Setup):
     ) -> Trajectory:
         """Simulate the horizon from the scene's own parameters and state, or from others.
 
+        `steps` is another horizon. Beyond the scene's own, a control of knots keeps its last value. The loss and
+        predictions of such a trajectory exist only as far as it holds what they need, else they raise InputError.
         Within a memory limit (runtime.memory) a fused trajectory holds the states that observations need, and its
         `running` is the sum of loss terms along time. Otherwise it holds every state, or, with `only_seen`, those that
         the loss needs. Errors: BlowUp.
         """
+        setup = self if steps is None else with_horizon(self, steps)
         return compute_trajectory(
-            self, params, state, mode=mode, keep_adjoint=keep_adjoint, only_seen=only_seen, on_progress=on_progress
+            setup, params, state, mode=mode, keep_adjoint=keep_adjoint, only_seen=only_seen, on_progress=on_progress
         )
 
     def stream(self, *, block: int, on_progress: Progress | None = None) -> Iterator[tuple[Any, dict[str, Any]]]:

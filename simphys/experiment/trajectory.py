@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
 
 from simphys import rollout
+from simphys.autograd.errors import InputError
 from simphys.rollout import Mode, Trajectory
 from simphys.rollout.run import Progress
 
 from . import misfits
 from .setup import Setup
+
+S = TypeVar("S", bound=Setup)
 
 
 def compute_trajectory(
@@ -45,6 +51,16 @@ def compute_trajectory(
         on_progress=on_progress,
         **budget,
     )
+
+
+def with_horizon(setup: S, steps: int) -> S:
+    """Change the horizon of a set-up; observations beyond it are left out. Errors: InputError."""
+    if np.asarray(steps).dtype.kind not in "iu" or steps < 1:
+        raise InputError("Scene.rollout, steps", "is a number of time steps, at least 1", steps, "Pass such a number.")
+    seen = setup.observations
+    if seen is not None and steps < setup.steps:
+        seen = seen.until(steps * setup.dt)
+    return replace(setup, steps=int(steps), observations=seen, partial=setup.partial or steps != setup.steps)
 
 
 def stream_states(

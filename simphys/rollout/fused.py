@@ -127,6 +127,7 @@ def fused(request: Request) -> Trajectory:
         inputs.state.replace(**dict(zip(names, kept, strict=True))),
         request.keep,
         inputs.state.replace(**dict(zip(names, final, strict=True))),
+        inputs.steps,
         results[-1] if request.running is not None else None,
         request.adjoint,
         request.plan,

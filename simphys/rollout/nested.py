@@ -38,7 +38,7 @@ def nested(
     total = None
     if running is not None:
         total = running(_joined(inputs, [states[1:] for states in members]), np.arange(1, inputs.steps + 1))
-    return Trajectory(kept, keep, final, total)
+    return Trajectory(kept, keep, final, inputs.steps, total)
 
 
 def _start(inputs: Inputs, member: int) -> Any:

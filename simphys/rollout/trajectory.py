@@ -43,6 +43,8 @@ class Trajectory:
     """Time step of each row, [rows]."""
     final: Any
     """Last state. A loss of it alone takes less memory than a loss of the last row of `states`."""
+    horizon: int
+    """Number of time steps from the initial state to the last one."""
     running: Tensor | None = None
     """Sum of `running` over all steps except the start, if it was requested."""
     adjoint: StateAdjoint | None = None

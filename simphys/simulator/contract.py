@@ -20,8 +20,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from simphys.autograd import Tensor
+from simphys.autograd import Tensor, tensor
 from simphys.autograd.errors import InputError
 
 from .arrays import Array, Arrays, Shape
@@ -48,9 +49,33 @@ class Record:
         """The values of all fields by name."""
         return {name: getattr(self, name).data for name in self.names()}
 
-    def replace(self, **changes: Tensor) -> Self:
-        """The same with some fields exchanged."""
-        return replace(self, **changes)
+    def replace(self, **changes: Tensor | npt.ArrayLike) -> Self:
+        """Return a copy with other values in some fields.
+
+        A number fills its field; a list or an array has the field's present shape; a Tensor is taken as it is, and
+        gradients flow to it. Errors: InputError for an unknown name, a shape that does not fit, or no numbers.
+        """
+        for name in changes:
+            if name not in self.names():
+                known = f"the fields are {', '.join(self.names())}"
+                raise InputError(f"{type(self).__name__}.replace", known, name, "Name one of these.")
+        values = {n: v if isinstance(v, Tensor) else self._tensor_for(n, v) for n, v in changes.items()}
+        return replace(self, **values)
+
+    def _tensor_for(self, name: str, value: npt.ArrayLike) -> Tensor:
+        """Make a Tensor of the present shape and precision of a field. Errors: InputError."""
+        present: Tensor = getattr(self, name)
+        source, shape = f"{type(self).__name__}.replace, {name}", list(present.shape)
+        try:
+            array = np.asarray(value)
+        except ValueError:  # rows of different lengths
+            array = np.asarray(None)
+        if array.dtype.kind not in "iuf":
+            raise InputError(source, f"must be numbers, of shape {shape}", repr(value), "Pass one number, or an array.")
+        if array.ndim and array.shape != present.shape:
+            remedy = "Pass one number to fill the field, an array of that shape, or a Tensor, which may be a batch."
+            raise InputError(source, f"must be of shape {shape}", f"shape {list(array.shape)}", remedy)
+        return tensor(np.broadcast_to(array, present.shape), dtype=present.dtype)
 
 
 class Engine(Protocol):
