@@ -157,7 +157,7 @@ ELSEWHERE = {
     "pendulum/chain/fused_tangent.py: kernels.*": "calls tangents by indices; held by tangent = adjoint of a horizon",
     "pendulum/spherical/fused.py: tangent_kernels.*": "calls tangents by indices; tangent = adjoint of a horizon",
     "rigid/sweeps.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by gradcheck of Solve",
-    "rigid/fused_adjoint.py: adj_begin.*": "moves adjoints to the loops of drift; held by nested = fused",
+    "rigid/fused_adjoint.py: adj_drift_to_stage.*": "moves adjoints to the loops of drift; held by nested = fused",
     "rigid/sense.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",
     "rigid/sense.py: kernels.adjoint": "only calls the loops",
     "rigid/solve.py: kernels.adjoint": "only calls the loops",

@@ -1,9 +1,10 @@
-"""Every term of the adjoints of contacts between rigid bodies is needed: in their geometry and the compliant law."""
+"""Every term in the adjoints of contacts between rigid bodies is needed: their geometry, and the compliant law."""
 
 from __future__ import annotations
 
 import ast
 import functools
+import importlib
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -28,15 +29,15 @@ EACH = 2
 EQUIVALENT = {
     "functions.adj_flat: distance > 0 -> distance >= 0": "the tie on the surface: tests/simulators/rigid/geometry",
     "functions.adj_flat: ti.abs(p?k?) <= b.h?k? -> ti.abs(p?k?) < b.h?k?": "the tie at the end of a side",
-    "functions.adj_flat: b.R.transpose() @ y - b.o -> b.o - b.R.transpose() @ y": "its size alone counts",
-    "loops.adj_contacts: gap* < pair.FAR -> *": "what does not count, which tests/simulators/rigid/geometry holds",
+    "functions.adj_flat: b.R.transpose() @ y - b.o -> b.o - b.R.transpose() @ y": "only its magnitude matters",
+    "loops.adj_contacts: gap* < pair.FAR -> *": "inactive contacts, see tests/simulators/rigid/geometry",
 }
 
 check = functools.partial(gradcheck, mode="projected", repeats=1)
 
 
-def of_kinds(dim: int, *kinds: int) -> RigidBodies:
-    """Make a model with candidates of these kinds alone."""
+def select_kinds(dim: int, *kinds: int) -> RigidBodies:
+    """Return a model with candidates of these kinds only."""
     model = all_kinds(dim)
     found, chosen = model.candidates, np.isin(model.candidates.kind, kinds)
     fields = [values[chosen] for values in (found.kind, found.body_a, found.body_b, found.constants)]
@@ -48,30 +49,31 @@ def leaf(values: Any) -> Tensor:
     return tensor(np.array(values, float), requires_grad=True)
 
 
-def of_geometry(model: RigidBodies, *seeds: int) -> Callable[[Any], None]:
-    """Make a check of contacts of this model, with the original forward kernel."""
+def check_geometry(model: RigidBodies, *seeds: int) -> Callable[[Any], None]:
+    """Return a check of the contacts of this model; the original forward kernel is reused."""
 
-    def check_of(package: Any) -> None:
-        def reused(_: RigidBodies) -> SimpleNamespace:
+    def check_package(package: Any) -> None:
+        def reuse(_: RigidBodies) -> SimpleNamespace:
             return SimpleNamespace(forward=vars(contacts)["_kernels"](model).forward, adjoint=mine.adjoint)
 
-        mine = package.contacts._kernels(model)
-        with patch.object(package.contacts, "_kernels", reused):
+        module = importlib.import_module(f"{package.__name__}.contacts")
+        mine = vars(module)["_kernels"](model)
+        with patch.object(module, "_kernels", reuse):
             for seed in seeds:
                 random = np.random.default_rng(seed)
                 x, q = random.uniform(-0.5, 0.5, (4, model.dim)), random_turns(model.dim, 4, random)
-                counts = contacts.Contacts.apply(model, leaf(x), leaf(q))[0].data < pair.FAR
+                is_active = contacts.Contacts.apply(model, leaf(x), leaf(q))[0].data < pair.FAR
 
-                def of_what_counts(*inputs: Tensor, counts: Any = counts) -> tuple[Tensor, ...]:
-                    return tuple([result[counts] for result in package.contacts.Contacts.apply(model, *inputs)])
+                def active_contacts(*inputs: Tensor, is_active: Any = is_active) -> tuple[Tensor, ...]:
+                    return tuple([result[is_active] for result in module.Contacts.apply(model, *inputs)])
 
-                check(of_what_counts, (leaf(x), leaf(q)))
+                check(active_contacts, (leaf(x), leaf(q)))
 
-    return check_of
+    return check_package
 
 
-def of_compliant(module: Any) -> None:
-    """Check two contacts with the floor and one of two bodies, with arbitrary frames; and one that pulls."""
+def check_compliant(module: Any) -> None:
+    """Check two contacts with the floor and one of two bodies, for arbitrary frames; and a contact that would pull."""
     model, random = (
         RigidBodies(2, 0.01, ((Sphere(0.3),), (Sphere(0.2),)), (Plane((0.0, 1.0)),)),
         np.random.default_rng(2),
@@ -86,7 +88,7 @@ def of_compliant(module: Any) -> None:
 
 
 class Loops(Sweep):
-    """Leave out mutants of index arithmetic, which would read out of bounds."""
+    """A sweep without mutants of arithmetic on array indices, which would read foreign memory."""
 
     PLACES = frozenset({"c", "e", "i", "dim", "start", "to"})
 
@@ -98,27 +100,27 @@ class Loops(Sweep):
         return all(name in self.PLACES or name.endswith(("0", "_c")) for name in names)
 
 
-sweep_of = functools.partial(Sweep, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
+make_sweep = functools.partial(Sweep, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
 
 
-in_geometry = functools.partial(sweep_of, package=geometry)
-loops_of = functools.partial(Loops, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
+sweep_geometry = functools.partial(make_sweep, package=geometry)
+sweep_loops = functools.partial(Loops, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
 
 
-of_flat, of_segments = (
-    of_geometry(of_kinds(2, PLANE, BOX, CORNER), 1, 2, 3, 4),
-    of_geometry(of_kinds(3, ROUND, EDGES), 2, 6),
+check_flat, check_segments = (
+    check_geometry(select_kinds(2, PLANE, BOX, CORNER), 1, 2, 3, 4),
+    check_geometry(select_kinds(3, ROUND, EDGES), 2, 6),
 )
 
 SWEEPS = [
-    in_geometry(flat, ("functions.adj_*",), of_flat),
-    in_geometry(segments, ("functions.adj_*",), of_segments),
-    in_geometry(closest, ("functions.adj_*",), of_segments),
-    in_geometry(pair, ("functions.adj_*",), of_flat),
-    loops_of(contacts, ("loops.adj_*",), of_flat, package=geometry),
-    in_geometry(contacts, ("kernels.adjoint", "Contacts.backward"), of_flat),
-    loops_of(compliant, ("loops.adj_*",), of_compliant),
-    sweep_of(compliant, ("functions.adj_*", "kernels.adjoint", "CompliantContact.backward"), of_compliant),
+    sweep_geometry(flat, ("functions.adj_*",), check_flat),
+    sweep_geometry(segments, ("functions.adj_*",), check_segments),
+    sweep_geometry(closest, ("functions.adj_*",), check_segments),
+    sweep_geometry(pair, ("functions.adj_*",), check_flat),
+    sweep_loops(contacts, ("loops.adj_*",), check_flat, package=geometry),
+    sweep_geometry(contacts, ("kernels.adjoint", "Contacts.backward"), check_flat),
+    sweep_loops(compliant, ("loops.adj_*",), check_compliant),
+    make_sweep(compliant, ("functions.adj_*", "kernels.adjoint", "CompliantContact.backward"), check_compliant),
 ]
 
 

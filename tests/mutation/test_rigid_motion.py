@@ -1,4 +1,4 @@
-"""Every term of the adjoints of free motion, joints, motors and springs of rigid bodies is needed."""
+"""Every term in the adjoints of free motion, joints, motors and springs of rigid bodies is needed."""
 
 from __future__ import annotations
 
@@ -23,25 +23,24 @@ from simphys.simulators.rigid import (
     Sphere,
     drift,
     inertia,
-    joint_row,
-    joint_rows,
+    joint_constraints,
     kick,
-    meeting,
     mobility,
     motor,
     nested,
-    parting,
+    split_step,
     spring_damper,
+    time_of_impact,
     variational,
 )
 from simphys.simulators.rigid.checks import EULER, INTEGRATORS
-from simphys.simulators.rigid.fused import lightly_optimized
+from simphys.simulators.rigid.fused import reduced_optimization
 
-from ..simulators.rigid import test_mobility, test_parting
+from ..simulators.rigid import test_mobility, test_split_step
 from ..simulators.rigid.free_bodies import bodies, drift_inputs, kick_inputs, leaf, state
-from ..simulators.rigid.test_joint_rows import chain
-from ..simulators.rigid.test_motor import driven
-from ..simulators.rigid.test_spring_damper import sprung
+from ..simulators.rigid.test_joint_constraints import chain
+from ..simulators.rigid.test_motor import driven_joints
+from ..simulators.rigid.test_spring_damper import spring_model
 from .sweep import Sweep, stale
 
 EACH = 1
@@ -50,26 +49,26 @@ EACH = 1
 EQUIVALENT = {
     "functions.adj_rotate: spin(0.0) -> -spin(0.0)": "zero",
     "in_plane.adj_rotate: one(0.0) -> -one(0.0)": "zero",
-    "Mobility.backward: 2 * model.contacts -> *": "the size of work space, beyond which arrays have a margin here",
-    "loops.adj_meet: g < pair.FAR -> g <= pair.FAR": "nothing is as far as that here",
-    "loops.adj_meet: of_impact >= 0 -> of_impact > 0": "it is not the first candidate here",
-    "loops.adj_meet: poses > 1 -> poses >= 1": "computes again what is known",
-    "loops.adj_meet: unmoved0 + c * dim -> c * dim": "0 here; in fused loops held by nested = fused",
-    "loops.adj_meet: frame0 + c * 3 * dim -> c * 3 * dim": "0 here; in fused loops held by nested = fused",
-    "loops.adj_mobility: *row0 + at_m -> at_m": "likewise",
-    "loops.adj_mobility: adj_turned0 + at_g -> at_g": "likewise",
-    "loops.adj_mobility: adj_moment0 + at_g -> at_g": "likewise",
-    "loops.adj_mobility: adj_facing0 + place_of(k, side, NJ) * S -> place_of(k, side, NJ) * S": "likewise",
+    "Mobility.backward: 2 * model.contacts -> *": "the size of a workspace, beyond which arrays have a margin here",
+    "loops.adj_time_of_impact: g < pair.FAR -> g <= pair.FAR": "no gap is that large here",
+    "loops.adj_time_of_impact: impact >= 0 -> impact > 0": "the impact is not the first candidate here",
+    "loops.adj_time_of_impact: poses > 1 -> poses >= 1": "only repeats a computation",
+    "loops.adj_time_of_impact: gap_normal0 + c * dim -> c * dim": "0 here; in fused loops held by nested = fused",
+    "loops.adj_time_of_impact: frame0 + c * 3 * dim -> c * 3 * dim": "0 here; in fused loops held by nested = fused",
+    "loops.adj_mobility: *row0 + m_offset -> m_offset": "likewise",
+    "loops.adj_mobility: adj_spin_change0 + g_offset -> g_offset": "likewise",
+    "loops.adj_mobility: adj_moment0 + g_offset -> g_offset": "likewise",
+    "loops.adj_mobility: adj_attitude0 + attitude_index(k, side, NJ) * S -> attitude_index(*) * S": "likewise",
     "loops.adj_joint_rows: adj_row0 + k * width -> k * width": "0 here; in fused loops held by nested = fused",
 }
 
 MARGIN = 10_000
-"""Number of padding entries on either side."""
+"""Length of the margins on either side of a copied array."""
 
 Check = Callable[[Any], None]
 
 
-def checked(
+def make_check(
     original: ModuleType,
     function: str,
     model: RigidBodies,
@@ -77,20 +76,20 @@ def checked(
     given: Any = None,
     outputs: Callable[[Any], Any] | None = None,
 ) -> Check:
-    """Make a check of a Function in a copy of the package, with the original forward kernel.
+    """Return a check of a Function in a copy of the package; the original forward kernel is reused.
 
-    `given` are the arguments before the inputs; `outputs` selects the outputs to check. The adjoint kernel has to
-    add to the adjoints of the inputs, its last arguments.
+    `given` are the arguments before the inputs; `outputs` selects the outputs to check. The adjoint kernel must add to
+    the adjoints of the inputs, its last arguments.
     """
     first = (model,) if given is None else (model, *given) if isinstance(given, tuple) else (model, given)
 
     def check(package: Any) -> None:
         mine = importlib.import_module(f"{package.__name__}.{original.__name__.rsplit('.', 1)[-1]}")
-        with lightly_optimized():
+        with reduced_optimization():
             forward, adjoint = vars(original)["_kernels"](model).forward, vars(mine)["_kernels"](model).adjoint
 
             def adding(*arguments: Any) -> None:
-                given = [with_margins(each) if isinstance(each, np.ndarray) else each for each in arguments]
+                given = [copy_with_margins(each) if isinstance(each, np.ndarray) else each for each in arguments]
                 for values in given[-len(inputs) :]:
                     values += 1
                 adjoint(*given)
@@ -109,34 +108,36 @@ def checked(
     return check
 
 
-def with_margins(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Copy into the middle of an array, so that a mutant with indices out of bounds does no harm."""
+def copy_with_margins(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a copy in the middle of a larger array, so that a mutant with wrong indices does no harm."""
     room = np.zeros(values.size + 2 * MARGIN, values.dtype)[MARGIN:-MARGIN]
     room[:] = values
     return room
 
 
-def of_kick(model: RigidBodies) -> Check:
-    return checked(kick, "Kick", model, *kick_inputs(model).values(), given=0.3)
+def check_kick(model: RigidBodies) -> Check:
+    return make_check(kick, "Kick", model, *kick_inputs(model).values(), given=0.3)
 
 
-def of_drift(dim: int, integrator: str) -> Check:
+def check_drift(dim: int, integrator: str) -> Check:
     model = bodies(dim, 2, integrator=integrator)
-    return checked(drift, "Drift", model, *drift_inputs(model).values(), given=0.3)
+    return make_check(drift, "Drift", model, *drift_inputs(model).values(), given=0.3)
 
 
-def of_mobility(dim: int, integrator: str = EULER) -> Check:
-    model = replace(test_mobility.model_of(dim), integrator=integrator)
-    return checked(mobility, "Mobility", model, *test_mobility.inputs_of(model), given=test_mobility.what_of(model))
+def check_mobility(dim: int, integrator: str = EULER) -> Check:
+    model = replace(test_mobility.make_model(dim), integrator=integrator)
+    return make_check(
+        mobility, "Mobility", model, *test_mobility.make_inputs(model), given=test_mobility.contact_states(model)
+    )
 
 
-def of_mobility_of_both(package: Any) -> None:
+def check_mobility_of_both_integrators(package: Any) -> None:
     for integrator in INTEGRATORS:
-        of_mobility(3, integrator)(package)
+        check_mobility(3, integrator)(package)
 
 
-def of_meeting() -> Check:
-    """Make a check of the impacts of a rotating capsule, and of a sphere that rests on another until then, in space."""
+def check_time_of_impact() -> Check:
+    """Check impacts in space: of a rotating capsule, and with a sphere that rests on another until then."""
     shapes = (Capsule(0.1, 0.2),), (Sphere(0.1),), (Sphere(0.1),)
     model = RigidBodies(3, 0.05, shapes, (Plane((0.0, 0.0, 1.0)),), fixed=(2,), apart=((0, 2),))
     values = (
@@ -145,64 +146,68 @@ def of_meeting() -> Check:
         [[0.9, 0.2, -1.8, 0.5, 1.0, -0.7], [-1.5, 0.1, -0.01, 0.4, -0.3, 0.6], [0.0] * 6],
     )
     leaves = [tensor(np.array(each), requires_grad=True) for each in values]
-    _, _, _, time, active, _ = [each.data for each in meeting.Meeting.apply(model, *leaves)]
-    assert sorted(active[active > 0].tolist()) == [meeting.REST, meeting.IMPACT, meeting.IMPACT], active
-    (rests,) = np.flatnonzero(active == meeting.REST)
-    assert time[rests] in time[active == meeting.IMPACT]
+    _, _, _, time, active, _ = [each.data for each in time_of_impact.TimeOfImpact.apply(model, *leaves)]
+    assert sorted(active[active > 0].tolist()) == [time_of_impact.REST, time_of_impact.IMPACT, time_of_impact.IMPACT], (
+        active
+    )
+    (rests,) = np.flatnonzero(active == time_of_impact.REST)
+    assert time[rests] in time[active == time_of_impact.IMPACT]
 
-    def differ(found: Any) -> tuple[Any, ...]:
+    def differentiable(found: Any) -> tuple[Any, ...]:
         return found[0][rests], *found[1:4]  # the gap of an impact is 0
 
-    return checked(meeting, "Meeting", model, *leaves, outputs=differ)
+    return make_check(time_of_impact, "TimeOfImpact", model, *leaves, outputs=differentiable)
 
 
-def of_parting(dim: int) -> Check:
-    model = test_parting.balls(dim)
-    return checked(parting, "Parting", model, *test_parting.inputs_of(model), given=test_parting.first_of(model))
+def check_split_step(dim: int) -> Check:
+    model = test_split_step.balls(dim)
+    return make_check(
+        split_step, "SplitStep", model, *test_split_step.make_inputs(model), given=test_split_step.first_impacts(model)
+    )
 
 
-def of_rows(dim: int) -> Check:
+def check_joint_rows(dim: int) -> Check:
     model = chain(dim)
-    return checked(joint_rows, "JointRows", model, leaf(3, dim, seed=1), leaf(3, model.rotations, seed=2))
+    return make_check(joint_constraints, "JointRows", model, leaf(3, dim, seed=1), leaf(3, model.rotations, seed=2))
 
 
-def of_motors() -> Check:
-    model = driven(2)
-    of_joints = leaf(3, seed=1), leaf(3, seed=2, low=0.5), leaf(5, seed=3, low=0.5)
-    return checked(motor, "JointForce", model, *state(model), *of_joints)
+def check_motors() -> Check:
+    model = driven_joints(2)
+    joint_inputs = leaf(3, seed=1), leaf(3, seed=2, low=0.5), leaf(5, seed=3, low=0.5)
+    return make_check(motor, "JointForce", model, *state(model), *joint_inputs)
 
 
-def of_springs() -> Check:
-    model = sprung(2)
-    of_each = [leaf(3, seed=seed, low=0.5, high=2.0) for seed in range(3)]
-    return checked(spring_damper, "SpringDamper", model, *state(model), *of_each)
+def check_springs() -> Check:
+    model = spring_model(2)
+    spring_inputs = [leaf(3, seed=seed, low=0.5, high=2.0) for seed in range(3)]
+    return make_check(spring_damper, "SpringDamper", model, *state(model), *spring_inputs)
 
 
-sweep_of = functools.partial(Sweep, package=rigid, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
+make_sweep = functools.partial(Sweep, package=rigid, equivalent=EQUIVALENT, errors=(*ERRORS, TypeError, AttributeError))
 
 
-def around(module: ModuleType, function: str, check: Check, *others: str) -> Sweep:
-    """List the loops of a sub-step, its kernel, its Function, and `others`."""
-    return sweep_of(module, (*others, "loops.adj_*", "kernels.adjoint", f"{function}.backward"), check)
+def sweep_substep(module: ModuleType, function: str, check: Check, *others: str) -> Sweep:
+    """Return the sweep over the loops of a sub-step, its kernel and its Function, and `others`."""
+    return make_sweep(module, (*others, "loops.adj_*", "kernels.adjoint", f"{function}.backward"), check)
 
 
 SWEEPS = [
-    sweep_of(inertia, ("functions.adj_*",), of_kick(bodies(3, integrator="variational"))),
-    sweep_of(kick, ("functions.adj_*",), of_kick(bodies(3))),
-    around(kick, "Kick", of_kick(bodies(2, fixed=(1,)))),
-    sweep_of(drift, ("functions.adj_*",), of_drift(3, "semi_implicit_euler")),
-    around(drift, "Drift", of_drift(2, "semi_implicit_euler")),
-    sweep_of(variational, ("in_plane.adj_*",), of_drift(2, "variational")),
-    sweep_of(variational, ("in_space.adj_*",), of_drift(3, "variational")),
-    around(meeting, "Meeting", of_meeting()),
-    around(parting, "Parting", of_parting(3)),
-    around(mobility, "Mobility", of_mobility_of_both),
-    sweep_of(nested, ("turns.add_turns",), of_rows(3)),
-    sweep_of(joint_row, ("turns_in_plane.adj_*",), of_rows(2)),
-    sweep_of(joint_row, ("turns_in_space.adj_*", "functions.adj_*"), of_rows(3)),
-    around(joint_rows, "JointRows", of_rows(2)),
-    around(motor, "JointForce", of_motors()),
-    around(spring_damper, "SpringDamper", of_springs()),
+    make_sweep(inertia, ("functions.adj_*",), check_kick(bodies(3, integrator="variational"))),
+    make_sweep(kick, ("functions.adj_*",), check_kick(bodies(3))),
+    sweep_substep(kick, "Kick", check_kick(bodies(2, fixed=(1,)))),
+    make_sweep(drift, ("functions.adj_*",), check_drift(3, "semi_implicit_euler")),
+    sweep_substep(drift, "Drift", check_drift(2, "semi_implicit_euler")),
+    make_sweep(variational, ("in_plane.adj_*",), check_drift(2, "variational")),
+    make_sweep(variational, ("in_space.adj_*",), check_drift(3, "variational")),
+    sweep_substep(time_of_impact, "TimeOfImpact", check_time_of_impact()),
+    sweep_substep(split_step, "SplitStep", check_split_step(3)),
+    sweep_substep(mobility, "Mobility", check_mobility_of_both_integrators),
+    make_sweep(nested, ("orientation_adjoint.add_turns",), check_joint_rows(3)),
+    make_sweep(joint_constraints, ("turns_in_plane.adj_*",), check_joint_rows(2)),
+    make_sweep(joint_constraints, ("turns_in_space.adj_*", "functions.adj_*"), check_joint_rows(3)),
+    sweep_substep(joint_constraints, "JointRows", check_joint_rows(2)),
+    sweep_substep(motor, "JointForce", check_motors()),
+    sweep_substep(spring_damper, "SpringDamper", check_springs()),
 ]
 
 

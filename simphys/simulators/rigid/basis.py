@@ -45,10 +45,10 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
                 s = -1.0
             a = -1.0 / (s + z)
             cross = s * g[1, 1] + g[2, 0]
-            by_a = s * x * x * g[1, 0] + x * y * cross + y * y * g[2, 1]
+            adj_a = s * x * x * g[1, 0] + x * y * cross + y * y * g[2, 1]
             adj_n[0] = g[0, 0] + 2 * s * a * x * g[1, 0] + a * y * cross - s * g[1, 2]
             adj_n[1] = g[0, 1] + a * x * cross + 2 * a * y * g[2, 1] - g[2, 2]
-            adj_n[2] = g[0, 2] + a * a * by_a
+            adj_n[2] = g[0, 2] + a * a * adj_a
         return adj_n
 
     return SimpleNamespace(basis=basis, adj=adj_basis)

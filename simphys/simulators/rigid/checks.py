@@ -75,32 +75,32 @@ def check(model: Any) -> None:
         _check_length("the controller's goal", model.controller.goal, model.dim)
 
 
-def _check_link(who: str, link: Joint | Spring, model: Any) -> None:
-    _check_body(who, link.a, model)
+def _check_link(subject: str, link: Joint | Spring, model: Any) -> None:
+    _check_body(subject, link.a, model)
     if link.b != WORLD:
-        _check_body(who, link.b, model)
-    _check_length(f"anchor_a of {who}", link.anchor_a, model.dim)
-    _check_length(f"anchor_b of {who}", link.anchor_b, model.dim)
+        _check_body(subject, link.b, model)
+    _check_length(f"anchor_a of {subject}", link.anchor_a, model.dim)
+    _check_length(f"anchor_b of {subject}", link.anchor_b, model.dim)
 
 
-def _check_joint(who: str, joint: Joint, model: Any) -> None:
-    _check_length(f"relative of {who}", joint.relative, model.rotations)
-    _check_length(f"axis of {who}", joint.axis, model.dim)
-    wants = joint.kind == PRISMATIC or (joint.kind == REVOLUTE and model.dim == 3)
-    if wants != (joint.axis is not None):
-        constraint = "an axis" if wants else "no axis"
+def _check_joint(subject: str, joint: Joint, model: Any) -> None:
+    _check_length(f"relative of {subject}", joint.relative, model.rotations)
+    _check_length(f"axis of {subject}", joint.axis, model.dim)
+    needs_axis = joint.kind == PRISMATIC or (joint.kind == REVOLUTE and model.dim == 3)
+    if needs_axis != (joint.axis is not None):
+        constraint = "an axis" if needs_axis else "no axis"
         raise InputError(
-            f"rigid: {who}", constraint, str(joint.axis), f"The joint is {joint.kind}, in {model.dim} dimensions."
+            f"rigid: {subject}", constraint, str(joint.axis), f"The joint is {joint.kind}, in {model.dim} dimensions."
         )
     if joint.axis is not None and not abs(sum([each * each for each in joint.axis]) - 1) < 1e-9:
-        raise InputError(f"rigid: the axis of {who}", "a unit vector", joint.axis, "Divide it by its length.")
+        raise InputError(f"rigid: the axis of {subject}", "a unit vector", joint.axis, "Divide it by its length.")
 
 
-def _check_body(who: str, body: int, model: Any) -> None:
+def _check_body(subject: str, body: int, model: Any) -> None:
     if not 0 <= body < model.bodies:
-        raise InputError(f"rigid: {who}", f"a body from 0 to {model.bodies - 1}", body, "Name an existing body.")
+        raise InputError(f"rigid: {subject}", f"a body from 0 to {model.bodies - 1}", body, "Name an existing body.")
 
 
-def _check_length(who: str, vector: Vector | None, count: int) -> None:
+def _check_length(subject: str, vector: Vector | None, count: int) -> None:
     if vector is not None and len(vector) != count:
-        raise InputError(f"rigid: {who}", f"{count} numbers", vector, f"It has {len(vector)}.")
+        raise InputError(f"rigid: {subject}", f"{count} numbers", vector, f"It has {len(vector)}.")

@@ -42,7 +42,7 @@ from simphys.numerics import rotation
 from . import rows
 from .model import RigidBodies
 from .nested import zeros_like
-from .rows import flat
+from .rows import flatten
 
 
 @functools.cache
@@ -52,7 +52,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     vec = ti.types.vector(dim, real)
 
     @ti.func
-    def parts(p: real, n: vec, u: vec, c: real, v_s: real):
+    def decompose(p: real, n: vec, u: vec, c: real, v_s: real):
         """1 - c u_n, or 0 without a repulsive force; y; and the denominator of y."""
         u_n = n.dot(u)
         slip = u - u_n * n
@@ -64,21 +64,21 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def force(p: real, n: vec, u: vec, mu: real, k: real, c: real, v_s: real) -> vec:
-        s, y, _ = parts(p, n, u, c, v_s)
+        s, y, _ = decompose(p, n, u, c, v_s)
         return (k * p * s) * (n - mu * y)
 
     @ti.func
     def adj_force(p: real, n: vec, u: vec, mu: real, k: real, c: real, v_s: real, g: vec):
         """Return the adjoints of p, n, u, mu, k and c."""
-        s, y, root = parts(p, n, u, c, v_s)
+        s, y, root = decompose(p, n, u, c, v_s)
         adj_p, adj_n, adj_u, adj_mu, adj_k, adj_c = real(0.0), vec(0.0), vec(0.0), real(0.0), real(0.0), real(0.0)
         if s > 0:
             u_n, f_n, adj_f_n = n.dot(u), k * p * s, g.dot(n - mu * y)
             adj_slip = (-mu * f_n / root) * (g - y.dot(g) * y)
-            along = -k * p * c * adj_f_n - n.dot(adj_slip)
+            adj_un = -k * p * c * adj_f_n - n.dot(adj_slip)
             adj_p = k * s * adj_f_n
-            adj_n = f_n * g + along * u - u_n * adj_slip
-            adj_u = adj_slip + along * n
+            adj_n = f_n * g + adj_un * u - u_n * adj_slip
+            adj_u = adj_slip + adj_un * n
             adj_mu = -f_n * g.dot(y)
             adj_k = p * s * adj_f_n
             adj_c = -k * p * u_n * adj_f_n
@@ -160,11 +160,11 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 at.add_vec_of(adj_v, adj_v0, b, -g_u)
                 at.add_spin_of(adj_w, adj_w0, a, rotate.moment(a_a, g_u))
                 at.add_spin_of(adj_w, adj_w0, b, -rotate.moment(a_b, g_u))
-                share = g_mu
+                g_share = g_mu
                 if b >= 0:
-                    share = g_mu / 2
-                    adj_mu[adj_mu0 + b] = adj_mu[adj_mu0 + b] + share
-                adj_mu[adj_mu0 + a] = adj_mu[adj_mu0 + a] + share
+                    g_share = g_mu / 2
+                    adj_mu[adj_mu0 + b] = adj_mu[adj_mu0 + b] + g_share
+                adj_mu[adj_mu0 + a] = adj_mu[adj_mu0 + a] + g_share
                 adj_k[adj_k0] = adj_k[adj_k0] + g_k
                 adj_c[adj_c0] = adj_c[adj_c0] + g_c
 
@@ -212,13 +212,13 @@ class CompliantContact(Function):
         ctx.model = model
         ctx.save_for_backward(*inputs)
         wrench = np.zeros((model.bodies, model.dim + model.spins), inputs[0].dtype)
-        _kernels(model).forward(*_constants(model), *flat(*inputs), wrench.reshape(-1))
+        _kernels(model).forward(*_constants(model), *flatten(*inputs), wrench.reshape(-1))
         return wrench
 
     @staticmethod
     def backward(ctx: Context, adj_wrench: Tensor) -> tuple[Any, ...]:
         inputs, adjoints = ctx.saved_tensors, zeros_like(*ctx.saved_tensors)
-        _kernels(ctx.model).adjoint(*_constants(ctx.model), *flat(*inputs, adj_wrench, *adjoints))
+        _kernels(ctx.model).adjoint(*_constants(ctx.model), *flatten(*inputs, adj_wrench, *adjoints))
         return None, *adjoints
 
 

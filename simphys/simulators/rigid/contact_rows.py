@@ -1,4 +1,4 @@
-"""Rows of the active contacts (meeting.py) under the impulse law, for a step of length h.
+"""Rows of the active contacts (time_of_impact.py) under the impulse law, for a step of length h.
 
 The rows of a contact are its normal n and the tangents t, with moments r x n, r x t (rows.py). Its limit is the
 friction mu and its bounce the restitution e of the pair. With gap g and a threshold v_rest, the target of the normal at
@@ -6,7 +6,7 @@ rest is
 
     t = min(-g / h, v_rest)
 
-and 0 for tangents and impacts; acts.py adds their targets at the time of impact. At rest, features touch when forces
+and 0 for tangents and impacts; phases.py adds their targets at the time of impact. At rest, features touch when forces
 act next, g + h u = 0, or later: bodies land, stand and slide without a gap. Both sides of g = 0 are treated alike, so
 there is no kink. This includes contacts that only other impulses of the step would close. Overlaps are corrected by at
 most h v_rest per step.
@@ -34,7 +34,7 @@ from . import basis, rows
 from .islands import NONE, REST
 from .model import RigidBodies
 from .nested import zeros_like
-from .rows import flat
+from .rows import flatten
 
 
 @functools.cache
@@ -47,14 +47,14 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     W = dim + 2 * spins
 
     @ti.func
-    def of_pair(values: ti.template(), values0, a, b) -> real:
+    def pair_mean(values: ti.template(), values0, a, b) -> real:
         value = values[values0 + a]
         if b >= 0:
             value = 0.5 * (value + values[values0 + b])
         return value
 
     @ti.func
-    def add_of_pair(values: ti.template(), values0, a, b, change: real):
+    def add_pair_mean(values: ti.template(), values0, a, b, change: real):
         share = change
         if b >= 0:
             share = 0.5 * change
@@ -72,22 +72,26 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         """Write the rows of active contacts; those of all others are left unchanged."""
         for c in range(M):
             if active[active0 + c] > NONE:
-                a, b, at_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
-                n, r_a, r_b = at.vec_at(frame, at_c), at.vec_at(frame, at_c + dim), at.vec_at(frame, at_c + 2 * dim)
+                a, b, frame_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
+                n, r_a, r_b = (
+                    at.vec_at(frame, frame_c),
+                    at.vec_at(frame, frame_c + dim),
+                    at.vec_at(frame, frame_c + 2 * dim),
+                )
                 T = normal_and_tangents.basis(n)
                 for j in ti.static(range(dim)):
                     for e in ti.static(range(dim)):
                         row[row0 + (c * dim + j) * W + e] = T[j, e]
                 for j in range(dim):
                     r = row0 + (c * dim + j) * W
-                    along = at.vec_at(row, r)
-                    at.put_spin(row, r + dim, rotate.moment(r_a, along))
-                    at.put_spin(row, r + dim + spins, rotate.moment(r_b, along))
+                    direction = at.vec_at(row, r)
+                    at.put_spin(row, r + dim, rotate.moment(r_a, direction))
+                    at.put_spin(row, r + dim + spins, rotate.moment(r_b, direction))
                     target[target0 + c * dim + j] = 0.0
                 if active[active0 + c] == REST:
                     target[target0 + c * dim] = ti.min(-gap[gap0 + c] / h, v_rest)
-                limit[limit0 + c] = of_pair(friction, friction0, a, b)
-                bounce[bounce0 + c] = of_pair(restitution, restitution0, a, b)
+                limit[limit0 + c] = pair_mean(friction, friction0, a, b)
+                bounce[bounce0 + c] = pair_mean(restitution, restitution0, a, b)
 
     @ti.func
     def adj_contact_rows(
@@ -101,27 +105,31 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         """Add to the adjoints of the inputs; adj_row is overwritten."""
         for c in range(M):
             if active[active0 + c] > NONE:
-                a, b, at_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
-                n, r_a, r_b = at.vec_at(frame, at_c), at.vec_at(frame, at_c + dim), at.vec_at(frame, at_c + 2 * dim)
+                a, b, frame_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
+                n, r_a, r_b = (
+                    at.vec_at(frame, frame_c),
+                    at.vec_at(frame, frame_c + dim),
+                    at.vec_at(frame, frame_c + 2 * dim),
+                )
                 r, g = row0 + c * dim * W, adj_row0 + c * dim * W
-                add_of_pair(adj_friction, adj_friction0, a, b, adj_limit[adj_limit0 + c])
-                add_of_pair(adj_restitution, adj_restitution0, a, b, adj_bounce[adj_bounce0 + c])
+                add_pair_mean(adj_friction, adj_friction0, a, b, adj_limit[adj_limit0 + c])
+                add_pair_mean(adj_restitution, adj_restitution0, a, b, adj_bounce[adj_bounce0 + c])
                 if active[active0 + c] == REST and -gap[gap0 + c] / h < v_rest:
                     adj_gap[adj_gap0 + c] = adj_gap[adj_gap0 + c] - adj_target[adj_target0 + c * dim] / h
                 adj_r_a, adj_r_b = vec(0.0), vec(0.0)
                 for j in range(dim):
-                    along, g_j = at.vec_at(row, r + j * W), g + j * W
+                    direction, g_j = at.vec_at(row, r + j * W), g + j * W
                     adj_m_a, adj_m_b = at.spin_at(adj_row, g_j + dim), at.spin_at(adj_row, g_j + dim + spins)
-                    adj_r_a += rotate.adj_cross(adj_m_a, along)
-                    adj_r_b += rotate.adj_cross(adj_m_b, along)
+                    adj_r_a += rotate.adj_cross(adj_m_a, direction)
+                    adj_r_b += rotate.adj_cross(adj_m_b, direction)
                     at.add_vec(adj_row, g_j, rotate.cross(adj_m_a, r_a) + rotate.cross(adj_m_b, r_b))
                 G = mat(0.0)
                 for j, e in ti.static(ti.ndrange(dim, dim)):
                     G[j, e] = adj_row[g + j * W + e]
-                at_g = adj_frame0 + c * 3 * dim
-                at.add_vec(adj_frame, at_g, normal_and_tangents.adj(n, G))
-                at.add_vec(adj_frame, at_g + dim, adj_r_a)
-                at.add_vec(adj_frame, at_g + 2 * dim, adj_r_b)
+                adj_frame_c = adj_frame0 + c * 3 * dim
+                at.add_vec(adj_frame, adj_frame_c, normal_and_tangents.adj(n, G))
+                at.add_vec(adj_frame, adj_frame_c + dim, adj_r_a)
+                at.add_vec(adj_frame, adj_frame_c + 2 * dim, adj_r_b)
 
     return SimpleNamespace(contact_rows=contact_rows, adj_contact_rows=adj_contact_rows)
 
@@ -165,7 +173,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
 class ContactRows(Function):
     """Rows [dim M, W], targets [dim M], limits [M] and bounces [M]. Saved: active, gap, frame and rows.
 
-    `active` [M] is the state of each contact (see meeting.py). Inputs: gap [M], frame [M, 3 dim], friction [n],
+    `active` [M] is the state of each contact (see time_of_impact.py). Inputs: gap [M], frame [M, 3 dim], friction [n],
     restitution [n].
     """
 
@@ -174,7 +182,7 @@ class ContactRows(Function):
         M, dim, dtype = model.contacts, model.dim, inputs[0].dtype
         shapes = ((M * dim, dim + 2 * model.spins), (M * dim,), (M,), (M,))
         row, *others = [np.zeros(shape, dtype) for shape in shapes]
-        _kernels(model).forward(*_constants(model), *flat(active, *inputs, row, *others))
+        _kernels(model).forward(*_constants(model), *flatten(active, *inputs, row, *others))
         ctx.model = model
         ctx.save_for_backward(active, *inputs[:2], row)
         return row, *others
@@ -185,7 +193,7 @@ class ContactRows(Function):
         active, gap, frame, row = ctx.saved_tensors
         found = [*zeros_like(gap, frame), *np.zeros((2, model.bodies), adj_row.dtype)]
         _kernels(model).adjoint(
-            *_constants(model), *flat(active, gap, frame, row, adj_row.data.copy(), *adjoints, *found)
+            *_constants(model), *flatten(active, gap, frame, row, adj_row.data.copy(), *adjoints, *found)
         )
         return None, None, *found
 

@@ -4,7 +4,7 @@
     q' = advance(q, h w - turn)
 
 An impulse that changed v by dv at a time t after the forces was applied too early by t. Hence s = sum t dv and
-turn = sum t dw over all impulses of the step (see acts.py). advance rotates exactly by a rotation vector in the world
+turn = sum t dw over all impulses of the step (see phases.py). advance rotates exactly by a rotation vector in the world
 frame, so that quaternions keep unit length (see numerics/rotation.py). Adjoint:
 
     adj_x = adj_x'     adj_v = h adj_x'     adj_s = -adj_x'     adj_w = h p     adj_turn = -p
@@ -28,7 +28,7 @@ from . import rows, variational
 from .checks import VARIATIONAL
 from .model import RigidBodies
 from .nested import zeros_like
-from .rows import flat
+from .rows import flatten
 
 
 @functools.cache
@@ -152,14 +152,14 @@ class Drift(Function):
         ctx.model, ctx.h = model, h
         ctx.save_for_backward(orientation, *inputs)
         new = [np.empty(shape, position.dtype) for shape in model.state_shapes().values()]
-        _kernels(model).forward(model.bodies, h, *flat(position, orientation, *inputs), *flat(*new))
+        _kernels(model).forward(model.bodies, h, *flatten(position, orientation, *inputs), *flatten(*new))
         return tuple(new)
 
     @staticmethod
     def backward(ctx: Context, *adj_new: Tensor) -> tuple[Any, ...]:
         model: RigidBodies = ctx.model
         adjoints = [np.zeros((model.bodies, model.dim), adj_new[0].dtype), *zeros_like(*ctx.saved_tensors)]
-        _kernels(model).adjoint(model.bodies, ctx.h, *flat(*ctx.saved_tensors, *adj_new), *flat(*adjoints))
+        _kernels(model).adjoint(model.bodies, ctx.h, *flatten(*ctx.saved_tensors, *adj_new), *flatten(*adjoints))
         return None, None, *adjoints
 
 

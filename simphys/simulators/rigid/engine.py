@@ -13,15 +13,15 @@ from simphys.nn.network import NAMES
 from simphys.simulator import Array, Arrays
 from simphys.simulator.array_engine import ArrayEngine
 
-from . import fused, fused_adjoint, joint_table
+from . import fused, fused_adjoint, joint_tables
 from .checks import COMPLIANT, VARIATIONAL, check_params
-from .memory import AT, PARAMS, Memory
 from .model import RigidBodies
-from .rows import flat
+from .rows import flatten
 from .spring_damper import springs
-from .sweeps import HEAD
+from .sweeps import COUNTS
+from .workspace import AT, PARAMS, Workspace
 
-SPREAD = 2
+MIN_PARALLEL_MEMBERS = 2
 """Minimum number of batch members to be distributed over threads."""
 
 
@@ -33,25 +33,25 @@ class RigidEngine(ArrayEngine):
     def __init__(self, model: RigidBodies, params: Arrays, control: Array | None, **options: Any) -> None:
         check_params(params)
         super().__init__(model, params, control, **options)
-        self._memory = Memory(model)
+        self._regions = Workspace(model)
         self._packed = np.concatenate([self.params[name].reshape(self.batch, -1) for name in PARAMS], axis=1)
 
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
-        with fused.lightly_optimized():
+        with fused.reduced_optimization():
             fused.forward_kernel(self._variant)(*self._arguments(segment), first, start, start + steps)
 
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
         given = adjoint["position"].shape[1]
-        of_control = self.sums.get("control", self._work[0])
-        of_state = [adjoint[name].reshape(-1) for name in self.model.State.names()]
-        with fused.lightly_optimized():
+        adj_control = self.sums.get("control", self._workspaces[0])
+        adj_state = [adjoint[name].reshape(-1) for name in self.model.State.names()]
+        with fused.reduced_optimization():
             fused_adjoint.adjoint_kernel(self._variant)(
-                *self._arguments(segment), first, steps, given, *of_state, *flat(self._packed_sums, of_control)
+                *self._arguments(segment), first, steps, given, *adj_state, *flatten(self._packed_sums, adj_control)
             )
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
         """Include the workspace of a step and the packed parameters of each member."""
-        own = self.batch * (self._memory.size + self._memory.params) * runtime.real_dtype().itemsize
+        own = self.batch * (self._regions.size + self._regions.params) * runtime.real_dtype().itemsize
         return super().segment_bytes(steps, dense=dense) + own
 
     def _zeros(self) -> Arrays:
@@ -78,38 +78,40 @@ class RigidEngine(ArrayEngine):
             is_compliant=model.law == COMPLIANT,
             joints=bool(model.joints),
             springs=bool(model.springs),
-            driven=joint_table.free(model).rows > 0,
+            driven=joint_tables.tabulate_free_rows(model).rows > 0,
             controller=model.controller,
             network=model.network,
             is_variational=model.integrator == VARIATIONAL,
-            parallel=self.batch >= SPREAD and runtime.settings().threads > 1,
+            parallel=self.batch >= MIN_PARALLEL_MEMBERS and runtime.settings().threads > 1,
         )
 
     @cached_property
-    def _work(self) -> tuple[Array, Array]:
+    def _workspaces(self) -> tuple[Array, Array]:
         """Return the workspaces of all members, and their lists of active contacts."""
-        memory = np.zeros((self.batch, self._memory.size), runtime.real_dtype())
+        workspace = np.zeros((self.batch, self._regions.size), runtime.real_dtype())
         if self.model.network is not None:
             weights = Layout(self.model.network).pack({name: self.params[name] for name in NAMES})
-            start = self._memory.layout[AT.weights]
-            memory[:, start : start + weights.shape[1]] = weights
-        return memory.reshape(-1), np.zeros(self.batch * (self.model.candidates.count + HEAD), np.int32)
+            start = self._regions.layout[AT.weights]
+            workspace[:, start : start + weights.shape[1]] = weights
+        return workspace.reshape(-1), np.zeros(self.batch * (self.model.candidates.count + COUNTS), np.int32)
 
     def _arguments(self, segment: Arrays) -> list[Any]:
         """Return the arguments that both kernels take before the steps."""
         model = self.model
-        held, loose = joint_table.held(model), joint_table.free(model)
+        constraints, free_rows = joint_tables.tabulate_constraints(model), joint_tables.tabulate_free_rows(model)
         ends, anchors, K = springs(model)
-        control = self._work[0] if self.control is None else self.control
+        control = self._workspaces[0] if self.control is None else self.control
         T, A = (0, 0) if self.control is None else self.control.shape[1:]
         counts = np.array(
-            [model.bodies, model.joint_rows, model.candidates.count, model.sweeps, K, loose.rows, A], np.int32
+            [model.bodies, model.joint_rows, model.candidates.count, model.sweeps, K, free_rows.rows, A], np.int32
         )
         threshold = model.slip_speed if model.law == COMPLIANT else model.rest_speed
         rows = segment["position"].shape[1]
         return [
-            *flat(*segment.values(), self._packed, control, *self._work), self._memory.layout, counts, model.free,
-            *flat(model.row_bodies, *model.candidates.arrays()), held.links, held.parts, loose.links, loose.parts,
+            *flatten(*segment.values(), self._packed, control, *self._workspaces), self._regions.layout, counts,
+            model.free,
+            *flatten(model.row_bodies, *model.candidates.arrays()), constraints.links, constraints.parts,
+            free_rows.links, free_rows.parts,
             ends, anchors, model.dt, model.span, threshold, model.joint_correction / model.dt,
-            self.batch, rows, T, self._packed.shape[1], self._memory.size,
+            self.batch, rows, T, self._packed.shape[1], self._regions.size,
         ]  # fmt: skip

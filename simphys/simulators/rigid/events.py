@@ -4,7 +4,7 @@ Under the impulse law two bodies, or a body and the world, touch in a step if a 
 that begin to touch make an `impact`, or a `rest` if they are slower than the restitution threshold and do not bounce.
 The end of a pair's last contact is its `release`; in between, friction may change from sticking to `slip` and back to
 `stick`. A `graze` is a contact that is active, or not, by less than rounding: features that pass each other without any
-speed or at a distance below rounding (misses.py), that need no impulse, or that meet just as the motion ends.
+speed or at a distance below rounding (near_misses.py), that need no impulse, or that meet just as the motion ends.
 Derivatives are one-sided
 
 - at a graze: slightly to the side there is no contact, or no impulse;
@@ -31,15 +31,15 @@ from .checks import COMPLIANT
 from .geometry.pair import FAR
 from .islands import IMPACT, NONE, REST
 from .joint import WORLD
-from .meeting import TOGETHER as TOGETHER_PART
-from .misses import misses
 from .model import Params, RigidBodies, State
-from .step import Solved, solved
+from .near_misses import find_near_misses
+from .step import StepSolution, solve_step
+from .time_of_impact import SIMULTANEOUS
 
 EDGE = "a graze: slightly to the side there is no contact"
 THRESHOLD = "as fast as the restitution threshold: slightly faster it bounces, slightly slower it does not"
 CONE = "friction is exactly at the edge of its cone: on one side it slides, on the other it sticks"
-TOGETHER = "impacts of one body at the same time, which are solved for simultaneously"
+SAME_TIME = "impacts of one body at the same time, which are solved for simultaneously"
 TOUCHING = "exactly touching, where the derivative is that without contact"
 
 ROUNDINGS = 64.0
@@ -64,36 +64,40 @@ def find_events(model: RigidBodies, params: Arrays, states: Arrays, control: Arr
         for step in range(steps):
             state = State(**{name: tensor(np.asarray(values[step], real)) for name, values in states.items()})
             driven = None if control is None else tensor(np.asarray(control[step], real))
-            made = solved(model, given, state, driven)
-            assert made.near is not None
-            gap, frame = [each.data for each in made.near]
-            size = float(np.abs(states["position"][step]).max()) + _reach(gap, frame)
+            solution = solve_step(model, given, state, driven)
+            assert solution.contacts is not None
+            gap, frame = [each.data for each in solution.contacts]
+            size = float(np.abs(states["position"][step]).max()) + _longest_arm(gap, frame)
             if model.law == COMPLIANT:
-                touch, happened = _overlaps(model, gap, size, last[0], step)
+                touch, happened = _overlap_events(model, gap, size, last[0], step)
                 last = touch, {}
             else:
-                now = _Contacts(model, made, gap, frame, size, ends=step == steps - 1)
-                happened = list(_of_step(model, now, step, *last))
+                now = _StepContacts(model, solution, gap, frame, size, ends=step == steps - 1)
+                happened = list(_step_events(model, now, step, *last))
                 last = now.touch, now.slips()
             found += happened
     return tuple(sorted(found, key=lambda event: event.time))
 
 
-class _Contacts:
+class _StepContacts:
     """State of all candidates in a step of the impulse law, [M] each."""
 
-    def __init__(self, model: RigidBodies, made: Solved, gap: Array, frame: Array, size: float, *, ends: bool) -> None:
-        assert made.row is not None and made.target is not None and made.impulse is not None
-        assert made.active is not None and made.limit is not None and made.time is not None
+    def __init__(
+        self, model: RigidBodies, solution: StepSolution, gap: Array, frame: Array, size: float, *, ends: bool
+    ) -> None:
+        assert solution.row is not None and solution.target is not None and solution.impulse is not None
+        assert solution.active is not None and solution.limit is not None and solution.time is not None
         dim, NJ, M = model.dim, model.joint_rows, model.candidates.count
         self.pairs = _pairs(model)
-        self.rest_speed, self.time, self.limit = model.rest_speed, made.time.data, made.limit.data
-        what = made.active.data
-        self.fast = what > REST
+        self.rest_speed, self.time, self.limit = model.rest_speed, solution.time.data, solution.limit.data
+        status = solution.active.data
+        self.fast = status > REST
         arms = frame.reshape(M, 3, dim)
-        self.before, self.after = (_speeds(model, twist.data, arms) for twist in (made.before, made.twist))
-        self.target = made.target.data[NJ:].reshape(M, dim)[:, 0]
-        impulse = made.impulse.data.sum(axis=0)[NJ:].reshape(M, dim)  # of all phases
+        self.before, self.after = (
+            _contact_velocities(model, twist.data, arms) for twist in (solution.before, solution.twist)
+        )
+        self.target = solution.target.data[NJ:].reshape(M, dim)[:, 0]
+        impulse = solution.impulse.data.sum(axis=0)[NJ:].reshape(M, dim)  # of all phases
         self.normal, self.tangent = impulse[:, 0], np.linalg.norm(impulse[:, 1:], axis=1)
         self.touch = self.normal > 0
         eps = ROUNDINGS * np.finfo(gap.dtype).eps
@@ -106,21 +110,21 @@ class _Contacts:
         at_limit = self.tangent >= self.limit * self.normal - self.impulse_rounding
         self.sliding = self.touch & at_limit & (slip > SLIP * fastest)
         # Features of a pair may push against each other at their limits: their sum decides.
-        held = np.array([self._of_pair(pair, impulse[:, 1:]) for pair in self.pairs])
-        most = np.array([self._of_pair(pair, (self.limit * self.normal)[:, None]) for pair in self.pairs])
+        held = np.array([self._norm_over_pair(pair, impulse[:, 1:]) for pair in self.pairs])
+        most = np.array([self._norm_over_pair(pair, (self.limit * self.normal)[:, None]) for pair in self.pairs])
         together = held >= most - len(self.pairs) * self.impulse_rounding
         self.at_edge = self.touch & at_limit & together & (slip <= self.speed_rounding) & (self.limit > 0)
-        approach, meets = self.before[:, 0], what == IMPACT
-        left = np.where(meets, model.span - self.time, model.dt + gap / np.minimum(approach, -self.rest_speed))
-        at_end = ends & (meets | (approach < -self.rest_speed)) & (np.abs(left * approach) <= self.gap_rounding)
-        passes = meets & (approach * approach <= self.speed_rounding * fastest)
+        approach, is_impact = self.before[:, 0], status == IMPACT
+        left = np.where(is_impact, model.span - self.time, model.dt + gap / np.minimum(approach, -self.rest_speed))
+        at_end = ends & (is_impact | (approach < -self.rest_speed)) & (np.abs(left * approach) <= self.gap_rounding)
+        passes = is_impact & (approach * approach <= self.speed_rounding * fastest)
         unmoved = np.abs(self.after[:, 0] - self.before[:, 0]) <= self.speed_rounding
-        idle = (what > NONE) & (unmoved | (self.normal <= self.impulse_rounding))
-        unasked = idle & (np.abs(self.after[:, 0] - self.target) <= self.speed_rounding)
-        missed = misses(model, made.acting, made.before, what, self.gap_rounding)
-        self.grazes = at_end | passes | unasked | missed
+        idle = (status > NONE) & (unmoved | (self.normal <= self.impulse_rounding))
+        unneeded = idle & (np.abs(self.after[:, 0] - self.target) <= self.speed_rounding)
+        missed = find_near_misses(model, solution.stage, solution.before, status, self.gap_rounding)
+        self.grazes = at_end | passes | unneeded | missed
 
-    def _of_pair(self, pair: Pair, values: Array) -> float:
+    def _norm_over_pair(self, pair: Pair, values: Array) -> float:
         """Return the norm of the sum over the touching features of a pair."""
         own = self.touch & np.array([each == pair for each in self.pairs])
         return float(np.linalg.norm(values[own].sum(axis=0)))
@@ -133,7 +137,9 @@ class _Contacts:
         return found
 
 
-def _of_step(model: RigidBodies, now: _Contacts, step: int, touched: Array, slid: dict[Pair, bool]) -> Iterator[Event]:
+def _step_events(
+    model: RigidBodies, now: _StepContacts, step: int, touched: Array, slid: dict[Pair, bool]
+) -> Iterator[Event]:
     start, slips = step * model.dt, now.slips()
     begun = np.flatnonzero(now.touch & ~touched)
     for pair in dict.fromkeys(now.pairs[c] for c in begun):
@@ -146,32 +152,34 @@ def _of_step(model: RigidBodies, now: _Contacts, step: int, touched: Array, slid
         if np.any(np.abs(speed - now.rest_speed) <= now.speed_rounding):
             reason = THRESHOLD
         elif fast and _coincides(model, now, begun, first):
-            reason = TOGETHER
-        yield Event(step, time, "impact" if fast else "rest", _names(pair), reason)
+            reason = SAME_TIME
+        yield Event(step, time, "impact" if fast else "rest", _name_pair(pair), reason)
     for pair in slid.keys() - slips.keys():
-        yield Event(step, start, "release", _names(pair))
+        yield Event(step, start, "release", _name_pair(pair))
     for pair in slips.keys() & slid.keys():
         if slips[pair] != slid[pair]:
-            yield Event(step, start, "slip" if slips[pair] else "stick", _names(pair))
+            yield Event(step, start, "slip" if slips[pair] else "stick", _name_pair(pair))
     for pair in dict.fromkeys(now.pairs[c] for c in np.flatnonzero(now.at_edge)):
-        yield Event(step, start, "stick", _names(pair), CONE)
+        yield Event(step, start, "stick", _name_pair(pair), CONE)
     for c in np.flatnonzero(now.grazes):
-        yield Event(step, start, "graze", _names(now.pairs[c]), EDGE)
+        yield Event(step, start, "graze", _name_pair(now.pairs[c]), EDGE)
 
 
-def _coincides(model: RigidBodies, now: _Contacts, begun: Array, first: int) -> bool:
-    """Return True if another feature of its bodies begins to touch at the same time, or acts together (meeting.py)."""
+def _coincides(model: RigidBodies, now: _StepContacts, begun: Array, first: int) -> bool:
+    """Return True if another feature of its bodies begins to touch at the same time, or acts together with it."""
     mine = {body for body in now.pairs[first] if body != WORLD and model.free[body]}
 
     def together(c: int) -> bool:
         apart = abs(now.time[c] - now.time[first])
-        one_pair = now.pairs[c] == now.pairs[first] and apart < TOGETHER_PART * model.dt
+        one_pair = now.pairs[c] == now.pairs[first] and apart < SIMULTANEOUS * model.dt
         return bool(one_pair or apart <= now.time_rounding[c] + now.time_rounding[first])
 
     return any(c != first and mine & set(now.pairs[c]) and together(c) for c in begun)
 
 
-def _overlaps(model: RigidBodies, gap: Array, size: float, touched: Array, step: int) -> tuple[Array, list[Event]]:
+def _overlap_events(
+    model: RigidBodies, gap: Array, size: float, touched: Array, step: int
+) -> tuple[Array, list[Event]]:
     """Return the candidates that overlap at the start of a step, and the events of their changes."""
     found: list[Event] = []
     time = step * model.dt
@@ -182,9 +190,9 @@ def _overlaps(model: RigidBodies, gap: Array, size: float, touched: Array, step:
         is_close = bool((np.abs(gap[own]) <= ROUNDINGS * np.finfo(gap.dtype).eps * size).any())
         if touch[own].any() != touched[own].any():
             kind = "contact" if touch[own].any() else "release"
-            found.append(Event(step, time, kind, _names(pair), TOUCHING if is_close else ""))
+            found.append(Event(step, time, kind, _name_pair(pair), TOUCHING if is_close else ""))
         elif is_close:
-            found.append(Event(step, time, "graze", _names(pair), TOUCHING))
+            found.append(Event(step, time, "graze", _name_pair(pair), TOUCHING))
     return touch, found
 
 
@@ -194,7 +202,7 @@ def _pairs(model: RigidBodies) -> list[Pair]:
     return [(a, b) if b == WORLD or a < b else (b, a) for a, b in both]
 
 
-def _speeds(model: RigidBodies, twist: Array, frame: Array) -> Array:
+def _contact_velocities(model: RigidBodies, twist: Array, frame: Array) -> Array:
     """Return velocities of a relative to b at the contact: normal component, then tangential vector, [M, 1 + dim]."""
     v, w = twist[:, : model.dim], twist[:, model.dim :]
     relative = np.zeros((len(frame), model.dim))
@@ -202,18 +210,18 @@ def _speeds(model: RigidBodies, twist: Array, frame: Array) -> Array:
         (model.candidates.body_a, frame[:, 1], 1.0),
         (model.candidates.body_b, frame[:, 2], -1.0),
     ):
-        moved = (bodies != WORLD) * sign
+        weight = (bodies != WORLD) * sign
         spin = w[bodies]
-        turned = np.cross(spin, arms) if model.dim == 3 else spin * np.stack([-arms[:, 1], arms[:, 0]], axis=1)
-        relative += moved[:, None] * (v[bodies] + turned)
-    along = np.einsum("ci,ci->c", relative, frame[:, 0])
-    return np.concatenate([along[:, None], relative - along[:, None] * frame[:, 0]], axis=1)
+        rotational = np.cross(spin, arms) if model.dim == 3 else spin * np.stack([-arms[:, 1], arms[:, 0]], axis=1)
+        relative += weight[:, None] * (v[bodies] + rotational)
+    normal_speed = np.einsum("ci,ci->c", relative, frame[:, 0])
+    return np.concatenate([normal_speed[:, None], relative - normal_speed[:, None] * frame[:, 0]], axis=1)
 
 
-def _reach(gap: Array, frame: Array) -> float:
+def _longest_arm(gap: Array, frame: Array) -> float:
     """Return the longest arm of features that are near [m]."""
     return float(np.abs(frame[gap < FAR]).max(initial=0.0))
 
 
-def _names(pair: Pair) -> str:
+def _name_pair(pair: Pair) -> str:
     return f"body {pair[0]} and " + ("the world" if pair[1] == WORLD else f"body {pair[1]}")

@@ -1,4 +1,4 @@
-"""The fused loop over time: the loops of all sub-steps in sequence, on the workspace of a batch member (memory.py).
+"""The fused loop over time: the loops of all sub-steps in sequence, on the workspace of a batch member (workspace.py).
 
 A step follows step.py, in the same order. Each member is computed serially, and members share nothing. The adjoint, in
 fused_adjoint.py, computes each step again from its stored state.
@@ -17,39 +17,39 @@ from simphys.nn import Controller, Network
 from simphys.nn import fused as network_loops
 
 from . import (
-    acts,
     compliant,
     contact_rows,
     drift,
-    joint_rows,
+    joint_constraints,
     kick,
-    meeting,
     mobility,
     motor,
-    parting,
+    phases,
     rows,
     sense,
+    split_step,
     spring_damper,
+    time_of_impact,
 )
 from .geometry import contacts
-from .memory import AT
-from .sweeps import HEAD
+from .sweeps import COUNTS
+from .workspace import AT
 
 
 @contextlib.contextmanager
-def lightly_optimized() -> Iterator[None]:
+def reduced_optimization() -> Iterator[None]:
     """Compile kernels in this context without passes whose time grows with the square of a kernel's length.
 
     A step is one long kernel: its adjoint takes a fifth of the time to compile, and runs a tenth slower.
     """
     runtime.settings()  # starts the compiler if it is not running
     config = ti.lang.impl.current_cfg()
-    before = config.advanced_optimization, config.cfg_optimization
+    saved = config.advanced_optimization, config.cfg_optimization
     config.advanced_optimization = config.cfg_optimization = False
     try:
         yield
     finally:
-        config.advanced_optimization, config.cfg_optimization = before
+        config.advanced_optimization, config.cfg_optimization = saved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class Variant:
     """True to distribute members over threads."""
 
     @property
-    def carries(self) -> bool:
+    def tracks_momentum(self) -> bool:
         """True as in `RigidBodies.carries`."""
         return self.dim == 3 and self.is_variational
 
@@ -110,23 +110,23 @@ def loops(variant: Variant) -> SimpleNamespace:
         sense=sense.loops(real, dim, variant.controller) if variant.controller else None,
         network=network_loops.loops(real, network_loops.Layout(variant.network)) if variant.network else None,
         kick=kick.loops(real, dim, not variant.is_variational),
-        mobility=mobility.loops(real, dim, variant.carries),
-        joint_rows=joint_rows.loops(real, dim),
-        meeting=meeting.loops(real, dim, variant.kinds),
-        parting=parting.loops(real, dim),
+        mobility=mobility.loops(real, dim, variant.tracks_momentum),
+        joint_constraints=joint_constraints.loops(real, dim),
+        time_of_impact=time_of_impact.loops(real, dim, variant.kinds),
+        split_step=split_step.loops(real, dim),
         contact_rows=contact_rows.loops(real, dim),
-        acts=acts.loops(real, dim, not variant.is_variational),
+        phases=phases.loops(real, dim, not variant.is_variational),
         drift=drift.loops(real, dim, variant.is_variational),
     )
 
 
 @functools.cache
 @no_type_check
-def impulses(variant: Variant) -> Any:
+def velocity_step(variant: Variant) -> Any:
     """Return the function for forces and impulses of a step; it leaves everything the adjoint needs in the workspace.
 
     The workspace m of a member begins at m0, its parameters p at p0, the control u at u0; the state in which forces act
-    is in acting_x ... of the workspace. threshold is the restitution threshold, or the slip speed. counts are n, NJ, M,
+    is in stage_x ... of the workspace. threshold is the restitution threshold, or the slip speed. counts are n, NJ, M,
     sweeps, K, the number of free joint rows, and the size of a control.
     """
     f, dim = loops(variant), variant.dim
@@ -137,15 +137,15 @@ def impulses(variant: Variant) -> Any:
         p: ti.template(), p0, u: ti.template(), u0, m: ti.template(), m0, order: ti.template(), order0,
         layout: ti.template(), counts: ti.template(), free: ti.template(), bodies: ti.template(),
         kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(),
-        held: ti.template(), held_parts: ti.template(), loose: ti.template(), loose_parts: ti.template(),
+        joint_links: ti.template(), joint_parts: ti.template(), free_links: ti.template(), free_parts: ti.template(),
         ends: ti.template(), anchors: ti.template(), h, span, threshold, gain,
     ):  # fmt: skip
         n, NJ, M, count = counts[0], counts[1], counts[2], counts[3]
         x, q, v, w = (
-            m0 + layout[AT.acting_x],
-            m0 + layout[AT.acting_q],
-            m0 + layout[AT.acting_v],
-            m0 + layout[AT.acting_w],
+            m0 + layout[AT.stage_x],
+            m0 + layout[AT.stage_q],
+            m0 + layout[AT.stage_v],
+            m0 + layout[AT.stage_w],
         )
         gap, frame, wrench = m0 + layout[AT.gap], m0 + layout[AT.frame], m0 + layout[AT.wrench]
         twist, new, shift = m0 + layout[AT.twist], m0 + layout[AT.new_twist], m0 + layout[AT.shift]
@@ -177,7 +177,7 @@ def impulses(variant: Variant) -> Any:
                 for e in range(counts[6]):
                     m[action + e] = u[u0 + e]
             f.motor.joint_force(
-                loose, loose_parts, counts[5], m, x, m, q, m, v, m, w, m, action,
+                free_links, free_parts, counts[5], m, x, m, q, m, v, m, w, m, action,
                 p, p0 + layout[AT.motor_strength], p, p0 + layout[AT.joint_damping], m, wrench,
             )  # fmt: skip
         f.kick.kick(
@@ -186,47 +186,49 @@ def impulses(variant: Variant) -> Any:
         )  # fmt: skip
 
         if ti.static(variant.rows):
-            row, target, facing = m0 + layout[AT.row], m0 + layout[AT.target], m0 + layout[AT.facing]
+            row, target, attitude = m0 + layout[AT.row], m0 + layout[AT.target], m0 + layout[AT.attitude]
             limit, time, active = m0 + layout[AT.limit], m0 + layout[AT.time], m0 + layout[AT.active]
-            first, part, bounce = m0 + layout[AT.first], m0 + layout[AT.part], m0 + layout[AT.bounce]
-            inverse_mass, turned, moment = (
-                m0 + layout[AT.inverse_mass], m0 + layout[AT.turned], m0 + layout[AT.moment]
+            first, fraction, bounce = m0 + layout[AT.first], m0 + layout[AT.fraction], m0 + layout[AT.bounce]
+            inverse_mass, spin_change, moment = (
+                m0 + layout[AT.inverse_mass], m0 + layout[AT.spin_change], m0 + layout[AT.moment]
             )  # fmt: skip
-            contacts_count, x_then, q_then = 0, x, q
+            contacts_count, x_impact, q_impact = 0, x, q
             if ti.static(variant.impulses):
-                contacts_count, x_then, q_then = M, m0 + layout[AT.then_x], m0 + layout[AT.then_q]
-                f.meeting.meet(
+                contacts_count, x_impact, q_impact = M, m0 + layout[AT.impact_x], m0 + layout[AT.impact_q]
+                f.time_of_impact.time_of_impact(
                     kind, body_a, body_b, constants, M, h, span, threshold, free, n, bodies, NJ,
-                    m, x, m, q, m, twist, m, gap, m, frame, m, facing, m, time, m, active, m, first,
-                    m, m0 + layout[AT.unmoved],
+                    m, x, m, q, m, twist, m, gap, m, frame, m, attitude, m, time, m, active, m, first,
+                    m, m0 + layout[AT.gap_normal],
                 )  # fmt: skip
                 f.contact_rows.contact_rows(
                     bodies, NJ, M, h, threshold, m, active, m, gap, m, frame, p, p0 + layout[AT.friction],
                     p, p0 + layout[AT.restitution], m, row + NJ * W, m, target + NJ, m, limit, m, bounce,
                 )  # fmt: skip
-                f.parting.part_steps(
-                    n, h, span, m, x, m, q, m, twist, m, time, m, first, m, x_then, m, q_then, m, part
+                f.split_step.split_step(
+                    n, h, span, m, x, m, q, m, twist, m, time, m, first, m, x_impact, m, q_impact, m, fraction
                 )  # fmt: skip
             else:
                 for b in range(n):
                     m[first + b] = -1.0
-                    m[part + b] = 1.0
+                    m[fraction + b] = 1.0
             if ti.static(variant.joints):
-                aside = m0 + layout[AT.unread_target]
-                f.joint_rows.joint_rows(held, held_parts, NJ, gain, m, x, m, q, m, row, m, target)
+                unused_target = m0 + layout[AT.unused_target]
+                f.joint_constraints.joint_rows(joint_links, joint_parts, NJ, gain, m, x, m, q, m, row, m, target)
                 if ti.static(variant.impulses):
-                    f.joint_rows.joint_rows(held, held_parts, NJ, gain, m, x_then, m, q_then, m, row, m, aside)
+                    f.joint_constraints.joint_rows(
+                        joint_links, joint_parts, NJ, gain, m, x_impact, m, q_impact, m, row, m, unused_target
+                    )
             f.mobility.mobility(
-                free, n, bodies, NJ, contacts_count, m, row, m, active, m, q, m, q_then, m, facing,
-                p, p0 + layout[AT.mass], p, p0 + layout[AT.inertia], m, inverse_mass, m, turned, m, moment,
+                free, n, bodies, NJ, contacts_count, m, row, m, active, m, q, m, q_impact, m, attitude,
+                p, p0 + layout[AT.mass], p, p0 + layout[AT.inertia], m, inverse_mass, m, spin_change, m, moment,
             )  # fmt: skip
-            f.acts.play(
-                h, h - span, m, row, m, target, m, limit, m, bounce, m, inverse_mass, m, turned, m, moment,
-                m, time, m, part, m, twist, m, v, m, w, m, q, p, p0 + layout[AT.inertia], m, active, m, first,
+            f.phases.solve_phases(
+                h, h - span, m, row, m, target, m, limit, m, bounce, m, inverse_mass, m, spin_change, m, moment,
+                m, time, m, fraction, m, twist, m, v, m, w, m, q, p, p0 + layout[AT.inertia], m, active, m, first,
                 bodies, NJ, contacts_count, n, count,
                 order, order0, m, m0 + layout[AT.held], m, m0 + layout[AT.record], m, m0 + layout[AT.speed],
                 m, m0 + layout[AT.trace],
-                m, m0 + layout[AT.goal], m, m0 + layout[AT.gained], m, m0 + layout[AT.result],
+                m, m0 + layout[AT.phase_target], m, m0 + layout[AT.delta_v], m, m0 + layout[AT.result],
                 m, m0 + layout[AT.impulse], m, new, m, shift,
             )  # fmt: skip
         else:
@@ -238,8 +240,8 @@ def impulses(variant: Variant) -> Any:
 
 @functools.cache
 @no_type_check
-def begin(variant: Variant) -> Any:
-    """Return the first part of a step, of length h: to the state in which forces act, acting_x ... .
+def drift_to_stage(variant: Variant) -> Any:
+    """Return the first part of a step, of length h: to the state in which forces act, stage_x ... .
 
     The velocities with which bodies get there are stored in `twist`.
     """
@@ -252,8 +254,8 @@ def begin(variant: Variant) -> Any:
         p: ti.template(), p0, m: ti.template(), m0, layout: ti.template(), n, h,
     ):  # fmt: skip
         twist, shift = m0 + layout[AT.twist], m0 + layout[AT.shift]
-        x_new, q_new = m0 + layout[AT.acting_x], m0 + layout[AT.acting_q]
-        v_new, w_new = m0 + layout[AT.acting_v], m0 + layout[AT.acting_w]
+        x_new, q_new = m0 + layout[AT.stage_x], m0 + layout[AT.stage_q]
+        v_new, w_new = m0 + layout[AT.stage_v], m0 + layout[AT.stage_w]
         for i in range(n):
             at.put_vec(m, twist + i * D, at.vec_of(v, v0, i))
             at.put_spin(m, twist + i * D + dim, at.spin_of(w, w0, i))
@@ -283,14 +285,14 @@ def forward_kernel(variant: Variant) -> Any:
     """
     real, dim = variant.real, variant.dim
     spins, rotations = (1, 1) if dim == 2 else (3, 4)
-    to_forces, step, move = begin(variant), impulses(variant), loops(variant).drift
+    to_stage, step, move = drift_to_stage(variant), velocity_step(variant), loops(variant).drift
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @kernel
     def forward(
         x: reals, q: reals, v: reals, w: reals, p: reals, u: reals, m: reals, order: ints, layout: ints, counts: ints,
-        free: ints, bodies: ints, kind: ints, body_a: ints, body_b: ints, constants: reals, held: ints,
-        held_parts: reals, loose: ints, loose_parts: reals, ends: ints, anchors: reals, h: real, span: real,
+        free: ints, bodies: ints, kind: ints, body_a: ints, body_b: ints, constants: reals, joint_links: ints,
+        joint_parts: reals, free_links: ints, free_parts: reals, ends: ints, anchors: reals, h: real, span: real,
         threshold: real, gain: real, B: ti.i32, rows: ti.i32, T: ti.i32, P: ti.i32, size: ti.i32, first: ti.i32,
         start: ti.i32, last: ti.i32,
     ):  # fmt: skip
@@ -299,17 +301,17 @@ def forward_kernel(variant: Variant) -> Any:
             n, M, A = counts[0], counts[2], counts[6]
             for j in range(start, last):
                 at, m0 = (b * rows + j) * n, b * size
-                to_forces(
+                to_stage(
                     x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, m, m0, layout, n, h - span
                 )
                 step(
-                    p, b * P, u, (b * T + first + j) * A, m, m0, order, b * (M + HEAD),
+                    p, b * P, u, (b * T + first + j) * A, m, m0, order, b * (M + COUNTS),
                     layout, counts, free, bodies, kind, body_a, body_b, constants,
-                    held, held_parts, loose, loose_parts, ends, anchors, h, span, threshold, gain,
+                    joint_links, joint_parts, free_links, free_parts, ends, anchors, h, span, threshold, gain,
                 )  # fmt: skip
                 new = at + n
                 move.drift(
-                    n, span, m, m0 + layout[AT.acting_x], m, m0 + layout[AT.acting_q], m, m0 + layout[AT.new_twist],
+                    n, span, m, m0 + layout[AT.stage_x], m, m0 + layout[AT.stage_q], m, m0 + layout[AT.new_twist],
                     m, m0 + layout[AT.shift], p, b * P + layout[AT.inertia],
                     x, new * dim, q, new * rotations, v, new * dim, w, new * spins,
                 )  # fmt: skip

@@ -8,10 +8,10 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.nn import Network
 
 from . import rows
-from .fused import Variant, begin, impulses, loops
-from .memory import AT
-from .nested import turns
-from .sweeps import HEAD
+from .fused import Variant, drift_to_stage, loops, velocity_step
+from .nested import orientation_adjoint
+from .sweeps import COUNTS
+from .workspace import AT
 
 CLEAR = len(AT.__dict__)
 """Index in the layout of the begin, then the end, of the regions that are cleared before each step."""
@@ -19,13 +19,13 @@ CLEAR = len(AT.__dict__)
 
 @functools.cache
 @no_type_check
-def reverse(variant: Variant) -> Any:
-    """Return the adjoint of `impulses`: from adj_x_new ... of the workspace, the new state, to adj_x ..., the old one.
+def adj_velocity_step(variant: Variant) -> Any:
+    """Return the adjoint of `velocity_step`: from the new state, adj_x_new ... of the workspace, to the old, adj_x ....
 
     Adjoints of parameters are added to s, from p0 on, those of the control to adj_u, from u0 on.
     """
     f, real, dim = loops(variant), variant.real, variant.dim
-    add_turns = turns(real, dim)
+    add_turns = orientation_adjoint(real, dim)
     D, W = (3, 4) if dim == 2 else (6, 9)
 
     sizes = variant.network or Network(inputs=1, hidden=1, outputs=1)
@@ -47,16 +47,16 @@ def reverse(variant: Variant) -> Any:
         p: ti.template(), p0, m: ti.template(), m0, order: ti.template(), order0,
         layout: ti.template(), counts: ti.template(), free: ti.template(), bodies: ti.template(),
         kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(),
-        held: ti.template(), held_parts: ti.template(), loose: ti.template(), loose_parts: ti.template(),
+        joint_links: ti.template(), joint_parts: ti.template(), free_links: ti.template(), free_parts: ti.template(),
         ends: ti.template(), anchors: ti.template(), h, span, threshold, gain,
         s: ti.template(), adj_u: ti.template(), u0,
     ):  # fmt: skip
         n, NJ, M, count = counts[0], counts[1], counts[2], counts[3]
         x, q, v, w = (
-            m0 + layout[AT.acting_x],
-            m0 + layout[AT.acting_q],
-            m0 + layout[AT.acting_v],
-            m0 + layout[AT.acting_w],
+            m0 + layout[AT.stage_x],
+            m0 + layout[AT.stage_q],
+            m0 + layout[AT.stage_v],
+            m0 + layout[AT.stage_w],
         )
         gap, frame = m0 + layout[AT.gap], m0 + layout[AT.frame]
         twist, new, shift = m0 + layout[AT.twist], m0 + layout[AT.new_twist], m0 + layout[AT.shift]
@@ -76,49 +76,55 @@ def reverse(variant: Variant) -> Any:
         )  # fmt: skip
 
         if ti.static(variant.rows):
-            row, facing, limit = m0 + layout[AT.row], m0 + layout[AT.facing], m0 + layout[AT.limit]
+            row, attitude, limit = m0 + layout[AT.row], m0 + layout[AT.attitude], m0 + layout[AT.limit]
             time, active, bounce = m0 + layout[AT.time], m0 + layout[AT.active], m0 + layout[AT.bounce]
-            first, part, inverse_mass = m0 + layout[AT.first], m0 + layout[AT.part], m0 + layout[AT.inverse_mass]
+            first, fraction, inverse_mass = (
+                m0 + layout[AT.first],
+                m0 + layout[AT.fraction],
+                m0 + layout[AT.inverse_mass],
+            )
             adj_row, adj_target = m0 + layout[AT.adj_row], m0 + layout[AT.adj_target]
-            adj_turns, adj_limit = m0 + layout[AT.adj_turns], m0 + layout[AT.adj_limit]
+            adj_rotations, adj_limit = m0 + layout[AT.adj_rotations], m0 + layout[AT.adj_limit]
             adj_bounce, adj_time = m0 + layout[AT.adj_bounce], m0 + layout[AT.adj_time]
-            adj_part, adj_inverse_mass = m0 + layout[AT.adj_part], m0 + layout[AT.adj_inverse_mass]
-            adj_turned, adj_moment = m0 + layout[AT.adj_turned], m0 + layout[AT.adj_moment]
-            contacts_count, x_then, q_then, adj_x_then, adj_then = 0, x, q, adj_x, adj_theta
+            adj_fraction, adj_inverse_mass = m0 + layout[AT.adj_fraction], m0 + layout[AT.adj_inverse_mass]
+            adj_spin_change, adj_moment = m0 + layout[AT.adj_spin_change], m0 + layout[AT.adj_moment]
+            contacts_count, x_impact, q_impact, adj_x_impact, adj_impact_theta = 0, x, q, adj_x, adj_theta
             if ti.static(variant.impulses):
-                contacts_count, x_then, q_then = M, m0 + layout[AT.then_x], m0 + layout[AT.then_q]
-                adj_x_then, adj_then = m0 + layout[AT.adj_then_x], m0 + layout[AT.adj_then_theta]
-            f.acts.adj(
-                h, h - span, m, row, m, limit, m, bounce, m, inverse_mass, m, time, m, part,
+                contacts_count, x_impact, q_impact = M, m0 + layout[AT.impact_x], m0 + layout[AT.impact_q]
+                adj_x_impact, adj_impact_theta = m0 + layout[AT.adj_impact_x], m0 + layout[AT.adj_impact_theta]
+            f.phases.adj(
+                h, h - span, m, row, m, limit, m, bounce, m, inverse_mass, m, time, m, fraction,
                 m, w, m, q, p, inertia, m, active, m, first,
                 bodies, NJ, contacts_count, n, count, order, order0, m, m0 + layout[AT.held], m, m0 + layout[AT.record],
-                m, m0 + layout[AT.speed], m, m0 + layout[AT.trace], m, m0 + layout[AT.goal],
-                m, m0 + layout[AT.gained], m, m0 + layout[AT.result], m, m0 + layout[AT.impulse],
-                m, m0 + layout[AT.adj_record], m, m0 + layout[AT.adj_speed], m, m0 + layout[AT.adj_goal],
-                m, m0 + layout[AT.adj_gained], m, m0 + layout[AT.adj_impulse], m, adj_new, m, adj_shift,
-                m, adj_row, m, adj_target, m, adj_limit, m, adj_bounce, m, adj_inverse_mass, m, adj_turned,
-                m, adj_moment, m, adj_time, m, adj_part, m, adj_twist, m, adj_v, m, adj_w, m, adj_theta, s, inertia,
+                m, m0 + layout[AT.speed], m, m0 + layout[AT.trace], m, m0 + layout[AT.phase_target],
+                m, m0 + layout[AT.delta_v], m, m0 + layout[AT.result], m, m0 + layout[AT.impulse],
+                m, m0 + layout[AT.adj_record], m, m0 + layout[AT.adj_speed], m, m0 + layout[AT.adj_phase_target],
+                m, m0 + layout[AT.adj_delta_v], m, m0 + layout[AT.adj_impulse], m, adj_new, m, adj_shift,
+                m, adj_row, m, adj_target, m, adj_limit, m, adj_bounce, m, adj_inverse_mass, m, adj_spin_change,
+                m, adj_moment, m, adj_time, m, adj_fraction, m, adj_twist, m, adj_v, m, adj_w, m, adj_theta, s, inertia,
             )  # fmt: skip
             f.mobility.adj(
-                free, n, bodies, NJ, contacts_count, m, row, m, active, m, q, m, q_then, m, facing,
-                p, mass, p, inertia, m, adj_inverse_mass, m, adj_turned, m, adj_moment, m, adj_row, m, adj_theta,
-                m, adj_then, m, adj_turns, s, mass, s, inertia,
+                free, n, bodies, NJ, contacts_count, m, row, m, active, m, q, m, q_impact, m, attitude,
+                p, mass, p, inertia, m, adj_inverse_mass, m, adj_spin_change, m, adj_moment, m, adj_row, m, adj_theta,
+                m, adj_impact_theta, m, adj_rotations, s, mass, s, inertia,
             )  # fmt: skip
             if ti.static(variant.joints):
-                of_target = m0 + layout[AT.adj_target]
+                adj_impact_target = m0 + layout[AT.adj_target]
                 if ti.static(variant.impulses):
-                    of_target = m0 + layout[AT.adj_unread_target]
-                    f.joint_rows.adj(
-                        held, held_parts, NJ, gain, m, x, m, q, m, m0 + layout[AT.adj_unread_row], m, adj_target,
+                    adj_impact_target = m0 + layout[AT.adj_unused_target]
+                    f.joint_constraints.adj(
+                        joint_links, joint_parts, NJ, gain, m, x, m, q, m, m0 + layout[AT.adj_unused_row], m,
+                        adj_target,
                         m, adj_x, m, adj_theta,
                     )  # fmt: skip
-                f.joint_rows.adj(
-                    held, held_parts, NJ, gain, m, x_then, m, q_then, m, adj_row, m, of_target,
-                    m, adj_x_then, m, adj_then,
+                f.joint_constraints.adj(
+                    joint_links, joint_parts, NJ, gain, m, x_impact, m, q_impact, m, adj_row, m, adj_impact_target,
+                    m, adj_x_impact, m, adj_impact_theta,
                 )  # fmt: skip
             if ti.static(variant.impulses):
-                f.parting.adj(
-                    n, h, m, q, m, twist, m, time, m, first, m, q_then, m, adj_x_then, m, adj_then, m, adj_part,
+                f.split_step.adj(
+                    n, h, m, q, m, twist, m, time, m, first, m, q_impact, m, adj_x_impact, m, adj_impact_theta, m,
+                    adj_fraction,
                     m, adj_x, m, adj_theta, m, adj_twist, m, adj_time,
                 )  # fmt: skip
                 f.contact_rows.adj_contact_rows(
@@ -126,10 +132,10 @@ def reverse(variant: Variant) -> Any:
                     m, adj_row + NJ * W, m, adj_target + NJ, m, adj_limit, m, adj_bounce, m, adj_gap, m, adj_frame,
                     s, friction, s, p0 + layout[AT.restitution],
                 )  # fmt: skip
-                f.meeting.adj(
-                    kind, body_a, body_b, constants, M, bodies, NJ, m, x, m, q, m, twist, m, gap, m, frame, m, facing,
-                    m, time, m, active, m, first, m, m0 + layout[AT.unmoved],
-                    m, adj_gap, m, adj_frame, m, adj_turns, m, adj_time,
+                f.time_of_impact.adj(
+                    kind, body_a, body_b, constants, M, bodies, NJ, m, x, m, q, m, twist, m, gap, m, frame, m, attitude,
+                    m, time, m, active, m, first, m, m0 + layout[AT.gap_normal],
+                    m, adj_gap, m, adj_frame, m, adj_rotations, m, adj_time,
                     m, adj_x, m, adj_theta, m, adj_twist,
                 )  # fmt: skip
         else:
@@ -147,7 +153,7 @@ def reverse(variant: Variant) -> Any:
             if ti.static(variant.controlled):
                 action, adj_action = m0 + layout[AT.outputs], m0 + layout[AT.adj_outputs]
             f.motor.adj(
-                loose, loose_parts, counts[5], m, x, m, q, m, v, m, w, m, action, p, strength,
+                free_links, free_parts, counts[5], m, x, m, q, m, v, m, w, m, action, p, strength,
                 p, damping, m, adj_wrench, m, adj_x, m, adj_theta, m, adj_v, m, adj_w, m, adj_action,
                 s, strength, s, damping,
             )  # fmt: skip
@@ -191,8 +197,8 @@ def reverse(variant: Variant) -> Any:
 
 @functools.cache
 @no_type_check
-def adj_begin(variant: Variant) -> Any:
-    """Return the adjoint of `begin`: from the state in which forces act, in adj_x ..., to the start of the step.
+def adj_drift_to_stage(variant: Variant) -> Any:
+    """Return the adjoint of `drift_to_stage`: from adj_x ..., where forces act, to the start of the step.
 
     The two are connected by a drift of length h from q, v, w.
     """
@@ -200,11 +206,11 @@ def adj_begin(variant: Variant) -> Any:
     D, S, R = dim + at.spins, at.spins, at.rotations
 
     @ti.func
-    def take(m: ti.template(), now, to, size):
+    def move_region(m: ti.template(), source, to, size):
         """Move a region of the workspace, and clear it."""
         for e in range(size):
-            m[to + e] = m[now + e]
-            m[now + e] = 0.0
+            m[to + e] = m[source + e]
+            m[source + e] = 0.0
 
     @ti.func
     def adj_drift(
@@ -215,12 +221,12 @@ def adj_begin(variant: Variant) -> Any:
         adj_twist, adj_shift = m0 + layout[AT.adj_twist], m0 + layout[AT.adj_shift]
         adj_x, adj_q = m0 + layout[AT.adj_x], m0 + layout[AT.adj_q]
         adj_v, adj_w = m0 + layout[AT.adj_v], m0 + layout[AT.adj_w]
-        of_x, of_q = m0 + layout[AT.of_x], m0 + layout[AT.of_q]
-        of_v, of_w = m0 + layout[AT.of_v], m0 + layout[AT.of_w]
-        take(m, adj_x, of_x, n * dim)
-        take(m, adj_q, of_q, n * R)
-        take(m, adj_v, of_v, n * dim)
-        take(m, adj_w, of_w, n * S)
+        adj_stage_x, adj_stage_q = m0 + layout[AT.adj_stage_x], m0 + layout[AT.adj_stage_q]
+        adj_stage_v, adj_stage_w = m0 + layout[AT.adj_stage_v], m0 + layout[AT.adj_stage_w]
+        move_region(m, adj_x, adj_stage_x, n * dim)
+        move_region(m, adj_q, adj_stage_q, n * R)
+        move_region(m, adj_v, adj_stage_v, n * dim)
+        move_region(m, adj_w, adj_stage_w, n * S)
         for i in range(n):
             at.put_vec(m, twist + i * D, at.vec_of(v, v0, i))
             at.put_spin(m, twist + i * D + dim, at.spin_of(w, w0, i))
@@ -229,7 +235,8 @@ def adj_begin(variant: Variant) -> Any:
             m[adj_twist + e] = 0.0
             m[adj_shift + e] = 0.0
         move.adj(
-            n, h, q, q0, m, twist, m, shift, p, p0 + layout[AT.inertia], m, of_x, m, of_q, m, of_v, m, of_w,
+            n, h, q, q0, m, twist, m, shift, p, p0 + layout[AT.inertia], m, adj_stage_x, m, adj_stage_q, m,
+            adj_stage_v, m, adj_stage_w,
             m, adj_x, m, adj_q, m, adj_twist, m, adj_shift, s, p0 + layout[AT.inertia],
         )  # fmt: skip
         for i in range(n):
@@ -249,15 +256,16 @@ def adjoint_kernel(variant: Variant) -> Any:
     """
     real, dim = variant.real, variant.dim
     spins, rotations = (1, 1) if dim == 2 else (3, 4)
-    to_forces, step, back, back_to_start = begin(variant), impulses(variant), reverse(variant), adj_begin(variant)
+    to_stage, step = drift_to_stage(variant), velocity_step(variant)
+    back, back_to_start = adj_velocity_step(variant), adj_drift_to_stage(variant)
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @ti.func
-    def move(size, given: ti.template(), given0, m: ti.template(), now, to, kept):
+    def move(size, given: ti.template(), given0, m: ti.template(), source, to, is_stored):
         """Pass the adjoint of a state to the step before; if every state has its own, add it and store the sum."""
         for e in range(size):
-            value = m[now + e]
-            if kept:
+            value = m[source + e]
+            if is_stored:
                 value += given[given0 + e]
                 given[given0 + e] = value
             m[to + e] = value
@@ -265,8 +273,8 @@ def adjoint_kernel(variant: Variant) -> Any:
     @kernel
     def adjoint(
         x: reals, q: reals, v: reals, w: reals, p: reals, u: reals, m: reals, order: ints, layout: ints, counts: ints,
-        free: ints, bodies: ints, kind: ints, body_a: ints, body_b: ints, constants: reals, held: ints,
-        held_parts: reals, loose: ints, loose_parts: reals, ends: ints, anchors: reals, h: real, span: real,
+        free: ints, bodies: ints, kind: ints, body_a: ints, body_b: ints, constants: reals, joint_links: ints,
+        joint_parts: reals, free_links: ints, free_parts: reals, ends: ints, anchors: reals, h: real, span: real,
         threshold: real, gain: real, B: ti.i32, rows: ti.i32, T: ti.i32, P: ti.i32, size: ti.i32, first: ti.i32,
         steps: ti.i32, given: ti.i32, adj_x: reals, adj_q: reals, adj_v: reals, adj_w: reals, s: reals, adj_u: reals,
     ):  # fmt: skip
@@ -283,23 +291,24 @@ def adjoint_kernel(variant: Variant) -> Any:
                 m[q1 + e] = adj_q[last * rotations + e]
             for e in range(n * spins):
                 m[w1 + e] = adj_w[last * spins + e]
-            for before in range(steps):
-                j = steps - 1 - before
+            for k_back in range(steps):
+                j = steps - 1 - k_back
                 at, u0, dense = (b * rows + j) * n, (b * T + first + j) * A, given > 1
                 for e in range(layout[CLEAR], layout[CLEAR + 1]):
                     m[m0 + e] = 0.0
-                to_forces(
+                to_stage(
                     x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, m, m0, layout, n, h - span
                 )
                 step(
-                    p, b * P, u, u0, m, m0, order, b * (M + HEAD),
+                    p, b * P, u, u0, m, m0, order, b * (M + COUNTS),
                     layout, counts, free, bodies, kind, body_a, body_b, constants,
-                    held, held_parts, loose, loose_parts, ends, anchors, h, span, threshold, gain,
+                    joint_links, joint_parts, free_links, free_parts, ends, anchors, h, span, threshold, gain,
                 )  # fmt: skip
                 back(
-                    p, b * P, m, m0, order, b * (M + HEAD),
+                    p, b * P, m, m0, order, b * (M + COUNTS),
                     layout, counts, free, bodies, kind, body_a, body_b, constants,
-                    held, held_parts, loose, loose_parts, ends, anchors, h, span, threshold, gain, s, adj_u, u0,
+                    joint_links, joint_parts, free_links, free_parts, ends, anchors, h, span, threshold, gain, s,
+                    adj_u, u0,
                 )  # fmt: skip
                 if ti.static(variant.is_variational):
                     back_to_start(

@@ -44,7 +44,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return r
 
     @ti.func
-    def turned(s: spin, f: spin) -> spin:
+    def small_rotation(s: spin, f: spin) -> spin:
         """Return s x f, the contribution of a small rotation of s to f; 0 in the plane."""
         r = spin(0.0)
         if ti.static(dim == 3):
@@ -60,7 +60,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         """Return the adjoints of d, w and theta."""
         w_b, g_b = to_body(R, w), to_body(R, g)
         adj_w = to_world(R, d * g_b)
-        return w_b * g_b, adj_w, turned(to_world(R, d * w_b), g) - turned(w, adj_w)
+        return w_b * g_b, adj_w, small_rotation(to_world(R, d * w_b), g) - small_rotation(w, adj_w)
 
     @ti.func
     def gyration(w: spin, J: spin) -> mat:
@@ -81,7 +81,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         spin=spin,
         to_world=to_world,
         to_body=to_body,
-        turned=turned,
+        small_rotation=small_rotation,
         apply=apply,
         adj=adj_apply,
         gyration=gyration,

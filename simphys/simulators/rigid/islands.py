@@ -38,7 +38,7 @@ def loops(real: Any) -> SimpleNamespace:
         return found
 
     @ti.func
-    def find(
+    def find_first_impacts(
         free: ti.template(), n, bodies: ti.template(), NJ, M, time: ti.template(), time0,
         active: ti.template(), active0, first: ti.template(), first0,
     ):  # fmt: skip
@@ -59,16 +59,16 @@ def loops(real: Any) -> SimpleNamespace:
                 if k >= NJ:
                     counts = active[active0 + k - NJ] > NONE
                 if counts and is_free(a, free) and is_free(b, free):
-                    of_a, of_b = ti.cast(first[first0 + a], ti.i32), ti.cast(first[first0 + b], ti.i32)
-                    if is_earlier(of_a, of_b, time, time0):
-                        first[first0 + b] = of_a
+                    impact_a, impact_b = ti.cast(first[first0 + a], ti.i32), ti.cast(first[first0 + b], ti.i32)
+                    if is_earlier(impact_a, impact_b, time, time0):
+                        first[first0 + b] = impact_a
                         changed = True
-                    elif is_earlier(of_b, of_a, time, time0):
-                        first[first0 + a] = of_b
+                    elif is_earlier(impact_b, impact_a, time, time0):
+                        first[first0 + a] = impact_b
                         changed = True
 
     @ti.func
-    def of_block(block, bodies: ti.template(), first: ti.template(), first0):
+    def block_impact(block, bodies: ti.template(), first: ti.template(), first0):
         """Return the first impact that reaches the rows of a block, negative for none."""
         found = -1
         for side in range(2):
@@ -77,4 +77,4 @@ def loops(real: Any) -> SimpleNamespace:
                 found = ti.max(found, ti.cast(first[first0 + body], ti.i32))
         return found
 
-    return SimpleNamespace(find=find, of_block=of_block, is_free=is_free)
+    return SimpleNamespace(find_first_impacts=find_first_impacts, block_impact=block_impact, is_free=is_free)

@@ -39,8 +39,8 @@ from simphys.numerics import rotation
 from . import inertia, rows
 from .checks import EULER
 from .model import RigidBodies
-from .nested import turns, zeros_like
-from .rows import flat
+from .nested import orientation_adjoint, zeros_like
+from .rows import flatten
 
 
 @functools.cache
@@ -82,7 +82,7 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
             z, p = lam.cross(w_b), lam.cross(y)
             adj_w += body.to_world(R, J * (z - h / 2 * p) + (J * (w_b - h / 2 * y)).cross(lam))
             adj_J += w_b * (z - h / 2 * p) - y * (h / 2 * z + lam)
-            adj_theta += body.turned(body.to_world(R, -h * y), g) - body.turned(w, adj_w)
+            adj_theta += body.small_rotation(body.to_world(R, -h * y), g) - body.small_rotation(w, adj_w)
         return adj_w, adj_theta, adj_J
 
     @ti.func
@@ -94,8 +94,8 @@ def functions(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         """Return the adjoints of w, theta, f, tau, m and J; those of v and a are g_v and h g_v."""
         adj_f = (h / m) * g_v
         adj_inverse, adj_tau, adj_theta = body.adj(rotate.matrix(q), 1 / J, tau, h * g)
-        by_w, by_theta, by_J = adj_gyrate(w, q, J, h, g)
-        return g + by_w, adj_theta + by_theta, adj_f, adj_tau, -f.dot(adj_f) / m, by_J - adj_inverse / (J * J)
+        gyro_w, gyro_theta, gyro_J = adj_gyrate(w, q, J, h, g)
+        return g + gyro_w, adj_theta + gyro_theta, adj_f, adj_tau, -f.dot(adj_f) / m, gyro_J - adj_inverse / (J * J)
 
     return SimpleNamespace(kick=kick, adj=adj_kick, gyrate=gyrate, adj_gyrate=adj_gyrate)
 
@@ -156,7 +156,7 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, add_turns = loops(real, dim, gyroscopic), turns(real, dim)
+    f, add_turns = loops(real, dim, gyroscopic), orientation_adjoint(real, dim)
 
     @kernel
     def forward(
@@ -193,7 +193,7 @@ class Kick(Function):
         ctx.model, ctx.h = model, h
         ctx.save_for_backward(*inputs)
         twist = np.empty((model.bodies, model.dim + model.spins), velocity.dtype)
-        _kernels(model).forward(model.free, model.bodies, h, *flat(velocity, *inputs), twist.reshape(-1))
+        _kernels(model).forward(model.free, model.bodies, h, *flatten(velocity, *inputs), twist.reshape(-1))
         return twist
 
     @staticmethod
@@ -204,8 +204,8 @@ class Kick(Function):
         adj_v = np.zeros((model.bodies, model.dim), adj_twist.dtype)
         adjoints = [adj_v, *zeros_like(*saved)]
         _kernels(model).adjoint(
-            model.free, model.bodies, ctx.h, *flat(*saved[:-1], adj_twist), adj_theta,
-            *flat(*adjoints),
+            model.free, model.bodies, ctx.h, *flatten(*saved[:-1], adj_twist), adj_theta,
+            *flatten(*adjoints),
         )  # fmt: skip
         return None, None, *adjoints
 

@@ -21,11 +21,11 @@ import numpy as np
 
 from simphys.simulator import Array, Arrays
 
-from . import joint_table
+from . import joint_tables
 from .checks import COMPLIANT
 from .geometry.feature import PLANE
 from .joint import WORLD
-from .joint_row import LINE
+from .joint_tables import LINE
 
 if TYPE_CHECKING:
     from .model import RigidBodies
@@ -46,7 +46,7 @@ class Term(NamedTuple):
     """[r]"""
 
 
-class Landing(NamedTuple):
+class ContactGroup(NamedTuple):
     """Contacts of a body and a plane, or of two bodies, that act simultaneously."""
 
     name: str
@@ -60,22 +60,22 @@ class Landing(NamedTuple):
     """True if they touch the plane at the start."""
 
 
-class Start:
+class LinearisedStart:
     """Initial poses, and the d motions x that joints leave free, with kinetic energy |dx/dt|^2 / 2."""
 
     def __init__(self, model: RigidBodies, params: Arrays, state: Arrays) -> None:
         self.model, self.params, self.position = model, params, state["position"]
         self._twist = np.hstack([state["velocity"], state["angular_velocity"]])
-        self.turn = _matrices(state["orientation"])
+        self.rotation = _matrices(state["orientation"])
         n, dim, size = model.bodies, model.dim, model.dim + model.spins
         own = np.zeros((n, size, n, size))
         for body in range(n):
             own[body, :dim, body, :dim] = np.eye(dim) / np.sqrt(params["mass"][body])
-            frame = self.turn[body] if dim == 3 else 1.0
+            frame = self.rotation[body] if dim == 3 else 1.0
             own[body, dim:, body, dim:] = frame / np.sqrt(params["inertia"][body])
         self._twists = own.reshape(n * size, n * size)[:, model.free.repeat(size) == 1]
         if model.joints and self.freedom:
-            _, found, across = np.linalg.svd(self._of_joints(joint_table.held(model)))
+            _, found, across = np.linalg.svd(self._joint_rates(joint_tables.tabulate_constraints(model)))
             self._twists = self._twists @ across[np.count_nonzero(found > 1e-6 * found.max(initial=0)) :].T
 
     @property
@@ -83,54 +83,58 @@ class Start:
         """Number of free motions, d."""
         return int(self._twists.shape[1])
 
-    def always(self) -> Iterator[Term]:
+    def permanent_terms(self) -> Iterator[Term]:
         """Yield springs and the damping of joints."""
         yield from self._springs()
-        table = joint_table.free(self.model)
-        of_joint = np.reshape(table.links[: 5 * table.rows], (-1, 5))[:, 3]
-        for joint, row in zip(of_joint.tolist(), self._of_joints(table), strict=True):
+        table = joint_tables.tabulate_free_rows(self.model)
+        row_joint = np.reshape(table.links[: 5 * table.rows], (-1, 5))[:, 3]
+        for joint, row in zip(row_joint.tolist(), self._joint_rates(table), strict=True):
             damping = self.params["joint_damping"][joint : joint + 1]
             yield Term(f"damping of joint {joint}", row[None], np.zeros(1), damping)
 
-    def landings(self) -> Iterator[Landing]:
+    def contact_groups(self) -> Iterator[ContactGroup]:
         """Yield contacts under the compliant law: each body with its nearest features to each plane, and each pair of
         bodies along the line of centres."""
         if self.model.law != COMPLIANT or not self.params["contact_stiffness"] > 0:
             return
         for (body, _), features in self._features().items():
-            yield self._landing(body, features)
+            yield self._contact_group(body, features)
         for a, b in self.model.pairs:
             line = self.position[a] - self.position[b]
             if self.model.shapes[a] and self.model.shapes[b] and line.any():
                 u = np.concatenate([line / np.linalg.norm(line), np.zeros(self.model.spins)])
                 row = self._rate(a, u[None], b, u[None])
                 closing = float(u @ (self._twist[b] - self._twist[a]))
-                yield Landing(f"bodies {a} and {b}", row, closing, [], False)
+                yield ContactGroup(f"bodies {a} and {b}", row, closing, [], False)
 
-    def _rate(self, a: int, of_a: Array, b: int, of_b: Array) -> Array:
+    def _rate(self, a: int, map_a: Array, b: int, map_b: Array) -> Array:
         """Map of_a [r, D] times the twist of a, minus of_b times that of b, to the free motions: [r, d]."""
         twists = self._twists.reshape(self.model.bodies, -1, self.freedom)
-        found: Array = of_a @ twists[a]
-        return found if b == WORLD else found - of_b @ twists[b]
+        found: Array = map_a @ twists[a]
+        return found if b == WORLD else found - map_b @ twists[b]
 
-    def _place(self, body: int, anchor: Array) -> tuple[Array, Array]:
+    def _locate(self, body: int, anchor: Array) -> tuple[Array, Array]:
         """Return the position of a body's (or the world's) point, and the arm from the body's centre [dim]."""
-        arm = anchor if body == WORLD else self.turn[body] @ anchor
+        arm = anchor if body == WORLD else self.rotation[body] @ anchor
         return arm if body == WORLD else self.position[body] + arm, arm
 
-    def _of_joints(self, table: joint_table.Table) -> Array:
-        """Return the rates of joint rows (joint_row.py), [m, d]."""
+    def _joint_rates(self, table: joint_tables.Table) -> Array:
+        """Return the rates of joint rows (joint_constraints.py), [m, d]."""
         dim, found = self.model.dim, [np.zeros((0, self.freedom))]
         parts = np.reshape(table.parts, (max(table.rows, 1), -1)).astype(float)
         for row in range(table.rows):
             a, b, kind = table.links[5 * row : 5 * row + 3].tolist()
             c, anchor_a, anchor_b = parts[row, : 3 * dim].reshape(3, dim)
-            along, (at_a, r_a), (at_b, r_b) = self.turn[a] @ c, self._place(a, anchor_a), self._place(b, anchor_b)
+            direction, (x_a, r_a), (x_b, r_b) = (
+                self.rotation[a] @ c,
+                self._locate(a, anchor_a),
+                self._locate(b, anchor_b),
+            )
             if kind == LINE:
-                pulls = along @ _velocity(r_a if b == WORLD else r_a + at_b - at_a), along @ _velocity(r_b)
+                pulls = direction @ _velocity(r_a if b == WORLD else r_a + x_b - x_a), direction @ _velocity(r_b)
                 found.append(self._rate(a, pulls[0][None], b, pulls[1][None]))
             else:
-                turns = np.concatenate([np.zeros(dim), along if dim == 3 else np.ones(1)])[None]
+                turns = np.concatenate([np.zeros(dim), direction if dim == 3 else np.ones(1)])[None]
                 found.append(self._rate(a, turns, b, turns))
         return np.concatenate(found)
 
@@ -139,16 +143,16 @@ class Start:
         turns = np.eye(dim + self.model.spins)[dim:]
         for index, spring in enumerate(self.model.springs):
             k, c, L = (params[f"spring_{name}"][index] for name in ("stiffness", "damping", "length"))
-            at_a, r_a = self._place(spring.a, np.array(spring.anchor_a))
-            at_b, r_b = self._place(spring.b, np.array(spring.anchor_b))
-            d = at_b - at_a
+            x_a, r_a = self._locate(spring.a, np.array(spring.anchor_a))
+            x_b, r_b = self._locate(spring.b, np.array(spring.anchor_b))
+            d = x_b - x_a
             length = float(np.linalg.norm(d))
             u, across = (d / length, k * (1 - L / length)) if length else (d, k)
-            rows = [_along_and_across(u, self._rate(spring.a, _velocity(r_a), spring.b, _velocity(r_b)))]
+            rows = [_split_directions(u, self._rate(spring.a, _velocity(r_a), spring.b, _velocity(r_b)))]
             stiffness = [np.array([k, *[across] * dim])]
             for body, r, sign in ((spring.a, r_a, 1), (spring.b, r_b, -1)):
                 if body != WORLD:
-                    values, vectors = np.linalg.eigh(sign * _swing(across * d, r))
+                    values, vectors = np.linalg.eigh(sign * _arm_stiffness(across * d, r))
                     rows.append(self._rate(body, vectors.T @ turns, WORLD, turns))
                     stiffness.append(values)
             damping = np.zeros(sum([len(each) for each in stiffness]))
@@ -163,7 +167,7 @@ class Start:
             features[int(found.body_a[i]), tuple(found.constants[i, size:].tolist())].append(found.constants[i])
         return features
 
-    def _landing(self, body: int, features: list[Array]) -> Landing:
+    def _contact_group(self, body: int, features: list[Array]) -> ContactGroup:
         params, dim = self.params, self.model.dim
         k, c = float(params["contact_stiffness"]), float(params["contact_damping"])
         u, offset = features[0][3 * dim + 1 : 4 * dim + 1], features[0][-1]
@@ -171,21 +175,21 @@ class Start:
         arms = []
         for each in features:
             centre, half, signs = each[: 3 * dim].reshape(3, dim)
-            arms.append(self._place(body, centre + signs * half)[1] - each[3 * dim] * u)
+            arms.append(self._locate(body, centre + signs * half)[1] - each[3 * dim] * u)
         gaps = np.array([u @ (self.position[body] + arm) for arm in arms]) - offset
         weight = float(params["mass"][body]) * pull
         near = [arms[i] for i in np.flatnonzero((gaps - gaps.min() - TOUCH) * k <= weight)]
         force, slope = weight / len(near), float(params["friction"][body]) / self.model.slip_speed
-        terms, along = [], []
+        terms, direction = [], []
         for arm in near:
             middle = arm + force / (2 * k) * u  # of the overlap at rest
-            rows = _along_and_across(u, self._rate(body, _velocity(middle), WORLD, np.zeros(0)))
+            rows = _split_directions(u, self._rate(body, _velocity(middle), WORLD, np.zeros(0)))
             terms.append(Term(f"contact of body {body}", rows[:1], np.array([k]), np.array([c * force])))
             terms.append(Term(f"friction of body {body}", rows[1:], np.zeros(dim), np.full(dim, slope * force)))
-            along.append(rows[0])
+            direction.append(rows[0])
         closing = max([-float(u @ _velocity(arm) @ self._twist[body]) for arm in near])
         speed = (max(0.0, closing) ** 2 + 2 * pull * max(0.0, gaps.min())) ** 0.5
-        return Landing(f"body {body}", np.array(along), speed, terms, bool((gaps.min() - TOUCH) * k <= weight))
+        return ContactGroup(f"body {body}", np.array(direction), speed, terms, bool((gaps.min() - TOUCH) * k <= weight))
 
 
 def _velocity(r: Array) -> Array:
@@ -193,13 +197,13 @@ def _velocity(r: Array) -> Array:
     return np.hstack([np.eye(len(r)), np.cross(np.eye(3), r).T if len(r) == 3 else np.array([[-r[1]], [r[0]]])])
 
 
-def _along_and_across(u: Array, rows: Array) -> Array:
+def _split_directions(u: Array, rows: Array) -> Array:
     """Split rows [dim, d] into the component along u, then the remainder: [1 + dim, d]."""
-    along = u @ rows
-    return np.concatenate([along[None], rows - np.outer(u, along)])
+    direction = u @ rows
+    return np.concatenate([direction[None], rows - np.outer(u, direction)])
 
 
-def _swing(f: Array, r: Array) -> Array:
+def _arm_stiffness(f: Array, r: Array) -> Array:
     """Return the change of the torque of a force f on an arm r by a rotation of the arm, [S, S]."""
     if len(r) == 2:
         return np.array([[f @ r]])

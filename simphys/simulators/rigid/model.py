@@ -128,7 +128,7 @@ class RigidBodies(Model):
         check(self)
 
     @property
-    def carries(self) -> bool:
+    def tracks_momentum(self) -> bool:
         """True if angular velocities follow the angular momentum within a step, see mobility.py."""
         return self.dim == 3 and self.integrator == VARIATIONAL
 
@@ -200,10 +200,10 @@ class RigidBodies(Model):
     @cached_property
     def row_bodies(self) -> Array:
         """Bodies a and b of each joint row, then of each candidate, flattened, [2 (NJ + M)]."""
-        of_joints = [(joint.a, joint.b) for joint in self.joints for _ in range(joint.rows(self.dim))]
+        joint_bodies = [(joint.a, joint.b) for joint in self.joints for _ in range(joint.rows(self.dim))]
         found = self.candidates
-        of_contacts = list(zip(found.body_a, found.body_b, strict=True))[: self.contacts]
-        return np.array([*of_joints, *of_contacts], np.int32).reshape(-1)
+        contact_bodies = list(zip(found.body_a, found.body_b, strict=True))[: self.contacts]
+        return np.array([*joint_bodies, *contact_bodies], np.int32).reshape(-1)
 
     @cached_property
     def free(self) -> Array:
@@ -264,9 +264,11 @@ class RigidBodies(Model):
         """Name the fastest body, and the likely reason why the step is too long."""
         speed = np.linalg.norm(state["velocity"], axis=-1) + np.linalg.norm(state["angular_velocity"], axis=-1)
         body = int(np.nanargmax(speed))
-        far = f"Body {body} is the fastest and moves {np.linalg.norm(state['velocity'][body]) * self.dt:.2g} m a step. "
+        motion = (
+            f"Body {body} is the fastest and moves {np.linalg.norm(state['velocity'][body]) * self.dt:.2g} m a step. "
+        )
         if self.law == COMPLIANT or self.springs:
             stiffness = [np.max(params[name], initial=0.0) for name in ("contact_stiffness", "spring_stiffness")]
             longest = 2 * np.sqrt(np.min(params["mass"]) / max(*stiffness, 1e-300))
-            return far + f"Contacts and springs of this stiffness need steps below {longest:.2g} s: reduce dt."
-        return far + "Check the motors and the masses, or reduce dt."
+            return motion + f"Contacts and springs of this stiffness need steps below {longest:.2g} s: reduce dt."
+        return motion + "Check the motors and the masses, or reduce dt."

@@ -1,7 +1,8 @@
 """Motors and damping: forces along the free motions of joints, with opposite forces on the other body.
 
-With the free row (l, m_a, m_b) of a joint (joint_row.py) and the rate u = l.(v_a - v_b) + m_a.w_a - m_b.w_b at which a
-rotates or slides relative to b about or along the joint's axis (counter-clockwise for a revolute joint in the plane),
+With the free row (l, m_a, m_b) of a joint (joint_constraints.py) and the rate u = l.(v_a - v_b) + m_a.w_a - m_b.w_b at
+which a rotates or slides relative to b about or along the joint's axis (counter-clockwise for a revolute joint in the
+plane),
 
     s = k action - d u                                                      [N m] or [N]
     force l s and torque m_a s on a;   -l s and -m_b s on b
@@ -25,17 +26,17 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
-from . import joint_row, joint_table, rows
+from . import joint_constraints, joint_tables, rows
 from .model import RigidBodies
-from .nested import turns, zeros_like
-from .rows import flat
+from .nested import orientation_adjoint, zeros_like
+from .rows import flatten
 
 
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
-    """Return the loops over the free rows of a table (joint_table.py); see rows.py. Forces are added to `wrench`."""
-    at, f = rows.functions(real, dim), joint_row.functions(real, dim)
+    """Return the loops over the free rows of a table (joint_tables.py); see rows.py. Forces are added to `wrench`."""
+    at, f = rows.functions(real, dim), joint_constraints.functions(real, dim)
 
     @ti.func
     def joint_force(
@@ -48,14 +49,14 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             i, j, motor = links[5 * k], links[5 * k + 1], links[5 * k + 4]
             a = f.pose(at.vec_of(x, x0, i), at.rotation_of(q, q0, i))
             b = f.pose(at.vec_of(x, x0, j), at.rotation_of(q, q0, j))
-            along, m_a, m_b, _ = f.row(links[5 * k + 2], f.read(parts, k), a, b)
-            u = along.dot(at.vec_of(v, v0, i) - at.vec_of(v, v0, j))
+            direction, m_a, m_b, _ = f.row(links[5 * k + 2], f.read(parts, k), a, b)
+            u = direction.dot(at.vec_of(v, v0, i) - at.vec_of(v, v0, j))
             u += m_a.dot(at.spin_of(w, w0, i)) - m_b.dot(at.spin_of(w, w0, j))
             s = -damping[damping0 + links[5 * k + 3]] * u
             if motor >= 0:
                 s += strength[strength0 + motor] * action[action0 + motor]
-            at.add_twist(wrench, wrench0, i, s * along, s * m_a)
-            at.add_twist(wrench, wrench0, j, -s * along, -s * m_b)
+            at.add_twist(wrench, wrench0, i, s * direction, s * m_a)
+            at.add_twist(wrench, wrench0, j, -s * direction, -s * m_b)
 
     @ti.func
     def adj_joint_force(
@@ -72,16 +73,16 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             i, j, joint, motor = links[5 * k], links[5 * k + 1], links[5 * k + 3], links[5 * k + 4]
             a = f.pose(at.vec_of(x, x0, i), at.rotation_of(q, q0, i))
             b = f.pose(at.vec_of(x, x0, j), at.rotation_of(q, q0, j))
-            along, m_a, m_b, _ = f.row(links[5 * k + 2], f.read(parts, k), a, b)
+            direction, m_a, m_b, _ = f.row(links[5 * k + 2], f.read(parts, k), a, b)
             v_ab, w_a, w_b = at.vec_of(v, v0, i) - at.vec_of(v, v0, j), at.spin_of(w, w0, i), at.spin_of(w, w0, j)
-            u = along.dot(v_ab) + m_a.dot(w_a) - m_b.dot(w_b)
+            u = direction.dot(v_ab) + m_a.dot(w_a) - m_b.dot(w_b)
             s = -damping[damping0 + joint] * u
             if motor >= 0:
                 s += strength[strength0 + motor] * action[action0 + motor]
 
             g = at.linear(adj_wrench, adj_wrench0, i) - at.linear(adj_wrench, adj_wrench0, j)
             h_a, h_b = at.angular(adj_wrench, adj_wrench0, i), at.angular(adj_wrench, adj_wrench0, j)
-            adj_s = along.dot(g) + m_a.dot(h_a) - m_b.dot(h_b)
+            adj_s = direction.dot(g) + m_a.dot(h_a) - m_b.dot(h_b)
             adj_u = -damping[damping0 + joint] * adj_s
             g_x, g_a, g_b = f.adj(
                 links[5 * k + 2], f.read(parts, k), a, b,
@@ -97,8 +98,8 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             at.add_vec_of(adj_x, adj_x0, j, -g_x)
             at.add_spin_of(adj_theta, adj_theta0, i, g_a)
             at.add_spin_of(adj_theta, adj_theta0, j, g_b)
-            at.add_vec_of(adj_v, adj_v0, i, adj_u * along)
-            at.add_vec_of(adj_v, adj_v0, j, -adj_u * along)
+            at.add_vec_of(adj_v, adj_v0, i, adj_u * direction)
+            at.add_vec_of(adj_v, adj_v0, j, -adj_u * direction)
             at.add_spin_of(adj_w, adj_w0, i, adj_u * m_a)
             at.add_spin_of(adj_w, adj_w0, j, -adj_u * m_b)
 
@@ -110,7 +111,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, add_turns = loops(real, dim), turns(real, dim)
+    f, add_turns = loops(real, dim), orientation_adjoint(real, dim)
 
     @kernel
     def forward(
@@ -150,7 +151,7 @@ class JointForce(Function):
         ctx.model = model
         ctx.save_for_backward(*inputs)
         wrench = np.zeros((model.bodies, model.dim + model.spins), inputs[0].dtype)
-        _kernels(model).forward(*_table(model), *flat(*inputs, wrench))
+        _kernels(model).forward(*_table(model), *flatten(*inputs, wrench))
         return wrench
 
     @staticmethod
@@ -159,13 +160,13 @@ class JointForce(Function):
         adj_theta = np.zeros(model.bodies * model.spins, adj_wrench.dtype)
         adjoints = zeros_like(*ctx.saved_tensors)
         _kernels(model).adjoint(
-            *_table(model), model.bodies, *flat(*ctx.saved_tensors, adj_wrench, adj_theta), *flat(*adjoints)
+            *_table(model), model.bodies, *flatten(*ctx.saved_tensors, adj_wrench, adj_theta), *flatten(*adjoints)
         )
         return None, *adjoints
 
 
 def _table(model: RigidBodies) -> tuple[Any, ...]:
-    table = joint_table.free(model)
+    table = joint_tables.tabulate_free_rows(model)
     return table.links, table.parts, table.rows
 
 

@@ -15,17 +15,17 @@ from . import rows
 
 @functools.cache
 @no_type_check
-def turns(real: Any, dim: int) -> Any:
+def orientation_adjoint(real: Any, dim: int) -> Any:
     """Return a loop over bodies that adds to adj_q [n, R] the contribution of adj_theta [n, S], by small rotations."""
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
 
     @ti.func
     def add_turns(q: ti.template(), q0, n, adj_theta: ti.template(), adj_theta0, adj_q: ti.template(), adj_q0):
         for i in range(n):
-            turned = rotate.adj_turn(at.rotation_of(q, q0, i), at.spin_of(adj_theta, adj_theta0, i))
+            rotated = rotate.adj_turn(at.rotation_of(q, q0, i), at.spin_of(adj_theta, adj_theta0, i))
             for c in ti.static(range(rotate.rotations)):
                 k = adj_q0 + i * rotate.rotations + c
-                adj_q[k] = adj_q[k] + turned[c]
+                adj_q[k] = adj_q[k] + rotated[c]
 
     return add_turns
 

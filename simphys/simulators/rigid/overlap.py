@@ -30,7 +30,7 @@ class Core(NamedTuple):
     """Radius around the core [m]."""
 
 
-def core(shape: Shape, position: Array, turn: Array) -> Core:
+def make_core(shape: Shape, position: Array, turn: Array) -> Core:
     """Return the core of a shape of a body at `position` [dim] with rotation matrix `turn` [dim, dim]."""
     offset = np.zeros(len(position)) if shape.offset is None else np.array(shape.offset, float)
     if isinstance(shape, Box):

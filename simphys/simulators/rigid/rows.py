@@ -22,7 +22,7 @@ candidates (pairs of features that may touch) with dim rows each, N = NJ + dim M
 | inverse_mass | [n] | 1 / mass; 0 for a fixed body [1/kg] | Mobility |
 | turned | [N, 2 S] | change of the spins of bodies a and b by an impulse of 1, A^-1 m; 0 for a fixed body | the same |
 | moment | [N, 2 S] | coefficients of the spins in the row: m_a, m_b | the same |
-| impulse | [ACTS, N] | lambda of each row, in each phase of the step | Solve, by acts.py |
+| impulse | [ACTS, N] | lambda of each row, in each phase of the step | Solve, by phases.py |
 | twist, shift | [n, D] | v', w'; correction of the pose, sum of t dv, t dw over all impulses at times t | the same |
 | state | | x' = x + h v' - shift, q' = advance(q, h w' - turn shift) | Drift |
 
@@ -191,7 +191,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     )  # fmt: skip
 
 
-def flat(*arrays: Any) -> list[Any]:
+def flatten(*arrays: Any) -> list[Any]:
     """Flatten arrays for the loops, each with at least one element, as kernels need some memory."""
     given = [each.data if isinstance(each, Tensor) else each for each in arrays]
     return [each.reshape(-1) if each.size else np.zeros(1, each.dtype) for each in given]

@@ -22,7 +22,7 @@ from simphys.simulators.rigid.sections import (
     SpringSection,
 )
 from simphys.simulators.rigid.shapes import Box, Capsule, Plane, Shape, Sphere
-from simphys.simulators.rigid.solids import solid
+from simphys.simulators.rigid.solids import fill_shapes
 
 Array = np.ndarray[Any, Any]
 
@@ -91,23 +91,23 @@ def build_fields(config: Any) -> Fields:
 
 def shapes_of(body: BodySection) -> list[Shape]:
     """Return the body's shapes in the form of the model."""
-    made: list[Shape] = []
+    shapes: list[Shape] = []
     for each in body.shapes:
         offset = None if each.offset is None else tuple(each.offset)
         match each:
             case BallSection():
-                made.append(Sphere(each.radius, offset))
+                shapes.append(Sphere(each.radius, offset))
             case CuboidSection():
-                made.append(Box(tuple(each.half), offset))
+                shapes.append(Box(tuple(each.half), offset))
             case RodSection():
-                made.append(Capsule(each.radius, each.half_length, offset))
-    return made
+                shapes.append(Capsule(each.radius, each.half_length, offset))
+    return shapes
 
 
 def mass_and_inertia(body: BodySection) -> tuple[float, Array]:
     """Return mass [kg] and principal moments [S]: given, or those of the shapes; 1 if a fixed body has none."""
     dim = len(body.position)
-    filled = solid(shapes_of(body), dim)
+    filled = fill_shapes(shapes_of(body), dim)
     density = body.density or (body.mass or 1.0) / (filled.volume or 1.0)
     mass = body.mass or (density * filled.volume or 1.0)
     if body.inertia is not None:
@@ -133,7 +133,7 @@ def orientation(body: BodySection) -> Array:
     return np.roll(Rotation.from_rotvec(given * np.ones(3)).as_quat(), 1)
 
 
-def turn(body: BodySection) -> Array:
+def rotation_matrix(body: BodySection) -> Array:
     """Return the rotation matrix from the body frame to the world frame, [dim, dim]."""
     from scipy.spatial.transform import Rotation
 
@@ -148,34 +148,34 @@ def _joint(section: JointSection, bodies: Sequence[BodySection]) -> Joint:
     anchor = section.anchor or a.position
     axis = None
     if section.axis is not None:
-        along = np.array(section.axis, float) @ turn(a)
-        axis = tuple((along / np.linalg.norm(along)).tolist())
+        direction = np.array(section.axis, float) @ rotation_matrix(a)
+        axis = tuple((direction / np.linalg.norm(direction)).tolist())
     return Joint(
         section.kind,
         section.a,
         WORLD if section.b is None else section.b,
-        _in_frame(anchor, a),
-        _in_frame(anchor, b),
+        _to_frame(anchor, a),
+        _to_frame(anchor, b),
         axis=axis,
-        relative=_relative(orientation(a), None if b is None else orientation(b)),
+        relative=_relative_orientation(orientation(a), None if b is None else orientation(b)),
         motor=section.motor is not None,
     )
 
 
 def _spring(section: SpringSection, bodies: Sequence[BodySection]) -> Spring:
     b = None if section.b is None else bodies[section.b]
-    ends = _in_frame(section.anchor_a, bodies[section.a]), _in_frame(section.anchor_b, b)
+    ends = _to_frame(section.anchor_a, bodies[section.a]), _to_frame(section.anchor_b, b)
     return Spring(section.a, WORLD if section.b is None else section.b, *ends)
 
 
-def _in_frame(place: Sequence[float], body: BodySection | None) -> tuple[float, ...]:
+def _to_frame(place: Sequence[float], body: BodySection | None) -> tuple[float, ...]:
     """Express a point of the world in the body's frame, or in the world's (None)."""
     if body is None:
         return tuple(place)
-    return tuple(((np.array(place, float) - body.position) @ turn(body)).tolist())
+    return tuple(((np.array(place, float) - body.position) @ rotation_matrix(body)).tolist())
 
 
-def _relative(a: Array, b: Array | None) -> tuple[float, ...]:
+def _relative_orientation(a: Array, b: Array | None) -> tuple[float, ...]:
     """Return the orientation of the frame of b, or the world's, relative to that of a."""
     if len(a) == 1:
         return (float((0.0 if b is None else b[0]) - a[0]),)

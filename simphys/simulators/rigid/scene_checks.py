@@ -10,8 +10,8 @@ import numpy as np
 
 from simphys.scenefile.control import PatternSection
 from simphys.scenefile.section import NOTHING, Key, Problem, Words
-from simphys.simulators.rigid import overlap, reach
-from simphys.simulators.rigid.scene import plane_of, shapes_of, turn
+from simphys.simulators.rigid import overlap, target_checks
+from simphys.simulators.rigid.scene import plane_of, rotation_matrix, shapes_of
 from simphys.simulators.rigid.sections import (
     BodySection,
     ContactSection,
@@ -22,7 +22,7 @@ from simphys.simulators.rigid.sections import (
     RigidSimulator,
     SpringSection,
 )
-from simphys.simulators.rigid.solids import solid
+from simphys.simulators.rigid.solids import fill_shapes
 
 ROUNDING = 1e-9
 """Relative tolerance of overlaps and centres of mass: shapes that touch only because of rounded decimals are valid."""
@@ -73,7 +73,7 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
     found += _check_places(bodies, planes, joints, contact)
     moved = {each.parameter for each in (unknowns or {}).values()}
     if not found and loss is not None and "position" not in moved:
-        found += reach.problems(bodies, planes, loss.terms, is_hard=simulator.law == "impulse")
+        found += target_checks.problems(bodies, planes, loss.terms, is_hard=simulator.law == "impulse")
     return found
 
 
@@ -113,7 +113,7 @@ def _check_matter(key: Key, body: BodySection) -> Iterator[Problem]:
         found = Words("both") if given else NOTHING
         yield _problem(key, "a body that moves needs one of mass and density", found, "Give exactly one.")
         return
-    filled = solid(shapes_of(body), len(body.position))
+    filled = fill_shapes(shapes_of(body), len(body.position))
     if not filled.volume:
         if body.mass is None or body.inertia is None:
             remedy = "Give both, or add shapes."
@@ -190,7 +190,10 @@ def _check_places(
     contact: ContactSection,
 ) -> Iterator[Problem]:
     """Check that bodies start apart from each other and from the planes, except pairs that never touch."""
-    cores = [[overlap.core(s, np.array(body.position), turn(body)) for s in shapes_of(body)] for body in bodies]
+    cores = [
+        [overlap.make_core(s, np.array(body.position), rotation_matrix(body)) for s in shapes_of(body)]
+        for body in bodies
+    ]
     never = {frozenset(pair) for pair in contact.apart} | {frozenset((joint.a, joint.b)) for joint in joints}
     for body, own in enumerate(cores):
         for place, plane in enumerate(planes):

@@ -23,8 +23,8 @@ from simphys.simulator import Array
 
 from . import rows
 from .model import RigidBodies
-from .nested import turns, zeros_like
-from .rows import flat
+from .nested import orientation_adjoint, zeros_like
+from .rows import flatten
 
 
 @functools.cache
@@ -82,7 +82,11 @@ def loops(real: Any, dim: int, controller: Controller) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int, controller: Controller) -> SimpleNamespace:
     """Return the kernels of the nested sub-step."""
-    f, add_turns, reals = loops(real, dim, controller), turns(real, dim), ti.types.ndarray(dtype=real, ndim=1)
+    f, add_turns, reals = (
+        loops(real, dim, controller),
+        orientation_adjoint(real, dim),
+        ti.types.ndarray(dtype=real, ndim=1),
+    )
 
     @kernel
     def forward(n: ti.i32, x: reals, q: reals, v: reals, w: reals, s: reals):
@@ -109,7 +113,7 @@ class Sense(Function):
     @staticmethod
     def forward(ctx: Context, model: RigidBodies, *state: Tensor) -> Array:
         row = np.empty(model.senses, runtime.real_dtype())
-        _kernels(model).forward(model.bodies, *flat(*state), row)
+        _kernels(model).forward(model.bodies, *flatten(*state), row)
         ctx.model = model
         ctx.save_for_backward(*state, row)
         return row
@@ -119,7 +123,7 @@ class Sense(Function):
         model: RigidBodies = ctx.model
         *state, row = ctx.saved_tensors
         adj_theta, adjoints = np.zeros(model.bodies * model.spins, adj_row.dtype), zeros_like(*state)
-        _kernels(model).adjoint(model.bodies, *flat(state[1], row, adj_row, adj_theta, *adjoints))
+        _kernels(model).adjoint(model.bodies, *flatten(state[1], row, adj_row, adj_theta, *adjoints))
         return None, *adjoints
 
 

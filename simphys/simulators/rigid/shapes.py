@@ -70,6 +70,6 @@ class Plane:
             raise InputError("Plane.normal", "a unit vector", self.normal, f"Divide it by its length, {length:g}.")
 
 
-def _require_positive(who: str, value: float) -> None:
+def _require_positive(name: str, value: float) -> None:
     if not value > 0:
-        raise InputError(who, "a positive length [m]", value, "Omit the shape if the body touches nothing.")
+        raise InputError(name, "a positive length [m]", value, "Omit the shape if the body touches nothing.")

@@ -34,20 +34,20 @@ class Solid(NamedTuple):
     """Moments of inertia about the frame's origin, [S, S]."""
 
 
-def solid(shapes: Sequence[Shape], dim: int) -> Solid:
+def fill_shapes(shapes: Sequence[Shape], dim: int) -> Solid:
     """Sum up all shapes of a body, in its frame; overlaps count twice. Without shapes there is no matter."""
     spins = 1 if dim == 2 else 3
     volume, first, inertia = 0.0, np.zeros(dim), np.zeros((spins, spins))
     for shape in shapes:
-        own, moments = _of(shape, dim)
+        shape_volume, moments = _shape_moments(shape, dim)
         offset = np.zeros(dim) if shape.offset is None else np.array(shape.offset, float)
-        volume, first = volume + own, first + own * offset
+        volume, first = volume + shape_volume, first + shape_volume * offset
         along = np.outer(offset, offset) if dim == 3 else 0.0
-        inertia += np.diag(moments) + own * (offset @ offset * np.eye(spins) - along)
+        inertia += np.diag(moments) + shape_volume * (offset @ offset * np.eye(spins) - along)
     return Solid(volume, first / volume if volume else first, inertia)
 
 
-def _of(shape: Shape, dim: int) -> tuple[float, Array]:
+def _shape_moments(shape: Shape, dim: int) -> tuple[float, Array]:
     """Return volume and moments about the shape's own centre, [S]."""
     if isinstance(shape, Box):
         return _box(np.array(shape.half, float))

@@ -23,8 +23,8 @@ from simphys.simulator import Array
 
 from . import rows
 from .model import RigidBodies
-from .nested import turns, zeros_like
-from .rows import flat
+from .nested import orientation_adjoint, zeros_like
+from .rows import flatten
 
 
 @functools.cache
@@ -105,7 +105,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, add_turns = loops(real, dim), turns(real, dim)
+    f, add_turns = loops(real, dim), orientation_adjoint(real, dim)
 
     @kernel
     def forward(
@@ -145,7 +145,7 @@ class SpringDamper(Function):
         ctx.model = model
         ctx.save_for_backward(*inputs)
         wrench = np.zeros((model.bodies, model.dim + model.spins), inputs[0].dtype)
-        _kernels(model).forward(*springs(model), *flat(*inputs, wrench))
+        _kernels(model).forward(*springs(model), *flatten(*inputs, wrench))
         return wrench
 
     @staticmethod
@@ -154,7 +154,7 @@ class SpringDamper(Function):
         adj_theta = np.zeros(model.bodies * model.spins, adj_wrench.dtype)
         adjoints = zeros_like(*ctx.saved_tensors)
         _kernels(model).adjoint(
-            *springs(model), model.bodies, *flat(*ctx.saved_tensors, adj_wrench, adj_theta), *flat(*adjoints)
+            *springs(model), model.bodies, *flatten(*ctx.saved_tensors, adj_wrench, adj_theta), *flatten(*adjoints)
         )
         return None, *adjoints
 
@@ -163,7 +163,7 @@ def springs(model: RigidBodies) -> tuple[Array, Array, int]:
     """Return bodies [2 K] and anchors [2 K dim] of all springs, end a first, and their number K."""
     bodies = [(spring.a, spring.b) for spring in model.springs]
     anchors = [(spring.anchor_a, spring.anchor_b) for spring in model.springs]
-    return *flat(np.array(bodies, np.int32), np.array(anchors, runtime.real_dtype())), len(model.springs)
+    return *flatten(np.array(bodies, np.int32), np.array(anchors, runtime.real_dtype())), len(model.springs)
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

@@ -24,8 +24,8 @@ step, depending on when within a step bodies meet. Harder impacts, or several co
 steps. Motors, networks, and residuals of `sweeps` are not considered.
 
 Bodies that fly straight at each other must not approach by more than the sum of their half thicknesses in one step:
-otherwise they may be found on each other's far sides. The impulse law looks ahead (meeting.py) and finds impacts at any
-speed.
+otherwise they may be found on each other's far sides. The impulse law looks ahead (time_of_impact.py) and finds impacts
+at any speed.
 Source: E. I. Jury, Theory and Application of the z-Transform Method (1964); the third limit is derived here.
 """
 
@@ -40,7 +40,7 @@ from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Arrays
 
 from .checks import COMPLIANT, check_params
-from .linearised import Landing, Start, Term
+from .linearised import ContactGroup, LinearisedStart, Term
 from .shapes import Box, Shape
 
 if TYPE_CHECKING:
@@ -50,48 +50,50 @@ if TYPE_CHECKING:
 def require_stable(model: RigidBodies, params: Params, state: State) -> None:
     """Raise InputError if the time step exceeds the largest stable one, or if approaching bodies are too fast."""
     check_params(params.arrays())
-    limit, what = largest_stable_dt(model, params.arrays(), state.arrays())
-    if what:
+    limit, limiting = largest_stable_dt(model, params.arrays(), state.arrays())
+    if limiting:
         constraint = f"the largest stable time step of this scene is {limit:.4g} s"
-        other = "raise simulator.slip_speed" if what.startswith("friction") else "soften or damp less what limits it"
+        other = (
+            "raise simulator.slip_speed" if limiting.startswith("friction") else "soften or damp less what limits it"
+        )
         remedy = f"Set time.dt to {0.9 * limit:.2g} or less, or {other}."
-        raise InputError("time.dt", constraint, f"{model.dt:g} s; the {what} limits it", remedy)
+        raise InputError("time.dt", constraint, f"{model.dt:g} s; the {limiting} limits it", remedy)
     if model.law == COMPLIANT:
-        _require_slow(model, _doubles(state.arrays()))
+        _require_slow(model, _to_float64(state.arrays()))
 
 
 def largest_stable_dt(model: RigidBodies, params: Arrays, state: Arrays) -> tuple[float, str]:
     """Return the largest stable time step [s], at most the model's, to 1e-6, and the limiting term ('': none)."""
-    params, state = _doubles(params), _doubles(state)
+    params, state = _to_float64(params), _to_float64(state)
     if not all(np.isfinite(values).all() for values in (*params.values(), *state.values())):
         return 0.0, "value that is not finite"
-    start = Start(model, params, state)
+    start = LinearisedStart(model, params, state)
     if not start.freedom:
         return model.dt, ""
-    always, landings = list(start.always()), list(start.landings())
-    groups = [each.at_rest for each in landings]
-    groups.append([term for each in landings if each.touches for term in each.at_rest])
-    highest, hit = _impacts(landings, params)
-    largest, what = (highest, hit) if highest < model.dt else (model.dt, "")
-    found = _unstable(largest, start.freedom, always, groups)
-    lower, upper, what = (0.0, largest, found) if found else (largest, largest, what)
+    permanent, contact_groups = list(start.permanent_terms()), list(start.contact_groups())
+    groups = [each.at_rest for each in contact_groups]
+    groups.append([term for each in contact_groups if each.touches for term in each.at_rest])
+    highest, impact = _limit_impacts(contact_groups, params)
+    largest, limiting = (highest, impact) if highest < model.dt else (model.dt, "")
+    found = _find_instability(largest, start.freedom, permanent, groups)
+    lower, upper, limiting = (0.0, largest, found) if found else (largest, largest, limiting)
     while upper - lower > 1e-6 * upper:
         middle = (lower + upper) / 2
-        if found := _unstable(middle, start.freedom, always, groups):
-            upper, what = middle, found
+        if found := _find_instability(middle, start.freedom, permanent, groups):
+            upper, limiting = middle, found
         else:
             lower = middle
-    return lower, what
+    return lower, limiting
 
 
-def _unstable(h: float, freedom: int, always: Sequence[Term], groups: Sequence[Sequence[Term]]) -> str:
+def _find_instability(h: float, freedom: int, permanent: Sequence[Term], groups: Sequence[Sequence[Term]]) -> str:
     """Return the term that contributes most to an indefinite N(h), of `always` and one group; '' if N is definite."""
     N = 4 * np.eye(freedom)
-    for term in always:
+    for term in permanent:
         N -= term.rows.T @ (_weight(term, h)[:, None] * term.rows)
     values, vectors = np.linalg.eigh(N)
     if values[0] <= 0:
-        return max(always, key=lambda term: float(_weight(term, h) @ (term.rows @ vectors[:, 0]) ** 2)).name
+        return max(permanent, key=lambda term: float(_weight(term, h) @ (term.rows @ vectors[:, 0]) ** 2)).name
     # N - rows^T weight rows is positive definite if weight^(1/2) rows N^-1 rows^T weight^(1/2) < 1.
     for group in filter(None, groups):
         weights = [np.maximum(_weight(term, h), 0) for term in group]
@@ -104,19 +106,19 @@ def _unstable(h: float, freedom: int, always: Sequence[Term], groups: Sequence[S
     return ""
 
 
-def _impacts(landings: Sequence[Landing], params: Arrays) -> tuple[float, str]:
+def _limit_impacts(contact_groups: Sequence[ContactGroup], params: Arrays) -> tuple[float, str]:
     """Return the largest time step for which no rebound is faster than its impact, and the limiting impact.
 
     Features may meet one by one, or all at once.
     """
-    least, what = np.inf, ""
-    for landing in landings:
-        mobility = landing.normal @ landing.normal.T
+    least, limiting = np.inf, ""
+    for contact_group in contact_groups:
+        mobility = contact_group.normal @ contact_group.normal.T
         rate = max(np.diag(mobility).max(), mobility.sum() / len(mobility))
-        rate *= params["contact_stiffness"] * (1 + max(0.0, float(params["contact_damping"]) * landing.speed))
+        rate *= params["contact_stiffness"] * (1 + max(0.0, float(params["contact_damping"]) * contact_group.speed))
         if rate > 0 and (2 / rate) ** 0.5 < least:
-            least, what = float((2 / rate) ** 0.5), f"impact of {landing.name}"
-    return least, what
+            least, limiting = float((2 / rate) ** 0.5), f"impact of {contact_group.name}"
+    return least, limiting
 
 
 def _weight(term: Term, h: float) -> Array:
@@ -125,12 +127,12 @@ def _weight(term: Term, h: float) -> Array:
 
 def _require_slow(model: RigidBodies, state: Arrays) -> None:
     for a, b in model.pairs:
-        apart, velocity = state["position"][a] - state["position"][b], state["velocity"][a] - state["velocity"][b]
+        offset, velocity = state["position"][a] - state["position"][b], state["velocity"][a] - state["velocity"][b]
         speed, thick = float(np.linalg.norm(velocity)), _half_thickness(model.shapes[a], model.shapes[b])
         if model.dt * speed <= thick or not (model.shapes[a] and model.shapes[b]):
             continue
-        ahead = -float(apart @ velocity) / speed
-        if ahead > 0 and float(apart @ apart) < ahead**2 + thick**2:
+        ahead = -float(offset @ velocity) / speed
+        if ahead > 0 and float(offset @ offset) < ahead**2 + thick**2:
             constraint = f"bodies that meet approach in a step by at most both half thicknesses, here {thick:.3g} m"
             found = f"{model.dt:g} s, in which bodies {a} and {b} come {model.dt * speed:.3g} m closer"
             raise InputError("time.dt", constraint, found, f"Set time.dt to {0.9 * thick / speed:.2g} or less.")
@@ -142,5 +144,5 @@ def _half_thickness(*bodies: Sequence[Shape]) -> float:
     return sum([max(each, default=0.0) for each in own])
 
 
-def _doubles(fields: Arrays) -> dict[str, Array]:
+def _to_float64(fields: Arrays) -> dict[str, Array]:
     return {name: np.asarray(values, np.float64) for name, values in fields.items()}

@@ -10,7 +10,7 @@ M^-1 J^T, where M holds masses and inertias (mobility.py), and its own u = J V b
     friction   lambda' = lambda^ if |lambda^| < mu lambda_n (it sticks), else mu lambda_n lambda^ / |lambda^| (slides)
     V' = V + P (lambda' - lambda)
 
-A step with an impact has several such solves, its phases (acts.py). In the phase before the impact, contacts are held
+A step with an impact has several such solves, its phases (phases.py). In the phase before the impact, contacts are held
 that would press, or press and stick, in a step without it: they are not projected, and sliding friction is mu lambda_n
 of any sign.
 
@@ -45,7 +45,7 @@ from .islands import IMPACT, REST
 JOINT, NORMAL, FRICTION = range(3)
 """Projection of the rows of a group."""
 
-WHOLE, UNTIL, MEET, AFTER = range(4)
+WHOLE_STEP, BEFORE_IMPACT, AT_IMPACT, AFTER_IMPACT = range(4)
 """Phases of a step: the whole step without an impact; or before the impact, at the impact, and after it."""
 
 
@@ -54,7 +54,7 @@ def record_length(dim: int) -> int:
     return 4 * (3 if dim == 2 else 6) + 5
 
 
-HEAD = 3
+COUNTS = 3
 """Number of counts at the beginning of `order`."""
 
 EDGE = (1e-7, 1e-5)
@@ -66,7 +66,7 @@ EDGE = (1e-7, 1e-5)
 def loops(real: Any, dim: int) -> SimpleNamespace:
     """Return the parts of a solve, see rows.py, with workspace that the adjoint needs again:
 
-    order [M + HEAD]: three counts (active candidates; those at rest; those at rest that no impact reaches), then the
+    order [M + COUNTS]: three counts (active candidates; those at rest; those at rest that no impact reaches), then the
     active candidates in the order of the solve. record [N, RECORD]: for each row J and P of both bodies with their
     signs, rho, and temporary values. speed [n + 1, D]: current velocities, the world's last. trace [sweeps, N]:
     impulses after each sweep. Rows of inactive candidates are never read.
@@ -100,69 +100,69 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     @ti.func
     def is_reached(block, bodies: ti.template(), first: ti.template(), first0) -> bool:
         """Return True if an impact of the step reaches a row of this block."""
-        return island.of_block(block, bodies, first, first0) >= 0
+        return island.block_impact(block, bodies, first, first0) >= 0
 
     @ti.func
-    def put_in_order(
+    def sort_contacts(
         active: ti.template(), active0, first: ti.template(), first0, bodies: ti.template(), NJ, M,
         order: ti.template(), order0,
     ):  # fmt: skip
         count = 0
-        for kind in range(HEAD):  # at rest and not reached, at rest and reached, impacts
+        for kind in range(COUNTS):  # at rest and not reached, at rest and reached, impacts
             for c in range(M):
-                what = active[active0 + c]
-                mine = what == IMPACT
-                if kind < HEAD - 1:
-                    mine = what == REST and is_reached(NJ + c, bodies, first, first0) == (kind == 1)
-                if mine:
-                    order[order0 + HEAD + count] = c
+                state = active[active0 + c]
+                belongs = state == IMPACT
+                if kind < COUNTS - 1:
+                    belongs = state == REST and is_reached(NJ + c, bodies, first, first0) == (kind == 1)
+                if belongs:
+                    order[order0 + COUNTS + count] = c
                     count += 1
-            order[order0 + HEAD - 1 - kind] = count
+            order[order0 + COUNTS - 1 - kind] = count
 
     @ti.func
-    def row_of(k, NJ, order: ti.template(), order0):
+    def row_at(k, NJ, order: ti.template(), order0):
         """Return the number of the k-th active row, and that of its block."""
         i, block = k, k
         if k >= NJ:
-            c = order[order0 + HEAD + (k - NJ) // dim]
+            c = order[order0 + COUNTS + (k - NJ) // dim]
             i, block = NJ + c * dim + (k - NJ) % dim, NJ + c
         return i, block
 
     @ti.func
-    def group_of(k, act, bodies: ti.template(), first: ti.template(), first0, NJ, order: ti.template(), order0):
+    def group_at(k, phase, bodies: ti.template(), first: ti.template(), first0, NJ, order: ti.template(), order0):
         """Return, for the k-th group of a phase: first row, number of rows, projection, and block."""
         i, count, kind, block = k, 1, JOINT, k
         if k >= NJ:
             skipped = 0
-            if act != WHOLE:
+            if phase != WHOLE_STEP:
                 skipped = order[order0 + 2]
-            c = order[order0 + HEAD + skipped + (k - NJ) // 2]
+            c = order[order0 + COUNTS + skipped + (k - NJ) // 2]
             i, kind, block = NJ + c * dim, NORMAL, NJ + c
             if (k - NJ) % 2 == 1:
                 i, count, kind = i + 1, dim - 1, FRICTION
-        elif act != WHOLE and not is_reached(k, bodies, first, first0):
+        elif phase != WHOLE_STEP and not is_reached(k, bodies, first, first0):
             count = 0
         return i, count, kind, block
 
     @ti.func
-    def groups(act, NJ, order: ti.template(), order0):
+    def count_groups(phase, NJ, order: ti.template(), order0):
         """Return the number of groups in a phase."""
         contacts = order[order0 + 1]
-        if act > UNTIL:
+        if phase > BEFORE_IMPACT:
             contacts = order[order0]
-        if act != WHOLE:
+        if phase != WHOLE_STEP:
             contacts -= order[order0 + 2]
         return NJ + 2 * contacts
 
     @ti.func
     def prepare(
         row: ti.template(), row0, moment: ti.template(), moment0, im: ti.template(), im0,
-        turned: ti.template(), turned0, bodies: ti.template(), NJ, order: ti.template(), order0,
+        spin_change: ti.template(), spin_change0, bodies: ti.template(), NJ, order: ti.template(), order0,
         record: ti.template(), record0,
     ):  # fmt: skip
         """Compute J, P and rho of all active rows."""
         for k in range(NJ + order[order0] * dim):
-            i, block = row_of(k, NJ, order, order0)
+            i, block = row_at(k, NJ, order, order0)
             p, d = record0 + i * L, real(0.0)
             for side in range(2):
                 body, sign, r = bodies[2 * block + side], real(1.0 - 2.0 * side), row0 + i * W
@@ -175,12 +175,12 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     record[P + e] = sign * inverse * row[r + e]
                 for e in range(spins):
                     record[J + dim + e] = sign * moment[moment0 + m + e]
-                    record[P + dim + e] = sign * turned[turned0 + m + e]
+                    record[P + dim + e] = sign * spin_change[spin_change0 + m + e]
                 d += dot(record, J, record, P)
             record[p + rho_] = 1.0 / d
         if ti.static(dim == 3):
             for k in range(order[order0]):
-                p = record0 + (NJ + order[order0 + HEAD + k] * dim + 1) * L + rho_
+                p = record0 + (NJ + order[order0 + COUNTS + k] * dim + 1) * L + rho_
                 rho = 2.0 / (1.0 / record[p] + 1.0 / record[p + L])
                 record[p] = rho
                 record[p + L] = rho
@@ -190,10 +190,10 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         row: ti.template(), row0, im: ti.template(), im0, bodies: ti.template(), NJ, order: ti.template(), order0,
         record: ti.template(), record0, adj_record: ti.template(), adj_record0,
         adj_row: ti.template(), adj_row0, adj_moment: ti.template(), adj_moment0, adj_im: ti.template(), adj_im0,
-        adj_turned: ti.template(), adj_turned0,
+        adj_spin_change: ti.template(), adj_spin_change0,
     ):  # fmt: skip
         for k in range(NJ + order[order0] * dim):
-            i, block = row_of(k, NJ, order, order0)
+            i, block = row_at(k, NJ, order, order0)
             p, gp = record0 + i * L, adj_record0 + i * L
             adj_rho, rho = adj_record[gp + rho_], record[p + rho_]
             if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
@@ -209,26 +209,26 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 inverse = real(0.0)
                 if body >= 0:
                     inverse = im[im0 + body]
-                    along = real(0.0)
+                    projection = real(0.0)
                     for e in range(dim):
-                        along += sign * row[row0 + r + e] * adj_record[gp + P + e]
-                    adj_im[adj_im0 + body] = adj_im[adj_im0 + body] + along
+                        projection += sign * row[row0 + r + e] * adj_record[gp + P + e]
+                    adj_im[adj_im0 + body] = adj_im[adj_im0 + body] + projection
                 for e in range(dim):
                     change = sign * (adj_record[gp + J + e] + inverse * adj_record[gp + P + e])
                     adj_row[adj_row0 + r + e] = adj_row[adj_row0 + r + e] + change
                 for e in range(spins):
-                    at_m, at_t = adj_moment0 + g + e, adj_turned0 + g + e
-                    adj_moment[at_m] = adj_moment[at_m] + sign * adj_record[gp + J + dim + e]
-                    adj_turned[at_t] = adj_turned[at_t] + sign * adj_record[gp + P + dim + e]
+                    m_k, t_k = adj_moment0 + g + e, adj_spin_change0 + g + e
+                    adj_moment[m_k] = adj_moment[m_k] + sign * adj_record[gp + J + dim + e]
+                    adj_spin_change[t_k] = adj_spin_change[t_k] + sign * adj_record[gp + P + dim + e]
 
     @ti.func
-    def hold(
+    def mark_held(
         NJ, limit: ti.template(), mu0, impulse: ti.template(), impulse0, order: ti.template(), order0,
         held: ti.template(), held0,
     ):  # fmt: skip
         """Set held [M] from a step without an impact: NORMAL if the contact presses, FRICTION if it sticks, too."""
         for k in range(order[order0 + 2], order[order0 + 1]):
-            c = order[order0 + HEAD + k]
+            c = order[order0 + COUNTS + k]
             i, square = impulse0 + NJ + c * dim, real(0.0)
             for j in range(1, dim):
                 square += impulse[i + j] * impulse[i + j]
@@ -237,14 +237,14 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                 held[held0 + c] = ti.select(ti.sqrt(square) * beyond < limit[mu0 + c] * impulse[i], FRICTION, NORMAL)
 
     @ti.func
-    def is_held(act, kind, block, NJ, held: ti.template(), held0) -> bool:
+    def is_held(phase, kind, block, NJ, held: ti.template(), held0) -> bool:
         found = False
-        if act == UNTIL and kind != JOINT:
+        if phase == BEFORE_IMPACT and kind != JOINT:
             found = held[held0 + block - NJ] >= kind
         return found
 
     @ti.func
-    def length_of(record: ti.template(), p, count) -> real:
+    def trial_length(record: ti.template(), p, count) -> real:
         """Return |lambda^| of a group."""
         square = real(0.0)
         for j in range(count):
@@ -253,7 +253,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def sweep(
-        act, target: ti.template(), t0, limit: ti.template(), mu0, bodies: ti.template(),
+        phase, target: ti.template(), t0, limit: ti.template(), mu0, bodies: ti.template(),
         first: ti.template(), first0, held: ti.template(), held0, NJ, M, n, sweeps, order: ti.template(), order0,
         record: ti.template(), record0, speed: ti.template(), speed0, trace: ti.template(), trace0,
         impulse: ti.template(), impulse0,
@@ -263,8 +263,8 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         for i in range(N):
             impulse[impulse0 + i] = 0.0
         for s in range(sweeps):
-            for k in range(groups(act, NJ, order, order0)):
-                i, size, kind, block = group_of(k, act, bodies, first, first0, NJ, order, order0)
+            for k in range(count_groups(phase, NJ, order, order0)):
+                i, size, kind, block = group_at(k, phase, bodies, first, first0, NJ, order, order0)
                 p, now = record0 + i * L, trace0 + s * N + i
                 va, vb = speed0 + bodies[2 * block] * D, speed0 + slot(bodies[2 * block + 1], n) * D
                 for j in range(size):
@@ -272,12 +272,12 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     miss = dot(record, q, speed, va) + dot(record, q + D, speed, vb) - target[t0 + i + j]
                     record[q + trial_] = impulse[impulse0 + i + j] - record[q + rho_] * miss
                 factor = real(1.0)
-                free = is_held(act, kind, block, NJ, held, held0)
+                free = is_held(phase, kind, block, NJ, held, held0)
                 if kind == NORMAL and not free and record[p + trial_] <= 0.0:
                     factor = 0.0
                 if kind == FRICTION and not free:
                     bound = limit[mu0 + block - NJ] * impulse[impulse0 + i - 1]
-                    length = length_of(record, p, size)
+                    length = trial_length(record, p, size)
                     if length >= bound:
                         factor = bound / ti.max(length, 1e-30)
                 for j in range(size):
@@ -291,7 +291,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def adj_sweep(
-        act, target: ti.template(), t0, limit: ti.template(), mu0, bodies: ti.template(),
+        phase, target: ti.template(), t0, limit: ti.template(), mu0, bodies: ti.template(),
         first: ti.template(), first0, held: ti.template(), held0, NJ, M, n, sweeps, order: ti.template(), order0,
         record: ti.template(), record0, speed: ti.template(), speed0, trace: ti.template(), trace0,
         adj_record: ti.template(), adj_record0, adj_speed: ti.template(), adj_speed0,
@@ -299,11 +299,11 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         adj_limit: ti.template(), adj_mu0,
     ):  # fmt: skip
         """Reverse the sweeps; `speed` and `adj_speed` are those after the sweeps on entry, those before on return."""
-        N, count = NJ + M * dim, groups(act, NJ, order, order0)
+        N, count = NJ + M * dim, count_groups(phase, NJ, order, order0)
         for back in range(sweeps):
             s = sweeps - 1 - back
             for k_back in range(count):
-                i, size, kind, block = group_of(count - 1 - k_back, act, bodies, first, first0, NJ, order, order0)
+                i, size, kind, block = group_at(count - 1 - k_back, phase, bodies, first, first0, NJ, order, order0)
                 p, gp, now = record0 + i * L, adj_record0 + i * L, trace0 + s * N + i
                 va, vb = bodies[2 * block] * D, slot(bodies[2 * block + 1], n) * D
                 for j in range(size):
@@ -321,20 +321,20 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     miss -= target[t0 + i + j]
                     record[q + miss_] = miss
                     record[q + trial_] = record[q + trial_] - record[q + rho_] * miss
-                    along = dot(record, q + 2 * D, adj_speed, adj_speed0 + va)
-                    along += dot(record, q + 3 * D, adj_speed, adj_speed0 + vb)
-                    record[q + g_] = adj_impulse[adj_impulse0 + i + j] + along
-                    adj_impulse[adj_impulse0 + i + j] = -along
+                    projection = dot(record, q + 2 * D, adj_speed, adj_speed0 + va)
+                    projection += dot(record, q + 3 * D, adj_speed, adj_speed0 + vb)
+                    record[q + g_] = adj_impulse[adj_impulse0 + i + j] + projection
+                    adj_impulse[adj_impulse0 + i + j] = -projection
 
                 factor, across, length = real(1.0), real(0.0), real(1.0)  # adj_lambda^ = factor (g - e across)
-                free = is_held(act, kind, block, NJ, held, held0)
+                free = is_held(phase, kind, block, NJ, held, held0)
                 if kind == NORMAL and not free and record[p + trial_] <= 0.0:
                     factor = 0.0
                 if kind == FRICTION and not free:
                     c = block - NJ
                     bound = limit[mu0 + c] * trace[now - 1]
-                    if bound <= 0.0 or length_of(record, p, size) > bound * beyond:
-                        length = ti.max(length_of(record, p, size), 1e-30)
+                    if bound <= 0.0 or trial_length(record, p, size) > bound * beyond:
+                        length = ti.max(trial_length(record, p, size), 1e-30)
                         factor = bound / length
                         for j in range(size):
                             across += record[p + j * L + trial_] / length * record[p + j * L + g_]
@@ -360,6 +360,6 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     add(adj_speed, adj_speed0 + vb, record[q + g_], record, q + D)
 
     return SimpleNamespace(
-        put_in_order=put_in_order, hold=hold, row_of=row_of, is_reached=is_reached, prepare=prepare,
+        sort_contacts=sort_contacts, mark_held=mark_held, row_at=row_at, is_reached=is_reached, prepare=prepare,
         adj_prepare=adj_prepare, sweep=sweep, adj_sweep=adj_sweep, dot=dot, add=add, slot=slot,
     )  # fmt: skip

@@ -112,14 +112,14 @@ def leaves(params: Params, state: State) -> tuple[Tensor, ...]:
     return *state.tensors(), *params.tensors()
 
 
-def unpacked(*tensors: Tensor) -> tuple[Params, State]:
+def unpack(*tensors: Tensor) -> tuple[Params, State]:
     """Return params and state from tensors in the order of `leaves`."""
     return Params(*tensors[4:]), State(*tensors[:4])
 
 
-def fresh(tensors: tuple[Tensor, ...]) -> tuple[Params, State]:
+def copy_leaves(tensors: tuple[Tensor, ...]) -> tuple[Params, State]:
     """Return the same inputs as new leaves without gradients."""
-    return unpacked(*[tensor(each.data, requires_grad=True) for each in tensors])
+    return unpack(*[tensor(each.data, requires_grad=True) for each in tensors])
 
 
 def weights(shape: tuple[int, ...], seed: int = 1) -> Tensor:

@@ -21,12 +21,12 @@ from .systems import (
     assert_close,
     chain,
     controls,
-    fresh,
+    copy_leaves,
     leaves,
     system,
     tumbling_in_plane,
     tumbling_in_space,
-    unpacked,
+    unpack,
     weights,
 )  # fmt: skip
 
@@ -53,7 +53,7 @@ ALL = pytest.mark.parametrize("name", CASES)
 def evaluate(case: System, *, along: bool = True, steps: int = STEPS, **options: Any) -> Result:
     """Return the states along time, and the gradient of a random sum over all of them, or over the last one only."""
     model, params, state = case
-    params, state = fresh(leaves(params, state))
+    params, state = copy_leaves(leaves(params, state))
     control = controls(model, steps)
     result = rollout(model, params, state, steps=steps, control=control, **options)
     total: Tensor = weights(())
@@ -110,7 +110,7 @@ def test_the_derivative_over_the_horizon_is_right(name: str) -> None:
     control = controls(model, STEPS)
 
     def final(*inputs: Tensor) -> tuple[Tensor, ...]:
-        given, start = unpacked(*inputs[: len(NAMES)])
+        given, start = unpack(*inputs[: len(NAMES)])
         driven = inputs[-1] if control is not None else None
         return rollout(model, given, start, steps=STEPS, control=driven, keep="final").final.tensors()
 

@@ -21,7 +21,7 @@ def balls(dim: int) -> RigidBodies:
     return RigidBodies(dim, H, ((Sphere(0.1),),) * 3, (Plane(up),), rest_speed=0.5)
 
 
-def inputs_of(model: RigidBodies) -> list[Tensor]:
+def make_inputs(model: RigidBodies) -> list[Tensor]:
     """Return random inputs, away from all kinks."""
     random = np.random.default_rng(4)
     gap, M = np.array([0.0, 0.0, -0.3, 0.02, -0.3, 0.9]), model.contacts
@@ -29,7 +29,7 @@ def inputs_of(model: RigidBodies) -> list[Tensor]:
     return [tensor(each, requires_grad=True) for each in given]
 
 
-def of_one_ball(what: int, gap: float) -> list[Tensor]:
+def one_ball_inputs(what: int, gap: float) -> list[Tensor]:
     """Return the inputs for a ball above a floor."""
     values = ([gap], [[0.0, 1.0, 0.0, -0.1, 0.0, 0.0]], [0.4], [0.6])
     return [tensor([float(what)]), *[tensor(np.array(each, float), requires_grad=True) for each in values]]
@@ -42,7 +42,7 @@ def single() -> RigidBodies:
 @pytest.mark.parametrize("dim", [2, 3])
 def test_the_adjoint_is_right(dim: int) -> None:
     model, what = balls(dim), tensor(np.array(WHAT, float))
-    inputs = inputs_of(model)
+    inputs = make_inputs(model)
     targets = ContactRows.apply(model, what, *inputs)[1].data[::dim]
     assert not targets[:3].any() and targets[3] == pytest.approx(-0.2) and targets[4] == 0.5
     gradcheck(lambda *x: ContactRows.apply(model, what, *x), inputs)
@@ -62,7 +62,7 @@ def test_tangents_are_across_the_normal_in_space() -> None:
 
 def test_against_the_world_a_body_has_its_own_friction_and_restitution_of_a_pair_the_mean_counts() -> None:
     model = balls(2)
-    values = [*inputs_of(model)[:2], tensor([0.1, 0.3, 0.7]), tensor([0.2, 0.4, 0.8])]
+    values = [*make_inputs(model)[:2], tensor([0.1, 0.3, 0.7]), tensor([0.2, 0.4, 0.8])]
     _, _, limit, bounce = ContactRows.apply(model, tensor(np.full(model.contacts, float(REST))), *values)
     bodies = model.row_bodies.reshape(-1, 2).tolist()
     assert any(b < 0 for _, b in bodies) and any(b >= 0 for _, b in bodies)
@@ -82,7 +82,7 @@ def test_against_the_world_a_body_has_its_own_friction_and_restitution_of_a_pair
     ],
 )
 def test_at_rest_features_touch_at_the_end_of_the_step(gap: float, target: float) -> None:
-    found = ContactRows.apply(single(), *of_one_ball(REST, gap))
+    found = ContactRows.apply(single(), *one_ball_inputs(REST, gap))
     np.testing.assert_allclose(found[1].data, [target, 0], atol=1e-15)
 
 
@@ -94,5 +94,5 @@ def derivative(inputs: list[Tensor], by: int) -> float:
 
 
 def test_derivatives_at_kinks_are_those_that_are_said() -> None:
-    assert derivative(of_one_ball(REST, -0.05), 1) == 0.0  # at the kink -g / h = v_rest
-    assert derivative(of_one_ball(REST, 0.0), 1) == pytest.approx(-1 / H)  # no kink at g = 0
+    assert derivative(one_ball_inputs(REST, -0.05), 1) == 0.0  # at the kink -g / h = v_rest
+    assert derivative(one_ball_inputs(REST, 0.0), 1) == pytest.approx(-1 / H)  # no kink at g = 0

@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 from simphys.autograd import Tensor, no_grad, tensor
 from simphys.rollout import rollout
 from simphys.simulators.rigid import WORLD, Joint, Params, RigidBodies, State
-from simphys.simulators.rigid.joint_rows import JointRows
+from simphys.simulators.rigid.joint_constraints import JointRows
 
 Array = np.ndarray[Any, Any]
 GRAVITY = 9.81
@@ -22,12 +22,12 @@ MASS, LENGTH = np.array([1.0, 0.6]), np.array([0.8, 1.1])
 """Mass [kg] and length [m] of two rods."""
 
 
-def params_of(model: RigidBodies, **given: Any) -> Params:
+def make_params(model: RigidBodies, **given: Any) -> Params:
     """Return parameters; those that are not given are 0."""
     return Params(**{name: tensor(given.get(name, np.zeros(shape))) for name, shape in model.param_shapes().items()})
 
 
-def state_of(model: RigidBodies, **given: Any) -> State:
+def make_state(model: RigidBodies, **given: Any) -> State:
     """Return a state; fields that are not given are 0, or the identity."""
     values = {name: np.zeros(shape) for name, shape in model.state_shapes().items()}
     if model.dim == 3:
@@ -53,10 +53,10 @@ def rods(dt: float) -> tuple[RigidBodies, Params, State]:
         Joint("revolute", 1, 0, (-half[1], 0.0), (half[0], 0.0)),
     )
     model = RigidBodies(2, dt, ((), ()), joints=joints)
-    params = params_of(model, mass=MASS, inertia=(MASS * LENGTH**2 / 12)[:, None], gravity=[0.0, -GRAVITY])
+    params = make_params(model, mass=MASS, inertia=(MASS * LENGTH**2 / 12)[:, None], gravity=[0.0, -GRAVITY])
     q = np.array(ANGLES) - np.pi / 2
     along = np.stack([np.cos(q), np.sin(q)], axis=1) * LENGTH[:, None]
-    return model, params, state_of(model, position=[along[0] / 2, along[0] + along[1] / 2], orientation=q[:, None])
+    return model, params, make_state(model, position=[along[0] / 2, along[0] + along[1] / 2], orientation=q[:, None])
 
 
 ANGLES = (1.2, 0.4)
@@ -101,8 +101,10 @@ def test_a_block_slides_along_its_axis_alone(dim: int) -> None:
     axis, start = np.array([0.6, -0.8, 0.0][:dim]), np.array([0.3, 0.2, -0.5][:dim])
     joint = Joint("prismatic", 0, WORLD, (0.0,) * dim, (0.0,) * dim, axis=tuple(axis))
     model = RigidBodies(dim, 0.01, ((),), joints=(joint,))
-    params = params_of(model, mass=[2.0], inertia=np.full((1, model.spins), 0.1), gravity=np.eye(dim)[1] * -GRAVITY)
-    state = state_of(model, velocity=(start - axis * (start @ axis))[None], angular_velocity=np.ones((1, model.spins)))
+    params = make_params(model, mass=[2.0], inertia=np.full((1, model.spins), 0.1), gravity=np.eye(dim)[1] * -GRAVITY)
+    state = make_state(
+        model, velocity=(start - axis * (start @ axis))[None], angular_velocity=np.ones((1, model.spins))
+    )
     x, q, _, w = run(model, params, state, 100)
     k = np.arange(101)
     np.testing.assert_allclose(x[:, 0], (0.8 * GRAVITY * 0.01**2 * k * (k + 1) / 2)[:, None] * axis, atol=1e-12)
@@ -121,7 +123,7 @@ def chain(dim: int) -> tuple[RigidBodies, Params, State]:
     )
     integrator = "semi_implicit_euler" if dim == 2 else "variational"
     model = RigidBodies(dim, 0.002, ((),) * 4, joints=joints, sweeps=50, integrator=integrator)
-    params = params_of(
+    params = make_params(
         model,
         mass=[1.0, 2.0, 1.5, 0.5],
         inertia=np.tile([0.02, 0.03, 0.04][: model.spins], (4, 1)),
@@ -131,12 +133,12 @@ def chain(dim: int) -> tuple[RigidBodies, Params, State]:
     position = np.array([[0.4 * body, 0.0, 0.0][:dim] for body in range(4)])
     spin = np.array([0.4, -0.3, 0.9][3 - model.spins :])
     velocity = np.cross(np.array([0, 0, *spin])[-3:], np.pad(position, ((0, 0), (0, 3 - dim))))[:, :dim]
-    state = state_of(model, position=position, velocity=velocity, angular_velocity=np.tile(spin, (4, 1)))
+    state = make_state(model, position=position, velocity=velocity, angular_velocity=np.tile(spin, (4, 1)))
     return model, params, state
 
 
 @functools.cache
-def driven(dim: int) -> tuple[RigidBodies, Params, tuple[Array, ...]]:
+def driven_chain(dim: int) -> tuple[RigidBodies, Params, tuple[Array, ...]]:
     """Return a motion of the chain under random actions of its motors."""
     model, params, state = chain(dim)
     actions = np.random.default_rng(1).uniform(-1, 1, (300, 2))
@@ -146,7 +148,7 @@ def driven(dim: int) -> tuple[RigidBodies, Params, tuple[Array, ...]]:
 @pytest.mark.parametrize("dim", [2, 3])
 def test_joints_motors_and_damping_change_no_momentum(dim: int) -> None:
     """Steps that conserve angular momentum to rounding: all in the plane, the variational one in space."""
-    _, params, (x, q, v, w) = driven(dim)
+    _, params, (x, q, v, w) = driven_chain(dim)
     m, moments = params.mass.data, params.inertia.data
     momentum = (m[:, None] * v).sum(axis=1)
     np.testing.assert_allclose(momentum, np.broadcast_to(momentum[0], momentum.shape), rtol=0, atol=1e-13)
@@ -162,7 +164,7 @@ def test_joints_motors_and_damping_change_no_momentum(dim: int) -> None:
 @pytest.mark.parametrize("dim", [2, 3])
 def test_a_fixed_joint_holds_and_a_slide_and_a_hinge_leave_one_motion(dim: int) -> None:
     """Errors of constrained motions stay small, [m] or [rad]; free motions are large."""
-    model, _, (x, q, _, w) = driven(dim)
+    model, _, (x, q, _, w) = driven_chain(dim)
     errors = [JointRows.apply(model, tensor(x[k]), tensor(q[k]))[1].data for k in range(0, 301, 20)]
     assert abs(np.array(errors)).max() * model.dt / model.joint_correction < 1e-5
     assert abs(w[:, 3] - w[:, 2]).max() > 0.1

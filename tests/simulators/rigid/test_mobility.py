@@ -18,14 +18,14 @@ from simphys.simulators.rigid.mobility import Mobility
 from .free_bodies import leaf
 
 
-def model_of(dim: int) -> RigidBodies:
+def make_model(dim: int) -> RigidBodies:
     """Return four balls that may touch; a joint connects the second, which is fixed, to the third."""
     origin = (0.0,) * dim
     return RigidBodies(dim, 0.1, ((Sphere(0.1),),) * 4, joints=(Joint("fixed", 1, 2, origin, origin),), fixed=(1,))
 
 
-def inputs_of(model: RigidBodies) -> list[Tensor]:
-    """Return row, orientation, orientation at the impact, facing, mass, inertia."""
+def make_inputs(model: RigidBodies) -> list[Tensor]:
+    """Return row, orientation, orientation at the impact, attitude, mass, inertia."""
     n, R, S = model.bodies, model.rotations, model.spins
     return [
         leaf(model.rows, model.dim + 2 * S, seed=1),
@@ -37,15 +37,15 @@ def inputs_of(model: RigidBodies) -> list[Tensor]:
     ]
 
 
-def what_of(model: RigidBodies) -> Tensor:
+def contact_states(model: RigidBodies) -> Tensor:
     return tensor(np.array([(IMPACT, REST, NONE)[c % 3] for c in range(model.contacts)], float))
 
 
 @pytest.mark.parametrize(("dim", "integrator"), [(2, EULER), (3, EULER), (3, VARIATIONAL)])
 def test_every_element_of_the_jacobian_is_right(dim: int, integrator: str) -> None:
-    model = replace(model_of(dim), integrator=integrator)
+    model = replace(make_model(dim), integrator=integrator)
     assert {*model.row_bodies.tolist()} == {0, 1, 2, 3}
-    gradcheck(lambda *x: Mobility.apply(model, what_of(model), *x), inputs_of(model), tolerance=1e-8)
+    gradcheck(lambda *x: Mobility.apply(model, contact_states(model), *x), make_inputs(model), tolerance=1e-8)
 
 
 def test_a_body_turns_by_the_moment_of_the_axis_that_it_is_pushed_about() -> None:
@@ -55,9 +55,9 @@ def test_a_body_turns_by_the_moment_of_the_axis_that_it_is_pushed_about() -> Non
     row = np.zeros((3, 9))
     row[0, 3:6], row[0, 6:] = (1.0, 1.0, 1.0), (1.0, 1.0, 1.0)
     inputs: list[Any] = [row, *[[unit, unit]] * 2, [[*quarter, *unit]], [4.0, 1.0], [[2.0, 5.0, 10.0]] * 2]
-    inverse_mass, turned, moment = Mobility.apply(model, tensor([float(REST)]), *[tensor(each) for each in inputs])
+    inverse_mass, spin_change, moment = Mobility.apply(model, tensor([float(REST)]), *[tensor(each) for each in inputs])
     np.testing.assert_allclose(inverse_mass.data, [0.25, 0.0])
-    np.testing.assert_allclose(turned.data[0], [1 / 5, 1 / 2, 1 / 10, 0, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(spin_change.data[0], [1 / 5, 1 / 2, 1 / 10, 0, 0, 0], atol=1e-15)
     np.testing.assert_allclose(moment.data[0], 1.0)
 
 
@@ -68,6 +68,6 @@ def test_an_impulse_of_a_variational_step_acts_on_the_momentum_as_it_is_then() -
     row = np.zeros((3, 9))
     row[0, 3:6], row[0, 6:] = (1.0, 1.0, 1.0), (1.0, 1.0, 1.0)
     inputs: list[Any] = [row, *[[unit, unit]] * 2, [[*quarter, *unit]], [4.0, 1.0], [[2.0, 5.0, 10.0]] * 2]
-    _, turned, moment = Mobility.apply(model, tensor([float(REST)]), *[tensor(each) for each in inputs])
-    np.testing.assert_allclose(turned.data[0], [1 / 2, 1 / 5, 1 / 10, 0, 0, 0], atol=1e-15)
+    _, spin_change, moment = Mobility.apply(model, tensor([float(REST)]), *[tensor(each) for each in inputs])
+    np.testing.assert_allclose(spin_change.data[0], [1 / 2, 1 / 5, 1 / 10, 0, 0, 0], atol=1e-15)
     np.testing.assert_allclose(moment.data[0], [2 / 5, 5 / 2, 1, 1, 1, 1], atol=1e-15)

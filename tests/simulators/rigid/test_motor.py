@@ -13,7 +13,7 @@ from simphys.simulators.rigid.motor import JointForce
 from .free_bodies import about_origin, bodies, leaf, state
 
 
-def driven(dim: int) -> RigidBodies:
+def driven_joints(dim: int) -> RigidBodies:
     """Return motors on slides between bodies and to the world, and on a hinge; a hinge without motor, a fixed joint."""
     a, b = (0.3, 0.1, 0.2)[:dim], (-0.2, 0.4, 0.1)[:dim]
     axis = (0.6, 0.8) if dim == 2 else (2 / 3, -1 / 3, 2 / 3)
@@ -32,7 +32,7 @@ def driven(dim: int) -> RigidBodies:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
-    model = driven(dim)
+    model = driven_joints(dim)
     inputs = *state(model), leaf(3, seed=1), leaf(3, seed=2, low=0.5), leaf(5, seed=3, low=0.5)
     gradcheck(lambda *x: JointForce.apply(model, *x), inputs, tolerance=1e-8)
 

@@ -13,7 +13,7 @@ SCENE = Path(__file__).parents[3] / "scenes" / "rigid" / "push.toml"
 PLACE, TURN = np.array([0.4, 0.12, 0.05]), np.radians(25)
 
 
-def off(scene: Scene) -> tuple[float, float]:
+def distance_to_target(scene: Scene) -> tuple[float, float]:
     """Return the distance of the block from its target [m], and from the target angle [degrees]."""
     final = scene.rollout().final
     turned = 2 * np.arctan2(final.orientation.data[0, 3], final.orientation.data[0, 0])
@@ -23,8 +23,8 @@ def off(scene: Scene) -> tuple[float, float]:
 def test_the_block_arrives_within_a_millimetre_and_a_tenth_of_a_degree(tmp_path: Path) -> None:
     """The step is twice the scene's."""
     scene = simphys.load_scene(SCENE, ['runtime.precision="f64"', "time.dt=0.01"])
-    far, turned = off(scene)
+    far, turned = distance_to_target(scene)
     assert far > 0.15 and turned > 10
     found = simphys.identify(scene, folder=tmp_path / "run").scene
-    far, turned = off(found)
+    far, turned = distance_to_target(found)
     assert far < 1e-3 and turned < 0.1

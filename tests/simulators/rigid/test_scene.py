@@ -11,7 +11,7 @@ from simphys.experiment.scene import build_scene
 from simphys.nn import Controller
 from simphys.scenefile import ConfigError, from_dict
 from simphys.simulators.rigid import WORLD, Box, Capsule, Joint, Plane, RigidBodies, Sphere, Spring
-from simphys.simulators.rigid.solids import solid
+from simphys.simulators.rigid.solids import fill_shapes
 
 
 def sections(**changed: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_the_matter_of_shapes_is_what_a_sum_over_a_fine_grid_finds(dim: int) -> 
         volume, first = volume + len(held) * step**dim, first + held.sum(axis=0) * step**dim
         second += held.T @ held * step**dim
     inertia = np.trace(second) * np.eye(3) - second if dim == 3 else np.trace(second).reshape(1, 1)
-    found = solid(shapes, dim)
+    found = fill_shapes(shapes, dim)
     np.testing.assert_allclose(found.volume, volume, rtol=0.01)
     np.testing.assert_allclose(found.centre, first / volume, atol=0.002)
     np.testing.assert_allclose(found.inertia, inertia, atol=0.01 * abs(inertia).max())

@@ -13,18 +13,19 @@ from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.simulators.rigid import WORLD, Joint, Plane, RigidBodies, Sphere
 from simphys.simulators.rigid.checks import EULER, VARIATIONAL
 from simphys.simulators.rigid.islands import IMPACT, NONE, REST
-from simphys.simulators.rigid.rows import flat
+from simphys.simulators.rigid.rows import flatten
 from simphys.simulators.rigid.solve import Solve
-from simphys.simulators.rigid.sweeps import AFTER, MEET, UNTIL, WHOLE
+from simphys.simulators.rigid.sweeps import AFTER_IMPACT, AT_IMPACT, BEFORE_IMPACT, WHOLE_STEP
 
 NAMES = (
-    "row", "target", "limit", "bounce", "inverse_mass", "turned", "moment", "time", "part", "twist", "velocity",
+    "row", "target", "limit", "bounce", "inverse_mass", "spin_change", "moment", "time", "fraction", "twist",
+    "velocity",
     "angular_velocity", "orientation", "inertia",
 )  # fmt: skip
 Inputs = dict[str, Tensor]
 
 
-def model_of(dim: int, sweeps: int = 3, **options: Any) -> RigidBodies:
+def make_model(dim: int, sweeps: int = 3, **options: Any) -> RigidBodies:
     """Return four balls on a floor, two of them connected: some rows are joint rows, some contact rows."""
     up = (0.0, 1.0) if dim == 2 else (0.0, 0.0, 1.0)
     origin = (0.0,) * dim
@@ -32,7 +33,7 @@ def model_of(dim: int, sweeps: int = 3, **options: Any) -> RigidBodies:
     return RigidBodies(dim, 0.01, ((Sphere(0.1),),) * 4, (Plane(up),), joints=(joint,), sweeps=sweeps, **options)
 
 
-def rows_of(model: RigidBodies, seed: int = 0, **changes: Any) -> Inputs:
+def random_rows(model: RigidBodies, seed: int = 0, **changes: Any) -> Inputs:
     """Return random rows of these bodies."""
     random = np.random.default_rng(seed)
     n, S, N, M = model.bodies, model.spins, model.rows, model.contacts
@@ -45,10 +46,10 @@ def rows_of(model: RigidBodies, seed: int = 0, **changes: Any) -> Inputs:
         "limit": random.uniform(0.2, 3.0, M),
         "bounce": random.uniform(0.2, 0.9, M),
         "inverse_mass": random.uniform(0.5, 1.5, n),
-        "turned": np.einsum("rbij,rbj->rbi", inverse[bodies_of(model)], moments).reshape(N, 2 * S),
+        "spin_change": np.einsum("rbij,rbj->rbi", inverse[bodies_of_rows(model)], moments).reshape(N, 2 * S),
         "moment": moments.reshape(N, 2 * S),
         "time": model.dt * random.normal(size=M),
-        "part": np.ones(n),
+        "fraction": np.ones(n),
         "twist": random.normal(size=(n, model.dim + S)),
         "velocity": random.normal(size=(n, model.dim)),
         "angular_velocity": random.normal(size=(n, S)),
@@ -58,25 +59,25 @@ def rows_of(model: RigidBodies, seed: int = 0, **changes: Any) -> Inputs:
     return {name: tensor(np.asarray(values[name], float), requires_grad=True) for name in NAMES}
 
 
-def resting(model: RigidBodies, *but: int) -> tuple[Tensor, Tensor]:
+def all_at_rest(model: RigidBodies, *but: int) -> tuple[Tensor, Tensor]:
     """Return states without an impact, in which all contacts except some are at rest."""
     what = np.full(model.contacts, float(REST))
     what[list(but)] = NONE
     return tensor(what), tensor(-np.ones(model.bodies))
 
 
-def parted(model: RigidBodies, case: int = 0) -> tuple[tuple[Tensor, Tensor], Inputs]:
+def split_case(model: RigidBodies, case: int = 0) -> tuple[tuple[Tensor, Tensor], Inputs]:
     """Return impacts of the connected bodies in one of two cases; no impact reaches the last body."""
     pairs = model.row_bodies.reshape(-1, 2)[len(model.row_bodies) // 2 - model.contacts :].tolist()
     what = [NONE if 3 in pair and pair != [3, WORLD] else (REST if 0 in pair else IMPACT) for pair in pairs]
     what[pairs.index([3, WORLD])] = REST
     hit = what.index(IMPACT)
-    part = np.array([0.3, 0.3, 0.3, 1.0])
-    inputs = rows_of(model, {2: (103, 13), 3: (265, 2)}[model.dim][case], part=part)
+    fraction = np.array([0.3, 0.3, 0.3, 1.0])
+    inputs = random_rows(model, {2: (103, 13), 3: (265, 2)}[model.dim][case], fraction=fraction)
     return (tensor(np.array(what, float)), tensor([0.0, hit, hit, -1.0])), inputs
 
 
-def bodies_of(model: RigidBodies) -> np.ndarray:
+def bodies_of_rows(model: RigidBodies) -> np.ndarray:
     """Return both bodies of each row."""
     blocks, NJ = model.row_bodies.reshape(-1, 2), model.joint_rows
     return np.concatenate([blocks[:NJ], np.repeat(blocks[NJ:], model.dim, axis=0)])
@@ -84,23 +85,25 @@ def bodies_of(model: RigidBodies) -> np.ndarray:
 
 def speeds(model: RigidBodies, row: Tensor, twist: Tensor) -> np.ndarray:
     """Return u of each joint row and of each contact's rows."""
-    dim, S, bodies = model.dim, model.spins, bodies_of(model)
+    dim, S, bodies = model.dim, model.spins, bodies_of_rows(model)
     V = np.concatenate([twist.data, np.zeros((1, dim + S))])  # the last is the world, WORLD = -1
     a, b = V[bodies[:, 0]], V[bodies[:, 1]]
     J = row.data
-    moved = np.einsum("rd,rd->r", J[:, :dim], a[:, :dim] - b[:, :dim])
-    turned = np.einsum("rs,rs->r", J[:, dim : dim + S], a[:, dim:]) - np.einsum("rs,rs->r", J[:, dim + S :], b[:, dim:])
-    return moved + turned
+    translational = np.einsum("rd,rd->r", J[:, :dim], a[:, :dim] - b[:, :dim])
+    rotational = np.einsum("rs,rs->r", J[:, dim : dim + S], a[:, dim:]) - np.einsum(
+        "rs,rs->r", J[:, dim + S :], b[:, dim:]
+    )
+    return translational + rotational
 
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_the_adjoint_is_that_of_the_sweeps(dim: int) -> None:
     """Contacts stick, slide, separate or are inactive, with joints; derivatives are by every input."""
-    model = model_of(dim)
-    what, inputs = resting(model, 2), rows_of(model, seed=2)
+    model = make_model(dim)
+    what, inputs = all_at_rest(model, 2), random_rows(model, seed=2)
     _, _, impulse = Solve.apply(model, *what, *inputs.values())
     assert not impulse.data[1:].any()
-    pressed, slides = of_contacts(model, inputs, impulse.data[0])
+    pressed, slides = contact_states(model, inputs, impulse.data[0])
     assert (pressed & slides).any() and (pressed & ~slides).any() and (what[0].data[~pressed] > 0).any()
     gradcheck(lambda *x: Solve.apply(model, *what, *x), tuple(inputs.values()))
 
@@ -109,19 +112,21 @@ def test_the_adjoint_is_that_of_the_sweeps(dim: int) -> None:
 @pytest.mark.parametrize("dim", [2, 3])
 def test_so_it_is_where_an_impact_parts_the_step(dim: int, integrator: str, case: int) -> None:
     """Held contacts slide, pulled, and stick; others press only at the impact."""
-    model = model_of(dim, integrator=integrator)
-    what, inputs = parted(model, case)
+    model = make_model(dim, integrator=integrator)
+    what, inputs = split_case(model, case)
     new, shift, impulse = Solve.apply(model, *what, *inputs.values())
     assert shift.data.any(axis=1).tolist() == [True, True, True, False]
     meets, rests, held = what[0].data == IMPACT, what[0].data == REST, whole_step(model, what, inputs)
-    assert not impulse.data[:MEET, model.joint_rows :][:, np.repeat(meets, dim)].any()
-    (pulled, slides), (pressed, slides_then) = [of_contacts(model, inputs, impulse.data[act]) for act in (UNTIL, MEET)]
+    assert not impulse.data[:AT_IMPACT, model.joint_rows :][:, np.repeat(meets, dim)].any()
+    (spring_wrench, slides), (pressed, slides_then) = [
+        contact_states(model, inputs, impulse.data[phase]) for phase in (BEFORE_IMPACT, AT_IMPACT)
+    ]
     (by_bounce,) = grad(new.sum(), (inputs["bounce"],))
     assert by_bounce.data[meets & pressed].any()
     if case == 0:
-        assert (rests & held & ~pulled & slides).any() and (rests & held & ~slides).any()
+        assert (rests & held & ~spring_wrench & slides).any() and (rests & held & ~slides).any()
         assert (meets & pressed & slides_then).any() and (meets & pressed & ~slides_then).any()
-        assert (meets & of_contacts(model, inputs, impulse.data[AFTER])[0]).any()
+        assert (meets & contact_states(model, inputs, impulse.data[AFTER_IMPACT])[0]).any()
     else:
         assert (rests & ~held & pressed).any()
     gradcheck(lambda *x: Solve.apply(model, *what, *x), tuple(inputs.values()))
@@ -130,12 +135,12 @@ def test_so_it_is_where_an_impact_parts_the_step(dim: int, integrator: str, case
 def whole_step(model: RigidBodies, what: tuple[Tensor, Tensor], inputs: Inputs) -> np.ndarray:
     """Return the contacts that press in the same step without the impacts."""
     active = tensor(np.where(what[0].data == REST, REST, NONE).astype(float))
-    alone = {**inputs, "part": tensor(np.ones(model.bodies))}
-    impulse = Solve.apply(model, active, tensor(-np.ones(model.bodies)), *alone.values())[2].data[WHOLE]
-    return of_contacts(model, inputs, impulse)[0]
+    alone = {**inputs, "fraction": tensor(np.ones(model.bodies))}
+    impulse = Solve.apply(model, active, tensor(-np.ones(model.bodies)), *alone.values())[2].data[WHOLE_STEP]
+    return contact_states(model, inputs, impulse)[0]
 
 
-def of_contacts(model: RigidBodies, inputs: Inputs, impulse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def contact_states(model: RigidBodies, inputs: Inputs, impulse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the contacts that press, and those whose friction is at its limit."""
     contacts, limit = impulse[model.joint_rows :].reshape(-1, model.dim), inputs["limit"].data
     sideways = np.linalg.norm(contacts[:, 1:], axis=1)
@@ -145,9 +150,9 @@ def of_contacts(model: RigidBodies, inputs: Inputs, impulse: np.ndarray) -> tupl
 @pytest.mark.parametrize("dim", [2, 3])
 def test_sweeps_converge_to_what_rows_ask_for(dim: int) -> None:
     """Joints reach their target; contacts approach no faster than theirs, and press only if they reach it."""
-    model = model_of(dim, sweeps=3000)
-    inputs = rows_of(model, seed=5)
-    new, _, impulses = Solve.apply(model, *resting(model), *inputs.values())
+    model = make_model(dim, sweeps=3000)
+    inputs = random_rows(model, seed=5)
+    new, _, impulses = Solve.apply(model, *all_at_rest(model), *inputs.values())
     NJ, impulse, limit = model.joint_rows, impulses.data[0], inputs["limit"].data
     miss = speeds(model, inputs["row"], new) - inputs["target"].data
     np.testing.assert_allclose(miss[:NJ], 0, atol=1e-9)
@@ -168,8 +173,8 @@ def test_sweeps_converge_to_what_rows_ask_for(dim: int) -> None:
 @pytest.mark.parametrize("dim", [2, 3])
 def test_impulses_are_equal_and_opposite(dim: int) -> None:
     """This holds in all phases."""
-    model = replace(model_of(dim), planes=())
-    inputs = rows_of(model, seed=7, part=np.full(4, 0.4))
+    model = replace(make_model(dim), planes=())
+    inputs = random_rows(model, seed=7, fraction=np.full(4, 0.4))
     what = tensor(np.array([(REST, IMPACT)[c % 2] for c in range(model.contacts)], float)), tensor(np.ones(4))
     new, _, impulse = Solve.apply(model, *what, *inputs.values())
     assert impulse.data.any(axis=1).tolist() == [False, True, True, True]
@@ -178,7 +183,7 @@ def test_impulses_are_equal_and_opposite(dim: int) -> None:
     np.testing.assert_allclose(momenta[1], momenta[0], atol=1e-12)
 
 
-def ball_on_a_floor(part: float, *, dv: float, v: float, rests: bool, mu: float = 0.0, **options: Any) -> Any:
+def ball_on_a_floor(fraction: float, *, dv: float, v: float, rests: bool, mu: float = 0.0, **options: Any) -> Any:
     """Return a ball of mass 1 that cannot rotate, on a floor; it hits a wall at a fraction of the step.
 
     It moves at v along x; forces add dv along y.
@@ -188,8 +193,8 @@ def ball_on_a_floor(part: float, *, dv: float, v: float, rests: bool, mu: float 
     row = np.array([[0.0, 1, 0, 0], [1, 0, 0, 0], [-1.0, 0, 0, 0], [0.0, 1, 0, 0]])
     values = {
         "row": row, "target": np.zeros(4), "limit": np.full(2, mu), "bounce": [0.0, 0.5], "inverse_mass": np.ones(1),
-        "turned": np.zeros((4, 2)), "moment": np.zeros((4, 2)), "time": [0.0, (part - 0.5) * model.dt],
-        "part": [part], "twist": [[v, dv, 0.0]], "velocity": [[v, 0.0]], "angular_velocity": [[0.0]],
+        "spin_change": np.zeros((4, 2)), "moment": np.zeros((4, 2)), "time": [0.0, (fraction - 0.5) * model.dt],
+        "fraction": [fraction], "twist": [[v, dv, 0.0]], "velocity": [[v, 0.0]], "angular_velocity": [[0.0]],
         "orientation": [[0.0]], "inertia": [[1.0]],
     }  # fmt: skip
     what = tensor([float(REST if rests else NONE), float(IMPACT)]), tensor([1.0])
@@ -236,18 +241,18 @@ def kink(mu: float, slip: float) -> tuple[RigidBodies, Inputs]:
         "row": row,
         "target": np.zeros(2),
         "limit": [mu],
-        "turned": zero,
+        "spin_change": zero,
         "moment": zero,
         "inverse_mass": [1.0],
     }
-    return model, rows_of(model, **values, twist=np.array([[slip, -1.0, 0.0]]))
+    return model, random_rows(model, **values, twist=np.array([[slip, -1.0, 0.0]]))
 
 
 def test_a_contact_without_an_impulse_counts_as_separated() -> None:
     """Its lambda is exactly 0: nothing depends on its target."""
     model, inputs = kink(0.5, 0.0)
     inputs["twist"] = tensor(np.zeros((1, 3)), requires_grad=True)
-    _, _, impulse = Solve.apply(model, *resting(model), *inputs.values())
+    _, _, impulse = Solve.apply(model, *all_at_rest(model), *inputs.values())
     impulse.sum().backward()
     target = inputs["target"].grad
     assert not impulse.data.any()
@@ -257,7 +262,7 @@ def test_a_contact_without_an_impulse_counts_as_separated() -> None:
 def test_friction_at_the_edge_of_its_cone_counts_as_sticking() -> None:
     """mu = 0.5 just stops a slip of 0.5: the final velocity is 0, and its derivatives are those of sticking."""
     model, inputs = kink(0.5, 0.5)
-    new, _, _ = Solve.apply(model, *resting(model), *inputs.values())
+    new, _, _ = Solve.apply(model, *all_at_rest(model), *inputs.values())
     new[0, 0].backward()
     assert new.data[0, 0] == 0.0
     limit, twist = inputs["limit"].grad, inputs["twist"].grad
@@ -268,7 +273,7 @@ def test_friction_at_the_edge_of_its_cone_counts_as_sticking() -> None:
 def test_a_contact_where_nothing_slides_has_finite_derivatives() -> None:
     """Friction has no direction then."""
     model, inputs = kink(0.5, 0.0)
-    new, shift, impulse = Solve.apply(model, *resting(model), *inputs.values())
+    new, shift, impulse = Solve.apply(model, *all_at_rest(model), *inputs.values())
     (new.sum() + shift.sum() + impulse.sum()).backward()
     assert all(leaf.grad is None or np.isfinite(leaf.grad.data).all() for leaf in inputs.values())
 
@@ -284,4 +289,4 @@ def test_an_impact_that_does_not_approach_counts_as_a_target_of_0() -> None:
 
 def test_the_world_is_the_last_body_of_none() -> None:
     assert WORLD == -1
-    assert all(each.size for each in flat(np.zeros(0), np.zeros((0, 3))))
+    assert all(each.size for each in flatten(np.zeros(0), np.zeros((0, 3))))

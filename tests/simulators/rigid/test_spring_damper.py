@@ -13,7 +13,7 @@ from simphys.simulators.rigid.spring_damper import SpringDamper
 from .free_bodies import about_origin, bodies, leaf, state
 
 
-def sprung(dim: int) -> RigidBodies:
+def spring_model(dim: int) -> RigidBodies:
     """Return two springs between the same bodies, and one to the world."""
     a, b, c, d = (0.3, 0.1, 0.2), (-0.2, 0.4, 0.1), (0.1, -0.3, -0.1), (2.0, 1.5, -1.0)
     ends = ((0, 1, a, b), (1, 0, c, a), (1, WORLD, b, d))
@@ -22,7 +22,7 @@ def sprung(dim: int) -> RigidBodies:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
-    model = sprung(dim)
+    model = spring_model(dim)
     inputs = *state(model), *[leaf(3, seed=seed, low=0.5, high=2.0) for seed in range(3)]
     gradcheck(lambda *x: SpringDamper.apply(model, *x), inputs, tolerance=1e-8)
 
@@ -30,7 +30,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
 @pytest.mark.parametrize("dim", [2, 3])
 def test_between_bodies_action_is_reaction(dim: int) -> None:
     """Forces, and torques about the origin, sum up to 0."""
-    model = bodies(dim, 2, springs=sprung(dim).springs[:2])
+    model = bodies(dim, 2, springs=spring_model(dim).springs[:2])
     at = state(model)
     wrench = SpringDamper.apply(model, *at, *[leaf(2, seed=seed) for seed in range(3)]).data
     assert abs(wrench).max() > 0.1
@@ -38,7 +38,7 @@ def test_between_bodies_action_is_reaction(dim: int) -> None:
     np.testing.assert_allclose(about_origin(at[0].data, wrench), 0, atol=1e-14)
 
 
-def pulled(position: Tensor, velocity: Tensor, *params: Tensor) -> Tensor:
+def spring_wrench(position: Tensor, velocity: Tensor, *params: Tensor) -> Tensor:
     """Return the wrench of a spring between an unrotated body and the world's origin."""
     model = bodies(2, 1, springs=(Spring(0, WORLD, (0.0, 0.0), (0.0, 0.0)),))
     nothing = tensor(np.zeros((1, 1)))
@@ -49,7 +49,7 @@ def pulled(position: Tensor, velocity: Tensor, *params: Tensor) -> Tensor:
 def test_the_force_is_that_of_hooke_and_of_a_damper_along_the_spring() -> None:
     """A body 5 m from a fixed point moves away at 2 m/s: k (5 m - L) + c 2 m/s towards the point."""
     position, velocity = tensor([[3.0, 4.0]]), tensor([[1.2 - 4.0, 1.6 + 3.0]])
-    wrench = pulled(position, velocity, tensor([10.0]), tensor([3.0]), tensor([2.0]))
+    wrench = spring_wrench(position, velocity, tensor([10.0]), tensor([3.0]), tensor([2.0]))
     np.testing.assert_allclose(wrench.data, [[-36 * 0.6, -36 * 0.8, 0.0]], rtol=1e-6)
 
 
@@ -57,7 +57,7 @@ def test_a_spring_of_no_length_has_no_force_and_the_gradient_of_one_without_a_re
     """This is the convention for a spring without direction."""
     position = tensor([[0.0, 0.0]], requires_grad=True)
     params = [tensor([each], requires_grad=True) for each in (10.0, 3.0, 2.0)]
-    wrench = pulled(position, tensor([[1.0, 1.0]]), *params)
+    wrench = spring_wrench(position, tensor([[1.0, 1.0]]), *params)
     (wrench * tensor([[1.0, 2.0, 0.0]])).sum().backward()
     assert not wrench.data.any()
     assert position.grad is not None

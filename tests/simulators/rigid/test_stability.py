@@ -30,10 +30,10 @@ def limit(model: RigidBodies, params: Any, state: Any) -> tuple[Any, str]:
     return largest_stable_dt(replace(model, dt=10.0), params.arrays(), state.arrays())
 
 
-def largest_motion(made: System, part: float, field: str) -> Array:
+def largest_motion(system_: System, part: float, field: str) -> Array:
     """Return final over initial maximum of a field's magnitude, after 600 steps at this fraction of the limit."""
-    model, params, state = made
-    still = replace(model, dt=part * limit(*made)[0])
+    model, params, state = system_
+    still = replace(model, dt=part * limit(*system_)[0])
     along = abs(getattr(rollout(still, params, state, steps=600).states, field).data)
     return along.reshape(len(along), -1)[-20:].max() / along[0].max()
 
@@ -44,22 +44,22 @@ def spring_between(damping: float) -> System:
     model = RigidBodies(2, 0.01, ((), ()), springs=(Spring(0, 1, *anchors),))
     state: dict[str, Any] = {"position": [[0, 0], [1.0, 0.3]], "orientation": [[0.5], [2.0]]}
     state |= {"velocity": [[1e-7, 0], [0, 2e-7]], "angular_velocity": 0.0}
-    ends = [x + turned(y, *q) for x, y, q in zip(state["position"], anchors, state["orientation"], strict=True)]
+    ends = [x + rotation(y, *q) for x, y, q in zip(state["position"], anchors, state["orientation"], strict=True)]
     length = np.linalg.norm(ends[1] - ends[0])
     params: dict[str, Any] = {"spring_stiffness": 100.0, "spring_damping": damping, "spring_length": length}
     return system(model, state=state, gravity=0.0, mass=[1.0, 2.0], inertia=[[0.02], [0.03]], **params)
 
 
-def turned(anchor: tuple[float, float], angle: float) -> Array:
+def rotation(anchor: tuple[float, float], angle: float) -> Array:
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s], [s, c]]) @ anchor
 
 
 @pytest.mark.parametrize("damping", [0.0, 5.0])
 def test_a_spring_with_arms_is_stable_up_to_the_limit_and_not_beyond(damping: float) -> None:
-    made = spring_between(damping)
-    assert largest_motion(made, BELOW, "velocity") < 30 and largest_motion(made, ABOVE, "velocity") > 1e3
-    assert limit(*made)[1] == "spring 0"
+    system_ = spring_between(damping)
+    assert largest_motion(system_, BELOW, "velocity") < 30 and largest_motion(system_, ABOVE, "velocity") > 1e3
+    assert limit(*system_)[1] == "spring 0"
 
 
 def test_the_limit_of_a_spring_is_that_of_the_mass_which_its_ends_feel() -> None:
@@ -100,8 +100,8 @@ def test_damped_joints_are_stable_up_to_the_limit_and_not_beyond() -> None:
     slow, fast = hinge(0.5), hinge(5.0)
     assert limit(*slow) == (pytest.approx(2 / 3.0 * 0.5, rel=1e-5), "damping of joint 1")
     assert limit(*fast) == (pytest.approx(2 / 5.0 * (0.03 + 0.01 + 1.5 * 0.3**2), rel=1e-5), "damping of joint 0")
-    for made in (slow, fast):
-        assert largest_motion(made, BELOW, "velocity") < 10 and largest_motion(made, ABOVE, "velocity") > 1e3
+    for system_ in (slow, fast):
+        assert largest_motion(system_, BELOW, "velocity") < 10 and largest_motion(system_, ABOVE, "velocity") > 1e3
 
 
 def standing(shape: Any, height: float, feet: int, *, up: float = 0.0, friction: float = 0.0, **changed: Any) -> System:
@@ -118,14 +118,14 @@ def standing(shape: Any, height: float, feet: int, *, up: float = 0.0, friction:
     [(Sphere(0.1), 0.1, 1), (Box((0.2, 0.05)), 0.05, 2), (Capsule(0.05, 0.2), 0.05, 2)],
 )
 def test_what_rests_on_a_floor_is_stable_up_to_the_limit_and_not_beyond(shape: Any, height: float, feet: int) -> None:
-    made = standing(shape, height, feet, contact_damping=30.0)
-    assert largest_motion(made, BELOW, "velocity") < 100 and largest_motion(made, ABOVE, "velocity") > 1e3
-    assert limit(*made)[1] == "contact of body 0"
+    system_ = standing(shape, height, feet, contact_damping=30.0)
+    assert largest_motion(system_, BELOW, "velocity") < 100 and largest_motion(system_, ABOVE, "velocity") > 1e3
+    assert limit(*system_)[1] == "contact of body 0"
 
 
-def speeds_after_impacts(made: System, h: float) -> Array:
+def speeds_after_impacts(system_: System, h: float) -> Array:
     """Return rebound speeds relative to those of the impacts, of a body that hits the floor anywhere in a step."""
-    model, params, state = made
+    model, params, state = system_
     begin = np.array([[0.0, 0.1]]) - h * np.linspace(0.02, 1, 50)[:, None, None] * state.velocity.data
     still = {name: tensor(np.tile(getattr(state, name).data, (50, 1, 1))) for name in state.names()}
     still["position"] = tensor(begin)
@@ -136,34 +136,38 @@ def speeds_after_impacts(made: System, h: float) -> Array:
 
 @pytest.mark.parametrize("damping", [0.0, 0.3])
 def test_impacts_in_steps_beyond_the_limit_come_back_faster_than_they_came(damping: float) -> None:
-    made = standing(Sphere(0.1), 0.1, 1, up=1.0, contact_damping=damping, gravity=0.0)
-    made = made[0], made[1], made[2].replace(velocity=tensor([[0.0, -2.0]]), angular_velocity=tensor([[0.0]]))
-    h, what = limit(*made)
+    system_ = standing(Sphere(0.1), 0.1, 1, up=1.0, contact_damping=damping, gravity=0.0)
+    system_ = (
+        system_[0],
+        system_[1],
+        system_[2].replace(velocity=tensor([[0.0, -2.0]]), angular_velocity=tensor([[0.0]])),
+    )
+    h, what = limit(*system_)
     assert what == "impact of body 0" and h**2 * K * (1 + damping * 2.0) / 2 == pytest.approx(2)
     for part in (0.5, 0.7, 0.87, 0.999):
-        assert 0 < speeds_after_impacts(made, part * h).min() <= speeds_after_impacts(made, part * h).max() < 1.26
+        assert 0 < speeds_after_impacts(system_, part * h).min() <= speeds_after_impacts(system_, part * h).max() < 1.26
     for part in (1.15, 1.4):
-        assert speeds_after_impacts(made, part * h).max() == pytest.approx(2 * part**2 - 1, rel=0.02)
+        assert speeds_after_impacts(system_, part * h).max() == pytest.approx(2 * part**2 - 1, rel=0.02)
 
 
 def test_the_impact_of_a_fall_has_the_speed_of_the_fall() -> None:
-    made = standing(Box((0.2, 0.05)), 0.05, 2, up=1.0, contact_damping=0.3)
+    system_ = standing(Box((0.2, 0.05)), 0.05, 2, up=1.0, contact_damping=0.3)
     speed = np.sqrt(2 * GRAVITY * (1.0 - 2.0 * GRAVITY / K / 2))
     W = 1 / 2 + 0.2**2 / 0.01  # for one corner
-    assert limit(*made) == (pytest.approx(np.sqrt(2 / (K * W * (1 + 0.3 * speed))), rel=1e-3), "impact of body 0")
+    assert limit(*system_) == (pytest.approx(np.sqrt(2 / (K * W * (1 + 0.3 * speed))), rel=1e-3), "impact of body 0")
 
 
 @pytest.mark.parametrize(("part", "slip"), [(BELOW, 0.0), (1.2, 0.05 * np.sqrt(1.2**2 - 1))])
 def test_friction_that_is_too_steep_for_a_step_trembles(part: float, slip: float) -> None:
     """A sliding disc comes to roll below the limit; beyond it, the slip jumps between both values."""
-    made = standing(Sphere(0.1), 0.1, 1, friction=0.8)
+    system_ = standing(Sphere(0.1), 0.1, 1, friction=0.8)
     arm = 0.1 - 2.0 * GRAVITY / K / 2
-    h, what = limit(*made)
+    h, what = limit(*system_)
     assert (h, what) == (
         pytest.approx(2 * 0.05 / (0.8 * 2.0 * GRAVITY * (1 / 2 + arm**2 / 0.01)), rel=1e-5),
         "friction of body 0",
     )
-    model, params, state = made
+    model, params, state = system_
     state = state.replace(velocity=tensor([[0.02, 0.0]]), angular_velocity=tensor([[0.0]]))
     final = rollout(replace(model, dt=part * h), params, state, steps=1500).final
     assert abs(final.velocity.data[0, 0] + arm * final.angular_velocity.data[0, 0]) == pytest.approx(slip, abs=1e-4)

@@ -53,7 +53,7 @@ def start(model: RigidBodies, given: Values) -> tuple[Params, State, dict[str, T
     )
 
 
-def moved(model: RigidBodies, given: Values, time: float) -> tuple[State, dict[str, Tensor]]:
+def move(model: RigidBodies, given: Values, time: float) -> tuple[State, dict[str, Tensor]]:
     params, state, leaves = start(model, given)
     return rollout(model, params, state, steps=round(time / model.dt)).final, leaves
 
@@ -74,7 +74,7 @@ def slopes(of: Callable[..., float], inputs: tuple[float, ...]) -> Array:
 # --- a ball hits the floor obliquely, with spin; no gravity, so that every step is exact
 
 
-def bounced(y: float, v_x: float, v_y: float, w: float, mu: float, e: float, *, T: float) -> tuple[float, float, float]:
+def bounce(y: float, v_x: float, v_y: float, w: float, mu: float, e: float, *, T: float) -> tuple[float, float, float]:
     """Return x, y and the spin at time T of a ball that starts at x = 0; friction slides, or suffices to stick."""
     t = (y - R) / -v_y
     slip = v_x + R * w
@@ -95,12 +95,12 @@ def test_an_oblique_bounce_is_exact(mu: float, what: str) -> None:
         "friction": [mu, 0, 0],
         "restitution": [e, 0, 0],
     }
-    final, leaves = moved(world(0.05), given, T)
+    final, leaves = move(world(0.05), given, T)
     results = final.position[0, 0], final.position[0, 1], final.angular_velocity[0, 0]
     slip_after = final.velocity.data[0, 0] + R * results[2].data
     assert (abs(slip_after) < 1e-12) == (what == "sticks")
     for number, result in enumerate(results):
-        np.testing.assert_allclose(result.data, bounced(*inputs, T=T)[number], rtol=1e-12)
+        np.testing.assert_allclose(result.data, bounce(*inputs, T=T)[number], rtol=1e-12)
         by = {
             name: each.data
             for name, each in zip(leaves, grad(result, tuple(leaves.values()), retain_graph=True), strict=True)
@@ -112,7 +112,7 @@ def test_an_oblique_bounce_is_exact(mu: float, what: str) -> None:
             by["friction"][0],
             by["restitution"][0],
         ]
-        expected = slopes(lambda *x, number=number: bounced(*x, T=T)[number], inputs)
+        expected = slopes(lambda *x, number=number: bounce(*x, T=T)[number], inputs)
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
@@ -132,7 +132,7 @@ def test_two_balls_that_meet_head_on_are_exact() -> None:
         "mass": [M, m, 1],
         "restitution": [0.8, 0.6, 0],
     }
-    final, leaves = moved(world(0.05), given, 0.8)
+    final, leaves = move(world(0.05), given, 0.8)
     np.testing.assert_allclose(final.position.data[0, 0], places(*inputs), rtol=1e-12)
     by = {
         name: each.data for name, each in zip(leaves, grad(final.position[0, 0], tuple(leaves.values())), strict=True)
@@ -141,7 +141,7 @@ def test_two_balls_that_meet_head_on_are_exact() -> None:
     np.testing.assert_allclose(found, slopes(places, inputs), rtol=1e-8)
 
 
-def turned(axis: Array, angle: float) -> Array:
+def rotation_matrix(axis: Array, angle: float) -> Array:
     """Return the rotation matrix about a unit vector (Rodrigues)."""
     across = np.cross(np.eye(3), axis)
     return np.asarray(np.eye(3) + np.sin(angle) * across + (1 - np.cos(angle)) * across @ across)
@@ -160,11 +160,11 @@ def test_a_box_that_turns_in_space_is_sent_back_by_its_corner_as_it_is_then() ->
     axis, up = R0[:, 2], np.array([0.0, 1.0, 0.0])
     corners = np.array(list(itertools.product((-1, 1), repeat=3))) * half
 
-    def sent_back(y: float, v: float, w: float, e: float, J: float) -> float:
+    def rebound_speed(y: float, v: float, w: float, e: float, J: float) -> float:
         """Return the speed after the impact."""
 
         def lowest(t: float) -> tuple[float, Array, Array]:
-            R = turned(axis, w * t) @ R0
+            R = rotation_matrix(axis, w * t) @ R0
             arm = R @ corners[int(np.argmin((corners @ R.T)[:, 1]))]
             return y + v * t + arm[1], arm, R
 
@@ -185,13 +185,13 @@ def test_a_box_that_turns_in_space_is_sent_back_by_its_corner_as_it_is_then() ->
         "inertia": [(1, 1, 1), (1, 1, 1), J0],
     }
     model = RigidBodies(3, 0.05, ((), (), (Box(tuple(half)),)), (Plane((0.0, 1.0, 0.0)),))
-    final, leaves = moved(model, given, T)
+    final, leaves = move(model, given, T)
     result = final.velocity[2, 1]
-    np.testing.assert_allclose(result.data, sent_back(*inputs), rtol=1e-12)
+    np.testing.assert_allclose(result.data, rebound_speed(*inputs), rtol=1e-12)
     by = derivatives(result, leaves)
     found = [by["position"][2, 1], by["velocity"][2, 1], by["angular_velocity"][2] @ axis]
     found += [by["restitution"][2], by["inertia"][2, 0]]
-    np.testing.assert_allclose(found, slopes(sent_back, inputs), rtol=1e-7)
+    np.testing.assert_allclose(found, slopes(rebound_speed, inputs), rtol=1e-7)
 
 
 def test_what_tumbles_after_an_impact_tells_when_it_was() -> None:
@@ -206,9 +206,9 @@ def test_what_tumbles_after_an_impact_tells_when_it_was() -> None:
     R0 = np.eye(3) + 2 * (q[0] * np.cross(np.eye(3), q[1:]) + np.outer(q[1:], q[1:]) - (q[1:] @ q[1:]) * np.eye(3))
     corners = np.array(list(itertools.product((-1, 1), repeat=3))) * half
 
-    def at_the_end(y: float) -> float:
+    def final_spin(y: float) -> float:
         def lowest(t: float) -> tuple[float, Array, Array]:
-            R = turned(R0[:, 2], spin * t) @ R0
+            R = rotation_matrix(R0[:, 2], spin * t) @ R0
             arm = R @ corners[int(np.argmin((corners @ R.T)[:, 1]))]
             return y + v * t + arm[1], arm, R
 
@@ -237,20 +237,20 @@ def test_what_tumbles_after_an_impact_tells_when_it_was() -> None:
     def errors(dt: float) -> Array:
         shapes = ((), (), (Box(tuple(half)),))
         model = RigidBodies(3, dt, shapes, (Plane((0.0, 1.0, 0.0)),))
-        final, leaves = moved(model, given, T)
+        final, leaves = move(model, given, T)
         result = final.angular_velocity[2, 0]
         by_y = derivatives(result, leaves)["position"][2, 1]
-        return np.array([result.data - at_the_end(y), by_y - slopes(at_the_end, (y,))[0]])
+        return np.array([result.data - final_spin(y), by_y - slopes(final_spin, (y,))[0]])
 
     coarse, fine = errors(0.005), errors(0.0025)
     assert abs(fine[0]) < 0.6 * abs(coarse[0]) and abs(fine[0]) < 0.01
-    assert max(abs(coarse[1]), abs(fine[1])) < 0.005 * abs(slopes(at_the_end, (y,))[0])
+    assert max(abs(coarse[1]), abs(fine[1])) < 0.005 * abs(slopes(final_spin, (y,))[0])
 
 
 # --- with gravity, semi-implicit Euler has errors of O(h): half as large for half the step
 
 
-def halves(of: Callable[[float], Array], expected: Array) -> None:
+def check_halves(of: Callable[[float], Array], expected: Array) -> None:
     """Check that errors for steps of 0.005 are at most half of those for steps of 0.01."""
     coarse, fine = [of(dt) - expected for dt in (0.01, 0.005)]
     assert (abs(fine) < 0.55 * abs(coarse)).all()
@@ -260,20 +260,20 @@ def test_a_block_slides_as_far_as_friction_lets_it() -> None:
     """It slides v^2 / (2 mu g); derivatives are by v and by mu."""
     v, mu = 2.0, 0.5
 
-    def slid(dt: float) -> Array:
+    def sliding_distance(dt: float) -> Array:
         given = {
             "position": [(0, R), (50, 5), (100, 0.1)],
             "velocity": [(0, 0), (0, 0), (v, 0)],
             "gravity": (0, -G),
             "friction": [0, 0, mu],
         }
-        final, leaves = moved(world(dt), given, 0.6)
+        final, leaves = move(world(dt), given, 0.6)
         np.testing.assert_allclose(final.velocity.data[2], 0, atol=1e-9)
         by_v, by_mu = grad(final.position[2, 0], (leaves["velocity"], leaves["friction"]))
         return np.array([final.position.data[2, 0] - 100, by_v.data[2, 0], by_mu.data[2]])
 
     for dt in (0.01, 0.0025):  # derivatives depend on where in a step it stops, so errors are not halved
-        errors = slid(dt) - [v * v / (2 * mu * G), v / (mu * G), -v * v / (2 * mu * mu * G)]
+        errors = sliding_distance(dt) - [v * v / (2 * mu * G), v / (mu * G), -v * v / (2 * mu * mu * G)]
         assert abs(errors).max() < 1.7 * dt
 
 
@@ -292,18 +292,18 @@ def test_a_ball_dropped_from_higher_is_higher_afterwards() -> None:
         falls = round(0.4 / dt)
         y = R + G * dt * dt * (falls * (falls - 1) / 2 + 0.3 * falls)
         given = {"position": [(0, y), (50, 5), (100, 5)], "gravity": (0, -G), "restitution": [e, 0, 0]}
-        final, leaves = moved(world(dt), given, T)
+        final, leaves = move(world(dt), given, T)
         by_y, by_e = grad(final.position[0, 1], (leaves["position"], leaves["restitution"]))
         found = np.array([final.position.data[0, 1], by_y.data[0, 1], by_e.data[0]])
         return found - [height(y, e), *slopes(height, (y, e))]
 
-    halves(error, np.zeros(3))
+    check_halves(error, np.zeros(3))
 
 
 def test_a_disc_that_slides_rolls_with_two_thirds_of_its_speed() -> None:
     """The result does not depend on friction: that derivative is 0, and the derivative by the speed 2/3."""
     given = {"velocity": [(3.0, 0), (0, 0), (0, 0)], "gravity": (0, -G), "friction": [0.4, 0, 0]}
-    final, leaves = moved(world(0.01), given, 0.6)
+    final, leaves = move(world(0.01), given, 0.6)
     np.testing.assert_allclose(final.velocity.data[0], (2.0, 0), atol=1e-12)
     np.testing.assert_allclose(final.angular_velocity.data[0], -2.0 / R, rtol=1e-12)
     by_v, by_mu = grad(final.velocity[0, 0], (leaves["velocity"], leaves["friction"]))
@@ -321,7 +321,7 @@ def test_a_sphere_that_slides_rolls_with_five_sevenths_of_its_speed() -> None:
         "gravity": (0, -G, 0),
         "friction": [0.4, 0, 0],
     }
-    final, _ = moved(model, given, 0.6)
+    final, _ = move(model, given, 0.6)
     np.testing.assert_allclose(final.velocity.data[0], 5 / 7 * v, atol=1e-9)
     np.testing.assert_allclose(final.angular_velocity.data[0], (5 / 7 * v[2] / R, 0.7, -5 / 7 * v[0] / R), atol=1e-8)
 
@@ -345,7 +345,7 @@ def test_a_compliant_floor_sends_a_ball_back_after_half_a_period() -> None:
             "mass": [M, 1, 1],
             "contact_stiffness": inputs[1],
         }
-        final, leaves = moved(world(dt, law="compliant"), given, T)
+        final, leaves = move(world(dt, law="compliant"), given, T)
         by_v, by_m, by_k = grad(final.position[0, 1], (leaves["velocity"], leaves["mass"], leaves["contact_stiffness"]))
         slope = slopes(height, inputs)
         found = np.array([final.position.data[0, 1], -by_v.data[0, 1], by_k.data, by_m.data[0]])
@@ -376,7 +376,7 @@ def test_damping_of_a_compliant_floor_takes_the_speed_that_the_law_says() -> Non
         "contact_stiffness": 2000.0,
         "contact_damping": inputs[1],
     }
-    final, leaves = moved(world(0.000125, law="compliant"), given, 0.6)
+    final, leaves = move(world(0.000125, law="compliant"), given, 0.6)
     by_v, by_c = grad(final.velocity[0, 1], (leaves["velocity"], leaves["contact_damping"]))
     np.testing.assert_allclose(final.velocity.data[0, 1], leaves_with(*inputs), rtol=1e-5)
     np.testing.assert_allclose((-by_v.data[0, 1], by_c.data), slopes(leaves_with, inputs), rtol=0.02)

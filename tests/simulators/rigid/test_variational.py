@@ -18,7 +18,7 @@ from simphys.simulators.rigid import WORLD, Box, Params, Plane, RigidBodies, Sph
 
 from .free_bodies import bodies
 from .systems import GRAVITY as G
-from .systems import leaves, system, tumbling_in_plane, unpacked
+from .systems import leaves, system, tumbling_in_plane, unpack
 from .test_agreement import STEPS, assert_same, evaluate
 
 Array = np.ndarray[Any, Any]
@@ -50,7 +50,7 @@ def exact(end: float) -> tuple[Array, Array]:
     return x, turn.apply(turn.inv().apply(L) / MOMENTS)
 
 
-def rolled(integrator: str, steps: int, end: float) -> Array:
+def roll_out(integrator: str, steps: int, end: float) -> Array:
     """Return position and angular velocity at the end, by whole steps."""
     model = replace(MODEL, dt=end / steps, integrator=integrator)
     given: dict[str, Any] = {name: np.zeros(shape) for name, shape in model.param_shapes().items()}
@@ -66,7 +66,7 @@ def rolled(integrator: str, steps: int, end: float) -> Array:
 @pytest.mark.parametrize(("integrator", "order"), [("semi_implicit_euler", 1), ("variational", 2)])
 def test_a_step_is_of_the_order_that_it_says(integrator: str, order: int) -> None:
     expected = np.concatenate(exact(1.0))
-    errors = [float(np.linalg.norm(rolled(integrator, steps, 1.0) - expected)) for steps in (80, 160, 320)]
+    errors = [float(np.linalg.norm(roll_out(integrator, steps, 1.0) - expected)) for steps in (80, 160, 320)]
     assert [a / b for a, b in itertools.pairwise(errors)] == pytest.approx([2**order] * 2, rel=0.12)
 
 
@@ -102,7 +102,7 @@ def test_the_derivative_over_the_horizon_is_right() -> None:
     model = replace(model, integrator="variational")
 
     def final(*inputs: Tensor) -> tuple[Tensor, ...]:
-        return rollout(model, *unpacked(*inputs), steps=STEPS, keep="final").final.tensors()
+        return rollout(model, *unpack(*inputs), steps=STEPS, keep="final").final.tensors()
 
     gradcheck(final, leaves(params, state), mode="projected", tolerance=1e-6)
 

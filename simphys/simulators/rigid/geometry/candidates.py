@@ -41,7 +41,7 @@ class Feature(NamedTuple):
     radius: float
     """Radius rho [m]."""
 
-    def at(self, *signs: float) -> Feature:
+    def on_sides(self, *signs: float) -> Feature:
         """Return the part of it on these sides."""
         return self._replace(signs=np.array(signs, float))
 
@@ -105,12 +105,12 @@ def find_candidates(
         for body in range(len(shapes))
         if body not in fixed
         for shape, plane in itertools.product(shapes[body], planes)
-        for candidate in _with_plane(body, shape, plane, dim)
+        for candidate in _plane_candidates(body, shape, plane, dim)
     ]
     for a, b in pairs:
         for one, other in itertools.product(shapes[a], shapes[b]):
             ordered = sorted([(one, a), (other, b)], key=lambda each: _ORDER.index(type(each[0])))
-            found += _of_pair(*ordered[0], *ordered[1], dim)
+            found += _pair_candidates(*ordered[0], *ordered[1], dim)
     numbers = [[*each.a.numbers(), *each.b.numbers()] for each in found]
     return Candidates(
         np.array([each.kind for each in found], np.int32),
@@ -123,15 +123,15 @@ def find_candidates(
 _ORDER = (Sphere, Capsule, Box)
 
 
-def _with_plane(body: int, shape: Shape, plane: Plane, dim: int) -> Iterator[Candidate]:
+def _plane_candidates(body: int, shape: Shape, plane: Plane, dim: int) -> Iterator[Candidate]:
     side = Feature(np.array(plane.normal), np.zeros(dim), np.zeros(dim), plane.offset)
     for point in _points(shape, dim):
         yield Candidate(PLANE, body, point, WORLD, side)
 
 
-def _of_pair(one: Shape, a: int, other: Shape, b: int, dim: int) -> Iterator[Candidate]:
+def _pair_candidates(one: Shape, a: int, other: Shape, b: int, dim: int) -> Iterator[Candidate]:
     """Yield the candidates of two shapes; `one` comes before `other` in _ORDER."""
-    first, second = _whole(one, dim), _whole(other, dim)
+    first, second = _whole_feature(one, dim), _whole_feature(other, dim)
     if isinstance(one, Box):
         yield from [Candidate(CORNER, a, corner, b, second) for corner in _points(one, dim)]
         yield from [Candidate(CORNER, b, corner, a, first) for corner in _points(other, dim)]
@@ -145,7 +145,7 @@ def _of_pair(one: Shape, a: int, other: Shape, b: int, dim: int) -> Iterator[Can
         yield Candidate(ROUND, a, first, b, second)
 
 
-def _whole(shape: Shape, dim: int) -> Feature:
+def _whole_feature(shape: Shape, dim: int) -> Feature:
     centre, half, radius = np.zeros(dim) if shape.offset is None else np.array(shape.offset), np.zeros(dim), 0.0
     if isinstance(shape, Box):
         half = np.array(shape.half)
@@ -158,12 +158,13 @@ def _whole(shape: Shape, dim: int) -> Feature:
 
 def _points(shape: Shape, dim: int) -> list[Feature]:
     """Return the centre of a sphere, the ends of a capsule, or the corners of a box."""
-    whole = _whole(shape, dim)
-    return [whole.at(*signs) for signs in itertools.product(*[(-1, 1) if extent else (0,) for extent in whole.half])]
+    whole = _whole_feature(shape, dim)
+    choices = [(-1, 1) if extent else (0,) for extent in whole.half]
+    return [whole.on_sides(*signs) for signs in itertools.product(*choices)]
 
 
 def _edges(box: Feature) -> list[Feature]:
     """Return the edges of a box in space; none in the plane, where a segment on a side touches it with an end."""
     dim = len(box.half)
-    along = [[(0,) if axis == k else (-1, 1) for k in range(dim)] for axis in range(dim if dim == 3 else 0)]
-    return [box.at(*signs) for choices in along for signs in itertools.product(*choices)]
+    edge_signs = [[(0,) if axis == k else (-1, 1) for k in range(dim)] for axis in range(dim if dim == 3 else 0)]
+    return [box.on_sides(*signs) for choices in edge_signs for signs in itertools.product(*choices)]

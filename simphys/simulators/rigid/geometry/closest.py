@@ -55,11 +55,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         elif uu * vv > 0:
             centre, reach = -mv / uv, vv / ti.abs(uv)
             start = (ti.max(-1.0, centre - reach) + ti.min(1.0, centre + reach)) / 2
-        t = within((mv + within(start) * uv) / ti.max(vv, TINY))
-        return within((t * uv - mu) / ti.max(uu, TINY)), t
+        t = clamp((mv + clamp(start) * uv) / ti.max(vv, TINY))
+        return clamp((t * uv - mu) / ti.max(uu, TINY)), t
 
     @ti.func
-    def within(s: real) -> real:
+    def clamp(s: real) -> real:
         return ti.max(-1.0, ti.min(1.0, s))
 
     @ti.func

@@ -20,8 +20,8 @@ from simphys.numerics import rotation
 
 from .. import rows
 from ..model import RigidBodies
-from ..nested import turns, zeros_like
-from ..rows import flat
+from ..nested import orientation_adjoint, zeros_like
+from ..rows import flatten
 from . import feature, pair
 
 
@@ -47,13 +47,13 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         for c in range(M):
             i, j = body_a[c], body_b[c]
             a, b = feature_of(c, 0, i, constants, q, q0), feature_of(c, 1, j, constants, q, q0)
-            g, n, r_a, r_b, counts = f.contact(kind[c], at.vec_of(x, x0, i) - at.vec_of(x, x0, j), a, b)
+            g, n, r_a, r_b, is_active = f.contact(kind[c], at.vec_of(x, x0, i) - at.vec_of(x, x0, j), a, b)
             start = frame0 + c * 3 * dim
             gap[gap0 + c] = g
             at.put_vec(frame, start, n)
             at.put_vec(frame, start + dim, r_a)
             at.put_vec(frame, start + 2 * dim, r_b)
-            if not counts:
+            if not is_active:
                 gap[gap0 + c] = pair.FAR
                 for e in range(3 * dim):
                     frame[start + e] = 0.0
@@ -94,7 +94,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, add_turns = loops(real, dim, kinds), turns(real, dim)
+    f, add_turns = loops(real, dim, kinds), orientation_adjoint(real, dim)
 
     @kernel
     def forward(
@@ -138,7 +138,7 @@ class Contacts(Function):
         M = model.candidates.count
         gap, frame = np.empty(M, position.dtype), np.empty((M, 3 * model.dim), position.dtype)
         if M:
-            _kernels(model).forward(*_arguments(model), *flat(position, orientation, gap, frame))
+            _kernels(model).forward(*_arguments(model), *flatten(position, orientation, gap, frame))
         ctx.model = model
         ctx.save_for_backward(position, orientation, gap, frame)
         return gap, frame
@@ -151,8 +151,8 @@ class Contacts(Function):
         if model.candidates.count:
             adj_theta = np.zeros((model.bodies, model.spins), position.dtype)
             _kernels(model).adjoint(
-                *_arguments(model), *flat(position, orientation, gap, frame), model.bodies,
-                *flat(adj_gap, adj_frame, adj_x, adj_theta, adj_q),
+                *_arguments(model), *flatten(position, orientation, gap, frame), model.bodies,
+                *flatten(adj_gap, adj_frame, adj_x, adj_theta, adj_q),
             )  # fmt: skip
         return None, adj_x, adj_q
 

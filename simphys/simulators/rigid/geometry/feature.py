@@ -58,8 +58,8 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return Feature(R=R, o=o, h=h, sigma=sigma, rho=constants[at + 3 * dim], middle=middle, half=half)
 
     @ti.func
-    def along_sides(f: Feature, n: vec) -> vec:
+    def outward_components(f: Feature, n: vec) -> vec:
         """Return sigma (R^T n), the outward component of n for each side; 0 for axes without a side."""
         return f.sigma * (f.R.transpose() @ n)
 
-    return SimpleNamespace(vec=vec, spin=spin, Feature=Feature, read=read, along_sides=along_sides)
+    return SimpleNamespace(vec=vec, spin=spin, Feature=Feature, read=read, outward_components=outward_components)

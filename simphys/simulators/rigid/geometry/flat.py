@@ -79,9 +79,9 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def corner(d: vec, a: Feature, b: Feature):
-        m, turned = a.middle, b.R.transpose() @ a.R
+        m, relative = a.middle, b.R.transpose() @ a.R
         centre = b.R.transpose() @ (d + a.R @ a.o) - b.o
-        n = side(b.h + ti.abs(turned) @ a.h - ti.abs(centre), centre)
+        n = side(b.h + ti.abs(relative) @ a.h - ti.abs(centre), centre)
         p = b.R.transpose() @ (d + m) - b.o
         beyond = ti.abs(p) - b.h * (1 + EDGE)
         height = n.dot(p)

@@ -32,9 +32,9 @@ def functions(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     """Return the element functions in `dim` dimensions, for the given kinds: no other is compiled."""
     part, side, segment = feature.functions(real, dim), flat.functions(real, dim), segments.functions(real, dim)
     vec, Feature = part.vec, part.Feature
-    of_kind = {PLANE: side.plane, BOX: side.box, CORNER: side.corner, ROUND: segment.round}
+    contact_functions = {PLANE: side.plane, BOX: side.box, CORNER: side.corner, ROUND: segment.round}
     if dim == 3:
-        of_kind[EDGES] = segment.edges
+        contact_functions[EDGES] = segment.edges
     present = sorted(kinds)
     families = [
         (family, adj)
@@ -45,11 +45,11 @@ def functions(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     @ti.func
     def contact(kind: ti.i32, d: vec, a: Feature, b: Feature):
         """Return gap, n, r_a, r_b, and True if the pair is active."""
-        gap, n, r_a, counts = real(0.0), vec(0.0), vec(0.0), True
+        gap, n, r_a, is_active = real(0.0), vec(0.0), vec(0.0), True
         for each in ti.static(present):
             if kind == each:
-                gap, n, r_a, counts = of_kind[each](d, a, b)
-        return gap, n, r_a, d + r_a - gap * n, counts
+                gap, n, r_a, is_active = contact_functions[each](d, a, b)
+        return gap, n, r_a, d + r_a - gap * n, is_active
 
     @ti.func
     def adj_contact(

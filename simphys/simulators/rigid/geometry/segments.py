@@ -50,7 +50,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     vec, Feature = part.vec, part.Feature
 
     @ti.func
-    def are_one(m: vec, u: vec, v: vec, w: vec) -> bool:
+    def coincide(m: vec, u: vec, v: vec, w: vec) -> bool:
         return w.dot(w) <= CLOSE * CLOSE * (m.dot(m) + u.dot(u) + v.dot(v))
 
     @ti.func
@@ -60,14 +60,18 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         s, t = points.closest(m, u, v)
         w = m + s * u - t * v
         n = w / ti.max(w.norm(), 1e-30)
-        if are_one(m, u, v, w):
+        if coincide(m, u, v, w):
             n = vec(0.0)
             n[0] = 1.0
-        counts = True
+        is_active = True
         if ti.abs(a.sigma).max() + ti.abs(b.sigma).max() > 0:
-            counts = points.is_inside(s, u) and points.is_inside(t, v)
-            counts = counts and part.along_sides(a, n).max() <= CONE and part.along_sides(b, n).min() >= -CONE
-        return w.norm() - a.rho - b.rho, n, m_a + s * u - a.rho * n, counts
+            is_active = points.is_inside(s, u) and points.is_inside(t, v)
+            is_active = (
+                is_active
+                and part.outward_components(a, n).max() <= CONE
+                and part.outward_components(b, n).min() >= -CONE
+            )
+        return w.norm() - a.rho - b.rho, n, m_a + s * u - a.rho * n, is_active
 
     @ti.func
     def edges(d: vec, a: Feature, b: Feature):
@@ -76,22 +80,27 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         s, t = points.closest(m, u, v)
         c = u.cross(v)
         n = c / ti.max(c.norm(), 1e-30)
-        by_a, by_b = part.along_sides(a, n), part.along_sides(b, n)
-        is_outward, is_inward = by_a.max() <= CONE and by_b.min() >= -CONE, by_a.min() >= -CONE and by_b.max() <= CONE
+        out_a, out_b = part.outward_components(a, n), part.outward_components(b, n)
+        is_outward, is_inward = (
+            out_a.max() <= CONE and out_b.min() >= -CONE,
+            out_a.min() >= -CONE and out_b.max() <= CONE,
+        )
         if not is_outward:
             n = -n
         gap = n.dot(m)
-        counts = (is_outward or is_inward) and not points.are_parallel(u, v) and gap >= DEEP * least_deep(d, a, b)
-        return gap, n, m_a + s * u, counts and points.is_inside(s, u) and points.is_inside(t, v)
+        is_active = (
+            (is_outward or is_inward) and not points.are_parallel(u, v) and gap >= DEEP * side_separation(d, a, b)
+        )
+        return gap, n, m_a + s * u, is_active and points.is_inside(s, u) and points.is_inside(t, v)
 
     @ti.func
-    def least_deep(d: vec, a: Feature, b: Feature) -> real:
+    def side_separation(d: vec, a: Feature, b: Feature) -> real:
         """Return the separation of the boxes of two edges along side normals: negative if they overlap, at most 0."""
         centre = d + a.R @ a.o - b.R @ b.o
-        turned = ti.abs(b.R.transpose() @ a.R)
-        by_a = ti.abs(a.R.transpose() @ centre) - a.h - turned.transpose() @ b.h
-        by_b = ti.abs(b.R.transpose() @ centre) - b.h - turned @ a.h
-        return ti.min(ti.max(by_a.max(), by_b.max()), 0.0)
+        relative = ti.abs(b.R.transpose() @ a.R)
+        out_a = ti.abs(a.R.transpose() @ centre) - a.h - relative.transpose() @ b.h
+        out_b = ti.abs(b.R.transpose() @ centre) - b.h - relative @ a.h
+        return ti.min(ti.max(out_a.max(), out_b.max()), 0.0)
 
     @ti.func
     def adj_segments(kind: ti.i32, d: vec, a: Feature, b: Feature, _: real, n: vec, g_gap: real, g_n: vec, g_r: vec):
@@ -103,7 +112,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         z -= n.dot(z) * n
         adj_w, adj_u, adj_v = g_gap * n, vec(0.0), vec(0.0)
         if kind == ROUND:
-            if not are_one(m, u, v, w):
+            if not coincide(m, u, v, w):
                 adj_w += z / w.norm()
         elif ti.static(dim == 3):
             adj_c = z / n.dot(u.cross(v))

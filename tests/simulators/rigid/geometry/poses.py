@@ -34,14 +34,14 @@ def all_kinds(dim: int) -> RigidBodies:
     return RigidBodies(dim, 0.01, ((sphere,), (capsule,), (boxes[0],), (boxes[1],)), (plane,))
 
 
-def model_of(*shapes: Shape, dim: int, planes: tuple[Plane, ...] = ()) -> RigidBodies:
+def make_model(*shapes: Shape, dim: int, planes: tuple[Plane, ...] = ()) -> RigidBodies:
     """Return bodies of each shape with the kernels for all kinds, which all tests share."""
     model = RigidBodies(dim, 0.01, tuple([(shape,) for shape in shapes]), planes)
     vars(model.candidates)["kinds"] = all_kinds(dim).candidates.kinds
     return model
 
 
-def found(model: RigidBodies, x: Any, q: Any) -> Found:
+def compute_contacts(model: RigidBodies, x: Any, q: Any) -> Found:
     gap, frame = [each.data for each in Contacts.apply(model, leaf(x), leaf(q))]
     counts, vectors = gap < FAR, frame.reshape(len(gap), 3, model.dim)
     own, (n, r_a, r_b) = model.candidates, [vectors[counts, k] for k in range(3)]
@@ -51,8 +51,8 @@ def found(model: RigidBodies, x: Any, q: Any) -> Found:
 def slopes(model: RigidBodies, x: Any, q: Any, candidate: int = 0) -> tuple[Array, Array]:
     """Return the derivatives of a candidate's gap by all positions, and by all orientations."""
     inputs = leaf(x), leaf(q)
-    by_x, by_q = grad(Contacts.apply(model, *inputs)[0][candidate], inputs)
-    return by_x.data, by_q.data
+    adj_x, adj_q = grad(Contacts.apply(model, *inputs)[0][candidate], inputs)
+    return adj_x.data, adj_q.data
 
 
 def leaf(values: Any) -> Tensor:

@@ -11,7 +11,7 @@ from simphys.simulators.rigid import WORLD, Box, Capsule, Joint, Plane, RigidBod
 from simphys.simulators.rigid.geometry.feature import BOX, CORNER, EDGES, PLANE, ROUND
 from simphys.simulators.rigid.shapes import Shape
 
-from .poses import model_of
+from .poses import make_model
 
 CORNERS = {2: 4, 3: 8}
 EDGES_OF = {2: 0, 3: 12}
@@ -22,7 +22,7 @@ def shapes(dim: int) -> tuple[Shape, Shape, Shape]:
 
 
 def kinds(*pair: Shape, dim: int, planes: tuple[Plane, ...] = ()) -> Counter[int]:
-    return Counter(model_of(*pair, dim=dim, planes=planes).candidates.kind.tolist())
+    return Counter(make_model(*pair, dim=dim, planes=planes).candidates.kind.tolist())
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -41,7 +41,7 @@ def test_each_pair_of_shapes_has_its_features(dim: int) -> None:
 
 def test_order_of_bodies_does_not_matter() -> None:
     one, other = shapes(2)[:2]
-    there, back = model_of(one, other, dim=2).candidates, model_of(other, one, dim=2).candidates
+    there, back = make_model(one, other, dim=2).candidates, make_model(other, one, dim=2).candidates
     np.testing.assert_array_equal(there.constants, back.constants)
     assert (there.body_a[0], there.body_b[0], back.body_a[0], back.body_b[0]) == (0, 1, 1, 0)
 

@@ -14,7 +14,7 @@ from simphys.simulators.rigid import Box, Capsule, Sphere
 from simphys.simulators.rigid.geometry.contacts import Contacts
 from simphys.simulators.rigid.geometry.feature import BOX, CORNER, EDGES, PLANE, ROUND
 
-from .poses import Array, all_kinds, found, leaf, matrix, model_of, random_turns, upright
+from .poses import Array, all_kinds, compute_contacts, leaf, make_model, matrix, random_turns, upright
 
 DIMS = pytest.mark.parametrize("dim", [2, 3])
 
@@ -31,7 +31,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
     model = all_kinds(dim)
     x, q = close_together(dim, 1)
     gradcheck(lambda *inputs: Contacts.apply(model, *inputs), (leaf(x), leaf(q)), tolerance=1e-7)
-    assert set(found(model, x, q).kind.tolist()) == {PLANE, BOX, CORNER, ROUND, EDGES} - (
+    assert set(compute_contacts(model, x, q).kind.tolist()) == {PLANE, BOX, CORNER, ROUND, EDGES} - (
         {EDGES} if dim == 2 else set()
     )
 
@@ -41,7 +41,7 @@ def test_both_surfaces_touch_where_the_gap_closes(dim: int) -> None:
     """x_a + r_a = x_b + r_b + gap n, and n is a unit vector."""
     model = all_kinds(dim)
     x, q = close_together(dim, 1)
-    c = found(model, x, q)
+    c = compute_contacts(model, x, q)
     of_b = np.where((c.body_b >= 0)[:, None], x[c.body_b], 0.0)
     np.testing.assert_allclose(x[c.body_a] + c.r_a, of_b + c.r_b + c.gap[:, None] * c.n, atol=1e-14)
     np.testing.assert_allclose(np.linalg.norm(c.n, axis=1), 1, rtol=1e-14)
@@ -49,11 +49,11 @@ def test_both_surfaces_touch_where_the_gap_closes(dim: int) -> None:
 
 @DIMS
 def test_a_motion_of_all_bodies_as_one_changes_no_gap(dim: int) -> None:
-    model = model_of(*[shape for (shape,) in all_kinds(dim).shapes], dim=dim)
+    model = make_model(*[shape for (shape,) in all_kinds(dim).shapes], dim=dim)
     x, q = close_together(dim, 1)
     R = matrix(upright(dim, 0.7)[0])
     turned = q + 0.7 if dim == 2 else np.array([_product(upright(3, 0.7)[0], each) for each in q])
-    before, after = found(model, x, q), found(model, x @ R.T + 1.0, turned)
+    before, after = compute_contacts(model, x, q), compute_contacts(model, x @ R.T + 1.0, turned)
     np.testing.assert_allclose(after.gap, before.gap, atol=1e-13)
     for name in ("n", "r_a", "r_b"):
         np.testing.assert_allclose(getattr(after, name), getattr(before, name) @ R.T, atol=1e-13)
@@ -67,10 +67,10 @@ def _product(p: Array, q: Array) -> Array:
 def test_round_shapes_are_as_far_apart_as_their_points(dim: int) -> None:
     """The gap is the minimal distance of all points of both segments."""
     random = np.random.default_rng(5)
-    model = model_of(Capsule(0.1, 0.5), Capsule(0.2, 0.3), Sphere(0.15), dim=dim)
+    model = make_model(Capsule(0.1, 0.5), Capsule(0.2, 0.3), Sphere(0.15), dim=dim)
     for _ in range(10):
         x, q = random.uniform(-0.6, 0.6, (3, dim)), random_turns(dim, 3, random)
-        c = found(model, x, q)
+        c = compute_contacts(model, x, q)
         u = [length * matrix(turn)[:, 0] for length, turn in zip((0.5, 0.3, 0.0), q, strict=True)]
         radius = (0.1, 0.2, 0.15)
         for a, b, gap in zip(c.body_a, c.body_b, c.gap, strict=True):
@@ -89,13 +89,13 @@ def distance(m: Array, u: Array, v: Array) -> float:
 def test_a_sphere_outside_of_a_box_is_as_far_as_the_nearest_point(dim: int) -> None:
     random = np.random.default_rng(2)
     half = np.array((0.4, 0.3, 0.5)[:dim])
-    model = model_of(Sphere(0.1), Box(tuple(half)), dim=dim)
+    model = make_model(Sphere(0.1), Box(tuple(half)), dim=dim)
     for _ in range(20):
         x, q = random.uniform(-1, 1, (2, dim)), random_turns(dim, 2, random)
         p = matrix(q[1]).T @ (x[0] - x[1])
         outside = p - np.clip(p, -half, half)
         distance = np.linalg.norm(outside) - (half - abs(p)).min() * (not outside.any())
-        np.testing.assert_allclose(found(model, x, q).gap, [distance - 0.1], atol=1e-14)
+        np.testing.assert_allclose(compute_contacts(model, x, q).gap, [distance - 0.1], atol=1e-14)
 
 
 def least_overlap(x: Array, q: Array, half: tuple[Array, Array]) -> float:
@@ -115,14 +115,14 @@ def test_two_boxes_that_just_overlap_are_as_deep_as_their_separating_axes_say(di
     touched = set()
     for _ in range(25):
         half = random.uniform(0.2, 0.6, (2, dim))
-        model, q = model_of(*[Box(tuple(each)) for each in half], dim=dim), random_turns(dim, 2, random)
+        model, q = make_model(*[Box(tuple(each)) for each in half], dim=dim), random_turns(dim, 2, random)
         direction, depth = random.standard_normal(dim), -(10.0 ** random.uniform(-6, -2))
         near, far = 0.0, 3 / float(np.linalg.norm(direction))
         for _ in range(60):
             middle = (near + far) / 2
             x = np.array([middle * direction, 0 * direction])
             near, far = (middle, far) if least_overlap(x, q, (half[0], half[1])) < depth else (near, middle)
-        c = found(model, x, q)
+        c = compute_contacts(model, x, q)
         tells = abs(c.gap - depth) < 1e-9
         assert tells.any()
         assert c.gap.min() > 2.001 * depth
@@ -133,7 +133,7 @@ def test_two_boxes_that_just_overlap_are_as_deep_as_their_separating_axes_say(di
 
 @DIMS
 def test_without_candidates_there_is_nothing(dim: int) -> None:
-    model = model_of(Sphere(0.1), dim=dim)
+    model = make_model(Sphere(0.1), dim=dim)
     x, q = leaf(np.ones((1, dim))), leaf(upright(dim, 0.3))
     gap, frame = Contacts.apply(model, x, q)
     assert (gap.shape, frame.shape) == ((0,), (0, 3 * dim))

@@ -12,7 +12,7 @@ from simphys.simulators.rigid.geometry.feature import BOX, CORNER, EDGES, ROUND
 from simphys.simulators.rigid.geometry.pair import FAR
 
 from ..systems import tolerance
-from .poses import found, leaf, model_of, slopes, upright
+from .poses import compute_contacts, leaf, make_model, slopes, upright
 
 DIMS = pytest.mark.parametrize("dim", [2, 3])
 
@@ -32,8 +32,8 @@ def at(dim: int, *places: tuple[float, float]) -> list[list[float]]:
 
 @DIMS
 def test_of_two_centres_at_one_place_the_normal_is_the_first_axis(dim: int) -> None:
-    model, x, q = model_of(Sphere(0.1), Sphere(0.2), dim=dim), at(dim, (0.5, 0.5), (0.5, 0.5)), upright(dim, 0.3, 0.7)
-    c = found(model, x, q)
+    model, x, q = make_model(Sphere(0.1), Sphere(0.2), dim=dim), at(dim, (0.5, 0.5), (0.5, 0.5)), upright(dim, 0.3, 0.7)
+    c = compute_contacts(model, x, q)
     np.testing.assert_allclose(c.gap, [-0.3], rtol=1e-15)
     np.testing.assert_array_equal(c.n, [first(dim)])
     adj_x, adj_q = slopes(model, x, q)
@@ -44,8 +44,8 @@ def test_of_two_centres_at_one_place_the_normal_is_the_first_axis(dim: int) -> N
 @DIMS
 def test_where_two_segments_cross_it_is_the_first_axis_too(dim: int) -> None:
     """In the plane this covers every position of a capsule deep in another."""
-    model, q = model_of(Capsule(0.1, 0.5), Capsule(0.1, 0.4), dim=dim), upright(dim, 0.2, 1.1)
-    c = found(model, at(dim, (0.1, 0.0), (0.1, 0.05)) if dim == 2 else at(dim, (0.1, 0.0), (0.1, 0.0)), q)
+    model, q = make_model(Capsule(0.1, 0.5), Capsule(0.1, 0.4), dim=dim), upright(dim, 0.2, 1.1)
+    c = compute_contacts(model, at(dim, (0.1, 0.0), (0.1, 0.05)) if dim == 2 else at(dim, (0.1, 0.0), (0.1, 0.0)), q)
     np.testing.assert_allclose(c.gap, [-0.2], atol=1e-14)
     np.testing.assert_array_equal(c.n, [first(dim)])
 
@@ -54,8 +54,8 @@ def test_where_two_segments_cross_it_is_the_first_axis_too(dim: int) -> None:
 @pytest.mark.parametrize(("shift", "middle"), [(0.0, 0.0), (0.6, 0.3), (-0.7, -0.35), (1.2, 0.5)])
 def test_parallel_capsules_touch_in_the_middle_of_what_lies_side_by_side(dim: int, shift: float, middle: float) -> None:
     """One segment extends from -0.5 to 0.5; the other is as long, and shifted."""
-    model, q = model_of(Capsule(0.1, 0.5), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
-    c = found(model, at(dim, (0.0, 0.15), (shift, 0.0)), q)
+    model, q = make_model(Capsule(0.1, 0.5), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
+    c = compute_contacts(model, at(dim, (0.0, 0.15), (shift, 0.0)), q)
     np.testing.assert_allclose(c.r_a[0, 0], middle, atol=0.1 if shift > 1 else 1e-15)
     if shift < 1:
         np.testing.assert_allclose(c.gap, [-0.05], rtol=1e-12)
@@ -65,7 +65,7 @@ def test_parallel_capsules_touch_in_the_middle_of_what_lies_side_by_side(dim: in
 @DIMS
 def test_the_place_where_parallel_capsules_touch_is_held_on_the_second(dim: int) -> None:
     """It moves with body b along the segments, and stays while a slides along them."""
-    model, q = model_of(Capsule(0.1, 0.5), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
+    model, q = make_model(Capsule(0.1, 0.5), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
     x = leaf(at(dim, (0.0, 0.15), (0.6, 0.0)))
     frame = Contacts.apply(model, x, leaf(q))[1]
     (adj_x,) = grad(frame[0, dim], x, retain_graph=True)  # of r_a, along the segments
@@ -77,7 +77,7 @@ def test_the_place_where_parallel_capsules_touch_is_held_on_the_second(dim: int)
 @DIMS
 def test_an_end_that_is_just_reached_is_held(dim: int) -> None:
     """A sphere past the end of a capsule only rotates the normal; before the end, the point moves."""
-    model, q = model_of(Sphere(0.1), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
+    model, q = make_model(Sphere(0.1), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
     for place, slope in ((0.5, 0.1 / 0.15), (0.4, 1.0)):
         x = leaf(at(dim, (place, 0.15), (0.0, 0.0)))
         (adj_x,) = grad(Contacts.apply(model, x, leaf(q))[1][0, 2 * dim], x)  # of r_b, along the segment
@@ -89,9 +89,9 @@ def test_an_end_that_is_just_reached_is_held(dim: int) -> None:
 
 @DIMS
 def test_in_a_box_the_first_of_the_nearest_sides_counts(dim: int) -> None:
-    model, q = model_of(Sphere(0.1), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
+    model, q = make_model(Sphere(0.1), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
     for place in ((0.3, 0.3), (0.3, -0.3), (0.0, 0.0)):
-        c = found(model, at(dim, place, (0.0, 0.0)), q)
+        c = compute_contacts(model, at(dim, place, (0.0, 0.0)), q)
         np.testing.assert_allclose(c.gap, [place[0] - 0.6], rtol=1e-14)
         np.testing.assert_array_equal(c.n, [first(dim)])
         np.testing.assert_array_equal(slopes(model, at(dim, place, (0.0, 0.0)), q)[0][0], first(dim))
@@ -99,20 +99,20 @@ def test_in_a_box_the_first_of_the_nearest_sides_counts(dim: int) -> None:
 
 @DIMS
 def test_a_point_on_the_surface_of_a_box_is_inside(dim: int) -> None:
-    model, q = model_of(Sphere(0.1), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
-    c = found(model, at(dim, (0.2, 0.5), (0.0, 0.0)), q)
+    model, q = make_model(Sphere(0.1), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
+    c = compute_contacts(model, at(dim, (0.2, 0.5), (0.0, 0.0)), q)
     np.testing.assert_allclose(c.gap, [-0.1], atol=1e-15)
     np.testing.assert_array_equal(c.n[0, :2], (0, 1))
     np.testing.assert_array_equal(slopes(model, at(dim, (0.2, 0.5), (0.0, 0.0)), q)[0][0, :2], (0, 1))
-    c = found(model, [[0.5] * dim, [0.0] * dim], q)  # exactly at the corner: the first of its sides
+    c = compute_contacts(model, [[0.5] * dim, [0.0] * dim], q)  # exactly at the corner: the first of its sides
     np.testing.assert_array_equal(c.n, [first(dim)])
 
 
 @DIMS
 def test_around_a_corner_normal_and_gap_are_continuous(dim: int) -> None:
     """The point moves from above the side, over its end, to beyond it."""
-    model, q = model_of(Sphere(0.1), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
-    before, after = [found(model, at(dim, (0.5 + step, 0.55), (0.0, 0.0)), q) for step in (-1e-9, 1e-9)]
+    model, q = make_model(Sphere(0.1), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
+    before, after = [compute_contacts(model, at(dim, (0.5 + step, 0.55), (0.0, 0.0)), q) for step in (-1e-9, 1e-9)]
     np.testing.assert_allclose(after.gap, before.gap, atol=1e-8)
     np.testing.assert_allclose(after.n, before.n, atol=1e-7)
 
@@ -124,9 +124,9 @@ def test_around_a_corner_normal_and_gap_are_continuous(dim: int) -> None:
 @DIMS
 def test_a_box_flush_on_another_stands_on_all_its_corners(dim: int) -> None:
     """This holds although each corner is as near to the neighbouring side, in which its depth is 0."""
-    model, q = model_of(Box((0.5,) * dim), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
+    model, q = make_model(Box((0.5,) * dim), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
     for x in (at(dim, (0.0, 0.99), (0.0, 0.0)), at(dim, (0.3, 1.29), (0.3, 0.3))):  # also with rounding
-        c = found(model, x, q)
+        c = compute_contacts(model, x, q)
         carries = c.gap < 0
         assert set(c.kind[carries].tolist()) == {CORNER}
         assert carries.sum() == 2 * 2 ** (dim - 1)  # for either box
@@ -136,17 +136,17 @@ def test_a_box_flush_on_another_stands_on_all_its_corners(dim: int) -> None:
 
 @DIMS
 def test_shifted_boxes_stand_on_the_corners_that_are_over_the_other(dim: int) -> None:
-    model, q = model_of(Box((0.5,) * dim), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
-    c = found(model, at(dim, (0.2, 0.99), (0.0, 0.0)), q)
+    model, q = make_model(Box((0.5,) * dim), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
+    c = compute_contacts(model, at(dim, (0.2, 0.99), (0.0, 0.0)), q)
     places = (c.r_a + np.array(at(dim, (0.2, 0.99), (0.0, 0.0)))[c.body_a])[c.gap < 0]
     np.testing.assert_allclose(sorted(set(places[:, 0].round(12))), (-0.3, 0.5))
 
 
 def test_a_box_turned_on_another_stands_where_their_edges_cross() -> None:
     """They are rotated by 45 degrees: no corner is over the other box, and the edges cross in an octagon."""
-    model = model_of(Box((0.5, 0.2, 0.5)), Box((0.5, 0.2, 0.5)), dim=3)
+    model = make_model(Box((0.5, 0.2, 0.5)), Box((0.5, 0.2, 0.5)), dim=3)
     half = np.pi / 8
-    c = found(model, [[0.0, 0.39, 0.0], [0.0, 0.0, 0.0]], [[np.cos(half), 0, np.sin(half), 0], [1, 0, 0, 0]])
+    c = compute_contacts(model, [[0.0, 0.39, 0.0], [0.0, 0.0, 0.0]], [[np.cos(half), 0, np.sin(half), 0], [1, 0, 0, 0]])
     carries = c.gap < 0
     assert c.kind[carries].tolist() == [EDGES] * 8
     np.testing.assert_allclose(c.n[carries], [(0, 1, 0)] * 8, atol=1e-15)
@@ -155,9 +155,9 @@ def test_a_box_turned_on_another_stands_where_their_edges_cross() -> None:
 
 def test_two_edges_that_cross_touch_in_one_point() -> None:
     """One box stands on its edge, across an edge of the other box below."""
-    model, half = model_of(Box((0.5, 0.2, 0.2)), Box((0.2, 0.2, 0.5)), dim=3), np.pi / 8
+    model, half = make_model(Box((0.5, 0.2, 0.2)), Box((0.2, 0.2, 0.5)), dim=3), np.pi / 8
     x = [[0.05, 2 * 0.2 * np.sqrt(2) - 0.01, 0.02], [0.0, 0.0, 0.0]]
-    c = found(model, x, [[np.cos(half), np.sin(half), 0, 0], [np.cos(half), 0, 0, np.sin(half)]])
+    c = compute_contacts(model, x, [[np.cos(half), np.sin(half), 0, 0], [np.cos(half), 0, 0, np.sin(half)]])
     carries = c.gap < 0
     assert c.kind[carries].tolist() == [EDGES]
     np.testing.assert_allclose(c.gap[carries], [-0.01], rtol=1e-10)
@@ -171,8 +171,8 @@ def test_two_edges_that_cross_touch_in_one_point() -> None:
 @DIMS
 def test_a_capsule_on_a_box_lies_on_its_ends_and_where_it_leaves_the_side(dim: int) -> None:
     """One end is over the box, the other beyond its side."""
-    model, q = model_of(Capsule(0.1, 0.5), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
-    c = found(model, at(dim, (0.3, 0.59), (0.0, 0.0)), q)
+    model, q = make_model(Capsule(0.1, 0.5), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
+    c = compute_contacts(model, at(dim, (0.3, 0.59), (0.0, 0.0)), q)
     carries = c.gap < 0
     assert sorted(c.kind[carries].tolist()) == [BOX, ROUND]
     np.testing.assert_allclose(c.gap[carries], -0.01, rtol=1e-12)
@@ -183,8 +183,8 @@ def test_a_capsule_on_a_box_lies_on_its_ends_and_where_it_leaves_the_side(dim: i
 @DIMS
 def test_a_capsule_beside_a_corner_does_not_touch_it_from_within_the_side(dim: int) -> None:
     """Its end is over the side, nearer to the corner than the radius; only the side pushes."""
-    model, q = model_of(Capsule(0.1, 0.5), Box((0.5,) * dim), dim=dim), upright(dim, np.pi / 2, 0.0)
-    c = found(model, at(dim, (0.46, 1.09), (0.0, 0.0)), q)
+    model, q = make_model(Capsule(0.1, 0.5), Box((0.5,) * dim), dim=dim), upright(dim, np.pi / 2, 0.0)
+    c = compute_contacts(model, at(dim, (0.46, 1.09), (0.0, 0.0)), q)
     carries = c.gap < 0
     assert c.kind[carries].tolist() == [BOX]
     np.testing.assert_allclose(c.n[carries][:, :2], [(0, 1)], atol=1e-15)
@@ -192,7 +192,7 @@ def test_a_capsule_beside_a_corner_does_not_touch_it_from_within_the_side(dim: i
 
 @DIMS
 def test_what_does_not_count_is_far_and_has_no_derivative(dim: int) -> None:
-    model, q = model_of(Box((0.5,) * dim), Box((0.5,) * dim), dim=dim), upright(dim, 0.1, 0.3)
+    model, q = make_model(Box((0.5,) * dim), Box((0.5,) * dim), dim=dim), upright(dim, 0.1, 0.3)
     x, turns = leaf(at(dim, (0.0, 3.0), (2.9, 0.0))), leaf(q)
     gap, frame = Contacts.apply(model, x, turns)
     far = gap.data == FAR

@@ -4,7 +4,7 @@
     x_t = x + tau v,   q_t = e(tau w) q          poses then            x, q where forces act
 
 with tau the time of impact and t_0 that of the step's start, both relative to the time of the forces, and v, w the
-velocities after the forces, as in the search for impacts (meeting.py). Joints and contacts at rest have their
+velocities after the forces, as in the search for impacts (time_of_impact.py). Joints and contacts at rest have their
 directions of that moment in such a step. Impulses act along them, and their rotation with the time of impact represents
 the change of velocities by constraint forces until then. A fixed body has its pose at the forces.
 
@@ -24,8 +24,8 @@ from simphys.numerics import rotation
 
 from . import rows
 from .model import RigidBodies
-from .nested import turns, zeros_like
-from .rows import flat
+from .nested import orientation_adjoint, zeros_like
+from .rows import flatten
 
 
 @functools.cache
@@ -35,75 +35,76 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
 
     @ti.func
-    def part_steps(
+    def split_step(
         n, h, span, x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
         time: ti.template(), time0, first: ti.template(), first0,
-        x_then: ti.template(), x_then0, q_then: ti.template(), q_then0, part: ti.template(), part0,
+        x_impact: ti.template(), x_impact0, q_impact: ti.template(), q_impact0, fraction: ti.template(), fraction0,
     ):  # fmt: skip
         for b in range(n):
             tau, s, c = real(0.0), real(1.0), ti.cast(first[first0 + b], ti.i32)
             if c >= 0:
                 tau = time[time0 + c]
                 s = (tau + h - span) / h
-            part[part0 + b] = s
-            at.put_vec(x_then, x_then0 + b * dim, at.vec_of(x, x0, b) + tau * at.linear(twist, twist0, b))
-            turned = rotate.advance(at.rotation_of(q, q0, b), tau * at.angular(twist, twist0, b))
-            at.put_rotation(q_then, q_then0 + b * at.rotations, turned)
+            fraction[fraction0 + b] = s
+            at.put_vec(x_impact, x_impact0 + b * dim, at.vec_of(x, x0, b) + tau * at.linear(twist, twist0, b))
+            rotated = rotate.advance(at.rotation_of(q, q0, b), tau * at.angular(twist, twist0, b))
+            at.put_rotation(q_impact, q_impact0 + b * at.rotations, rotated)
 
     @ti.func
-    def adj_part_steps(
+    def adj_split_step(
         n, h, q: ti.template(), q0, twist: ti.template(), twist0, time: ti.template(), time0,
-        first: ti.template(), first0, q_then: ti.template(), q_then0,
-        adj_x_then: ti.template(), adj_x_then0, adj_turn: ti.template(), adj_turn0, adj_part: ti.template(), adj_part0,
+        first: ti.template(), first0, q_impact: ti.template(), q_impact0,
+        adj_x_impact: ti.template(), adj_x_impact0, adj_rotation: ti.template(), adj_rotation0,
+        adj_fraction: ti.template(), adj_fraction0,
         adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0, adj_twist: ti.template(), adj_twist0,
         adj_time: ti.template(), adj_time0,
     ):  # fmt: skip
-        """Add to the adjoints; adj_turn [n, S] is the adjoint of q_then by small rotations."""
+        """Add to the adjoints; adj_rotation [n, S] is the adjoint of q_impact by small rotations."""
         for b in range(n):
             tau, c = real(0.0), ti.cast(first[first0 + b], ti.i32)
             if c >= 0:
                 tau = time[time0 + c]
-            g_x, still = at.vec_of(adj_x_then, adj_x_then0, b), at.rotation_of(q, q0, b)
+            g_x, still = at.vec_of(adj_x_impact, adj_x_impact0, b), at.rotation_of(q, q0, b)
             w = at.angular(twist, twist0, b)
-            by_pose = rotate.adj_turn(at.rotation_of(q_then, q_then0, b), at.spin_of(adj_turn, adj_turn0, b))
-            by_q, by_phi = rotate.adj_advance(still, tau * w, by_pose)
+            g_pose = rotate.adj_turn(at.rotation_of(q_impact, q_impact0, b), at.spin_of(adj_rotation, adj_rotation0, b))
+            g_q, g_phi = rotate.adj_advance(still, tau * w, g_pose)
             at.add_vec_of(adj_x, adj_x0, b, g_x)
-            at.add_spin_of(adj_theta, adj_theta0, b, rotate.adj_theta(still, by_q))
-            at.add_twist(adj_twist, adj_twist0, b, tau * g_x, tau * by_phi)
+            at.add_spin_of(adj_theta, adj_theta0, b, rotate.adj_theta(still, g_q))
+            at.add_twist(adj_twist, adj_twist0, b, tau * g_x, tau * g_phi)
             if c >= 0:
-                g_tau = adj_part[adj_part0 + b] / h + g_x.dot(at.linear(twist, twist0, b)) + by_phi.dot(w)
+                g_tau = adj_fraction[adj_fraction0 + b] / h + g_x.dot(at.linear(twist, twist0, b)) + g_phi.dot(w)
                 adj_time[adj_time0 + c] = adj_time[adj_time0 + c] + g_tau
 
-    return SimpleNamespace(part_steps=part_steps, adj=adj_part_steps)
+    return SimpleNamespace(split_step=split_step, adj=adj_split_step)
 
 
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    reals, f, add_turns = ti.types.ndarray(dtype=real, ndim=1), loops(real, dim), turns(real, dim)
+    reals, f, add_turns = ti.types.ndarray(dtype=real, ndim=1), loops(real, dim), orientation_adjoint(real, dim)
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
 
     @kernel
     def forward(
         n: ti.i32, h: real, span: real, x: reals, q: reals, twist: reals, time: reals, first: reals,
-        x_then: reals, q_then: reals, part: reals,
+        x_impact: reals, q_impact: reals, fraction: reals,
     ):  # fmt: skip
         for _ in range(1):
-            f.part_steps(n, h, span, x, 0, q, 0, twist, 0, time, 0, first, 0, x_then, 0, q_then, 0, part, 0)
+            f.split_step(n, h, span, x, 0, q, 0, twist, 0, time, 0, first, 0, x_impact, 0, q_impact, 0, fraction, 0)
 
     @kernel
     def adjoint(
-        n: ti.i32, h: real, q: reals, twist: reals, time: reals, first: reals, q_then: reals,
-        adj_x_then: reals, adj_q_then: reals, adj_part: reals, adj_turn: reals, adj_theta: reals,
+        n: ti.i32, h: real, q: reals, twist: reals, time: reals, first: reals, q_impact: reals,
+        adj_x_impact: reals, adj_q_impact: reals, adj_fraction: reals, adj_rotation: reals, adj_theta: reals,
         adj_x: reals, adj_q: reals, adj_twist: reals, adj_time: reals,
     ):  # fmt: skip
         for _ in range(1):
             for b in range(n):
-                by_turn = rotate.adj_theta(at.rotation_of(q_then, 0, b), at.rotation_of(adj_q_then, 0, b))
-                at.put_spin(adj_turn, b * at.spins, by_turn)
+                g_rotation = rotate.adj_theta(at.rotation_of(q_impact, 0, b), at.rotation_of(adj_q_impact, 0, b))
+                at.put_spin(adj_rotation, b * at.spins, g_rotation)
             f.adj(
-                n, h, q, 0, twist, 0, time, 0, first, 0, q_then, 0, adj_x_then, 0, adj_turn, 0, adj_part, 0,
+                n, h, q, 0, twist, 0, time, 0, first, 0, q_impact, 0, adj_x_impact, 0, adj_rotation, 0, adj_fraction, 0,
                 adj_x, 0, adj_theta, 0, adj_twist, 0, adj_time, 0,
             )  # fmt: skip
             add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
@@ -111,7 +112,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
 
-class Parting(Function):
+class SplitStep(Function):
     """Pose at the first impact that reaches each body, [n, dim] and [n, R], and the fraction of the step before it [n].
 
     `first` [n] is that impact. Inputs: position [n, dim], orientation [n, R], twist [n, D], time [M]. Saved: all but
@@ -122,21 +123,24 @@ class Parting(Function):
     def forward(
         ctx: Context, model: RigidBodies, first: Tensor, position: Tensor, orientation: Tensor, *inputs: Tensor
     ) -> tuple[Any, ...]:
-        x_then, q_then = np.empty_like(position.data), np.empty_like(orientation.data)
-        part = np.empty(model.bodies, position.dtype)
+        x_impact, q_impact = np.empty_like(position.data), np.empty_like(orientation.data)
+        fraction = np.empty(model.bodies, position.dtype)
         _kernels(model).forward(
-            model.bodies, model.dt, model.span, *flat(position, orientation, *inputs, first, x_then, q_then, part)
+            model.bodies,
+            model.dt,
+            model.span,
+            *flatten(position, orientation, *inputs, first, x_impact, q_impact, fraction),
         )
         ctx.model = model
-        ctx.save_for_backward(orientation, *inputs, first, q_then)
-        return x_then, q_then, part
+        ctx.save_for_backward(orientation, *inputs, first, q_impact)
+        return x_impact, q_impact, fraction
 
     @staticmethod
     def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
         model: RigidBodies = ctx.model
         work = [np.zeros(model.bodies * model.spins, adjoints[0].dtype) for _ in range(2)]
         found = [np.zeros((model.bodies, model.dim), adjoints[0].dtype), *zeros_like(*ctx.saved_tensors[:3])]
-        _kernels(model).adjoint(model.bodies, model.dt, *flat(*ctx.saved_tensors, *adjoints, *work, *found))
+        _kernels(model).adjoint(model.bodies, model.dt, *flatten(*ctx.saved_tensors, *adjoints, *work, *found))
         return None, None, *found
 
 

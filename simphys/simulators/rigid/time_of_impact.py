@@ -7,7 +7,7 @@ active if g(t_0) < h max(-u(t_0), v_rest), with a threshold v_rest. It is
     at rest      if u(t_0) >= -v_rest, and evaluated when forces act, tau = 0
     an impact    if u(t_0) < -v_rest, and evaluated at the time of impact tau, g(tau) = 0
 
-Gap, frame and the orientations `facing` of both bodies are those at tau. Evaluated at the start of the step, normals
+Gap, frame and the orientations `attitude` of both bodies are those at tau. Evaluated at the start of the step, normals
 and arms would not change with the time of impact. Derivatives through it would then be wrong for any h, however they
 are computed. tau < t_0 if features overlap slightly: they met before the step.
 
@@ -22,7 +22,7 @@ impact, if features are opposite each other then. Impulses pass through them at 
 directions until then represents the force that keeps a body on a curved path. Their gap stays that at the forces.
 
 With the new poses x + tau v and e(tau w) q, the row J = (n, r_a x n, -n, -r_b x n), du = J dV and dg = J (dx, dtheta):
-the adjoint p by the pose at tau (geometry/pair.py, and adj_facing) is first taken at fixed tau,
+the adjoint p by the pose at tau (geometry/pair.py, and adj_attitude) is first taken at fixed tau,
 
     adj_tau += p V,      p -= adj_tau / u J                     the second if tau solves g(tau) = 0
     adj_x, adj_theta from p      adj_v = tau adj_x      adj_w = tau adj_(tau w), see numerics/rotation.py
@@ -49,16 +49,16 @@ from . import islands, rows
 from .geometry import feature, pair
 from .islands import IMPACT, NONE, REST
 from .model import RigidBodies
-from .nested import turns, zeros_like
-from .rows import flat
+from .nested import orientation_adjoint, zeros_like
+from .rows import flatten
 
-ROUNDS = 40
+MAX_ITERATIONS = 40
 """Maximum number of Newton iterations. Each squares the error, or halves it if features hardly touch."""
 CLOSE = (1e-14, 1e-6)
 """Convergence tolerance of tau as a fraction of h, in double and in single precision."""
-TOGETHER = 0.1
+SIMULTANEOUS = 0.1
 """Fraction of h within which impacts of a pair of bodies act together."""
-BACK = 2.0
+LOOK_BACK = 2.0
 """Multiple of h before t_0 in which overlapping features may have met: one, or more if they have slowed down."""
 FIRST, SEARCH, LAST, DONE = range(4)
 
@@ -73,13 +73,13 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     close = CLOSE[runtime.real_dtype() == np.float32]
 
     @ti.func
-    def feature_of(c, second, constants: ti.template(), facing: ti.template(), facing0) -> Feature:
+    def feature_at(c, second, constants: ti.template(), attitude: ti.template(), attitude0) -> Feature:
         """Return the first or the second feature of candidate c."""
-        turned = rotate.matrix(at.rotation_at(facing, facing0 + (2 * c + second) * R))
-        return part.read(constants, (2 * c + second) * numbers, turned)
+        rotated = rotate.matrix(at.rotation_at(attitude, attitude0 + (2 * c + second) * R))
+        return part.read(constants, (2 * c + second) * numbers, rotated)
 
     @ti.func
-    def between(x: ti.template(), x0, twist: ti.template(), twist0, i, j, tau: real) -> vec:
+    def centre_offset(x: ti.template(), x0, twist: ti.template(), twist0, i, j, tau: real) -> vec:
         """Return the vector from the centre of body j to that of i."""
         still = at.vec_of(x, x0, i) - at.vec_of(x, x0, j)
         return still + tau * (at.linear(twist, twist0, i) - at.linear(twist, twist0, j))
@@ -93,34 +93,39 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         return at.vec_at(frame, start).dot(u_a - u_b)
 
     @ti.func
-    def meet(
+    def time_of_impact(
         kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M, h, span, v_rest,
         free: ti.template(), n, bodies: ti.template(), NJ,
         x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
-        gap: ti.template(), gap0, frame: ti.template(), frame0, facing: ti.template(), facing0,
+        gap: ti.template(), gap0, frame: ti.template(), frame0, attitude: ti.template(), attitude0,
         time: ti.template(), time0, active: ti.template(), active0, first: ti.template(), first0,
-        unmoved: ti.template(), unmoved0,
+        gap_normal: ti.template(), gap_normal0,
     ):  # fmt: skip
         begin = span - h
-        for again in range(2):  # first the state of each candidate, then those at rest at the time of an impact
+        for search_pass in range(2):  # first the state of each candidate, then those at rest at the time of an impact
             for c in range(M):
-                i, j, start, kept = body_a[c], body_b[c], frame0 + c * 3 * dim, gap[gap0 + c]
-                tau, found, what, stage, overlap, earliest = begin, begin, NONE, FIRST, False, begin - BACK * h
-                if again == 1:
-                    of_impact, stage = island.of_block(NJ + c, bodies, first, first0), DONE
-                    if active[active0 + c] == REST and of_impact >= 0:
-                        tau, stage = time[time0 + of_impact], LAST
-                is_moved = stage == LAST
-                if is_moved:
-                    at.put_vec(unmoved, unmoved0 + c * dim, at.vec_at(frame, start))
-                rounds = 0
+                i, j, start, saved_gap = body_a[c], body_b[c], frame0 + c * 3 * dim, gap[gap0 + c]
+                tau, found, state, stage, overlap, earliest = begin, begin, NONE, FIRST, False, begin - LOOK_BACK * h
+                if search_pass == 1:
+                    impact, stage = island.block_impact(NJ + c, bodies, first, first0), DONE
+                    if active[active0 + c] == REST and impact >= 0:
+                        tau, stage = time[time0 + impact], LAST
+                is_retimed = stage == LAST
+                if is_retimed:
+                    at.put_vec(gap_normal, gap_normal0 + c * dim, at.vec_at(frame, start))
+                iterations = 0
                 while stage != DONE:
                     for second in range(2):
                         body = i + second * (j - i)
-                        turned = rotate.advance(at.rotation_of(q, q0, body), tau * at.angular(twist, twist0, body))
-                        at.put_rotation(facing, facing0 + (2 * c + second) * R, turned)
-                    a, b = feature_of(c, 0, constants, facing, facing0), feature_of(c, 1, constants, facing, facing0)
-                    g, n_c, r_a, r_b, counts = f.contact(kind[c], between(x, x0, twist, twist0, i, j, tau), a, b)
+                        rotated = rotate.advance(at.rotation_of(q, q0, body), tau * at.angular(twist, twist0, body))
+                        at.put_rotation(attitude, attitude0 + (2 * c + second) * R, rotated)
+                    a, b = (
+                        feature_at(c, 0, constants, attitude, attitude0),
+                        feature_at(c, 1, constants, attitude, attitude0),
+                    )
+                    g, n_c, r_a, r_b, is_valid = f.contact(
+                        kind[c], centre_offset(x, x0, twist, twist0, i, j, tau), a, b
+                    )
                     gap[gap0 + c] = g
                     at.put_vec(frame, start, n_c)
                     at.put_vec(frame, start + dim, r_a)
@@ -128,67 +133,67 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                     u = speed(frame, start, twist, twist0, i, j)
                     if stage == SEARCH:
                         found = ti.max(tau - g / ti.min(u, -1e-30), earliest)
-                        is_last = ti.abs(found - tau) <= close * h or rounds == ROUNDS
-                        if u >= 0 or found > span or found == earliest or (is_last and not counts):
+                        is_last = ti.abs(found - tau) <= close * h or iterations == MAX_ITERATIONS
+                        if u >= 0 or found > span or found == earliest or (is_last and not is_valid):
                             stage, tau = LAST, begin
                             if overlap:
-                                tau, what = 0.0, REST
+                                tau, state = 0.0, REST
                         elif is_last:
-                            stage, what = DONE, IMPACT
+                            stage, state = DONE, IMPACT
                         else:
                             tau = found
                     elif stage == FIRST and g < h * ti.max(-u, v_rest) and u < -v_rest:
-                        stage, tau, overlap = SEARCH, ti.max(begin - g / u, earliest), g < 0 and counts
-                    elif stage == FIRST and g < h * v_rest and counts:
-                        stage, tau, what = ti.select(begin < 0, LAST, DONE), 0.0, REST
-                    elif is_moved and tau != 0 and not counts:
+                        stage, tau, overlap = SEARCH, ti.max(begin - g / u, earliest), g < 0 and is_valid
+                    elif stage == FIRST and g < h * v_rest and is_valid:
+                        stage, tau, state = ti.select(begin < 0, LAST, DONE), 0.0, REST
+                    elif is_retimed and tau != 0 and not is_valid:
                         tau = 0.0
                     else:
                         stage = DONE
-                    rounds += 1
-                if again == 0:
+                    iterations += 1
+                if search_pass == 0:
                     time[time0 + c] = tau
-                    active[active0 + c] = what
-                elif is_moved:
+                    active[active0 + c] = state
+                elif is_retimed:
                     time[time0 + c] = tau
-                    gap[gap0 + c] = kept
-            if again == 0:
+                    gap[gap0 + c] = saved_gap
+            if search_pass == 0:
                 for c in range(M):
                     if active[active0 + c] == IMPACT:
                         for e in range(M):
                             one_pair = body_a[e] == body_a[c] and body_b[e] == body_b[c]
                             one_pair = one_pair or (body_a[e] == body_b[c] and body_b[e] == body_a[c])
                             is_impact = one_pair and active[active0 + e] == IMPACT
-                            if is_impact and time[time0 + e] < time[time0 + c] - TOGETHER * h:
+                            if is_impact and time[time0 + e] < time[time0 + c] - SIMULTANEOUS * h:
                                 active[active0 + c] = NONE
-                island.find(free, n, bodies, NJ, M, time, time0, active, active0, first, first0)
+                island.find_first_impacts(free, n, bodies, NJ, M, time, time0, active, active0, first, first0)
 
     @ti.func
-    def adj_meet(
+    def adj_time_of_impact(
         kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M,
         bodies: ti.template(), NJ, x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
-        gap: ti.template(), gap0, frame: ti.template(), frame0, facing: ti.template(), facing0,
+        gap: ti.template(), gap0, frame: ti.template(), frame0, attitude: ti.template(), attitude0,
         time: ti.template(), time0, active: ti.template(), active0, first: ti.template(), first0,
-        unmoved: ti.template(), unmoved0,
+        gap_normal: ti.template(), gap_normal0,
         adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
-        adj_facing: ti.template(), adj_facing0, adj_time: ti.template(), adj_time0,
+        adj_attitude: ti.template(), adj_attitude0, adj_time: ti.template(), adj_time0,
         adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0, adj_twist: ti.template(), adj_twist0,
     ):  # fmt: skip
-        """Add to the adjoints; adj_facing [M, 2 S] is by small rotations. Candidates with zero adjoints are skipped."""
-        for turn in range(2):  # contacts at rest come first, as they add to adj_time of impacts
+        """Add to the adjoints; adj_attitude [M, 2 S] is by small rotations. Skip candidates with zero adjoints."""
+        for impacts_pass in range(2):  # contacts at rest come first, as they add to adj_time of impacts
             for c in range(M):
-                start, g_start, g_turn = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim, adj_facing0 + 2 * c * S
+                start, g_start, g_rotation0 = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim, adj_attitude0 + 2 * c * S
                 is_idle = adj_gap[adj_gap0 + c] == 0 and adj_time[adj_time0 + c] == 0  # False for NaN
                 for e in range(3 * dim):
                     is_idle = is_idle and adj_frame[g_start + e] == 0
                 for e in range(2 * S):
-                    is_idle = is_idle and adj_facing[g_turn + e] == 0
+                    is_idle = is_idle and adj_attitude[g_rotation0 + e] == 0
                 poses = 1
-                of_impact = island.of_block(NJ + c, bodies, first, first0)
-                if active[active0 + c] == REST and of_impact >= 0:  # noqa: SIM102 - read only if it exists
-                    if time[time0 + c] == time[time0 + of_impact]:
+                impact = island.block_impact(NJ + c, bodies, first, first0)
+                if active[active0 + c] == REST and impact >= 0:  # noqa: SIM102 - read only if it exists
+                    if time[time0 + c] == time[time0 + impact]:
                         poses = 2  # that of the frame, then that of the gap
-                if is_idle or (active[active0 + c] == IMPACT) != (turn == 1):
+                if is_idle or (active[active0 + c] == IMPACT) != (impacts_pass == 1):
                     poses = 0
                 for pose in range(poses):
                     i, j, tau = body_a[c], body_b[c], time[time0 + c]
@@ -197,19 +202,19 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                     p_d, p_a, p_b = vec(0.0), at.spin(0.0), at.spin(0.0)
                     g_gap, g_n, g_ra, g_rb = real(0.0), vec(0.0), vec(0.0), vec(0.0)
                     if pose == 0:
-                        p_a, p_b = at.spin_at(adj_facing, g_turn), at.spin_at(adj_facing, g_turn + S)
+                        p_a, p_b = at.spin_at(adj_attitude, g_rotation0), at.spin_at(adj_attitude, g_rotation0 + S)
                         g_n, g_ra = at.vec_at(adj_frame, g_start), at.vec_at(adj_frame, g_start + dim)
                         g_rb = at.vec_at(adj_frame, g_start + 2 * dim)
                     if pose == poses - 1:
                         g_gap = adj_gap[adj_gap0 + c]
-                    turned_a = rotate.advance(at.rotation_of(q, q0, i), tau * at.angular(twist, twist0, i))
-                    turned_b = rotate.advance(at.rotation_of(q, q0, j), tau * at.angular(twist, twist0, j))
-                    a = part.read(constants, 2 * c * numbers, rotate.matrix(turned_a))
-                    b = part.read(constants, (2 * c + 1) * numbers, rotate.matrix(turned_b))
-                    d = between(x, x0, twist, twist0, i, j, tau)
+                    rotated_a = rotate.advance(at.rotation_of(q, q0, i), tau * at.angular(twist, twist0, i))
+                    rotated_b = rotate.advance(at.rotation_of(q, q0, j), tau * at.angular(twist, twist0, j))
+                    a = part.read(constants, 2 * c * numbers, rotate.matrix(rotated_a))
+                    b = part.read(constants, (2 * c + 1) * numbers, rotate.matrix(rotated_b))
+                    d = centre_offset(x, x0, twist, twist0, i, j, tau)
                     g, n, r_a = gap[gap0 + c], at.vec_at(frame, start), at.vec_at(frame, start + dim)
                     if pose == 1:
-                        n = at.vec_at(unmoved, unmoved0 + c * dim)
+                        n = at.vec_at(gap_normal, gap_normal0 + c * dim)
                     elif poses > 1:
                         g = n.dot(d + r_a - at.vec_at(frame, start + 2 * dim))
                     if g < pair.FAR:
@@ -223,24 +228,24 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                         if pose == 0:
                             g_tau += adj_time[adj_time0 + c]
                         if active[active0 + c] == IMPACT:
-                            by_gap = -g_tau / speed(frame, start, twist, twist0, i, j)
-                            p_d += by_gap * n
-                            p_a += by_gap * rotate.moment(r_a, n)
-                            p_b -= by_gap * rotate.moment(at.vec_at(frame, start + 2 * dim), n)
+                            p_gap = -g_tau / speed(frame, start, twist, twist0, i, j)
+                            p_d += p_gap * n
+                            p_a += p_gap * rotate.moment(r_a, n)
+                            p_b -= p_gap * rotate.moment(at.vec_at(frame, start + 2 * dim), n)
                         elif pose == 0:
-                            adj_time[adj_time0 + of_impact] = adj_time[adj_time0 + of_impact] + g_tau
+                            adj_time[adj_time0 + impact] = adj_time[adj_time0 + impact] + g_tau
                     at.add_vec_of(adj_x, adj_x0, i, p_d)
                     at.add_vec_of(adj_x, adj_x0, j, -p_d)
                     for second in range(2):
-                        body, turned = i + second * (j - i), p_a + second * (p_b - p_a)
-                        still, now = at.rotation_of(q, q0, body), turned_a + second * (turned_b - turned_a)
-                        by_q, by_phi = rotate.adj_advance(
-                            still, tau * at.angular(twist, twist0, body), rotate.adj_turn(now, turned)
+                        body, rotated = i + second * (j - i), p_a + second * (p_b - p_a)
+                        still, now = at.rotation_of(q, q0, body), rotated_a + second * (rotated_b - rotated_a)
+                        g_q, g_phi = rotate.adj_advance(
+                            still, tau * at.angular(twist, twist0, body), rotate.adj_turn(now, rotated)
                         )
-                        at.add_spin_of(adj_theta, adj_theta0, body, rotate.adj_theta(still, by_q))
-                        at.add_twist(adj_twist, adj_twist0, body, (1 - 2 * second) * tau * p_d, tau * by_phi)
+                        at.add_spin_of(adj_theta, adj_theta0, body, rotate.adj_theta(still, g_q))
+                        at.add_twist(adj_twist, adj_twist0, body, (1 - 2 * second) * tau * p_d, tau * g_phi)
 
-    return SimpleNamespace(meet=meet, adj=adj_meet)
+    return SimpleNamespace(time_of_impact=time_of_impact, adj=adj_time_of_impact)
 
 
 @functools.cache
@@ -248,46 +253,46 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, add_turns = loops(real, dim, kinds), turns(real, dim)
+    f, add_turns = loops(real, dim, kinds), orientation_adjoint(real, dim)
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
 
     @kernel
     def forward(
         kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, h: real, span: real, v_rest: real,
         free: ints, n: ti.i32, bodies: ints, NJ: ti.i32, x: reals, q: reals, twist: reals,
-        gap: reals, frame: reals, facing: reals, time: reals, active: reals, first: reals, unmoved: reals,
+        gap: reals, frame: reals, attitude: reals, time: reals, active: reals, first: reals, gap_normal: reals,
     ):  # fmt: skip
         for _ in range(1):
-            f.meet(
+            f.time_of_impact(
                 kind, body_a, body_b, constants, M, h, span, v_rest, free, n, bodies, NJ, x, 0, q, 0, twist, 0,
-                gap, 0, frame, 0, facing, 0, time, 0, active, 0, first, 0, unmoved, 0,
+                gap, 0, frame, 0, attitude, 0, time, 0, active, 0, first, 0, gap_normal, 0,
             )  # fmt: skip
 
     @kernel
     def adjoint(
         kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, n: ti.i32, bodies: ints, NJ: ti.i32,
         x: reals, q: reals, twist: reals,
-        gap: reals, frame: reals, facing: reals, time: reals, active: reals, first: reals, unmoved: reals,
-        adj_time: reals, adj_gap: reals, adj_frame: reals, adj_facing: reals,
-        adj_turns: reals, adj_theta: reals, adj_x: reals, adj_q: reals, adj_twist: reals,
+        gap: reals, frame: reals, attitude: reals, time: reals, active: reals, first: reals, gap_normal: reals,
+        adj_time: reals, adj_gap: reals, adj_frame: reals, adj_attitude: reals,
+        adj_rotations: reals, adj_theta: reals, adj_x: reals, adj_q: reals, adj_twist: reals,
     ):  # fmt: skip
         for _ in range(1):
             for k in range(2 * M):
-                by_turn = rotate.adj_theta(
-                    at.rotation_at(facing, k * at.rotations), at.rotation_at(adj_facing, k * at.rotations)
+                g_rotation = rotate.adj_theta(
+                    at.rotation_at(attitude, k * at.rotations), at.rotation_at(adj_attitude, k * at.rotations)
                 )
-                at.put_spin(adj_turns, k * at.spins, by_turn)
+                at.put_spin(adj_rotations, k * at.spins, g_rotation)
             f.adj(
                 kind, body_a, body_b, constants, M, bodies, NJ, x, 0, q, 0, twist, 0,
-                gap, 0, frame, 0, facing, 0, time, 0, active, 0, first, 0, unmoved, 0,
-                adj_gap, 0, adj_frame, 0, adj_turns, 0, adj_time, 0, adj_x, 0, adj_theta, 0, adj_twist, 0,
+                gap, 0, frame, 0, attitude, 0, time, 0, active, 0, first, 0, gap_normal, 0,
+                adj_gap, 0, adj_frame, 0, adj_rotations, 0, adj_time, 0, adj_x, 0, adj_theta, 0, adj_twist, 0,
             )  # fmt: skip
             add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
 
-class Meeting(Function):
+class TimeOfImpact(Function):
     """Gap [M], frame [M, 3 dim], orientations of both bodies [M, 2 R], time [M] and state [M] of contacts.
 
     The last output is the first impact that reaches each body, [n]: the number of its candidate, or -1. Inputs:
@@ -300,13 +305,13 @@ class Meeting(Function):
         M, dim, dtype = model.contacts, model.dim, inputs[0].dtype
         shapes = ((M,), (M, 3 * dim), (M, 2 * model.rotations), (M,), (M,), (model.bodies,))
         *found, active, first = [np.zeros(shape, dtype) for shape in shapes]
-        unmoved = np.zeros((M, dim), dtype)
+        gap_normal = np.zeros((M, dim), dtype)
         _kernels(model).forward(
-            *flat(*model.candidates.arrays()), M, model.dt, model.span, model.rest_speed, model.free, model.bodies,
-            model.row_bodies, model.joint_rows, *flat(*inputs, *found, active, first, unmoved),
+            *flatten(*model.candidates.arrays()), M, model.dt, model.span, model.rest_speed, model.free, model.bodies,
+            model.row_bodies, model.joint_rows, *flatten(*inputs, *found, active, first, gap_normal),
         )  # fmt: skip
         ctx.model = model
-        ctx.save_for_backward(*inputs, *found, active, first, unmoved)
+        ctx.save_for_backward(*inputs, *found, active, first, gap_normal)
         choices = Tensor(active), Tensor(first)
         ctx.mark_non_differentiable(*choices)
         return *found, *choices
@@ -319,8 +324,9 @@ class Meeting(Function):
         found = zeros_like(*ctx.saved_tensors[:3])
         *others, adj_time = adjoints[:4]
         _kernels(model).adjoint(
-            *flat(*model.candidates.arrays()), M, n, model.row_bodies, model.joint_rows, *flat(*ctx.saved_tensors),
-            *flat(adj_time.data.copy(), *others, *work, *found),
+            *flatten(*model.candidates.arrays()), M, n, model.row_bodies, model.joint_rows,
+            *flatten(*ctx.saved_tensors),
+            *flatten(adj_time.data.copy(), *others, *work, *found),
         )  # fmt: skip
         return None, *found
 

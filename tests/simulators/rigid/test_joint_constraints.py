@@ -12,7 +12,7 @@ from simphys.autograd import tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.simulators.rigid import WORLD, Joint, RigidBodies
 from simphys.simulators.rigid.drift import Drift
-from simphys.simulators.rigid.joint_rows import JointRows
+from simphys.simulators.rigid.joint_constraints import JointRows
 
 from .free_bodies import bodies, leaf
 
@@ -41,7 +41,7 @@ def chain(dim: int) -> RigidBodies:
     )
 
 
-def joined(model: RigidBodies) -> tuple[Array, Array]:
+def joint_pose(model: RigidBodies) -> tuple[Array, Array]:
     """Return positions and orientations that satisfy the joints: rotated about the hinge, displaced along the slide."""
     hinge, slide, fixed = model.joints
     third = relative(fixed).inv()
@@ -80,7 +80,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
 def test_the_error_grows_as_the_row_says_and_is_zero_where_the_joint_holds(dim: int) -> None:
     """d(error)/dt = u for every row near the joint's pose, and for points also away from it."""
     model = RigidBodies(dim, 0.1, ((),) * 3, joints=chain(dim).joints, joint_correction=0.1)
-    x, q = joined(model)
+    x, q = joint_pose(model)
     row, target = JointRows.apply(model, tensor(x), tensor(q))
     np.testing.assert_allclose(target.data, 0, atol=1e-14)
 

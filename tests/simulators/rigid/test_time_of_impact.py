@@ -11,7 +11,7 @@ from simphys.autograd import Tensor, grad, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.simulators.rigid import WORLD, Box, Joint, Plane, RigidBodies, Sphere
 from simphys.simulators.rigid.islands import IMPACT, NONE, REST
-from simphys.simulators.rigid.meeting import Meeting
+from simphys.simulators.rigid.time_of_impact import TimeOfImpact
 
 from .systems import tumbling_in_plane, tumbling_in_space
 
@@ -23,13 +23,13 @@ def leaves(*values: Any) -> list[Tensor]:
     return [tensor(np.array(each, float), requires_grad=True) for each in values]
 
 
-def above(gap: float, u: float) -> tuple[RigidBodies, list[Tensor]]:
+def ball_above_floor(gap: float, u: float) -> tuple[RigidBodies, list[Tensor]]:
     """Return a ball above a floor, with velocity u after the forces of the step."""
     model = RigidBodies(2, H, ((Sphere(R),),), (Plane((0.0, 1.0)),), rest_speed=0.5)
     return model, leaves([[0.0, R + gap]], [[0.0]], [[0.3, u, 0.2]])
 
 
-def passing(aside: float, speed: float) -> tuple[RigidBodies, list[Tensor]]:
+def passing_balls(aside: float, speed: float) -> tuple[RigidBodies, list[Tensor]]:
     """Return a ball that flies past another one, whose centre is `aside` off its path."""
     model = RigidBodies(2, H, ((Sphere(R),),) * 2)
     return model, leaves([[-0.3, aside], [0.0, 0.0]], [[0.0], [0.0]], [[speed, 0, 0], [0, 0, 0]])
@@ -41,24 +41,24 @@ def test_every_derivative_of_an_impact_is_right(tumbling: Any) -> None:
     model, _, state = tumbling(dt=0.05)
     twist = np.concatenate([state.velocity.data, state.angular_velocity.data], axis=1)
     inputs = [state.position, state.orientation, *leaves(twist)]
-    *_, time, active, _ = Meeting.apply(model, *inputs)
+    *_, time, active, _ = TimeOfImpact.apply(model, *inputs)
     fast = active.data == IMPACT
     assert fast.sum() == 2 and (time.data[fast] > 0.1 * H).all()
-    gradcheck(lambda *x: Meeting.apply(model, *x)[1:4], inputs, tolerance=1e-7)  # the gap is 0, to rounding
+    gradcheck(lambda *x: TimeOfImpact.apply(model, *x)[1:4], inputs, tolerance=1e-7)  # the gap is 0, to rounding
 
 
 @pytest.mark.parametrize("gap", [0.01, -0.02, -0.5])
 def test_so_is_that_of_what_rests_or_overlaps(gap: float) -> None:
     """The body lands, has met the floor in the step before, or is too deep for that."""
     for u in (-0.3, -2.0):
-        model, inputs = above(gap, u)
-        gradcheck(lambda *x, model=model: Meeting.apply(model, *x)[:4], inputs, tolerance=1e-8)
+        model, inputs = ball_above_floor(gap, u)
+        gradcheck(lambda *x, model=model: TimeOfImpact.apply(model, *x)[:4], inputs, tolerance=1e-8)
 
 
 def test_balls_meet_where_the_distance_of_their_centres_is_twice_the_radius() -> None:
     """This holds for any distance in a step, and the derivatives of the time are those of the closed form."""
-    model, inputs = passing(0.12, 4.0)
-    gap, frame, _, time, active, _ = Meeting.apply(model, *inputs)
+    model, inputs = passing_balls(0.12, 4.0)
+    gap, frame, _, time, active, _ = TimeOfImpact.apply(model, *inputs)
     across = np.sqrt(4 * R * R - 0.12**2)
     assert active.data.tolist() == [IMPACT]
     np.testing.assert_allclose(time.data, [(0.3 - across) / 4], rtol=1e-13)
@@ -73,20 +73,20 @@ def test_balls_meet_where_the_distance_of_their_centres_is_twice_the_radius() ->
 def test_balls_that_pass_each_other_do_not_meet(speed: float) -> None:
     """At the start of the step their normal predicts an impact: the nearer they are, the slower they approach."""
     for aside, meets in ((2 * R - 1e-6, True), (2 * R + 1e-6, False)):
-        model, inputs = passing(aside, speed)
-        assert (Meeting.apply(model, *inputs)[4].data[0] == IMPACT) == meets
-        assert meets or not Meeting.apply(model, *inputs)[3].data.any()
+        model, inputs = passing_balls(aside, speed)
+        assert (TimeOfImpact.apply(model, *inputs)[4].data[0] == IMPACT) == meets
+        assert meets or not TimeOfImpact.apply(model, *inputs)[3].data.any()
 
 
 def test_a_corner_that_turns_meets_the_floor_where_it_is_then() -> None:
     """The centre is a sin(angle) + b cos(angle) above the lower left corner."""
     a, b, y, q, v, w = 0.2, 0.1, 0.2, 0.3, -1.3, 3.0
     model = RigidBodies(2, H, ((Box((a, b)),),), (Plane((0.0, 1.0)),))
-    _, frame, facing, time, active, _ = Meeting.apply(model, *leaves([[0.0, y]], [[q]], [[0.0, v, w]]))
+    _, frame, attitude, time, active, _ = TimeOfImpact.apply(model, *leaves([[0.0, y]], [[q]], [[0.0, v, w]]))
     (met,) = np.flatnonzero(active.data)
     t = time.data[met]
     np.testing.assert_allclose(y + v * t, a * np.sin(q + w * t) + b * np.cos(q + w * t), rtol=1e-12)
-    np.testing.assert_allclose(facing.data[met, 0], q + w * t, rtol=1e-14)
+    np.testing.assert_allclose(attitude.data[met, 0], q + w * t, rtol=1e-14)
     np.testing.assert_allclose(frame.data[met, 2], b * np.sin(q + w * t) - a * np.cos(q + w * t), rtol=1e-12)
 
 
@@ -94,7 +94,7 @@ def test_of_two_corners_of_a_box_the_first_meets_the_floor_and_both_if_nearly_at
     """0.4 m times the tilt takes 0.27 s times the tilt, a tenth of a step at a tilt of 0.0375."""
     model = RigidBodies(2, H, ((Box((0.2, 0.1)),),), (Plane((0.0, 1.0)),))
     for tilt, counts in ((0.0, 2), (0.03, 2), (0.05, 1)):
-        active = Meeting.apply(model, *leaves([[0.0, 0.15]], [[tilt]], [[0.0, -1.5, 0.0]]))[4].data
+        active = TimeOfImpact.apply(model, *leaves([[0.0, 0.15]], [[tilt]], [[0.0, -1.5, 0.0]]))[4].data
         assert (active == IMPACT).sum() == counts and (active == REST).sum() == 0
 
 
@@ -102,7 +102,7 @@ def test_a_corner_that_comes_to_a_thin_wall_from_beside_it_meets_it() -> None:
     """It is opposite the wall neither at the start of the step, nor at the end, when it has passed through."""
     model = RigidBodies(2, 0.01, ((Box((0.05, 0.05)),), (Box((0.01, 0.2)),)), fixed=(1,))
     start = leaves([[-0.1, -0.28], [0.0, 0.0]], [[0.0], [0.0]], [[14.0, 14.0, 0.0], [0, 0, 0]])
-    *_, time, active, _ = Meeting.apply(model, *start)
+    *_, time, active, _ = TimeOfImpact.apply(model, *start)
     np.testing.assert_allclose(time.data[active.data == IMPACT], 0.04 / 14, rtol=1e-12)
 
 
@@ -122,8 +122,8 @@ def test_a_corner_that_comes_to_a_thin_wall_from_beside_it_meets_it() -> None:
     ],
 )
 def test_what_counts_when(gap: float, u: float, what: int, time: float) -> None:
-    model, inputs = above(gap, u)
-    found = Meeting.apply(model, *inputs)
+    model, inputs = ball_above_floor(gap, u)
+    found = TimeOfImpact.apply(model, *inputs)
     assert found[4].data.tolist() == [what]
     np.testing.assert_allclose(found[3].data, [time], atol=1e-15)
 
@@ -135,7 +135,7 @@ def in_a_row(dim: int = 2, **options: Any) -> RigidBodies:
     return RigidBodies(dim, H, ((Sphere(R),),) * 5, joints=joints, fixed=(2,), **options)
 
 
-def poses_of(model: RigidBodies) -> list[Tensor]:
+def make_poses(model: RigidBodies) -> list[Tensor]:
     """Return poses of the balls in a row; the last one is beside them, alone. They rotate, and rest with a gap."""
     dim, n = model.dim, model.bodies
     x, twist = np.zeros((n, dim)), np.random.default_rng(2).uniform(-0.2, 0.2, (n, model.dim + model.spins))
@@ -147,7 +147,7 @@ def poses_of(model: RigidBodies) -> list[Tensor]:
 
 def test_an_impact_reaches_what_rests_on_the_body_that_is_hit_and_what_a_joint_joins_to_it() -> None:
     model = in_a_row()
-    *_, active, first = Meeting.apply(model, *poses_of(model))
+    *_, active, first = TimeOfImpact.apply(model, *make_poses(model))
     what = dict(zip(zip(*model.row_bodies.reshape(-1, 2)[model.joint_rows :].T, strict=True), active.data, strict=True))
     (hit,) = np.flatnonzero(active.data == IMPACT)
     assert {pair for pair, each in what.items() if each == REST} == {(1, 2)} and what[0, 1] == IMPACT
@@ -158,7 +158,7 @@ def test_of_two_impacts_the_first_reaches_all() -> None:
     """A ball is between two others, which approach from both sides."""
     model = RigidBodies(2, H, ((Sphere(R),),) * 3)
     places, speeds = [[-0.3, 0.0], [0.0, 0.0], [0.25, 0.0]], [[1.5, 0, 0], [0.0, 0, 0], [-1.5, 0, 0]]
-    *_, time, active, first = Meeting.apply(model, *leaves(places, np.zeros((3, 1)), speeds))
+    *_, time, active, first = TimeOfImpact.apply(model, *leaves(places, np.zeros((3, 1)), speeds))
     assert active.data.tolist() == [IMPACT, NONE, IMPACT]
     np.testing.assert_allclose(time.data, [0.1 / 1.5, 0.0, 0.05 / 1.5], rtol=1e-12)
     assert first.data.tolist() == [2, 2, 2]
@@ -166,15 +166,15 @@ def test_of_two_impacts_the_first_reaches_all() -> None:
 
 def test_at_an_impact_what_rests_has_the_frame_of_then_and_the_gap_of_before() -> None:
     model = in_a_row()
-    x, q, twist = poses_of(model)
-    gap, frame, facing, time, active, first = Meeting.apply(model, x, q, twist)
+    x, q, twist = make_poses(model)
+    gap, frame, attitude, time, active, first = TimeOfImpact.apply(model, x, q, twist)
     (rests,) = np.flatnonzero(active.data == REST)
     t = time.data[int(first.data[1])]
     then, now = x.data + t * twist.data[:, :2], x.data
     np.testing.assert_allclose(time.data[rests], t)
     np.testing.assert_allclose(gap.data[rests], np.linalg.norm(now[1] - now[2]) - 2 * R, rtol=1e-12)
     np.testing.assert_allclose(frame.data[rests, :2], (then[1] - then[2]) / np.linalg.norm(then[1] - then[2]))
-    np.testing.assert_allclose(facing.data[rests], (q.data + t * twist.data[:, 2:])[[1, 2], 0])
+    np.testing.assert_allclose(attitude.data[rests], (q.data + t * twist.data[:, 2:])[[1, 2], 0])
 
 
 def hit_at_rest(dim: int, **options: Any) -> tuple[RigidBodies, list[Tensor]]:
@@ -193,26 +193,26 @@ def hit_at_rest(dim: int, **options: Any) -> tuple[RigidBodies, list[Tensor]]:
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "variational"])
 def test_derivatives_of_what_rests_go_through_the_time_of_the_impact(dim: int, integrator: str) -> None:
     model, inputs = hit_at_rest(dim, integrator=integrator)
-    _, _, _, time, active, _ = Meeting.apply(model, *inputs)
+    _, _, _, time, active, _ = TimeOfImpact.apply(model, *inputs)
     assert (active.data == IMPACT).sum() == 1 and time.data[active.data == REST].all()
     rests = np.flatnonzero(active.data == REST)
     assert len(rests) == 2 ** (dim - 1) + 1  # including the ball
-    for outputs in (lambda *x: Meeting.apply(model, *x)[1:4], lambda *x: Meeting.apply(model, *x)[0][rests]):
+    for outputs in (lambda *x: TimeOfImpact.apply(model, *x)[1:4], lambda *x: TimeOfImpact.apply(model, *x)[0][rests]):
         gradcheck(outputs, inputs, tolerance=1e-7, mode="projected")
 
 
 def test_so_they_do_on_a_round_support() -> None:
     """Its normal rotates until the impact; balls have no orientation."""
     model = in_a_row(integrator="variational")
-    x, q, twist = poses_of(model)
-    *_, active, _ = Meeting.apply(model, x, q, twist)
+    x, q, twist = make_poses(model)
+    *_, active, _ = TimeOfImpact.apply(model, x, q, twist)
     (rests,) = np.flatnonzero(active.data == REST)
 
-    def of_what_rests(x: Tensor, twist: Tensor) -> Any:
-        gap, frame, _, time, *_ = Meeting.apply(model, x, q.detach(), twist)
+    def rest_outputs(x: Tensor, twist: Tensor) -> Any:
+        gap, frame, _, time, *_ = TimeOfImpact.apply(model, x, q.detach(), twist)
         return gap[rests], frame, time
 
-    gradcheck(of_what_rests, (x, twist), tolerance=1e-7)
+    gradcheck(rest_outputs, (x, twist), tolerance=1e-7)
 
 
 def test_what_is_not_opposite_at_the_impact_rests_as_it_is_before() -> None:
@@ -220,7 +220,7 @@ def test_what_is_not_opposite_at_the_impact_rests_as_it_is_before() -> None:
     shapes = (Box((0.1, 0.1)),), (Box((0.2, 0.1)),)
     model = RigidBodies(2, H, shapes, (Plane((-1.0, 0.0), offset=-0.3),), fixed=(1,))
     state = leaves([[0.09, 0.2], [0.0, 0.0]], [[0.0], [0.0]], [[2.0, -0.1, 0.0], [0, 0, 0]])
-    gap, frame, _, time, active, first = Meeting.apply(model, *state)
+    gap, frame, _, time, active, first = TimeOfImpact.apply(model, *state)
     assert time.data[int(first.data[0])] == pytest.approx(0.055)
     rests = {round(float(frame.data[c, 2]), 3): time.data[c] for c in np.flatnonzero(active.data == REST)}
     assert rests.pop(0.1) == 0.0 and not gap.data[active.data == REST].any()
@@ -231,6 +231,6 @@ def test_the_world_holds_nothing_together() -> None:
     """Two balls are on one floor, and one of them hits a wall."""
     model = RigidBodies(2, H, ((Sphere(R),),) * 2, (Plane((0.0, 1.0)), Plane((-1.0, 0.0), offset=-1.0)))
     places = [[0.8, R], [0.0, R]]
-    *_, active, first = Meeting.apply(model, *leaves(places, np.zeros((2, 1)), [[2.0, 0, 0], [0.0, 0, 0]]))
+    *_, active, first = TimeOfImpact.apply(model, *leaves(places, np.zeros((2, 1)), [[2.0, 0, 0], [0.0, 0, 0]]))
     assert (active.data == REST).sum() == 2 and first.data[0] >= 0 and first.data[1] == -1
     assert WORLD in model.row_bodies

@@ -12,8 +12,15 @@ from simphys.autograd import runtime
 from simphys.simulator import Array
 
 from .joint import FIXED, PRISMATIC, REVOLUTE, WORLD, Joint
-from .joint_row import ALIGN, LINE, TURN, numbers
 from .model import RigidBodies
+
+LINE, TURN, ALIGN = range(3)
+"""Kinds of rows, see joint_constraints.py."""
+
+
+def numbers(dim: int) -> int:
+    """Count the numbers of a row, in the order c, anchor_a, anchor_b, axis_a, axis_b, relative, to_world (s)."""
+    return 5 * dim + (1 if dim == 2 else 4) + 1
 
 
 class Table(NamedTuple):
@@ -24,25 +31,25 @@ class Table(NamedTuple):
     links: Array
     """Bodies a and b, kind, joint, motor (-1 without one) of each row, [5 m]."""
     parts: Array
-    """Description of each row (see joint_row.py), [numbers(dim) m]."""
+    """Description of each row (see joint_constraints.py), [numbers(dim) m]."""
 
 
 @lru_cache
-def held(model: RigidBodies) -> Table:
+def tabulate_constraints(model: RigidBodies) -> Table:
     """Return the constrained rows of the joints, [NJ]: for each joint its lines, then its rotations."""
     return _table(
         model,
         [
             (index, kind, c)
             for index, joint in enumerate(model.joints)
-            for kind, keep in _kinds(joint, model.dim)
-            for c in range(model.dim if kind == LINE else model.spins)[0 if keep else 1 :]
+            for kind, includes_axis in _constrained_kinds(joint, model.dim)
+            for c in range(model.dim if kind == LINE else model.spins)[0 if includes_axis else 1 :]
         ],
     )
 
 
 @lru_cache
-def free(model: RigidBodies) -> Table:
+def tabulate_free_rows(model: RigidBodies) -> Table:
     """Return the free row of each joint; a fixed joint has none."""
     kinds = {REVOLUTE: ALIGN, PRISMATIC: LINE}
     return _table(
@@ -50,7 +57,7 @@ def free(model: RigidBodies) -> Table:
     )
 
 
-def _kinds(joint: Joint, dim: int) -> Iterable[tuple[int, bool]]:
+def _constrained_kinds(joint: Joint, dim: int) -> Iterable[tuple[int, bool]]:
     """Return the kinds of rows that a joint constrains; False excludes the row along, or about, its axis."""
     if joint.kind == REVOLUTE:
         return ((LINE, True), (ALIGN, False))
@@ -77,7 +84,7 @@ def _numbers(joint: Joint, dim: int, c: int) -> list[float]:
         relative = np.array(joint.relative, float)
     if dim == 3:
         relative = relative / np.linalg.norm(relative)
-    axis_b = _turned_back(relative, basis[0])
+    axis_b = _in_frame_of_b(relative, basis[0])
     found = [*basis[c], *joint.anchor_a, *joint.anchor_b, *basis[0], *axis_b, *relative, float(joint.b == WORLD)]
     assert len(found) == numbers(dim)
     return found
@@ -93,7 +100,7 @@ def _basis(joint: Joint, dim: int) -> Array:
     return np.array([axis, first, np.cross(axis, first)])
 
 
-def _turned_back(relative: Array, axis: Array) -> Array:
+def _in_frame_of_b(relative: Array, axis: Array) -> Array:
     """Return a vector of the frame of a, expressed in that of b."""
     if len(relative) == 1:
         c, s = np.cos(relative[0]), np.sin(relative[0])

@@ -9,7 +9,7 @@ from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.simulators.rigid import Plane, RigidBodies, Sphere
 from simphys.simulators.rigid.checks import EULER, VARIATIONAL
-from simphys.simulators.rigid.parting import Parting
+from simphys.simulators.rigid.split_step import SplitStep
 
 from .free_bodies import leaf
 
@@ -20,7 +20,7 @@ def balls(dim: int = 2, integrator: str = EULER) -> RigidBodies:
     return RigidBodies(dim, H, ((Sphere(0.1),),) * 3, (Plane((0.0,) * (dim - 1) + (1.0,)),), integrator=integrator)
 
 
-def inputs_of(model: RigidBodies) -> list[Tensor]:
+def make_inputs(model: RigidBodies) -> list[Tensor]:
     """Return position, orientation, twist, time."""
     n, D = model.bodies, model.dim + model.spins
     return [
@@ -31,7 +31,7 @@ def inputs_of(model: RigidBodies) -> list[Tensor]:
     ]
 
 
-def first_of(model: RigidBodies) -> Tensor:
+def first_impacts(model: RigidBodies) -> Tensor:
     """Return first impacts: one that reaches the first body, none for the second, another for the third."""
     return tensor([2.0, -1.0, 0.0])
 
@@ -40,17 +40,17 @@ def first_of(model: RigidBodies) -> Tensor:
 @pytest.mark.parametrize("dim", [2, 3])
 def test_every_derivative_is_right(dim: int, integrator: str) -> None:
     model = balls(dim, integrator)
-    gradcheck(lambda *x: Parting.apply(model, first_of(model), *x), inputs_of(model), tolerance=1e-8)
+    gradcheck(lambda *x: SplitStep.apply(model, first_impacts(model), *x), make_inputs(model), tolerance=1e-8)
 
 
-@pytest.mark.parametrize(("integrator", "tau", "part"), [(EULER, 0.03, 0.3), (VARIATIONAL, -0.02, 0.3)])
-def test_bodies_are_where_their_velocities_bring_them(integrator: str, tau: float, part: float) -> None:
+@pytest.mark.parametrize(("integrator", "tau", "fraction"), [(EULER, 0.03, 0.3), (VARIATIONAL, -0.02, 0.3)])
+def test_bodies_are_where_their_velocities_bring_them(integrator: str, tau: float, fraction: float) -> None:
     """Time counts from the forces: the start of the step, or its middle."""
     model = balls(2, integrator)
-    x, q, twist, _ = inputs_of(model)
+    x, q, twist, _ = make_inputs(model)
     time = tensor([tau, 0.9, tau, *[0.9] * (model.contacts - 3)])
-    x_then, q_then, parts = Parting.apply(model, first_of(model), x, q, twist, time)
-    np.testing.assert_allclose(parts.data, [part, 1.0, part], rtol=1e-14)
+    x_impact, q_impact, fractions = SplitStep.apply(model, first_impacts(model), x, q, twist, time)
+    np.testing.assert_allclose(fractions.data, [fraction, 1.0, fraction], rtol=1e-14)
     moved = np.array([tau, 0.0, tau])[:, None] * twist.data
-    np.testing.assert_allclose(x_then.data, x.data + moved[:, :2], rtol=1e-14)
-    np.testing.assert_allclose(q_then.data, q.data + moved[:, 2:], rtol=1e-14)
+    np.testing.assert_allclose(x_impact.data, x.data + moved[:, :2], rtol=1e-14)
+    np.testing.assert_allclose(q_impact.data, q.data + moved[:, 2:], rtol=1e-14)

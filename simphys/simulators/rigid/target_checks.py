@@ -37,7 +37,7 @@ def problems(
         if term.kind == "final_mean" and len(chosen) > 1:
             continue
         for body, row in zip(chosen.tolist(), wanted, strict=True):
-            if reason := _unreachable(bodies[body], name, row, term.axis, planes, is_hard=is_hard):
+            if reason := _explain_unreachable(bodies[body], name, row, term.axis, planes, is_hard=is_hard):
                 constraint = f"unreachable target: body {body} {reason}"
                 remedy = "Give a target that the body can reach, or other nodes."
                 yield Problem(key=key, constraint=constraint, found=target, remedy=remedy)
@@ -65,7 +65,7 @@ def _rows(term: Any, count: int) -> np.ndarray[Any, Any]:
     return np.broadcast_to(target, (count, target.shape[-1]))
 
 
-def _unreachable(
+def _explain_unreachable(
     body: BodySection,
     name: str,
     target: np.ndarray[Any, Any],
@@ -76,17 +76,17 @@ def _unreachable(
 ) -> str:
     """Explain why a body cannot reach a target; '' if it can, or if that is unknown."""
     start = np.array(body.position) if name == "position" else orientation(body)
-    seen = start if axis is None else start[axis : axis + 1]
-    if len(seen) != len(target):
+    initial = start if axis is None else start[axis : axis + 1]
+    if len(initial) != len(target):
         return ""
     if body.fixed:
         at_rest = not np.any(body.velocity or 0.0) and not np.any(body.angular_velocity or 0.0)
-        return f"is fixed at {seen.tolist()}" if at_rest and abs(seen - target).max() > ROUNDING else ""
-    least = inner_radius(body) if is_hard else 0.0
+        return f"is fixed at {initial.tolist()}" if at_rest and abs(initial - target).max() > ROUNDING else ""
+    min_height = inner_radius(body) if is_hard else 0.0
     for place, plane in enumerate([plane_of(each) for each in planes] if name == "position" and body.shapes else []):
         height = _height(plane, target, axis)
-        if height is not None and height < least - ROUNDING * (1 + least):
-            return f"stays {least:.3g} m or more in front of plane {place}, and this is {height:.3g} m"
+        if height is not None and height < min_height - ROUNDING * (1 + min_height):
+            return f"stays {min_height:.3g} m or more in front of plane {place}, and this is {height:.3g} m"
     return ""
 
 

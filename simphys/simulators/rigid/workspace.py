@@ -11,8 +11,8 @@ import numpy as np
 from simphys.nn.fused import Layout
 from simphys.simulator import Array, Shape
 
-from .acts import ACTS
 from .model import RigidBodies
+from .phases import PHASES
 from .sweeps import record_length
 
 PARAMS = (
@@ -23,42 +23,42 @@ PARAMS = (
 """Order in which a member's parameters are packed."""
 
 FORWARD = (
-    "acting_x", "acting_q", "acting_v", "acting_w", "weights", "inputs", "hidden", "outputs",
-    "gap", "frame", "unmoved", "facing", "time", "active", "first", "action", "wrench", "twist",
-    "then_x", "then_q", "part",
-    "row", "target", "unread_target", "limit", "bounce", "inverse_mass", "turned", "moment", "impulse", "new_twist",
-    "shift", "held", "record", "speed", "trace", "goal", "gained", "result",
+    "stage_x", "stage_q", "stage_v", "stage_w", "weights", "inputs", "hidden", "outputs",
+    "gap", "frame", "gap_normal", "attitude", "time", "active", "first", "action", "wrench", "twist",
+    "impact_x", "impact_q", "fraction",
+    "row", "target", "unused_target", "limit", "bounce", "inverse_mass", "spin_change", "moment", "impulse",
+    "new_twist", "shift", "held", "record", "speed", "trace", "phase_target", "delta_v", "result",
 )  # fmt: skip
 """Regions of a step; the network and its rows are padded, see nn/fused.py.
 
-acting_...: the state in which forces act; then_...: poses at an impact; unmoved: normals at which gaps of contacts at
-rest are measured, see meeting.py; unread_target: joint targets of the poses at an impact, which nothing reads.
+stage_...: the state in which forces act; impact_...: poses at an impact; gap_normal: normals at which gaps of contacts
+at rest are measured, see time_of_impact.py; unused_target: joint targets at an impact, which nothing reads.
 """
 
 ADJOINT = (
     "adj_outputs",
-    "adj_gap", "adj_frame", "adj_turns", "adj_time", "adj_action", "adj_wrench", "adj_twist",
-    "adj_row", "adj_target", "adj_unread_target", "adj_unread_row", "adj_limit", "adj_bounce", "adj_inverse_mass",
-    "adj_turned", "adj_moment", "adj_impulse", "adj_part", "adj_then_x", "adj_then_theta",
+    "adj_gap", "adj_frame", "adj_rotations", "adj_time", "adj_action", "adj_wrench", "adj_twist",
+    "adj_row", "adj_target", "adj_unused_target", "adj_unused_row", "adj_limit", "adj_bounce", "adj_inverse_mass",
+    "adj_spin_change", "adj_moment", "adj_impulse", "adj_fraction", "adj_impact_x", "adj_impact_theta",
     "adj_new_twist", "adj_shift", "adj_theta",
     "adj_x", "adj_q", "adj_v", "adj_w",
 )  # fmt: skip
-"""Regions that the adjoint of a step adds to, cleared before; adj_turns: adjoint of `facing` by small rotations."""
+"""Regions that the adjoint of a step adds to, cleared before; adj_rotations: adjoint of `attitude`, by small ones."""
 
 REVERSE = (
-    "of_x", "of_q", "of_v", "of_w",
-    "adj_inputs", "adj_hidden", "adj_record", "adj_speed", "adj_goal", "adj_gained",
+    "adj_stage_x", "adj_stage_q", "adj_stage_v", "adj_stage_w",
+    "adj_inputs", "adj_hidden", "adj_record", "adj_speed", "adj_phase_target", "adj_delta_v",
     "adj_x_new", "adj_q_new", "adj_v_new", "adj_w_new",
 )  # fmt: skip
-"""Further workspace of the adjoint; of_...: adjoint of the state in which forces act."""
+"""Further workspace of the adjoint; adj_stage_...: adjoint of the state in which forces act."""
 
 REGIONS = FORWARD + ADJOINT + REVERSE
 
 AT = SimpleNamespace(**{name: number for number, name in enumerate((*PARAMS, *REGIONS))})
-"""Number of each region; the `layout` of a `Memory` gives its offset."""
+"""Number of each region; the `layout` of a `Workspace` gives its offset."""
 
 
-class Memory:
+class Workspace:
     """Offsets of all regions for a model."""
 
     def __init__(self, model: RigidBodies) -> None:
@@ -69,7 +69,7 @@ class Memory:
         """Shapes of the regions."""
         model, state = self.model, self.model.state_shapes()
         n, spins, D, sweeps = model.bodies, model.spins, model.dim + model.spins, model.sweeps
-        M, of_rows, N, W = model.candidates.count, model.contacts, model.rows, model.dim + 2 * spins
+        M, contacts, N, W = model.candidates.count, model.contacts, model.rows, model.dim + 2 * spins
         network = None if model.network is None else Layout(model.network)
         shapes: dict[str, Shape] = {
             "weights": (network.size if network else 0,),
@@ -78,40 +78,40 @@ class Memory:
             "outputs": (network.outputs if network else 0,),
             "gap": (M,),
             "frame": (M, 3 * model.dim),
-            "facing": (of_rows, 2 * model.rotations),
-            "turns": (of_rows, 2 * spins),
+            "attitude": (contacts, 2 * model.rotations),
+            "rotations": (contacts, 2 * spins),
             "action": (len(model.motors),),
             "wrench": (n, D),
             "twist": (n, D),
             "inverse_mass": (n,),
-            "turned": (N, 2 * spins),
+            "spin_change": (N, 2 * spins),
             "row": (N, W),
             "target": (N,),
-            "limit": (of_rows,),
-            "unmoved": (of_rows, model.dim),
-            "bounce": (of_rows,),
-            "held": (of_rows,),
-            "time": (of_rows,),
-            "active": (of_rows,),
+            "limit": (contacts,),
+            "gap_normal": (contacts, model.dim),
+            "bounce": (contacts,),
+            "held": (contacts,),
+            "time": (contacts,),
+            "active": (contacts,),
             "first": (n,),
-            "part": (n,),
+            "fraction": (n,),
             "moment": (N, 2 * spins),
-            "impulse": (ACTS, N),
-            "goal": (2, N),
-            "gained": (n + 1, D),
-            "result": (ACTS, n, D),
+            "impulse": (PHASES, N),
+            "phase_target": (2, N),
+            "delta_v": (n + 1, D),
+            "result": (PHASES, n, D),
             "new_twist": (n, D),
             "shift": (n, D),
             "record": (N, record_length(model.dim)),
             "speed": (n + 1, D),
-            "trace": (ACTS * sweeps, N),
+            "trace": (PHASES * sweeps, N),
             "theta": (n, spins),
             "x": state["position"],
             "q": state["orientation"],
             "v": state["velocity"],
             "w": state["angular_velocity"],
         }
-        return {name: shapes[re.sub("^(adj_)?(acting_|of_|then_|unread_)?|_new$", "", name)] for name in REGIONS}
+        return {name: shapes[re.sub("^(adj_)?(stage_|impact_|unused_)?|_new$", "", name)] for name in REGIONS}
 
     @cached_property
     def layout(self) -> Array:
@@ -120,10 +120,10 @@ class Memory:
         The last two entries are the begin and the end of ADJOINT.
         """
         given = self.model.param_shapes()
-        of_params = np.cumsum([0, *(int(np.prod(given[name])) for name in PARAMS)])
+        param_offsets = np.cumsum([0, *(int(np.prod(given[name])) for name in PARAMS)])
         places = np.cumsum([0, *(int(np.prod(self.shapes[name])) for name in REGIONS)])
         ends = places[[len(FORWARD), len(FORWARD + ADJOINT)]]
-        return np.array([*of_params[:-1], *places[:-1], *ends], np.int32)
+        return np.array([*param_offsets[:-1], *places[:-1], *ends], np.int32)
 
     @cached_property
     def params(self) -> int:
