@@ -1,1 +1,1 @@
-"""Speed and memory: workloads in their exact discretization, small costs of the engine, other programs beside."""
+"""Benchmarks of speed and memory: workloads in their exact discretization, costs of the engine, other programs."""

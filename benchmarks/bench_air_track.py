@@ -1,9 +1,8 @@
-"""`python -m benchmarks.bench_air_track`: one gradient of the air track, the first one, and `import simphys`.
+"""`python -m benchmarks.bench_air_track`: time of a gradient of the air track, of the first one, and of the import.
 
-A glider between springs, 29 s at dt = 1 ms, which is one node, one fixed point and one spring; the loss sees its
-position at 879 times, so that an adjoint arrives all along the trajectory. Wanted: the gradient with respect to
-stiffness, drag, rest point, initial position and velocity. First gradients are timed in new processes, from importing
-to the result.
+A glider between springs, 29 s at dt = 1 ms: one node, one fixed point and one spring. The loss depends on its position
+at 879 times, so adjoints enter all along the trajectory. The gradient is with respect to stiffness, drag, rest point,
+initial position and velocity. First gradients are timed in new processes, from the import to the result.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ CASES = tuple(
 
 
 def build(integrator: str, precision: str, steps: int) -> Callable[[], float]:
-    """A function that computes the gradient and returns the loss."""
+    """Make a function that computes the gradient and returns the loss."""
     import numpy as np
 
     from simphys.autograd import runtime, tensor
@@ -40,7 +39,7 @@ def build(integrator: str, precision: str, steps: int) -> Callable[[], float]:
     model = MassSpring(np.array([[0, 1]], np.int32), np.array([False, True]), 1, 1e-3, integrator)
     stiffness = tensor([6.22], requires_grad=True)
     drag = tensor([0.0137, 0.0], requires_grad=True)
-    position = tensor([[-70.0], [4.0]], requires_grad=True)  # of the glider, and of the point where it rests
+    position = tensor([[-70.0], [4.0]], requires_grad=True)  # the glider, and its rest point
     velocity = tensor([[0.0], [0.0]], requires_grad=True)
     leaves = (stiffness, drag, position, velocity)
     params = Params(
@@ -63,7 +62,7 @@ def build(integrator: str, precision: str, steps: int) -> Callable[[], float]:
 
 
 def measure(integrator: str, precision: str, *, repetitions: int, steps: int = STEPS) -> dict[str, float]:
-    """Milliseconds of a gradient, seconds of the first (build and compilation included), memory [MB]."""
+    """Measure milliseconds of a gradient, seconds of the first (with build and compilation), and memory [MB]."""
     start = time.perf_counter()
     gradient = build(integrator, precision, steps)
     gradient()
@@ -84,7 +83,7 @@ def measure(integrator: str, precision: str, *, repetitions: int, steps: int = S
 
 
 def measure_apart(integrator: str, precision: str, cache: str, repetitions: int) -> dict[str, float]:
-    """`measure` in a new process, with compiled kernels kept in the folder `cache`."""
+    """Call `measure` in a new process, with compiled kernels cached in the folder `cache`."""
     call = f"measure({integrator!r}, {precision!r}, repetitions={repetitions})"
     program = (
         "import json; from benchmarks import bench_air_track as track, machine; machine.confine(1); "
@@ -99,14 +98,14 @@ def measure_apart(integrator: str, precision: str, cache: str, repetitions: int)
 
 
 def import_s() -> float:
-    """Seconds of `import simphys` in a new process."""
+    """Measure the seconds of `import simphys` in a new process."""
     program = "import time; start = time.perf_counter(); import simphys; print(time.perf_counter() - start)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return float(done.stdout)
 
 
 def collect(*, rounds: int, repetitions: int) -> dict[tuple[str, str], dict[str, float]]:
-    """Minima over rounds for each integrator and precision; `cold_s` and `warm_s` are first gradients."""
+    """Measure minima over rounds for each integrator and precision; `cold_s` and `warm_s` are first gradients."""
     best: dict[tuple[str, str], dict[str, float]] = {}
     for _ in range(rounds):
         for case in CASES:
@@ -120,7 +119,7 @@ def collect(*, rounds: int, repetitions: int) -> dict[tuple[str, str], dict[str,
 
 
 def table(best: dict[tuple[str, str], dict[str, float]], import_seconds: float) -> str:
-    """Markdown."""
+    """Format the results as a Markdown table."""
     lines = [
         f"`import simphys`: {import_seconds:.2f} s",
         "",

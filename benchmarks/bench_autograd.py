@@ -1,8 +1,8 @@
-"""`python -m benchmarks.bench_autograd`: what a node of the graph costs to record and to differentiate.
+"""`python -m benchmarks.bench_autograd`: cost of recording and differentiating a node of the graph.
 
-Chains of y = c x, applied with recording, then differentiated: in Python alone, with one kernel launch each way,
-watched, and across to PyTorch; besides, the memory of a recorded node, and what `pipe` and `compose` cost a call.
-PyTorch, HIPS autograd and the compilers' own tape take turns with ours where they are installed; PyTorch's and HIPS's
+Chains of y = c x are recorded, then differentiated: in Python alone, with one kernel launch each way,
+with observers, and across to PyTorch. Also measured: memory of a recorded node, cost per call of `pipe` and `compose`.
+PyTorch, HIPS autograd and the compilers' own tape alternate with ours if they are installed; PyTorch's and HIPS's
 own chains also run in an interpreter given by --python.
 """
 
@@ -28,7 +28,7 @@ REPETITIONS = 5
 
 
 def measure(package: str, interpreter: str, nodes: int) -> Runs:
-    """A package's chains, in a process of its own outside the checkout."""
+    """Measure a package's chains, in a separate process outside the checkout."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONPATH": ""}
     if package == "simphys":
         environment["PYTHONPATH"] = str(ROOT)
@@ -41,7 +41,7 @@ def measure(package: str, interpreter: str, nodes: int) -> Runs:
 
 
 def collect(interpreters: Sequence[str], *, nodes: int, rounds: int) -> dict[str, Runs]:
-    """By package; the packages take turns."""
+    """Measure the chains of each package, alternating between packages."""
     where = {name: sys.executable if name == "simphys" else interpreter_with(name, interpreters) for name in LABELS}
     there = {package: interpreter for package, interpreter in where.items() if interpreter is not None}
     found = [[measure(package, interpreter, nodes) for package, interpreter in there.items()] for _ in range(rounds)]
@@ -49,7 +49,7 @@ def collect(interpreters: Sequence[str], *, nodes: int, rounds: int) -> dict[str
 
 
 def table(found: dict[str, Runs]) -> str:
-    """Markdown: microseconds a node, and our custom Function as a part of it."""
+    """Format microseconds per node as a Markdown table, also relative to our custom Function."""
     head = ["package", "node", "apply us", "backward us", "both us", "our custom Function / this"]
     return markdown(head, _rows(found))
 
@@ -64,7 +64,7 @@ def _rows(found: dict[str, Runs]) -> Iterator[list[str]]:
 
 
 def sections(interpreters: Sequence[str], *, rounds: int, nodes: int = NODES) -> Iterator[str]:
-    """Markdown, a question at a time."""
+    """Yield the report in Markdown, section by section."""
     chain = f"A chain of {nodes:,} nodes"
     yield from _section(
         "Python alone",

@@ -1,7 +1,7 @@
-"""A batch of small lattices (32 nodes, 94 springs, 682 steps, f32): forward and gradient of all, against one's.
+"""Batch of small lattices (32 nodes, 94 springs, 682 steps, f32): forward and gradient, compared with a single one.
 
-Each member has a stiffness, a start and a velocity of its own. The loop calls a rollout for each member in turn.
-Processor time is that of all threads; unlike the other it does not depend on what else runs.
+Each batch member has its own stiffness, start and velocity. The loop calls a rollout for each member in turn.
+Processor time is summed over threads; unlike wall time it does not depend on other processes.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ THREADS = (1, 2)
 
 
 class Batch(NamedTuple):
-    """Seconds for so many members; minima of repetitions that take turns."""
+    """Seconds for a number of batch members; minima over alternating repetitions."""
 
     threads: int
     members: int
     alone_s: float
     batch_s: float
     loop_s: float
-    """A Python loop over the members."""
+    """Time of a Python loop over the members."""
     alone_cpu_s: float
     batch_cpu_s: float
 
 
 def measure(threads: int, members: int, steps: int, repetitions: int) -> Batch:
-    """One member without a batch axis, the batch, and the loop."""
+    """Measure one member without a batch axis, the batch, and the loop."""
     runtime.init(precision="f32", threads=threads)
     alone, batch = robots(), robots(members)
 
@@ -51,7 +51,7 @@ def measure(threads: int, members: int, steps: int, repetitions: int) -> Batch:
 def collect(
     *, steps: int, repetitions: int, threads: Sequence[int] = THREADS, members: Sequence[int] = MEMBERS
 ) -> list[Batch]:
-    """In processes of their own."""
+    """Measure each case in a separate process."""
     return [
         Batch(*apart(f"bench_batch.measure({count}, {size}, {steps}, {repetitions})", threads=count))
         for count in threads
@@ -60,7 +60,7 @@ def collect(
 
 
 def table(rows: Sequence[Batch]) -> str:
-    """Markdown."""
+    """Format the results as a Markdown table."""
     head = ["threads", "members", "one alone ms", "batch ms", "batch / one", "loop ms", "loop / batch"]
     head.append("batch / one, processor time")
     return markdown(

@@ -1,4 +1,4 @@
-"""What a node costs that crosses to PyTorch: `to_torch` and `from_torch` of one product, on one number."""
+"""Cost of a node that crosses to PyTorch: `to_torch` and `from_torch` of one product, on one number."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from .chains import FACTOR, Runs, Way, in_turn, our_chain, our_product, torch_ch
 from .measuring import apart, cells, joined, markdown
 
 TORCH = importlib.util.find_spec("torch") is not None
-"""Whether it is installed here."""
+"""True if PyTorch is installed."""
 
 
 def measure(nodes: int, repetitions: int) -> Runs:
-    """The nodes that cross, and those that do not, in turn. Needs PyTorch."""
+    """Measure nodes that cross and nodes that do not, alternating. Needs PyTorch."""
     from simphys.autograd import from_torch, to_torch
 
     chains = {
@@ -25,11 +25,11 @@ def measure(nodes: int, repetitions: int) -> Runs:
 
 
 def collect(*, nodes: int, rounds: int, repetitions: int = 5) -> Runs:
-    """In processes of their own."""
+    """Measure each case in a separate process."""
     return joined([apart(f"bench_bridges.measure({nodes}, {repetitions})") for _ in range(rounds)])
 
 
 def table(runs: Runs) -> str:
-    """Markdown: microseconds a node."""
+    """Format microseconds per node as a Markdown table."""
     head = ["node", "apply us", "backward us", "both us"]
     return markdown(head, [[name, *cells(found)] for name, found in runs.items()])

@@ -1,4 +1,4 @@
-"""What `pipe` and `compose` cost a call against the hand-nested call, with functions that return their argument."""
+"""Cost per call of `pipe` and `compose` compared with nested calls, for functions that return their argument."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ composed = compose({functions})
 """
 
 Times = dict[str, list[float]]
-"""Microseconds a call, one for each repetition, by what was called."""
+"""Microseconds per call, one for each repetition, by name of the call."""
 
 
 def calls(count: int) -> dict[str, str]:
-    """The ways to apply `count` functions to x, and what making the composed one takes."""
+    """List the ways to apply `count` functions to x, and the call that makes the composed one."""
     functions = ", ".join(["f"] * count)
     return {
         "nested": "f(" * count + "x" + ")" * count,
@@ -32,7 +32,7 @@ def calls(count: int) -> dict[str, str]:
 
 
 def measure(loops: int, repetitions: int) -> list[Times]:
-    """One for each of COUNTS; the ways take turns, `loops` calls each time."""
+    """Measure each of COUNTS; the ways alternate, with `loops` calls each time."""
     found = []
     for count in COUNTS:
         setup = SETUP.format(functions=", ".join(["f"] * count))
@@ -46,12 +46,12 @@ def measure(loops: int, repetitions: int) -> list[Times]:
 
 
 def collect(*, loops: int, repetitions: int = 51) -> list[Times]:
-    """All ways, in a process of its own."""
+    """Measure all ways in a separate process."""
     return [dict(times) for times in apart(f"bench_calls.measure({loops}, {repetitions})")]
 
 
 def table(found: list[Times]) -> str:
-    """Markdown: microseconds a call, of pipe and compose less the nested call's."""
+    """Format microseconds per call as a Markdown table; for pipe and compose, minus the nested call's."""
     head = ["functions", "nested us", "pipe less nested us", "composed less nested us", "making it, compose(...) us"]
     return markdown(head, _rows(found))
 
@@ -63,6 +63,6 @@ def _rows(found: list[Times]) -> Iterable[list[str]]:
 
 
 def less(times: list[float], others: list[float]) -> str:
-    """The median of the differences a turn, in parentheses the difference of the minima."""
+    """Format the median of the differences per repetition, with the difference of the minima in parentheses."""
     differences = [a - b for a, b in zip(times, others, strict=True)]
     return f"{statistics.median(differences):.3f} ({min(times) - min(others):.3f})"

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.bench_cavity`: flow in a cavity whose lid slides, against Ghia, Ghia and Shin 1982.
+"""`python -m benchmarks.bench_cavity`: flow in a lid-driven cavity, compared with Ghia, Ghia and Shin 1982.
 
-The scene is scenes/smoke/cavity.toml, until the flow is steady, at Reynolds numbers of 100 and 1000. A table has
-velocities along both centre lines by the speed of the lid, and by how much they differ from the paper's, which were
-found with differences of second order on a grid of 129 x 129 points.
+The scene is scenes/smoke/cavity.toml, run until the flow is steady, at Reynolds numbers of 100 and 1000. A table lists
+velocities along both centre lines relative to the lid's, and their differences from the paper's, which were
+computed by second-order differences on a grid of 129 x 129 points.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ CASES: tuple[tuple[int, dict[str, Any]], ...] = (
     (1000, {"cells": 64, "dt": 0.01, "duration": 50.0}),
     (1000, {"cells": 128, "dt": 5e-3, "duration": 50.0}),
 )
-"""Reynolds number, and the grid with its time step [s] and how long it goes on [s]."""
+"""Reynolds number, and the grid with its time step [s] and duration [s]."""
 
 
 def measure(reynolds: int, *, cells: int, dt: float, duration: float, precision: str) -> np.ndarray:
-    """y, u there in the paper and here, x, v there in the paper and here: [17, 6]."""
+    """Compute columns y, u in the paper, u here, x, v in the paper, v here: [17, 6]."""
     import simphys
 
     options = {
@@ -35,7 +35,7 @@ def measure(reynolds: int, *, cells: int, dt: float, duration: float, precision:
         "time.dt": dt,
         "time.duration": duration,
         "runtime.precision": f'"{precision}"',
-        "simulator.tolerance": 1e-5,  # relative to what a step brings in, which is little once the flow is steady
+        "simulator.tolerance": 1e-5,  # relative to the change in a step, which is small once the flow is steady
     }
     scene = simphys.load_scene(FOLDER / "cavity.toml", [f"{key}={value}" for key, value in options.items()])
     for _, state in scene.stream(block=100):
@@ -49,7 +49,7 @@ def measure(reynolds: int, *, cells: int, dt: float, duration: float, precision:
 
 
 def table(rows: np.ndarray) -> str:
-    """What `measure` found, with differences."""
+    """Format the results of `measure`, with differences."""
     lines = ["       y    u paper       here       diff         x    v paper       here       diff"]
     for y, in_u, u, x, in_v, v in rows:
         lines.append(

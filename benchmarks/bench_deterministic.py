@@ -1,6 +1,6 @@
-"""What `deterministic=True` costs w1c's lattice (256 steps, f32), and whether it holds across thread counts.
+"""Cost of `deterministic=True` for w1c's lattice (256 steps, f32), and a check of its promise over thread counts.
 
-On one thread springs scatter into their nodes, unless it is asked for: then, and on more threads, nodes gather.
+On one thread, springs scatter to their nodes by default. With determinism, or on several threads, nodes gather.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ THREADS = (1, 2)
 
 
 class Deterministic(NamedTuple):
-    """Minima [s] of repetitions that take turns."""
+    """Minima [s] over alternating repetitions."""
 
     threads: int
     default_s: float
     deterministic_s: float
     default: str
     deterministic: str
-    """What tells gradients apart, a hash."""
+    """Hash of the gradients, to compare them."""
 
 
 def measure(threads: int, steps: int, repetitions: int) -> Deterministic:
-    """Both ways."""
+    """Measure both settings."""
     runtime.init(precision="f32", threads=threads)
     of = cloth()
 
@@ -48,7 +48,7 @@ def measure(threads: int, steps: int, repetitions: int) -> Deterministic:
 
 
 def collect(*, repetitions: int, threads: Sequence[int] = THREADS) -> list[Deterministic]:
-    """In processes of their own."""
+    """Measure each number of threads in a separate process."""
     return [
         Deterministic(*apart(f"bench_deterministic.measure({count}, {STEPS}, {repetitions})", threads=count))
         for count in threads
@@ -56,7 +56,7 @@ def collect(*, repetitions: int, threads: Sequence[int] = THREADS) -> list[Deter
 
 
 def table(rows: Sequence[Deterministic]) -> str:
-    """Markdown, and in words whether all thread counts agree."""
+    """Format a Markdown table, and state if all thread counts agree."""
     head = ["threads", "gradient ms", "deterministic ms", "added", "gradients", "deterministic gradients"]
     lines = markdown(
         head,

@@ -1,12 +1,12 @@
-"""Full waveform inversion beside deepwave: the same shots, the same misfit, the same search; misfits and times.
+"""Full waveform inversion compared with deepwave: the same shots, misfit and search; misfits and times.
 
-20 shots and 100 receivers above a layered ground with a lens, order 4, absorbing layers on all sides, f32. Both search
-the speed by L-BFGS from the same start for the same number of iterations, and in turns one gradient each is timed.
-Layers are outside of what is sought; their formulas are alike but not the same, so that misfits differ a little.
+20 shots and 100 receivers above a layered ground with a lens, order 4, absorbing layers on all sides, f32. Both fit
+the speed by L-BFGS from the same start for the same number of iterations; then gradients are timed alternately.
+The layers are outside of the unknown part; their formulas are similar but not the same, so misfits differ slightly.
 
     python -m benchmarks.bench_inversion [--iterations 10] [--threads 1] [--shots 20]
 
-Without deepwave (https://github.com/ar4/deepwave) and torch installed, only ours is run.
+Without deepwave (https://github.com/ar4/deepwave) and torch, only ours is run.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from .measuring import turns
 
 Array = np.ndarray[Any, Any]
 Misfit = Callable[[Array], tuple[float, Array]]
-"""Loss and gradient by the speed of the sought cells [nx * nz], f64."""
+"""Function from the speed of the unknown cells [nx * nz] to loss and gradient, f64."""
 
 SPACING, LAYER, FREQUENCY, FASTEST = 10.0, 12, 8.0, 2400.0
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What is simulated; positions are cells of the sought part."""
+    """Survey to simulate; positions are cells of the unknown part."""
 
     cells: tuple[int, int] = (120, 60)
     steps: int = 600
@@ -47,25 +47,25 @@ class Survey:
     receivers: int = 100
 
     def ground(self) -> Array:
-        """The speed to be found [m/s]."""
+        """True speed [m/s]."""
         x, z = np.mgrid[: self.cells[0], : self.cells[1]]
         speed = np.select([z > 42, z > 27, z > 13], [2400.0, 2050.0, 1750.0], 1500.0)
         return np.where(((x - 78) / 15) ** 2 + ((z - 34) / 5) ** 2 < 1, 1650.0, speed)
 
     def start(self) -> Array:
-        """Speed that grows with depth."""
+        """Initial guess: a speed that grows with depth."""
         return np.broadcast_to(np.linspace(1500.0, 2400.0, self.cells[1]), self.cells).copy()
 
     def sources(self) -> Array:
-        """[shots, 2]."""
+        """Positions of the sources [shots, 2]."""
         return self._line(self.shots, 3)
 
     def ears(self) -> Array:
-        """[receivers, 2]."""
+        """Positions of the receivers [receivers, 2]."""
         return self._line(self.receivers, 1)
 
     def wavelet(self) -> Array:
-        """[steps]."""
+        """Strength of the sources [steps]."""
         return ricker(self.dt * np.arange(self.steps), FREQUENCY)
 
     def _line(self, count: int, depth: int) -> Array:
@@ -74,7 +74,7 @@ class Survey:
 
 
 def ours(survey: Survey) -> tuple[Callable[[Array], Array], Callable[[Array], Misfit]]:
-    """What receivers read for a speed [shots, steps, receivers], and the misfit to measured values."""
+    """Make functions for the receivers' signals of a speed [shots, steps, receivers], and for the misfit."""
     cells = tuple([count + 2 * LAYER for count in survey.cells])
     model = Wave(
         cells, SPACING, survey.dt, order=4, boundaries=("absorbing",) * 4, layer=LAYER, layer_speed=FASTEST,
@@ -97,7 +97,7 @@ def ours(survey: Survey) -> tuple[Callable[[Array], Array], Callable[[Array], Mi
         return np.pad(speed.reshape(survey.cells), LAYER, mode="edge")
 
     def adj_padded(adj: Array) -> Array:
-        """Cells of layers take the speed of the nearest sought one, which gets what reaches them."""
+        """Add the adjoints of layer cells to the nearest unknown cell, whose speed they copy."""
         for axis in (0, 1):
             adj = np.moveaxis(adj, axis, 0)
             adj[LAYER] += adj[:LAYER].sum(axis=0)
@@ -120,7 +120,7 @@ def ours(survey: Survey) -> tuple[Callable[[Array], Array], Callable[[Array], Mi
 
 
 def deepwaves(survey: Survey, measured: Array, threads: int) -> Misfit:
-    """The same by deepwave, whose receivers are read before a step and whose source has the other sign."""
+    """Make the misfit by deepwave, which reads receivers before a step and has sources of the opposite sign."""
     import deepwave
     import torch
 
@@ -144,7 +144,7 @@ def deepwaves(survey: Survey, measured: Array, threads: int) -> Misfit:
 
 
 def search(misfit: Misfit, survey: Survey, iterations: int) -> tuple[float, float, Array, float]:
-    """Misfit at the start and at the end, the speed found, and seconds."""
+    """Fit the speed; return the misfits at start and end, the speed, and the seconds."""
     began, scale = time.perf_counter(), 300.0
     start = survey.start().reshape(-1)
     first = misfit(start)[0]

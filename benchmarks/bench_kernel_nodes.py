@@ -1,7 +1,7 @@
-"""What a node costs that launches one kernel forward and one backward: ours, and the compilers' own tape.
+"""Cost of a node that launches one kernel forward and one backward: ours, and the compilers' own tape.
 
 A chain of y = c x on 1 and on 64 numbers in f64, on one thread, under each compiler that is installed. Ours allocates a
-result and an adjoint in each node; the tape's chain lies in one field that is allocated beforehand.
+result and an adjoint in each node; the tape's chain is in one field, allocated beforehand.
 """
 
 import importlib.util
@@ -28,7 +28,7 @@ class _Kernels(NamedTuple):
 
 @no_type_check
 def _kernels() -> _Kernels:
-    """y = c x and its adjoint on arrays."""
+    """Kernels of y = c x and its adjoint on arrays."""
     from simphys.autograd import kernel, runtime
 
     ti = runtime.ti
@@ -48,7 +48,7 @@ def _kernels() -> _Kernels:
 
 
 def our_operation(kernels: _Kernels) -> Any:
-    """`apply` of a Function around the two kernels."""
+    """Make the `apply` of a Function with the two kernels."""
     from simphys.autograd import Context, Function, Tensor
 
     class Scale(Function):
@@ -68,7 +68,7 @@ def our_operation(kernels: _Kernels) -> Any:
 
 
 def launches_alone(kernels: _Kernels, nodes: int, elements: int) -> Chain:
-    """What the Function's two bodies take."""
+    """Measure the Function's two bodies alone."""
 
     def launched(kernel: Any) -> float:
         x = np.ones(elements)
@@ -90,7 +90,7 @@ def launches_alone(kernels: _Kernels, nodes: int, elements: int) -> Chain:
 
 @no_type_check
 def tape_chain(nodes: int, elements: int) -> Chain:
-    """`ti.ad.Tape` over one kernel a node; clearing the gradients is part of apply, as the tape does it on entering."""
+    """Measure `ti.ad.Tape` with one kernel per node; apply includes clearing the gradients, as the tape does."""
     from simphys.autograd import runtime
 
     ti = runtime.ti
@@ -99,7 +99,7 @@ def tape_chain(nodes: int, elements: int) -> Chain:
 
     @ti.kernel
     def scale(step: int):
-        ti.loop_config(serialize=True)  # else every launch wakes another thread
+        ti.loop_config(serialize=True)  # otherwise every launch wakes another thread
         for i in range(elements):
             x[step + 1, i] = FACTOR * x[step, i]
 
@@ -128,7 +128,7 @@ def tape_chain(nodes: int, elements: int) -> Chain:
 
 
 def measure(nodes: int, repetitions: int) -> Runs:
-    """Under the compiler of this process, with names "elements, way"."""
+    """Measure under the compiler of this process, with names "elements, way"."""
     from simphys.autograd import runtime
 
     runtime.init(precision="f64", threads=1)
@@ -144,12 +144,12 @@ def measure(nodes: int, repetitions: int) -> Runs:
 
 
 def installed() -> list[str]:
-    """The compilers that there are."""
+    """List the installed compilers."""
     return [name for name in COMPILERS if importlib.util.find_spec(name)]
 
 
 def collect(*, nodes: int, rounds: int, repetitions: int = 3) -> dict[str, Runs]:
-    """By compiler, each in processes of its own; they take turns."""
+    """Measure each compiler in separate, alternating processes."""
     compilers = installed()
     call = f"bench_kernel_nodes.measure({nodes}, {repetitions})"
     found = [[apart(call, SIMPHYS_COMPILER=compiler) for compiler in compilers] for _ in range(rounds)]
@@ -157,7 +157,7 @@ def collect(*, nodes: int, rounds: int, repetitions: int = 3) -> dict[str, Runs]
 
 
 def table(found: dict[str, Runs]) -> str:
-    """Markdown: microseconds a node, and as a part of what Taichi's own tape takes for as many elements."""
+    """Format microseconds per node as a Markdown table, also relative to Taichi's own tape with the same elements."""
     head = ["compiler", "node", "elements", "apply us", "backward us", "both us", "this / Taichi's tape"]
     return markdown(head, _rows(found))
 

@@ -1,6 +1,6 @@
-"""What it costs that a rollout looks now and then whether its motion has blown up: f32, one thread.
+"""Cost of the checks of a rollout for a blow-up: f32, one thread.
 
-With looks and without them take turns; besides, the looks have a clock of their own, which noise spares.
+Runs with and without checks alternate. The checks are also timed by themselves, which has less noise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from . import lattices
 from .measuring import apart, markdown, turns
 
 CASES = {"pendulum": 29_000, "robots": 682, "robots:256": 682, "cloth": 256}
-"""Steps by name: a factory of `lattices`, with its members."""
+"""Steps by case: a factory of `lattices`, with its batch members."""
 NAMES = {
     "pendulum": "one spring",
     "robots": "lattice of 32 nodes",
@@ -29,7 +29,7 @@ NAMES = {
 
 
 class Looks(NamedTuple):
-    """Times are minima [s] of forward alone and of the gradient; the share is the looks' median part of forward."""
+    """Minima [s] of forward alone and of the gradient; `share` is the checks' median fraction of forward."""
 
     case: str
     steps: int
@@ -41,7 +41,7 @@ class Looks(NamedTuple):
 
 
 def measure(case: str, steps: int, repetitions: int) -> Looks:
-    """One case."""
+    """Measure one case."""
     runtime.init(precision="f32", threads=1)
     name, _, members = case.partition(":")
     of = getattr(lattices, name)(*[int(members)] if members else [])
@@ -56,7 +56,7 @@ def measure(case: str, steps: int, repetitions: int) -> Looks:
 
 
 def _without(run: Callable[[], object]) -> Callable[[], None]:
-    """The same without looks, each block in one piece."""
+    """Disable the checks, within a context; each block runs in one piece."""
 
     def advance(_watch: Watch, *arguments: Any, **options: Any) -> Any:
         return Sweep._advance(*arguments, **options)
@@ -69,7 +69,7 @@ def _without(run: Callable[[], object]) -> Callable[[], None]:
 
 
 def _shares(run: Callable[[], object], repetitions: int) -> Iterator[float]:
-    """Which part of the time passes in looks."""
+    """Measure the fraction of the time spent in checks."""
     look, spent = Watch._check, 0.0
 
     def timed(*arguments: Any) -> None:
@@ -96,12 +96,12 @@ def _instead(of: type, name: str, method: Callable[..., Any]) -> Iterator[None]:
 
 
 def collect(*, repetitions: int) -> list[Looks]:
-    """In processes of their own."""
+    """Measure each case in a separate process."""
     return [Looks(*apart(f"bench_looks.measure({case!r}, {steps}, {repetitions})")) for case, steps in CASES.items()]
 
 
 def table(rows: Sequence[Looks]) -> str:
-    """Markdown."""
+    """Format the results as a Markdown table."""
     head = ["system", "steps", "forward ms", "without looks", "added", "gradient ms", "without looks", "added"]
     return markdown([*head, "looks' own clock, part of forward"], [_cells(row) for row in rows])
 

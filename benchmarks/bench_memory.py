@@ -1,7 +1,7 @@
-"""What a memory budget costs a rollout of w1c's lattice, f32, on one thread: predicted and measured peak, time.
+"""Cost of a memory budget for a rollout of w1c's lattice, f32, on one thread: predicted and measured peak, time.
 
-Measured is the largest memory of the process less what is resident before, after an import, a start and a warm-up. Each
-budget has a process of its own, in which it and store-everything take turns for the time.
+The measured peak is relative to the resident memory after import, initialization and warm-up. Each budget has a
+separate process, in which runs with the budget and with all states stored alternate.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from .lattices import cloth, gradient, gradients
 from .measuring import apart, markdown, turns
 
 BUDGETS: dict[int, tuple[float, ...]] = {256: (1.0, 0.3, 0.1), 4096: (1.0, 0.3, 0.1, 0.03)}
-"""By horizon: parts of what store-everything takes. 3 % of 256 steps is less than the parameters alone need."""
+"""Budgets by horizon, relative to storing all states. 3 % of 256 steps is less than the parameters alone need."""
 LONG_STEPS = 100_000
 LONG_BUDGET = "256MB"
 
 
 class Budget(NamedTuple):
-    """A budget of a horizon, and what came of it."""
+    """Results for a budget and a horizon."""
 
     steps: int
     part: float
-    """Of what store-everything is predicted to take."""
+    """Budget relative to the prediction for storing all states."""
     plan: str
     predicted_mb: float
     measured_mb: float
     recomputed: float
-    """Steps computed again for each step of the horizon."""
+    """Recomputed steps per step of the horizon."""
     seconds: float
     everything_s: float
-    """Of store-everything, taking turns."""
+    """Time with all states stored."""
     bitwise: bool
-    """Whether the gradients are those of store-everything in every bit."""
+    """True if the gradients are bitwise equal to those with all states stored."""
 
 
 def measure(steps: int, part: float, repetitions: int) -> Budget:
-    """Memory is that of the first gradient, times are minima."""
+    """Measure the memory of the first gradient, and minimal times."""
     runtime.init(precision="f32", threads=1)
     of = cloth()
     gradient(of, 2)
@@ -72,20 +72,20 @@ def measure(steps: int, part: float, repetitions: int) -> Budget:
 
 
 def collect(*, repetitions: int, budgets: Mapping[int, Iterable[float]] = BUDGETS) -> list[Budget]:
-    """In processes of their own."""
+    """Measure each budget in a separate process."""
     calls = [f"bench_memory.measure({steps}, {part}, {repetitions})" for steps in budgets for part in budgets[steps]]
     return [Budget(*apart(call)) for call in calls]
 
 
 def table(rows: Iterable[Budget]) -> str:
-    """Markdown."""
+    """Format the results as a Markdown table."""
     head = ["steps", "budget", "plan", "predicted MB", "measured MB", "measured / predicted"]
     head += ["recomputed a step", "gradient s", "time / store-everything", "gradients"]
     return markdown(head, [_cells(row) for row in rows])
 
 
 def _megabytes(kernel_mb: float) -> float:
-    """Of 10^6 bytes, as in budgets, from what the kernel counts by 1024."""
+    """Convert mebibytes, as counted by the kernel, to megabytes of 10^6 bytes, as in budgets."""
     return kernel_mb * 2**20 / 1e6
 
 
@@ -105,7 +105,7 @@ def _cells(row: Budget) -> list[str]:
 
 
 def measure_long(steps: int, memory: str) -> dict[str, Any]:
-    """One gradient of a horizon that does not fit into memory."""
+    """Measure one gradient of a horizon that does not fit into memory."""
     runtime.init(precision="f32", threads=1)
     of = cloth()
     gradient(of, 2)
@@ -122,13 +122,13 @@ def measure_long(steps: int, memory: str) -> dict[str, Any]:
 
 
 def collect_long(*, steps: int = LONG_STEPS, memory: str = LONG_BUDGET) -> dict[str, Any]:
-    """In a process of its own."""
+    """Measure the long horizon in a separate process."""
     found: dict[str, Any] = apart(f"bench_memory.measure_long({steps}, {memory!r})")
     return found
 
 
 def long_text(found: dict[str, Any]) -> str:
-    """In words."""
+    """Describe the result in a sentence."""
     return (
         f"{found['plan']}. Measured: {found['measured_mb']:.0f} MB, {found['seconds']:.0f} s. "
         f"Store-everything would take {found['everything_mb']:,.0f} MB."

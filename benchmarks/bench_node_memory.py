@@ -1,6 +1,6 @@
-"""What memory a recorded node holds until backward: a chain on one number, whose last result alone is kept.
+"""Memory of a recorded node until backward, in a chain on one number of which only the last result is referenced.
 
-Traced is what Python and NumPy asked for, resident what the process grew by, with what its allocators waste.
+"Traced" counts allocations by Python and NumPy; "resident" is the growth of the process, with allocator overhead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .measuring import apart, markdown
 
 Operation = Callable[[Any], Any]
 MANY = 100
-"""How many times as many nodes are taken where the whole process is looked at."""
+"""Factor on the number of nodes for measurements of the whole process."""
 
 
 def sin() -> Operation:
@@ -32,7 +32,7 @@ NODES: dict[str, Callable[[], Operation]] = {
 
 
 def chain(operation: Operation, nodes: int) -> Any:
-    """The last result of a recorded chain, which holds all of it."""
+    """Record a chain, and return its last result, which keeps all nodes alive."""
     from simphys.autograd import tensor
 
     y = tensor([1.0], requires_grad=True)
@@ -42,7 +42,7 @@ def chain(operation: Operation, nodes: int) -> Any:
 
 
 def traced(operation: Operation, nodes: int) -> float:
-    """Bytes a node."""
+    """Measure traced bytes per node."""
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
     last = chain(operation, nodes)
@@ -53,7 +53,7 @@ def traced(operation: Operation, nodes: int) -> float:
 
 
 def resident(operation: Operation, nodes: int) -> float:
-    """Bytes a node."""
+    """Measure resident bytes per node."""
     before = machine.resident_mb()
     last = chain(operation, nodes)
     held = machine.resident_mb() - before
@@ -62,19 +62,19 @@ def resident(operation: Operation, nodes: int) -> float:
 
 
 def measure(name: str, nodes: int) -> tuple[float, float]:
-    """Bytes a node: traced, and resident with `MANY` times as many nodes."""
+    """Measure bytes per node: traced, and resident with `MANY` times as many nodes."""
     operation = NODES[name]()
     chain(operation, 10)
-    in_process = resident(operation, MANY * nodes)  # first: memory that is free again would not count
+    in_process = resident(operation, MANY * nodes)  # first, as reuse of freed memory would not count
     return traced(operation, nodes), in_process
 
 
 def collect(*, nodes: int) -> dict[str, tuple[float, float]]:
-    """By node, each in a process of its own."""
+    """Measure each kind of node in a separate process."""
     return {name: apart(f"bench_node_memory.measure({name!r}, {nodes})") for name in NODES}
 
 
 def table(found: dict[str, tuple[float, float]], *, nodes: int) -> str:
-    """Markdown: bytes a node."""
+    """Format bytes per node as a Markdown table."""
     head = ["node", f"traced, {nodes:,} nodes, B a node", f"resident, {MANY * nodes:,} nodes, B a node"]
     return markdown(head, [[name, *[f"{held:.0f}" for held in row]] for name, row in found.items()])

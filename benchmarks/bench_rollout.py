@@ -1,6 +1,6 @@
-"""`python -m benchmarks.bench_rollout`: memory budgets, batches, looks for blow-ups, determinism.
+"""`python -m benchmarks.bench_rollout`: memory budgets, batches, checks for blow-ups, determinism.
 
-With `--long` a gradient over 100,000 steps of w1c's lattice in 256 MB, too, which takes minutes.
+`--long` adds a gradient over 100,000 steps of w1c's lattice in 256 MB, which takes minutes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ REPETITIONS = 5
 
 
 def sections(*, repetitions: int, long: bool) -> Iterator[str]:
-    """Markdown, a question at a time."""
+    """Yield the report in Markdown, section by section."""
     yield from _section(
         "Memory budgets",
         "The gradient of w1c's lattice (16,384 nodes, 64,770 springs, f32, one thread) with the final state alone "

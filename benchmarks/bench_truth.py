@@ -1,6 +1,6 @@
-"""Contacts against closed forms, `python -m benchmarks.bench_truth`: adjoints, finite differences, closed forms.
+"""`python -m benchmarks.bench_truth`: derivatives of contacts by adjoints, finite differences and closed forms.
 
-Tables: where all three agree; where they must not, as the derivatives from both sides differ.
+One table lists cases in which all three agree; another, cases with different derivatives from both sides.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .truth_motion import Found, Row, motion
 
 
 def measure(case: Case) -> list[Row]:
-    """A row for each derivative of a case."""
+    """Make a row for each derivative of a case."""
     found: list[list[Found]] = []
     for halved in (False,) if case.exact else (False, True):
         moving, T = motion(case, halved)
@@ -26,12 +26,12 @@ def measure(case: Case) -> list[Row]:
 
 
 def rows() -> list[Row]:
-    """Of all cases, those of billiards too."""
+    """Make the rows of all cases, including billiards."""
     return [row for case in CASES for row in measure(case)] + truth_edges.of_billiards()
 
 
 def table(found: Iterable[Row]) -> str:
-    """Markdown."""
+    """Format the rows as a Markdown table."""
     head = ["law", "quantity", "closed form", "error", "by", "derivative", "adjoint", "finite differences", "error"]
     lines = []
     for row in found:

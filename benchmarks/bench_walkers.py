@@ -1,8 +1,9 @@
 """`python -m benchmarks.bench_walkers`: three robots learn to walk, from three seeds each.
 
-The scenes are scenes/mass_spring/robot_{14,20,26}.toml. A table has how far the head gets along x [m], the best of all
-iterations, and PICTURE shows it iteration by iteration. Beside it stands what DiffTaichi's first and second robot reach
-in 100 iterations (Hu et al. 2020), under the same gravity, drag and time, with other shapes and a ground that clamps.
+The scenes are scenes/mass_spring/robot_{14,20,26}.toml. A table lists the distance of the head along x [m], the best
+of all iterations, and PICTURE shows it for each iteration. For comparison, it has the distances of DiffTaichi's first
+and second robot after 100 iterations (Hu et al. 2020), with the same gravity, drag and time, but other shapes and a
+clamping ground.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from .compare import ROOT
 FOLDER = ROOT / "scenes" / "mass_spring"
 ROBOTS, SEEDS = (14, 20, 26), (0, 1, 2)
 DIFFTAICHI = {14: 0.315, 20: 0.468}
-"""[m]"""
+"""Distances reached by DiffTaichi's robots [m]."""
 
 
 def walk(points: int, seed: int, *, iterations: int, precision: str, overrides: tuple[str, ...] = ()) -> np.ndarray:
-    """How far the head of a robot has got along x at each iteration [m]."""
+    """Compute the distance of a robot's head along x at each iteration [m]."""
     import simphys
     from simphys import optimize
 
@@ -37,12 +38,12 @@ def walk(points: int, seed: int, *, iterations: int, precision: str, overrides: 
         iterations=iterations,
     )
     start = scene.state.position.data[term.nodes[0], 0]
-    short = np.sqrt([at.loss / term.weight for at in result.history])  # of the target; it never gets beyond that
+    short = np.sqrt([at.loss / term.weight for at in result.history])  # distance to the target, never passed
     return np.asarray(term.target - short - start)
 
 
 def draw(found: dict[int, list[np.ndarray]], path: Path) -> None:
-    """A panel a robot, a curve a seed."""
+    """Draw a panel for each robot, with a curve for each seed."""
     import matplotlib.pyplot as plt
 
     from simphys.plot import style

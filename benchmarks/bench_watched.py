@@ -1,4 +1,4 @@
-"""What it costs a node to be watched: the chain of `chains.py` under `profile` and in anomaly mode."""
+"""Cost per node of observers: the chain of `chains.py` under `profile` and in anomaly mode."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNWATCHED = "unwatched"
 
 
 def measure(nodes: int, repetitions: int) -> Runs:
-    """All modes, in turn."""
+    """Measure all modes, alternating."""
     from simphys.autograd import detect_anomaly, profile
 
     chain = our_chain(our_product(), nodes)
@@ -28,12 +28,12 @@ def measure(nodes: int, repetitions: int) -> Runs:
 
 
 def collect(*, nodes: int, rounds: int, repetitions: int = 5) -> Runs:
-    """In processes of their own."""
+    """Measure in separate processes."""
     return joined([apart(f"bench_watched.measure({nodes}, {repetitions})") for _ in range(rounds)])
 
 
 def table(runs: Runs) -> str:
-    """Markdown: microseconds a node, and what the mode adds."""
+    """Format microseconds per node as a Markdown table, with the additional cost of each mode."""
     head = ["mode", "apply us", "backward us", "both us", "added us", "this / unwatched"]
     plain = runs[UNWATCHED]
     return markdown(

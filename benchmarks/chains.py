@@ -1,6 +1,7 @@
 """`python chains.py PACKAGE NODES REPETITIONS`: the cost of a node on one number in one package, as JSON.
 
-Stands alone, so that any interpreter can run it outside this checkout, whose folder autograd/ hides HIPS's package.
+The script imports nothing else of this project, so that any interpreter can run it outside the checkout, whose folder
+autograd/ hides HIPS's package.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ FACTOR = 1.0 + 2.0**-10  # exact in f32, too
 CLOCK = time.perf_counter
 
 Chain = Callable[[], tuple[float, float, float]]
-"""Records and differentiates a chain: seconds of apply, seconds of backward, the gradient."""
+"""Function that records and differentiates a chain: seconds of apply, seconds of backward, the gradient."""
 
 Runs = dict[str, list[list[float]]]
-"""[apply, backward, both], microseconds a node, one for each repetition, by the chain's name."""
+"""Microseconds per node of [apply, backward, both], one for each repetition, by the chain's name."""
 
 
 class Way(NamedTuple):
-    """A chain and the gradient that it must find."""
+    """Chain, with its expected gradient."""
 
     chain: Chain
     gradient: float
 
 
 def in_a_loop(chain: Chain, times: int = 3) -> Chain:
-    """The mean of some in a row: with the full garbage collections that a program meets now and then."""
+    """Average over consecutive chains, to include the occasional full garbage collection of a program."""
 
     def timed() -> tuple[float, float, float]:
         apply, backward, gradients = zip(*[chain() for _ in range(times)], strict=True)
@@ -42,7 +43,7 @@ def in_a_loop(chain: Chain, times: int = 3) -> Chain:
 
 
 def our_product(factor: float = FACTOR) -> Any:
-    """`apply` of a custom Function y = factor x that computes in NumPy and saves nothing."""
+    """Make the `apply` of a custom Function y = factor x that computes in NumPy and saves nothing."""
     from simphys.autograd import Context, Function, Tensor
 
     class Scale(Function):
@@ -58,7 +59,7 @@ def our_product(factor: float = FACTOR) -> Any:
 
 
 def our_identity() -> Any:
-    """`apply` of the least that a custom Function can do: forward copies, backward hands its adjoint on."""
+    """Make the `apply` of a minimal custom Function: forward copies, backward returns its adjoint."""
     from simphys.autograd import Context, Function, Tensor
 
     class Identity(Function):
@@ -74,7 +75,7 @@ def our_identity() -> Any:
 
 
 def our_chain(operation: Callable[[Any], Any], nodes: int, elements: int = 1) -> Chain:
-    """Ours, on `elements` numbers."""
+    """Make our chains, on `elements` numbers."""
     import numpy as np
 
     from simphys.autograd import tensor
@@ -95,7 +96,7 @@ def our_chain(operation: Callable[[Any], Any], nodes: int, elements: int = 1) ->
 
 
 def numpy_chain(operation: Callable[[Any], Any], adjoint: Callable[[Any], Any], nodes: int) -> Chain:
-    """The same arithmetic without nodes."""
+    """Do the same arithmetic without nodes."""
     import numpy as np
 
     def timed() -> tuple[float, float, float]:
@@ -112,7 +113,7 @@ def numpy_chain(operation: Callable[[Any], Any], adjoint: Callable[[Any], Any], 
 
 
 def simphys_ways(nodes: int) -> dict[str, Way]:
-    """Ours, and what NumPy alone takes."""
+    """Make our chains, and those of NumPy alone."""
     grown = FACTOR**nodes
     custom = our_chain(our_product(), nodes)
     return {
@@ -126,7 +127,7 @@ def simphys_ways(nodes: int) -> dict[str, Way]:
 
 
 def torch_product() -> Any:
-    """`apply` of PyTorch's custom Function y = c x."""
+    """Make the `apply` of PyTorch's custom Function y = c x."""
     torch: Any = importlib.import_module("torch")
 
     class Scale(torch.autograd.Function):
@@ -142,7 +143,7 @@ def torch_product() -> Any:
 
 
 def torch_chain(operation: Callable[[Any], Any], nodes: int) -> Chain:
-    """PyTorch's, on one thread."""
+    """Run a chain of PyTorch on one thread."""
     torch: Any = importlib.import_module("torch")
     torch.set_num_threads(1)
 
@@ -160,13 +161,13 @@ def torch_chain(operation: Callable[[Any], Any], nodes: int) -> Chain:
 
 
 def torch_ways(nodes: int) -> dict[str, Way]:
-    """PyTorch's."""
+    """Make PyTorch's chains."""
     operations = {"custom Function": torch_product(), "built-in product": lambda y: y * FACTOR}
     return {name: Way(torch_chain(operation, nodes), FACTOR**nodes) for name, operation in operations.items()}
 
 
 def hips_ways(nodes: int) -> dict[str, Way]:
-    """HIPS autograd's; its custom primitive works on a plain float, too, its product on an array."""
+    """Make HIPS autograd's chains; its custom primitive also works on a plain float, its product on an array."""
     import numpy as np
 
     hips: Any = importlib.import_module("autograd")
@@ -202,7 +203,7 @@ PACKAGES = {"simphys": simphys_ways, "torch": torch_ways, "autograd": hips_ways}
 
 
 def in_turn(ways: dict[str, Way], nodes: int, repetitions: int) -> Runs:
-    """All ways in each repetition, after one that warms up. Raises ArithmeticError on a wrong gradient.
+    """Measure all ways in each repetition, after a warm-up. Errors: ArithmeticError for a wrong gradient.
 
     Garbage is collected before each chain, so that none pays for another, nor for when the last collection was.
     """
@@ -211,7 +212,7 @@ def in_turn(ways: dict[str, Way], nodes: int, repetitions: int) -> Runs:
         for name, (chain, expected) in ways.items():
             gc.collect()
             apply, backward, gradient = chain()
-            if abs(gradient / expected - 1) > 1.2e-7 * nodes:  # a rounding to f32 a node
+            if abs(gradient / expected - 1) > 1.2e-7 * nodes:  # one f32 rounding per node
                 raise ArithmeticError(f"{name}: the gradient is {gradient}, not {expected}")
             if repetition:
                 runs[name].append([seconds / nodes * 1e6 for seconds in (apply, backward, apply + backward)])

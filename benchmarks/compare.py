@@ -1,6 +1,6 @@
-"""`python -m benchmarks.compare`: ours and other programs for the same workloads, in turn; medians, minima and ratios.
+"""`python -m benchmarks.compare`: ours and other programs alternate on the same workloads; medians, minima, ratios.
 
-The other programs are found through SIMPHYS_PEERS (default: ../shared/peers, where that exists). Each runs in the first
+The other programs are found through SIMPHYS_PEERS (default: ../shared/peers, if that exists). Each runs in the first
 of the given interpreters, this one before them, that can import what it needs.
 """
 
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Job:
-    """A command that prints a RESULT line."""
+    """Command that prints a RESULT line."""
 
     label: str
     command: tuple[str, ...]
@@ -39,14 +39,14 @@ class Job:
 
 
 def peers_folder() -> Path | None:
-    """Where the other programs are, or None."""
+    """Folder of the other programs, or None."""
     given = os.environ.get("SIMPHYS_PEERS")
     folder = Path(given) if given else ROOT.parent / "shared" / "peers"
     return folder if folder.is_dir() else None
 
 
 def interpreter_with(module: str, interpreters: Sequence[str]) -> str | None:
-    """The first interpreter that can import `module`."""
+    """Find the first interpreter that can import `module`."""
     for interpreter in interpreters:
         probe = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
         if subprocess.run([interpreter, "-P", "-c", probe], check=False, capture_output=True).returncode == 0:
@@ -55,7 +55,7 @@ def interpreter_with(module: str, interpreters: Sequence[str]) -> str | None:
 
 
 def jobs(workload: str, options: argparse.Namespace) -> list[Job]:
-    """Ours first, then each peer that can run."""
+    """List our job, then those of the peers that can run."""
     common = ("--threads", str(options.threads), "--dtype", options.dtype, "--reps", str(options.reps))
     found = [Job("simphys", (sys.executable, "-m", "benchmarks.workloads", workload, *common), ROOT)]
     folder = peers_folder()
@@ -73,7 +73,7 @@ def jobs(workload: str, options: argparse.Namespace) -> list[Job]:
 
 
 def run(job: Job) -> Row | None:
-    """The job's RESULT, or None, told on stderr, if it had none."""
+    """Run a job and return its RESULT; None, with a message on stderr, if it has none."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(
@@ -92,7 +92,7 @@ def run(job: Job) -> Row | None:
 
 
 def collect(workload: str, options: argparse.Namespace) -> dict[str, list[Row]]:
-    """All results by label; one run of each job in a round, so that a slow spell of the machine meets all of them."""
+    """Collect results by label, with one run of each job per round, so that a slow period affects all of them."""
     rows: dict[str, list[Row]] = {}
     todo = jobs(workload, options)
     for _ in range(options.rounds):
@@ -104,7 +104,7 @@ def collect(workload: str, options: argparse.Namespace) -> dict[str, list[Row]]:
 
 
 def table(rows: dict[str, list[Row]]) -> str:
-    """Markdown: milliseconds as median (minimum) over rounds, and the gradient's ratio to the best C program's."""
+    """Format a Markdown table: median (minimum) milliseconds, and the gradient's ratio to the best C program's."""
     minima = {label: min(row["grad_min_ms"] for row in runs) for label, runs in rows.items()}
     medians = {label: statistics.median(row["grad_ms"] for row in runs) for label, runs in rows.items()}
     programs_in_c = [label for label in rows if label.partition(":")[0] == "c"]
@@ -129,7 +129,7 @@ def table(rows: dict[str, list[Row]]) -> str:
 
 
 def largest_error(row: Row) -> float:
-    """Of the loss and of the gradients' norms, relative to the f64 reference."""
+    """Format the errors of the loss and of the gradients' norms, relative to the f64 reference."""
     errors = row["err"]
     return max([errors.get("loss_rel", 0.0), *(e["norm_rel"] for e in errors.values() if isinstance(e, dict))])
 

@@ -1,4 +1,4 @@
-"""Initial data that any language can reproduce: an integer hash in place of a random generator, lattices of springs."""
+"""Initial data that any language can reproduce: an integer hash instead of a random generator, lattices of springs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Array = npt.NDArray[np.float64]
 
 
 def hash01(count: int, seed: int) -> Array:
-    """Pseudo-random numbers in [0, 1), [count], from 32-bit words.
+    """Compute pseudo-random numbers in [0, 1), [count], from 32-bit words.
 
     Source: the finalizer of MurmurHash3 (A. Appleby), applied to i * 2654435761 + seed * 40503, i = 0, 1, ..
     """
@@ -23,12 +23,12 @@ def hash01(count: int, seed: int) -> Array:
 
 
 def lattice_nodes(nx: int, ny: int) -> npt.NDArray[np.int64]:
-    """Lattice coordinates (i, j) of the nodes i * ny + j, [nx * ny, 2]."""
+    """Compute lattice coordinates (i, j) of the nodes i * ny + j, [nx * ny, 2]."""
     return np.indices((nx, ny)).reshape(2, -1).T
 
 
 def lattice_springs(nx: int, ny: int) -> npt.NDArray[np.int32]:
-    """Ends of the springs of an nx x ny lattice, [S, 2]: all horizontal ones, then vertical, then both diagonals."""
+    """Compute the ends of an nx x ny lattice's springs, [S, 2]: horizontal, then vertical, then both diagonals."""
     node = np.arange(nx * ny, dtype=np.int32).reshape(nx, ny)
     kinds = (
         (node[:-1], node[1:]),

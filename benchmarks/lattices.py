@@ -12,18 +12,18 @@ from simphys.rollout import Trajectory, rollout
 from .w1c import SETTINGS, System, system
 
 ROBOT = 8, 4
-"""Nodes along the axes of the small lattice, 32 with 94 springs: as large as the robot of DiffTaichi's mass_spring."""
+"""Nodes along the axes of the small lattice: 32 nodes with 94 springs, the size of DiffTaichi's mass_spring robot."""
 ROBOT_STEPS = 682
 
 
 def cloth() -> System:
-    """w1c's lattice: 16,384 nodes, 64,770 springs."""
+    """Make w1c's lattice: 16,384 nodes, 64,770 springs."""
     n = int(SETTINGS["size.n"])
     return system(SETTINGS, n, n)
 
 
 def robots(members: int | None = None) -> System:
-    """The small lattice; or a batch of them, each with a stiffness, a start and a velocity of its own."""
+    """Make the small lattice; or a batch of them, each with its own stiffness, start and velocity."""
     alone = system(SETTINGS, *ROBOT)
     if members is None:
         return alone
@@ -39,18 +39,18 @@ def robots(members: int | None = None) -> System:
 
 
 def pendulum() -> System:
-    """A node, a pinned one and a spring."""
+    """Make a node, a pinned node and a spring."""
     return system(SETTINGS, 1, 2)
 
 
 def forward(of: System, steps: int, **options: Any) -> None:
-    """A rollout without recording. Options are those of `rollout`."""
+    """Run a rollout without recording. Options are those of `rollout`."""
     with no_grad():
         rollout(of.model, of.params, of.start, steps=steps, keep="final", **options)
 
 
 def gradient(of: System, steps: int, **options: Any) -> Trajectory:
-    """A rollout forward and back; `gradients` reads what it has left. Options are those of `rollout`."""
+    """Run a rollout forward and backward; `gradients` reads the result. Options are those of `rollout`."""
     of.params.stiffness.grad = of.start.velocity.grad = None
     trajectory = rollout(of.model, of.params, of.start, steps=steps, keep="final", **options)
     error = trajectory.final.position - of.target
@@ -59,7 +59,7 @@ def gradient(of: System, steps: int, **options: Any) -> Trajectory:
 
 
 def gradients(of: System) -> tuple[bytes, bytes]:
-    """By stiffness and by initial velocity, as bytes."""
+    """Gradients with respect to stiffness and initial velocity, as bytes."""
     by_stiffness, by_velocity = of.params.stiffness.grad, of.start.velocity.grad
     assert by_stiffness is not None and by_velocity is not None
     return by_stiffness.numpy().tobytes(), by_velocity.numpy().tobytes()

@@ -1,4 +1,4 @@
-"""The machine and this process on it (Linux): cores, processor, pinning, memory."""
+"""The machine and this process (Linux): cores, processor, pinning, memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LIBRARY_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def confine(threads: int) -> None:
-    """Hold this process, and libraries imported from now on, to `threads` threads; a single one to one core."""
+    """Limit this process, and libraries imported from now on, to `threads` threads; pin a single one to one core."""
     for name in LIBRARY_THREADS:
         os.environ[name] = str(threads)
     if threads == 1:
@@ -17,22 +17,22 @@ def confine(threads: int) -> None:
 
 
 def resident_mb() -> float:
-    """Memory of this process now [MB]."""
+    """Current memory of this process [MB]."""
     return _status("VmRSS")
 
 
 def peak_mb() -> float:
-    """The largest memory of this process since the last `reset_peak` [MB]."""
+    """Largest memory of this process since the last `reset_peak` [MB]."""
     return _status("VmHWM")
 
 
 def reset_peak() -> None:
-    """Let `peak_mb` start from what is resident now."""
+    """Reset `peak_mb` to the memory that is resident now."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def describe() -> str:
-    """Cores and processor in one line."""
+    """Describe cores and processor in one line."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     flags = next((line.split() for line in lines if line.startswith("flags")), [])

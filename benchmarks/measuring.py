@@ -1,4 +1,4 @@
-"""What benchmarks of the graph share: processes of their own, medians with minima, Markdown."""
+"""Common parts of benchmarks: separate processes, medians with minima, Markdown tables."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .chains import Runs
 from .compare import ROOT
 
 Nodes = Sequence[Sequence[float]]
-"""[apply, backward, both], microseconds a node, one for each repetition."""
+"""Microseconds per node of [apply, backward, both], one for each repetition."""
 
 
 def apart(call: str, *, threads: int = 1, **environment: str) -> Any:
-    """The value of `module.function(...)` of this package, through JSON, from a process held to so many threads."""
+    """Evaluate `module.function(...)` of this package in a process limited to `threads`; return the value via JSON."""
     program = (
         f"import json; from benchmarks import machine; machine.confine({threads}); "
         f"from benchmarks import {call.partition('.')[0]}; print(json.dumps({call}))"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],  # quadrants warns on being imported
+        [sys.executable, "-W", "ignore", "-c", program],  # importing quadrants gives a warning
         cwd=ROOT,
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
@@ -38,7 +38,7 @@ def apart(call: str, *, threads: int = 1, **environment: str) -> Any:
 def turns(
     ways: Mapping[str, Callable[[], object]], repetitions: int, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, list[float]]:
-    """Seconds of each way in each repetition; the ways take turns, after one call of each that does not count."""
+    """Measure the seconds of each way in each repetition; the ways alternate, after one call of each as warm-up."""
     for way in ways.values():
         way()
     found: dict[str, list[float]] = {name: [] for name in ways}
@@ -51,7 +51,7 @@ def turns(
 
 
 def joined(rounds: Iterable[Runs]) -> Runs:
-    """The repetitions of all rounds."""
+    """Merge the repetitions of all rounds."""
     all_runs: Runs = {}
     for runs in rounds:
         for name, repetitions in runs.items():
@@ -60,23 +60,23 @@ def joined(rounds: Iterable[Runs]) -> Runs:
 
 
 def summary(values: Sequence[float], digits: int = 2) -> str:
-    """The median, in parentheses the minimum."""
+    """Format the median, with the minimum in parentheses."""
     return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f})"
 
 
 def cells(nodes: Nodes) -> list[str]:
-    """Apply, backward and both."""
+    """Format apply, backward and both."""
     return [summary(column) for column in zip(*nodes, strict=True)]
 
 
 def less(nodes: Nodes, others: Nodes) -> list[str]:
-    """Apply, backward and both: the difference of the medians, in parentheses that of the minima."""
+    """Format apply, backward and both: the difference of the medians, with that of the minima in parentheses."""
     pairs = zip(zip(*nodes, strict=True), zip(*others, strict=True), strict=True)
     return [f"{statistics.median(a) - statistics.median(b):.2f} ({min(a) - min(b):.2f})" for a, b in pairs]
 
 
 def ratio(nodes: Nodes, others: Nodes) -> str:
-    """Of the medians of apply and backward together."""
+    """Ratio of the medians of apply and backward together."""
     return f"{_both(nodes) / _both(others):.2f}"
 
 
@@ -85,5 +85,5 @@ def _both(nodes: Nodes) -> float:
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table."""
+    """Format a Markdown table."""
     return "\n".join(["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)])

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.report > benchmarks/RESULTS.md`: all benchmarks, as the file that holds their results."""
+"""`python -m benchmarks.report > benchmarks/RESULTS.md`: run all benchmarks and print the file of their results."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def taichi() -> str:
-    """The release of the kernel compiler."""
+    """Release of the kernel compiler."""
     from importlib.metadata import version
 
     return version("taichi")

@@ -1,4 +1,4 @@
-"""Contacts with closed forms: the scenes, what of their ends is known, and by what it is differentiated.
+"""Contacts with closed forms: scenes, quantities of their final states, and the values they are differentiated by.
 
 A closed form takes the values of the scene's parameters and start, and the horizon T. It is differentiated by complex
 steps, f(x + i h) = f(x) + i h f'(x), h = 1e-30: exact to rounding.
@@ -17,12 +17,12 @@ Array = np.ndarray[Any, Any]
 Values = Mapping[str, Array]
 Closed = Callable[[Values, float], Any]
 Place = tuple[str, tuple[int, ...]]
-"""A field of the parameters or the state, and an index of it."""
+"""Field of the parameters or the state, and an index into it."""
 
 R, G = 0.1, 9.81
-"""Radius of the balls [m], gravity [m/s^2]: of all scenes."""
+"""Radius of the balls [m] and gravity [m/s^2], in all scenes."""
 PART = 0.3
-"""Of a step, at which something happens in motions with errors of O(dt), so that halved steps show half the error."""
+"""Fraction of a step at which events happen in motions with O(dt) errors, so that half the step has half the error."""
 
 COMPLIANT = (
     "simulator.law=compliant", "simulator.integrator=semi_implicit_euler", "contact.stiffness=2000", "time.dt=5e-5",
@@ -31,7 +31,7 @@ COMPLIANT = (
 
 @dataclass(frozen=True)
 class Case:
-    """A quantity that a motion ends with."""
+    """Quantity of the final state of a motion."""
 
     what: str
     law: str
@@ -41,11 +41,11 @@ class Case:
     closed: Closed
     overrides: tuple[str, ...] = ()
     start: Callable[[float], Mapping[Place, float]] | None = None
-    """Values that depend on the time step, see PART; without them a simulation is exact."""
+    """Values that depend on the time step, see PART; None for an exact simulation."""
 
     @property
     def exact(self) -> bool:
-        """Whether simulation and closed form agree to rounding; else their difference is of O(dt)."""
+        """True if simulation and closed form agree to rounding; else their difference is of O(dt)."""
         return self.start is None
 
 
@@ -62,25 +62,25 @@ DOWNHILL: Place = ("gravity", (0,))
 
 
 def at(values: Values, place: Place) -> Any:
-    """The number there."""
+    """Value at a place."""
     return values[place[0]][place[1]]
 
 
 def dropped(values: Values, T: float) -> Any:
-    """Height after one bounce."""
+    """Height of a dropped ball after one bounce."""
     fall = np.sqrt(2 * (at(values, HEIGHT) - R) / G)
     return R + at(values, E) * G * fall * (T - fall) - G * (T - fall) ** 2 / 2
 
 
 def dropped_on_springs(values: Values, T: float) -> Any:
-    """x'' = -w^2 x - g in contact, begun with -u: it ends, with u, after 2 / w (pi - arctan(u w / g))."""
+    """Height after a bounce with x'' = -w^2 x - g in contact: from -u to u in 2 / w (pi - arctan(u w / g))."""
     fall, w = np.sqrt(2 * (at(values, HEIGHT) - R) / G), np.sqrt(at(values, K) / values["mass"][0])
     left = T - fall - 2 / w * (np.pi - np.arctan(fall * w))
     return R + G * fall * left - G * left**2 / 2
 
 
 def sent_back(values: Values, T: float) -> Any:
-    """The speed u after a damped contact: c v - ln(1 + c v) is the same of v and of -u (Hunt and Crossley 1975)."""
+    """Speed u after a damped contact: c v - ln(1 + c v) is the same for v and -u (Hunt and Crossley 1975)."""
     c, v = at(values, C), -at(values, FALL)
     wanted, u = c * v - np.log(1 + c * v), v + 0
     for _ in range(60):
@@ -89,7 +89,7 @@ def sent_back(values: Values, T: float) -> Any:
 
 
 def met(values: Values, T: float) -> tuple[Any, Any, Any]:
-    """x, y and spin of a disc behind an oblique impact: friction takes what makes it stick, or what it can."""
+    """Position x, y and spin of a disc after an oblique impact, in which it sticks, or slides at the friction limit."""
     y, v_x, v_y, w, mu, e = [at(values, place) for place in (HEIGHT, SPEED, FALL, SPIN, MU, E)]
     t, slip = (y - R) / -v_y, v_x + R * w
     sticks = abs(slip.real) / 3 < (-mu * (1 + e) * v_y).real
@@ -98,36 +98,36 @@ def met(values: Values, T: float) -> tuple[Any, Any, Any]:
 
 
 def pushed(values: Values, T: float) -> Any:
-    """Where the second of two balls is that met head on."""
+    """Position of the second of two balls after a head-on impact."""
     (x, X), v, (M, m) = values["position"][:, 0], at(values, SPEED), values["mass"]
     e = values["restitution"].mean()
     return X + (1 + e) * M / (M + m) * v * (T - (X - x - 2 * R) / v)
 
 
 def slid(values: Values, T: float) -> Any:
-    """Where a block stops."""
+    """Position at which a block stops."""
     return at(values, ALONG) + at(values, SPEED) ** 2 / (2 * (at(values, MU) * G - at(values, DOWNHILL)))
 
 
 def rolled(values: Values, T: float) -> Any:
-    """Where a disc is that slides without spin until it rolls with two thirds of its speed, after v / (3 mu g)."""
+    """Position of a disc that slides without spin until it rolls, with two thirds of its speed, after v / (3 mu g)."""
     v, mu = at(values, SPEED), at(values, MU)
     t = v / (3 * mu * G)
     return at(values, ALONG) + v * t - mu * G * t * t / 2 + 2 / 3 * v * (T - t)
 
 
 def rolling(values: Values, T: float) -> Any:
-    """Its spin."""
+    """Spin of that disc."""
     return -2 / 3 * at(values, SPEED) / R
 
 
 def fallen(dt: float) -> dict[Place, float]:
-    """A height from which the floor is met at the same PART of a step."""
+    """Height from which the ball hits the floor at the same PART of a step."""
     return {HEIGHT: R + G * ((round(0.4 / dt) + PART) * dt) ** 2 / 2}
 
 
 def fallen_on_springs(dt: float) -> dict[Place, float]:
-    """By semi-implicit Euler, with a stiffness by which contact lasts whole steps, to end at that part of one, too."""
+    """Height and stiffness for semi-implicit Euler: contact lasts whole steps, and so ends at that part of one, too."""
     falls = round(0.4 / dt)
     height = R + G * dt * dt * (falls * (falls - 1) / 2 + PART * falls)
     fall, lasts = np.sqrt(2 * (height - R) / G), round(0.05 / dt) * dt
@@ -136,22 +136,22 @@ def fallen_on_springs(dt: float) -> dict[Place, float]:
 
 
 def thrown(dt: float) -> dict[Place, float]:
-    """Without gravity."""
+    """Height, falling speed and contact damping for a motion without gravity."""
     return {HEIGHT: R + 1.2 * (round(0.2 / dt) + PART) * dt, FALL: -1.2, C: 0.3}
 
 
 def stopping(dt: float) -> dict[Place, float]:
-    """A speed that friction stops at that part of a step."""
+    """Speed that friction stops at that part of a step."""
     return {SPEED: 0.5 * G * (round(0.3 / dt) + PART) * dt}
 
 
 def rolls(dt: float) -> dict[Place, float]:
-    """Likewise, of its sliding."""
+    """Speed with which sliding ends at that part of a step."""
     return {SPEED: 3 * 0.4 * G * (round(0.25 / dt) + PART) * dt}
 
 
 def aside(values: Values, T: float) -> Any:
-    """The speed across of the second of two balls that was met obliquely, n the direction between both then."""
+    """Transverse speed of the second of two balls after an oblique impact; n is the direction between them."""
     d, w, m = np.diff(values["position"], axis=0)[0], -values["velocity"][0], values["mass"]
     t = (-(d @ w) - np.sqrt((d @ w) ** 2 - (w @ w) * (d @ d - 4 * R * R))) / (w @ w)
     n = (d + w * t) / (2 * R)
@@ -159,7 +159,7 @@ def aside(values: Values, T: float) -> Any:
 
 
 def tipped(values: Values, T: float) -> Any:
-    """The speed of a spinning box that hit a smooth floor with its lower left corner."""
+    """Speed of a spinning box after hitting a smooth floor with its lower left corner."""
     a, b, m, J = 0.2, 0.1, values["mass"][0], values["inertia"][0, 0]
     y, q, v, w = at(values, HEIGHT), values["orientation"][0, 0], at(values, FALL), at(values, SPIN)
     t = 0.0
@@ -171,27 +171,27 @@ def tipped(values: Values, T: float) -> Any:
 
 
 def ran_up(values: Values, T: float) -> Any:
-    """The rising speed of a disc that slid without friction against a ramp, n its normal."""
+    """Upward speed of a disc after sliding without friction against a ramp; n is the ramp's normal."""
     n, e, v = RAMP_NORMAL, at(values, E), at(values, SPEED)
     t = ((RAMP_OFFSET + R - n[1] * R) / n[0] - at(values, ALONG)) / v
     return -(1 + e) * n[0] * n[1] * v - G * (T - t)
 
 
 def sliding_up(dt: float) -> dict[Place, float]:
-    """A place from which the ramp is met at that part of a step."""
+    """Position from which the disc hits the ramp at that part of a step."""
     met = (RAMP_OFFSET + R - RAMP_NORMAL[1] * R) / RAMP_NORMAL[0]
     return {ALONG: met - 2.0 * (round(0.15 / dt) + PART) * dt}
 
 
 def swung(values: Values, T: float) -> tuple[Any, Any]:
-    """Angle and spin of a pendulum of length 1 that hung still, was hit, and hits a wall; there is no gravity."""
+    """Angle and spin of a pendulum of length 1, without gravity: at rest, then hit, then hitting a wall."""
     m, J, v = values["mass"][0], values["inertia"][0, 0], at(values, SPEED)
-    spin = (m * v + J * at(values, SPIN)) / (m + J)  # what the joint leaves of both
+    spin = (m * v + J * at(values, SPIN)) / (m + J)  # the joint combines both
     return WALL_ANGLE - at(values, E) * (T * spin - WALL_ANGLE), -at(values, E) * spin
 
 
 def swinging(dt: float) -> dict[Place, float]:
-    """A spin that meets the wall at that part of a step."""
+    """Speed and spin with which the pendulum hits the wall at that part of a step."""
     spin = WALL_ANGLE / ((round(0.25 / dt) + PART) * dt)
     return {SPEED: spin, SPIN: spin}
 

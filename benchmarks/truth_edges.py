@@ -1,4 +1,4 @@
-"""Where derivatives by closed form, adjoint and finite differences must not agree: they differ from side to side."""
+"""Motions with kinks, at which derivatives from both sides, and so adjoint and finite differences, must differ."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from .truth_cases import ALONG, COMPLIANT, DOWNHILL, FALL, HEIGHT, MU, SPEED, SP
 from .truth_motion import Motion, Row, motion
 
 SECOND: Place = ("position", (1, 1))
-"""How far the second ball is aside."""
+"""Transverse position of the second ball."""
 RISE: Place = ("velocity", (1, 1))
-"""The speed that it gets across."""
+"""Transverse speed of the second ball."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A motion with a kink, and what is said of it."""
+    """Derivatives and events of a motion with a kink."""
 
     by: str
     below: float
-    """The derivative from below, by a finite difference."""
+    """Derivative from below, by a finite difference."""
     above: float
     adjoint: float
     told: tuple[Event, ...]
-    """Events that are called one-sided."""
+    """One-sided events of the motion."""
     beside: tuple[Event, ...]
-    """Those of the motions a little to either side."""
+    """One-sided events of the motions slightly to either side."""
 
 
 def edge(by: str, moving: Motion, values: dict[str, Any], end: Place, place: Place) -> Edge:
-    """The differences reach a millionth to either side, `beside` is a thousandth of a unit away."""
+    """Differentiate over a millionth to either side; `beside` is a thousandth of a unit away."""
     width, apart = 1e-6, 1.234e-3
 
     def moved(change: float) -> dict[str, Any]:
@@ -57,19 +57,19 @@ def edge(by: str, moving: Motion, values: dict[str, Any], end: Place, place: Pla
 
 
 def told(moving: Motion, values: Values) -> tuple[Event, ...]:
-    """All events of a motion."""
+    """Find all events of a motion."""
     params, state = moving.records(values)
     states = rollout(moving.model, params, state, steps=moving.steps).states.arrays()
     return moving.model.events(params.arrays(), states, None)
 
 
 def scene(name: str, *overrides: str) -> Motion:
-    """Of a scene with some values replaced."""
+    """Make the motion of a scene with some values replaced."""
     return motion(Case("", "", name, ALONG, {}, lambda values, T: 0.0, overrides), False)[0]
 
 
 def touching() -> Edge:
-    """A ball passes another one so that it just touches it, as far as steps tell: found by bisection."""
+    """Make a ball that just touches another one in passing, found by bisection."""
     moving = scene("two_balls", "bodies.1.position=[0.8,0.2]")
     near, far = 0.19, 0.21
     while (middle := (near + far) / 2) not in (near, far):
@@ -81,13 +81,13 @@ def touching() -> Edge:
 
 
 def lying() -> Edge:
-    """A ball exactly at a compliant floor, that nothing presses on it."""
+    """Make a ball exactly at a compliant floor, without any load."""
     moving = scene("dropped_ball", *COMPLIANT, "environment.gravity=[0.0,0.0]", "time.duration=5e-3")
     return edge("height", moving, moving.changed({HEIGHT: R}), FALL, HEIGHT)
 
 
 def sticking() -> Edge:
-    """An oblique bounce whose friction is just what makes it stick."""
+    """Make an oblique bounce with just enough friction to stick."""
     moving = scene("oblique_bounce")
     v_x, v_y, w, e = [at(moving.values, place) for place in (SPEED, FALL, SPIN, E)]
     mu = abs(v_x + R * w) / 3 / ((1 + e) * -v_y)
@@ -95,7 +95,7 @@ def sticking() -> Edge:
 
 
 def downhill(name: str, *overrides: str) -> Edge:
-    """A body on a slope as steep as friction can hold."""
+    """Make a body on the steepest slope that friction can hold."""
     moving = scene(name, "time.duration=0.05", *overrides)
     mu = at(moving.values, MU)
     values = moving.changed({DOWNHILL: mu * G, SPEED: 0.0})
@@ -103,7 +103,7 @@ def downhill(name: str, *overrides: str) -> Edge:
 
 
 def between() -> Edge:
-    """A ball of the rigid simulator that meets two others at once."""
+    """Make a ball of the rigid simulator that hits two others at once."""
     shapes = ((rigid.Sphere(0.1),),) * 3
     model = rigid.RigidBodies(2, 0.01, shapes, apart=((1, 2),))
     values = {name: np.zeros(shape) for name, shape in {**model.param_shapes(), **model.state_shapes()}.items()}
@@ -114,7 +114,7 @@ def between() -> Edge:
 
 
 def balls(position: Any, **changed: Any) -> tuple[Motion, dict[str, Any]]:
-    """Billiards without cushions: the first ball moves by 1 m/s along x."""
+    """Make billiards, by default without cushions, in which the first ball moves at 1 m/s along x."""
     n = len(position)
     given = {"mass": np.full(n, 0.2), "restitution": 0.95, "cushion_restitution": 1.0, "deceleration": 0.1, **changed}
     sizes = {"radius": np.full(n, 0.05), "lower": np.zeros(0), "upper": np.zeros(0)}
@@ -125,13 +125,13 @@ def balls(position: Any, **changed: Any) -> tuple[Motion, dict[str, Any]]:
 
 
 def of_values(model: Any, params: Any, state: Any, values: dict[str, Any], steps: int) -> Motion:
-    """A motion of arrays."""
+    """Make a motion from arrays."""
     first, second = [kind(**{name: tensor(values[name]) for name in kind.names()}) for kind in (params, state)]
     return Motion(model, first, second, steps)
 
 
 def edges() -> dict[str, Callable[[], Edge]]:
-    """All of them by their names."""
+    """List all edges by name."""
     kinks: dict[str, Callable[[], Edge]] = {
         "a ball that just touches another": touching,
         "billiards: a ball that just touches another": lambda: of_balls([[0.0, 0.0], [0.3, 0.1]], SECOND),
@@ -148,13 +148,13 @@ def edges() -> dict[str, Callable[[], Edge]]:
 
 
 def of_balls(position: Any, place: Place) -> Edge:
-    """Balls of billiards on a cloth that does not slow them."""
+    """Make billiard balls on a cloth without deceleration."""
     moving, values = balls(position, deceleration=0.0)
     return edge("aside", moving, values, RISE, place)
 
 
 def of_billiards() -> list[Row]:
-    """Two rows of what agrees: a ball back from a cushion on a cloth that slows it, and two balls met obliquely."""
+    """Make rows of two smooth cases: a ball back from a cushion on a decelerating cloth, and an oblique impact."""
 
     def back(values: Values, T: float) -> Any:
         x, v, a, e = at(values, ALONG), at(values, SPEED), values["deceleration"][()], values["cushion_restitution"][()]
@@ -189,7 +189,7 @@ def of_billiards() -> list[Row]:
 
 
 def table(found: Mapping[str, Edge]) -> str:
-    """Markdown."""
+    """Format the edges as a Markdown table."""
     head = ["motion", "by", "from below", "from above", "adjoint", "what the report says, in which steps"]
     lines = []
     for what, one in found.items():

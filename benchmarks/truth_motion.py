@@ -1,4 +1,4 @@
-"""A motion as a function of its values: its end, and the derivatives of that in three ways."""
+"""Motion as a function of its values: its final state, and derivatives of that computed in three ways."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class Found:
-    """With one time step."""
+    """Results with one time step."""
 
     dt: float
     value: float
@@ -31,21 +31,21 @@ class Found:
     adjoint: float
     difference: float
     slope: float
-    """Of the closed form."""
+    """Derivative of the closed form."""
 
     @property
     def value_error(self) -> float:
-        """Of the simulation, relative."""
+        """Relative error of the simulation."""
         return abs(self.value - self.closed) / abs(self.closed)
 
     @property
     def error(self) -> float:
-        """Of the adjoint against the closed form, relative where that is not 0."""
+        """Error of the adjoint compared with the closed form, relative if that is not 0."""
         return abs(self.adjoint - self.slope) / _size(self.slope)
 
     @property
     def disagreement(self) -> float:
-        """Of the adjoint and finite differences, relative where the former is not 0."""
+        """Difference of the adjoint and finite differences, relative if the former is not 0."""
         return abs(self.adjoint - self.difference) / _size(self.adjoint)
 
 
@@ -55,7 +55,7 @@ def _size(number: float) -> float:
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity and its derivative by something, with steps of dt and, where these err, of dt/2."""
+    """Quantity and its derivative with respect to a value, with steps of dt and, if inexact, of dt/2."""
 
     what: str
     law: str
@@ -65,7 +65,7 @@ class Row:
 
 
 class Motion:
-    """A model with its start, as a function of their values."""
+    """Model with its initial state, as a function of their values."""
 
     def __init__(self, model: Any, params: Any, state: Any, steps: int) -> None:
         self.model, self.steps = model, steps
@@ -73,26 +73,26 @@ class Motion:
         self.values = {name: array.copy() for name, array in (params.arrays() | state.arrays()).items()}
 
     def changed(self, given: Mapping[Place, float]) -> dict[str, Any]:
-        """The values with some replaced."""
+        """Replace some of the values."""
         values = {name: np.array(array, float) for name, array in self.values.items()}
         for (name, index), number in given.items():
             values[name][index] = number
         return values
 
     def records(self, values: Values) -> tuple[Any, Any]:
-        """Parameters and start, whose tensors require a gradient."""
+        """Make parameters and initial state, whose tensors require a gradient."""
         leaves = {name: tensor(array, requires_grad=True) for name, array in values.items()}
         params, state = [kind(**{name: leaves[name] for name in kind.names()}) for kind in self.kinds]
         return params, state
 
     def end(self, values: Values, end: Place) -> float:
-        """What it ends with."""
+        """Compute a quantity of the final state."""
         with no_grad():
             final = rollout(self.model, *self.records(values), steps=self.steps, keep="final").final
         return float(getattr(final, end[0]).data[end[1]])
 
     def gradient(self, values: Values, end: Place) -> tuple[float, dict[str, Any]]:
-        """That, and its derivatives by all values."""
+        """Compute the quantity, and its derivatives with respect to all values."""
         params, state = self.records(values)
         result = getattr(rollout(self.model, params, state, steps=self.steps).final, end[0])[end[1]]
         names = [*params.names(), *state.names()]
@@ -102,7 +102,7 @@ class Motion:
         return float(result.data), dict(zip(names, arrays, strict=True))
 
     def difference(self, values: Values, end: Place, by: Place) -> float:
-        """By finite differences that find their own step."""
+        """Differentiate by finite differences with automatic step size."""
         size = max(abs(float(values[by[0]][by[1]])), 0.1)
 
         def moved(h: float) -> Any:
@@ -113,7 +113,7 @@ class Motion:
         return float(derivative(moved, EPS).value) / size
 
     def found(self, values: Values, end: Place, by: Place, closed: Closed, T: float) -> Found:
-        """Everything about one derivative."""
+        """Compute one derivative in all ways."""
         value, slopes = self.gradient(values, end)
         return Found(
             self.model.dt,
@@ -126,14 +126,14 @@ class Motion:
 
 
 def slope(closed: Closed, values: Values, by: Place, T: float) -> float:
-    """Of a closed form, by a complex step."""
+    """Differentiate a closed form by a complex step."""
     moved = {name: array.astype(complex) for name, array in values.items()}
     moved[by[0]][by[1]] += 1j * TINY
     return float(np.imag(closed(moved, T))) / TINY
 
 
 def motion(case: Case, halved: bool) -> tuple[Motion, float]:
-    """Of its scene, and the horizon."""
+    """Make the motion of a case's scene, and its horizon."""
     found = simphys.load_scene(SCENES / f"{case.scene}.toml", ['runtime.precision="f64"', *case.overrides])
     if halved:
         again = [*case.overrides, f"time.dt={found.dt / 2}"]

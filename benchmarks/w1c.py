@@ -1,7 +1,7 @@
 """w1c: a cloth-like lattice of springs, pinned along its top row, drawn towards a displaced copy of itself.
 
-n x n nodes of unit mass at spacing 1/n, all four kinds of lattice springs at rest, drag 1/s, gravity -0.5 m/s^2.
-Wanted: the gradient of the mean squared distance from the target at the end, with respect to every stiffness `k` and
+n x n nodes of unit mass at spacing 1/n; all four kinds of lattice springs, at rest; drag 1/s; gravity -0.5 m/s^2.
+The gradient is that of the mean squared distance from the target at the end, with respect to every stiffness `k` and
 initial velocity `v0`.
 """
 
@@ -30,19 +30,19 @@ SETTINGS: Settings = {
 
 
 class System(NamedTuple):
-    """A lattice of w1c's material, and where it shall be at the end."""
+    """Lattice of w1c's material, with its target positions at the end."""
 
     model: MassSpring
     params: Params
-    """The stiffness requires a gradient."""
+    """Parameters; the stiffness requires a gradient."""
     start: State
-    """The velocity requires a gradient."""
+    """Initial state; the velocity requires a gradient."""
     target: Tensor
-    """[n, 2]."""
+    """Target positions, [n, 2]."""
 
 
 def system(settings: Settings, nx: int, ny: int) -> System:
-    """nx x ny nodes, on Tensors of the precision in force."""
+    """Make a lattice of nx x ny nodes, with Tensors of the current precision."""
     ij, ends = lattice_nodes(nx, ny), lattice_springs(nx, ny)
     x = ij / nx
     k = tensor(settings["material.stiffness"] * (0.9 + 0.2 * hash01(len(ends), 3)), requires_grad=True)
@@ -61,7 +61,7 @@ def system(settings: Settings, nx: int, ny: int) -> System:
 
 
 def build(settings: Settings, mode: str) -> Case:
-    """The case on Tensors of the precision in force."""
+    """Make the case with Tensors of the current precision."""
     n, steps = int(settings["size.n"]), int(settings["time.steps"])
     model, params, start, target = system(settings, n, n)
     k, v0 = params.stiffness, start.velocity
@@ -92,7 +92,7 @@ def build(settings: Settings, mode: str) -> Case:
 
 
 def elements(settings: Settings) -> int:
-    """Springs."""
+    """Number of springs."""
     n = int(settings["size.n"])
     return 2 * n * (n - 1) + 2 * (n - 1) ** 2
 

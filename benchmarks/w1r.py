@@ -1,7 +1,7 @@
-"""w1r: a robot of springs with a neural controller, on a ground; how far its foremost node gets.
+"""w1r: a robot of springs with a neural controller, on a ground; the distance of its foremost node.
 
 8 x 4 nodes of unit mass at spacing 0.05, whose horizontal and vertical springs are actuated by the outputs of a network
-that is given ten waves and what it senses of the nodes. Wanted: the gradient of -x of the last node at the end, with
+whose inputs are ten waves and the sensed nodes. The gradient is that of -x of the last node at the end, with
 respect to the weights `w1`, `b1`, `w2`, `b2`, every stiffness `k` and initial velocity `v0`.
 """
 
@@ -35,11 +35,11 @@ GOAL = (0.9, 0.2)
 
 
 def build(settings: Settings, mode: str) -> Case:
-    """The case on Tensors of the precision in force."""
+    """Make the case with Tensors of the current precision."""
     ij, ends = lattice_nodes(NX, NY), lattice_springs(NX, NY)
     x = 0.1 + SPACING * ij
     n, S = len(x), len(ends)
-    straight = NX * (NY - 1) + (NX - 1) * NY  # springs that are not diagonals
+    straight = NX * (NY - 1) + (NX - 1) * NY  # springs that are not diagonal
     model = MassSpring(
         ends,
         np.zeros(n, bool),
@@ -90,7 +90,7 @@ def build(settings: Settings, mode: str) -> Case:
 
 
 def elements(settings: Settings) -> int:
-    """Springs."""
+    """Number of springs."""
     return len(lattice_springs(NX, NY))
 
 

@@ -1,7 +1,7 @@
-"""w2: an elastic block, fixed corotated, falls to the floor, bounces and reaches a wall, by MLS-MPM in the plane.
+"""w2: an elastic block, fixed corotated, that falls to the floor, bounces and hits a wall, by MLS-MPM in the plane.
 
-n particles of unit mass and volume, half a spacing apart. Wanted: the gradient of half the mean squared distance from a
-point at the end, with respect to initial velocity `v0` and stiffness `E`, where mu = lambda = E: of a Poisson's ratio
+n particles of unit mass and volume, half a spacing apart. The gradient is that of half the mean squared distance from a
+point at the end, with respect to initial velocity `v0` and stiffness `E`, where mu = lambda = E: a Poisson's ratio
 of 1/4, for which E here is 2/5 of Young's modulus.
 """
 
@@ -29,7 +29,7 @@ TARGET = (0.7, 0.2)
 
 
 def build(settings: Settings, mode: str) -> Case:
-    """The case on Tensors of the precision in force."""
+    """Make the case with Tensors of the current precision."""
     nx, ny, cells, steps = (int(settings[k]) for k in ("size.nx", "size.ny", "grid.cells", "time.steps"))
     n, dx = nx * ny, 1 / cells
     model = MPM((cells, cells), dx, settings["time.dt"], n)
@@ -78,7 +78,7 @@ def build(settings: Settings, mode: str) -> Case:
 
 
 def elements(settings: Settings) -> int:
-    """Particles."""
+    """Number of particles."""
     return int(settings["size.nx"] * settings["size.ny"])
 
 

@@ -1,7 +1,7 @@
 """w3: the wave equation in the plane, zero outside.
 
-n x n cells, leapfrog with the square of the Courant number 1/3. Wanted: the gradient of the integral of the squared
-distance from a picture at the end, with respect to the initial height `u0`, from which the field starts at rest.
+n x n cells, leapfrog with a squared Courant number of 1/3. The gradient is that of the integral of the squared
+difference from a picture at the end, with respect to the initial height `u0`, from which the field starts at rest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SETTINGS: Settings = {"size.n": 256, "time.steps": 256, "medium.courant_squared"
 
 
 def build(settings: Settings, mode: str) -> Case:
-    """The case on Tensors of the precision in force."""
+    """Make the case with Tensors of the current precision."""
     n, steps = int(settings["size.n"]), int(settings["time.steps"])
     i, j = np.mgrid[:n, :n]
     noise = 0.05 * (2 * hash01(n * n, 5) - 1).reshape(n, n)
@@ -45,7 +45,7 @@ def build(settings: Settings, mode: str) -> Case:
 
 
 def elements(settings: Settings) -> int:
-    """Cells."""
+    """Number of cells."""
     return int(settings["size.n"]) ** 2
 
 

@@ -1,7 +1,7 @@
 """w4: smoke in a doubly periodic plane, stable fluids.
 
 n by n cells of a collocated grid, semi-Lagrangian advection, a projection by 6 sweeps of Jacobi, spacing and time step
-1. Wanted: the gradient of the mean squared difference of the smoke at the end from a target with respect to initial
+1. The gradient is that of the mean squared difference of the smoke at the end from a target, with respect to initial
 velocity, `vx` along axis 0 and `vy` along axis 1.
 """
 
@@ -24,7 +24,7 @@ SETTINGS: Settings = {
 
 
 def build(settings: Settings, mode: str) -> Case:
-    """The case on Tensors of the precision in force."""
+    """Make the case with Tensors of the current precision."""
     n, steps = int(settings["size.n"]), int(settings["time.steps"])
     model = Smoke(
         (n, n),
@@ -55,7 +55,7 @@ def build(settings: Settings, mode: str) -> Case:
 
 
 def elements(settings: Settings) -> int:
-    """Cells."""
+    """Number of cells."""
     return int(settings["size.n"]) ** 2
 
 

@@ -1,6 +1,6 @@
-"""w5: charges of either sign in the unit square, each of which acts on all others.
+"""w5: charges of both signs in the unit square, with a force between every pair.
 
-n bodies of unit mass, softened forces, semi-implicit Euler. Wanted: the gradient of half the mean squared distance from
+n bodies of unit mass, softened forces, semi-implicit Euler. The gradient is that of half the mean squared distance from
 the middle at the end, with respect to initial position `x0`, initial velocity `v0` and charge `q`.
 """
 
@@ -25,7 +25,7 @@ SETTINGS: Settings = {
 
 
 def build(settings: Settings, mode: str) -> Case:
-    """The case on Tensors of the precision in force."""
+    """Make the case with Tensors of the current precision."""
     n, steps = int(settings["size.n"]), int(settings["time.steps"])
     model = Charges(n, 2, settings["time.dt"], "semi_implicit_euler")
     x0 = tensor(np.stack([hash01(n, 8), hash01(n, 9)], axis=1), requires_grad=True)
@@ -48,7 +48,7 @@ def build(settings: Settings, mode: str) -> Case:
 
 
 def elements(settings: Settings) -> int:
-    """Ordered pairs of bodies."""
+    """Number of ordered pairs of bodies."""
     n = int(settings["size.n"])
     return n * (n - 1)
 

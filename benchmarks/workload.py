@@ -1,4 +1,4 @@
-"""What a workload is: named settings with defaults, and a case that can be run forward and for its gradient."""
+"""Workloads: named settings with defaults, and a case that can be run forward and for its gradient."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ REFERENCE = Path(__file__).with_name("reference.json")
 
 @dataclass(frozen=True)
 class Case:
-    """A workload with its settings applied, ready to run."""
+    """Workload with its settings applied, ready to run."""
 
     forward: Callable[[], float]
-    """The loss, without recording."""
+    """Function that computes the loss, without recording."""
     gradient: Callable[[], tuple[float, Gradients]]
-    """The loss and its gradient with respect to every parameter of the workload."""
+    """Function that computes the loss and its gradient with respect to every parameter of the workload."""
 
 
 def case_of(loss_of: Callable[[], Tensor], leaves: Mapping[str, Tensor]) -> Case:
-    """The case of a loss on the graph, with respect to these leaves."""
+    """Make the case of a loss on the graph, with respect to these leaves."""
 
     def forward() -> float:
         with no_grad():
@@ -51,18 +51,18 @@ def case_of(loss_of: Callable[[], Tensor], leaves: Mapping[str, Tensor]) -> Case
 
 @dataclass(frozen=True)
 class Workload:
-    """An exact discretization with a reference."""
+    """Exact discretization with a reference."""
 
     name: str
     settings: Settings
-    """What may be overridden, with its default."""
+    """Settings that may be overridden, with their defaults."""
     elements: Callable[[Settings], int]
-    """How many springs, particles or cells a step updates."""
+    """Function that counts the springs, particles or cells updated in a step."""
     build: Callable[[Settings, str], Case]
-    """From settings and mode ("nested" or "fused") to a case."""
+    """Function that makes a case from settings and mode ("nested" or "fused")."""
 
     def override(self, texts: Iterable[str]) -> Settings:
-        """The settings after overrides KEY=NUMBER. Errors: InputError for an unknown key or a value that is none."""
+        """Apply overrides KEY=NUMBER to the settings. Errors: InputError for an unknown key or an invalid value."""
         settings = dict(self.settings)
         for text in texts:
             key, _, written = (part.strip() for part in text.partition("="))
@@ -85,7 +85,7 @@ def _number(text: str, written: str) -> float:
 
 
 def summarize(gradients: Gradients) -> dict[str, dict[str, Any]]:
-    """For each gradient what tells two implementations apart: norm, product with a fixed direction, seven entries."""
+    """Summarize each gradient for comparison: norm, product with a fixed direction, and seven entries."""
     result = {}
     for position, (name, gradient) in enumerate(gradients.items()):
         flat = np.asarray(gradient, np.float64).ravel()
@@ -102,7 +102,7 @@ def summarize(gradients: Gradients) -> dict[str, dict[str, Any]]:
 
 
 def compare(name: str, loss: float, grads: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Relative errors of loss and summarized gradients against the f64 reference; empty where there is none."""
+    """Compute relative errors of loss and summarized gradients against the f64 reference; empty without a reference."""
     reference = json.loads(REFERENCE.read_text()).get(name)
     if reference is None:
         return {}

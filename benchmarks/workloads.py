@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 NAMES = ("w1r", "w1c", "w2", "w3", "w4", "w5")
 LONGEST_S = 40.0
-"""Repetitions end after so long [s], if there were three."""
+"""Time after which repetitions end, if there were at least three [s]."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Its help lists the settings, which takes an import that a run must not do before the compiler is chosen."""
+    """Parser whose help lists the settings; a run must not import these before the compiler is chosen."""
 
     def format_help(self) -> str:
         listed = [f"  {name}: {key}={value:g}" for name in NAMES for key, value in load(name).settings.items()]
@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def load(name: str) -> Workload:
-    """The workload of that name, from the module of that name."""
+    """Import the workload of a name from the module of that name."""
     workload: Workload = importlib.import_module(f"benchmarks.{name}").WORKLOAD
     return workload
 
@@ -64,7 +64,7 @@ def measure(workload: Workload, settings: Settings, options: argparse.Namespace,
     loss, gradients = case.gradient()
     cold = time.perf_counter() - imported
     grads = summarize(gradients)
-    del gradients  # else every repetition would hold two sets of them
+    del gradients  # otherwise every repetition would hold two sets of them
     forward_loss = case.forward()
     if not abs(forward_loss - loss) <= 1e-4 * abs(loss):
         raise ArithmeticError(f"{workload.name}: the loss is {forward_loss} without recording and {loss} with it")
@@ -95,7 +95,7 @@ def measure(workload: Workload, settings: Settings, options: argparse.Namespace,
 
 
 def repeat(case: Any, repetitions: int) -> tuple[list[float], list[float]]:
-    """Times [s] of forward and of gradient, in turn."""
+    """Measure times [s] of forward and of gradient, alternating."""
     clock = time.perf_counter
     forward_s, gradient_s = [], []
     began = clock()
