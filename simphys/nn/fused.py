@@ -44,19 +44,19 @@ class Layout:
 
     @property
     def inputs(self) -> int:
-        return _padded(self.network.inputs)
+        return _round_up(self.network.inputs)
 
     @property
     def hidden(self) -> int:
-        return _padded(self.network.hidden)
+        return _round_up(self.network.hidden)
 
     @property
     def outputs(self) -> int:
         """Padded size of y, with at least one entry of padding, which is zero."""
-        return _padded(self.network.outputs + 1)
+        return _round_up(self.network.outputs + 1)
 
     @property
-    def places(self) -> dict[str, int]:
+    def offsets(self) -> dict[str, int]:
         """Offset of each part of the weights; each matrix is stored both as it is and transposed."""
         found, at = {}, 0
         for name, rows, columns in (
@@ -74,7 +74,7 @@ class Layout:
     @property
     def size(self) -> int:
         """Length of the array with all weights of a member."""
-        return self.places["end"]
+        return self.offsets["end"]
 
     def pack(self, weights: Arrays) -> Array:
         """Pack weights [members, *shape] into one array [members, size]."""
@@ -97,13 +97,13 @@ class Layout:
             "output_bias": (members, self.outputs),
         }
 
-    def unpadded(self, sums: Arrays) -> Arrays:
+    def remove_padding(self, sums: Arrays) -> Arrays:
         """Adjoints of the weights [members, *shape], without the padding of their sums."""
         shapes = self.network.shapes()
         return {name: sums[name][(slice(None), *[slice(size) for size in shapes[name]])] for name in shapes}
 
 
-def _padded(size: int) -> int:
+def _round_up(size: int) -> int:
     return -(-size // LANES) * LANES
 
 
@@ -144,7 +144,7 @@ def functions(real: Any) -> SimpleNamespace:
 def loops(real: Any, layout: Layout) -> SimpleNamespace:
     """Forward and adjoint loops of a network; its weights begin at index w, its rows at at_x, at_h, at_y."""
     lanes = ti.types.vector(LANES, real)
-    at, X, H, Y = layout.places, layout.inputs, layout.hidden, layout.outputs
+    at, X, H, Y = layout.offsets, layout.inputs, layout.hidden, layout.outputs
     f = functions(real)
 
     # fmt: off

@@ -30,7 +30,7 @@ class Weights(Record):
 
 
 NAMES = Weights.names()
-NONE: Mapping[str, Shape] = {name: (0,) for name in NAMES}
+NO_SHAPES: Mapping[str, Shape] = {name: (0,) for name in NAMES}
 """Shapes of these fields in a simulator without a controller."""
 
 
@@ -60,11 +60,11 @@ class Network:
         """Random weights, uniform within sqrt(6 / (rows + columns)); zero biases (Glorot and Bengio 2010, eq. 16)."""
         random = np.random.default_rng(seed)
 
-        def drawn(shape: Shape) -> Array:
+        def draw(shape: Shape) -> Array:
             within = np.sqrt(6 / sum(shape))
             return random.uniform(-within, within, shape)
 
-        return {name: drawn(shape) if len(shape) == 2 else np.zeros(shape) for name, shape in self.shapes().items()}
+        return {name: draw(shape) if len(shape) == 2 else np.zeros(shape) for name, shape in self.shapes().items()}
 
     def initial(self, seed: int) -> Weights:
         """Random weights as Tensors, see `initial_arrays`."""

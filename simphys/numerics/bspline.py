@@ -20,7 +20,7 @@ STENCIL = 3
 """Number of nodes per axis that interact with a point."""
 
 
-def lines(dim: int) -> int:
+def count_lines(dim: int) -> int:
     """Number of lines of 3 nodes, parallel to the last axis, that interact with a point.
 
     Sums over the nodes go line by line, so that factors common to a line are computed once.
@@ -94,7 +94,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return product
 
     @ti.func
-    def line(b: ivec) -> ti.i32:
+    def start(b: ivec) -> ti.i32:
         """Memory index of the first node of the first line."""
         place = 0
         for d in ti.static(range(dim)):
@@ -102,7 +102,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         return place
 
     @ti.func
-    def behind(o: places) -> ti.i32:
+    def line_offset(o: places) -> ti.i32:
         """Distance in memory from the first line to the line at this offset."""
         place = 0
         for d in ti.static(range(dim - 1)):
@@ -116,6 +116,6 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         offset=offset,
         line_weight=line_weight,
         line_slope=line_slope,
-        line=line,
-        behind=behind,
+        start=start,
+        line_offset=line_offset,
     )

@@ -20,14 +20,14 @@ from simphys.autograd.kernels.runtime import ti
 
 from .multigrid import Multigrid
 from .poisson import BLOCK, COLUMNS, PLANE_STRIDE, PLANES, ROW_STRIDE, ROWS, SIZE, Poisson
-from .poisson import functions as passes
+from .poisson import functions as grid_functions
 
 
 @functools.cache
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Kernel of a step, which follows that of the preconditioner."""
-    f = passes(real, dim)
+    f = grid_functions(real, dim)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @ti.func
@@ -48,7 +48,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
                 x[part * BLOCK + k] = v[k]
 
     @ti.func
-    def turn(p: ti.template(), beta: real, y: ti.template(), size: ti.i32):
+    def update_direction(p: ti.template(), beta: real, y: ti.template(), size: ti.i32):
         """Compute p = y + beta p."""
         v = f.block(0)
         for part in range(size // BLOCK):
@@ -67,13 +67,13 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
             for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
                 cell = first + part * BLOCK
                 for k in range(BLOCK):
-                    total = f.around(p, cell + k, row_stride, plane_stride)
+                    total = f.sum_neighbours(p, cell + k, row_stride, plane_stride)
                     v[k] = ti.select(d[cell + k] > 0, d[cell + k] * p[cell + k] - total, 0)
                 for k in range(BLOCK):
                     q[cell + k] = v[k]
 
     @ti.func
-    def center(grid: ti.template(), x: ti.template()):
+    def subtract_mean(grid: ti.template(), x: ti.template()):
         """Subtract the mean from x."""
         total = 0.0
         for i in range(grid[SIZE]):
@@ -93,7 +93,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
             beta = 0.0
             if before > 0:
                 beta = now / before
-            turn(p, beta, y, size)
+            update_direction(p, beta, y, size)
             f.wrap(grid, p, 0)
             apply(grid, d, p, q)
             curvature, alpha = dot(p, q, size), 0.0
@@ -102,7 +102,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
             add(z, alpha, p, size)
             add(r, -alpha, q, size)
             if singular:  # rounding adds to the mean, which no iteration can reduce
-                center(grid, r)
+                subtract_mean(grid, r)
             rho[0] = now
             rho[1] = dot(r, r, size)
 
@@ -113,7 +113,7 @@ class ConjugateGradients:
     """Solver for z = A^+ b, to a residual of `tolerance` relative to b; `preconditioned` by multigrid or not."""
 
     def __init__(self, system: Poisson, *, tolerance: float, most_iterations: int, preconditioned: bool) -> None:
-        self._system, self._tolerance, self._most = system, tolerance, most_iterations
+        self._system, self._tolerance, self._most_iterations = system, tolerance, most_iterations
         self._cycle = functools.cache(lambda: Multigrid(system))
         self._preconditioned = preconditioned
         self.b, self.z = self._cycle().b if preconditioned else system.array(), system.array()
@@ -127,20 +127,20 @@ class ConjugateGradients:
 
     def solve(self) -> None:
         """Compute z from b, which is overwritten by the residual."""
-        self._center(self.b)
+        self._subtract_mean(self.b)
         self._p.fill(0)
         self.z.fill(0)
         self._rho.fill(0)
         start = math.sqrt(np.einsum("i,i", self.b, self.b))  # not in BLAS, which would start other threads
         self.iterations, left = 0, start
-        while left > self._tolerance * start and self.iterations < self._most:
+        while left > self._tolerance * start and self.iterations < self._most_iterations:
             if self._preconditioned:
                 self._cycle().solve()
             self._step()
             left = math.sqrt(self._rho[1])
             self.iterations += 1
         self.residual = left / start if start else 0.0
-        self._center(self.z)
+        self._subtract_mean(self.z)
 
     def error(self) -> float:
         """Estimate |e|_A with one more multigrid cycle."""
@@ -150,7 +150,7 @@ class ConjugateGradients:
         cycle.solve()
         return math.sqrt(max(float(np.einsum("i,i", cycle.b, cycle.z)), 0.0))
 
-    def _center(self, array: Any) -> None:
+    def _subtract_mean(self, array: Any) -> None:
         """Subtract the mean if A is singular for constants."""
         if self._system.is_singular:
             inside = self._system.inside(array)

@@ -19,7 +19,7 @@ from simphys.autograd import runtime
 from .poisson import Poisson
 
 
-class Fourier:
+class FourierSolver:
     """Solver for z = A^+ b, a symmetric map, to rounding; for the compact operator or the central one."""
 
     def __init__(self, system: Poisson, *, central: bool) -> None:
@@ -28,10 +28,10 @@ class Fourier:
         self._from, self._to = system.inside(self.b), system.inside(self.z)
         counts = [np.arange(n) for n in (*system.cells[:-1], system.cells[-1] // 2 + 1)]
         waves = [2 * np.pi * k / n for k, n in zip(counts, system.cells, strict=True)]
-        unseen = [(2 * k if central else k) % n == 0 for k, n in zip(counts, system.cells, strict=True)]
+        singular = [(2 * k if central else k) % n == 0 for k, n in zip(counts, system.cells, strict=True)]
         symbol = functools.reduce(np.add.outer, [np.sin(k) ** 2 if central else 2 - 2 * np.cos(k) for k in waves])
-        seen = ~functools.reduce(np.logical_and.outer, unseen)
-        inverse = np.divide(1.0, symbol, out=np.zeros_like(symbol), where=seen)
+        regular = ~functools.reduce(np.logical_and.outer, singular)
+        inverse = np.divide(1.0, symbol, out=np.zeros_like(symbol), where=regular)
         self._inverse = inverse.astype(runtime.real_dtype())
 
     def solve(self) -> None:

@@ -43,7 +43,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     vec, ivec, corners = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32), ti.types.vector(count, real)
 
     @ti.func
-    def enter(p: real, low: real, high: real, last: real, period: real, inv_period: real):
+    def locate(p: real, low: real, high: real, last: real, period: real, inv_period: real):
         """Locate p along an axis: the entry below, the distance from it, and 0 if p was clamped to an end, else 1."""
         inside = ti.select(p >= low, ti.select(p <= high, real(1.0), real(0.0)), real(0.0))
         q = ti.min(ti.max(p, low), high)
@@ -93,6 +93,6 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return interpolate(df, r) + slopes(f, r).dot(dr)
 
     return SimpleNamespace(
-        vec=vec, ivec=ivec, corners=corners, count=count, enter=enter,
+        vec=vec, ivec=ivec, corners=corners, count=count, locate=locate,
         interpolate=interpolate, slopes=slopes, adj_corners=adj_corners, jvp=jvp_interpolate,
     )  # fmt: skip

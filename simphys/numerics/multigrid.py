@@ -24,8 +24,8 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.autograd.tensor import Array
 
 from .poisson import BLOCK, COLUMNS, PLANE_STRIDE, PLANES, ROW_STRIDE, ROWS, SIZE, Poisson
-from .poisson import functions as passes
-from .separable import Direct
+from .poisson import functions as grid_functions
+from .separable import DirectSolver
 
 DEGREE = 2
 """Number of sweeps before, and after, the correction from the coarser grid."""
@@ -33,7 +33,7 @@ DEGREE = 2
 COARSEST = 16
 """Largest number of cells along the longest axis that is not halved any further."""
 
-NEXT = 0.25
+NEXT_WEIGHT = 0.25
 """Weight of the next coarse cell in linear interpolation, halfway between the centre of a coarse cell and its edge."""
 
 
@@ -44,9 +44,9 @@ def chebyshev_weights(dim: int) -> Array:
     return (1 / ((high + low) / 2 + (high - low) / 2 * roots)).astype(runtime.real_dtype())
 
 
-def own_weights(system: Poisson, axis: int) -> Array:
-    """Interpolation weights [n] along an axis of the coarse cell that contains a fine cell; the next one has `NEXT`."""
-    weights = np.full(system.cells[axis], 1 - NEXT)
+def interpolation_weights(system: Poisson, axis: int) -> Array:
+    """Weights [n] along an axis of the coarse cell around each fine cell; the next coarse cell has `NEXT_WEIGHT`."""
+    weights = np.full(system.cells[axis], 1 - NEXT_WEIGHT)
     for end, cell in zip(system.ends[axis], (0, -1), strict=True):
         if end == "closed":
             weights[cell] = 1.0
@@ -56,7 +56,7 @@ def own_weights(system: Poisson, axis: int) -> Array:
     return weights.astype(runtime.real_dtype())
 
 
-def coarser(system: Poisson) -> Poisson:
+def coarsen(system: Poisson) -> Poisson:
     """Operator on the grid with half as many cells along each axis."""
     return Poisson([n // 2 for n in system.cells], system.ends, open_distance=_coarse_distance(system))
 
@@ -69,7 +69,7 @@ def _coarse_distance(system: Poisson) -> float:
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Kernels for the two legs of the V-cycle between a grid and the next coarser one (`coarse`)."""
-    f = passes(real, dim)
+    f = grid_functions(real, dim)
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @ti.func
@@ -84,19 +84,19 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
             for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
                 cell = first + part * BLOCK
                 for k in range(BLOCK):
-                    total = f.around(x, at + cell + k, row_stride, plane_stride)
+                    total = f.sum_neighbours(x, at + cell + k, row_stride, plane_stride)
                     v[k] = ti.select(d[cell + k] > 0, b[cell + k] - d[cell + k] * x[at + cell + k] + total, 0)
                 for k in range(BLOCK):
                     r[cell + k] = v[k]
 
     @ti.func
-    def four(r: ti.template(), at: ti.i32, row: ti.i32, weights: ti.template(), coarse_row: ti.i32) -> real:
+    def sum_four_rows(r: ti.template(), at: ti.i32, row: ti.i32, weights: ti.template(), coarse_row: ti.i32) -> real:
         """Weighted sum over four rows, in one column."""
         inner = weights[2 * coarse_row] * r[at + row] + weights[2 * coarse_row + 1] * r[at + 2 * row]
-        return inner + NEXT * (r[at] + r[at + 3 * row])
+        return inner + NEXT_WEIGHT * (r[at] + r[at + 3 * row])
 
     @ti.func
-    def column(
+    def sum_column(
         grid: ti.template(),
         r: ti.template(),
         at: ti.i32,
@@ -106,11 +106,13 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         row: ti.i32,
     ) -> real:
         """Weighted sum over four rows, and in 3-D over four planes of these."""
-        total = four(r, at, grid[ROW_STRIDE], w1, row)
+        total = sum_four_rows(r, at, grid[ROW_STRIDE], w1, row)
         if ti.static(dim == 3):
-            total = NEXT * total + w0[2 * plane] * four(r, at + grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row)
-            total += w0[2 * plane + 1] * four(r, at + 2 * grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row)
-            total += NEXT * four(r, at + 3 * grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row)
+            total = NEXT_WEIGHT * total + w0[2 * plane] * sum_four_rows(
+                r, at + grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row
+            )
+            total += w0[2 * plane + 1] * sum_four_rows(r, at + 2 * grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row)
+            total += NEXT_WEIGHT * sum_four_rows(r, at + 3 * grid[PLANE_STRIDE], grid[ROW_STRIDE], w1, row)
         return total
 
     @ti.func
@@ -128,16 +130,16 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         for plane, row in ti.ndrange(coarse[PLANES], coarse[ROWS]):
             to = f.start(coarse, plane, row)
             at = f.start(grid, (2 * plane - 1) * (dim - 2), 2 * row - 1)  # first of the four planes and rows
-            before, left = column(grid, r, at - 1, w0, w1, plane, row), column(grid, r, at, w0, w1, plane, row)
+            before, left = sum_column(grid, r, at - 1, w0, w1, plane, row), sum_column(grid, r, at, w0, w1, plane, row)
             for j in range(coarse[COLUMNS]):
-                right = column(grid, r, at + 2 * j + 1, w0, w1, plane, row)
-                after = column(grid, r, at + 2 * j + 2, w0, w1, plane, row)
-                b[to + j] = scale * (NEXT * (before + after) + w2[2 * j] * left + w2[2 * j + 1] * right)
+                right = sum_column(grid, r, at + 2 * j + 1, w0, w1, plane, row)
+                after = sum_column(grid, r, at + 2 * j + 2, w0, w1, plane, row)
+                b[to + j] = scale * (NEXT_WEIGHT * (before + after) + w2[2 * j] * left + w2[2 * j + 1] * right)
                 before = right
                 left = after
 
     @ti.func
-    def between(
+    def interpolate_rows(
         y: ti.template(),
         at: ti.i32,
         w0: ti.template(),
@@ -148,10 +150,10 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
     ) -> real:
         """Interpolate between two rows, and in 3-D between two planes of these, in a column of coarse cells."""
         down = (2 * (row % 2) - 1) * grid[ROW_STRIDE]
-        value = w1[row] * y[at] + NEXT * y[at + down]
+        value = w1[row] * y[at] + NEXT_WEIGHT * y[at + down]
         if ti.static(dim == 3):
             far = at + (2 * (plane % 2) - 1) * grid[PLANE_STRIDE]
-            value = w0[plane] * value + NEXT * (w1[row] * y[far] + NEXT * y[far + down])
+            value = w0[plane] * value + NEXT_WEIGHT * (w1[row] * y[far] + NEXT_WEIGHT * y[far + down])
         return value
 
     @ti.func
@@ -170,12 +172,12 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
         for plane, row in ti.ndrange(grid[PLANES], grid[ROWS]):
             to = offset + f.start(grid, plane, row)
             at = y_offset + f.start(coarse, plane // 2, row // 2)
-            before = between(y, at - 1, w0, w1, coarse, plane, row)
-            here = between(y, at, w0, w1, coarse, plane, row)
+            before = interpolate_rows(y, at - 1, w0, w1, coarse, plane, row)
+            here = interpolate_rows(y, at, w0, w1, coarse, plane, row)
             for j in range(coarse[COLUMNS]):
-                after = between(y, at + j + 1, w0, w1, coarse, plane, row)
-                x[to + 2 * j] = x[to + 2 * j] + w2[2 * j] * here + NEXT * before
-                x[to + 2 * j + 1] = x[to + 2 * j + 1] + w2[2 * j + 1] * here + NEXT * after
+                after = interpolate_rows(y, at + j + 1, w0, w1, coarse, plane, row)
+                x[to + 2 * j] = x[to + 2 * j] + w2[2 * j] * here + NEXT_WEIGHT * before
+                x[to + 2 * j + 1] = x[to + 2 * j + 1] + w2[2 * j + 1] * here + NEXT_WEIGHT * after
                 before = here
                 here = after
 
@@ -232,15 +234,15 @@ class Multigrid:
     def __init__(self, system: Poisson) -> None:
         self._launches: list[Callable[[], None]]
         if any(n % 2 for n in system.cells) or max(system.cells) <= COARSEST:
-            coarsest = Direct(system)
+            coarsest = DirectSolver(system)
             self.b, self.z, self._launches = coarsest.b, coarsest.z, [coarsest.solve]
             return
-        coarse, pair = coarser(system), system.array(2)
+        coarse, pair = coarsen(system), system.array(2)
         below = Multigrid(coarse)
         half = (DEGREE + 1) % 2  # of `pair`, after sweeps from 0; an even DEGREE ends there again
         self.b, self.z = system.array(), pair[half * system.size : (half + 1) * system.size]
         omega = chebyshev_weights(system.dim)
-        weights = [own_weights(system, axis) for axis in range(system.dim)]
+        weights = [interpolation_weights(system, axis) for axis in range(system.dim)]
         w0, w1, w2 = weights if system.dim == 3 else (weights[0], *weights)
         legs = kernels(runtime.real(), system.dim)
         down = legs.down.bind(

@@ -95,7 +95,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return (plane + dim - 2) * grid[PLANE_STRIDE] + (row + 1) * grid[ROW_STRIDE] + LEAD
 
     @ti.func
-    def around(x: ti.template(), at: ti.i32, row: ti.i32, plane: ti.i32) -> real:
+    def sum_neighbours(x: ti.template(), at: ti.i32, row: ti.i32, plane: ti.i32) -> real:
         """Sum over the neighbours of a cell."""
         total = x[at + row] + x[at - row]
         if ti.static(dim == 3):
@@ -148,7 +148,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             for part in range((grid[COLUMNS] + BLOCK - 1) // BLOCK):
                 cell = first + part * BLOCK
                 for k in range(BLOCK):
-                    total = around(x, old + cell + k, row_stride, plane_stride)
+                    total = sum_neighbours(x, old + cell + k, row_stride, plane_stride)
                     v[k] = omega * (e[cell + k] * (b[cell + k] + total)) + (1 - omega) * x[old + cell + k]
                 for k in range(BLOCK):
                     x[new + cell + k] = v[k]
@@ -174,7 +174,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
                 sweep(grid, b, e, omega[s], x, old, new)
                 old = new
 
-    return SimpleNamespace(start=start, around=around, wrap=wrap, relax=relax, block=block)
+    return SimpleNamespace(start=start, sum_neighbours=sum_neighbours, wrap=wrap, relax=relax, block=block)
 
 
 @functools.cache
@@ -193,7 +193,7 @@ def kernels(real: Any, dim: int) -> SimpleNamespace:
     return SimpleNamespace(relax=relax)
 
 
-class Sweeps:
+class JacobiSweeps:
     """Solver of `count` Jacobi sweeps from 0, which is a linear symmetric map from b to z."""
 
     def __init__(self, system: Poisson, count: int) -> None:

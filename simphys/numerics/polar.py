@@ -78,16 +78,16 @@ def _in_space(real: Any) -> SimpleNamespace:
     @ti.func
     def rotation(F: mat) -> mat:
         X = F
-        found = 0
+        converged = 0
         if F.determinant() > 0.01 * F.norm() ** 3:
             for _ in range(STEPS):
-                if found == 0:
+                if converged == 0:
                     C = cof(X)
                     next = 0.5 * (X + C / (C[0, 0] * X[0, 0] + C[0, 1] * X[0, 1] + C[0, 2] * X[0, 2]))
                     if (next - X).norm_sqr() < close:
-                        found = 1
+                        converged = 1
                     X = next
-        if found == 0:
+        if converged == 0:
             U, _, V = values(F)
             X = U @ V.transpose()
         return X

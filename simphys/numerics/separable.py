@@ -20,7 +20,7 @@ from simphys.autograd.tensor import Array
 from .poisson import Poisson
 
 
-class Direct:
+class DirectSolver:
     """Solver for z = A^+ b, a symmetric map, to rounding."""
 
     def __init__(self, system: Poisson) -> None:
@@ -28,23 +28,23 @@ class Direct:
         self._from, self._to = system.inside(self.b), system.inside(self.z)
         pairs = [np.linalg.eigh(system.matrix(axis)) for axis in range(system.dim)]
         total = functools.reduce(np.add.outer, [values for values, _ in pairs])
-        seen = total > 1e-12 * total.max()
+        regular = total > 1e-12 * total.max()
         real = runtime.real_dtype()
-        self._inverse = np.divide(1.0, total, out=np.zeros_like(total), where=seen).astype(real)
+        self._inverse = np.divide(1.0, total, out=np.zeros_like(total), where=regular).astype(real)
         self._vectors = [np.ascontiguousarray(vectors, real) for _, vectors in pairs]
 
     def solve(self) -> None:
         """Compute z from b."""
         x = self._from
         for axis, vectors in enumerate(self._vectors):
-            x = _along(axis, vectors.T, x)
+            x = _multiply_along(axis, vectors.T, x)
         x *= self._inverse
         for axis, vectors in enumerate(self._vectors):
-            x = _along(axis, vectors, x)
+            x = _multiply_along(axis, vectors, x)
         self._to[...] = x
 
 
-def _along(axis: int, matrix: Array, x: Array) -> Array:
+def _multiply_along(axis: int, matrix: Array, x: Array) -> Array:
     """Multiply x by the matrix along an axis, into a new array."""
     if axis == x.ndim - 1:
         return x @ matrix.T

@@ -72,7 +72,7 @@ def _in_space(real: Any) -> SimpleNamespace:
     orthogonal = (2 * eps) ** 2  # square of the cosine below which two columns count as orthogonal
 
     @ti.func
-    def across(u: vec) -> vec:
+    def orthogonal_unit(u: vec) -> vec:
         """Unit vector orthogonal to the unit vector u."""
         w = vec([-u[1], u[0], 0.0])
         if ti.abs(u[2]) > 0.7:
@@ -80,7 +80,7 @@ def _in_space(real: Any) -> SimpleNamespace:
         return w / w.norm()
 
     @ti.func
-    def ordered(a: vec, b: vec, x: vec, y: vec):
+    def sort_pair(a: vec, b: vec, x: vec, y: vec):
         """Sort a and b by length, the longer one first, and x and y with them; a swap rotates by a right angle."""
         longer, shorter, first, second = a, b, x, y
         if a.norm_sqr() < b.norm_sqr():
@@ -91,11 +91,11 @@ def _in_space(real: Any) -> SimpleNamespace:
     def svd(F: mat):
         a, b, d = vec([F[0, 0], F[1, 0], F[2, 0]]), vec([F[0, 1], F[1, 1], F[2, 1]]), vec([F[0, 2], F[1, 2], F[2, 2]])
         x, y, z = vec([1.0, 0.0, 0.0]), vec([0.0, 1.0, 0.0]), vec([0.0, 0.0, 1.0])
-        done = 0
+        orthogonal_pairs = 0
         for _ in range(3 * SWEEPS):
-            if done < 3:
+            if orthogonal_pairs < 3:
                 aa, bb, ab = a.dot(a), b.dot(b), a.dot(b)
-                done += 1
+                orthogonal_pairs += 1
                 c, s = 1.0, 0.0
                 if ab * ab > orthogonal * aa * bb:
                     # the smaller angle with ab (c^2 - s^2) + (aa - bb) c s = 0
@@ -104,12 +104,12 @@ def _in_space(real: Any) -> SimpleNamespace:
                     t = -t if h < 0 else t
                     c = 1 / ti.sqrt(1 + t * t)
                     s = c * t
-                    done = 0
+                    orthogonal_pairs = 0
                 a, b, d = s * a + c * b, d, c * a - s * b  # rotated; the next pair becomes the first one
                 x, y, z = s * x + c * y, z, c * x - s * y
-        a, b, x, y = ordered(a, b, x, y)
-        b, d, y, z = ordered(b, d, y, z)
-        a, b, x, y = ordered(a, b, x, y)
+        a, b, x, y = sort_pair(a, b, x, y)
+        b, d, y, z = sort_pair(b, d, y, z)
+        a, b, x, y = sort_pair(a, b, x, y)
 
         aa = a.dot(a)
         u = vec([1.0, 0.0, 0.0])
@@ -117,7 +117,7 @@ def _in_space(real: Any) -> SimpleNamespace:
             u = a / ti.sqrt(aa)
         b -= u.dot(b) * u
         bb = b.dot(b)
-        v = across(u)
+        v = orthogonal_unit(u)
         if bb > tiny + eps * eps * aa:
             v = b / ti.sqrt(bb)
         w = u.cross(v)

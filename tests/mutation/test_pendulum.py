@@ -37,22 +37,8 @@ EQUIVALENT = {
 }
 
 PLACES = {
-    *(
-        "par",
-        "at",
-        "at_u",
-        "at_d",
-        "at_A",
-        "at_K",
-        "at_t",
-        "here",
-        "row",
-        "rows",
-        "adj_rows",
-        "first",
-        "driven",
-        "spread",
-    ),
+    *("par", "at", "at_u", "at_d", "at_A", "at_K", "at_t", "here", "row", "rows", "adj_rows"),
+    *("first", "driven", "spread"),
     *"ijqnbTr",
     "ii",
 }

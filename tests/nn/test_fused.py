@@ -55,7 +55,7 @@ def test_layers_and_their_adjoints_in_a_kernel_are_those_of_the_functions() -> N
     for layer, g, values in (("hidden", g_h, rows["x"]), ("output", g_y, rows["h"])):
         weight, bias = (sums[f"{layer}_{part}"].reshape(-1) for part in ("weight", "bias"))
         add(g, values, 1, 1, 1, len(g), len(values), weight, bias)
-    found = layout.unpadded(sums)
+    found = layout.remove_padding(sums)
 
     assert not y[SIZES.outputs :].any(), "what drives springs without an actuator is zero"
     assert x.grad is not None

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 @no_type_check
 def kernels(dim: int) -> Any:
     """Weights of all nodes [n, nodes] at points x [n, dim], and their derivatives for x / dx [n, nodes, dim]."""
-    real, lines, nodes = runtime.real(), bspline.lines(dim), int(np.prod(CELLS[dim]))
+    real, lines, nodes = runtime.real(), bspline.count_lines(dim), int(np.prod(CELLS[dim]))
     spline, reals = bspline.functions(real, dim, CELLS[dim]), ti.types.ndarray(dtype=real, ndim=1)
     vec = ti.types.vector(dim, real)
 
@@ -35,7 +35,7 @@ def kernels(dim: int) -> Any:
             w, s = spline.weights(f), spline.slopes(f)
             for number in range(lines):
                 o = spline.offset(number)
-                first, across = spline.line(base) + spline.behind(o), spline.line_weight(w, o)
+                first, across = spline.start(base) + spline.line_offset(o), spline.line_weight(w, o)
                 for k in ti.static(range(3)):
                     at = i * nodes + first + k
                     weight[at] = across * w[k, dim - 1]

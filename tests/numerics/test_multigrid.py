@@ -10,7 +10,7 @@ import pytest
 from simphys.numerics.conjugate_gradients import ConjugateGradients
 from simphys.numerics.multigrid import Multigrid
 from simphys.numerics.poisson import Poisson
-from simphys.numerics.separable import Direct
+from simphys.numerics.separable import DirectSolver
 
 from .test_poisson import CO, C, O, P, solved, some
 
@@ -38,7 +38,7 @@ def test_a_cycle_is_symmetric_and_positive(cells: Any, ends: Any) -> None:
 @pytest.mark.parametrize(("cells", "ends"), BOXES)
 def test_with_it_conjugate_gradients_take_few_steps_on_every_grid(cells: Any, ends: Any) -> None:
     system = Poisson(cells, ends)
-    exact = solved(system, Direct(system), some(system))
+    exact = solved(system, DirectSolver(system), some(system))
     solver = ConjugateGradients(system, tolerance=1e-8, most_iterations=200, preconditioned=True)
     found = solved(system, solver, some(system))
     assert solver.iterations <= 9
@@ -50,7 +50,7 @@ def test_with_it_conjugate_gradients_take_few_steps_on_every_grid(cells: Any, en
 @pytest.mark.parametrize("iterations", [1, 3, 30])
 def test_the_error_of_an_unfinished_solve_is_estimated(iterations: int, preconditioned: bool) -> None:
     system = Poisson((72, 36), (CO, C))
-    exact = solved(system, Direct(system), some(system))
+    exact = solved(system, DirectSolver(system), some(system))
     solver = ConjugateGradients(system, tolerance=1e-8, most_iterations=iterations, preconditioned=preconditioned)
     error = solved(system, solver, some(system)) - exact
     steps = [np.diff(error, axis=0, append=0), np.diff(error, axis=1)]
@@ -63,6 +63,6 @@ def test_without_an_open_side_constants_are_left_out() -> None:
     for preconditioned in (False, True):
         solver = ConjugateGradients(system, tolerance=1e-12, most_iterations=500, preconditioned=preconditioned)
         found = solved(system, solver, some(system) + 3)
-        np.testing.assert_allclose(found, solved(system, Direct(system), some(system)), atol=1e-9)
+        np.testing.assert_allclose(found, solved(system, DirectSolver(system), some(system)), atol=1e-9)
         assert not solved(system, solver, np.full(system.cells, 2.0)).any()
         assert solver.iterations == 0

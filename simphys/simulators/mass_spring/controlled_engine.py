@@ -150,7 +150,7 @@ class ControlledEngine(MassSpringEngine):
         found = super().gradients()
         shapes = self._sum_shapes_of_weights
         sums = {name: runtime.to_host(values, shapes[name]) for name, values in self._weight_sums.items()}
-        adjoints = {**self._layout.unpadded(sums), "control": self._adj_pattern}
+        adjoints = {**self._layout.remove_padding(sums), "control": self._adj_pattern}
         self._reset_sums()
         for name in self._network_needs:
             batched = self._network_inputs[name].ndim > len(self._shapes[name])

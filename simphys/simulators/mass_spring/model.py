@@ -13,7 +13,7 @@ import numpy.typing as npt
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.errors import InputError
 from simphys.nn import Controller, Network
-from simphys.nn.network import NONE
+from simphys.nn.network import NO_SHAPES
 from simphys.numerics.splitting import Stage, require_integrator, split_step
 from simphys.simulator import Arrays, Bodies, Model, Record, Shape
 from simphys.simulator.actuators import find_control_columns
@@ -190,7 +190,7 @@ class MassSpring(Model):
             "gravity": (self.dim,),
             **dict.fromkeys(("ground_height", "ground_stiffness", "ground_friction"), ()),
             "amplitude": (S if self.actuators else 0,),
-            **(NONE if self.network is None else self.network.shapes()),
+            **(NO_SHAPES if self.network is None else self.network.shapes()),
         }
 
     def state_shapes(self) -> Mapping[str, Shape]:

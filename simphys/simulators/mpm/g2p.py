@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     """The element functions. U holds the velocities of the nodes, adj_U their adjoints from adj_U[at] on."""
     vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
-    spline, lines = bspline.functions(real, dim, cells), bspline.lines(dim)
+    spline, lines = bspline.functions(real, dim, cells), bspline.count_lines(dim)
     sums = transfer.functions(real, dim, cells)
 
     @ti.func
@@ -71,7 +71,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         v, tv, tB = vec(0.0), vec(0.0), mat(0.0)
         for number in range(lines):
             o = spline.offset(number)
-            i, weight, tweight = (spline.line(base) + spline.behind(o)) * dim, spline.line_weight(w, o), real(0.0)
+            i, weight, tweight = (spline.start(base) + spline.line_offset(o)) * dim, spline.line_weight(w, o), real(0.0)
             for d in ti.static(range(dim - 1)):
                 tweight += spline.line_slope(w, s, o, d) * tf[d]
             for k in ti.static(range(3)):

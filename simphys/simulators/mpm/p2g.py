@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     """The element functions. A grid G holds momentum and mass of each node, [dim + 1] numbers, from G[at] on."""
     vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
-    spline, lines, size = bspline.functions(real, dim, cells), bspline.lines(dim), dim + 1
+    spline, lines, size = bspline.functions(real, dim, cells), bspline.count_lines(dim), dim + 1
     sums = transfer.functions(real, dim, cells)
 
     @ti.func
@@ -89,7 +89,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
             for d in ti.static(range(dim - 1)):
                 tweight += spline.line_slope(w, s, o, d) * tf[d]
             q, tq = sums.value_on_line(mv, Adx, f, o), sums.value_on_line(tmv, tAdx, f, o)
-            i = (spline.line(base) + spline.behind(o)) * size
+            i = (spline.start(base) + spline.line_offset(o)) * size
             for k in ti.static(range(3)):
                 r = k - f[dim - 1]
                 here, there = weight * w[k, dim - 1], tweight * w[k, dim - 1] + weight * s[k, dim - 1] * tf[dim - 1]

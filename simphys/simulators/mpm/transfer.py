@@ -23,7 +23,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     """The element functions, for particles at x."""
     vec, mat = ti.types.vector(dim, real), ti.types.matrix(dim, dim, real)
     weights_ = ti.types.matrix(3, dim, real)
-    spline, lines, last = bspline.functions(real, dim, cells), bspline.lines(dim), dim - 1
+    spline, lines, last = bspline.functions(real, dim, cells), bspline.count_lines(dim), dim - 1
     places = ti.types.vector(last, ti.i32)
     width = lines * (dim + 1) + 3 + dim
     table, span = ti.types.vector(width, real), ti.types.vector(3 * (dim + 1), real)  # of a particle, of a line
@@ -44,7 +44,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         V: ti.template(),
     ):
         o = spline.offset(number)
-        i, weight = (first + spline.behind(o)) * size, spline.line_weight(w, o)
+        i, weight = (first + spline.line_offset(o)) * size, spline.line_weight(w, o)
         P, Q = vec(0.0), vec(0.0)
         for k in ti.static(range(3)):
             for d in ti.static(range(dim)):
@@ -66,10 +66,10 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         v, V = vec(0.0), mat(0.0)
         if ti.static(dim == 2):
             for number in ti.static(range(lines)):
-                gather_line(number, grid, size, spline.line(base), f, w, v, V)
+                gather_line(number, grid, size, spline.start(base), f, w, v, V)
         else:
             for number in range(lines):
-                gather_line(number, grid, size, spline.line(base), f, w, v, V)
+                gather_line(number, grid, size, spline.start(base), f, w, v, V)
         return v, V
 
     @ti.func
@@ -78,7 +78,7 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         B: mat, m: real, v: ti.template(), V: ti.template(), adj_f: ti.template(), scalar: ti.template(),
     ):
         o = spline.offset(number)
-        i, weight, here = (first + spline.behind(o)) * size, spline.line_weight(w, o), value_on_line(q, B, f, o)
+        i, weight, here = (first + spline.line_offset(o)) * size, spline.line_weight(w, o), value_on_line(q, B, f, o)
         P, Q, wk, wz, sz = vec(0.0), vec(0.0), real(0.0), real(0.0), real(0.0)  # sums along the line
         for k in ti.static(range(3)):
             r, z = k - f[last], real(0.0)
@@ -115,10 +115,10 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         v, V, adj_f, scalar = vec(0.0), mat(0.0), vec(0.0), vec(0.0)
         if ti.static(dim == 2):
             for number in ti.static(range(lines)):
-                gather_line_derivatives(number, grid, size, spline.line(base), f, w, s, q, B, m, v, V, adj_f, scalar)
+                gather_line_derivatives(number, grid, size, spline.start(base), f, w, s, q, B, m, v, V, adj_f, scalar)
         else:
             for number in range(lines):
-                gather_line_derivatives(number, grid, size, spline.line(base), f, w, s, q, B, m, v, V, adj_f, scalar)
+                gather_line_derivatives(number, grid, size, spline.start(base), f, w, s, q, B, m, v, V, adj_f, scalar)
         return v, V, adj_f, scalar[0]
 
     @ti.func
@@ -147,14 +147,14 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
             shares[weights_at + k] = w[k, last]
         for d in ti.static(range(dim)):
             shares[slope_at + d] = B[d, last]
-        return spline.line(base), shares
+        return spline.start(base), shares
 
     @ti.func
     def scatter_line(
         number, grid: ti.template(), at: ti.i32, size: ti.template(), first: ti.i32, shares: ti.template(), m: real,
         atomic: ti.template(),
     ):
-        weight, i = shares[number * (dim + 1) + dim], at + (first + spline.behind(spline.offset(number))) * size
+        weight, i = shares[number * (dim + 1) + dim], at + (first + spline.line_offset(spline.offset(number))) * size
         held = span(0.0)
         for k in ti.static(range(3)):
             for d in ti.static(range(dim)):

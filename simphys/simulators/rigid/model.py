@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.nn import Controller, Network
-from simphys.nn.network import NONE
+from simphys.nn.network import NO_SHAPES
 from simphys.simulator import Array, Arrays, Bodies, Model, Record, Shape
 
 from .checks import COMPLIANT, EULER, IMPULSE, VARIATIONAL, check
@@ -239,7 +239,7 @@ class RigidBodies(Model):
             "spring_length": (springs,),
             "joint_damping": (len(self.joints),),
             "motor_strength": (len(self.motors),),
-            **(self.network.shapes() if self.network else NONE),
+            **(self.network.shapes() if self.network else NO_SHAPES),
         }
 
     def state_shapes(self) -> Mapping[str, Shape]:

@@ -31,8 +31,8 @@ import numpy as np
 
 from simphys.autograd import Context, Function, Tensor
 from simphys.numerics.conjugate_gradients import ConjugateGradients
-from simphys.numerics.fourier import Fourier
-from simphys.numerics.poisson import Poisson, Sweeps
+from simphys.numerics.fourier import FourierSolver
+from simphys.numerics.poisson import JacobiSweeps, Poisson
 from simphys.simulator import Array
 
 from .divergence import Differences
@@ -81,11 +81,11 @@ class _Workspace:
     def __init__(self, model: Smoke) -> None:
         ends = [_ends(*model.boundaries[2 * axis : 2 * axis + 2]) for axis in range(model.dim)]
         system = Poisson(model.cells, ends)
-        self.solver: Sweeps | Fourier | ConjugateGradients
+        self.solver: JacobiSweeps | FourierSolver | ConjugateGradients
         if model.projection == "jacobi":
-            self.solver = Sweeps(system, model.sweeps)
+            self.solver = JacobiSweeps(system, model.sweeps)
         elif model.projection == "fft":
-            self.solver = Fourier(system, central=model.grid == "collocated")
+            self.solver = FourierSolver(system, central=model.grid == "collocated")
         else:
             self.solver = ConjugateGradients(
                 system,

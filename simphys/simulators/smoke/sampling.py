@@ -100,7 +100,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
         first, r, inside = 0, vec(0.0), vec(0.0)
         for d in ti.static(range(dim)):
             i = x if ti.static(d == dim - 1) else line[d]
-            below, behind, is_inside = linear.enter(i - h * v[d], a[0, d], a[1, d], a[2, d], a[3, d], a[4, d])
+            below, behind, is_inside = linear.locate(i - h * v[d], a[0, d], a[1, d], a[2, d], a[3, d], a[4, d])
             first += (below + 1) * s[1, d]
             r[d] = behind
             inside[d] = is_inside
