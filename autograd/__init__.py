@@ -6,17 +6,12 @@ Tensors and Functions make a graph, which `backward` and `grad` traverse; `kerne
 
 from __future__ import annotations
 
-from . import _guard  # noqa: F401 - first: refuses to be imported under another name
-
-# The Tensor comes before the Functions, which its operators import in turn.
-# isort: off
-from .tensor import Tensor, tensor
-
-# isort: on
-from . import ops
+from . import (
+    _guard,  # noqa: F401 - first: refuses to be imported under another name
+    ops,
+)
 from .bridges.pytorch import from_torch, to_torch
 from .bridges.sharing import from_dlpack
-from .compose.compare import compare
 from .compose.functional import jacobian, jvp, linearize, vjp
 from .compose.pipe import checkpoint, combine, compose, pipe
 from .compose.second_order import gauss_newton, hvp
@@ -26,11 +21,15 @@ from .graph import backward, grad
 from .kernels import runtime
 from .kernels.launch import Kernel, kernel
 from .look.anomaly import AnomalyError, detect_anomaly
+from .look.compare import compare
 from .look.draw import draw, to_dot, to_mermaid, to_text
 from .look.paths import independent_branches, paths
 from .look.profile import profile
 from .mode import enable_grad, is_grad_enabled, no_grad
 from .proof.gradcheck import GradcheckError, dot_product_test, gradcheck, gradgradcheck
+from .tensor import Tensor, connect, tensor
+
+connect(ops, backward)
 
 __all__ = [
     "AnomalyError",

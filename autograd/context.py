@@ -1,69 +1,38 @@
-"""`Context`: what one application of a Function saved; a node of the graph."""
+"""`Context`: the node of a Function that is applied, with the values that it saves for backward."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 from numpy import ndarray
 
 from .errors import GraphError
-from .hooks import Hooks, PostHook, PreHook, RemovableHandle
 from .mode import switch
+from .node import FREED, Node
 from .tensor import Array, Tensor
 
-if TYPE_CHECKING:
-    from .function import Function
 
-sequence = itertools.count(1)
-
-Edge = tuple["Context", int]
-Outputs = tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
-
-FREED = (
-    "{}: its saved state was freed by an earlier backward through it. "
-    "Pass retain_graph=True to that backward, or run forward again."
-)
-
-
-class Context:
+class Context(Node):
     """One application of a Function: its saved state during `forward` and `backward`, and its node in the graph.
 
-    `grad_fn` of a result is the Context that made it. Any attribute may be set in `forward` and read in `backward`;
-    tensors belong in `save_for_backward`, which guards them against change.
+    Any attribute may be set in `forward` and read in `backward`. Tensors belong in `save_for_backward`, which guards
+    them against change.
     """
 
-    function: type[Function]
-    is_accumulator = False
-    sequence: int  # creation order; every node is younger than its inputs, so descending order is topological
-    edges: Sequence[Edge | None] = ()
-    outputs: Outputs = ()
-    freed = False
-    _saved: tuple[Any, ...] = ()
-    _saved_outputs: dict[int, int] | None = None  # position in _saved -> which output it is
+    _saved_outputs: dict[int, int] | None = None  # position in _saved -> number of the output
     _versions: Sequence[int] = ()
     _writes = 0  # switch.writes when the values were saved
     _non_differentiable: tuple[Tensor, ...] = ()
     _dirty: tuple[Tensor, ...] = ()
-    _materialize_grads = True
-    _hooks: Hooks | None = None
-    _session: Any = None  # settings in force at the end of forward, in which backward runs, too
-
-    if TYPE_CHECKING:  # what a Function keeps for itself
-
-        def __getattr__(self, name: str) -> Any: ...
-
-        def __setattr__(self, name: str, value: Any) -> None: ...
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
-        """Whether `backward` has to give an adjoint, for each input."""
-        return tuple([edge is not None for edge in self.edges])
+        """For each input, True if `backward` has to return its adjoint."""
+        return tuple([bool(edge) for edge in self.edges])
 
     def save_for_backward(self, *values: Any) -> None:
-        """Keep Tensors for `backward`, with their versions: a later change to one is noticed.
+        """Keep Tensors for `backward`, with their versions, so that a later change to one raises.
 
         Arrays become Tensors (locked; a view is copied). Other values are kept as they are.
         """
@@ -79,9 +48,9 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` kept. Raises `GraphError` if a Tensor among it was written to since.
+        """The values given to `save_for_backward`. Raises `GraphError` if one of these Tensors was written to since.
 
-        While a second derivative is recorded, saved results are part of the graph, as saved inputs always are.
+        While a second derivative is recorded, saved outputs are part of the graph, as saved inputs always are.
         """
         if self._writes != switch.writes:
             self._check_versions()
@@ -97,7 +66,7 @@ class Context:
 
     @property
     def saved(self) -> Sequence[Any]:
-        """The saved values as arrays; as Tensors while a second derivative is recorded. For rules that take both."""
+        """The saved values as arrays, or as Tensors while a second derivative is recorded, for rules that take both."""
         if switch.enabled or self.freed or self._writes != switch.writes:
             values = self.saved_tensors
             if switch.enabled:
@@ -114,13 +83,13 @@ class Context:
                 )
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Declare results (integer indices, masks) that carry no gradient."""
+        """Declare outputs that carry no gradient, such as integer indices and masks."""
         self._non_differentiable = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Declare inputs that `forward` writes to; it must return each of them. They become results of this node.
+        """Declare inputs that `forward` writes to; it must return each of them. They become outputs of this node.
 
-        What was saved of them before raises in backward. A leaf that requires a gradient cannot be written to.
+        Nodes that saved one of them before raise in backward. A leaf that requires a gradient cannot be written to.
         """
         for tensor in tensors:
             if tensor._edge in self.edges and tensor.is_leaf and tensor.requires_grad:
@@ -131,40 +100,11 @@ class Context:
         self._dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """With False, `backward` receives None for results that the loss does not depend on, instead of zeros."""
+        """With False, missing adjoints and tangents are None instead of zeros.
+
+        `backward` has none for outputs that the loss does not depend on, `jvp` none for inputs that do not move.
+        """
         self._materialize_grads = value
-
-    def name(self) -> str:
-        """As in PyTorch, without its numeric suffix: MulBackward, SumBackward; AccumulateGrad for a leaf's node."""
-        return type(self).__name__
-
-    @property
-    def next_functions(self) -> tuple[tuple[Context | None, int], ...]:
-        """For each input, the node that made it and which of its outputs it was; (None, 0) where no gradient flows."""
-        return tuple([(None, 0) if edge is None else edge for edge in self.edges])
-
-    @property
-    def hooks(self) -> Hooks:
-        """The hooks of this node, to add to."""
-        if self._hooks is None:
-            self._hooks = Hooks()
-        return self._hooks
-
-    def register_hook(self, hook: PostHook) -> RemovableHandle:
-        """Call `hook(grad_inputs, grad_outputs)` after this node's backward; it may return other grad_inputs."""
-        return self.hooks.after(self, hook)
-
-    def register_prehook(self, hook: PreHook) -> RemovableHandle:
-        """Call `hook(grad_outputs)` before this node's backward; it may return others in their place."""
-        return self.hooks.before(self, hook)
-
-    def __repr__(self) -> str:
-        return f"<{self.name()}>"
-
-    def free(self) -> None:
-        """Drop the saved tensors and the links to earlier nodes."""
-        self.edges = self._saved = ()
-        self.freed = True
 
 
 def _guarded(array: Array) -> Tensor:

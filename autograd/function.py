@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-import itertools
-import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from .context import Context, Edge, sequence
+from .context import Context
 from .errors import GraphError
 from .mode import switch
+from .node import NO_TENSOR, Edge, Node, sequence
 from .tensor import Tensor, wrap
 
 _F64 = np.dtype(np.float64)
-_leaf_sequence = itertools.count(-1, -1)
+
+
+class Observer:
+    """Base class of observers: those in `switch.observers` see each call of a Function's forward and backward.
+
+    The AccumulateGrad nodes of leaves are not reported. When forward or backward raises, `failed` is called instead of
+    `after_*`.
+    """
+
+    def before_forward(self, ctx: Context, inputs: tuple[Any, ...]) -> None:
+        """`inputs` are the arguments of `apply`; a node that is recorded has its edges and sequence."""
+
+    def after_forward(self, ctx: Context, inputs: tuple[Any, ...], outputs: tuple[Tensor, ...]) -> None:
+        """The outputs are linked to the node."""
+
+    def before_backward(self, node: Node, adjoints: Sequence[Any]) -> None:
+        """`adjoints` has an array, a Tensor or None for each output."""
+
+    def after_backward(self, node: Node, adjoints: Sequence[Any], results: Sequence[Any]) -> None:
+        """`results` has an array, a Tensor or None for each input."""
+
+    def failed(self, node: Node) -> None:
+        """Forward or backward of this node raised an error."""
 
 
 class Function:
@@ -31,7 +53,8 @@ class Function:
     """
 
     once_differentiable = True
-    _on_arrays = False  # whether backward takes arrays where nothing is recorded, and reads `ctx.saved`
+    _on_arrays = False  # True if backward takes arrays where nothing is recorded, and reads `ctx.saved`
+    _other_edge: tuple[()] | None = NO_TENSOR  # the entry in `edges` for an input that is no Tensor
     _node: type[Context] = Context
 
     @staticmethod
@@ -54,10 +77,11 @@ class Function:
         observers = switch.observers
         writes = switch.writes
         ctx = cls._node()
-        edges: list[Edge | None] = []
+        edges: list[Edge | tuple[()] | None] = []
         if recording:
+            other = cls._other_edge
             for value in inputs:
-                edges.append(value._edge if type(value) is Tensor else None)
+                edges.append(value._edge if type(value) is Tensor else other)
         record = any(edges)
         if record:
             ctx.edges = edges
@@ -179,34 +203,3 @@ def _check_writes(ctx: Context, inputs: tuple[Any, ...], result: Any, writes: in
             tensor.raise_version()
     ctx._versions = [value.version if type(value) is Tensor else 0 for value in ctx._saved]  # as forward leaves it
     ctx._writes = switch.writes
-
-
-class AccumulateGrad(Function):
-    """The end of every path: adds what arrives to `.grad` of a leaf."""
-
-
-class _AccumulateGrad(Context):
-    """The node of a leaf, which holds it; the leaf itself is held weakly, so that both go when the user lets go."""
-
-    function = AccumulateGrad
-    is_accumulator = True
-    _variable: weakref.ref[Tensor]
-
-    @property
-    def variable(self) -> Tensor | None:
-        """The leaf; None when nobody holds it any more."""
-        return self._variable()
-
-    def name(self) -> str:
-        return "AccumulateGrad"
-
-
-def leaf_node(leaf: Tensor) -> Context:
-    """The AccumulateGrad node of a leaf: its own if it requires a gradient, else a new one."""
-    if leaf._edge is not None:
-        return leaf._edge[0]
-    node = _AccumulateGrad()
-    node.sequence = next(_leaf_sequence)  # below all others: a leaf is processed last, with its whole gradient
-    node.outputs = ((leaf.shape, leaf.dtype),)
-    node._variable = weakref.ref(leaf)
-    return node

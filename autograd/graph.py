@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .context import FREED, Context, Edge
 from .errors import GraphError, InputError
 from .mode import switch
-from .node import as_adjoint, call_backward
+from .node import FREED, Edge, Node
+from .reverse import as_adjoint, call_backward, run_tensor_hook
 from .tensor import Tensor
 
 Seed = Tensor | npt.ArrayLike | None
@@ -78,9 +78,9 @@ def origin(tensor: Tensor) -> Key:
     return node.sequence, index
 
 
-def ancestors(outputs: Sequence[Tensor], *, since: float = -math.inf) -> list[Context]:
+def ancestors(outputs: Sequence[Tensor], *, since: float = -math.inf) -> list[Node]:
     """The nodes made at sequence `since` or later that the outputs depend on, oldest first (leaves before all)."""
-    found: dict[int, Context] = {}
+    found: dict[int, Node] = {}
     waiting = [output._edge[0] for output in outputs if output._edge is not None]
     while waiting:
         node = waiting.pop()
@@ -88,16 +88,16 @@ def ancestors(outputs: Sequence[Tensor], *, since: float = -math.inf) -> list[Co
             if node.freed:
                 raise GraphError(FREED.format(node.name()))
             found[node.sequence] = node
-            waiting.extend([edge[0] for edge in node.edges if edge is not None])
+            waiting.extend([parent for parent, _ in node.parents()])
     return [found[sequence] for sequence in sorted(found)]
 
 
-def between(outputs: Sequence[Tensor], sources: Collection[Key]) -> list[Context]:
+def between(outputs: Sequence[Tensor], sources: Collection[Key]) -> list[Node]:
     """The nodes on the paths from `sources` to the outputs, oldest first."""
     reached = set(sources)
     nodes = []
     for node in ancestors(outputs, since=min(reached)[0]):  # an older node cannot depend on a source
-        if any([edge is not None and (edge[0].sequence, edge[1]) in reached for edge in node.edges]):
+        if any([(parent.sequence, index) in reached for parent, index in node.parents()]):
             reached.update([(node.sequence, index) for index in range(len(node.outputs))])
             nodes.append(node)
     return nodes
@@ -143,7 +143,7 @@ def _traverse(
     Adjoints flow as arrays; as Tensors while a graph of the gradient is made.
     """
     keep = create_graph if retain_graph is None else retain_graph
-    pending: dict[int, tuple[Context, list[Any]]] = {}
+    pending: dict[int, tuple[Node, list[Any]]] = {}
     heap: list[int] = []
     recording = switch.enabled
     switch.enabled = create_graph
@@ -173,7 +173,7 @@ def _traverse(
             results = call_backward(node, adjoints)
             for position, edge in enumerate(node.edges):
                 result = results[position]
-                if edge is not None and result is not None:
+                if edge and result is not None:
                     _receive(pending, heap, edge, as_adjoint(node, position, result))
             if not keep:
                 node.free()
@@ -181,7 +181,7 @@ def _traverse(
         switch.enabled = recording
 
 
-def _receive(pending: dict[int, tuple[Context, list[Any]]], heap: list[int], edge: Edge, adjoint: Any) -> None:
+def _receive(pending: dict[int, tuple[Node, list[Any]]], heap: list[int], edge: Edge, adjoint: Any) -> None:
     """Add an adjoint to what waits for the node that the edge leads to; the graph sums fan-out."""
     node, index = edge
     sequence = node.sequence
@@ -202,16 +202,14 @@ def _receive(pending: dict[int, tuple[Context, list[Any]]], heap: list[int], edg
     heappush(heap, -sequence)
 
 
-def _run_tensor_hooks(node: Context, adjoints: list[Any]) -> None:
+def _run_tensor_hooks(node: Node, adjoints: list[Any]) -> None:
     """Hooks on the node's outputs, in place of whose adjoints they may put others, and those that keep gradients."""
     hooks = node.hooks
     for index, adjoint in enumerate(adjoints):
         if adjoint is None:
             continue
         if index in hooks.tensor:
-            recorded = isinstance(adjoint, Tensor)
-            adjoint = hooks.run_tensor(node, index, adjoint if recorded else Tensor(np.array(adjoint, order="C")))
-            adjoints[index] = adjoint if recorded else adjoint.data
+            adjoints[index] = run_tensor_hook(node, index, adjoint)
         if index in hooks.retained:
             _accumulate(hooks.retained[index](), adjoints[index])
 

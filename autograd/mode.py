@@ -1,46 +1,23 @@
-"""What holds for the whole process: whether operations are recorded, and who watches them."""
+"""The state of the process: are operations recorded, who observes them, and how many writes there were."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ContextDecorator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .function import Context
-    from .tensor import Tensor
-
-
-class Observer:
-    """Told of each application of a Function and of each call of a backward, while it is among `switch.observers`.
-
-    Leaves' AccumulateGrad nodes are not reported. When forward or backward raises, `failed` comes instead of `after_*`.
-    """
-
-    def before_forward(self, ctx: Context, inputs: tuple[Any, ...]) -> None:
-        """`inputs` is what apply was given; a node that is recorded has its edges and sequence."""
-
-    def after_forward(self, ctx: Context, inputs: tuple[Any, ...], outputs: tuple[Tensor, ...]) -> None:
-        """The outputs are linked to the node."""
-
-    def before_backward(self, node: Context, adjoints: Sequence[Any]) -> None:
-        """One adjoint for each output, an array or a Tensor, or None."""
-
-    def after_backward(self, node: Context, adjoints: Sequence[Any], results: Sequence[Any]) -> None:
-        """One result for each input, an array or a Tensor, or None."""
-
-    def failed(self, node: Context) -> None:
-        """Forward or backward of this node raised an error."""
+from typing import Any
 
 
 class _Switch:
     """The state of the process (kernels launch from one thread)."""
 
-    enabled = True  # operations are recorded
-    observers: tuple[Observer, ...] = ()
-    session: Any = None  # settings that kernels are compiled for, a `kernels.runtime.Session`; None before the first
-    writes = 0  # how many writes to Tensors there were: a change tells that a look at versions is due
+    enabled = True
+    """True if operations are recorded."""
+    observers: tuple[Any, ...] = ()
+    """Each a `function.Observer`."""
+    session: Any = None
+    """Settings that kernels are compiled for, a `kernels.runtime.Session`; None before the first."""
+    writes = 0
+    """Number of writes to Tensors. Where it has not changed, no version has."""
 
 
 switch = _Switch()
@@ -78,5 +55,5 @@ class enable_grad(_SetRecording):
 
 
 def is_grad_enabled() -> bool:
-    """Whether an operation performed now would be recorded."""
+    """True if an operation performed now would be recorded."""
     return switch.enabled

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError
+from .kernels import runtime
 from .mode import switch
-
-if TYPE_CHECKING:
-    from .function import Context, Edge
-    from .hooks import RemovableHandle, TensorHook
+from .node import AccumulateGrad, Edge, Node, RemovableHandle
 
 Array = npt.NDArray[Any]
+TensorHook = Callable[["Tensor"], "Tensor | None"]
 
 
 @final
@@ -73,7 +72,7 @@ class Tensor:
         self.requires_grad_(value)
 
     @property
-    def grad_fn(self) -> Context | None:
+    def grad_fn(self) -> Node | None:
         """The node that made this Tensor; None for a leaf."""
         edge = self._edge
         return None if edge is None or edge[0].is_accumulator else edge[0]
@@ -125,7 +124,7 @@ class Tensor:
                 "Tensor.requires_grad_", "only leaves can change it", repr(self.grad_fn), "Use detach() first."
             )
         if requires_grad != self.requires_grad:
-            self._edge = (leaf_node(self), 0) if requires_grad else None
+            self._edge = (AccumulateGrad(self), 0) if requires_grad else None
         return self
 
     def detach(self) -> Tensor:
@@ -167,9 +166,7 @@ class Tensor:
         create_graph: bool = False,
     ) -> None:
         """Add to `.grad` of every leaf the gradient of sum(gradient * self); a scalar needs no `gradient`."""
-        from .graph import backward
-
-        backward((self,), (gradient,), retain_graph=retain_graph, create_graph=create_graph)
+        _backward((self,), (gradient,), retain_graph=retain_graph, create_graph=create_graph)
 
     # --- writing
 
@@ -276,7 +273,7 @@ class Tensor:
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:
         """In another shape of the same size: `reshape(2, 3)` or `reshape((2, 3))`; one length may be -1."""
-        return ops.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[arg-type]
+        return ops.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def astype(self, dtype: npt.DTypeLike) -> Tensor:
         """In another dtype; the gradient comes back in this one."""
@@ -343,7 +340,6 @@ def tensor(
     Shape: that of `values`. Errors: InputError when a gradient is asked for integers, or such memory cannot be shared.
     """
     from .bridges import sharing
-    from .kernels import runtime
 
     if share:
         result = sharing.share(values)  # type: ignore[arg-type]  # it says what it takes
@@ -358,5 +354,11 @@ def tensor(
     return result.requires_grad_() if requires_grad else result
 
 
-from . import ops  # noqa: E402 - the rules need the class that they extend
-from .function import leaf_node  # noqa: E402
+def connect(operations: Any, backward: Callable[..., None]) -> None:
+    """Give Tensors their arithmetic (the package ops) and their `backward`, which both build on this class."""
+    global ops, _backward
+    ops, _backward = operations, backward
+
+
+ops: Any
+_backward: Callable[..., None]

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import GraphError, InputError, MissingJvp
-from ..function import Context
 from ..graph import Key, between, grad, origin
 from ..mode import enable_grad, no_grad
+from ..node import Node
 from ..tensor import Array, Tensor
 
 Tensors = Tensor | Sequence[Tensor]
@@ -59,7 +59,7 @@ def linearize(outputs: Tensors, inputs: Tensors) -> Push:
                     raise GraphError(
                         f"{node.name()} was freed after linearize. Pass retain_graph=True to that backward."
                     )
-                arriving = [None if edge is None else known.get((edge[0].sequence, edge[1])) for edge in node.edges]
+                arriving = [known.get((edge[0].sequence, edge[1])) if edge else None for edge in node.edges]
                 if any(tangent is not None for tangent in arriving):
                     for index, tangent in enumerate(_run_jvp(node, arriving)):
                         if tangent is not None:
@@ -169,7 +169,7 @@ def record(fn: Callable[..., Result], inputs: Tensors) -> tuple[tuple[Tensor, ..
         return leaves, fn(*leaves)
 
 
-def _run_jvp(node: Context, tangents: list[Array | None]) -> list[Array | None]:
+def _run_jvp(node: Node, tangents: list[Array | None]) -> list[Array | None]:
     """Call the Function's jvp and check what it returns."""
     results = node.function.jvp(node, *tangents)
     if type(results) is not tuple:

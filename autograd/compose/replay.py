@@ -193,7 +193,7 @@ def _refuse_captured(fn: Step, outputs: Outputs, arguments: Sequence[Any]) -> No
                 "and is not among the inputs (captured by a closure, or inside another object), so one node cannot "
                 "give that gradient. Pass all such tensors as inputs, or detach() them."
             )
-        waiting.extend([edge[0] for edge in node.edges if edge is not None])
+        waiting.extend([parent for parent, _ in node.parents()])
 
 
 # --- differentiating what was recorded

@@ -13,9 +13,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..context import Context
 from ..errors import GraphError
-from ..function import Context
-from ..mode import Observer, switch
+from ..function import Observer
+from ..mode import switch
+from ..node import Node
 from ..tensor import Tensor
 
 Phase = Literal["forward", "incoming", "backward", "saved"]
@@ -89,7 +91,7 @@ class AnomalyError(GraphError):
     """
 
     def __init__(
-        self, message: str, node: Context, phase: Phase, position: int, bad: _Bad | None, stack: tuple[Place, ...]
+        self, message: str, node: Node, phase: Phase, position: int, bad: _Bad | None, stack: tuple[Place, ...]
     ) -> None:
         super().__init__(message)
         self.function = _function(node)
@@ -125,7 +127,7 @@ class _Checker(Observer):
     """Watches Functions run; keeps those that are running, to tell inside of which a node was made."""
 
     def __init__(self) -> None:
-        self._running: list[tuple[Context, str]] = []
+        self._running: list[tuple[Node, str]] = []
 
     def before_forward(self, ctx: Context, inputs: tuple[Any, ...]) -> None:
         outer = None
@@ -147,7 +149,7 @@ class _Checker(Observer):
             if isinstance(value, Tensor) and getattr(value, "_shared", False):
                 notes.checksums[position] = value.version, _checksum(value)
 
-    def before_backward(self, node: Context, adjoints: Sequence[Any]) -> None:
+    def before_backward(self, node: Node, adjoints: Sequence[Any]) -> None:
         notes = _notes(node)
         reached, notes.reached = notes.reached, set()
         for position, (version, checksum) in notes.checksums.items():
@@ -167,10 +169,10 @@ class _Checker(Observer):
                 raise self._error(node, "incoming", position, bad, found, advice)
         self._running.append((node, "backward"))
 
-    def after_backward(self, node: Context, adjoints: Sequence[Any], results: Sequence[Any]) -> None:
+    def after_backward(self, node: Node, adjoints: Sequence[Any], results: Sequence[Any]) -> None:
         self._leave(node)
         for position, (edge, result) in enumerate(zip(node.edges, results, strict=False)):
-            if edge is None or result is None:
+            if not edge or result is None:
                 continue
             upstream, index = edge
             bad = _first_bad(result)
@@ -179,10 +181,10 @@ class _Checker(Observer):
                 raise self._error(node, "backward", position, bad, found, _OF_A_DERIVATIVE)
             _notes(upstream).reached.add(index)
 
-    def failed(self, node: Context) -> None:
+    def failed(self, node: Node) -> None:
         self._leave(node)
 
-    def _leave(self, node: Context) -> None:
+    def _leave(self, node: Node) -> None:
         """Forget the node and what ran inside it (which failed, if it is still there)."""
         for position, (running, _) in reversed(list(enumerate(self._running))):
             if running is node:
@@ -190,7 +192,7 @@ class _Checker(Observer):
                 return
 
     def _error(
-        self, node: Context, phase: Phase, position: int, bad: _Bad | None, found: str, advice: str
+        self, node: Node, phase: Phase, position: int, bad: _Bad | None, found: str, advice: str
     ) -> AnomalyError:
         notes = _notes(node)
         direction = "forward" if phase == "forward" else "backward"
@@ -202,11 +204,11 @@ class _Checker(Observer):
         return AnomalyError("\n".join([*lines, advice]), node, phase, position, bad, notes.stack)
 
 
-def _function(node: Context) -> str:
+def _function(node: Node) -> str:
     return node.name().removesuffix("Backward")
 
 
-def _notes(node: Context) -> _Notes:
+def _notes(node: Node) -> _Notes:
     """The node's notes; without a place if it was made outside the mode."""
     notes: _Notes | None = vars(node).get("_anomaly_notes")
     if notes is None:

@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from ..errors import InputError
-from ..function import AccumulateGrad, Context
 from ..graph import ancestors, origin
+from ..node import Node
 from ..tensor import Tensor
 from .folding import Fold, find_folds
 
@@ -49,7 +49,7 @@ class NodeCost(Protocol):
 class Profile(Protocol):
     """What knows the costs of nodes, as the object that `with profile() as p` gives does."""
 
-    def of(self, node: Context, /) -> NodeCost | None:
+    def of(self, node: Node, /) -> NodeCost | None:
         """The cost of a node, None if it was not measured."""
 
 
@@ -101,7 +101,7 @@ def read(output: Tensor, *, names: Names | None = None, fold: bool = True, profi
         if tensor.requires_grad:
             given.setdefault(origin(tensor)[0], []).append(" ".join(name.split()))
     nodes = ancestors([output])
-    leaves = [node for node in nodes if node.function is AccumulateGrad][::-1]  # in the order of their first use
+    leaves = [node for node in nodes if node.is_accumulator][::-1]  # in the order of their first use
     inner = nodes[len(leaves) :]
     folds = _folds(leaves, inner, given) if fold else []
     boxes, box_of = _leaf_boxes(leaves, inner, folds, given)
@@ -113,33 +113,31 @@ def read(output: Tensor, *, names: Names | None = None, fold: bool = True, profi
     return Drawing([*boxes, Box("result", "result")], arrows)
 
 
-def _folds(leaves: Sequence[Context], inner: Sequence[Context], given: Mapping[int, list[str]]) -> list[Fold]:
+def _folds(leaves: Sequence[Node], inner: Sequence[Node], given: Mapping[int, list[str]]) -> list[Fold]:
     nodes = [*leaves, *inner]
     firsts = itertools.accumulate([len(node.outputs) for node in nodes], initial=0)
     first_value = {node.sequence: first for node, first in zip(nodes, firsts, strict=False)}
     keys = [(node.name(), node.outputs, _taken_kinds(node)) for node in inner]
     named = [position for position, node in enumerate(inner) if node.sequence in given]
-    inputs = [
-        [-1 if edge is None else first_value[edge[0].sequence] + edge[1] for edge in node.edges] for node in inner
-    ]
+    inputs = [[first_value[edge[0].sequence] + edge[1] if edge else -1 for edge in node.edges] for node in inner]
     return find_folds(keys, [first_value[node.sequence] for node in inner], inputs, named)
 
 
-def _taken_kinds(node: Context) -> tuple[Any, ...]:
+def _taken_kinds(node: Node) -> tuple[Any, ...]:
     """Shape and dtype of each input, None where no gradient flows."""
-    return tuple([edge and edge[0].outputs[edge[1]] for edge in node.edges])
+    return tuple([edge[0].outputs[edge[1]] if edge else None for edge in node.edges])
 
 
 def _leaf_boxes(
-    leaves: Sequence[Context], inner: Sequence[Context], folds: Sequence[Fold], given: Mapping[int, list[str]]
+    leaves: Sequence[Node], inner: Sequence[Node], folds: Sequence[Fold], given: Mapping[int, list[str]]
 ) -> tuple[list[Box], dict[int, int]]:
     """A box for each leaf, but one for like leaves that hidden steps alone use; and which box has which leaf."""
     fold_at = {position: number for number, each in enumerate(folds) for position in each.hidden}
     users: dict[int, set[int | None]] = {leaf.sequence: set() for leaf in leaves}
     for position, node in enumerate(inner):
-        for edge in node.edges:
-            if edge is not None and edge[0].sequence in users:
-                users[edge[0].sequence].add(fold_at.get(position))
+        for parent, _ in node.parents():
+            if parent.sequence in users:
+                users[parent.sequence].add(fold_at.get(position))
     together: dict[Any, list[str]] = {}
     groups = []
     for number, leaf in enumerate(leaves, 1):
@@ -158,7 +156,7 @@ def _leaf_boxes(
 def _add_node_boxes(
     boxes: list[Box],
     box_of: dict[int, int],
-    inner: Sequence[Context],
+    inner: Sequence[Node],
     folds: Sequence[Fold],
     given: Mapping[int, list[str]],
     profile: Profile | None,
@@ -180,7 +178,7 @@ def _add_node_boxes(
         position += len(together)
 
 
-def _fold_box(hidden: Sequence[Context], fold: Fold, like: range, profile: Profile | None) -> Box:
+def _fold_box(hidden: Sequence[Node], fold: Fold, like: range, profile: Profile | None) -> Box:
     counts = Counter([node.name() for node in hidden[: fold.period]])
     listed = [name if count == 1 else f"{name} ×{count}" for name, count in counts.items()]
     if len(listed) > _LISTED:
@@ -188,12 +186,12 @@ def _fold_box(hidden: Sequence[Context], fold: Fold, like: range, profile: Profi
     return Box("fold", f"× {fold.steps - 2} more", ", ".join(listed), _cost(hidden, profile), like)
 
 
-def _arrows(inner: Iterable[Context], box_of: Mapping[int, int], folds: set[int]) -> list[Arrow]:
+def _arrows(inner: Iterable[Node], box_of: Mapping[int, int], folds: set[int]) -> list[Arrow]:
     """One for each input of a shown node; those from or to a fold are counted, and those inside it left out."""
     arrows: list[Arrow] = []
     flows: dict[Arrow, set[tuple[int, int]]] = {}  # different values along an arrow of a fold
     for node in inner:
-        for upstream, index in filter(None, node.edges):
+        for upstream, index in node.parents():
             arrow = Arrow(box_of[upstream.sequence], box_of[node.sequence], _flow(upstream.outputs, index))
             counted = arrow.start in folds or arrow.end in folds
             if arrow.start != arrow.end and not (counted and arrow in flows):
@@ -213,7 +211,7 @@ def _flow(outputs: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...], index: int
     return f"{which}{dtype.kind}{8 * dtype.itemsize} {'×'.join(map(str, shape)) or 'scalar'}"
 
 
-def _cost(nodes: Iterable[Context], profile: Profile | None) -> str:
+def _cost(nodes: Iterable[Node], profile: Profile | None) -> str:
     """'12 µs + 20 µs, 1.2 kB': forward, backward if there was one, memory; of those nodes that were measured."""
     costs = [cost for cost in (profile.of(node) for node in nodes) if cost is not None] if profile is not None else []
     if not costs:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..function import AccumulateGrad, Context
 from ..graph import ancestors, between, origin
 from ..mode import no_grad
-from ..node import run_backward
+from ..node import Node
+from ..reverse import run_backward
 from ..tensor import Array, Tensor
 
 _UNCOUNTABLE = 10**300  # counts stop here, so that a long graph does not store numbers of a million digits
@@ -30,7 +30,7 @@ _SHOWN = 6  # nodes at each end of a long path that str() names
 class Path(NamedTuple):
     """One way from a leaf to the loss."""
 
-    nodes: tuple[Context, ...]
+    nodes: tuple[Node, ...]
     """The applications of Functions on it, from the leaf to the loss."""
     inputs: tuple[int, ...]
     """For each node, which of its inputs the path enters by."""
@@ -69,7 +69,7 @@ def paths(loss: Tensor, leaf: Tensor, *, limit: int = 1000, name: str = "leaf") 
     nodes = between([loss], [source])
     counts: dict[int, int] = {}  # of paths from the source to each node; older nodes come first
     for node in nodes:
-        arriving = [(edge[0].sequence, edge[1]) for edge in node.edges if edge is not None]
+        arriving = [(parent.sequence, index) for parent, index in node.parents()]
         count = sum([1 if key == source else counts.get(key[0], 0) for key in arriving])
         counts[node.sequence] = min(count, _UNCOUNTABLE)
     total = counts.get(origin(loss)[0], 0)
@@ -81,7 +81,7 @@ def paths(loss: Tensor, leaf: Tensor, *, limit: int = 1000, name: str = "leaf") 
         return []
     found_paths = []
     # What is still to be followed: a node, which output was reached with which adjoint, and the way from there on.
-    waiting: list[tuple[Context, int, Array | None, Any]] = [
+    waiting: list[tuple[Node, int, Array | None, Any]] = [
         (nodes[-1], loss.output_index, seed, None)  # the youngest node is the loss's
     ]
     with no_grad():
@@ -94,12 +94,12 @@ def paths(loss: Tensor, leaf: Tensor, *, limit: int = 1000, name: str = "leaf") 
             results = _pull(node, output, adjoint)
             for position in reversed(range(len(node.edges))):  # reversed: the last one put in is followed first
                 edge = node.edges[position]
-                if edge is not None and ((edge[0].sequence, edge[1]) == source or counts.get(edge[0].sequence)):
+                if edge and ((edge[0].sequence, edge[1]) == source or counts.get(edge[0].sequence)):
                     waiting.append((*edge, results[position], (node, position, onward)))
     return found_paths
 
 
-def _pull(node: Context, output: int, adjoint: Array | None) -> list[Array | None]:
+def _pull(node: Node, output: int, adjoint: Array | None) -> list[Array | None]:
     """What the adjoint of one output alone gives each input; an adjoint of None stands for zero."""
     if adjoint is None:
         return [None] * len(node.edges)
@@ -108,7 +108,7 @@ def _pull(node: Context, output: int, adjoint: Array | None) -> list[Array | Non
     return run_backward(node, adjoints)
 
 
-def _unrolled(way: Any) -> tuple[tuple[Context, ...], tuple[int, ...]]:
+def _unrolled(way: Any) -> tuple[tuple[Node, ...], tuple[int, ...]]:
     nodes, inputs = [], []
     while way is not None:
         node, position, way = way
@@ -117,7 +117,7 @@ def _unrolled(way: Any) -> tuple[tuple[Context, ...], tuple[int, ...]]:
     return tuple(nodes), tuple(inputs)
 
 
-def independent_branches(output: Tensor) -> list[list[Context]]:
+def independent_branches(output: Tensor) -> list[list[Node]]:
     """Groups of nodes such that no node of one depends on a node of another: they could run at the same time.
 
     The graph without its leaves is cut at each node that every other one comes before or after (a shared beginning,
@@ -128,7 +128,7 @@ def independent_branches(output: Tensor) -> list[list[Context]]:
     same two cuts of the whole graph (10,000 nodes of a sum: 0.3 s).
     Errors: GraphError when the graph was freed.
     """
-    nodes = {node.sequence: node for node in ancestors([output]) if node.function is not AccumulateGrad}
+    nodes = {node.sequence: node for node in ancestors([output]) if not node.is_accumulator}
     if not nodes:
         return []
     parts = [(_whole(nodes), 0)]  # with how many nodes outside come neither before nor after it; grows by its branches
@@ -183,11 +183,10 @@ class _Part:
         return found
 
 
-def _whole(nodes: dict[int, Context]) -> _Part:
+def _whole(nodes: dict[int, Node]) -> _Part:
     order = list(nodes)
     inputs = {
-        sequence: {edge[0].sequence for edge in node.edges if edge is not None} & nodes.keys()
-        for sequence, node in nodes.items()
+        sequence: {parent.sequence for parent, _ in node.parents()} & nodes.keys() for sequence, node in nodes.items()
     }
     # All older nodes lead to a node if it is the only one of them and itself without a user among them; and reversed.
     cuts = _only_ends(order, inputs) & _only_ends(order[::-1], _users(inputs))

@@ -8,9 +8,11 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from ..context import Context
 from ..errors import InputError
-from ..function import Context
-from ..mode import Observer, switch
+from ..function import Observer
+from ..mode import switch
+from ..node import Node
 from ..tensor import Tensor
 from .saved_memory import bytes_kept, kept_by
 
@@ -53,7 +55,7 @@ class _Running:
 
     __slots__ = ("absent", "entered", "inner", "node", "started")
 
-    def __init__(self, node: Context, entered: float) -> None:
+    def __init__(self, node: Node, entered: float) -> None:
         self.node = node
         self.entered = entered  # [s], before the profile's work for it
         self.started = entered  # [s], after it
@@ -132,7 +134,7 @@ class profile(Observer):
         ]
         return sorted(rows, key=lambda row: -row.time)
 
-    def of(self, node: Context) -> NodeCost | None:
+    def of(self, node: Node) -> NodeCost | None:
         """What a node cost that was recorded inside the block; None of another."""
         forward = self._forward.get(node.sequence)
         if forward is None:
@@ -179,10 +181,10 @@ class profile(Observer):
             self._forward[ctx.sequence] = time, bytes_kept([ctx], since=ctx.sequence) if inner else own
         self._tell_outer(running, time)
 
-    def before_backward(self, node: Context, adjoints: Sequence[Any]) -> None:
+    def before_backward(self, node: Node, adjoints: Sequence[Any]) -> None:
         self._enter(node)
 
-    def after_backward(self, node: Context, adjoints: Sequence[Any], results: Sequence[Any]) -> None:
+    def after_backward(self, node: Node, adjoints: Sequence[Any], results: Sequence[Any]) -> None:
         left = perf_counter()
         running = self._leave(node)
         if running is None:
@@ -193,17 +195,17 @@ class profile(Observer):
         self._backward[node.sequence] = self._backward.get(node.sequence, 0.0) + time
         self._tell_outer(running, time)
 
-    def failed(self, node: Context) -> None:
+    def failed(self, node: Node) -> None:
         running = self._leave(node)
         if running is not None and self._running:
             self._running[-1].adopt(running)
 
-    def _enter(self, node: Context) -> None:
+    def _enter(self, node: Node) -> None:
         running = _Running(node, perf_counter())
         self._running.append(running)
         running.started = perf_counter()
 
-    def _leave(self, node: Context) -> _Running | None:
+    def _leave(self, node: Node) -> _Running | None:
         """Take the node off what runs, with what failed inside it; None if the block has ended inside it."""
         running = self._running
         if running and running[-1].node is node:  # nearly always
@@ -214,7 +216,7 @@ class profile(Observer):
             running[-1].adopt(last)
         return last
 
-    def _tally(self, node: Context) -> _Tally:
+    def _tally(self, node: Node) -> _Tally:
         function = node.name().removesuffix("Backward")
         tally = self._tallies.get(function)
         if tally is None:

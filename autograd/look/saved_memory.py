@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..function import Context
+from ..node import Node
 from ..tensor import Array, Tensor
 
 
-def kept_by(node: Context) -> tuple[dict[int, Array], list[Context]]:
+def kept_by(node: Node) -> tuple[dict[int, Array], list[Node]]:
     """What one node keeps itself: the arrays that own its memory, by id, and the nodes that made its Tensors."""
     memory: dict[int, Array] = {}
     makers = []
@@ -27,14 +27,14 @@ def kept_by(node: Context) -> tuple[dict[int, Array], list[Context]]:
     return memory, makers
 
 
-def bytes_kept(nodes: Sequence[Context], *, since: int = 0) -> int:
+def bytes_kept(nodes: Sequence[Node], *, since: int = 0) -> int:
     """Distinct memory [B] kept by `nodes` and by all that they reach, of sequence `since` or later (leaves: never).
 
     What a node reaches are its inputs' nodes and those of inner graphs. Inner nodes are younger than the combined node
     that keeps them and inputs are older, so that with `since=node.sequence` a node counts alone with its inner graph.
     """
     memory: dict[int, Array] = {}
-    seen: dict[int, Context] = {}
+    seen: dict[int, Node] = {}
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
@@ -42,5 +42,5 @@ def bytes_kept(nodes: Sequence[Context], *, since: int = 0) -> int:
             seen[node.sequence] = node
             arrays, makers = kept_by(node)
             memory |= arrays
-            waiting += [edge[0] for edge in node.edges if edge is not None] + makers
+            waiting += [parent for parent, _ in node.parents()] + makers
     return sum(array.nbytes for array in memory.values())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..function import Context
+from ..context import Context
 from ..tensor import Array, Tensor
 from .operands import Operand, Operation, Tangent, as_tensor, broadcast, operand, plain
 

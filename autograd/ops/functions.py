@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..function import Context
+from ..context import Context
 from ..tensor import Array, Tensor
 from .operands import Elementwise, as_tensor
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..function import Context
+from ..context import Context
 from ..tensor import Array, Tensor
 from .algebra import Pair
 from .operands import Operation, Tangent, as_tensor, plain

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..context import Context
 from ..errors import InputError
-from ..function import Context
 from ..tensor import Array, Tensor
 from .algebra import Pair
 from .operands import Elementwise, Operand, Operation, Tangent, as_tensor, broadcast, operand, plain

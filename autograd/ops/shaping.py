@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..function import Context
+from ..context import Context
 from ..tensor import Array, Tensor
 from .operands import Operation, as_tensor, broadcast
 

@@ -23,9 +23,9 @@ from simphys.autograd import (
     runtime,
     tensor,
 )
-from simphys.autograd.compose.compare import compare
 from simphys.autograd.compose.pipe import combine, compose, pipe
 from simphys.autograd.graph import ancestors
+from simphys.autograd.look.compare import compare
 from simphys.autograd.proof.gradcheck import gradcheck
 
 pytestmark = pytest.mark.gpu

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from simphys.autograd import GraphError, InputError, Tensor, grad, ops, tensor
-from simphys.autograd.compose.compare import compare
 from simphys.autograd.compose.pipe import combine
+from simphys.autograd.look.compare import compare
 from simphys.autograd.look.saved_memory import bytes_kept
 from simphys.autograd.proof.gradcheck import gradcheck
 

@@ -11,6 +11,7 @@ import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, runtime, tensor
 from simphys.autograd.look.draw import draw, to_dot, to_mermaid, to_text
+from simphys.autograd.node import Node
 
 pytestmark = pytest.mark.gpu
 
@@ -34,7 +35,7 @@ class Cost(NamedTuple):
 class Measured:
     """Knows what a Force costs."""
 
-    def of(self, node: Context) -> Cost | None:
+    def of(self, node: Node) -> Cost | None:
         return Cost(12e-6, 20e-6, 1200) if node.function is Force else None
 
 

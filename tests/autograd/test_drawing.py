@@ -9,6 +9,7 @@ import pytest
 
 from simphys.autograd import Context, Function, Tensor, ops, runtime, tensor
 from simphys.autograd.look.drawing import Drawing, read
+from simphys.autograd.node import Node
 
 pytestmark = pytest.mark.gpu
 
@@ -36,7 +37,7 @@ class Measured:
     def __init__(self, **costs: Cost) -> None:
         self.costs = costs
 
-    def of(self, node: Context) -> Cost | None:
+    def of(self, node: Node) -> Cost | None:
         return self.costs.get(node.function.__name__)
 
 

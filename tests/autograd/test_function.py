@@ -89,13 +89,13 @@ def test_a_leaf_has_no_node_and_ends_paths_as_accumulate_grad() -> None:
     y = Square.apply(x)
     ((end, index),) = y.grad_fn.next_functions
     assert x.is_leaf and x.grad_fn is None
-    assert end.function.__name__ == "AccumulateGrad" and index == 0
+    assert end.name() == "AccumulateGrad" and index == 0
     assert end.variable is x
     assert Square.apply(x).grad_fn.next_functions[0][0] is end  # one for each leaf
 
 
 @pytest.mark.gpu
-def test_next_functions_has_an_entry_for_each_input_and_none_where_no_gradient_flows() -> None:
+def test_next_functions_has_an_entry_for_each_tensor_and_none_where_no_gradient_flows() -> None:
     x, constant = leaf(1.0), tensor(2.0)
     y = Sum.apply(constant, x, constant)
     assert [node is not None for node, _ in y.grad_fn.next_functions] == [False, True, False]

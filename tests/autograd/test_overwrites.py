@@ -324,5 +324,5 @@ def test_a_backward_that_writes_to_the_adjoint_it_is_given_raises() -> None:
             return adj
 
     x = leaf()
-    with pytest.raises(GraphError, match="InPlaceBackward: backward wrote to the adjoint of output 0"):
+    with pytest.raises(GraphError, match="InPlaceBackward: backward wrote to its argument, the adjoint of output 0"):
         (InPlace.apply(x) + x * 3.0).sum().backward()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, grad, ops, tensor
 from simphys.autograd.graph import ancestors
 from simphys.autograd.look.paths import independent_branches, paths
+from simphys.autograd.node import Node
 
 
 class SumAndDifference(Function):
@@ -78,7 +79,7 @@ def doubled(x: Tensor, times: int) -> Tensor:
     return x
 
 
-def sequences(groups: list[list[Context]]) -> list[set[int]]:
+def sequences(groups: list[list[Node]]) -> list[set[int]]:
     return [{node.sequence for node in group} for group in groups]
 
 
@@ -285,7 +286,7 @@ def test_branches_are_those_of_their_definition(program: list[tuple[int, int, in
         values.append(ops.sin(a) if a is b else a + b)
     before: dict[int, set[int]] = {}
     for node in ancestors([values[-1]])[1:]:  # the first is the leaf
-        earlier = {edge[0].sequence for edge in node.edges if edge is not None} & before.keys()
+        earlier = {edge[0].sequence for edge in node.edges if edge} & before.keys()
         before[node.sequence] = {node.sequence, *earlier}.union(*[before[other] for other in earlier])
     found = [[node.sequence for node in group] for group in independent_branches(values[-1])]
     assert found == branches_by_definition(list(before), before)
@@ -306,7 +307,7 @@ def test_in_any_graph_paths_sum_to_the_gradient_and_branches_are_independent(pro
     assert sum(float(path.contribution) for path in found) == pytest.approx(gradient.item(), rel=1e-9, abs=1e-12)
     before: dict[int, set[int]] = {}
     for node in ancestors([loss]):
-        before[node.sequence] = {node.sequence}.union(*[before[e[0].sequence] for e in node.edges if e is not None])
+        before[node.sequence] = {node.sequence}.union(*[before[e[0].sequence] for e in node.edges if e])
     groups = sequences(independent_branches(loss))
     for group, other in itertools.permutations(groups, 2):
         assert not group & other

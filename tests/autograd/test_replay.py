@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from simphys.autograd import GraphError, Tensor, enable_grad, grad, ops, tensor
-from simphys.autograd.compose.compare import compare
 from simphys.autograd.compose.functional import jacobian, jvp
 from simphys.autograd.compose.pipe import checkpoint, combine, compose, pipe
 from simphys.autograd.errors import MissingJvp
+from simphys.autograd.look.compare import compare
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 
 from .test_compose import DOUBLE, ITEM, TOLERANCE, Square, gradients, leaf, nested, product, shear, turn, wave

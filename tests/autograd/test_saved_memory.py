@@ -10,6 +10,7 @@ import pytest
 from simphys.autograd import Context, Function, Tensor, ops, runtime, tensor
 from simphys.autograd.compose.pipe import combine
 from simphys.autograd.look.saved_memory import bytes_kept, kept_by
+from simphys.autograd.node import Node
 
 pytestmark = pytest.mark.gpu
 
@@ -33,7 +34,7 @@ def leaf() -> Tensor:
     return tensor(np.linspace(0.1, 1.0, 100), requires_grad=True)
 
 
-def node(y: Tensor) -> Context:
+def node(y: Tensor) -> Node:
     assert y.grad_fn is not None
     return y.grad_fn
 

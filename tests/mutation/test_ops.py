@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from simphys.autograd import Tensor, grad, node, ops, tensor
+from simphys.autograd import Tensor, grad, ops, reverse, tensor
 from simphys.autograd.ops import algebra, functions, indexing, linear, operands, piecewise, reductions, shaping
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck, gradgradcheck
 from simphys.autograd.proof.mutation import Mutant
@@ -221,7 +221,7 @@ def all_of(checks: list[Check]) -> Check:
 
 def broadcasting(module: Any) -> None:
     """Check that adjoints are summed over the axes along which an operand was broadcast, for all operations."""
-    with patch.object(node, "_unbroadcast", module._unbroadcast):
+    with patch.object(reverse, "_unbroadcast", module._unbroadcast):
         all_of([*CHECKS[algebra.Mul], *CHECKS[indexing.IndexPut]])(ops)
 
 
@@ -230,7 +230,7 @@ def sweeps() -> Iterator[Sweep]:
     table = [(sys.modules[c.__module__], rules(c), checks) for c, checks in CHECKS.items()]
     for module, names, checks in [*table, *HELPERS]:
         yield Sweep(module, names, all_of(checks), package=ops, equivalent=EQUIVALENT)
-    yield Sweep(node, ("_unbroadcast",), broadcasting, equivalent=EQUIVALENT)
+    yield Sweep(reverse, ("_unbroadcast",), broadcasting, equivalent=EQUIVALENT)
 
 
 SWEEPS = list(sweeps())

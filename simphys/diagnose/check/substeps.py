@@ -11,7 +11,8 @@ import numpy as np
 
 from simphys.autograd import Context, Tensor, grad, linearize, no_grad
 from simphys.autograd.errors import MissingJvp
-from simphys.autograd.mode import Observer, switch
+from simphys.autograd.function import Observer
+from simphys.autograd.mode import switch
 from simphys.autograd.proof.finite_difference import derivative
 from simphys.autograd.proof.gradcheck import EPS
 from simphys.simulator import Array, Arrays
@@ -89,7 +90,7 @@ class Step:
         random = np.random.default_rng(seed)
         for sub_step in self.sub_steps:
             for place, edge in enumerate(sub_step.node.edges):
-                if edge is not None and sub_step.inputs[place].size:
+                if edge and sub_step.inputs[place].size:
                     proof = prove(sub_step, place, random)
                     yield replace(proof, by=self.name_of(sub_step.inputs[place], place))
 
@@ -103,7 +104,7 @@ class Step:
         shares = []
         for sub_step in self.sub_steps:
             for place, edge in enumerate(sub_step.node.edges):
-                if edge is not None:
+                if edge:
                     with sub_step.node.register_hook(_without(place)):
                         share = whole - self.pull(adjoint)[name]
                     where = f"{sub_step.name} through {self.name_of(sub_step.inputs[place], place)}"

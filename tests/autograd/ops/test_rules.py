@@ -33,7 +33,7 @@ def pushed(y: Tensor, tangents: Sequence[Array | None]) -> Array:
     given = iter(tangents)
     with no_grad():
         return np.asarray(
-            y.grad_fn.function.jvp(y.grad_fn, *[None if edge is None else next(given) for edge in y.grad_fn.edges])
+            y.grad_fn.function.jvp(y.grad_fn, *[next(given) if edge else None for edge in y.grad_fn.edges])
         )
 
 

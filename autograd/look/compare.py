@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..compose.replay import Step, detached, eps_of, outputs_of, pull_back
 from ..errors import InputError
-from ..function import AccumulateGrad
 from ..graph import ancestors
-from ..look.saved_memory import bytes_kept
 from ..mode import enable_grad
 from ..tensor import Array, Tensor
-from .replay import Step, detached, eps_of, outputs_of, pull_back
+from .saved_memory import bytes_kept
 
 _REPEATS = 5
 _ROUNDINGS = 4096  # [eps of the dtype]: sums of some thousand terms may be taken in another order
@@ -97,7 +96,7 @@ def _measure(fn: Step, inputs: Sequence[Any]) -> tuple[Cost, list[Array], dict[i
             forward.append(time.perf_counter() - start)
         random = np.random.default_rng(0)
         seeds = [Tensor(np.asarray(random.standard_normal(y.shape), y.dtype)) for y in outputs]
-        nodes = sum(node.function is not AccumulateGrad for node in ancestors(outputs))
+        nodes = sum(not node.is_accumulator for node in ancestors(outputs))
         bytes_saved = bytes_kept([y.grad_fn for y in outputs if y.grad_fn is not None])
         start = time.perf_counter()
         adjoints = pull_back(outputs, arguments, seeds)
