@@ -31,10 +31,10 @@ def test_the_graph_shows_the_sub_steps(integrator: str, stages: int) -> None:
     node: Any = step(*system(2, integrator=integrator)).position.grad_fn
     for _ in range(stages):
         assert node.name() == "IntegrateBackward"
-        total = node.next_functions[4][0]
+        total = node.next_functions[2][0]
         assert total.name() == "AddBackward"
         assert [parent.name() for parent, _ in total.next_functions] == ["SpringForceBackward", "ExternalForceBackward"]
-        node = node.next_functions[2][0]  # where the position came from
+        node = node.next_functions[0][0]  # where the position came from
     assert node.name().startswith("AccumulateGrad")
 
 
@@ -57,7 +57,7 @@ def test_the_control_is_the_same_for_all_stages_of_a_step() -> None:
     node: Any = step(model, params, state, controls(model, 1)[0]).position.grad_fn
     drivers = []
     for _ in range(2):
-        springs = node.next_functions[4][0].next_functions[0][0]
-        drivers.append(springs.next_functions[5][0])
-        node = node.next_functions[2][0]
+        springs = node.next_functions[2][0].next_functions[0][0]
+        drivers.append(springs.next_functions[4][0])
+        node = node.next_functions[0][0]
     assert drivers[0] is drivers[1] and drivers[0].name() == "ActuateBackward"
