@@ -43,10 +43,12 @@ class Observer:
 class Function:
     """A differentiable operation: subclass it with static `forward` and `backward`, call it by `apply`.
 
-    `forward(ctx, *inputs)` receives what `apply` was given, with recording off, and returns one array or Tensor, or a
+    `forward(ctx, *inputs)` receives the arguments of `apply`, with recording off, and returns one array or Tensor, or a
     tuple of them. `backward(ctx, *adj_outputs)` receives a Tensor for each result and returns an adjoint (array, Tensor
-    or None) for each input. The optional `jvp(ctx, *tangent_inputs)` pushes tangents (arrays, or None: no tangent)
-    forward with the same saved state. Results own their memory: a view of an input is copied.
+    or None) for each input. The optional `jvp(ctx, *tangent_inputs)` pushes tangents forward with the same saved state.
+    It receives an array for each input that is a Tensor of real numbers, zeros where this does not move, and None for
+    any other input; `ctx.set_materialize_grads(False)` asks for None instead of zeros. Results own their memory: a view
+    of an input is copied.
 
     A gradient of a gradient through it raises, unless `once_differentiable = False`: then `backward` is written in
     Tensor operations and Functions, which are recorded where a gradient is taken with create_graph=True.
@@ -55,6 +57,7 @@ class Function:
     once_differentiable = True
     _on_arrays = False  # True if backward takes arrays where nothing is recorded, and reads `ctx.saved`
     _other_edge: tuple[()] | None = NO_TENSOR  # the entry in `edges` for an input that is no Tensor
+    _materializes = True  # False if jvp takes None for an input without a tangent
     _node: type[Context] = Context
 
     @staticmethod
@@ -86,6 +89,8 @@ class Function:
         if record:
             ctx.edges = edges
             ctx.sequence = next(sequence)
+            if cls._materializes and cls.jvp is not None and not all(edges):
+                ctx.constants = _constants(cls, inputs, edges)
             switch.enabled = False
         else:
             ctx.edges = [None] * len(inputs)
@@ -124,6 +129,19 @@ class Function:
             raise
         finally:
             switch.enabled = recording
+
+
+def _constants(function: type[Function], inputs: tuple[Any, ...], edges: list[Any]) -> list[Any]:
+    """Shape and dtype of each input without an edge that is a Tensor of real numbers, or counts as one."""
+    number = None if function._other_edge is NO_TENSOR else ((), _F64)
+    constants: list[Any] = []
+    for x, edge in zip(inputs, edges, strict=True):
+        if type(x) is Tensor:
+            is_constant = not edge and x.data.dtype.kind == "f"
+            constants.append((x.data.shape, x.data.dtype) if is_constant else None)
+        else:
+            constants.append(number)
+    return constants
 
 
 def _several(ctx: Context, inputs: tuple[Any, ...], result: tuple[Any, ...], record: bool) -> tuple[Tensor, ...]:

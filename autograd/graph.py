@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .errors import GraphError, InputError
 from .mode import switch
 from .node import FREED, Edge, Node
-from .reverse import as_adjoint, call_backward, run_tensor_hook
+from .rules import as_adjoint, call_backward, run_tensor_hook
 from .tensor import Tensor
 
 Seed = Tensor | npt.ArrayLike | None

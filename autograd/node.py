@@ -45,6 +45,8 @@ class Node:
     edges: Sequence[Edge | tuple[()] | None] = ()
     """One entry for each input: an edge, None for a Tensor without a gradient, NO_TENSOR for anything else."""
     outputs: Outputs = ()
+    constants: Sequence[Any] = ()
+    """Shape and dtype of each input without a gradient that jvp receives zeros for, else None; () without any."""
     freed = False
     _saved: tuple[Any, ...] = ()
     _materialize_grads = True

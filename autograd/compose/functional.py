@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..errors import GraphError, InputError, MissingJvp
 from ..graph import Key, between, grad, origin
 from ..mode import enable_grad, no_grad
-from ..node import Node
+from ..rules import run_jvp
 from ..tensor import Array, Tensor
 
 Tensors = Tensor | Sequence[Tensor]
@@ -61,7 +61,7 @@ def linearize(outputs: Tensors, inputs: Tensors) -> Push:
                     )
                 arriving = [known.get((edge[0].sequence, edge[1])) if edge else None for edge in node.edges]
                 if any(tangent is not None for tangent in arriving):
-                    for index, tangent in enumerate(_run_jvp(node, arriving)):
+                    for index, tangent in enumerate(run_jvp(node, arriving)):
                         if tangent is not None:
                             key = (node.sequence, index)  # known already where an input is itself computed from inputs
                             known[key] = tangent + known[key] if key in known else tangent
@@ -167,27 +167,6 @@ def record(fn: Callable[..., Result], inputs: Tensors) -> tuple[tuple[Tensor, ..
     leaves = tuple([x.detach().requires_grad_() for x in tuple_of(inputs)])
     with enable_grad():
         return leaves, fn(*leaves)
-
-
-def _run_jvp(node: Node, tangents: list[Array | None]) -> list[Array | None]:
-    """Call the Function's jvp and check what it returns."""
-    results = node.function.jvp(node, *tangents)
-    if type(results) is not tuple:
-        results = (results,)
-    if len(results) != len(node.outputs):
-        raise GraphError(
-            f"{node.name()}: jvp returned {len(results)} tangents for {len(node.outputs)} outputs. Return one for each."
-        )
-    checked: list[Array | None] = []
-    for index, (result, (shape, dtype)) in enumerate(zip(results, node.outputs, strict=True)):
-        if result is not None:
-            result = np.asarray(result.data if isinstance(result, Tensor) else result, dtype)
-            if result.shape != shape:
-                raise GraphError(
-                    f"{node.name()}: the tangent of output {index} has shape {result.shape}, the output {shape}."
-                )
-        checked.append(result)
-    return checked
 
 
 def matching(who: str, noun: str, value: npt.ArrayLike | Tensor, like: Tensor) -> Array:

@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..graph import ancestors, between, origin
 from ..mode import no_grad
 from ..node import Node
-from ..reverse import run_backward
+from ..rules import run_backward
 from ..tensor import Array, Tensor
 
 _UNCOUNTABLE = 10**300  # counts stop here, so that a long graph does not store numbers of a million digits

@@ -1,161 +1,47 @@
-"""Elementwise arithmetic, broadcasting as in NumPy: the rule of each operation stands beside its forward.
+"""Elementwise arithmetic, broadcasting as in NumPy: the rules of each operation stand beside it.
 
 A factor is saved only where the other factor needs a gradient, so that writing to what no rule reads is allowed.
 """
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
-from ..context import Context
-from ..tensor import Array, Tensor
-from .operands import Operand, Operation, Tangent, as_tensor, broadcast, operand, plain
+from ..tensor import Tensor
+from .operands import as_tensor, elementwise, operand, plain
 
-Pair = tuple[Any, Any]
-
-
-class Add(Operation):
-    """x + y"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Operand, y: Operand) -> Array:
-        return plain(x) + plain(y)
-
-    @staticmethod
-    def backward(ctx: Context, adj: Any) -> Pair:
-        need_x, need_y = ctx.edges
-        return (
-            adj if need_x else None,
-            adj if need_y else None,
-        )
-
-    @staticmethod
-    def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        return broadcast(ctx, (0 if dx is None else dx) + (0 if dy is None else dy))
+Add = elementwise("Add", operator.add, x=lambda d: d, y=lambda d: d)
+Sub = elementwise("Sub", operator.sub, x=lambda d: d, y=lambda d: -d)
+Mul = elementwise("Mul", operator.mul, x=lambda d, y: d * y, y=lambda d, x: d * x)
+Div = elementwise("Div", operator.truediv, x=lambda d, y: d / y, y=lambda d, x, y: -(d / y) * x / y)
+Neg = elementwise("Neg", operator.neg, x=lambda d: -d)
 
 
-class Sub(Operation):
-    """x - y"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Operand, y: Operand) -> Array:
-        return plain(x) - plain(y)
-
-    @staticmethod
-    def backward(ctx: Context, adj: Any) -> Pair:
-        need_x, need_y = ctx.edges
-        return (
-            adj if need_x else None,
-            -adj if need_y else None,
-        )
-
-    @staticmethod
-    def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        return broadcast(ctx, (0 if dx is None else dx) - (0 if dy is None else dy))
+def slope_in_base(x: Any, y: Any) -> Any:
+    """The derivative y x^(y-1) of x^y; 0 where y = 0, also at x = 0."""
+    if type(y) in (float, int):
+        if y == 2:  # the most frequent exponent, without a call of power
+            return 2 * x
+        return y * x ** (y - 1 if y else 0)
+    return y * x ** np.where((plain(x) == 0) & (plain(y) == 0), 0, y - 1)
 
 
-class Mul(Operation):
-    """x * y"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Operand, y: Operand) -> Array:
-        need_x, need_y = ctx.edges
-        ctx.save_for_backward(x if need_y else None, y if need_x else None)
-        return plain(x) * plain(y)
-
-    @staticmethod
-    def backward(ctx: Context, adj: Any) -> Pair:
-        x, y = ctx.saved
-        need_x, need_y = ctx.edges
-        return (
-            adj * y if need_x else None,
-            adj * x if need_y else None,
-        )
-
-    @staticmethod
-    def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        x, y = ctx.saved
-        return (0 if dx is None else dx * y) + (0 if dy is None else x * dy)
+def slope_in_exponent(x: Any, y: Any) -> Any:
+    """The derivative x^y log x of x^y; its limit 0 at x = 0 for y > 0, and 0 for y = 0 too."""
+    base = plain(x)
+    return x**y * np.log(np.where((base == 0) & (plain(y) >= 0), 1, x))
 
 
-class Div(Operation):
-    """x / y"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Operand, y: Operand) -> Array:
-        ctx.save_for_backward(x if ctx.edges[1] else None, y)
-        return plain(x) / plain(y)
-
-    @staticmethod
-    def backward(ctx: Context, adj: Any) -> Pair:
-        x, y = ctx.saved
-        need_x, need_y = ctx.edges
-        adj_x = adj / y
-        return (
-            adj_x if need_x else None,
-            -adj_x * x / y if need_y else None,
-        )
-
-    @staticmethod
-    def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        x, y = ctx.saved
-        return ((0 if dx is None else dx) - (0 if dy is None else dy * x / y)) / y
-
-
-class Neg(Operation):
-    """-x"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor) -> Array:
-        return -x.data
-
-    @staticmethod
-    def backward(ctx: Context, adj: Any) -> Any:
-        return -adj
-
-    @staticmethod
-    def jvp(ctx: Context, dx: Array) -> Array:
-        return -dx
-
-
-class Pow(Operation):
-    """x ** y"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Operand, y: Operand) -> Array:
-        ctx.save_for_backward(x, y)
-        return plain(x) ** plain(y)
-
-    @staticmethod
-    def by_base(x: Any, y: Any) -> Any:
-        """y x^(y-1); 0 where y = 0, also at x = 0."""
-        if type(y) in (float, int):
-            if y == 2:  # the usual one, without a call of power
-                return 2 * x
-            return y * x ** (y - 1 if y else 0)
-        return y * x ** np.where((plain(x) == 0) & (plain(y) == 0), 0, y - 1)
-
-    @staticmethod
-    def by_exponent(x: Any, y: Any) -> Any:
-        """x^y log x; its limit 0 at x = 0 for y > 0, and 0 for y = 0 too."""
-        base = plain(x)
-        return x**y * np.log(np.where((base == 0) & (plain(y) >= 0), 1, x))
-
-    @staticmethod
-    def backward(ctx: Context, adj: Any) -> Pair:
-        need_x, need_y = ctx.edges
-        x, y = ctx.saved
-        return (
-            adj * Pow.by_base(x, y) if need_x else None,
-            adj * Pow.by_exponent(x, y) if need_y else None,
-        )
-
-    @staticmethod
-    def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        x, y = ctx.saved
-        return (0 if dx is None else dx * Pow.by_base(x, y)) + (0 if dy is None else dy * Pow.by_exponent(x, y))
+Pow = elementwise(
+    "Pow",
+    operator.pow,
+    x=lambda d, x, y: d * slope_in_base(x, y),
+    y=lambda d, x, y: d * slope_in_exponent(x, y),
+    wraps_numbers=False,  # as in PyTorch, where the exponent is a plain argument
+)
 
 
 def add(x: Any, y: Any) -> Tensor:
@@ -186,8 +72,8 @@ def neg(x: Any) -> Tensor:
 def pow(x: Any, y: Any) -> Tensor:
     """x ** y
 
-    Convention (PyTorch's): for y = 0 the derivative by x is 0, also at x = 0; at x = 0 the derivative by y is 0 for
-    y >= 0, that by x is inf for 0 < y < 1 (with NumPy's warning); at x < 0 the derivative by y is NaN.
+    Convention (PyTorch's): for y = 0 the derivative by x is 0, also at x = 0. At x = 0 the derivative by y is 0 for
+    y >= 0, and that by x is inf for 0 < y < 1 (with NumPy's warning). At x < 0 the derivative by y is NaN.
     """
     return Pow.apply(operand(x), operand(y))
 

@@ -1,4 +1,4 @@
-"""Elementary functions, element by element: the derivative of each stands beside its forward."""
+"""Elementary functions, element by element: the derivative of each stands beside it."""
 
 from __future__ import annotations
 
@@ -6,128 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from ..context import Context
 from ..tensor import Array, Tensor
-from .operands import Elementwise, as_tensor
-
-
-def _saved(ctx: Context, y: Any) -> Tensor:
-    """The result, saved: the derivative is written in terms of it."""
-    result = Tensor(np.asarray(y))
-    ctx.save_for_backward(result)
-    return result
+from .operands import as_tensor, elementwise
 
 
 def _sigmoid(x: Array) -> Array:
-    return np.exp(-np.logaddexp(0, -x))  # neither end overflows, and the small one keeps its digits
+    return np.exp(-np.logaddexp(0, -x))  # no overflow at either end, and no digits lost where it is small
 
 
-class Exp(Elementwise):
-    """e^x"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor) -> Tensor:
-        return _saved(ctx, np.exp(x.data))
-
-    @staticmethod
-    def derivative(ctx: Context) -> Any:
-        (y,) = ctx.saved
-        return y
-
-
-class Log(Elementwise):
-    """The natural logarithm"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor) -> Array:
-        ctx.save_for_backward(x)
-        return np.log(x.data)
-
-    @staticmethod
-    def derivative(ctx: Context) -> Any:
-        (x,) = ctx.saved
-        return 1 / x
-
-
-class Sqrt(Elementwise):
-    """The square root"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor) -> Tensor:
-        return _saved(ctx, np.sqrt(x.data))
-
-    @staticmethod
-    def derivative(ctx: Context) -> Any:
-        (y,) = ctx.saved
-        return 0.5 / y
-
-
-class Sin(Elementwise):
-    """sin x"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor) -> Array:
-        ctx.save_for_backward(x)
-        return np.sin(x.data)
-
-    @staticmethod
-    def derivative(ctx: Context) -> Any:
-        (x,) = ctx.saved
-        return np.cos(x)
-
-
-class Cos(Elementwise):
-    """cos x"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor) -> Array:
-        ctx.save_for_backward(x)
-        return np.cos(x.data)
-
-    @staticmethod
-    def derivative(ctx: Context) -> Any:
-        (x,) = ctx.saved
-        return -np.sin(x)
-
-
-class Tanh(Elementwise):
-    """tanh x"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor) -> Tensor:
-        return _saved(ctx, np.tanh(x.data))
-
-    @staticmethod
-    def derivative(ctx: Context) -> Any:
-        (y,) = ctx.saved
-        return 1 - y * y
-
-
-class Sigmoid(Elementwise):
-    """1 / (1 + e^-x)"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor) -> Tensor:
-        return _saved(ctx, _sigmoid(x.data))
-
-    @staticmethod
-    def derivative(ctx: Context) -> Any:
-        (y,) = ctx.saved
-        return y * (1 - y)
-
-
-class Softplus(Elementwise):
-    """log(1 + e^x)"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor) -> Array:
-        ctx.save_for_backward(x)
-        return np.logaddexp(0, x.data)
-
-    @staticmethod
-    def derivative(ctx: Context) -> Any:
-        (x,) = ctx.saved
-        return sigmoid(x) if type(x) is Tensor else _sigmoid(x)
+Exp = elementwise("Exp", np.exp, x=lambda d, z: d * z)
+Log = elementwise("Log", np.log, x=lambda d, x: d * (1 / x))
+Sqrt = elementwise("Sqrt", np.sqrt, x=lambda d, z: d * (0.5 / z))
+Sin = elementwise("Sin", np.sin, x=lambda d, x: d * np.cos(x))
+Cos = elementwise("Cos", np.cos, x=lambda d, x: d * -np.sin(x))
+Tanh = elementwise("Tanh", np.tanh, x=lambda d, z: d * (1 - z * z))
+Sigmoid = elementwise("Sigmoid", _sigmoid, x=lambda d, z: d * (z * (1 - z)))
+Softplus = elementwise(
+    "Softplus",
+    lambda x: np.logaddexp(0, x),
+    x=lambda d, x: d * (sigmoid(x) if type(x) is Tensor else _sigmoid(x)),
+)
 
 
 def exp(x: Any) -> Tensor:

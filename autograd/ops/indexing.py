@@ -10,7 +10,7 @@ import numpy as np
 
 from ..context import Context
 from ..tensor import Array, Tensor
-from .operands import Operand, Operation, Tangent, as_tensor, operand, plain
+from .operands import Operand, Operation, as_tensor, operand, plain
 
 _BASIC = (int, slice, types.EllipsisType, types.NoneType, np.integer)
 
@@ -120,10 +120,11 @@ class IndexPut(Operation):
         return adj_base, None, adj_values
 
     @staticmethod
-    def jvp(ctx: Context, dbase: Tangent, key: None, dvalues: Tangent) -> Array:
-        shape, dtype = ctx.outputs[0]
-        result = np.zeros(shape, dtype) if dbase is None else dbase.astype(dtype)
-        result[ctx.key.index] = 0 if dvalues is None else dvalues
+    def jvp(ctx: Context, dbase: Array, key: None, dvalues: Array | None) -> Array:
+        result = dbase.astype(ctx.outputs[0][1])
+        result[ctx.key.index] = 0
+        if dvalues is not None:  # the values are no number
+            result[ctx.key.index] = dvalues
         return result
 
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from ..context import Context
 from ..tensor import Array, Tensor
-from .algebra import Pair
-from .operands import Operation, Tangent, as_tensor, plain
+from .operands import Operation, OptionalTangents, as_tensor, plain
 from .reductions import Axis, kept, spread, sum_over
 
 
-class Matmul(Operation):
+class Matmul(OptionalTangents):
     """x @ y: with Z = X Y, adj_X = adj_Z Y^T and adj_Y = X^T adj_Z"""
 
     @staticmethod
@@ -23,7 +22,7 @@ class Matmul(Operation):
         return x.data @ y.data
 
     @staticmethod
-    def backward(ctx: Context, adj: Any) -> Pair:
+    def backward(ctx: Context, adj: Any) -> tuple[Any, Any]:
         need_x, need_y = ctx.edges
         x, y = ctx.saved
         z = adj
@@ -45,9 +44,9 @@ class Matmul(Operation):
         return adj_x, adj_y
 
     @staticmethod
-    def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
+    def jvp(ctx: Context, dx: Array | None, dy: Array | None) -> Any:
         x, y = ctx.saved
-        return (0 if dx is None else dx @ y) + (0 if dy is None else x @ dy)
+        return sum([left @ right for left, right in ((dx, y), (x, dy)) if left is not None and right is not None])
 
 
 class LinalgVectorNorm(Operation):

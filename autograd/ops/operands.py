@@ -1,20 +1,24 @@
-"""What operations take, and how adjoints and tangents follow NumPy's broadcasting."""
+"""Operands of operations, and `elementwise`, which makes an operation of a function and its derivatives."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..context import Context
 from ..errors import InputError
-from ..function import Context, Function
-from ..tensor import Array, Tensor
+from ..function import Function
+from ..node import NO_TENSOR
+from ..tensor import Tensor
 
 Operand = Any
 """A Tensor, or a constant: a number, or an array (copied, so that later changes to it do not reach backward)."""
 
-Tangent = Any
-"""An array like the input, or None where the input has no tangent."""
+Rule = Callable[..., Any]
+"""A linear function of its first argument d, with further arguments by name: x and y (the operands), z (the result)."""
 
 
 def constant(x: Any) -> Tensor:
@@ -28,12 +32,12 @@ def constant(x: Any) -> Tensor:
 
 
 def operand(x: Any) -> Operand:
-    """Tensors and plain numbers (which do not widen a dtype) as they are; anything else becomes a constant Tensor."""
+    """Return a Tensor or a plain number (which does not widen a dtype) as it is; make a constant Tensor of the rest."""
     return x if type(x) in (Tensor, float, int) else constant(x)
 
 
 def as_tensor(x: Any) -> Tensor:
-    """Tensors as they are; anything else, numbers too, becomes a constant Tensor."""
+    """Return a Tensor as it is; make a constant Tensor of anything else, numbers too."""
     return x if type(x) is Tensor else constant(x)
 
 
@@ -45,9 +49,9 @@ def plain(x: Operand) -> Any:
 class Operation(Function):
     """A Function whose rules are written once, for arrays and for Tensors.
 
-    `backward` and `jvp` read `ctx.saved` and receive arrays; while a second derivative is recorded `backward` receives
+    `backward` and `jvp` read `ctx.saved` and receive arrays. While a second derivative is recorded, `backward` receives
     Tensors, and NumPy's functions and operators in it become operations of the graph. `plain` gives the values that a
-    rule only decides by. An adjoint may have the result's shape: it is then summed over the axes along which the input
+    rule only compares. An adjoint may have the result's shape: it is then summed over the axes along which the input
     was broadcast.
     """
 
@@ -55,24 +59,86 @@ class Operation(Function):
     _on_arrays = True
 
 
-def broadcast(ctx: Context, tangent: Any) -> Array:
-    """A tangent, broadcast to the result's shape."""
-    return np.broadcast_to(tangent, ctx.outputs[0][0])
+class OptionalTangents(Operation):
+    """An Operation whose jvp skips an operand without a tangent, None, instead of computing with zeros."""
+
+    _materializes = False
 
 
-class Elementwise(Operation):
-    """y = f(x), element by element: a subclass has f as `forward`, and `derivative(ctx)`, dy/dx like x."""
+def elementwise(
+    name: str, f: Callable[..., Any], *, x: Rule, y: Rule | None = None, wraps_numbers: bool = True
+) -> type[Operation]:
+    """A Function of that name, z = f(x) or z = f(x, y), with a rule for the derivative of z by each operand.
 
-    @staticmethod
-    def derivative(ctx: Context) -> Any:
-        raise TypeError("an Elementwise must define derivative(ctx)")
+    The Jacobian of an elementwise function is diagonal. So one rule maps the adjoint of z to the operand's adjoint, and
+    the operand's tangent to its part of the tangent of z. A rule names what it reads as its arguments, and only that is
+    saved: of two operands, each only for a rule that will run; of one, the operand or z.
+    With `wraps_numbers` a number is an operand in next_functions, like a Tensor without a gradient.
+    """
+    members = _of_one(f, x) if y is None else _of_two(f, x, y)
+    members |= {"__module__": x.__module__, "_other_edge": None if wraps_numbers else NO_TENSOR}
+    return type(name, (OptionalTangents,), members)
 
-    @staticmethod
+
+def _of_one(f: Callable[..., Any], rule: Rule) -> dict[str, Any]:
+    """The forward, backward and jvp of z = f(x)."""
+    _, *reads = inspect.signature(rule).parameters
+
+    def forward(ctx: Context, x: Tensor) -> Any:
+        z = f(x.data)
+        if reads == ["x"]:
+            ctx.save_for_backward(x)
+        elif reads == ["z"]:
+            z = Tensor(np.asarray(z))
+            ctx.save_for_backward(z)
+        return z
+
     def backward(ctx: Context, adj: Any) -> Any:
-        function: Any = ctx.function
-        return adj * function.derivative(ctx)
+        return rule(adj, *ctx.saved)
 
-    @staticmethod
-    def jvp(ctx: Context, dx: Array) -> Array:
-        function: Any = ctx.function
-        return dx * function.derivative(ctx)
+    return {"forward": staticmethod(forward), "backward": staticmethod(backward), "jvp": staticmethod(backward)}
+
+
+def _of_two(f: Callable[..., Any], rule_x: Rule, rule_y: Rule) -> dict[str, Any]:
+    """The forward, backward and jvp of z = f(x, y)."""
+    (x_for_x, y_for_x), by_x = _on_saved(rule_x)
+    (x_for_y, y_for_y), by_y = _on_saved(rule_y)
+    saves = x_for_x or y_for_x or x_for_y or y_for_y
+
+    def forward(ctx: Context, x: Operand, y: Operand) -> Any:
+        if saves:
+            need_x, need_y = ctx.edges
+            ctx.save_for_backward(
+                x if (need_x and x_for_x) or (need_y and x_for_y) else None,
+                y if (need_x and y_for_x) or (need_y and y_for_y) else None,
+            )
+        return f(x.data if type(x) is Tensor else x, y.data if type(y) is Tensor else y)
+
+    def backward(ctx: Context, adj: Any) -> tuple[Any, Any]:
+        need_x, need_y = ctx.edges
+        saved = ctx.saved if saves else None
+        return by_x(adj, saved) if need_x else None, by_y(adj, saved) if need_y else None
+
+    def jvp(ctx: Context, dx: Any, dy: Any) -> Any:
+        saved = ctx.saved if saves else None
+        return broadcast(ctx, sum([rule(d, saved) for rule, d in ((by_x, dx), (by_y, dy)) if d is not None]))
+
+    return {"forward": staticmethod(forward), "backward": staticmethod(backward), "jvp": staticmethod(jvp)}
+
+
+def _on_saved(rule: Rule) -> tuple[tuple[bool, bool], Callable[[Any, Any], Any]]:
+    """True for each operand that a rule reads, and the rule as a function of d and the two saved operands."""
+    _, *names = inspect.signature(rule).parameters
+    if names == ["x", "y"]:
+        return (True, True), lambda d, saved: rule(d, saved[0], saved[1])
+    if names == ["x"]:
+        return (True, False), lambda d, saved: rule(d, saved[0])
+    if names == ["y"]:
+        return (False, True), lambda d, saved: rule(d, saved[1])
+    return (False, False), lambda d, saved: rule(d)
+
+
+def broadcast(ctx: Context, tangent: Any) -> Any:
+    """A tangent, broadcast to the result's shape."""
+    shape = ctx.outputs[0][0]
+    return tangent if np.shape(tangent) == shape else np.broadcast_to(tangent, shape)

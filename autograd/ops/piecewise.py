@@ -1,4 +1,4 @@
-"""Elementwise operations with kinks: each names the derivative that it takes where there is none."""
+"""Elementwise operations with kinks: each states the derivative that it takes at its kinks."""
 
 from __future__ import annotations
 
@@ -8,78 +8,28 @@ import numpy as np
 
 from ..context import Context
 from ..errors import InputError
+from ..node import NO_TENSOR
 from ..tensor import Array, Tensor
-from .algebra import Pair
-from .operands import Elementwise, Operand, Operation, Tangent, as_tensor, broadcast, operand, plain
+from .operands import Operand, Operation, as_tensor, broadcast, elementwise, operand, plain
 
 
-class Abs(Elementwise):
-    """|x|"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor) -> Array:
-        ctx.save_for_backward(x)
-        return np.absolute(x.data)
-
-    @staticmethod
-    def derivative(ctx: Context) -> Array:
-        (x,) = ctx.saved_tensors
-        return np.sign(x.data)
+def _share_of_larger(d: Any, x: Any, y: Any) -> Any:
+    """The part of an adjoint or tangent that belongs to x where the larger of x and y is taken: half at a tie."""
+    x, y = plain(x), plain(y)
+    return np.where(x == y, d * 0.5, np.where(x < y, 0, d))
 
 
-def _share(flow: Any, loses: Any, ties: Any) -> Any:
-    """The part of an adjoint or tangent that concerns one of two: nothing where it loses, half where they tie."""
-    return np.where(ties, flow * 0.5, np.where(loses, 0, flow))
-
-
-class Maximum(Operation):
-    """The larger of x and y"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Operand, y: Operand) -> Array:
-        ctx.save_for_backward(x, y)
-        return np.maximum(plain(x), plain(y))
-
-    @staticmethod
-    def backward(ctx: Context, adj: Any) -> Pair:
-        x, y = map(plain, ctx.saved_tensors)
-        need_x, need_y = ctx.edges
-        return (
-            _share(adj, x < y, x == y) if need_x else None,
-            _share(adj, y < x, x == y) if need_y else None,
-        )
-
-    @staticmethod
-    def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        x, y = map(plain, ctx.saved_tensors)
-        return (0 if dx is None else _share(dx, x < y, x == y)) + (0 if dy is None else _share(dy, y < x, x == y))
-
-
-class Minimum(Operation):
-    """The smaller of x and y"""
-
-    @staticmethod
-    def forward(ctx: Context, x: Operand, y: Operand) -> Array:
-        ctx.save_for_backward(x, y)
-        return np.minimum(plain(x), plain(y))
-
-    @staticmethod
-    def backward(ctx: Context, adj: Any) -> Pair:
-        x, y = map(plain, ctx.saved_tensors)
-        need_x, need_y = ctx.edges
-        return (
-            _share(adj, x > y, x == y) if need_x else None,
-            _share(adj, y > x, x == y) if need_y else None,
-        )
-
-    @staticmethod
-    def jvp(ctx: Context, dx: Tangent, dy: Tangent) -> Tangent:
-        x, y = map(plain, ctx.saved_tensors)
-        return (0 if dx is None else _share(dx, x > y, x == y)) + (0 if dy is None else _share(dy, y > x, x == y))
+Abs = elementwise("Abs", np.absolute, x=lambda d, x: d * np.sign(plain(x)))
+Maximum = elementwise(
+    "Maximum", np.maximum, x=lambda d, x, y: _share_of_larger(d, x, y), y=lambda d, x, y: _share_of_larger(d, y, x)
+)
+Minimum = elementwise(
+    "Minimum", np.minimum, x=lambda d, x, y: _share_of_larger(d, y, x), y=lambda d, x, y: _share_of_larger(d, x, y)
+)
 
 
 class Clamp(Operation):
-    """x, moved to the nearest of low <= x <= high"""
+    """x limited to low <= x <= high"""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor, low: Operand, high: Operand) -> Array:
@@ -104,8 +54,11 @@ class Clamp(Operation):
 class Where(Operation):
     """x where the condition holds, else y"""
 
+    _other_edge = None  # a number is an operand
+
     @staticmethod
     def forward(ctx: Context, condition: Tensor, x: Operand, y: Operand) -> Array:
+        ctx.edges = (NO_TENSOR, *ctx.edges[1:])  # as in PyTorch, the condition is no operand
         ctx.save_for_backward(condition)
         return np.where(condition.data, plain(x), plain(y))
 
@@ -120,9 +73,9 @@ class Where(Operation):
         )
 
     @staticmethod
-    def jvp(ctx: Context, _: None, dx: Tangent, dy: Tangent) -> Tangent:
+    def jvp(ctx: Context, _: None, dx: Array, dy: Array) -> Array:
         condition = ctx.saved_tensors[0].data
-        return broadcast(ctx, np.where(condition, 0 if dx is None else dx, 0 if dy is None else dy))
+        return broadcast(ctx, np.where(condition, dx, dy))
 
 
 def abs(x: Any) -> Tensor:

@@ -114,12 +114,12 @@ class Stack(Operation):
         return (None, *[adj[(*before, i)] for i in range(len(ctx.edges) - 1)])
 
     @staticmethod
-    def jvp(ctx: Context, axis: None, *tangents: Array | None) -> Array:
+    def jvp(ctx: Context, axis: None, *tangents: Array) -> Array:
         shape, dtype = ctx.outputs[0]
         result = np.zeros(shape, dtype)
         slots = np.moveaxis(result, ctx.axis, 0)
         for i, tangent in enumerate(tangents):
-            slots[i] = 0 if tangent is None else tangent
+            slots[i] = tangent
         return result
 
 
@@ -144,11 +144,11 @@ class Cat(Operation):
         return (None, *[adj[slot] for slot in Cat.slots(ctx)])
 
     @staticmethod
-    def jvp(ctx: Context, axis: None, *tangents: Array | None) -> Array:
+    def jvp(ctx: Context, axis: None, *tangents: Array) -> Array:
         shape, dtype = ctx.outputs[0]
         result = np.zeros(shape, dtype)
         for slot, tangent in zip(Cat.slots(ctx), tangents, strict=True):
-            result[slot] = 0 if tangent is None else tangent
+            result[slot] = tangent
         return result
 
 

@@ -34,8 +34,8 @@ from ..kernels.runtime import compiler, ti
 from .gradcheck import GradcheckError
 from .rule_changes import Change, changes
 
-RULES = ("backward", "jvp", "derivative", "adj_*", "jvp_*", "adjoint", "tangent")
-"""Names of adjoint and tangent rules: of Functions, of element functions, of kernels."""
+RULES = ("backward", "jvp", "x", "y", "adj_*", "jvp_*", "adjoint", "tangent")
+"""Names of adjoint and tangent rules: of Functions, of `elementwise`, of element functions, of kernels."""
 
 ERRORS: tuple[type[Exception], ...] = (
     *[AssertionError, GraphError, ValueError, IndexError],
@@ -51,7 +51,7 @@ class Mutant:
     module: ModuleType = field(repr=False)
     """Whose file is changed."""
     rule: str
-    """Dotted path in the file: `Mul.backward`, or `functions.adj_spring_force` for what a factory defines."""
+    """Dotted path in the file: `Matmul.backward`, `Mul.x` (a keyword of `elementwise`), `factory.adj_spring_force`."""
     line: int
     before: str
     after: str
@@ -178,14 +178,26 @@ def _replaced(source: bytes, change: Change) -> bytes:
 
 
 def _functions(scope: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
-    """All functions, methods and functions in functions with their dotted paths."""
+    """All functions, methods and functions in functions with their dotted paths; lambdas among keyword arguments."""
     for node in ast.iter_child_nodes(scope):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            if isinstance(node, ast.FunctionDef):
-                yield prefix + node.name, node
-            yield from _functions(node, f"{prefix}{node.name}.")
-        else:
-            yield from _functions(node, prefix)
+        match node:
+            case ast.FunctionDef(name=name):
+                yield prefix + name, node
+                yield from _functions(node, f"{prefix}{name}.")
+            case ast.ClassDef(name=name):
+                yield from _functions(node, f"{prefix}{name}.")
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(keywords=keywords)):
+                for keyword in keywords:
+                    if isinstance(keyword.value, ast.Lambda):
+                        yield f"{prefix}{name}.{keyword.arg}", _as_function(keyword.value)
+            case _:
+                yield from _functions(node, prefix)
+
+
+def _as_function(rule: ast.Lambda) -> ast.FunctionDef:
+    """The function that a lambda abbreviates, at the same place in the source."""
+    result = ast.copy_location(ast.Return(rule.body), rule.body)
+    return ast.FunctionDef("rule", rule.args, [result], [], None)
 
 
 def _matches(name: str, pattern: str) -> bool:

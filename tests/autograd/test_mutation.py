@@ -110,7 +110,8 @@ def test_the_file_itself_stays_as_it_is_and_the_copy_leaves_no_module(product: M
 
 def test_rules_are_chosen_by_name_or_path(product: ModuleType) -> None:
     assert mutants(product, "Product.backward") == mutants(product, "back*") == mutants(product)
-    assert {mutant.rule for mutant in mutants(algebra, "Pow.by_*")} == {"Pow.by_base", "Pow.by_exponent"}
+    assert {mutant.rule for mutant in mutants(algebra, "slope_*")} == {"slope_in_base", "slope_in_exponent"}
+    assert {mutant.change for mutant in mutants(algebra, "Mul.x")} == {"d * y -> d", "d * y -> y", "d * y -> -(d * y)"}
     with pytest.raises(InputError, match=r"'Quotient\.backward'.*Product\.forward, Product\.backward"):
         mutants(product, "Quotient.backward")
 
@@ -121,7 +122,7 @@ def test_a_change_in_a_package_reaches_its_other_modules() -> None:
     def check(o: Any) -> None:
         gradcheck(o.exp, tensor([0.3, 1.2], requires_grad=True))
 
-    mutant, *_ = mutants(operands, "Elementwise.backward")
+    mutant, *_ = mutants(operands, "_of_one.backward")
     assert notices(check, mutant, package=ops)
     check(ops)
 

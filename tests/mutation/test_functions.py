@@ -172,14 +172,17 @@ def written_rules(scope: ast.AST, path: str = "") -> Iterator[str]:
     for node in ast.iter_child_nodes(scope):
         if isinstance(node, ast.FunctionDef):
             decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
-            named = node.name in ("backward", "jvp", "derivative")
+            named = node.name in ("backward", "jvp")
             of_function = named and "forward" in methods and "staticmethod" in decorators
             compiled = decorators & {"kernel", "ti.func"}
             refused = isinstance(node.body[-1], ast.Raise)  # in a base class
             if (of_function and not refused) or (compiled and any(fnmatchcase(node.name, name) for name in NAMES)):
                 yield path + node.name
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield from written_rules(node, f"{path}{node.name}.")
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield from written_rules(node, f"{path}{name}.")
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="elementwise"), keywords=kws)):
+                yield from [f"{path}{name}.{keyword.arg}" for keyword in kws if isinstance(keyword.value, ast.Lambda)]
 
 
 def test_every_rule_is_in_a_sweep() -> None:

@@ -11,7 +11,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from simphys.autograd import Tensor, grad, ops, reverse, tensor
+from simphys.autograd import Tensor, grad, ops, tensor
+from simphys.autograd import rules as node_rules
 from simphys.autograd.ops import algebra, functions, indexing, linear, operands, piecewise, reductions, shaping
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck, gradgradcheck
 from simphys.autograd.proof.mutation import Mutant
@@ -187,25 +188,29 @@ CHECKS[indexing.IndexAdd] = CHECKS[indexing.Index]
 
 HELPERS: list[tuple[ModuleType, tuple[str, ...], list[Check]]] = [
     (operands, ("broadcast",), [*CHECKS[algebra.Add], *CHECKS[shaping.Expand]]),
-    (operands, ("Elementwise.backward", "Elementwise.jvp"), CHECKS[functions.Log]),
-    (piecewise, ("_share",), CHECKS[piecewise.Maximum]),
+    (operands, ("_of_one.backward",), CHECKS[functions.Log]),
+    (operands, ("_of_two.backward", "_of_two.jvp"), [*CHECKS[algebra.Sub], *CHECKS[algebra.Mul]]),
+    (algebra, ("slope_in_base", "slope_in_exponent"), CHECKS[algebra.Pow]),
+    (piecewise, ("_share_of_larger",), CHECKS[piecewise.Maximum]),
     (reductions, ("_shares",), CHECKS[reductions.Amax]),
     (reductions, ("spread", "kept"), [*CHECKS[reductions.Sum], *CHECKS[reductions.Amax]]),
     (indexing, ("_added",), CHECKS[indexing.Index]),
 ]
 
-NAMES = ("backward", "jvp", "derivative", "by_base", "by_exponent", "direction", "inside")
+NAMES = ("backward", "jvp", "direction", "inside")
 """Names of methods that are a rule or part of one."""
 
 EQUIVALENT = {
-    "M*imum.*: ? [<>] ? -> ? [<>]= ?": "ties are shared before the order is asked",
+    "_share_of_larger: x < y -> x <= y": "ties are shared before the order matters",
     "Matmul.backward: x.ndim > 2 -> x.ndim *": "tells only whether the product sums over a batch, or unbroadcast does",
     "_unbroadcast: lead < 0 -> lead <= 0": "no axes of length 1 are put in front",
 }
 
 
 def rules(operation: type) -> tuple[str, ...]:
-    """List the rules that the class itself defines."""
+    """List the rules of a class: its own methods, or the keywords of `elementwise`."""
+    if issubclass(operation, operands.OptionalTangents) and operation is not linear.Matmul:
+        return (f"{operation.__name__}.[xy]",)
     own = {name: vars(operation).get(name) for name in NAMES}
     paths = {name: f"{operation.__qualname__}.{name}" for name in NAMES}
     return tuple([paths[name] for name, rule in own.items() if rule and rule.__func__.__qualname__ == paths[name]])
@@ -221,7 +226,7 @@ def all_of(checks: list[Check]) -> Check:
 
 def broadcasting(module: Any) -> None:
     """Check that adjoints are summed over the axes along which an operand was broadcast, for all operations."""
-    with patch.object(reverse, "_unbroadcast", module._unbroadcast):
+    with patch.object(node_rules, "_unbroadcast", module._unbroadcast):
         all_of([*CHECKS[algebra.Mul], *CHECKS[indexing.IndexPut]])(ops)
 
 
@@ -230,7 +235,7 @@ def sweeps() -> Iterator[Sweep]:
     table = [(sys.modules[c.__module__], rules(c), checks) for c, checks in CHECKS.items()]
     for module, names, checks in [*table, *HELPERS]:
         yield Sweep(module, names, all_of(checks), package=ops, equivalent=EQUIVALENT)
-    yield Sweep(reverse, ("_unbroadcast",), broadcasting, equivalent=EQUIVALENT)
+    yield Sweep(node_rules, ("_unbroadcast",), broadcasting, equivalent=EQUIVALENT)
 
 
 SWEEPS = list(sweeps())

@@ -1,4 +1,4 @@
-"""The backward of one node: its arguments, its hooks, checks of the adjoints that it returns."""
+"""Calls of the rules of one node, backward and jvp: their arguments, hooks, and checks of what they return."""
 
 from __future__ import annotations
 
@@ -24,6 +24,35 @@ def run_backward(node: Node, adjoints: Sequence[Any]) -> list[Any]:
     wrong shape.
     """
     return _as_adjoints(node, call_backward(node, adjoints))
+
+
+def run_jvp(node: Node, tangents: Sequence[Array | None]) -> list[Array | None]:
+    """The tangent of each output, None where there is none, from those of the inputs: None there stands for zeros.
+
+    Errors: GraphError for a wrong number of tangents, or one of a wrong shape.
+    """
+    if node._session is not switch.session and node._session is not None and not node.function._on_arrays:
+        with runtime.within(node._session, node.name()):
+            node._session = switch.session
+            return run_jvp(node, tangents)
+    materialize = node._materialize_grads and node.function._materializes
+    results = node.function.jvp(node, *(_materialized(node, tangents) if materialize else tangents))
+    if type(results) is not tuple:
+        results = (results,)
+    if len(results) != len(node.outputs):
+        raise GraphError(
+            f"{node.name()}: jvp returned {len(results)} tangents for {len(node.outputs)} outputs. Return one for each."
+        )
+    checked: list[Array | None] = []
+    for index, (result, (shape, dtype)) in enumerate(zip(results, node.outputs, strict=True)):
+        if result is not None:
+            result = np.asarray(result.data if isinstance(result, Tensor) else result, dtype)
+            if result.shape != shape:
+                raise GraphError(
+                    f"{node.name()}: the tangent of output {index} has shape {result.shape}, the output {shape}."
+                )
+        checked.append(result)
+    return checked
 
 
 def call_backward(node: Node, adjoints: Sequence[Any]) -> tuple[Any, ...]:
@@ -156,6 +185,17 @@ def _arguments(node: Node, adjoints: Sequence[Any]) -> tuple[Any, ...]:
             for adjoint, spec in zip(adjoints, node.outputs, strict=True)
         ]
     )
+
+
+def _materialized(node: Node, tangents: Sequence[Array | None]) -> list[Array | None]:
+    """The tangents with zeros for each real input that has none."""
+    found = []
+    for position, (edge, tangent) in enumerate(zip(node.edges, tangents, strict=True)):
+        if tangent is None:
+            spec = edge[0].outputs[edge[1]] if edge else node.constants[position] if node.constants else None
+            tangent = None if spec is None else np.zeros(*spec)
+        found.append(tangent)
+    return found
 
 
 def _check_unwritten(node: Node, adjoints: Sequence[Any]) -> None:
