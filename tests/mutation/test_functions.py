@@ -144,7 +144,7 @@ def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
 
 SOURCE = Path(__file__).parents[2]
 NAMES = ("adj_*", "jvp_*", "adjoint", "tangent")
-"""Names of element functions and kernels that are rules; a Function has backward and jvp, or Elementwise's rules."""
+"""Names of element functions and kernels that are rules; a Function has backward and jvp, or `elementwise` x and y."""
 ELSEWHERE = {
     "adjoint_kernel.adjoint": "only calls the stages, in reverse",
     "mpm/collider_motion.py: kernels.*": "arithmetic on indices alone; held by the horizon in two launches",
