@@ -1,7 +1,7 @@
 """The command `simphys`.
 
-Exit status: 0 done; 1 a proof failed, a fit did not converge, a gradient is not finite, storage or memory failed; 2 a
-user's mistake; 130 Ctrl-C.
+Exit status: 0 success; 1 a failed proof, a fit that did not converge, a gradient that is not finite, a full disk, too
+little memory; 2 invalid input; 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     help="Differentiable physics: simulate scenes, identify their parameters, prove their gradients.",
 )
 
 SceneFile = Annotated[Path, typer.Argument(metavar="SCENE", help="A scene file (TOML).")]
 Overrides = Annotated[
-    list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Overrides, such as material.stiffness=5e3.")
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Overrides, such as material.stiffness=5e3.")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in the output folder.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in the output folder.")]
@@ -39,11 +39,11 @@ KEEP_SEGMENTS = "Until a run completes, run.h5 needs the folder segments/ beside
 
 _debug = False
 _interrupted = False
-"""Whether Ctrl-C was pressed: a library may swallow the KeyboardInterrupt, or turn it into an error of its own."""
+"""True after Ctrl-C: a library may swallow the KeyboardInterrupt, or turn it into an error of its own."""
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """A command whose errors become messages and exit statuses; a traceback only with --debug."""
+    """Register a command whose errors become messages and exit statuses, with a traceback only under --debug."""
 
     @functools.wraps(function)
     def guarded(*arguments: Any, **options: Any) -> None:
@@ -75,8 +75,8 @@ def _remember_interrupt(number: int, frame: FrameType | None) -> None:
     signal.default_int_handler(number, frame)
 
 
-def _leave_interrupts_out(lost: sys.UnraisableHookArgs) -> None:
-    """One that comes within a callback of the interpreter goes nowhere: it is remembered, and raised a little later."""
+def _ignore_lost_interrupts(lost: sys.UnraisableHookArgs) -> None:
+    """Print nothing for an interrupt within a callback of the interpreter: it is remembered, and raised later."""
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
 
@@ -94,8 +94,21 @@ def _exit(error: BaseException, message: str, status: int) -> None:
     raise typer.Exit(status)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from simphys._version import __version__
+
+        typer.echo(f"simphys {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False) -> None:
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """Simulate scenes, identify their parameters from recordings, and prove their gradients."""
     global _debug
     _debug = debug
@@ -175,7 +188,7 @@ def check(scene: SceneFile, overrides: Overrides = None) -> None:
 
 @command
 def health(scene: SceneFile, overrides: Overrides = None) -> None:
-    """How the scene's adjoint grows or fades on its way back, what it tells nothing about, and how far it is usable."""
+    """Measure how the scene's adjoint grows or fades backward in time, and over which horizon it is usable."""
     from simphys.diagnose.health import scene_health
     from simphys.experiment.scene import load_scene
 
@@ -191,19 +204,23 @@ def health(scene: SceneFile, overrides: Overrides = None) -> None:
 
 
 @command
-def plot(run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]) -> None:
-    """Draw again from what was recorded."""
+def plot(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, or a run.h5 that was moved.")],
+) -> None:
+    """Draw the pictures of a recorded run again."""
     from simphys.plot import all_figures
     from simphys.record import Recording
 
     from . import report
 
-    report.print_files(run, all_figures(Recording(run), run))
+    recording = Recording(run)
+    folder = recording.folder or run
+    report.print_files(folder, all_figures(recording, folder))
 
 
 @command
 def graph(scene: SceneFile, overrides: Overrides = None) -> None:
-    """The autograd graph of one step, as text and as a picture in the output folder."""
+    """Show the autograd graph of one step, as text and as a picture in the output folder."""
     from simphys.experiment.scene import load_scene
 
     from . import report
@@ -217,9 +234,9 @@ def graph(scene: SceneFile, overrides: Overrides = None) -> None:
 
 @command
 def info(
-    scene: Annotated[Path | None, typer.Argument(metavar="[SCENE]", help="Show the settings of this scene.")] = None,
+    scene: Annotated[Path | None, typer.Argument(metavar="SCENE", help="Show the settings of this scene.")] = None,
 ) -> None:
-    """Arch, compiler, precision, threads and versions."""
+    """Show arch, compiler, precision, threads and versions."""
     from importlib import metadata
 
     from simphys._version import __version__
@@ -246,9 +263,9 @@ def schema(path: Annotated[Path, typer.Argument(help="Where to write the JSON sc
 
 
 def main() -> None:
-    """Entry point: `--debug` may stand anywhere."""
+    """Run the command line; `--debug` may stand anywhere in it."""
     signal.signal(signal.SIGINT, _remember_interrupt)
-    sys.unraisablehook = _leave_interrupts_out
+    sys.unraisablehook = _ignore_lost_interrupts
     arguments = sys.argv[1:]
     if "--debug" in arguments:
         arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]

@@ -1,4 +1,4 @@
-"""What was found about a gradient's health, as tables on the terminal and as files."""
+"""Report on the health of a gradient: tables on the terminal, and files."""
 
 from __future__ import annotations
 
@@ -17,36 +17,40 @@ from simphys.experiment.scene import Scene
 from simphys.runs.run_files import group_of, output_folder, unit_of
 from simphys.simulator.events import Event, by_kind, one_sided
 
-from .report import terminal
+from .report import make_console
 
 FEW = 6
-"""So many events are told one by one."""
-EITHER_SIDE = (
-    "What works: a loss averaged over random changes of the unknowns, which sees all sides "
+"""Largest number of events that are listed one by one."""
+SMOOTHING = (
+    "Remedy: average the loss over random changes of the unknowns, which takes all of them into account "
     '(optimizer.smoothing, with method = "adam").'
 )
 SHORTER = (
-    'What works: a horizon no longer than that, reached from shorter ones (optimizer.horizon = "growing"); windows of '
-    "that length, each with an unknown start (multiple shooting); or, of all of it, a loss averaged over random "
-    "changes of the unknowns (optimizer.smoothing)."
+    'Remedies: a horizon no longer than that, reached from shorter ones (optimizer.horizon = "growing"); windows of '
+    "that length, each with an unknown start (multiple shooting); or, over the whole horizon, a loss averaged over "
+    "random changes of the unknowns (optimizer.smoothing)."
 )
 
 
 def print_health(found: Health, *, title: str = "") -> None:
-    """What was found, as tables, and the longest horizon with a usable gradient in a sentence."""
-    out = terminal()
+    """Print the findings as tables, and the longest horizon with a usable gradient as a sentence."""
+    out = make_console()
     precision = "f32" if found.eps > 1e-10 else "f64"
     summary = Table(
-        title=f"{title or 'Adjoint health'}: {_span(found, found.steps)}, {precision}", title_justify="left"
+        title=f"{title or 'Adjoint health'}: {_format_span(found, found.steps)}, {precision}", title_justify="left"
     )
     summary.add_column("quantity")
     summary.add_column("found")
     summary.add_row("loss", f"{found.loss:.6g}")
-    summary.add_row("growth of the adjoint, back from the end", _rate(found.rate))
-    summary.add_row("growth of a tangent, forward from the start", _rate(found.tangent_rate))
-    passes = "not within this horizon" if found.noise_step is None else f"{_span(found, found.noise_step)} from the end"
+    summary.add_row("growth of the adjoint, back from the end", _format_rate(found.rate))
+    summary.add_row("growth of a tangent, forward from the start", _format_rate(found.tangent_rate))
+    passes = (
+        "not within this horizon"
+        if found.noise_step is None
+        else f"{_format_span(found, found.noise_step)} from the end"
+    )
     summary.add_row(f"the adjoint's growth passes 1/eps = {1 / found.eps:.2g}", passes)
-    summary.add_row("first NaN or inf", "none" if found.fault is None else _fault(found))
+    summary.add_row("first NaN or inf", "none" if found.fault is None else _format_fault(found))
     out.print(summary)
     table = Table(title="Sensitivity of the loss L to each quantity θ", title_justify="left")
     for name in ("quantity", "entries", "vanishing", "largest |θ ∂L/∂θ| / |L|"):
@@ -58,24 +62,24 @@ def print_health(found: Health, *, title: str = "") -> None:
     if found.sensitivities:
         out.print(table)
     if found.events:
-        out.print(_counts(found.events))
+        out.print(_make_count_table(found.events))
     if doubtful := one_sided(found.events):
-        out.print(_reasons(doubtful))
-    for line in _conclusion(found):
+        out.print(_make_reason_table(doubtful))
+    for line in _conclude(found):
         out.print(line, soft_wrap=True)
 
 
-def _span(found: Health, steps: int) -> str:
+def _format_span(found: Health, steps: int) -> str:
     return f"{steps} {'step' if steps == 1 else 'steps'} ({steps * found.dt:.4g} s)"
 
 
-def _rate(rate: Rate | None) -> str:
+def _format_rate(rate: Rate | None) -> str:
     if rate is None:
         return "not known"
     return f"{rate.value:+.4g} 1/s, ± {rate.spread:.1g}, fitted from {rate.begin:.4g} s to {rate.end:.4g} s"
 
 
-def _fault(found: Health) -> str:
+def _format_fault(found: Health) -> str:
     fault = found.fault
     assert fault is not None
     where = f"adjoint of {fault.where}" if fault.direction == "backward" else fault.where
@@ -84,21 +88,21 @@ def _fault(found: Health) -> str:
     return f"{fault.direction}: {where} = {fault.value:g}{step}{by}"
 
 
-def _counts(events: tuple[Event, ...]) -> Table:
-    """How many events of each kind there are, and the steps that they happened in."""
+def _make_count_table(events: tuple[Event, ...]) -> Table:
+    """Make the table of the number of events of each kind, and of the steps in which they happen."""
     table = Table(title="Events of the motion", title_justify="left")
     for name in ("kind", "number", "one-sided", "in steps"):
         table.add_column(name, justify="right" if name in ("number", "one-sided") else "left")
     for kind, alike in by_kind(events).items():
         steps = list(dict.fromkeys([event.step for event in alike]))
-        told = ", ".join([str(step) for step in steps[:FEW]])
-        told += f" and {len(steps) - FEW} more, the last {steps[-1]}" if len(steps) > FEW else ""
-        table.add_row(kind, str(len(alike)), str(len(one_sided(alike)) or "-"), told)
+        listed = ", ".join([str(step) for step in steps[:FEW]])
+        listed += f" and {len(steps) - FEW} more, the last {steps[-1]}" if len(steps) > FEW else ""
+        table.add_row(kind, str(len(alike)), str(len(one_sided(alike)) or "-"), listed)
     return table
 
 
-def _reasons(events: tuple[Event, ...]) -> Table:
-    """Where the gradient is one-sided and why: the first few."""
+def _make_reason_table(events: tuple[Event, ...]) -> Table:
+    """Make the table of the first events at which the gradient is one-sided, with the reasons."""
     left = len(events) - FEW
     caption = f"and {left} more, the last in step {events[-1].step}" if left > 0 else None
     table = Table(
@@ -111,13 +115,13 @@ def _reasons(events: tuple[Event, ...]) -> Table:
     return table
 
 
-def _conclusion(found: Health) -> list[str]:
+def _conclude(found: Health) -> list[str]:
     lines = []
     if found.fault is not None:
         lines.append(found.fault.message)
         if found.fault.direction == "forward" and found.steps:
             lines.append(
-                "What stands above is of the motion before that, with a random weighting of its end as the loss."
+                "The tables above are about the motion before that, with a random weighting of its end as the loss."
             )
     if found.vanishing:
         lines.append(
@@ -125,17 +129,17 @@ def _conclusion(found: Health) -> list[str]:
         )
     if count := len(one_sided(found.events)):
         events = "an event" if count == 1 else f"{count} events"
-        lines.append(f"At {events} the gradient is one of several that differ. {EITHER_SIDE}")
+        lines.append(f"At {events} the gradient is one of several different ones. {SMOOTHING}")
     if found.usable_steps == 0:
         return [*lines, "No horizon has a usable gradient."]
-    whole = " (all that was looked at)" if found.usable_steps == found.steps else ""
-    lines.append(f"Longest horizon with a usable gradient: {_span(found, found.usable_steps)}{whole}.")
+    whole = " (the whole horizon examined)" if found.usable_steps == found.steps else ""
+    lines.append(f"Longest horizon with a usable gradient: {_format_span(found, found.usable_steps)}{whole}.")
     if found.usable_steps < found.steps:
-        lines.append("The gradient of all of it is noise, or not finite, and with it the sensitivities above.")
+        lines.append("Over the whole horizon the gradient is noise, or not finite, and so are the sensitivities above.")
         if found.fault is None:
             lines.append(SHORTER)
     if found.expected_steps is not None:
-        lines.append(f"At this rate it would end after about {_span(found, found.expected_steps)}.")
+        lines.append(f"At this rate it would end after about {_format_span(found, found.expected_steps)}.")
     return lines
 
 
@@ -148,7 +152,7 @@ def write_health(scene: Scene, found: Health) -> tuple[Path, list[Path]]:
 
     folder = output_folder(scene)
     units = {name: unit_of(scene, name) for name in scene.state.names()}
-    save(found, folder / "health.h5", units=units, every=scene.config.output.every)
+    write_hdf5(found, folder / "health.h5", units=units, every=scene.config.output.every)
     if not found.steps:
         return folder, [folder / "health.h5"]
     bodies = [name for name in units if group_of(scene, name) == f"particles/nodes/{name}"]
@@ -156,10 +160,10 @@ def write_health(scene: Scene, found: Health) -> tuple[Path, list[Path]]:
     return folder, [folder / "health.h5", folder / "health.png"]
 
 
-def save(found: Health, path: str | Path, *, units: Mapping[str, str], every: int = 1) -> None:
-    """Write what was found as HDF5: log growth of each step, and the adjoint of every `every`-th one.
+def write_hdf5(found: Health, path: str | Path, *, units: Mapping[str, str], every: int = 1) -> None:
+    """Write the findings as HDF5: log growth at each step, and the adjoint at every `every`-th one.
 
-    `units` of the state's fields, by name. Errors: StorageError.
+    `units`: the unit of each field of the state. Errors: StorageError.
     """
     from simphys.record.storage import build_segment, replace_file, storable
 
@@ -172,7 +176,7 @@ def save(found: Health, path: str | Path, *, units: Mapping[str, str], every: in
         "adjoint/time": found.times[rows],
         **{f"adjoint/{name}": values[rows] for name, values in found.adjoint.items()},
         **{f"rate/{name}": [rate.value, rate.spread, rate.begin, rate.end] for name, rate in rates.items() if rate},
-        **_columns(found.events),
+        **_event_columns(found.events),
         "usable_steps": found.usable_steps,
         "eps": found.eps,
     }
@@ -186,7 +190,7 @@ def save(found: Health, path: str | Path, *, units: Mapping[str, str], every: in
         raise StorageError(f"{path} cannot be written: {error.strerror or error}. Free some space.") from error
 
 
-def _columns(events: tuple[Event, ...]) -> dict[str, Any]:
-    """A dataset for each field of the events, of equal length; none where there are no events."""
+def _event_columns(events: tuple[Event, ...]) -> dict[str, Any]:
+    """Datasets of equal length, one for each field of the events; none without events."""
     names = [field.name for field in fields(Event)] if events else []
     return {f"events/{name}": [getattr(event, name) for event in events] for name in names}

@@ -1,4 +1,4 @@
-"""What the command line prints: progress, the table of identified parameters, proofs, files."""
+"""Output of the command line: progress, the table of identified values, proofs, files."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 
 LOG_SECONDS = 5.0
-"""Where progress goes to a file it takes a line, at most so often."""
+"""Least time between two lines of progress in a log."""
 MANY = 50
-"""Of an unknown with more entries the table tells their range."""
+"""Largest number of entries of an unknown that the table lists one by one; beyond it, their range."""
 
 
 class Progress:
-    """A line on stderr that tells how far something is: on a terminal renewed, then gone; in a log repeated."""
+    """Progress of a job as one line on stderr: renewed and then erased on a terminal, repeated in a log."""
 
     def __init__(self, *, patience: float = 0.0) -> None:
-        """In a log nothing is told before `patience` [s]."""
+        """`patience`: time before the first line in a log [s]."""
         self._began = time.monotonic()
         self._console = Console(stderr=True)
         self._live = Live(Text("starting"), console=self._console, refresh_per_second=10, transient=True)
@@ -59,11 +59,11 @@ class Progress:
             self._log()
 
     def seconds_left(self, done: float, whole: float) -> float:
-        """By what `done` of the `whole` took."""
+        """Estimate the time left from the time that `done` of the `whole` took."""
         return (whole - done) * (time.monotonic() - self._began) / max(done, 1)
 
     def show(self, line: str) -> None:
-        """The present state."""
+        """Show the present state."""
         self._line = line
         if self._console.is_terminal:
             self._live.update(Text(line))
@@ -85,9 +85,9 @@ class FitProgress(Progress):
     def update(self, record: IterationRecord) -> None:
         """Show an iteration."""
         done = record.stage * self._iterations + record.index
-        left = duration(self.seconds_left(done, record.stages * self._iterations))
-        seen = Stage(record.horizon, record.lowpass).describe()
-        stage = f"stage {record.stage + 1}/{record.stages} ({seen})  "
+        left = format_duration(self.seconds_left(done, record.stages * self._iterations))
+        part = Stage(record.horizon, record.lowpass).describe()
+        stage = f"stage {record.stage + 1}/{record.stages} ({part})  "
         self.show(
             f"{stage if record.stages > 1 else ''}iteration {record.index}/{self._iterations}  "
             f"loss {record.loss:.6g}  |gradient| {record.gradient_norm:.2e}  step {record.step_length:.1e}"
@@ -97,7 +97,7 @@ class FitProgress(Progress):
 
 
 class RunProgress(Progress):
-    """Progress of a simulation; a short one says nothing in a log."""
+    """Progress of a simulation; a short one prints nothing in a log."""
 
     def __init__(self, dt: float) -> None:
         super().__init__(patience=LOG_SECONDS)
@@ -105,33 +105,33 @@ class RunProgress(Progress):
 
     def update(self, step: int, steps: int) -> None:
         """Show a step."""
-        left = duration(self.seconds_left(step, steps))
+        left = format_duration(self.seconds_left(step, steps))
         self.show(f"step {step}/{steps}  t = {step * self._dt:.4g} s  {step / steps:.0%}  {left} left")
 
 
-def duration(seconds: float) -> str:
-    """'45 s', '12 min' or '3.5 h'."""
+def format_duration(seconds: float) -> str:
+    """Format a time as '45 s', '12 min' or '3.5 h'."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def terminal() -> Console:
-    """For results: as wide as the terminal; in a file wide enough for our tables, so that their lines stay whole."""
+def make_console() -> Console:
+    """Return a console for results: as wide as the terminal, or wide enough for whole lines of our tables in a file."""
     width = None if sys.stdout.isatty() else 140
     return Console(width=width, markup=False, emoji=False, highlight=False)  # labels and units may hold brackets
 
 
 def print_identification(fit: Identification) -> None:
-    """The table of identified parameters and how the fit ended."""
+    """Print the table of identified values and the end of the fit."""
     table = Table(title=fit.scene.config.title or "Identified parameters", title_justify="left")
     table.add_column("parameter")
     table.add_column("unit")
     for name in ("start", "value", "standard error"):
         table.add_column(name, justify="right")
-    for rows in _grouped(fit.unknowns):
-        table.add_row(*(_of_one(rows[0]) if len(rows) == 1 else _of_many(rows)))
-    console = terminal()
+    for rows in _group_entries(fit.unknowns):
+        table.add_row(*(_format_estimate(rows[0]) if len(rows) == 1 else _format_range(rows)))
+    console = make_console()
     console.print(table)
     result = fit.result
     seen = fit.scene.observations
@@ -145,7 +145,8 @@ def print_identification(fit: Identification) -> None:
         for label, rmse in fit.rmse.items()
     ]
     for each in fit.truth_errors:
-        lines.append(f"{each.label}: relative error against the truth {percent(each.start)} -> {percent(each.value)}")
+        start, value = format_percent(each.start), format_percent(each.value)
+        lines.append(f"{each.label}: relative error against the truth {start} -> {value}")
     lines.append(result.status if result.message == result.status else f"{result.status}: {result.message}")
     if result.status == "iteration limit":
         config = fit.scene.config
@@ -160,13 +161,13 @@ def print_identification(fit: Identification) -> None:
         if fit.scene.config.optimizer.smoothing is not None:
             effort += f" of {fit.scene.config.optimizer.smoothing.samples + 1} losses each"
         lines.append(f"loss {result.loss:.8g}{part} after {effort}")
-    lines += _of_smoothing(fit)
+    lines += _describe_smoothing(fit)
     for line in lines:
         console.print(line, soft_wrap=True)
 
 
-def _of_smoothing(fit: Identification) -> Iterator[str]:
-    """What was minimized in place of the loss, and how good its gradient was along the search."""
+def _describe_smoothing(fit: Identification) -> Iterator[str]:
+    """Describe the loss that was minimized instead of the plain one, and the quality of its gradient."""
     chosen, best = fit.scene.config.optimizer.smoothing, fit.result.mixture
     if chosen is None or best is None:
         return
@@ -184,30 +185,30 @@ def _of_smoothing(fit: Identification) -> Iterator[str]:
     )
     if limited := sum(each.limited for each in along):
         yield (
-            f"in {limited} of {len(along)} iterates alpha was cut: gradients did not explain how the loss changes "
-            "within the radius"
+            f"in {limited} of {len(along)} iterates alpha was limited: gradients did not explain the changes of the "
+            "loss within the radius"
         )
 
 
-def percent(part: float) -> str:
-    """'12 %', to two digits."""
+def format_percent(part: float) -> str:
+    """Format a part of one as a percentage of two digits, such as '12 %'."""
     return f"{100 * part:.{0 if part >= 0.0995 else 1 if part >= 0.00995 else 2}f} %"
 
 
-def _grouped(rows: Sequence[Estimate]) -> Iterator[Sequence[Estimate]]:
-    """The rows of the table one by one, but those of an unknown of many entries together."""
+def _group_entries(rows: Sequence[Estimate]) -> Iterator[Sequence[Estimate]]:
+    """Iterate over the rows of the table one by one, but over all rows of an unknown of many entries at once."""
     for _, group in groupby(rows, key=lambda row: row.label.partition("[")[0]):
         together = list(group)
         yield from [together] if len(together) > MANY else [[row] for row in together]
 
 
-def _of_one(row: Estimate) -> tuple[str, ...]:
+def _format_estimate(row: Estimate) -> tuple[str, ...]:
     error = row.note or "-" if math.isnan(row.standard_error) else f"{row.standard_error:.2g}"
     return row.label, row.unit, f"{row.start:.6g}", f"{row.value:.8g}", error
 
 
-def _of_many(rows: Sequence[Estimate]) -> tuple[str, ...]:
-    """The range that the entries of an unknown are in."""
+def _format_range(rows: Sequence[Estimate]) -> tuple[str, ...]:
+    """Format the range of the entries of an unknown."""
     name = f"{rows[0].label.partition('[')[0]}, {len(rows)} values"
     start, value = ([getattr(row, which) for row in rows] for which in ("start", "value"))
     ranges = [f"{min(each):.4g} ... {max(each):.4g}" for each in (start, value)]
@@ -215,13 +216,13 @@ def _of_many(rows: Sequence[Estimate]) -> tuple[str, ...]:
 
 
 def prove(path: Path, overrides: Sequence[str], check_file: Callable[..., Certificate]) -> Certificate:
-    """Make a certificate, which can take half a minute, and tell on a terminal how far it is."""
+    """Make a certificate, which can take half a minute, and show its progress on a terminal."""
     with Console(stderr=True).status("the gradient in all modes") as status:
         return check_file(path, overrides, on_line=lambda line: status.update(f"{line.what}: {line.error:.1e}"))
 
 
 def print_files(folder: Path, pictures: Sequence[Path]) -> None:
-    """Where the results lie."""
+    """Print the paths of the results."""
     print(f"{folder}/")
     for picture in pictures:
         print(f"  {Path(picture).name}")

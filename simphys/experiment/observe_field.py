@@ -74,7 +74,7 @@ def read_field_observations(
     """
     path = Path(file)
     who = f"observations.file {path}"
-    found = read_named(path, ("time", "values"), who=who)
+    found = read_named(path, ("time", "values"), source=who)
     times = _times(found["time"], f"{who}, time")
     lead = (len(times),) if members is None else (members, len(times))
     wanted = (*lead, *shapes[field])

@@ -19,7 +19,7 @@ HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 class Table(Protocol):
-    """A file as columns of numbers; a column goes by its number from 0 or by its name."""
+    """A file as columns of numbers; a key is the number of a column, from 0, or its name."""
 
     path: Path
 
@@ -27,7 +27,7 @@ class Table(Protocol):
         """A new array [N] of finite numbers, and NaN for what is missing."""
 
     def label(self, key: int | str) -> str | None:
-        """What the file itself calls the column."""
+        """The name of the column in the file; None if it has none."""
 
     def name(self, key: int | str) -> str:
         """The column in an error message."""
@@ -37,44 +37,44 @@ class Table(Protocol):
 
 
 def open_table(path: Path) -> Table:
-    """The table in a file, told apart by its content; InputError where there is none."""
-    who = f"observations.file {path}"
+    """Open the table in a file, in the format that its content shows. Errors: InputError."""
+    source = f"observations.file {path}"
     try:
         with path.open("rb") as file:
             start = file.read(len(HDF5_SIGNATURE))
     except OSError as error:
-        remedy = "Mend observations.file; in a scene it is relative to the scene file."
-        raise InputError(who, "must be a file that can be read", error.strerror or str(error), remedy) from None
+        remedy = "Correct observations.file; in a scene it is relative to the scene file."
+        raise InputError(source, "must be a file that can be read", error.strerror or str(error), remedy) from None
     if not start:
-        raise InputError(who, "must hold samples", "an empty file", "Name another observations.file.")
+        raise InputError(source, "must hold samples", "an empty file", "Name another observations.file.")
     return HDF5Table(path) if start == HDF5_SIGNATURE else TextTable(path)
 
 
 class TextTable:
-    """Lines of cells, divided by commas if the first line has one, else by spaces.
+    """Lines of cells, divided by commas if the first line contains one, otherwise by spaces.
 
     Lines that start with % or # are comments. A first line without any number names the columns.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        who = f"observations.file {path}"
+        source = f"observations.file {path}"
         try:
             lines = path.read_text(encoding="utf-8-sig").splitlines()
         except UnicodeDecodeError as error:
             found = f"byte {error.object[error.start]:#x} at {error.start}"
             remedy = "Name another observations.file or convert this one."
-            raise InputError(who, "must be text in UTF-8, or HDF5", found, remedy) from None
+            raise InputError(source, "must be text in UTF-8, or HDF5", found, remedy) from None
         rows = list(_cells(lines))
         self.header = rows.pop(0)[1] if rows and _is_header(rows[0][1]) else None
         self.rows = rows
         if not rows:
-            raise InputError(who, "must hold samples", "none", "Name another observations.file.")
+            raise InputError(source, "must hold samples", "none", "Name another observations.file.")
         self.width = len(self.header or rows[0][1])
         for row, (_, cells) in enumerate(rows):
             if len(cells) != self.width:
                 constraint = f"every line must have as many cells as the first, {self.width}"
-                raise InputError(self.place(row), constraint, str(len(cells)), "Mend or remove this line.")
+                raise InputError(self.place(row), constraint, str(len(cells)), "Correct or remove this line.")
 
     def column(self, key: int | str) -> np.ndarray:
         index = self._index(key)
@@ -82,9 +82,9 @@ class TextTable:
         for row, (_, cells) in enumerate(self.rows):
             number = _number(cells[index])
             if number is None:
-                who = f"{self.place(row)}, {self.name(key)}"
-                remedy = "Mend the cell; a missing sample is an empty cell, NaN or NA."
-                raise InputError(who, "must be a finite number", repr(cells[index]), remedy)
+                source = f"{self.place(row)}, {self.name(key)}"
+                remedy = "Correct the cell; a missing sample is an empty cell, NaN or NA."
+                raise InputError(source, "must be a finite number", repr(cells[index]), remedy)
             values[row] = number
         return values
 
@@ -98,17 +98,17 @@ class TextTable:
         return f"{self.path}, line {self.rows[row][0]}"
 
     def _index(self, key: int | str) -> int:
-        who = f"observations.file {self.path}"
+        source = f"observations.file {self.path}"
         last = self.width - 1
         if isinstance(key, int):
             if 0 <= key <= last:
                 return key
-            raise InputError(who, f"has columns 0 to {last}", self.name(key), "Count the columns from 0.")
+            raise InputError(source, f"has columns 0 to {last}", self.name(key), "Count the columns from 0.")
         if self.header is None:
             remedy = f"Give the number of the column, 0 to {last}."
-            raise InputError(who, "has no line of names, so its columns go by number", self.name(key), remedy)
+            raise InputError(source, "has no line of names, so its columns go by number", self.name(key), remedy)
         if key not in self.header:
-            raise _unknown_name(who, self.name(key), key, self.header)
+            raise _unknown_name(source, self.name(key), key, self.header)
         return self.header.index(key)
 
 
@@ -117,42 +117,42 @@ class HDF5Table:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._first: tuple[str, int] | None = None  # name and length of the first dataset asked for
+        self._first: tuple[str, int] | None = None  # name and length of the first dataset that is read
 
     def column(self, key: int | str) -> np.ndarray:
         import h5py
 
-        who = f"observations.file {self.path}"
+        source = f"observations.file {self.path}"
         if isinstance(key, int):
             constraint = "is HDF5, whose columns go by the paths of datasets"
-            raise InputError(who, constraint, f"column {key}", "Give the path of a dataset.")
+            raise InputError(source, constraint, f"column {key}", "Give the path of a dataset.")
         try:
-            # By its path, as a virtual dataset finds its parts so; without a lock, as others may be writing.
+            # By its path, from which virtual datasets find their parts; without a lock, as others may be writing.
             with h5py.File(self.path, "r", locking=False) as file:
                 if not isinstance(file.get(key), h5py.Dataset):
                     known: list[str] = []
                     file.visititems(lambda path, item: known.append(path) if isinstance(item, h5py.Dataset) else None)
-                    raise _unknown_name(who, self.name(key), key, known)
+                    raise _unknown_name(source, self.name(key), key, known)
                 array = np.asarray(file[key][()])
         except OSError as error:
-            raise InputError(who, "must be a readable HDF5 file", str(error), "Restore it from a copy.") from error
+            raise InputError(source, "must be a readable HDF5 file", str(error), "Restore it from a copy.") from error
         self._check(key, array)
         return array.astype(np.float64)
 
     def _check(self, key: str, array: np.ndarray) -> None:
-        who = f"{self.path}, {self.name(key)}"
+        source = f"{self.path}, {self.name(key)}"
         if array.ndim != 1 or array.dtype.kind not in "iuf":
             found = f"shape {array.shape} of {array.dtype}"
-            raise InputError(who, "must be a one-dimensional array of numbers", found, "Name another dataset.")
+            raise InputError(source, "must be a one-dimensional array of numbers", found, "Name another dataset.")
         if array.size == 0:
-            raise InputError(who, "must hold samples", "none", "Name another dataset.")
+            raise InputError(source, "must hold samples", "none", "Name another dataset.")
         self._first = self._first or (self.name(key), len(array))
         if len(array) != self._first[1]:
             constraint = f"must be as long as {self._first[0]}, {self._first[1]}"
-            raise InputError(who, constraint, str(len(array)), "Name datasets of the same samples.")
+            raise InputError(source, constraint, str(len(array)), "Name datasets of the same samples.")
         for row in np.flatnonzero(np.isinf(array))[:1]:
-            who, found = f"{self.place(row)}, {self.name(key)}", str(array[row])
-            raise InputError(who, "must be a finite number", found, "Mend the file; a missing sample is NaN.")
+            source, found = f"{self.place(row)}, {self.name(key)}", str(array[row])
+            raise InputError(source, "must be a finite number", found, "Correct the file; a missing sample is NaN.")
 
     def label(self, key: int | str) -> str | None:
         return str(key)
@@ -165,7 +165,7 @@ class HDF5Table:
 
 
 def _cells(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Number from 1 and cells of every line that is neither blank nor a comment."""
+    """Iterate over the lines that are neither blank nor comments: line number from 1, and cells."""
     stripped = ((number, line.strip()) for number, line in enumerate(lines, 1))
     content = [(number, line) for number, line in stripped if line and not line.startswith(COMMENT)]
     by_comma = bool(content) and "," in content[0][1]
@@ -175,13 +175,13 @@ def _cells(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    """Some text and no number; a name may be empty."""
+    """True for some text without any number; a name may be empty."""
     numbers = [_number(cell) for cell in cells if cell]
     return bool(numbers) and all(number is None for number in numbers)
 
 
 def _number(cell: str) -> float | None:
-    """NaN for a missing number, None for what is not a finite one."""
+    """Read a cell: a finite number, NaN for a missing one, None for anything else."""
     if cell.lower() in MISSING:
         return math.nan
     try:
@@ -191,7 +191,7 @@ def _number(cell: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _unknown_name(who: str, found: str, name: str, known: Sequence[str]) -> InputError:
+def _unknown_name(source: str, found: str, name: str, known: Sequence[str]) -> InputError:
     near = get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
-    return InputError(who, "must have the column asked for", found, f"{hint}It has {', '.join(known) or 'none'}.")
+    return InputError(source, "must have this column", found, f"{hint}It has {', '.join(known) or 'none'}.")

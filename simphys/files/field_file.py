@@ -1,4 +1,4 @@
-"""Fields from files: .npy, text, and pictures as greys; and the measured fields of .h5 and .npz files."""
+"""Fields from files: .npy, text, and pictures as greys; measured fields from .h5 and .npz files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ZIP_SIGNATURE = b"PK\x03\x04"
 
 
 def read_field(file: str | Path, shapes: Sequence[Shape], *, greys: Sequence[float] = (0.0, 1.0)) -> Array:
-    """The field in a file, in the first of the shapes that fits.
+    """Read the field in a file, in the first of the shapes that fits.
 
     .npy, a picture (.png), or text: numbers in rows, of a field of three dimensions or more in any number of rows.
     A picture shows x to the right and y upwards: entry [i, j] of the field is its column i, row j from below; black is
@@ -32,7 +32,7 @@ def read_field(file: str | Path, shapes: Sequence[Shape], *, greys: Sequence[flo
     except OSError as error:
         found = error.strerror or str(error)
         raise InputError(str(path), "must be a file that can be read", found, "Correct the path.") from error
-    except (ValueError, SyntaxError) as error:  # SyntaxError: of a picture that is none
+    except (ValueError, SyntaxError) as error:  # SyntaxError: for a .png that is no picture
         remedy = "Give a .npy file, a .png picture, or text with as many numbers in each row."
         raise InputError(str(path), "must hold the numbers of a field", str(error), remedy) from error
     is_text = path.suffix.lower() not in (".npy", ".png")
@@ -46,7 +46,7 @@ def read_field(file: str | Path, shapes: Sequence[Shape], *, greys: Sequence[flo
         raise InputError(str(path), f"must have the shape {wanted}", list(values.shape), remedy)
     for index in np.argwhere(~np.isfinite(values))[:1].tolist():
         found = f"{values[tuple(index)]} at {index}"
-        raise InputError(str(path), "must hold finite numbers", found, "Mend the file.")
+        raise InputError(str(path), "must hold finite numbers", found, "Correct the file.")
     return values
 
 
@@ -62,19 +62,19 @@ def _read(path: Path, greys: Sequence[float]) -> Array:
     from matplotlib import image
 
     picture = np.asarray(image.imread(path), float)
-    if picture.ndim == 3:  # the luma of colours (ITU-R BT.601); what is transparent counts as it is
+    if picture.ndim == 3:  # the luma of colours (ITU-R BT.601); transparency is ignored
         picture = picture[..., :3] @ (0.299, 0.587, 0.114) if picture.shape[2] >= 3 else picture[..., 0]
     return greys[0] + (greys[1] - greys[0]) * picture[::-1].T
 
 
-def read_named(path: Path, names: Sequence[str], *, who: str) -> dict[str, Array]:
-    """Arrays of an HDF5 or .npz file by name. Errors: InputError for a file or an array that is not there."""
+def read_named(path: Path, names: Sequence[str], *, source: str) -> dict[str, Array]:
+    """Read arrays of an HDF5 or .npz file by name. Errors: InputError for a missing file or array."""
     try:
         with path.open("rb") as file:
             start = file.read(len(HDF5_SIGNATURE))
     except OSError as error:
         remedy = "Correct the path; in a scene it is relative to the scene file."
-        raise InputError(who, "must be a file that can be read", error.strerror or str(error), remedy) from None
+        raise InputError(source, "must be a file that can be read", error.strerror or str(error), remedy) from None
     found = "an empty file" if not start else f"one that begins with {start[:4]!r}"
     try:
         if start == HDF5_SIGNATURE:
@@ -82,25 +82,25 @@ def read_named(path: Path, names: Sequence[str], *, who: str) -> dict[str, Array
 
             with h5py.File(path, "r", locking=False) as opened:
                 arrays = {name: item for name, item in opened.items() if isinstance(item, h5py.Dataset)}
-                return _picked(arrays, names, who)
+                return _pick(arrays, names, source)
         if start.startswith(ZIP_SIGNATURE):
             with np.load(path, allow_pickle=False) as archive:
-                return _picked(archive, names, who)
+                return _pick(archive, names, source)
     except (OSError, ValueError, BadZipFile) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(who, "must be readable", str(error), "Restore it from a copy.") from error
-    raise InputError(who, "must be an HDF5 or an .npz file", found, "Convert it.")
+        raise InputError(source, "must be readable", str(error), "Restore it from a copy.") from error
+    raise InputError(source, "must be an HDF5 or an .npz file", found, "Convert it.")
 
 
-def _picked(arrays: Mapping[str, Any], names: Sequence[str], who: str) -> dict[str, Array]:
+def _pick(arrays: Mapping[str, Any], names: Sequence[str], source: str) -> dict[str, Array]:
     for name in names:
         if name not in arrays:
             known = ", ".join(arrays) or "none"
             constraint = f"must have a dataset {name!r}"
-            raise InputError(who, constraint, f"datasets: {known}", f"Name one of them {name!r}.")
+            raise InputError(source, constraint, f"datasets: {known}", f"Name one of them {name!r}.")
     made = {name: np.asarray(arrays[name][()]) for name in names}
     for name, values in made.items():
         if values.dtype.kind not in "iuf":
-            raise InputError(f"{who}, {name}", "must hold numbers", str(values.dtype), "Store numbers.")
+            raise InputError(f"{source}, {name}", "must hold numbers", str(values.dtype), "Store numbers.")
     return made

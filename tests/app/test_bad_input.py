@@ -168,7 +168,11 @@ DATA = "0.00 0.20\n0.01 0.19\n0.02 0.18\n"
 @pytest.mark.parametrize(
     ("content", "overrides", "message"),
     [
-        (None, [], "observations.file {file}: must be a file that can be read; found No such file or directory. Mend"),
+        (
+            None,
+            [],
+            "observations.file {file}: must be a file that can be read; found No such file or directory. Correct",
+        ),
         ("", [], "observations.file {file}: must hold samples; found an empty file. Name another observations.file."),
         ("% only a remark\n", [], "observations.file {file}: must hold samples; found none. Name another"),
         (
@@ -185,7 +189,7 @@ DATA = "0.00 0.20\n0.01 0.19\n0.02 0.18\n"
         (
             DATA.replace("0.19", "x"),
             [],
-            "{file}, line 2, column 1: must be a finite number; found 'x'. Mend the cell; ",
+            "{file}, line 2, column 1: must be a finite number; found 'x'. Correct the cell; ",
         ),
         (
             DATA,
@@ -195,7 +199,7 @@ DATA = "0.00 0.20\n0.01 0.19\n0.02 0.18\n"
         (
             "t,x\n0,0.2\n1,0.1\n",
             ["observations.time=t", "observations.channels.0.column=y"],
-            "observations.file {file}: must have the column asked for; found column 'y'. It has t, x.",
+            "observations.file {file}: must have this column; found column 'y'. It has t, x.",
         ),
         (
             DATA,

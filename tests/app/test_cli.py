@@ -12,7 +12,7 @@ import pytest
 from typer.testing import Result
 
 from simphys.app import cli
-from simphys.app.report import FitProgress, duration
+from simphys.app.report import FitProgress, format_duration
 from simphys.optimize import IterationRecord
 from simphys.record import Recording
 from simphys.rollout.fused import Rollout
@@ -92,7 +92,7 @@ def test_on_a_terminal_progress_is_one_line_that_goes_away(
 
 
 def test_times_left_are_told_in_a_fitting_unit() -> None:
-    assert [duration(seconds) for seconds in (45, 720, 12600)] == ["45 s", "12 min", "3.5 h"]
+    assert [format_duration(seconds) for seconds in (45, 720, 12600)] == ["45 s", "12 min", "3.5 h"]
 
 
 def test_a_fit_that_did_not_converge_is_exit_1_says_so_and_can_be_continued_as_if_it_had_never_ended(
@@ -133,6 +133,11 @@ def test_plot_draws_again_what_was_recorded(fit: tuple[Path, Result], tmp_path: 
     result = simphys("plot", copy)
     assert result.exit_code == 0
     assert pictures(copy) == PICTURES == set(re.findall(r"\w+\.png", result.stdout))
+    (tmp_path / "alone").mkdir()
+    alone = shutil.copy(fit[0] / "run.h5", tmp_path / "alone/glider.h5")
+    result = simphys("plot", alone)
+    assert result.exit_code == 0 and result.stdout.startswith(f"{tmp_path / 'alone'}/\n")
+    assert pictures(tmp_path / "alone") == PICTURES
 
 
 def test_check_proves_the_gradient(scene: Path) -> None:
@@ -203,6 +208,28 @@ def test_help_lists_the_commands() -> None:
         for name in ("optimize", "run", "check", "plot", "graph", "info", "schema"):
             assert re.search(rf"│ {name} +\w", result.stdout)
     assert simphys("--help").exit_code == 0
+
+
+def test_the_version_and_short_help() -> None:
+    from simphys import __version__
+
+    assert simphys("--version").stdout == f"simphys {__version__}\n"
+    for arguments in ((), ("run",), ("optimize",)):
+        assert simphys(*arguments, "-h").stdout == simphys(*arguments, "--help").stdout
+    assert simphys("run", "-h").exit_code == 0
+
+
+@pytest.mark.parametrize(("words", "expected"), [("simphys opt", "optimize"), ("simphys run --over", "--overwrite")])
+def test_the_shell_completes_commands_and_options(
+    words: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["simphys"])
+    monkeypatch.setenv("_SIMPHYS_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+    with pytest.raises(SystemExit) as exit:
+        cli.main()
+    assert exit.value.code == 0 and capsys.readouterr().out == f"{expected}\n"
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
-from simphys.app.health_report import print_health, save, write_health
+from simphys.app.health_report import print_health, write_hdf5, write_health
 from simphys.autograd import tensor
 from simphys.autograd.errors import InputError, StorageError
 from simphys.diagnose.health import Health, health, scene_health
@@ -34,7 +34,7 @@ def test_the_command_prints_tables_and_leaves_a_picture_and_the_data(tmp_path: P
     result = simphys("health", scene, f"output.folder={tmp_path / 'run'}", "output.every=5")
     assert result.exit_code == 0
     assert "A mass on a spring: 495 steps (0.99 s), f64" in result.stdout
-    assert "Longest horizon with a usable gradient: 495 steps (0.99 s) (all that was looked at)." in result.stdout
+    assert "Longest horizon with a usable gradient: 495 steps (0.99 s) (the whole horizon examined)." in result.stdout
     assert result.stdout.endswith(f"{tmp_path / 'run'}/\n  health.h5\n  health.png\n")
     loaded = load_scene(scene)
     start = {name: value.detach().requires_grad_() for name, value in vars(loaded.state).items()}
@@ -91,7 +91,7 @@ def test_a_horizon_that_is_too_long_is_told_with_its_usable_part(capsys: pytest.
     assert "+2 1/s" in shown
     assert f"{found.usable_steps + 1} steps ({(found.usable_steps + 1) * 0.01:.4g} s) from the end" in shown
     assert f"Longest horizon with a usable gradient: {found.usable_steps} steps" in shown
-    assert "The gradient of all of it is noise" in shown
+    assert "Over the whole horizon the gradient is noise" in shown
     assert "At this rate" not in shown
 
 
@@ -107,7 +107,7 @@ def test_the_first_nan_is_told_with_its_sub_step_and_what_can_be_done(capsys: py
     assert "forward: level[1] = nan at step 19 (t = 1.9 s), made by Sqrt" in shown
     assert "keep them where Sqrt is defined" in shown
     assert "tanks.py" in shown and "faults.py" not in shown  # the sub-step's line, and not what ran it again
-    assert "What stands above is of the motion before that" in shown
+    assert "The tables above are about the motion before that" in shown
     print_health(health(model, params, tanks.State(tensor([4.0, -1.0])), steps=60))
     shown = capsys.readouterr().out
     assert "No horizon has a usable gradient." in shown
@@ -134,7 +134,7 @@ def test_events_are_counted_with_their_steps_and_those_that_make_a_gradient_one_
     assert "│ impact │      3 │         - │ 2, 5     │" in shown
     assert "│ stick  │      1 │         1 │ 7        │" in shown
     assert "│    7 │     0.07 │ stick │ block 0 │ its speed is exactly 0 │" in shown
-    assert "At an event the gradient is one of several that differ." in shown
+    assert "At an event the gradient is one of several different ones." in shown
     assert "optimizer.smoothing" in shown
 
 
@@ -154,13 +154,13 @@ def test_without_events_nothing_is_told_of_them(capsys: pytest.CaptureFixture[st
 
 def test_where_a_horizon_is_too_long_something_that_works_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
     print_health(on_top(2500))
-    assert "What works: a horizon no longer than that" in capsys.readouterr().out
+    assert "Remedies: a horizon no longer than that" in capsys.readouterr().out
     print_health(on_top(500))
-    assert "What works" not in capsys.readouterr().out
+    assert "Remed" not in capsys.readouterr().out
 
 
 def test_events_are_stored_a_dataset_each_field(tmp_path: Path) -> None:
-    save(replace(on_top(20), events=impacts([3, 14], one_sided="µ")), tmp_path / "health.h5", units={})
+    write_hdf5(replace(on_top(20), events=impacts([3, 14], one_sided="µ")), tmp_path / "health.h5", units={})
     with h5py.File(tmp_path / "health.h5") as file:
         np.testing.assert_array_equal(file["events/step"], [3, 14])
         np.testing.assert_allclose(file["events/time"], [0.034, 0.144])
@@ -168,7 +168,7 @@ def test_events_are_stored_a_dataset_each_field(tmp_path: Path) -> None:
         assert [text.decode() for text in file["events/kind"]] == ["impact", "impact"]
         assert [text.decode() for text in file["events/what"]] == ["ball 3", "ball 14"]
         assert [text.decode() for text in file["events/one_sided"]] == ["µ", "µ"]
-    save(on_top(20), tmp_path / "health.h5", units={})
+    write_hdf5(on_top(20), tmp_path / "health.h5", units={})
     with h5py.File(tmp_path / "health.h5") as file:
         assert "events" not in file
 
@@ -199,4 +199,4 @@ def test_a_folder_that_cannot_be_made_and_a_file_that_cannot_be_written_are_told
     with pytest.raises(InputError, match=r"output folder .*taken: must be a folder that can be created"):
         write_health(scene, scene_health(scene))
     with pytest.raises(StorageError, match=r"health\.h5 cannot be written"):
-        save(on_top(20), tmp_path / "absent" / "health.h5", units={})
+        write_hdf5(on_top(20), tmp_path / "absent" / "health.h5", units={})

@@ -255,7 +255,7 @@ def test_the_report_compares_with_known_values_and_tells_ranges_of_many(
     shown = capsys.readouterr().out
     assert "stiffness, 3 values" in shown and "1.1 ... 2.8" in shown
     assert "stiffness: relative error against the truth 8.0 % -> 0.00 %" in shown
-    assert [report.percent(part) for part in (0.12, 0.034, 0.0012, 1.5)] == ["12 %", "3.4 %", "0.12 %", "150 %"]
+    assert [report.format_percent(part) for part in (0.12, 0.034, 0.0012, 1.5)] == ["12 %", "3.4 %", "0.12 %", "150 %"]
 
 
 def test_least_squares_is_refused_where_jacobians_would_be_too_large(

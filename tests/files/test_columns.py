@@ -65,7 +65,7 @@ def test_a_cell_that_is_no_number_is_named(file: Path, cell: str) -> None:
     file.write_text(f"% t x\n0 1\n1 {cell}\n")
     assert error(file, 1) == (
         f"FILE, line 3, column 1: must be a finite number; found '{cell}'. "
-        "Mend the cell; a missing sample is an empty cell, NaN or NA."
+        "Correct the cell; a missing sample is an empty cell, NaN or NA."
     )
 
 

@@ -80,7 +80,7 @@ def test_the_summary_names_the_minimized_loss(whole: tuple[str, Recording]) -> N
     assert f"smoothed by 16 samples of radius 0.4; without smoothing the loss is {plain:.8g}\n" in printed
     assert re.search(r"gradient: first-order share alpha 0\.\d\d; variance first order \S+, zeroth order \S+", printed)
     cut = int(np.sum(recording["iterations/alpha"] < recording["iterations/alpha_by_variance"]))
-    assert f"in {cut} of 41 iterates alpha was cut" in printed
+    assert f"in {cut} of 41 iterates alpha was limited" in printed
 
 
 def test_a_run_that_goes_on_has_the_numbers_of_one_that_did_not_stop(
