@@ -15,9 +15,8 @@ rises, there is no root.
 Rounding sets the tolerances. Partners touch if their gap is within CLOSE roundings of their coordinates; they approach
 if their rate exceeds CLOSE roundings of their speed. A graze counts as a miss if the straight path would penetrate the
 partner by less than that. Impacts whose times agree to rounding take place one after the other, in the order of ball
-numbers: those of ball 0 first, balls before cushions. Balls that touch and are pushed together without approaching (one
-that slows less behind another) collide again every 1024th of the time step, until the step exceeds its limit of
-impacts.
+numbers: those of ball 0 first, balls before cushions. Balls may touch and be pushed together without approaching, if
+one behind slows less. They collide again every 1024th of the time step, until the step exceeds its limit of impacts.
 Source: conservative advancement (Mirtich 1996, Impulse-based dynamic simulation, section 2.3), with a bound on the
 second derivative instead of a bound on the speed.
 """

@@ -4,19 +4,19 @@ At depth p = -gap > 0, with u the velocity of a relative to b at the contact, u_
 
     f = f_n (n - mu y)      f_n = k p max(1 - c u_n, 0)      y = u_t / (|u_t|^2 + v_s^2)^(1/2)         [N]
 
-acts on a, and -f on b, at a point midway between both surfaces: a_a = r_a - gap n / 2 from the centre of a and a_b =
-r_b + gap n / 2 from that of b. A single point conserves angular momentum. k stiffness [N/m], c damping [s/m]. v_s, the
-model's `slip_speed` [m/s], is the slip at which friction has 1/sqrt(2) of its limit mu f_n; below it, bodies creep. mu
-is the mean of both bodies' friction; against the world it is the body's own.
+acts on a, and -f on b, at a point midway between both surfaces: a_a = r_a - gap n / 2 from the centre of a,
+a_b = r_b + gap n / 2 from that of b. A single point conserves angular momentum. k stiffness [N/m], c damping [s/m].
+v_s, the model's `slip_speed` [m/s], is the slip at which friction has 1/sqrt(2) of its limit mu f_n; below it, bodies
+creep. mu is the mean of both bodies' friction; against the world it is the body's own.
 
 Damping is proportional to depth, so that the force starts and ends at 0. For any k, m and shape, an impact at speed v
 rebounds at e v, where
 
     G(v) = G(-e v),   G(v) = c v - ln(1 + c v);      e = 1 - 2/3 c v + O((c v)^2)
 
-Without damping, a contact of mass m lasts pi (m/k)^(1/2). Derivatives through an impact need shorter steps than speeds:
-1 % takes about 700 steps per contact, where speeds are accurate to 1e-5, because the depth in the first step of contact
-matters. Adjoint, for g = adj_f, s = 1 - c u_n:
+Without damping, a contact of mass m lasts pi (m/k)^(1/2). Derivatives through an impact need shorter steps than speeds,
+since the depth in the first step of contact matters: an accuracy of 1 % takes about 700 steps per contact. Speeds are
+then accurate to 1e-5. Adjoint, for g = adj_f, s = 1 - c u_n:
 
     adj_f_n = g.(n - mu y)     adj_y = -mu f_n g     adj_mu = -f_n g.y     adj_u_t = (adj_y - y y.adj_y) / (...)^(1/2)
     adj_k = p s adj_f_n     adj_c = -k p u_n adj_f_n     adj_u_n = -k p c adj_f_n     adj_p = k s adj_f_n

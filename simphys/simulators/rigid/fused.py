@@ -75,7 +75,7 @@ class Variant:
 
     @property
     def tracks_momentum(self) -> bool:
-        """True as in `RigidBodies.carries`."""
+        """True as in `RigidBodies.tracks_momentum`."""
         return self.dim == 3 and self.is_variational
 
     @property

@@ -108,7 +108,7 @@ class LinearisedStart:
                 yield ContactGroup(f"bodies {a} and {b}", row, closing, [], False)
 
     def _rate(self, a: int, map_a: Array, b: int, map_b: Array) -> Array:
-        """Map of_a [r, D] times the twist of a, minus of_b times that of b, to the free motions: [r, d]."""
+        """Map map_a [r, D] times the twist of a, minus map_b times that of b, to the free motions: [r, d]."""
         twists = self._twists.reshape(self.model.bodies, -1, self.freedom)
         found: Array = map_a @ twists[a]
         return found if b == WORLD else found - map_b @ twists[b]

@@ -1,8 +1,8 @@
 """Motors and damping: forces along the free motions of joints, with opposite forces on the other body.
 
-With the free row (l, m_a, m_b) of a joint (joint_constraints.py) and the rate u = l.(v_a - v_b) + m_a.w_a - m_b.w_b at
-which a rotates or slides relative to b about or along the joint's axis (counter-clockwise for a revolute joint in the
-plane),
+A joint's free row (l, m_a, m_b) (joint_constraints.py) has the rate u = l.(v_a - v_b) + m_a.w_a - m_b.w_b. Body a
+rotates or slides at this rate relative to b, about or along the joint's axis; in the plane counter-clockwise. Motor and
+damping give
 
     s = k action - d u                                                      [N m] or [N]
     force l s and torque m_a s on a;   -l s and -m_b s on b

@@ -21,8 +21,8 @@ impact have
     t = max(0, -e u) - d a,   u = J V_1 + d a,   a = J dV,   d = tau / h + 1/2 - s          normal, e the restitution
     t = -d a                                                                                tangents
 
-in V_2, and 0 in V_3. u is the speed at the contact's own time of impact tau, and t gives the speed of the rebound then,
-expressed at the time of the first impact. At the first impact itself d = 0 for variational steps, and d = 1/2 for
+in V_2, and 0 in V_3. u is the speed at the contact's own time of impact tau. t gives the speed of the rebound at that
+time, expressed at the time of the first impact. At the first impact itself d = 0 for variational steps, and d = 1/2 for
 semi-implicit Euler, whose velocities are those of the middle of a step.
 
 For semi-implicit Euler in space, dV includes the gyroscopic torque at the start (kick.py). After the impact, the spin

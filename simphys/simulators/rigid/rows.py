@@ -5,14 +5,14 @@ candidates (pairs of features that may touch) with dim rows each, N = NJ + dim M
 
 | array | shape | meaning | sub-step |
 | --- | --- | --- | --- |
-| gap | [M] | distance of two features along the normal, negative if they overlap [m] | Meeting; geometry Contacts |
+| gap | [M] | distance of two features along the normal, negative for an overlap [m] | TimeOfImpact; Contacts |
 | frame | [M, 3 dim] | unit normal from b to a; arms r_a, r_b of the contact point from both centres [m] | the same |
-| facing | [M, 2 R] | orientations of bodies a and b at the time of the contact | Meeting |
+| attitude | [M, 2 R] | orientations of bodies a and b at the time of the contact | TimeOfImpact |
 | time | [M] | time of the contact within the step, tau [s] | the same |
 | active | [M] | state of the contact in this step: inactive, at rest or impact; no gradient | the same |
 | first | [n] | first impact that reaches a body, or -1; no gradient | the same, by islands.py |
-| x_then, q_then | [n, dim], [n, R] | poses at that impact | Parting |
-| part | [n] | fraction of the step before it, s | the same |
+| x_impact, q_impact | [n, dim], [n, R] | poses at that impact | SplitStep |
+| fraction | [n] | fraction of the step before it, s | the same |
 | wrench | [n, D] | sum of forces [N] and torques [N m] about the centre | SpringDamper, JointForce, CompliantContact |
 | twist | [n, D] | velocity and angular velocity v*, w* after the forces, before the impulses | Kick |
 | row | [NJ, W] | l, m_a, m_b of the joint rows | JointRows |
@@ -20,9 +20,9 @@ candidates (pairs of features that may touch) with dim rows each, N = NJ + dim M
 | row, target | [dim M, W], [dim M] | those of the contacts: normal, then one or two of friction | ContactRows |
 | limit, bounce | [M], [M] | coefficients of friction and of restitution of the pair | the same |
 | inverse_mass | [n] | 1 / mass; 0 for a fixed body [1/kg] | Mobility |
-| turned | [N, 2 S] | change of the spins of bodies a and b by an impulse of 1, A^-1 m; 0 for a fixed body | the same |
+| spin_change | [N, 2 S] | change of the spins of both bodies by an impulse of 1, A^-1 m; 0 if fixed | the same |
 | moment | [N, 2 S] | coefficients of the spins in the row: m_a, m_b | the same |
-| impulse | [ACTS, N] | lambda of each row, in each phase of the step | Solve, by phases.py |
+| impulse | [PHASES, N] | lambda of each row, in each phase of the step | Solve, by phases.py |
 | twist, shift | [n, D] | v', w'; correction of the pose, sum of t dv, t dw over all impulses at times t | the same |
 | state | | x' = x + h v' - shift, q' = advance(q, h w' - turn shift) | Drift |
 
@@ -40,8 +40,8 @@ Loop functions (`loops(real, dim)` of each sub-step) are ti.funcs over arrays, c
 loop. Each array that depends on the step takes two arguments: the flat array `a: ti.template()` and `a0`, the offset of
 its first element. In fused loops most arrays are parts of one. Adjoint loops *add* to the adjoints of their inputs.
 Derivatives by an orientation are those by a small rotation in the world frame, adj_theta [n, S] (see
-numerics/rotation.py); the kernel that has summed them all converts them to adj_q. Those by `facing` likewise have shape
-[M, 2 S]. Adjoints of outputs are read, not cleared.
+numerics/rotation.py); the kernel that has summed them all converts them to adj_q. Those by `attitude` likewise have
+shape [M, 2 S]. Adjoints of outputs are read, not cleared.
 """
 
 import functools

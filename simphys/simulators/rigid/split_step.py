@@ -3,9 +3,9 @@
     s = (tau - t_0) / h        fraction of the step before it          1 for bodies that no impact reaches
     x_t = x + tau v,   q_t = e(tau w) q          poses then            x, q where forces act
 
-with tau the time of impact and t_0 that of the step's start, both relative to the time of the forces, and v, w the
-velocities after the forces, as in the search for impacts (time_of_impact.py). Joints and contacts at rest have their
-directions of that moment in such a step. Impulses act along them, and their rotation with the time of impact represents
+with tau the time of impact and t_0 that of the step's start, both relative to the time of the forces. v, w are the
+velocities after the forces, as in the search for impacts (time_of_impact.py). In such a step, joints and contacts at
+rest have their directions of that moment. Impulses act along them. Their rotation with the time of impact represents
 the change of velocities by constraint forces until then. A fixed body has its pose at the forces.
 
 Adjoint: adj_tau = adj_s / h + adj_x_t.v + p.w, adj_v = tau adj_x_t, adj_w = tau p, where adj_q and p, the adjoint of

@@ -1,8 +1,9 @@
 """Impulses of all rows (rows.py) by projected Gauss-Seidel: a fixed number of sweeps over the rows in a fixed order.
 
-With J = (l, m_a), (-l, -m_b), an impulse lambda of a row changes the velocities V of its two bodies by lambda P, P =
-M^-1 J^T, where M holds masses and inertias (mobility.py), and its own u = J V by lambda d, d = J P. All lambda start at
-0. A row, or the rows of friction of a contact together, are updated so that u becomes the target t, then projected:
+With J = (l, m_a), (-l, -m_b), an impulse lambda of a row changes the velocities V of its two bodies by lambda P with
+P = M^-1 J^T, where M holds masses and inertias (mobility.py). It changes its own u = J V by lambda d, d = J P. All
+lambda start at 0. A row, or the rows of friction of a contact together, are updated so that u becomes the target t,
+then projected:
 
     lambda^ = lambda - rho (u - t)                                          rho = 1 / d, friction (dim - 1) / sum d
     joint      lambda' = lambda^

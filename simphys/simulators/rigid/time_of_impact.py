@@ -12,13 +12,13 @@ and arms would not change with the time of impact. Derivatives through it would 
 are computed. tau < t_0 if features overlap slightly: they met before the step.
 
 Newton's method finds tau, starting from t_0. For bodies that do not rotate it converges from one side, as g is convex.
-If it leads beyond the step, to separating features, u >= 0, or to features that are not opposite each other at that
-time (flat.py, segments.py), they miss each other and there is no contact. Features that overlap and have no such time
-after t_0 - 2 h are at rest. For a pair of bodies, only the first impact is active, with those less than h / 10 later:
-the others depend on its result, and the next step handles them.
+Features miss each other if it leads beyond the step, or to a time at which they separate, u >= 0, or are not opposite
+each other (flat.py, segments.py). Then there is no contact. Features that overlap and have no such time after t_0 - 2 h
+are at rest. For a pair of bodies, only the first impact is active, with those less than h / 10 later. The others depend
+on its result, and the next step handles them.
 
-Contacts at rest of bodies that an impact reaches (islands.py) have frame and orientations at the time tau of the first
-impact, if features are opposite each other then. Impulses pass through them at that time, and the rotation of their
+An impact also changes contacts at rest of the bodies that it reaches (islands.py). They have frame and orientations at
+its time tau, if features are opposite each other then. Impulses pass through them at that time. The rotation of their
 directions until then represents the force that keeps a body on a curved path. Their gap stays that at the forces.
 
 With the new poses x + tau v and e(tau w) q, the row J = (n, r_a x n, -n, -r_b x n), du = J dV and dg = J (dx, dtheta):

@@ -92,8 +92,8 @@ def in_space(real: Any) -> SimpleNamespace:
     def rotate(q: quat, w: vec, J: vec, h: real, turn: vec):
         R = rotation_.matrix(q)
         phi, _ = solve(R.transpose() @ w, J, h)
-        turned = quaternion_.product(quaternion_.with_scalar(ti.sqrt(1 - phi.dot(phi)), R @ phi), q)
-        q_new = rotation_.advance(turned, -turn)
+        rotated = quaternion_.product(quaternion_.with_scalar(ti.sqrt(1 - phi.dot(phi)), R @ phi), q)
+        q_new = rotation_.advance(rotated, -turn)
         return q_new, body.apply(rotation_.matrix(q_new), 1 / J, body.apply(R, J, w))
 
     @ti.func
@@ -103,14 +103,14 @@ def in_space(real: Any) -> SimpleNamespace:
         L = body.apply(R, J, w)
         phi, inverse_T = solve(R.transpose() @ w, J, h)
         c, axis = ti.sqrt(1 - phi.dot(phi)), R @ phi
-        by = quaternion_.with_scalar(c, axis)
-        turned = quaternion_.product(by, q)
-        q_new = rotation_.advance(turned, -turn)
+        increment = quaternion_.with_scalar(c, axis)
+        rotated = quaternion_.product(increment, q)
+        q_new = rotation_.advance(rotated, -turn)
 
         adj_inverse, adj_L, adj_theta_new = body.adj(rotation_.matrix(q_new), 1 / J, L, g_w)
-        adj_turned, adj_back = rotation_.adj_advance(turned, -turn, g_q + rotation_.adj_turn(q_new, adj_theta_new))
-        adj_by, adj_q = quaternion_.adj_product(by, q, adj_turned)
-        adj_axis = quaternion_.vector_part(adj_by) - adj_by[0] / c * axis
+        adj_rotated, adj_back = rotation_.adj_advance(rotated, -turn, g_q + rotation_.adj_turn(q_new, adj_theta_new))
+        adj_increment, adj_q = quaternion_.adj_product(increment, q, adj_rotated)
+        adj_axis = quaternion_.vector_part(adj_increment) - adj_increment[0] / c * axis
 
         lam = inverse_T @ (R.transpose() @ adj_axis)
         adj_L += h / 2 * (R @ lam)
