@@ -135,7 +135,7 @@ def test_simultaneous_impacts_are_one_sided_and_taken_in_the_order_of_ball_numbe
     assert other == ["ball 0 and ball 2", "ball 1 and ball 2"]
 
 
-def test_touching_balls_hand_an_impact_on_at_once() -> None:
+def test_touching_balls_transmit_an_impact_immediately() -> None:
     """Balls in a row of three overlap if moved any closer, so that the derivative is one-sided."""
     row = table([[0.2, 0.5], [0.6, 0.5], [0.7, 0.5]], [[0.5, 0.0], [0.0, 0.0], [0.0, 0.0]], restitution=1.0)
     found = find_events(row)
@@ -172,7 +172,7 @@ def test_an_impact_in_the_moment_of_a_rest_is_one_sided() -> None:
     )
 
 
-def test_balls_that_part_or_touch_at_rest_are_no_events() -> None:
+def test_separating_balls_and_balls_touching_at_rest_are_no_events() -> None:
     still: Any = [[0.0, 0.0], [0.0, 0.0]]
     assert not find_events(table([[0.5, 0.5], [0.6, 0.5]], still))
     assert not find_events(table([[0.5, 0.5], [0.6, 0.5]], [[-0.3, 0.1], [0.0, 0.0]]))

@@ -35,7 +35,7 @@ def test_it_stops_after_v_squared_over_twice_the_deceleration(time: float) -> No
     assert not v_new.data.any()
 
 
-def test_where_it_comes_to_rest_exactly_its_place_is_smooth_and_its_velocity_has_the_derivative_of_rest() -> None:
+def test_at_the_moment_of_rest_the_position_is_smooth_and_the_velocity_has_the_derivative_of_rest() -> None:
     v = leaf([[3.0, 4.0]])
     x_new, v_new = Flight.apply(leaf([[0.0, 0.0]]), v, leaf(2.0), leaf(2.5))
     (of_place,) = grad(x_new[0, 0], v, retain_graph=True)

@@ -27,7 +27,7 @@ def test_every_element_of_the_jacobian_of_a_bounce_is_right(axis: int) -> None:
 
 
 @pytest.mark.parametrize("restitution", [0.0, 0.6, 1.0])
-def test_momentum_stays_and_the_speed_along_the_centres_is_that_before_times_the_restitution(
+def test_momentum_is_conserved_and_the_normal_speed_is_scaled_by_the_restitution(
     restitution: float,
 ) -> None:
     x, v, m = (np.array(each) for each in (POSITION, VELOCITY, MASS))
@@ -42,6 +42,6 @@ def test_momentum_stays_and_the_speed_along_the_centres_is_that_before_times_the
     assert lost == pytest.approx(0.5 * reduced * (1 - restitution**2) * (n @ (v[0] - v[2])) ** 2, abs=1e-14)
 
 
-def test_a_bounce_turns_the_velocity_across_the_cushion_alone() -> None:
+def test_a_bounce_reverses_only_the_normal_velocity() -> None:
     after = Bounce.apply(0, 1, leaf([[0.3, -0.8]]), leaf(0.5)).data
     np.testing.assert_array_equal(after, [[0.3, 0.4]])

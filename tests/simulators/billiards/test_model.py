@@ -45,7 +45,7 @@ def trapped_balls() -> tuple[Billiards, Params, State]:
     )
 
 
-def test_impacts_without_end_stop_the_motion_and_say_who() -> None:
+def test_endless_impacts_stop_the_motion_and_name_the_balls() -> None:
     """Inelastic collapse (McNamara and Young 1992): three balls in a row lose all relative speed in finite time."""
     model, params, state = trapped_balls()
     with pytest.raises(BlowUp, match=r"at most 100 impacts.*of ball . and ball .*more restitution"), no_grad():
@@ -54,7 +54,7 @@ def test_impacts_without_end_stop_the_motion_and_say_who() -> None:
         model.step(params, state)
 
 
-def test_balls_that_push_each_other_have_no_end_of_impacts() -> None:
+def test_balls_that_push_each_other_collide_endlessly() -> None:
     """Without restitution two balls stay together if the one behind is slowed less along the line of centres."""
     pushed = table([[0.5, 0.5], [0.5, 0.6]], [[0.03, 0.1], [0.0, 0.1]], dt=0.05, restitution=0.0, deceleration=1.0)
     message = (
@@ -97,7 +97,7 @@ def test_advice_for_another_blow_up() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("radius", -0.01), ("radius", np.nan), ("mass", 0.0)])
-def test_balls_that_cannot_be_are_refused_and_a_search_survives_them(name: str, value: float) -> None:
+def test_impossible_balls_are_refused_and_a_search_survives_them(name: str, value: float) -> None:
     good = {"radius": np.full(2, 0.03), "mass": np.ones(2)}
     check_params(good)
     with pytest.raises(InputError, match=f"billiards: {name}: positive and finite") as caught:

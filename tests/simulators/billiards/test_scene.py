@@ -50,7 +50,7 @@ def test_defaults_describe_resting_balls_that_lose_nothing() -> None:
     assert scene.bodies is not None and scene.bodies.radius is not None and scene.bodies.radius.tolist() == [0.1, 0.1]
 
 
-def test_all_that_is_given_arrives() -> None:
+def test_all_given_values_arrive() -> None:
     made = sections(
         material={"radius": [0.1, 0.05], "mass": [2.0, 4.0], "restitution": 0.9},
         table={"restitution": 0.5, "deceleration": 0.2},
@@ -106,7 +106,7 @@ def test_all_that_is_given_arrives() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_reported_with_its_place(changed: dict[str, Any], where: str, message: str) -> None:
+def test_mistakes_are_reported_with_their_key(changed: dict[str, Any], where: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as raised:
         from_dict(sections(**changed))
     assert where in str(raised.value)
@@ -145,7 +145,7 @@ def test_an_unknown_start_that_overlaps_is_reported_before_the_search() -> None:
         objective.scene_at(np.array([-0.2, 0.4])).require_stable()
 
 
-def test_a_fit_that_ends_where_balls_overlap_says_so(tmp_path: Path) -> None:
+def test_a_fit_that_ends_with_overlapping_balls_is_reported(tmp_path: Path) -> None:
     """Nothing moves: the fit leads the unknown ball to its target, which lies on another ball."""
     unknown = {"place": {"parameter": "position", "entries": [0], "start": [0.6, 0.4]}}
     made = sections(unknowns=unknown, optimizer={"method": "lbfgs", "iterations": 20})

@@ -42,7 +42,7 @@ def sampled(case: Case, end: float) -> tuple[float, int, int] | None:
 
 
 @pytest.mark.parametrize("deceleration", [0.0, 0.2, 2.0])
-def test_it_is_the_first_of_what_samples_show(deceleration: float) -> None:
+def test_it_agrees_with_the_first_of_many_samples(deceleration: float) -> None:
     """Some hundred random tables, to the spacing of the samples; near misses of that size are left out."""
     random, met = np.random.default_rng(5), 0
     for _ in range(100):
@@ -75,11 +75,11 @@ def test_the_time_is_right_to_rounding() -> None:
     ids=["resting", "parting", "sliding", "together"],
 )
 @pytest.mark.parametrize("deceleration", [0.0, 0.3])
-def test_balls_that_touch_do_not_meet(velocity: list[list[float]], deceleration: float) -> None:
+def test_touching_balls_that_do_not_approach_do_not_collide(velocity: list[list[float]], deceleration: float) -> None:
     assert first(table([[0.0, 0.0], [0.1, 0.0]], velocity, deceleration=deceleration)) is None
 
 
-def test_balls_that_touch_and_approach_meet_at_once() -> None:
+def test_touching_balls_that_approach_collide_immediately() -> None:
     found = first(table([[0.0, 0.0], [0.1, 0.0]], [[0.7, 0.2], [0.0, 0.0]]))
     assert found is not None and found.time < 1e-14
 
@@ -90,14 +90,14 @@ def test_a_graze_and_a_near_miss_are_distinguished(beside: float, meets: bool) -
     assert (first(case, 1.0) is not None) == meets
 
 
-def test_a_ball_that_rests_before_meets_nobody() -> None:
+def test_a_ball_that_stops_before_hits_nothing() -> None:
     """It stops after v^2 / (2 a) = 0.4 m, just before or just after it would touch."""
     for gap, meets in ((0.4 + 1e-9, False), (0.4 - 1e-9, True)):
         case = table([[0.0, 0.0], [gap + 0.1, 0.0]], [[0.8, 0.0], [0.0, 0.0]], deceleration=0.8)
         assert (first(case, 2.0) is not None) == meets
 
 
-def test_what_happens_at_the_same_time_comes_in_the_order_of_ball_numbers() -> None:
+def test_simultaneous_impacts_are_taken_in_the_order_of_ball_numbers() -> None:
     """A ball hits two at once, whichever is first by rounding; and a cushion after balls."""
     for angle in np.linspace(0.1, 1.5, 15):
         c, s = np.cos(angle), np.sin(angle)

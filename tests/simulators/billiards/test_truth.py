@@ -248,7 +248,7 @@ def test_a_motion_does_not_depend_on_the_time_step() -> None:
     assert resting.any() and not resting.all()
 
 
-def test_a_motion_runs_back_to_where_it_came_from() -> None:
+def test_a_reversed_motion_returns_to_its_start() -> None:
     """Without losses, reversed velocities retrace a motion with several impacts."""
     model, params, state = busy(deceleration=0.0)
     params = params.replace(restitution=tensor(1.0), cushion_restitution=tensor(1.0))

@@ -85,7 +85,7 @@ def test_all_ways_give_the_same_states_and_gradients(name: str) -> None:
     assert_same(evaluate(case, along=False), evaluate(case, along=False, mode="nested"), 1e-11)
 
 
-def test_so_they_do_where_kicks_have_the_gyroscopic_torque() -> None:
+def test_all_ways_agree_with_the_gyroscopic_torque_in_kicks() -> None:
     """This concerns steps of semi-implicit Euler in space."""
     shape = ((Box((0.2, 0.15, 0.1)),),)
     model = RigidBodies(3, 0.01, shape, planes=(Plane((0.0, 0.0, 1.0)),), sweeps=8)

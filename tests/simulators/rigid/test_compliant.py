@@ -136,7 +136,7 @@ def test_without_damping_a_contact_lasts_half_a_period_and_keeps_the_speed() -> 
 
 
 @pytest.mark.parametrize("v", [0.05, 0.5, 2.0])
-def test_damping_takes_as_much_speed_as_the_law_says(v: float) -> None:
+def test_damping_reduces_the_speed_as_predicted(v: float) -> None:
     """The rebound solves G(v) = G(-e v) for any mass and stiffness; e = 1 - 2/3 c v for slow impacts."""
     c = 0.4
 

@@ -60,7 +60,7 @@ def test_tangents_are_across_the_normal_in_space() -> None:
     np.testing.assert_allclose(T @ T.transpose(0, 2, 1), np.tile(np.eye(3), (len(T), 1, 1)), atol=1e-14)
 
 
-def test_against_the_world_a_body_has_its_own_friction_and_restitution_of_a_pair_the_mean_counts() -> None:
+def test_a_pair_has_mean_friction_and_restitution_and_a_body_against_the_world_its_own() -> None:
     model = balls(2)
     values = [*make_inputs(model)[:2], tensor([0.1, 0.3, 0.7]), tensor([0.2, 0.4, 0.8])]
     _, _, limit, bounce = ContactRows.apply(model, tensor(np.full(model.contacts, float(REST))), *values)
@@ -93,6 +93,6 @@ def derivative(inputs: list[Tensor], by: int) -> float:
     return 0.0 if grad is None else float(grad.data.reshape(-1)[0])
 
 
-def test_derivatives_at_kinks_are_those_that_are_said() -> None:
+def test_derivatives_at_kinks_follow_the_convention() -> None:
     assert derivative(one_ball_inputs(REST, -0.05), 1) == 0.0  # at the kink -g / h = v_rest
     assert derivative(one_ball_inputs(REST, 0.0), 1) == pytest.approx(-1 / H)  # no kink at g = 0

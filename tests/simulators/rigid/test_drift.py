@@ -23,7 +23,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int, integrator: str) -> No
 
 @pytest.mark.gpu
 @BOTH
-def test_in_the_plane_bodies_follow_their_twist_less_its_shift(integrator: str) -> None:
+def test_in_the_plane_bodies_follow_their_twist_minus_the_shift(integrator: str) -> None:
     model = bodies(2, integrator=integrator)
     given = drift_inputs(model)
     x, q, v, w = (each.data for each in Drift.apply(model, 0.3, *given.values()))
@@ -33,7 +33,7 @@ def test_in_the_plane_bodies_follow_their_twist_less_its_shift(integrator: str) 
 
 
 @BOTH
-def test_about_a_principal_axis_a_body_turns_by_its_velocity(integrator: str) -> None:
+def test_a_body_rotates_about_a_principal_axis_by_its_velocity(integrator: str) -> None:
     """Semi-implicit Euler rotates by h w, the variational step by asin(h w), which differs by O(h^3)."""
     model = bodies(3, count=1, integrator=integrator)
     angle = 0.1 if integrator == "semi_implicit_euler" else np.arcsin(0.1)

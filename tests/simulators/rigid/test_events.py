@@ -48,7 +48,7 @@ def test_a_box_slides_until_it_sticks() -> None:
     np.testing.assert_allclose(found[1].time, 0.5 / (0.4 * 9.81), atol=0.015)
 
 
-def test_what_is_reached_exactly_at_the_end_of_a_step_is_a_graze() -> None:
+def test_a_contact_exactly_at_the_end_of_a_step_is_a_graze() -> None:
     """It is one whether or not rounding makes it an impact."""
     found = find_events(ball(), 1, {"position": [[0.0, 0.1 + 0.01]], "velocity": [[0.0, -1.0]]}, gravity=0.0)
     assert found[0].kind == "graze" and found[0].one_sided == EDGE
@@ -94,7 +94,7 @@ def test_compliant_contacts_begin_and_end() -> None:
     assert [(event.kind, event.one_sided) for event in touching] == [("graze", TOUCHING)]
 
 
-def test_what_touches_nothing_has_no_events() -> None:
+def test_bodies_without_contacts_have_no_events() -> None:
     assert find_events(ball(planes=()), 3, {"position": [[0.0, 0.1]]}) == ()
 
 

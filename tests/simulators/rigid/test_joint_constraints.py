@@ -77,7 +77,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int) -> None:
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_the_error_grows_as_the_row_says_and_is_zero_where_the_joint_holds(dim: int) -> None:
+def test_the_error_grows_at_the_rate_of_the_row_and_vanishes_at_the_joint(dim: int) -> None:
     """d(error)/dt = u for every row near the joint's pose, and for points also away from it."""
     model = RigidBodies(dim, 0.1, ((),) * 3, joints=chain(dim).joints, joint_correction=0.1)
     x, q = joint_pose(model)
@@ -100,7 +100,7 @@ def test_the_error_grows_as_the_row_says_and_is_zero_where_the_joint_holds(dim: 
     np.testing.assert_allclose((after - before) / (2 * h), speed, rtol=0, atol=1e-8)
 
 
-def test_half_a_turn_from_where_a_joint_holds_the_error_is_that_of_a_positive_turn() -> None:
+def test_half_a_turn_away_from_the_joint_the_error_has_the_positive_sign() -> None:
     """Convention at the kink: E = 2 sin(angle / 2) of the shorter way back; for equal ways that with positive W."""
     joint = Joint("fixed", 0, WORLD, (0.0,) * 3, (0.0,) * 3)
     model = RigidBodies(3, 0.1, ((),), joints=(joint,), joint_correction=0.1)

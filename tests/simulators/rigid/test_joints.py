@@ -162,7 +162,7 @@ def test_joints_motors_and_damping_change_no_momentum(dim: int) -> None:
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_a_fixed_joint_holds_and_a_slide_and_a_hinge_leave_one_motion(dim: int) -> None:
+def test_a_fixed_joint_allows_no_motion_and_a_slide_and_a_hinge_allow_one(dim: int) -> None:
     """Errors of constrained motions stay small, [m] or [rad]; free motions are large."""
     model, _, (x, q, _, w) = driven_chain(dim)
     errors = [JointRows.apply(model, tensor(x[k]), tensor(q[k]))[1].data for k in range(0, 301, 20)]

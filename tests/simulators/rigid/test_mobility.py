@@ -48,7 +48,7 @@ def test_every_element_of_the_jacobian_is_right(dim: int, integrator: str) -> No
     gradcheck(lambda *x: Mobility.apply(model, contact_states(model), *x), make_inputs(model), tolerance=1e-8)
 
 
-def test_a_body_turns_by_the_moment_of_the_axis_that_it_is_pushed_about() -> None:
+def test_a_body_rotates_according_to_the_moment_about_the_pushed_axis() -> None:
     """At the time of the contact, a quarter turn about z maps the body's first axis to the world's second."""
     model = RigidBodies(3, 0.1, ((Sphere(0.1),),) * 2, fixed=(1,))
     unit, quarter = [1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
@@ -61,7 +61,7 @@ def test_a_body_turns_by_the_moment_of_the_axis_that_it_is_pushed_about() -> Non
     np.testing.assert_allclose(moment.data[0], 1.0)
 
 
-def test_an_impulse_of_a_variational_step_acts_on_the_momentum_as_it_is_then() -> None:
+def test_an_impulse_of_a_variational_step_acts_on_the_momentum_at_its_time() -> None:
     """The added and the measured spin follow from L = A w, with A at the time of the impact."""
     model = RigidBodies(3, 0.1, ((Sphere(0.1),),) * 2, fixed=(1,), integrator=VARIATIONAL)
     unit, quarter = [1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]

@@ -23,7 +23,7 @@ def plane_model(**changes: Any) -> RigidBodies:
     return RigidBodies(**{"dim": 2, "dt": 0.01, "shapes": DISCS, **changes})
 
 
-def test_a_step_gives_back_every_field_in_its_shape() -> None:
+def test_a_step_returns_every_field_in_its_shape() -> None:
     for model, params, state in (tumbling_in_plane(), chain(3)):
         moved: Any = model.step(params, state)
         assert {name: values.shape for name, values in moved.arrays().items()} == model.state_shapes()
@@ -45,7 +45,7 @@ def test_rows_are_those_of_joints_then_of_contacts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"dim": 4}, "dim"),
         ({"law": "sticky"}, "law"),
@@ -64,13 +64,13 @@ def test_rows_are_those_of_joints_then_of_contacts() -> None:
         ({"controller": Controller(waves=1, hidden=1, goal=(0.0, 0.0))}, "no motor"),
     ],
 )
-def test_what_cannot_be_is_refused(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_impossible_models_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         plane_model(**changes)
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: Joint("hinge", 0, 1, (0.0, 0.0), (0.0, 0.0)), "one of"),
         (lambda: Joint("fixed", 1, 1, (0.0, 0.0), (0.0, 0.0)), "twice"),
@@ -83,8 +83,8 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], told: str) -> None:
         (lambda: Plane((1.0, 1.0)), "unit vector"),
     ],
 )
-def test_parts_that_cannot_be_are_refused(make: Any, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_impossible_parts_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         make()
 
 
@@ -98,7 +98,7 @@ def test_a_body_without_mass_or_inertia_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("mass", -1.0, "positive"),
         ("friction", -0.1, "not negative; found -0.1"),
@@ -107,10 +107,10 @@ def test_a_body_without_mass_or_inertia_is_refused(name: str) -> None:
         ("restitution", 1.1, "between 0 and 1; found 1.1"),
     ],
 )
-def test_values_that_no_body_has_are_refused_and_a_search_survives_them(name: str, value: float, told: str) -> None:
+def test_values_that_no_body_has_are_refused_and_a_search_survives_them(name: str, value: float, message: str) -> None:
     good = {"mass": np.ones(2), "inertia": np.ones((2, 1)), "friction": np.array([0, 2.0]), "restitution": np.arange(2)}
     check_params(good)
-    with pytest.raises(InputError, match=f"rigid: {name}: {told}") as caught:
+    with pytest.raises(InputError, match=f"rigid: {name}: {message}") as caught:
         check_params({**good, name: np.array([0.5, value])})
     assert isinstance(caught.value, ArithmeticError)
 

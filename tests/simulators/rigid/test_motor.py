@@ -53,7 +53,7 @@ def test_between_bodies_action_is_reaction(dim: int) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("dim", [2, 3])
-def test_a_motor_drives_a_along_its_axis_and_damping_brakes_what_is_free(dim: int) -> None:
+def test_a_motor_drives_along_its_axis_and_damping_brakes_the_free_motion(dim: int) -> None:
     """An axle fixed to the world has the torque k action - d w, a slide the force k action - d v."""
     axis = (0.0, 1.0) if dim == 2 else (0.0, 0.0, 1.0)
     none, unit = (0.0,) * dim, np.array(axis)

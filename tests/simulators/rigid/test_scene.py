@@ -58,7 +58,7 @@ def test_bodies_become_a_model_with_masses_of_their_shapes() -> None:
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_the_matter_of_shapes_is_what_a_sum_over_a_fine_grid_finds(dim: int) -> None:
+def test_mass_and_inertia_of_shapes_agree_with_a_sum_over_a_fine_grid(dim: int) -> None:
     shapes = (Capsule(0.3, 0.4, (0.2, 0.1, -0.1)[:dim]), Box((0.3, 0.5, 0.2)[:dim]), Sphere(0.4, (0.0, 0.3, 0.2)[:dim]))
     step = 0.005 if dim == 2 else 0.02
     axis = np.arange(-1.2, 1.2, step) + step / 2
@@ -99,7 +99,7 @@ def test_anchors_and_axes_of_the_world_are_seen_from_both_bodies() -> None:
     assert scene.params.motor_strength.data == [4.0] and scene.model.control_shape() == (1,)
 
 
-def test_joints_in_space_hold_at_the_start() -> None:
+def test_joints_in_space_have_no_error_at_the_start() -> None:
     """Joint rows have no error at the start: nothing moves without forces."""
     axis = [0.0, 0.6, 0.8]
     bodies = [
@@ -176,7 +176,7 @@ def test_a_rotation_vector_is_a_quaternion() -> None:
         (sections(joints=[{**JOINT, "motor": 1.0}], controller={"goal": [0.0, 0.0]}), "controller: needs a pattern"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_told_with_its_place(made: dict[str, Any], where: str) -> None:
+def test_mistakes_are_reported_with_their_key(made: dict[str, Any], where: str) -> None:
     made = {**made, "bodies": [{k: v for k, v in each.items() if v is not None} for each in made["bodies"]]}
     for joint in made.get("joints", []):
         if joint.get("anchor", 0) is None:
@@ -201,20 +201,20 @@ def test_joined_bodies_and_those_that_are_kept_apart_may_overlap() -> None:
         ({"nodes": [1], "target": [3.0, 0.3]}, {"fixed": True}, "body 1 is fixed at [0.1, 0.5]"),
     ],
 )
-def test_a_target_that_no_body_reaches_is_told(term: dict[str, Any], changed: dict[str, Any], why: str) -> None:
+def test_an_unreachable_target_is_reported(term: dict[str, Any], changed: dict[str, Any], why: str) -> None:
     loss = {"terms": [{"kind": "final_state", **term}]}
     with pytest.raises(ConfigError, match=r"loss\.terms\.0\.target: unreachable target") as raised:
         from_dict({**body(1, **changed), "loss": loss})
     assert why in str(raised.value)
 
 
-def test_targets_that_can_be_reached_are_none() -> None:
+def test_reachable_targets_are_no_problem() -> None:
     for term in ({"nodes": [1], "target": [3.0, 0.1]}, {"nodes": [0], "axis": 0, "target": -7.0}):
         from_dict(sections(loss={"terms": [{"kind": "final_state", **term}]}))
     soft = {"simulator": {"name": "rigid", "law": "compliant"}, "contact": {"stiffness": 1e4}}
     from_dict(sections(**soft, loss={"terms": [{"kind": "final_state", "nodes": [1], "target": [3.0, 0.09]}]}))
 
 
-def test_a_joint_is_what_its_section_says() -> None:
+def test_a_joint_follows_its_section() -> None:
     scene = build_scene(from_dict(sections(joints=[JOINT])))
     assert scene.model.joints == (Joint("revolute", 1, 0, (-0.1, -0.2), (0.0, 0.19999999999999998), relative=(0.0,)),)

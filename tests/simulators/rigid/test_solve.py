@@ -97,7 +97,7 @@ def speeds(model: RigidBodies, row: Tensor, twist: Tensor) -> np.ndarray:
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_the_adjoint_is_that_of_the_sweeps(dim: int) -> None:
+def test_the_adjoint_of_the_sweeps_is_right(dim: int) -> None:
     """Contacts stick, slide, separate or are inactive, with joints; derivatives are by every input."""
     model = make_model(dim)
     what, inputs = all_at_rest(model, 2), random_rows(model, seed=2)
@@ -110,7 +110,7 @@ def test_the_adjoint_is_that_of_the_sweeps(dim: int) -> None:
 
 @pytest.mark.parametrize(("integrator", "case"), [(EULER, 0), (VARIATIONAL, 1)])
 @pytest.mark.parametrize("dim", [2, 3])
-def test_so_it_is_where_an_impact_parts_the_step(dim: int, integrator: str, case: int) -> None:
+def test_the_adjoint_is_right_if_an_impact_splits_the_step(dim: int, integrator: str, case: int) -> None:
     """Held contacts slide, pulled, and stick; others press only at the impact."""
     model = make_model(dim, integrator=integrator)
     what, inputs = split_case(model, case)
@@ -148,7 +148,7 @@ def contact_states(model: RigidBodies, inputs: Inputs, impulse: np.ndarray) -> t
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_sweeps_converge_to_what_rows_ask_for(dim: int) -> None:
+def test_sweeps_converge_to_the_targets_of_the_rows(dim: int) -> None:
     """Joints reach their target; contacts approach no faster than theirs, and press only if they reach it."""
     model = make_model(dim, sweeps=3000)
     inputs = random_rows(model, seed=5)
@@ -201,7 +201,7 @@ def ball_on_a_floor(fraction: float, *, dv: float, v: float, rests: bool, mu: fl
     return model, what, {name: tensor(np.asarray(values[name], float), requires_grad=True) for name in NAMES}
 
 
-def test_what_supports_a_body_has_an_impulse_before_an_impact_and_one_after_it() -> None:
+def test_a_support_has_an_impulse_before_and_after_an_impact() -> None:
     """Gravity takes 0.2 in a step, three tenths of it before the impact; friction of the floor slows the ball."""
     model, what, inputs = ball_on_a_floor(0.3, dv=-0.2, v=2.0, rests=True, mu=0.5)
     new, shift, impulse = Solve.apply(model, *what, *inputs.values())
@@ -215,7 +215,7 @@ def test_what_supports_a_body_has_an_impulse_before_an_impact_and_one_after_it()
     np.testing.assert_allclose(shift.data, np.array([[along, 0.0, 0.0]]), atol=1e-14)
 
 
-def test_a_body_that_is_met_alone_falls_before_and_after() -> None:
+def test_a_body_hit_in_free_fall_falls_before_and_after() -> None:
     model, what, inputs = ball_on_a_floor(0.3, dv=-0.2, v=2.0, rests=False)
     new, shift, _ = Solve.apply(model, *what, *inputs.values())
     np.testing.assert_allclose(new.data, [[-1.0, -0.2, 0.0]], atol=1e-14)
@@ -278,7 +278,7 @@ def test_a_contact_where_nothing_slides_has_finite_derivatives() -> None:
     assert all(leaf.grad is None or np.isfinite(leaf.grad.data).all() for leaf in inputs.values())
 
 
-def test_an_impact_that_does_not_approach_counts_as_a_target_of_0() -> None:
+def test_an_impact_without_approach_has_target_0() -> None:
     """If the support of a body holds it back, nothing depends on the restitution."""
     model, what, inputs = ball_on_a_floor(0.3, dv=0.0, v=0.0, rests=False)
     new, _, _ = Solve.apply(model, *what, *inputs.values())

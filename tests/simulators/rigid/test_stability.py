@@ -62,7 +62,7 @@ def test_a_spring_with_arms_is_stable_up_to_the_limit_and_not_beyond(damping: fl
     assert limit(*system_)[1] == "spring 0"
 
 
-def test_the_limit_of_a_spring_is_that_of_the_mass_which_its_ends_feel() -> None:
+def test_the_limit_of_a_spring_depends_on_the_effective_mass_of_its_ends() -> None:
     """Only the arm across the spring matters for the first body: h^2 k W + 2 h c W = 4."""
     model = RigidBodies(2, 0.01, ((), ()), springs=(Spring(0, 1, (0.3, 0.2), (0.0, 0.0)),))
     state = {"position": [[0.0, 0.0], [1.3, 0.2]], "velocity": 0.0, "angular_velocity": 0.0}
@@ -73,7 +73,7 @@ def test_the_limit_of_a_spring_is_that_of_the_mass_which_its_ends_feel() -> None
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_what_a_tight_spring_adds_as_its_arm_turns_counts(dim: int) -> None:
+def test_the_limit_includes_the_rotating_arm_of_a_tight_spring(dim: int) -> None:
     """Two long springs pull a small body from both sides: a rotation theta gives the torque 2 f r theta."""
     along, k, stretched, arm, J = np.eye(dim)[0], 100.0, 0.8, 0.05, 0.00125
     ends = [(tuple(sign * arm * along), tuple(sign * (1 + arm) * along)) for sign in (-1, 1)]
@@ -117,7 +117,7 @@ def standing(shape: Any, height: float, feet: int, *, up: float = 0.0, friction:
     ("shape", "height", "feet"),
     [(Sphere(0.1), 0.1, 1), (Box((0.2, 0.05)), 0.05, 2), (Capsule(0.05, 0.2), 0.05, 2)],
 )
-def test_what_rests_on_a_floor_is_stable_up_to_the_limit_and_not_beyond(shape: Any, height: float, feet: int) -> None:
+def test_a_body_on_a_floor_is_stable_up_to_the_limit_and_not_beyond(shape: Any, height: float, feet: int) -> None:
     system_ = standing(shape, height, feet, contact_damping=30.0)
     assert largest_motion(system_, BELOW, "velocity") < 100 and largest_motion(system_, ABOVE, "velocity") > 1e3
     assert limit(*system_)[1] == "contact of body 0"
@@ -135,7 +135,7 @@ def speeds_after_impacts(system_: System, h: float) -> Array:
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.3])
-def test_impacts_in_steps_beyond_the_limit_come_back_faster_than_they_came(damping: float) -> None:
+def test_impacts_beyond_the_limit_rebound_faster(damping: float) -> None:
     system_ = standing(Sphere(0.1), 0.1, 1, up=1.0, contact_damping=damping, gravity=0.0)
     system_ = (
         system_[0],
@@ -198,7 +198,7 @@ def test_two_bodies_may_meet() -> None:
     assert limit(*two_discs(law="impulse")) == (10.0, "")
 
 
-def test_bodies_that_would_jump_over_each_other_are_refused_where_contacts_give_way() -> None:
+def test_the_compliant_law_refuses_bodies_that_could_jump_over_each_other() -> None:
     require_stable(*two_discs(speed=74.0))
     with pytest.raises(InputError, match=r"thicknesses, here 0\.15 m; found 0\.001 s, in which bodies 0 and 1 come 0"):
         require_stable(*two_discs(speed=76.0))
@@ -206,7 +206,7 @@ def test_bodies_that_would_jump_over_each_other_are_refused_where_contacts_give_
         require_stable(*fine)
 
 
-def test_a_step_beyond_the_limit_is_refused_with_what_limits_it() -> None:
+def test_a_step_beyond_the_limit_is_refused_and_the_limiting_term_is_named() -> None:
     model, params, state = spring_between(0.0)
     with pytest.raises(InputError) as caught:
         require_stable(replace(model, dt=0.1), params, state)
@@ -221,7 +221,7 @@ def test_a_step_beyond_the_limit_is_refused_with_what_limits_it() -> None:
         require_stable(model, params.replace(mass=tensor([-1.0, 2.0])), state)
 
 
-def test_bodies_that_nothing_moves_have_no_limit() -> None:
+def test_fixed_bodies_have_no_limit() -> None:
     model, params, state = spring_between(5.0)
     assert limit(replace(model, fixed=(0, 1)), params, state) == (10.0, "")
     assert limit(replace(model, fixed=(1,)), params, state)[0] > limit(model, params, state)[0]

@@ -36,7 +36,7 @@ def test_the_height_after_a_bounce_falls_with_the_height_before(e: float) -> Non
 
 
 @pytest.mark.gpu  # few steps: Mesa's driver ends a thread's loops after 65,535 rounds
-def test_a_box_lands_comes_to_rest_and_forgets_from_where_it_fell() -> None:
+def test_a_box_lands_and_rests_independently_of_its_fall() -> None:
     """It stands on the floor to rounding and no longer moves; its height does not depend on the past."""
     model = RigidBodies(2, 0.01, ((Box((0.2, 0.1)),),), (FLOOR[2],))
     state = {"position": [[0.0, 0.2]], "velocity": [[0.3, -0.5]], "angular_velocity": 0.2}
@@ -110,7 +110,7 @@ def test_a_fixed_body_is_not_moved_and_others_bounce_off_it() -> None:
     assert states.position.data[:, 0, 1].min() > 0.19 and states.velocity.data[:, 0, 1].max() > 1
 
 
-def test_members_of_a_batch_are_what_they_are_alone() -> None:
+def test_batch_members_agree_with_single_runs() -> None:
     model = RigidBodies(2, 0.01, ((Box((0.2, 0.1)),),), (FLOOR[2],))
     model, params, start = at_rest(model, [[0.0, 0.3]])
     friction = tensor(np.array([[0.1], [0.4], [0.9]]), requires_grad=True)
@@ -138,7 +138,7 @@ def test_a_motion_is_the_same_again() -> None:
     assert first.position.data.tobytes() == second.position.data.tobytes()
 
 
-def test_params_and_state_of_a_step_may_be_plain() -> None:
+def test_a_step_works_without_gradients() -> None:
     """No tensor requires a gradient."""
     model, params, start = chain()
     plain = (

@@ -48,7 +48,7 @@ def test_every_derivative_of_an_impact_is_right(tumbling: Any) -> None:
 
 
 @pytest.mark.parametrize("gap", [0.01, -0.02, -0.5])
-def test_so_is_that_of_what_rests_or_overlaps(gap: float) -> None:
+def test_every_derivative_of_a_contact_at_rest_or_an_overlap_is_right(gap: float) -> None:
     """The body lands, has met the floor in the step before, or is too deep for that."""
     for u in (-0.3, -2.0):
         model, inputs = ball_above_floor(gap, u)
@@ -78,7 +78,7 @@ def test_balls_that_pass_each_other_do_not_meet(speed: float) -> None:
         assert meets or not TimeOfImpact.apply(model, *inputs)[3].data.any()
 
 
-def test_a_corner_that_turns_meets_the_floor_where_it_is_then() -> None:
+def test_a_rotating_corner_hits_the_floor_at_its_position_at_that_time() -> None:
     """The centre is a sin(angle) + b cos(angle) above the lower left corner."""
     a, b, y, q, v, w = 0.2, 0.1, 0.2, 0.3, -1.3, 3.0
     model = RigidBodies(2, H, ((Box((a, b)),),), (Plane((0.0, 1.0)),))
@@ -90,7 +90,7 @@ def test_a_corner_that_turns_meets_the_floor_where_it_is_then() -> None:
     np.testing.assert_allclose(frame.data[met, 2], b * np.sin(q + w * t) - a * np.cos(q + w * t), rtol=1e-12)
 
 
-def test_of_two_corners_of_a_box_the_first_meets_the_floor_and_both_if_nearly_at_once() -> None:
+def test_the_first_corner_of_a_box_hits_the_floor_or_both_if_almost_simultaneous() -> None:
     """0.4 m times the tilt takes 0.27 s times the tilt, a tenth of a step at a tilt of 0.0375."""
     model = RigidBodies(2, H, ((Box((0.2, 0.1)),),), (Plane((0.0, 1.0)),))
     for tilt, counts in ((0.0, 2), (0.03, 2), (0.05, 1)):
@@ -98,7 +98,7 @@ def test_of_two_corners_of_a_box_the_first_meets_the_floor_and_both_if_nearly_at
         assert (active == IMPACT).sum() == counts and (active == REST).sum() == 0
 
 
-def test_a_corner_that_comes_to_a_thin_wall_from_beside_it_meets_it() -> None:
+def test_a_corner_that_approaches_a_thin_wall_sideways_hits_it() -> None:
     """It is opposite the wall neither at the start of the step, nor at the end, when it has passed through."""
     model = RigidBodies(2, 0.01, ((Box((0.05, 0.05)),), (Box((0.01, 0.2)),)), fixed=(1,))
     start = leaves([[-0.1, -0.28], [0.0, 0.0]], [[0.0], [0.0]], [[14.0, 14.0, 0.0], [0, 0, 0]])
@@ -121,7 +121,7 @@ def test_a_corner_that_comes_to_a_thin_wall_from_beside_it_meets_it() -> None:
         (0.05, 3.0, NONE, 0.0),
     ],
 )
-def test_what_counts_when(gap: float, u: float, what: int, time: float) -> None:
+def test_the_state_of_a_contact_depends_on_gap_and_speed(gap: float, u: float, what: int, time: float) -> None:
     model, inputs = ball_above_floor(gap, u)
     found = TimeOfImpact.apply(model, *inputs)
     assert found[4].data.tolist() == [what]
@@ -145,7 +145,7 @@ def make_poses(model: RigidBodies) -> list[Tensor]:
     return leaves(x, q, twist)
 
 
-def test_an_impact_reaches_what_rests_on_the_body_that_is_hit_and_what_a_joint_joins_to_it() -> None:
+def test_an_impact_reaches_bodies_at_rest_on_the_body_hit_and_those_joined_to_it() -> None:
     model = in_a_row()
     *_, active, first = TimeOfImpact.apply(model, *make_poses(model))
     what = dict(zip(zip(*model.row_bodies.reshape(-1, 2)[model.joint_rows :].T, strict=True), active.data, strict=True))
@@ -154,7 +154,7 @@ def test_an_impact_reaches_what_rests_on_the_body_that_is_hit_and_what_a_joint_j
     assert first.data.tolist() == [hit, hit, -1, hit, -1]
 
 
-def test_of_two_impacts_the_first_reaches_all() -> None:
+def test_the_first_of_two_impacts_reaches_all_bodies() -> None:
     """A ball is between two others, which approach from both sides."""
     model = RigidBodies(2, H, ((Sphere(R),),) * 3)
     places, speeds = [[-0.3, 0.0], [0.0, 0.0], [0.25, 0.0]], [[1.5, 0, 0], [0.0, 0, 0], [-1.5, 0, 0]]
@@ -164,7 +164,7 @@ def test_of_two_impacts_the_first_reaches_all() -> None:
     assert first.data.tolist() == [2, 2, 2]
 
 
-def test_at_an_impact_what_rests_has_the_frame_of_then_and_the_gap_of_before() -> None:
+def test_contacts_at_rest_have_the_frame_at_the_impact_and_the_gap_before() -> None:
     model = in_a_row()
     x, q, twist = make_poses(model)
     gap, frame, attitude, time, active, first = TimeOfImpact.apply(model, x, q, twist)
@@ -191,7 +191,7 @@ def hit_at_rest(dim: int, **options: Any) -> tuple[RigidBodies, list[Tensor]]:
 
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "variational"])
-def test_derivatives_of_what_rests_go_through_the_time_of_the_impact(dim: int, integrator: str) -> None:
+def test_derivatives_of_contacts_at_rest_include_the_time_of_impact(dim: int, integrator: str) -> None:
     model, inputs = hit_at_rest(dim, integrator=integrator)
     _, _, _, time, active, _ = TimeOfImpact.apply(model, *inputs)
     assert (active.data == IMPACT).sum() == 1 and time.data[active.data == REST].all()
@@ -201,7 +201,7 @@ def test_derivatives_of_what_rests_go_through_the_time_of_the_impact(dim: int, i
         gradcheck(outputs, inputs, tolerance=1e-7, mode="projected")
 
 
-def test_so_they_do_on_a_round_support() -> None:
+def test_derivatives_include_the_time_of_impact_on_a_round_support() -> None:
     """Its normal rotates until the impact; balls have no orientation."""
     model = in_a_row(integrator="variational")
     x, q, twist = make_poses(model)
@@ -215,7 +215,7 @@ def test_so_they_do_on_a_round_support() -> None:
     gradcheck(rest_outputs, (x, twist), tolerance=1e-7)
 
 
-def test_what_is_not_opposite_at_the_impact_rests_as_it_is_before() -> None:
+def test_features_not_opposite_at_the_impact_keep_their_pose_before() -> None:
     """A corner slides over the edge of a box below, before another corner hits a wall."""
     shapes = (Box((0.1, 0.1)),), (Box((0.2, 0.1)),)
     model = RigidBodies(2, H, shapes, (Plane((-1.0, 0.0), offset=-0.3),), fixed=(1,))
@@ -227,7 +227,7 @@ def test_what_is_not_opposite_at_the_impact_rests_as_it_is_before() -> None:
     assert rests and all(each == pytest.approx(0.055) for each in rests.values())
 
 
-def test_the_world_holds_nothing_together() -> None:
+def test_the_world_links_no_bodies() -> None:
     """Two balls are on one floor, and one of them hits a wall."""
     model = RigidBodies(2, H, ((Sphere(R),),) * 2, (Plane((0.0, 1.0)), Plane((-1.0, 0.0), offset=-1.0)))
     places = [[0.8, R], [0.0, R]]

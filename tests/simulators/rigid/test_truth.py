@@ -147,7 +147,7 @@ def rotation_matrix(axis: Array, angle: float) -> Array:
     return np.asarray(np.eye(3) + np.sin(angle) * across + (1 - np.cos(angle)) * across @ across)
 
 
-def test_a_box_that_turns_in_space_is_sent_back_by_its_corner_as_it_is_then() -> None:
+def test_a_rotating_box_in_space_rebounds_by_its_corner_at_the_time_of_impact() -> None:
     """It spins about its third axis, which is tilted, so that its motion before is exact; the floor is smooth.
 
     Normal, arm and inverse inertia are those at the time of impact: speed and derivatives are right to rounding, for
@@ -194,7 +194,7 @@ def test_a_box_that_turns_in_space_is_sent_back_by_its_corner_as_it_is_then() ->
     np.testing.assert_allclose(found, slopes(rebound_speed, inputs), rtol=1e-7)
 
 
-def test_what_tumbles_after_an_impact_tells_when_it_was() -> None:
+def test_tumbling_after_an_impact_depends_on_its_time() -> None:
     """A box spins about one of its axes until its corner hits the floor; then it feels a gyroscopic torque.
 
     The final spin depends on the initial height only through the time of impact; the derivative is tested.
@@ -256,7 +256,7 @@ def check_halves(of: Callable[[float], Array], expected: Array) -> None:
     assert (abs(fine) < 0.55 * abs(coarse)).all()
 
 
-def test_a_block_slides_as_far_as_friction_lets_it() -> None:
+def test_a_block_slides_until_friction_stops_it() -> None:
     """It slides v^2 / (2 mu g); derivatives are by v and by mu."""
     v, mu = 2.0, 0.5
 
@@ -357,7 +357,7 @@ def test_a_compliant_floor_sends_a_ball_back_after_half_a_period() -> None:
     assert abs(fine[1]) < 0.01  # also O(h), with a factor that depends on where in a step the contact begins
 
 
-def test_damping_of_a_compliant_floor_takes_the_speed_that_the_law_says() -> None:
+def test_damping_of_a_compliant_floor_reduces_the_speed_as_predicted() -> None:
     """It rebounds at e v, where c v - ln(1 + c v) is equal for v and -e v; derivatives are by v and by c.
 
     There are 700 steps per contact: the derivative by v has an O(h) error that depends on where the contact begins.

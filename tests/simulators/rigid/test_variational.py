@@ -64,7 +64,7 @@ def roll_out(integrator: str, steps: int, end: float) -> Array:
 
 
 @pytest.mark.parametrize(("integrator", "order"), [("semi_implicit_euler", 1), ("variational", 2)])
-def test_a_step_is_of_the_order_that_it_says(integrator: str, order: int) -> None:
+def test_the_error_falls_with_the_order_of_the_step(integrator: str, order: int) -> None:
     expected = np.concatenate(exact(1.0))
     errors = [float(np.linalg.norm(roll_out(integrator, steps, 1.0) - expected)) for steps in (80, 160, 320)]
     assert [a / b for a, b in itertools.pairwise(errors)] == pytest.approx([2**order] * 2, rel=0.12)
@@ -79,7 +79,7 @@ def test_a_variational_step_falls_by_the_law_of_free_fall() -> None:
     np.testing.assert_allclose(final.velocity.data, [[1.0, 2.0 - G]], rtol=1e-14)
 
 
-def test_what_has_bounced_comes_to_rest() -> None:
+def test_a_bouncing_body_comes_to_rest() -> None:
     """A gap, or an overlap, is corrected in one step and leaves no speed."""
     model = RigidBodies(2, 0.01, ((Sphere(0.1),),), (Plane((0.0, 1.0)),), integrator="variational")
     state = {"position": [[0.0, 0.4]], "velocity": 0.0, "angular_velocity": 0.0}
@@ -88,7 +88,7 @@ def test_what_has_bounced_comes_to_rest() -> None:
     np.testing.assert_allclose(final.velocity.data[0], 0.0, atol=1e-14)
 
 
-def test_fused_and_nested_variational_steps_are_one_physics() -> None:
+def test_fused_and_nested_variational_steps_agree() -> None:
     """States and gradients agree, with impacts, rest and friction. See test_agreement for bodies in space."""
     model, params, state = tumbling_in_plane()
     case = replace(model, integrator="variational"), params, state

@@ -11,7 +11,7 @@ import simphys
 SCENE = Path(__file__).parents[3] / "scenes" / "rigid" / "walker_2d.toml"
 
 
-def test_it_learns_to_get_ahead_upright(tmp_path: Path) -> None:
+def test_it_learns_to_walk_upright(tmp_path: Path) -> None:
     """It takes two thirds of the scene's iterations."""
     scene = simphys.load_scene(SCENE, ['runtime.precision="f64"', "optimizer.iterations=40"])
     assert scene.steps == 2048

@@ -46,14 +46,14 @@ def test_order_of_bodies_does_not_matter() -> None:
     assert (there.body_a[0], there.body_b[0], back.body_a[0], back.body_b[0]) == (0, 1, 1, 0)
 
 
-def test_several_shapes_of_a_body_lie_where_their_offsets_say() -> None:
+def test_shapes_of_a_body_have_their_offsets() -> None:
     body = (Sphere(0.1, (0.2, 0.3)), Sphere(0.1, (-0.2, 0.3)))
     found = RigidBodies(2, 0.01, (body, (Sphere(0.5),))).candidates
     assert found.count == 2
     np.testing.assert_array_equal(found.constants[:, :2], [(0.2, 0.3), (-0.2, 0.3)])
 
 
-def test_what_is_joined_or_fixed_does_not_touch() -> None:
+def test_joined_or_fixed_bodies_do_not_touch() -> None:
     ball, floor = Sphere(0.1), (Plane((0.0, 1.0)),)
     joint = Joint("revolute", 0, 1, (0.1, 0.0), (-0.1, 0.0))
     found = RigidBodies(2, 0.01, ((ball,), (ball,), (ball,)), floor, (joint,), fixed=(2,)).candidates

@@ -48,7 +48,7 @@ def test_both_surfaces_touch_where_the_gap_closes(dim: int) -> None:
 
 
 @DIMS
-def test_a_motion_of_all_bodies_as_one_changes_no_gap(dim: int) -> None:
+def test_a_common_motion_of_all_bodies_changes_no_gap(dim: int) -> None:
     model = make_model(*[shape for (shape,) in all_kinds(dim).shapes], dim=dim)
     x, q = close_together(dim, 1)
     R = matrix(upright(dim, 0.7)[0])
@@ -109,7 +109,7 @@ def least_overlap(x: Array, q: Array, half: tuple[Array, Array]) -> float:
 
 
 @DIMS
-def test_two_boxes_that_just_overlap_are_as_deep_as_their_separating_axes_say(dim: int) -> None:
+def test_the_depth_of_two_boxes_agrees_with_their_separating_axes(dim: int) -> None:
     """A corner in a side, or two crossing edges, give the depth; no other candidate is much deeper."""
     random = np.random.default_rng(3)
     touched = set()
@@ -132,7 +132,7 @@ def test_two_boxes_that_just_overlap_are_as_deep_as_their_separating_axes_say(di
 
 
 @DIMS
-def test_without_candidates_there_is_nothing(dim: int) -> None:
+def test_without_candidates_there_are_no_contacts(dim: int) -> None:
     model = make_model(Sphere(0.1), dim=dim)
     x, q = leaf(np.ones((1, dim))), leaf(upright(dim, 0.3))
     gap, frame = Contacts.apply(model, x, q)
@@ -141,7 +141,7 @@ def test_without_candidates_there_is_nothing(dim: int) -> None:
     assert not adj_x.data.any()
 
 
-def test_an_adjoint_that_is_no_number_is_not_lost() -> None:
+def test_a_nan_adjoint_is_not_lost() -> None:
     """Candidates with zero adjoints are skipped, but not those with NaN."""
     model = all_kinds(2)
     x, q = [leaf(each) for each in close_together(2, 1)]

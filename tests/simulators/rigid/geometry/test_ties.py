@@ -31,7 +31,7 @@ def at(dim: int, *places: tuple[float, float]) -> list[list[float]]:
 
 
 @DIMS
-def test_of_two_centres_at_one_place_the_normal_is_the_first_axis(dim: int) -> None:
+def test_coinciding_centres_have_the_first_axis_as_normal(dim: int) -> None:
     model, x, q = make_model(Sphere(0.1), Sphere(0.2), dim=dim), at(dim, (0.5, 0.5), (0.5, 0.5)), upright(dim, 0.3, 0.7)
     c = compute_contacts(model, x, q)
     np.testing.assert_allclose(c.gap, [-0.3], rtol=1e-15)
@@ -42,7 +42,7 @@ def test_of_two_centres_at_one_place_the_normal_is_the_first_axis(dim: int) -> N
 
 
 @DIMS
-def test_where_two_segments_cross_it_is_the_first_axis_too(dim: int) -> None:
+def test_crossing_segments_have_the_first_axis_as_normal(dim: int) -> None:
     """In the plane this covers every position of a capsule deep in another."""
     model, q = make_model(Capsule(0.1, 0.5), Capsule(0.1, 0.4), dim=dim), upright(dim, 0.2, 1.1)
     c = compute_contacts(model, at(dim, (0.1, 0.0), (0.1, 0.05)) if dim == 2 else at(dim, (0.1, 0.0), (0.1, 0.0)), q)
@@ -52,7 +52,7 @@ def test_where_two_segments_cross_it_is_the_first_axis_too(dim: int) -> None:
 
 @DIMS
 @pytest.mark.parametrize(("shift", "middle"), [(0.0, 0.0), (0.6, 0.3), (-0.7, -0.35), (1.2, 0.5)])
-def test_parallel_capsules_touch_in_the_middle_of_what_lies_side_by_side(dim: int, shift: float, middle: float) -> None:
+def test_parallel_capsules_touch_in_the_middle_of_their_overlap(dim: int, shift: float, middle: float) -> None:
     """One segment extends from -0.5 to 0.5; the other is as long, and shifted."""
     model, q = make_model(Capsule(0.1, 0.5), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
     c = compute_contacts(model, at(dim, (0.0, 0.15), (shift, 0.0)), q)
@@ -63,7 +63,7 @@ def test_parallel_capsules_touch_in_the_middle_of_what_lies_side_by_side(dim: in
 
 
 @DIMS
-def test_the_place_where_parallel_capsules_touch_is_held_on_the_second(dim: int) -> None:
+def test_the_contact_point_of_parallel_capsules_is_fixed_on_the_second(dim: int) -> None:
     """It moves with body b along the segments, and stays while a slides along them."""
     model, q = make_model(Capsule(0.1, 0.5), Capsule(0.1, 0.5), dim=dim), upright(dim, 0.0, 0.0)
     x = leaf(at(dim, (0.0, 0.15), (0.6, 0.0)))
@@ -88,7 +88,7 @@ def test_an_end_that_is_just_reached_is_held(dim: int) -> None:
 
 
 @DIMS
-def test_in_a_box_the_first_of_the_nearest_sides_counts(dim: int) -> None:
+def test_inside_a_box_the_first_of_the_nearest_sides_is_taken(dim: int) -> None:
     model, q = make_model(Sphere(0.1), Box((0.5,) * dim), dim=dim), upright(dim, 0.0, 0.0)
     for place in ((0.3, 0.3), (0.3, -0.3), (0.0, 0.0)):
         c = compute_contacts(model, at(dim, place, (0.0, 0.0)), q)
@@ -142,7 +142,7 @@ def test_shifted_boxes_stand_on_the_corners_that_are_over_the_other(dim: int) ->
     np.testing.assert_allclose(sorted(set(places[:, 0].round(12))), (-0.3, 0.5))
 
 
-def test_a_box_turned_on_another_stands_where_their_edges_cross() -> None:
+def test_a_box_rotated_on_another_stands_where_their_edges_cross() -> None:
     """They are rotated by 45 degrees: no corner is over the other box, and the edges cross in an octagon."""
     model = make_model(Box((0.5, 0.2, 0.5)), Box((0.5, 0.2, 0.5)), dim=3)
     half = np.pi / 8
@@ -191,7 +191,7 @@ def test_a_capsule_beside_a_corner_does_not_touch_it_from_within_the_side(dim: i
 
 
 @DIMS
-def test_what_does_not_count_is_far_and_has_no_derivative(dim: int) -> None:
+def test_inactive_candidates_are_far_and_have_no_derivative(dim: int) -> None:
     model, q = make_model(Box((0.5,) * dim), Box((0.5,) * dim), dim=dim), upright(dim, 0.1, 0.3)
     x, turns = leaf(at(dim, (0.0, 3.0), (2.9, 0.0))), leaf(q)
     gap, frame = Contacts.apply(model, x, turns)
