@@ -154,7 +154,7 @@ SWEEPS = [
     sweep_of(maccormack, ("functions.jvp_*", "kernels.jvp_correct"), corrections("jvp_correct")),
     sweep_of(lattice, ("Lattice.adj_extend",), ghosts),
     sweep_of(transport, ("Transport.pull", "Transport.push"), transports),
-    sweep_of(advect, ("pull_*", "push_*", "Advect*.backward", "Advect*.jvp", "*.take_adj_velocity"), functions),
+    sweep_of(advect, ("pull_*", "push_*", "Advect*.backward", "Advect*.jvp", "*.collect_adj_velocity"), functions),
     sweep_of(engine, ("SmokeEngine.pull", "SmokeEngine.push", "*._pull_step", "*._push_step"), rollouts),
 ]
 

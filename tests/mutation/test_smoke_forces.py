@@ -55,12 +55,12 @@ def means(module: Any) -> None:
 
 
 SWEEPS = [
-    Sweep(diffuse, ("pull", "push", "_free", "Diffuse.backward", "Diffuse.jvp"), diffusion, errors=ALSO),
+    Sweep(diffuse, ("pull", "push", "_zero_given_faces", "Diffuse.backward", "Diffuse.jvp"), diffusion, errors=ALSO),
     Sweep(buoyancy, ("pull", "push", "Buoyancy.backward", "Buoyancy.jvp"), pushed, errors=ALSO),
     Sweep(sides, ("pull", "push", "ApplySides.backward", "ApplySides.jvp"), given, errors=ALSO),
     Sweep(
         obstacle,
-        ("functions.jvp_kept", "kernels.adjoint", "kernels.tangent", "pull", "push", "Obstruct.*"),
+        ("functions.jvp_damping_factor", "kernels.adjoint", "kernels.tangent", "pull", "push", "Obstruct.*"),
         stopped,
         errors=ALSO,
     ),

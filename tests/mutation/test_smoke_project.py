@@ -65,7 +65,7 @@ SWEEPS = [
     Sweep(project, ("pull", "push", "Project.backward", "Project.jvp"), projections, errors=ALSO),
     *[
         Sweep(divergence, (f"{grid}.divergence", f"{grid}.correct", other), differences(grid), errors=ALSO)
-        for grid, other in (("staggered", "staggered.across"), ("collocated", "collocated.sign"))
+        for grid, other in (("staggered", "staggered.cross_outflow"), ("collocated", "collocated.sign"))
     ],
 ]
 

@@ -20,7 +20,7 @@ from simphys.simulator import Array
 
 from .lattice import smoke_lattice, velocity_lattices
 from .model import Smoke
-from .transport import Space, Transport
+from .transport import ArrayPool, Transport
 
 
 def forward_velocity(model: Smoke, velocity: Array, boundary_velocity: Array, *, out: Array | None = None) -> Array:
@@ -29,11 +29,11 @@ def forward_velocity(model: Smoke, velocity: Array, boundary_velocity: Array, *,
     `out` may be the velocity.
     """
     work = _workspace(model)
-    work.put_velocity("", velocity, boundary_velocity)
-    out = _cleared(model, velocity, out)
+    work.load_velocity("", velocity, boundary_velocity)
+    out = _prepare_output(model, velocity, out)
     for each in work.velocity:
-        members = each.lattice.members
-        out[members][each.lattice.own] = each.forward(boundary_velocity.T[members])[each.lattice.inside]
+        components = each.lattice.components
+        out[components][each.lattice.own] = each.forward(boundary_velocity.T[components])[each.lattice.inside]
     return out
 
 
@@ -42,23 +42,23 @@ def pull_velocity(
 ) -> tuple[Array, Array]:
     """Return adj_velocity and adj_boundary_velocity; `out` may be `adj`."""
     work, adj_boundary = _workspace(model), np.zeros_like(boundary_velocity)
-    work.put_velocity("", velocity, boundary_velocity)
-    work.space.velocity("adj_").fill(0)
+    work.load_velocity("", velocity, boundary_velocity)
+    work.pool.get_velocity("adj_").fill(0)
     for each in work.velocity:
-        members = each.lattice.members
-        each.pull(adj[members], boundary_velocity.T[members], adj_boundary.T[members])
-    return work.take_adj_velocity(adj_boundary, out), adj_boundary
+        components = each.lattice.components
+        each.pull(adj[components], boundary_velocity.T[components], adj_boundary.T[components])
+    return work.collect_adj_velocity(adj_boundary, out), adj_boundary
 
 
 def push_velocity(model: Smoke, velocity: Array, boundary_velocity: Array, dvelocity: Array, dboundary: Array) -> Array:
     """Return the tangent of the advected velocity."""
     work, out = _workspace(model), np.zeros_like(dvelocity)
-    work.put_velocity("", velocity, boundary_velocity)
-    work.put_velocity("d", dvelocity, dboundary)
+    work.load_velocity("", velocity, boundary_velocity)
+    work.load_velocity("d", dvelocity, dboundary)
     for each in work.velocity:
-        members = each.lattice.members
-        dmoved = each.push(boundary_velocity.T[members], dboundary.T[members])
-        out[members][each.lattice.own] = dmoved[each.lattice.inside]
+        components = each.lattice.components
+        dmoved = each.push(boundary_velocity.T[components], dboundary.T[components])
+        out[components][each.lattice.own] = dmoved[each.lattice.inside]
     return out
 
 
@@ -67,8 +67,8 @@ def forward_smoke(
 ) -> Array:
     """Advect smoke [*cells] by velocity [dim, *faces] [m/s], with boundary_smoke [2 dim]."""
     work, out = _workspace(model), np.empty_like(smoke) if out is None else out
-    work.put_velocity("", velocity)
-    work.put_smoke("", smoke, boundary_smoke)
+    work.load_velocity("", velocity)
+    work.load_smoke("", smoke, boundary_smoke)
     out[...] = work.smoke.forward(boundary_smoke[None])[work.smoke.lattice.inside][0]
     return out
 
@@ -78,14 +78,14 @@ def pull_smoke(
 ) -> tuple[Array, Array, Array]:
     """Return adj_smoke, adj_velocity and adj_boundary_smoke."""
     work, adj_boundary = _workspace(model), np.zeros_like(boundary_smoke)
-    lattice, adj_f = work.smoke.lattice, work.smoke.field("adj_")
-    work.put_velocity("", velocity)
-    work.put_smoke("", smoke, boundary_smoke)
-    work.space.velocity("adj_").fill(0)
+    lattice, adj_f = work.smoke.lattice, work.smoke.get_field("adj_")
+    work.load_velocity("", velocity)
+    work.load_smoke("", smoke, boundary_smoke)
+    work.pool.get_velocity("adj_").fill(0)
     adj_f.fill(0)
     work.smoke.pull(adj[None], boundary_smoke[None], adj_boundary[None])
     lattice.adj_extend(adj_f, adj_boundary[None])
-    return adj_f[lattice.inside][0].copy(), work.take_adj_velocity(), adj_boundary
+    return adj_f[lattice.inside][0].copy(), work.collect_adj_velocity(), adj_boundary
 
 
 def push_smoke(
@@ -99,10 +99,10 @@ def push_smoke(
 ) -> Array:
     """Return the tangent of the advected smoke."""
     work = _workspace(model)
-    work.put_velocity("", velocity)
-    work.put_velocity("d", dvelocity)
-    work.put_smoke("", smoke, boundary_smoke)
-    work.put_smoke("d", dsmoke, dboundary)
+    work.load_velocity("", velocity)
+    work.load_velocity("d", dvelocity)
+    work.load_smoke("", smoke, boundary_smoke)
+    work.load_smoke("d", dsmoke, dboundary)
     return work.smoke.push(boundary_smoke[None], dboundary[None])[work.smoke.lattice.inside][0].copy()
 
 
@@ -122,7 +122,7 @@ class AdvectVelocity(Function):
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
-        return push_velocity(ctx.model, *_saved(ctx), *_whole(ctx, tangents))
+        return push_velocity(ctx.model, *_saved(ctx), *_fill_tangents(ctx, tangents))
 
 
 class AdvectSmoke(Function):
@@ -141,42 +141,42 @@ class AdvectSmoke(Function):
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
-        return push_smoke(ctx.model, *_saved(ctx), *_whole(ctx, tangents))
+        return push_smoke(ctx.model, *_saved(ctx), *_fill_tangents(ctx, tangents))
 
 
 class _Workspace:
     """The transports of a model's quantities, and their extended arrays."""
 
     def __init__(self, model: Smoke) -> None:
-        self.model, self.space = model, Space(model)
-        self.velocity = [Transport(self.space, lattice, "u") for lattice in velocity_lattices(model)]
-        self.smoke = Transport(self.space, smoke_lattice(model), "smoke")
-        self._nothing = np.zeros((2 * model.dim, model.dim))
+        self.model, self.pool = model, ArrayPool(model)
+        self.velocity = [Transport(self.pool, lattice, "u") for lattice in velocity_lattices(model)]
+        self.smoke = Transport(self.pool, smoke_lattice(model), "smoke")
+        self._zero_boundary = np.zeros((2 * model.dim, model.dim))
 
-    def put_velocity(self, kind: str, velocity: Array, boundary: Array | None = None) -> None:
+    def load_velocity(self, kind: str, velocity: Array, boundary: Array | None = None) -> None:
         """Store a velocity with ghosts. Transport of smoke reads no ghosts beyond sides, so it gives no boundary."""
-        u, given = self.space.velocity(kind), (self._nothing if boundary is None else boundary).T
+        u, given = self.pool.get_velocity(kind), (self._zero_boundary if boundary is None else boundary).T
         for each in self.velocity:
             lattice = each.lattice
-            u[lattice.members][lattice.inside] = velocity[lattice.members][lattice.own]
-            lattice.extend(u[lattice.members], given[lattice.members])
+            u[lattice.components][lattice.inside] = velocity[lattice.components][lattice.own]
+            lattice.extend(u[lattice.components], given[lattice.components])
 
-    def take_adj_velocity(self, adj_boundary: Array | None = None, out: Array | None = None) -> Array:
-        """Reverse `put_velocity`: write the adjoint velocity to `out` and add to adj_boundary."""
+    def collect_adj_velocity(self, adj_boundary: Array | None = None, out: Array | None = None) -> Array:
+        """Reverse `load_velocity`: write the adjoint velocity to `out` and add to adj_boundary."""
         adj_u, given = (
-            self.space.velocity("adj_"),
-            (np.zeros_like(self._nothing) if adj_boundary is None else adj_boundary).T,
+            self.pool.get_velocity("adj_"),
+            (np.zeros_like(self._zero_boundary) if adj_boundary is None else adj_boundary).T,
         )
-        out = _cleared(self.model, adj_u, out)
+        out = _prepare_output(self.model, adj_u, out)
         for each in self.velocity:
             lattice = each.lattice
-            lattice.adj_extend(adj_u[lattice.members], given[lattice.members])
-            out[lattice.members][lattice.own] = adj_u[lattice.members][lattice.inside]
+            lattice.adj_extend(adj_u[lattice.components], given[lattice.components])
+            out[lattice.components][lattice.own] = adj_u[lattice.components][lattice.inside]
         return out
 
-    def put_smoke(self, kind: str, smoke: Array, boundary: Array) -> None:
+    def load_smoke(self, kind: str, smoke: Array, boundary: Array) -> None:
         """Store smoke with ghosts."""
-        field, lattice = self.smoke.field(kind), self.smoke.lattice
+        field, lattice = self.smoke.get_field(kind), self.smoke.lattice
         field[lattice.inside] = smoke
         lattice.extend(field, boundary[None])
 
@@ -186,7 +186,7 @@ def _workspace(model: Smoke) -> _Workspace:
     return _Workspace(model)
 
 
-def _cleared(model: Smoke, like: Array, out: Array | None) -> Array:
+def _prepare_output(model: Smoke, like: Array, out: Array | None) -> Array:
     """Return a velocity [dim, *faces] to write to, with 0 beyond the faces of its components."""
     if out is None:
         return np.zeros((model.dim, *model.faces), like.dtype)
@@ -199,6 +199,6 @@ def _saved(ctx: Context) -> list[Array]:
     return [saved.data for saved in ctx.saved_tensors]
 
 
-def _whole(ctx: Context, tangents: tuple[Any, ...]) -> list[Array]:
+def _fill_tangents(ctx: Context, tangents: tuple[Any, ...]) -> list[Array]:
     """Replace missing tangents by zeros."""
     return [np.zeros_like(s) if d is None else d for d, s in zip(tangents, _saved(ctx), strict=True)]

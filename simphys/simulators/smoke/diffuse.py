@@ -28,7 +28,7 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array
 
-from .faces import GIVEN, WALL, WRAP, at_side, is_given, layout, work_us
+from .faces import GIVEN, WALL, WRAP, is_prescribed, layout, side_index, work_us
 from .model import Smoke
 
 
@@ -39,7 +39,7 @@ def functions(real: Any) -> SimpleNamespace:
     pair = ti.types.vector(2, real)
 
     @ti.func
-    def beyond(e, n, kind, step):
+    def neighbour(e, n, kind, step):
         """Return offset and weight of the neighbour of an entry, `e` entries from a side, and the weight of w."""
         off = -step
         weights = pair([1.0, 0.0])
@@ -48,7 +48,7 @@ def functions(real: Any) -> SimpleNamespace:
             weights = pair([ti.select(kind == WRAP, 1.0, 0.0), ti.select(kind == WALL, 2.0, 0.0)])
         return off, weights[0], weights[1]
 
-    return SimpleNamespace(beyond=beyond)
+    return SimpleNamespace(neighbour=neighbour)
 
 
 @functools.cache
@@ -60,10 +60,10 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
 
     @kernel
     def add_laplace(
-        base: reals, x: reals, walls: reals, k: real, holds: ti.i32, table: integers, components: ti.i32,
+        base: reals, x: reals, walls: reals, k: real, fixed: ti.i32, table: integers, components: ti.i32,
         f0: ti.i32, f1: ti.i32, f2: ti.i32, out: reals,
     ):  # fmt: skip
-        """Compute base + k (A x + c walls); with `holds`, given faces keep the base."""
+        """Compute base + k (A x + c walls); with `fixed`, given faces keep the base."""
         ti.loop_config(serialize=not parallel)
         for row in range(components * f0 * f1):
             c, i, j = row // (f0 * f1), (row // f1) % f0, row % f1
@@ -74,10 +74,10 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 (i == 0 and table[t + 3] == GIVEN) or (i == n0 - 1 and table[t + 4] == GIVEN)
                 or (j == 0 and table[t + 5] == GIVEN) or (j == n1 - 1 and table[t + 6] == GIVEN)
             )  # fmt: skip
-            d0, p0, q0 = f.beyond(i, n0, table[t + 3], f1 * f2)
-            d1, p1, q1 = f.beyond(n0 - 1 - i, n0, table[t + 4], -f1 * f2)
-            d2, p2, q2 = f.beyond(j, n1, table[t + 5], f2)
-            d3, p3, q3 = f.beyond(n1 - 1 - j, n1, table[t + 6], -f2)
+            d0, p0, q0 = f.neighbour(i, n0, table[t + 3], f1 * f2)
+            d1, p1, q1 = f.neighbour(n0 - 1 - i, n0, table[t + 4], -f1 * f2)
+            d2, p2, q2 = f.neighbour(j, n1, table[t + 5], f2)
+            d3, p3, q3 = f.neighbour(n1 - 1 - j, n1, table[t + 6], -f2)
             q = q0 + q1 + q2 + q3
             ghosts = q0 * walls[w] + q1 * walls[w + 1] + q2 * walls[w + 2] + q3 * walls[w + 3]
             for l in range(f2):  # noqa: E741
@@ -85,9 +85,9 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
                 value = base[at]
                 if own and l < n2:
                     ends = (l == 0 and table[t + 7] == GIVEN) or (l == n2 - 1 and table[t + 8] == GIVEN)
-                    if not (holds and (held or ends)):
-                        d4, p4, q4 = f.beyond(l, n2, table[t + 7], 1)
-                        d5, p5, q5 = f.beyond(n2 - 1 - l, n2, table[t + 8], -1)
+                    if not (fixed and (held or ends)):
+                        d4, p4, q4 = f.neighbour(l, n2, table[t + 7], 1)
+                        d5, p5, q5 = f.neighbour(n2 - 1 - l, n2, table[t + 8], -1)
                         centre = x[at]
                         value += k * (
                             p0 * (x[at + d0] - centre) + p1 * (x[at + d1] - centre)
@@ -108,24 +108,25 @@ def forward(
 
     `out` must not be the velocity.
     """
-    return _add(model, velocity, velocity, _walls(model, boundary_velocity), _number(model, viscosity), out=out)
+    walls, k = _ghost_velocities(model, boundary_velocity), _diffusion_number(model, viscosity)
+    return _add_laplace(model, velocity, velocity, walls, k, out=out)
 
 
 def pull(
     model: Smoke, velocity: Array, viscosity: Array, boundary_velocity: Array, adj: Array
 ) -> tuple[Array, Array, Array]:
     """Return adj_velocity, adj_viscosity [] and adj_boundary_velocity."""
-    k = _number(model, viscosity)
+    k = _diffusion_number(model, viscosity)
     zero, no_walls = np.zeros_like(adj), np.zeros((model.dim, 6), adj.dtype)
-    laplace = _add(model, zero, velocity, _walls(model, boundary_velocity), 1.0)
+    laplace = _add_laplace(model, zero, velocity, _ghost_velocities(model, boundary_velocity), 1.0)
     adj_viscosity = model.dt / model.spacing**2 * (adj * laplace).sum()
-    free = _free(model, adj)
+    free = _zero_given_faces(model, adj)
     adj_walls = np.zeros((2 * model.dim, model.dim), adj.dtype)
     for side in range(2 * model.dim):
         for component in range(model.dim):
-            adj_walls[side, component] = 2 * k * free[at_side(model, component, side)].sum()
+            adj_walls[side, component] = 2 * k * free[side_index(model, component, side)].sum()
     adj_boundary = adj_walls * layout(model).walls[:, -2 * model.dim :].T
-    adj_velocity = _add(model, adj, free, no_walls, k, holds=False)
+    adj_velocity = _add_laplace(model, adj, free, no_walls, k, fixed=False)
     return adj_velocity, np.asarray(adj_viscosity, adj.dtype), adj_boundary.astype(adj.dtype)
 
 
@@ -134,8 +135,9 @@ def push(
     dvelocity: Array, dviscosity: Array, dboundary: Array,
 ) -> Array:  # fmt: skip
     """Return the tangent of the velocity."""
-    moved = _add(model, dvelocity, dvelocity, _walls(model, dboundary), _number(model, viscosity))
-    return _add(model, moved, velocity, _walls(model, boundary_velocity), _number(model, dviscosity), out=moved)
+    k, dk = _diffusion_number(model, viscosity), _diffusion_number(model, dviscosity)
+    moved = _add_laplace(model, dvelocity, dvelocity, _ghost_velocities(model, dboundary), k)
+    return _add_laplace(model, moved, velocity, _ghost_velocities(model, boundary_velocity), dk, out=moved)
 
 
 class Diffuse(Function):
@@ -159,29 +161,29 @@ class Diffuse(Function):
         return push(ctx.model, *saved, *given)
 
 
-def _add(
-    model: Smoke, base: Array, x: Array, walls: Array, k: float, *, holds: bool = True, out: Array | None = None
+def _add_laplace(
+    model: Smoke, base: Array, x: Array, walls: Array, k: float, *, fixed: bool = True, out: Array | None = None
 ) -> Array:
-    """Compute base + k (A x + 2 c walls); with `holds`, given faces keep the base. `out` may be the base."""
+    """Compute base + k (A x + 2 c walls); with `fixed`, given faces keep the base. `out` may be the base."""
     out = np.empty_like(base) if out is None else out
     grid = layout(model)
     kernels(runtime.real(), runtime.parallel(work_us(grid))).add_laplace(
-        base.reshape(-1), x.reshape(-1), walls.reshape(-1), k, int(holds), grid.table, grid.components, *grid.faces,
+        base.reshape(-1), x.reshape(-1), walls.reshape(-1), k, int(fixed), grid.table, grid.components, *grid.faces,
         out.reshape(-1),
     )  # fmt: skip
     return out
 
 
-def _free(model: Smoke, values: Array) -> Array:
+def _zero_given_faces(model: Smoke, values: Array) -> Array:
     """Copy values [dim, *faces], with 0 at given faces."""
     found = values.copy()
     for side in range(2 * model.dim):
-        if is_given(model, side):
-            found[at_side(model, side // 2, side)] = 0
+        if is_prescribed(model, side):
+            found[side_index(model, side // 2, side)] = 0
     return found
 
 
-def _walls(model: Smoke, boundary_velocity: Array) -> Array:
+def _ghost_velocities(model: Smoke, boundary_velocity: Array) -> Array:
     """Return the velocities that ghosts of each component depend on, at six sides, [dim, 6]."""
     walls = np.zeros((model.dim, 6), boundary_velocity.dtype)
     walls[:, -2 * model.dim :] = boundary_velocity.T
@@ -189,6 +191,6 @@ def _walls(model: Smoke, boundary_velocity: Array) -> Array:
     return walls
 
 
-def _number(model: Smoke, viscosity: Array) -> float:
+def _diffusion_number(model: Smoke, viscosity: Array) -> float:
     """Return k."""
     return model.dt / model.spacing**2 * float(viscosity)

@@ -49,7 +49,9 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @ti.func
-    def across(faces: ti.template(), w: ti.template(), u: ti.template(), plane: ti.i32, row: ti.i32, j: ti.i32) -> real:
+    def cross_outflow(
+        faces: ti.template(), w: ti.template(), u: ti.template(), plane: ti.i32, row: ti.i32, j: ti.i32
+    ) -> real:
         """Return the outflow of a cell through the faces between rows, and in 3-D between planes."""
         here, after = (plane * faces[ROWS] + row) * faces[COLUMNS] + j, (row + 1) % faces[ROWS]
         of_rows = (dim - 2) * faces[COMPONENT]
@@ -86,12 +88,12 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
                     for k in range(BLOCK):
                         j = first + k
                         along = w[one + j + 1] * u[at + j + 1] - w[one + j] * u[at + j]
-                        v[k] = across(faces, w, u, plane, row, j) + along
+                        v[k] = cross_outflow(faces, w, u, plane, row, j) + along
                     for k in range(BLOCK):
                         b[to + first + k] = v[k]
                 for j in range(blocks * BLOCK, grid[COLUMNS]):
                     along = w[one + j + 1] * u[at + (j + 1) % faces[COLUMNS]] - w[one + j] * u[at + j]
-                    b[to + j] = across(faces, w, u, plane, row, j) + along
+                    b[to + j] = cross_outflow(faces, w, u, plane, row, j) + along
 
     @kernel
     def correct(grid: integers, faces: integers, w: reals, z: reals, u: reals):
@@ -120,8 +122,8 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
                         for k in range(BLOCK):
                             u[to + first + k] = v[k]
                     for j in range(blocks * BLOCK, columns):
-                        taken = weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
-                        u[to + j] = u[to + j] - taken
+                        change = weight(w, faces, a, plane, row, j) * (z[at + j - stride] - z[at + j])
+                        u[to + j] = u[to + j] - change
 
     return SimpleNamespace(divergence=divergence, correct=correct)
 

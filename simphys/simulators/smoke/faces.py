@@ -59,9 +59,9 @@ def layout(model: Smoke) -> Layout:
     table[:, :3] = 1
     for component in range(model.dim):
         for axis in range(model.dim):
-            table[component, lost + axis] = own(model, component)[axis]
+            table[component, lost + axis] = own_faces(model, component)[axis]
         for side, kind in enumerate(model.boundaries):
-            beyond = _beyond(model, component, side)
+            beyond = _ghost_kind(model, component, side)
             table[component, 3 + 2 * lost + side] = beyond
             walls[component, 2 * lost + side] = beyond == WALL and side // 2 != component
             assert kind == "periodic" or beyond != WRAP
@@ -70,28 +70,28 @@ def layout(model: Smoke) -> Layout:
     return Layout(model.dim, _triple(cells), _triple(faces), stride, table.reshape(-1), walls)
 
 
-def own(model: Smoke, component: int) -> tuple[int, ...]:
+def own_faces(model: Smoke, component: int) -> tuple[int, ...]:
     """Return the number of faces of a component along each axis; entries beyond are 0."""
     return tuple([f if a == component else n for a, (f, n) in enumerate(zip(model.faces, model.cells, strict=True))])
 
 
-def at_side(model: Smoke, component: int, side: int) -> tuple[Any, ...]:
+def side_index(model: Smoke, component: int, side: int) -> tuple[Any, ...]:
     """Return the index of a component's entries nearest to a side, in a velocity array."""
-    counts: list[Any] = [slice(count) for count in own(model, component)]
-    counts[side // 2] = 0 if side % 2 == 0 else own(model, component)[side // 2] - 1
+    counts: list[Any] = [slice(count) for count in own_faces(model, component)]
+    counts[side // 2] = 0 if side % 2 == 0 else own_faces(model, component)[side // 2] - 1
     return (component, *counts)
 
 
-def is_given(model: Smoke, side: int) -> bool:
+def is_prescribed(model: Smoke, side: int) -> bool:
     """Return True if the normal velocity at the faces of a side is prescribed, by a wall or an inflow."""
     return model.grid == "staggered" and model.boundaries[side] in ("closed", "inflow")
 
 
-def _beyond(model: Smoke, component: int, side: int) -> int:
+def _ghost_kind(model: Smoke, component: int, side: int) -> int:
     kind, normal = model.boundaries[side], component == side // 2
     if kind == "periodic":
         return WRAP
-    if normal and is_given(model, side):
+    if normal and is_prescribed(model, side):
         return GIVEN
     return WALL if kind == "inflow" or (kind == "closed" and (normal or not model.slip)) else FLAT
 

@@ -47,7 +47,7 @@ class Ghost:
 class Lattice:
     """Fields whose values are at the same locations."""
 
-    members: slice
+    components: slice
     """Components of velocity among the fields, or the single field of smoke."""
     shape: Shape
     """Number of values along each axis."""
@@ -65,7 +65,7 @@ class Lattice:
     @property
     def fields(self) -> int:
         """Number of fields."""
-        return self.members.stop - self.members.start
+        return self.components.stop - self.components.start
 
     @property
     def lines(self) -> int:
@@ -139,7 +139,7 @@ def _lattice(model: Smoke, fields: tuple[int | None, ...]) -> Lattice:
         up = [0 if axis == component else strides[axis] for axis in range(dim)]
         back = [0 if axis == component else -strides[component] for axis in range(dim)]
     return Lattice(
-        members=slice(0, 1) if component is None else slice(component, component + len(fields)),
+        components=slice(0, 1) if component is None else slice(component, component + len(fields)),
         shape=tuple(shape),
         inside=(slice(None), *[slice(1, n + 1) for n in shape]),
         own=(slice(None), *[slice(n) for n in shape]),

@@ -31,7 +31,7 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
     vec, corners, count = ti.types.vector(dim, real), ti.types.vector(2**dim, real), 2**dim
 
     @ti.func
-    def whole(inside: vec, other: vec) -> real:
+    def correction_mask(inside: vec, other: vec) -> real:
         """Return 1 if neither departure point was moved to a side, else 0."""
         product = real(1.0)
         for d in ti.static(range(dim)):
@@ -39,13 +39,13 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
         return product
 
     @ti.func
-    def correct(f: real, moved: real, back: real, whole: real) -> real:
-        return moved + 0.5 * whole * (f - back)
+    def correct(f: real, moved: real, back: real, mask: real) -> real:
+        return moved + 0.5 * mask * (f - back)
 
     @ti.func
-    def adj_correct(g: real, whole: real):
+    def adj_correct(g: real, mask: real):
         """Return the adjoints of f, moved and back."""
-        return 0.5 * whole * g, g, -0.5 * whole * g
+        return 0.5 * mask * g, g, -0.5 * mask * g
 
     @ti.func
     def limit(value: real, f: corners) -> real:
@@ -68,11 +68,11 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def jvp_limit(value: real, f: corners, dvalue: real, df: corners) -> real:
-        by_value, by_corners = adj_limit(value, f, real(1.0))
-        return by_value * dvalue + by_corners.dot(df)
+        value_slope, corner_slopes = adj_limit(value, f, real(1.0))
+        return value_slope * dvalue + corner_slopes.dot(df)
 
     return SimpleNamespace(
-        whole=whole, correct=correct, adj_correct=adj_correct,
+        correction_mask=correction_mask, correct=correct, adj_correct=adj_correct,
         limit=limit, adj_limit=adj_limit, jvp_limit=jvp_limit,
     )  # fmt: skip
 
@@ -85,7 +85,7 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
     fn, own = sampling.functions(real, dim, staggered), functions(real, dim)
     linear, vec = fn.linear, fn.linear.vec
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    of_fields = ti.types.matrix(fields, BLOCK, real)
+    field_block = ti.types.matrix(fields, BLOCK, real)
     spread = SPREAD if parallel else 1
 
     @kernel
@@ -99,17 +99,17 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 s, a = fn.read_steps(places), fn.read_frame(axes)
                 start, k0 = fn.line_start(r // spread, s)
                 for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
-                    x0, found = block * BLOCK, of_fields(0.0)
+                    x0, found = block * BLOCK, field_block(0.0)
                     for lane in range(BLOCK):
-                        v = fn.at_point(u, size, k0 + x0 + lane, s)
-                        there, _, inside = fn.depart(start, x0 + lane, v, h, s, a)
-                        first, behind, inside_back = fn.depart(start, x0 + lane, v, -h, s, a)
-                        whole = own.whole(inside, inside_back)
+                        v = fn.velocity_at(u, size, k0 + x0 + lane, s)
+                        there, _, inside = fn.find_departure(start, x0 + lane, v, h, s, a)
+                        first, behind, inside_back = fn.find_departure(start, x0 + lane, v, -h, s, a)
+                        mask = own.correction_mask(inside, inside_back)
                         for n in ti.static(range(fields)):
                             j = n * size + k0 + x0 + lane
-                            back = linear.interpolate(fn.around(moved, fn.of_field(n, size, first), s), behind)
-                            value = own.correct(f[j], moved[j], back, whole)
-                            found[n, lane] = own.limit(value, fn.around(f, fn.of_field(n, size, there), s))
+                            back = linear.interpolate(fn.corners_at(moved, fn.entry(n, size, first), s), behind)
+                            value = own.correct(f[j], moved[j], back, mask)
+                            found[n, lane] = own.limit(value, fn.corners_at(f, fn.entry(n, size, there), s))
                     for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
                             corrected[n * size + k0 + x0 + lane] = found[n, lane]
@@ -125,23 +125,23 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
             start, k0 = fn.line_start(line, s)
             for x in range(s[0, dim - 1]):
                 k = k0 + x
-                v = fn.at_point(u, size, k, s)
-                there, _, inside = fn.depart(start, x, v, h, s, a)
-                first, behind, inside_back = fn.depart(start, x, v, -h, s, a)
-                whole = own.whole(inside, inside_back)
+                v = fn.velocity_at(u, size, k, s)
+                there, _, inside = fn.find_departure(start, x, v, h, s, a)
+                first, behind, inside_back = fn.find_departure(start, x, v, -h, s, a)
+                mask = own.correction_mask(inside, inside_back)
                 total = vec(0.0)
                 for n in ti.static(range(fields)):
                     j = n * size + k
-                    near = fn.around(moved, fn.of_field(n, size, first), s)
-                    value = own.correct(f[j], moved[j], linear.interpolate(near, behind), whole)
-                    adj_value, adj_there = own.adj_limit(value, fn.around(f, fn.of_field(n, size, there), s), g[j])
-                    fn.adj_around(adj_f, fn.of_field(n, size, there), s, adj_there)
-                    adj_f_j, adj_moved_j, adj_back = own.adj_correct(adj_value, whole)
+                    near = fn.corners_at(moved, fn.entry(n, size, first), s)
+                    value = own.correct(f[j], moved[j], linear.interpolate(near, behind), mask)
+                    adj_value, adj_there = own.adj_limit(value, fn.corners_at(f, fn.entry(n, size, there), s), g[j])
+                    fn.adj_corners_at(adj_f, fn.entry(n, size, there), s, adj_there)
+                    adj_f_j, adj_moved_j, adj_back = own.adj_correct(adj_value, mask)
                     adj_f[j] = adj_f[j] + adj_f_j
                     adj_moved[j] = adj_moved[j] + adj_moved_j
-                    fn.adj_around(adj_moved, fn.of_field(n, size, first), s, linear.adj_corners(behind, adj_back))
+                    fn.adj_corners_at(adj_moved, fn.entry(n, size, first), s, linear.adj_corners(behind, adj_back))
                     total += adj_back * linear.slopes(near, behind)
-                fn.adj_at_point(adj_u, size, k, s, h * total)
+                fn.adj_velocity_at(adj_u, size, k, s, h * total)
 
     @kernel
     def jvp_correct(
@@ -155,18 +155,20 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 start, k0 = fn.line_start(r // spread, s)
                 for x in range(s[0, dim - 1]):
                     k = k0 + x
-                    v = fn.at_point(u, size, k, s)
-                    there, _, inside = fn.depart(start, x, v, h, s, a)
-                    first, behind, inside_back = fn.depart(start, x, v, -h, s, a)
-                    whole = own.whole(inside, inside_back)
-                    dbehind = h * fn.at_point(du, size, k, s)  # a point moved to a side gets no correction
+                    v = fn.velocity_at(u, size, k, s)
+                    there, _, inside = fn.find_departure(start, x, v, h, s, a)
+                    first, behind, inside_back = fn.find_departure(start, x, v, -h, s, a)
+                    mask = own.correction_mask(inside, inside_back)
+                    dbehind = h * fn.velocity_at(du, size, k, s)  # a point moved to a side gets no correction
                     for n in ti.static(range(fields)):
-                        j, back, far = n * size + k, fn.of_field(n, size, first), fn.of_field(n, size, there)
-                        near = fn.around(moved, back, s)
-                        value = own.correct(f[j], moved[j], linear.interpolate(near, behind), whole)
-                        dnear = fn.around(dmoved, back, s)
-                        dvalue = own.correct(df[j], dmoved[j], linear.jvp(near, behind, dnear, dbehind), whole)
-                        dcorrected[j] = own.jvp_limit(value, fn.around(f, far, s), dvalue, fn.around(df, far, s))
+                        j, back, far = n * size + k, fn.entry(n, size, first), fn.entry(n, size, there)
+                        near = fn.corners_at(moved, back, s)
+                        value = own.correct(f[j], moved[j], linear.interpolate(near, behind), mask)
+                        dnear = fn.corners_at(dmoved, back, s)
+                        dvalue = own.correct(df[j], dmoved[j], linear.jvp(near, behind, dnear, dbehind), mask)
+                        dcorrected[j] = own.jvp_limit(
+                            value, fn.corners_at(f, far, s), dvalue, fn.corners_at(df, far, s)
+                        )
 
     return SimpleNamespace(correct=correct, adj_correct=adj_correct, jvp_correct=jvp_correct)
 # fmt: on

@@ -50,18 +50,18 @@ def functions(real: Any) -> SimpleNamespace:
     """The element functions; `width` is the width of the layer [m]."""
 
     @ti.func
-    def kept(phi: real, width: real) -> real:
+    def damping_factor(phi: real, width: real) -> real:
         """Return r."""
         t = ti.min(ti.max(real(0.5) - phi / width, real(0.0)), real(1.0))
         return 1 - t * t * (3 - 2 * t) / real(1 + ETA)
 
     @ti.func
-    def jvp_kept(phi: real, width: real) -> real:
+    def jvp_damping_factor(phi: real, width: real) -> real:
         """Return dr/dphi."""
         t = ti.min(ti.max(real(0.5) - phi / width, real(0.0)), real(1.0))
         return 6 * t * (1 - t) / (width * real(1 + ETA))
 
-    return SimpleNamespace(kept=kept, jvp_kept=jvp_kept)
+    return SimpleNamespace(damping_factor=damping_factor, jvp_damping_factor=jvp_damping_factor)
 
 
 @functools.cache
@@ -72,16 +72,16 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
     reals = ti.types.ndarray(dtype=real, ndim=1)
 
     @kernel
-    def forward(u: reals, phi: reals, width: real, rows: ti.i32, length: ti.i32, out: reals, taken: reals):
+    def forward(u: reals, phi: reals, width: real, rows: ti.i32, length: ti.i32, out: reals, momentum_loss: reals):
         ti.loop_config(serialize=not parallel)
         for row in range(rows):
             total = real(0.0)
             for k in range(length):
                 at = row * length + k
-                left = f.kept(phi[at], width) * u[at]
+                left = f.damping_factor(phi[at], width) * u[at]
                 total += u[at] - left
                 out[at] = left
-            taken[row] = total
+            momentum_loss[row] = total
 
     @kernel
     def adjoint(
@@ -94,23 +94,25 @@ def kernels(real: Any, parallel: bool) -> SimpleNamespace:
             for k in range(length):
                 at = row * length + k
                 h = g[at] - lost
-                adj_u[at] = f.kept(phi[at], width) * h + lost
-                adj_phi[at] = f.jvp_kept(phi[at], width) * u[at] * h
+                adj_u[at] = f.damping_factor(phi[at], width) * h + lost
+                adj_phi[at] = f.jvp_damping_factor(phi[at], width) * u[at] * h
 
     @kernel
     def tangent(
         u: reals, phi: reals, width: real, du: reals, dphi: reals, rows: ti.i32, length: ti.i32,
-        dout: reals, dtaken: reals,
+        dout: reals, dmomentum_loss: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for row in range(rows):
             total = real(0.0)
             for k in range(length):
                 at = row * length + k
-                left = f.kept(phi[at], width) * du[at] + f.jvp_kept(phi[at], width) * dphi[at] * u[at]
+                left = (
+                    f.damping_factor(phi[at], width) * du[at] + f.jvp_damping_factor(phi[at], width) * dphi[at] * u[at]
+                )
                 total += du[at] - left
                 dout[at] = left
-            dtaken[row] = total
+            dmomentum_loss[row] = total
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
@@ -122,10 +124,10 @@ def forward(model: Smoke, velocity: Array, obstacle: Array, out: Array | None = 
     """
     out = np.empty_like(velocity) if out is None else out
     rows, length, _ = _rows(model)
-    taken = np.empty(rows, velocity.dtype)
+    momentum_loss = np.empty(rows, velocity.dtype)
     phi = _at_faces(model, obstacle)
-    _kernels(model).forward(velocity.reshape(-1), phi, _width(model), rows, length, out.reshape(-1), taken)
-    return out, _force(model, taken)
+    _kernels(model).forward(velocity.reshape(-1), phi, _width(model), rows, length, out.reshape(-1), momentum_loss)
+    return out, _force(model, momentum_loss)
 
 
 def pull(model: Smoke, velocity: Array, obstacle: Array, adj: Array, adj_force: Array) -> tuple[Array, Array]:
@@ -142,12 +144,12 @@ def pull(model: Smoke, velocity: Array, obstacle: Array, adj: Array, adj_force: 
 def push(model: Smoke, velocity: Array, obstacle: Array, dvelocity: Array, dobstacle: Array) -> tuple[Array, Array]:
     """Return the tangents of velocity and force."""
     rows, length, _ = _rows(model)
-    dout, dtaken = np.empty_like(dvelocity), np.empty(rows, dvelocity.dtype)
+    dout, dmomentum_loss = np.empty_like(dvelocity), np.empty(rows, dvelocity.dtype)
     _kernels(model).tangent(
         velocity.reshape(-1), _at_faces(model, obstacle), _width(model), dvelocity.reshape(-1),
-        _at_faces(model, dobstacle), rows, length, dout.reshape(-1), dtaken,
+        _at_faces(model, dobstacle), rows, length, dout.reshape(-1), dmomentum_loss,
     )  # fmt: skip
-    return dout, _force(model, dtaken)
+    return dout, _force(model, dmomentum_loss)
 
 
 class Obstruct(Function):
@@ -177,9 +179,9 @@ def _at_faces(model: Smoke, obstacle: Array) -> Array:
     return add_mean(model, base, obstacle, np.ones(model.dim, obstacle.dtype), sides=1.0, out=base).reshape(-1)
 
 
-def _force(model: Smoke, taken: Array) -> Array:
-    force: Array = _rate(model) * taken.reshape(model.dim, -1).sum(axis=1)
-    return force.astype(taken.dtype)
+def _force(model: Smoke, momentum_loss: Array) -> Array:
+    force: Array = _rate(model) * momentum_loss.reshape(model.dim, -1).sum(axis=1)
+    return force.astype(momentum_loss.dtype)
 
 
 def _rate(model: Smoke) -> float:

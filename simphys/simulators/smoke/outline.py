@@ -52,16 +52,18 @@ def distance(model: Smoke, centre: Sequence[float], radius: float, design: Desig
     tiny = (1e-6 * model.spacing) ** 2  # avoids division by 0 at the centre
     far = np.sqrt(x * x + y * y + tiny)
     cos, sin = x / far, y / far
-    g, slope = _waves(design.outline, cos, sin)
+    g, slope = _evaluate_modes(design.outline, cos, sin)
     around = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
-    mean = np.mean(np.exp(_waves(design.outline, np.cos(around).astype(dtype), np.sin(around).astype(dtype))[0]))
+    mean = np.mean(
+        np.exp(_evaluate_modes(design.outline, np.cos(around).astype(dtype), np.sin(around).astype(dtype))[0])
+    )
     m = 0.5 * slope
     steepness = np.sqrt(((cos + m * sin) / wider) ** 2 + ((sin - m * cos) * wider) ** 2)
     found: Tensor = (far - radius * np.exp(0.5 * g) / np.sqrt(mean)) / steepness
     return found
 
 
-def _waves(modes: Tensor, cos: Any, sin: Any) -> tuple[Any, Any]:
+def _evaluate_modes(modes: Tensor, cos: Any, sin: Any) -> tuple[Any, Any]:
     """Compute g and g' in the directions of these cosines and sines."""
     g: Any = 0.0
     slope: Any = 0.0

@@ -42,17 +42,17 @@ from .solve_report import LARGEST_ERROR, MEASURED, Solve, SolveReport, warn
 
 def forward(model: Smoke, velocity: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
     """Project a velocity [dim, *faces] into `out`, which may be the velocity itself."""
-    return _projected(model, velocity, out, report, "forward")
+    return _project(model, velocity, out, report, "forward")
 
 
 def pull(model: Smoke, adj: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
     """Compute the adjoint of the velocity from that of its projection, into `out`, which may be `adj` itself."""
-    return _projected(model, adj, out, report, "backward")
+    return _project(model, adj, out, report, "backward")
 
 
 def push(model: Smoke, tangent: Array, *, out: Array | None = None, report: SolveReport | None = None) -> Array:
     """Compute the tangent of the projection from that of the velocity, into `out`, which may be `tangent` itself."""
-    return _projected(model, tangent, out, report, "tangent")
+    return _project(model, tangent, out, report, "tangent")
 
 
 class Project(Function):
@@ -64,22 +64,22 @@ class Project(Function):
     @staticmethod
     def forward(ctx: Context, model: Smoke, velocity: Tensor) -> Array:
         ctx.model = model
-        return _told(model, forward(model, velocity.data), "forward")
+        return _warn_if_unconverged(model, forward(model, velocity.data), "forward")
 
     @staticmethod
     def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
-        return None, _told(ctx.model, pull(ctx.model, adj.data), "backward")
+        return None, _warn_if_unconverged(ctx.model, pull(ctx.model, adj.data), "backward")
 
     @staticmethod
     def jvp(ctx: Context, _: None, tangent: Any) -> Array:
-        return _told(ctx.model, push(ctx.model, np.asarray(tangent)), "tangent")
+        return _warn_if_unconverged(ctx.model, push(ctx.model, np.asarray(tangent)), "tangent")
 
 
 class _Workspace:
     """The pressure solver of a model and its arrays."""
 
     def __init__(self, model: Smoke) -> None:
-        ends = [_ends(*model.boundaries[2 * axis : 2 * axis + 2]) for axis in range(model.dim)]
+        ends = [_end_kinds(*model.boundaries[2 * axis : 2 * axis + 2]) for axis in range(model.dim)]
         system = Poisson(model.cells, ends)
         self.solver: JacobiSweeps | FourierSolver | ConjugateGradients
         if model.projection == "jacobi":
@@ -101,7 +101,7 @@ class _Workspace:
         return self.solver.error() / size if isinstance(self.solver, ConjugateGradients) and size else 0.0
 
 
-def _ends(low: str, high: str) -> tuple[str, str]:
+def _end_kinds(low: str, high: str) -> tuple[str, str]:
     kinds = {"inflow": "closed"}
     return kinds.get(low, low), kinds.get(high, high)
 
@@ -111,7 +111,7 @@ def _workspace(model: Smoke) -> _Workspace:
     return _Workspace(model)
 
 
-def _projected(
+def _project(
     model: Smoke,
     velocity: Array,
     out: Array | None,
@@ -120,9 +120,9 @@ def _projected(
 ) -> Array:
     work = _workspace(model)
     differences, solver = work.differences, work.solver
-    seen, corrected = ("free", "all") if direction == "backward" else ("all", "free")
+    used, corrected = ("free", "all") if direction == "backward" else ("all", "free")
     np.copyto(differences.velocity, velocity)
-    differences.divergence(seen)
+    differences.divergence(used)
     measured = report is not None and report.solves % MEASURED == 0
     before = _norm(solver.b) if measured else 0.0
     solver.solve()
@@ -133,13 +133,13 @@ def _projected(
     if report is not None:
         error, left = work.error(), 0.0 if measured else None
         if before:
-            differences.divergence(seen)
+            differences.divergence(used)
             left = _norm(solver.b) / before
         report.add(Solve(iterations=solver.iterations, residual=solver.residual, divergence=left, error=error))
     return out
 
 
-def _told(model: Smoke, result: Array, direction: str) -> Array:
+def _warn_if_unconverged(model: Smoke, result: Array, direction: str) -> Array:
     """Return the result of the last solve; warn if it is unconverged, as there is no report that would."""
     work = _workspace(model)
     if work.solver.residual > model.tolerance and work.error() > LARGEST_ERROR:

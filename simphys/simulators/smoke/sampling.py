@@ -68,7 +68,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
         return index, k
 
     @ti.func
-    def at_point(u: ti.template(), size, k, s: steps) -> vec:
+    def velocity_at(u: ti.template(), size, k, s: steps) -> vec:
         """Return the velocity at a point."""
         v = vec(0.0)
         for d in ti.static(range(dim)):
@@ -80,7 +80,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
         return v
 
     @ti.func
-    def adj_at_point(adj_u: ti.template(), size, k, s: steps, g: vec):
+    def adj_velocity_at(adj_u: ti.template(), size, k, s: steps, g: vec):
         for d in ti.static(range(dim)):
             j = d * size + k
             if ti.static(staggered):
@@ -92,7 +92,7 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
                 adj_u[j] = adj_u[j] + g[d]
 
     @ti.func
-    def depart(line: ivec, x: ti.i32, v: vec, h: real, s: steps, a: frame):
+    def find_departure(line: ivec, x: ti.i32, v: vec, h: real, s: steps, a: frame):
         """Return, for point x of a line, the first corner at its departure point, the offset from it, and the mask.
 
         The mask is 1 along axes on which the offset depends on v, 0 where the point was moved to a side.
@@ -107,12 +107,12 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
         return first, r, inside
 
     @ti.func
-    def of_field(n: ti.template(), size, place):
+    def entry(n: ti.template(), size, place):
         """Return the index of field n's entry among those of all fields."""
         return n * size + place
 
     @ti.func
-    def keep(places: ti.template(), lane, place):
+    def store(places: ti.template(), lane, place):
         places[lane] = place
 
     @ti.func
@@ -124,22 +124,22 @@ def functions(real: Any, dim: int, staggered: bool) -> SimpleNamespace:
         return step
 
     @ti.func
-    def around(f: ti.template(), first, s: steps) -> corners:
+    def corners_at(f: ti.template(), first, s: steps) -> corners:
         found = corners(0.0)
         for c in ti.static(range(count)):
             found[c] = f[first + corner_step(c, s)]
         return found
 
     @ti.func
-    def adj_around(adj_f: ti.template(), first, s: steps, g: corners):
+    def adj_corners_at(adj_f: ti.template(), first, s: steps, g: corners):
         for c in ti.static(range(count)):
             j = first + corner_step(c, s)
             adj_f[j] = adj_f[j] + g[c]
 
     return SimpleNamespace(
         linear=linear, read_steps=read_steps, read_frame=read_frame, line_start=line_start,
-        at_point=at_point, adj_at_point=adj_at_point, depart=depart,
-        of_field=of_field, keep=keep, around=around, adj_around=adj_around,
+        velocity_at=velocity_at, adj_velocity_at=adj_velocity_at, find_departure=find_departure,
+        entry=entry, store=store, corners_at=corners_at, adj_corners_at=adj_corners_at,
     )  # fmt: skip
 
 
@@ -155,8 +155,8 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
     fn = functions(real, dim, staggered)
     linear, vec = fn.linear, fn.linear.vec
     reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    of_fields, of_axes = ti.types.matrix(fields, BLOCK, real), ti.types.matrix(dim, BLOCK, real)
-    of_points = ti.types.vector(BLOCK, ti.i32)
+    field_block, axis_block = ti.types.matrix(fields, BLOCK, real), ti.types.matrix(dim, BLOCK, real)
+    point_block = ti.types.vector(BLOCK, ti.i32)
     spread = SPREAD if parallel else 1
 
     @kernel
@@ -169,12 +169,12 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 s, a = fn.read_steps(places), fn.read_frame(axes)
                 start, k0 = fn.line_start(r // spread, s)
                 for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
-                    x0, found = block * BLOCK, of_fields(0.0)
+                    x0, found = block * BLOCK, field_block(0.0)
                     for lane in range(BLOCK):
-                        v = fn.at_point(u, size, k0 + x0 + lane, s)
-                        first, behind, _ = fn.depart(start, x0 + lane, v, h, s, a)
+                        v = fn.velocity_at(u, size, k0 + x0 + lane, s)
+                        first, behind, _ = fn.find_departure(start, x0 + lane, v, h, s, a)
                         for n in ti.static(range(fields)):
-                            found[n, lane] = linear.interpolate(fn.around(f, fn.of_field(n, size, first), s), behind)
+                            found[n, lane] = linear.interpolate(fn.corners_at(f, fn.entry(n, size, first), s), behind)
                     for lane in range(ti.min(BLOCK, s[0, dim - 1] - x0)):
                         for n in ti.static(range(fields)):
                             moved[n * size + k0 + x0 + lane] = found[n, lane]
@@ -189,14 +189,14 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
             s, a = fn.read_steps(places), fn.read_frame(axes)
             start, k0 = fn.line_start(line, s)
             for block in range((s[0, dim - 1] + BLOCK - 1) // BLOCK):
-                x0, firsts, behinds, adj_v = block * BLOCK, of_points(0), of_axes(0.0), of_axes(0.0)
+                x0, firsts, behinds, adj_v = block * BLOCK, point_block(0), axis_block(0.0), axis_block(0.0)
                 for lane in range(BLOCK):
                     k = k0 + x0 + lane
-                    first, behind, inside = fn.depart(start, x0 + lane, fn.at_point(u, size, k, s), h, s, a)
+                    first, behind, inside = fn.find_departure(start, x0 + lane, fn.velocity_at(u, size, k, s), h, s, a)
                     total = vec(0.0)
                     for n in ti.static(range(fields)):
-                        total += g[n * size + k] * linear.slopes(fn.around(f, fn.of_field(n, size, first), s), behind)
-                    fn.keep(firsts, lane, first)
+                        total += g[n * size + k] * linear.slopes(fn.corners_at(f, fn.entry(n, size, first), s), behind)
+                    fn.store(firsts, lane, first)
                     for d in ti.static(range(dim)):
                         behinds[d, lane] = behind[d]
                         adj_v[d, lane] = -h * inside[d] * total[d]
@@ -208,8 +208,8 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                         gv[d] = adj_v[d, lane]
                     for n in ti.static(range(fields)):
                         adj_corners = linear.adj_corners(behind, g[n * size + k])
-                        fn.adj_around(adj_f, fn.of_field(n, size, firsts[lane]), s, adj_corners)
-                    fn.adj_at_point(adj_u, size, k, s, gv)
+                        fn.adj_corners_at(adj_f, fn.entry(n, size, firsts[lane]), s, adj_corners)
+                    fn.adj_velocity_at(adj_u, size, k, s, gv)
 
     @kernel
     def jvp_sample(
@@ -223,11 +223,12 @@ def kernels(real: Any, dim: int, staggered: bool, fields: int, parallel: bool) -
                 start, k0 = fn.line_start(r // spread, s)
                 for x in range(s[0, dim - 1]):
                     k = k0 + x
-                    first, behind, inside = fn.depart(start, x, fn.at_point(u, size, k, s), h, s, a)
-                    dbehind = -h * inside * fn.at_point(du, size, k, s)
+                    first, behind, inside = fn.find_departure(start, x, fn.velocity_at(u, size, k, s), h, s, a)
+                    dbehind = -h * inside * fn.velocity_at(du, size, k, s)
                     for n in ti.static(range(fields)):
-                        j = fn.of_field(n, size, first)
-                        dmoved[n * size + k] = linear.jvp(fn.around(f, j, s), behind, fn.around(df, j, s), dbehind)
+                        j = fn.entry(n, size, first)
+                        df_j = fn.corners_at(df, j, s)
+                        dmoved[n * size + k] = linear.jvp(fn.corners_at(f, j, s), behind, df_j, dbehind)
 
     return SimpleNamespace(sample=sample, adj_sample=adj_sample, jvp_sample=jvp_sample)
 # fmt: on

@@ -10,9 +10,9 @@ from pydantic import Field
 from simphys.files.field_file import read_field
 from simphys.scenefile.section import Count, Fields, NonNegative, Positive, Section, Simulator
 from simphys.simulator import Array
-from simphys.simulators.smoke.faces import own
+from simphys.simulators.smoke.faces import own_faces
 from simphys.simulators.smoke.model import Smoke
-from simphys.simulators.smoke.shapes import coordinates, distance, share
+from simphys.simulators.smoke.shapes import coordinates, distance, fraction_inside
 
 Vector = Annotated[list[float], Field(min_length=2, max_length=3)]
 Kind = Literal["periodic", "closed", "open", "inflow"]
@@ -147,7 +147,7 @@ def build_fields(config: Any) -> Fields:
     of = model(simulator, grid, dt=1.0, has_obstacle=obstacle is not None)
     dim = of.dim
     given = [sides.get(name, SideFlowSection()) for name in SIDES[: 2 * dim]]
-    rates = [share(distance(of, each.centre, each.radius), of.spacing) * each.rate for each in emitters]
+    rates = [fraction_inside(distance(of, each.centre, each.radius), of.spacing) * each.rate for each in emitters]
     params = {
         "viscosity": np.array(fluid.viscosity),
         "buoyancy": np.array(fluid.buoyancy or [0.0] * dim),
@@ -212,7 +212,7 @@ def velocity(model: Smoke, state: StateSection) -> Array:
         return read_field(state.velocity.file, [(model.dim, *model.faces)])
     made = np.zeros((model.dim, *model.faces))
     for component in range(model.dim if state.velocity is not None else 0):
-        at: tuple[Any, ...] = (component, *map(slice, own(model, component)))
+        at: tuple[Any, ...] = (component, *map(slice, own_faces(model, component)))
         if isinstance(state.velocity, NamedFlowSection):
             made[at] = taylor_green(model, state.velocity, component)[at[1:]]
         elif state.velocity is not None:

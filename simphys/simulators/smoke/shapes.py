@@ -34,7 +34,7 @@ def distance(model: Smoke, centre: Any, radii: Any) -> Any:
     return (np.sqrt(q) - 1) * np.sqrt(q / slope)
 
 
-def share(distance: Array, spacing: float) -> Array:
+def fraction_inside(distance: Array, spacing: float) -> Array:
     """Compute the fraction of a shape at a point, like chi of obstacle.py."""
     t: Array = np.clip(0.5 - distance / (LAYER * spacing), 0, 1)
     return t * t * (3 - 2 * t)

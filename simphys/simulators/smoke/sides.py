@@ -18,7 +18,7 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor
 from simphys.simulator import Array
 
-from .faces import at_side, is_given
+from .faces import is_prescribed, side_index
 from .model import Smoke
 
 
@@ -28,7 +28,7 @@ def forward(model: Smoke, velocity: Array, boundary_velocity: Array, out: Array 
         out = velocity.copy()
     elif out is not velocity:
         out[:] = velocity
-    for side, faces, enters in _given(model):
+    for side, faces, enters in _prescribed_sides(model):
         out[faces] = boundary_velocity[side, side // 2] if enters else 0
     return out
 
@@ -36,7 +36,7 @@ def forward(model: Smoke, velocity: Array, boundary_velocity: Array, out: Array 
 def pull(model: Smoke, adj: Array) -> tuple[Array, Array]:
     """Return adj_velocity and adj_boundary_velocity."""
     adj_velocity, adj_boundary = adj.copy(), np.zeros((2 * model.dim, model.dim), adj.dtype)
-    for side, faces, enters in _given(model):
+    for side, faces, enters in _prescribed_sides(model):
         if enters:
             adj_boundary[side, side // 2] = adj[faces].sum()
         adj_velocity[faces] = 0
@@ -69,8 +69,8 @@ class ApplySides(Function):
         return push(model, *given)
 
 
-def _given(model: Smoke) -> Iterator[tuple[int, tuple[Any, ...], bool]]:
+def _prescribed_sides(model: Smoke) -> Iterator[tuple[int, tuple[Any, ...], bool]]:
     """Yield sides with prescribed normal velocity, the index of their faces, and True for an inflow."""
     for side, kind in enumerate(model.boundaries):
-        if is_given(model, side):
-            yield side, at_side(model, side // 2, side), kind == "inflow"
+        if is_prescribed(model, side):
+            yield side, side_index(model, side // 2, side), kind == "inflow"

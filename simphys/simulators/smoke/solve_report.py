@@ -60,7 +60,7 @@ class SolveReport:
     the sum of squares would not be: errors in successive steps are alike, namely the solver's slowest modes."""
     _step: int | None = None
 
-    def at(self, step: int) -> SolveReport:
+    def at_step(self, step: int) -> SolveReport:
         """Select the step of the next solve, and return the report itself."""
         self._step = step
         return self
@@ -103,17 +103,17 @@ class SolveReports:
         self._last_step: dict[tuple[Direction, int], int] = {}
         self._warned: set[tuple[Direction, int]] = set()
 
-    def at(self, direction: Direction, member: int, step: int) -> SolveReport | None:
+    def select(self, direction: Direction, member: int, step: int) -> SolveReport | None:
         """Return the report for the solve of a step; None if there is nothing to report."""
         key = direction, member
         if not self._iterates or (direction == "forward" and step <= self._last_step.get(key, -1)):
             return None
         self._last_step[key] = step
-        return self._reports.setdefault(key, SolveReport(direction)).at(step)
+        return self._reports.setdefault(key, SolveReport(direction)).at_step(step)
 
-    def all(self, direction: Direction) -> list[SolveReport]:
+    def for_direction(self, direction: Direction) -> list[SolveReport]:
         """List the reports of the batch members that have one."""
-        return [report for (of, _), report in sorted(self._reports.items()) if of == direction]
+        return [report for (key_direction, _), report in sorted(self._reports.items()) if key_direction == direction]
 
     def warn(self, direction: Direction) -> None:
         """Warn, once for each batch member, of results that cannot be trusted."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from simphys.autograd import Tensor, runtime, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
-from simphys.simulators.smoke.faces import own
+from simphys.simulators.smoke.faces import own_faces
 from simphys.simulators.smoke.model import Smoke
 
 CHANNEL = ("inflow", "open", "closed", "closed")
@@ -37,7 +37,7 @@ def velocity(model: Smoke, *, seed: int = 0) -> Tensor:
     values = np.zeros((model.dim, *model.faces))
     random = np.random.default_rng(seed)
     for component in range(model.dim):
-        counts = own(model, component)
+        counts = own_faces(model, component)
         inside: tuple[Any, ...] = (component, *map(slice, counts))
         values[inside] = random.uniform(-1.0, 1.5, counts)
     return leaf(values)

@@ -23,7 +23,7 @@ def weights(shape: tuple[int, ...], seed: int) -> Tensor:
     return tensor(np.random.default_rng(seed).standard_normal(shape))
 
 
-def evaluate(case: Case, *, along: bool = True, **options: Any) -> Result:
+def evaluate(case: Case, *, all_states: bool = True, **options: Any) -> Result:
     """Return the states over time, and the gradient of a random sum over all of them or over the last one."""
     model, params, state = case
     params, state = fresh(leaves(params, state))
@@ -32,7 +32,7 @@ def evaluate(case: Case, *, along: bool = True, **options: Any) -> Result:
     for seed, name in enumerate(state.names()):
         final = getattr(result.final, name)
         total = total + (weights(final.shape, seed) * final).sum()
-        if along:
+        if all_states:
             states = getattr(result, name)
             total = total + (weights(states.shape, 3 + seed) * states).sum()
     total.backward()
@@ -49,14 +49,14 @@ def assert_same(found: Result, expected: Result, relative: float) -> None:
         np.testing.assert_allclose(found[name], value, rtol=0, atol=atol, err_msg=name)
 
 
-@pytest.mark.parametrize("along", [False, True], ids=["final", "along time"])
+@pytest.mark.parametrize("all_states", [False, True], ids=["final", "all states"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_ways_give_the_same_states_and_gradients(kind: str, along: bool) -> None:
+def test_all_ways_give_the_same_states_and_gradients(kind: str, all_states: bool) -> None:
     case = fluid(kind)
-    nested = evaluate(case, along=along, mode="nested")
-    if along and kind == "channel":
+    nested = evaluate(case, all_states=all_states, mode="nested")
+    if all_states and kind == "channel":
         assert all(value.any() for value in nested.values())
-    assert_same(evaluate(case, along=along), nested, 1e-11)
+    assert_same(evaluate(case, all_states=all_states), nested, 1e-11)
 
 
 @pytest.mark.gpu
@@ -98,7 +98,7 @@ def test_the_derivative_over_the_horizon_is_right(kind: str) -> None:
 def test_tangents_of_the_fused_rollout_are_those_of_the_gradient(kind: str) -> None:
     model, params, state = fluid(kind, batch=2 if kind == "torus" else None)
 
-    def along(*inputs: Tensor) -> tuple[Tensor, ...]:
+    def all_states(*inputs: Tensor) -> tuple[Tensor, ...]:
         return rollout(model, *unpacked(*inputs), steps=3).states.tensors()
 
-    dot_product_test(along, leaves(params, state), tolerance=1e-10)
+    dot_product_test(all_states, leaves(params, state), tolerance=1e-10)

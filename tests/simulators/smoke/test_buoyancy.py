@@ -9,7 +9,7 @@ import pytest
 
 from simphys.simulators.smoke import buoyancy
 from simphys.simulators.smoke.buoyancy import Buoyancy
-from simphys.simulators.smoke.faces import own
+from simphys.simulators.smoke.faces import own_faces
 
 from .flows import check, small, some, variants, velocity
 
@@ -30,7 +30,7 @@ def test_uniform_smoke_accelerates_the_fluid_evenly_but_for_faces_on_sides(name:
     expected = np.zeros_like(u)
     for component in range(model.dim):
         on_sides = model.grid == "staggered" and model.boundaries[2 * component] != "periodic"
-        inside: list[Any] = [slice(n) for n in own(model, component)]
+        inside: list[Any] = [slice(n) for n in own_faces(model, component)]
         if on_sides:
             inside[component] = slice(1, -1)
         expected[tuple([component, *inside])] = 2.0 * model.dt * b[component]

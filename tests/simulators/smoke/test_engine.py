@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import numpy as np
@@ -66,22 +66,22 @@ def test_steps_that_are_computed_again_do_not_count_again() -> None:
     engine, segment = engine_of(channel())
     for start, steps in ((0, 3), (0, 3), (3, 1)):
         engine.advance(segment, first=7, start=start, steps=steps)
-    (report,) = engine.reports.all("forward")
+    (report,) = engine.reports.for_direction("forward")
     assert report.solves == 4 and report.worst_step in range(7, 11)
     adjoint = {name: np.ones_like(values[:, :1]) for name, values in segment.items()}
     engine.pull(segment, first=7, steps=4, adjoint=adjoint)
-    (report,) = engine.reports.all("backward")
+    (report,) = engine.reports.for_direction("backward")
     assert report.solves == 4 and report.error < 1e-10
 
 
 def test_each_solve_is_reported_with_its_member_and_step() -> None:
     model, params, state = fluid("channel", batch=2)
-    engine = model.engine(params.arrays(), None, batch=2, needs=frozenset(), deterministic=False)
-    assert isinstance(engine, SmokeEngine)
+    # The mutation sweeps run this test with engines of copies of the module.
+    engine = cast(SmokeEngine, model.engine(params.arrays(), None, batch=2, needs=frozenset(), deterministic=False))
     segment = engine.segment(2)
     engine.load(segment, state.arrays())
     calls: list[tuple[str, int, int]] = []
-    with patch.object(engine.reports, "at", lambda *key: calls.append(key)):
+    with patch.object(engine.reports, "select", lambda *key: calls.append(key)):
         engine.advance(segment, first=3, start=0, steps=2)
         engine.pull(segment, first=3, steps=2, adjoint={name: a[:, :1].copy() for name, a in segment.items()})
         engine.push(segment, first=3, steps=2, tangent=state.arrays())
@@ -102,7 +102,7 @@ def test_direct_solvers_report_nothing(projection: str) -> None:
     segment = engine.segment(1)
     engine.load(segment, {name: values[None] for name, values in state.arrays().items()})
     engine.advance(segment, first=0, start=0, steps=1)
-    assert not engine.reports.all("forward")
+    assert not engine.reports.for_direction("forward")
 
 
 def test_solves_that_end_too_early_are_warned_of_once_forward_and_once_backward() -> None:

@@ -24,10 +24,10 @@ def rollout(model: Smoke, forward: SolveReport, backward: SolveReport) -> tuple[
     """Shear and project a velocity repeatedly; return it, and the gradient of its product with another one."""
     velocity = some(model)
     for step in range(STEPS):
-        velocity = project.forward(model, sheared(velocity, 1), report=forward.at(step))
+        velocity = project.forward(model, sheared(velocity, 1), report=forward.at_step(step))
     adj = some(model, seed=1)
     for step in reversed(range(STEPS)):
-        adj = sheared(project.pull(model, adj, report=backward.at(step)), -1)
+        adj = sheared(project.pull(model, adj, report=backward.at_step(step)), -1)
     return velocity, adj
 
 
@@ -116,7 +116,7 @@ def test_reports_add_up() -> None:
     report = SolveReport("forward")
     for step, residual in enumerate((1e-9, 3e-9, 2e-9)):
         solve: Any = Solve(iterations=2, residual=residual, divergence=residual, error=LARGEST_ERROR / 4)
-        report.at(step).add(solve)
+        report.at_step(step).add(solve)
     assert (report.solves, report.iterations, report.worst_step, report.divergence) == (3, 6, 1, 3e-9)
     assert report.error == pytest.approx(0.75 * LARGEST_ERROR)
     assert "3 solves, 6 iterations, residual up to 3.0e-09" in str(report)

@@ -8,7 +8,7 @@ import pytest
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.simulators.smoke.model import Smoke
-from simphys.simulators.smoke.shapes import coordinates, distance, share
+from simphys.simulators.smoke.shapes import coordinates, distance, fraction_inside
 
 MODEL = Smoke((5, 4), spacing=0.2, dt=0.1)
 
@@ -17,7 +17,7 @@ def test_the_distance_of_a_ball_is_exact_and_its_share_smooth() -> None:
     phi = distance(MODEL, [0.5, 0.4], 0.3)
     x, y = coordinates(MODEL)
     np.testing.assert_allclose(phi, np.hypot(x - 0.5, y - 0.4) - 0.3, atol=1e-12)
-    np.testing.assert_array_equal(share(np.array([-0.1, 0.0, 0.1]), MODEL.spacing), [1.0, 0.5, 0.0])
+    np.testing.assert_array_equal(fraction_inside(np.array([-0.1, 0.0, 0.1]), MODEL.spacing), [1.0, 0.5, 0.0])
 
 
 def test_the_distance_of_an_ellipse_is_zero_at_its_surface_with_slope_one() -> None:
