@@ -24,13 +24,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="sample",
         help="tests/mutation: some mutants of each adjoint and tangent rule (the default), or all of them",
     )
+    parser.addoption("--full", action="store_true", help="the whole proof: also the tests that full_suite.py lists")
 
-    parser.addoption(
-        "--certificates",
-        choices=["quick", "all"],
-        default="quick",
-        help="certificates and fits of scenes: without the longest (the default), or all of them",
-    )
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Use every processor, but none besides this process for a single file."""
+    chosen = [argument.partition("::")[0] for argument in config.args]
+    return 0 if len(chosen) == 1 and chosen[0].endswith(".py") else os.cpu_count() or 1
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what belongs to the whole proof, unless it is asked for, or is a test that was named."""
+    if config.getoption("--full") or any("::" in argument for argument in config.args):
+        return
+    from .helpers.full_suite import belongs_to_full_suite
+
+    left_out = [item for item in items if belongs_to_full_suite(item.nodeid)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not belongs_to_full_suite(item.nodeid)]
 
 
 def pytest_collection_finish() -> None:

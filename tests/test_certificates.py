@@ -1,7 +1,4 @@
-"""Certificates of all scenes that ship, in the size that each scene states for it. One command runs them all:
-
-pytest tests/test_certificates.py --certificates=all
-"""
+"""Certificates of all scenes that ship, in the size that each scene states for it; `--full` makes all of them."""
 
 from __future__ import annotations
 
@@ -24,20 +21,12 @@ from .helpers.small_scenes import soft_square
 
 ROOT = Path(__file__).parents[1]
 SCENES = sorted((ROOT / "scenes").rglob("*.toml"))
-LONG = {
-    *(f"mpm/{name}" for name in ("walker", "crawler", "liquid", "press", "squeeze", "throw")),
-    *(f"rigid/{name}" for name in ("push", "walker_2d", "bounce", "two_balls")),
-    "wave/inversion",
-}
-"""Scenes that take up to a minute each; other waves and the tests of mpm and rigid check the same kernels."""
 LONGEST = {2: 60.0, 3: 150.0}
 """Largest processor time of a certificate [s] by dimension, most of it to compile kernels, larger ones in space."""
 
 
-@pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
-def test_the_gradient_of_a_scene_is_proven(path: Path, pytestconfig: pytest.Config) -> None:
-    if f"{path.parent.name}/{path.stem}" in LONG and pytestconfig.getoption("--certificates") == "quick":
-        pytest.skip("takes up to a minute: --certificates=all runs it, as does `simphys check`")
+@pytest.mark.parametrize("path", SCENES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_the_gradient_of_a_scene_is_proven(path: Path) -> None:
     began = time.process_time()
     found = check_file(path)
     taken = time.process_time() - began

@@ -193,14 +193,7 @@ def test_the_shipped_recordings_of_material_points_are_those_that_the_script_mak
         np.testing.assert_allclose(made, shipped, rtol=0, atol=1e-5 if name == "squeeze.txt" else 0.1)  # a last digit
 
 
-def on_request(config: pytest.Config) -> None:
-    """Skip a long fit unless it is asked for."""
-    if config.getoption("--certificates") == "quick":
-        pytest.skip("takes half a minute: --certificates=all runs it")
-
-
-def test_the_squeeze_finds_how_stiff_the_gel_is(tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    on_request(pytestconfig)
+def test_the_squeeze_finds_how_stiff_the_gel_is(tmp_path: Path) -> None:
     scene = load(OF_MATERIAL_POINTS / "squeeze.toml", "optimizer.tolerance=1e-6")
     fit = simphys.identify(scene, folder=tmp_path / "run")
     assert fit.result.success
@@ -209,8 +202,7 @@ def test_the_squeeze_finds_how_stiff_the_gel_is(tmp_path: Path, pytestconfig: py
     assert total_rmse(fit) == pytest.approx(2e-4, rel=0.05)  # noise of the recording
 
 
-def test_the_press_gives_the_clay_its_shape(tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    on_request(pytestconfig)
+def test_the_press_gives_the_clay_its_shape(tmp_path: Path) -> None:
     scene = load(OF_MATERIAL_POINTS / "press.toml", "optimizer.iterations=2")
     fit = simphys.identify(scene, folder=tmp_path / "run")
     assert fit.result.loss < 0.45 * fit.result.history[0].loss  # a few iterations; the whole search ends far lower

@@ -1,0 +1,110 @@
+"""The tests that `pytest --full` adds: what takes long, and notices little that a quicker test does not notice."""
+
+from __future__ import annotations
+
+import re
+
+FULL_SUITE: dict[str, tuple[str, ...]] = {
+    "certificates: one scene of each simulator stays; the others use the same kernels": (
+        "test_certificates.py::test_the_gradient_of_a_scene_is_proven[*",
+        "!*[mass_spring/air_track]",
+        "!*[charges/find_charges]",
+        "!*[pendulum/swing_up]",
+        "!*[shallow_water/harbour]",
+        "!*[smoke/taylor_green]",
+        "!*[wave/drop]",
+    ),
+    "mutants: those of the operations, of springs and of the engine of a rollout stay": (
+        "mutation/test_*",
+        "!mutation/test_ops.py*",
+        "!mutation/test_functions.py*",
+        "!mutation/test_rollout.py*",
+        "!mutation/test_mass_spring.py*",
+    ),
+    "whole fits of scenes: a smaller fit with the same simulator stays": (
+        "simulators/rigid/test_push.py::*",
+        "simulators/rigid/test_walker_2d.py::*",
+        "simulators/rigid/test_bounce.py::*",
+        "simulators/wave/shallow/test_scene.py::test_the_fit_*",
+        "simulators/mpm/test_runs.py::test_one_velocity_of_all_particles_is_found_and_drawn",
+        "simulators/charges/test_scene.py::test_other_starts_lead_to_the_same_charges*",
+        "simulators/charges/test_scene.py::test_the_fit_recovers_every_charge*",
+        "simulators/smoke/test_scenes_smoke.py::*",
+        "simulators/pendulum/test_swing.py::test_starts_30_percent_off*",
+        "simulators/pendulum/test_swing_up.py::*",
+        "experiment/test_members.py::test_a_medium_that_all_share_is_found_from_all",
+        "app/test_workflow.py::test_standard_errors_are_the_scatter_of_fits_to_fresh_noise",
+        "benchmarks/test_fields.py::test_the_inversion_lowers_its_misfit",
+        "test_scenes.py::test_the_squeeze_finds_how_stiff_the_gel_is",
+        "test_scenes.py::test_the_press_gives_the_clay_its_shape",
+    ),
+    "all modes of one more case of a simulator: the first case of each stays": (
+        "simulators/rigid/test_agreement.py::*",
+        "!simulators/rigid/test_agreement.py::*[chain]",
+        "!simulators/rigid/test_agreement.py::*[compliant]",
+        "simulators/mpm/test_agreement.py::*",
+        "!simulators/mpm/test_agreement.py::test_all_ways_give_the_same_states_and_gradients[plane-*",
+        "simulators/smoke/test_agreement.py::*[space*",
+        "simulators/smoke/test_agreement.py::*[walls*",
+        "simulators/wave/test_agreement.py::*[space*",
+        "simulators/mass_spring/test_agreement.py::test_two_threads_agree_with_one_and_with_themselves",
+        "simulators/mass_spring/test_batch.py::test_results_do_not_depend_on_the_number_of_threads",
+        "simulators/wave/test_agreement.py::test_neither_a_second_run_nor_the_number_of_threads*",
+        "simulators/charges/test_agreement.py::test_neither_a_second_run_nor_the_number_of_threads*",
+        "simulators/mass_spring/test_control.py::test_the_derivative_of_a_hundred_controlled_steps_is_right*",
+        "simulators/rigid/test_variational.py::test_fused_and_nested_variational_steps_are_one_physics",
+        "simulators/wave/test_memory.py::*[torus*",
+        "simulators/mpm/test_engine.py::*",
+    ),
+    "Jacobians entry by entry in space, where kernels take seconds to compile: those in the plane stay": (
+        "simulators/rigid/test_solve.py::*[3*",
+        "simulators/rigid/test_step.py::*[3]",
+        "simulators/rigid/test_drift.py::*[3*",
+        "simulators/rigid/test_joints.py::*[3]",
+        "simulators/rigid/geometry/test_ties.py::*[3]",
+        "simulators/mpm/laws/test_*.py::test_every_element_of_the_jacobian_is_right[3]",
+        "simulators/mpm/laws/test_snow.py::test_every_element_of_the_jacobian_is_right*",
+        "simulators/mpm/laws/test_drucker_prager.py::test_every_element_of_the_jacobian_is_right",
+        "simulators/mpm/test_grid.py::test_every_element_of_the_jacobian_at_colliders_is_right*",
+        "simulators/mpm/test_*2*.py::test_every_element_of_the_jacobian_is_right[3*",
+        "simulators/smoke/test_advect.py::test_every_element_of_the_jacobians_is_right*",
+        "!simulators/smoke/test_advect.py::test_every_element_of_the_jacobians_is_right[channel-semi_lagrangian]",
+    ),
+    "closed forms of single impacts: benchmarks/truth prints the whole table": (
+        "simulators/rigid/test_truth.py::*",
+        "benchmarks/test_bench_truth.py::*",
+        "simulators/rigid/test_time_of_impact.py::*[*in_space*",
+        "simulators/mpm/test_physics.py::test_momentum_and_angular_momentum*",
+        "simulators/mpm/test_stability.py::test_dense_material_is_unstable*",
+        "simulators/mass_spring/test_stability.py::test_large_systems_agree_with_dense_eigenvalues*",
+    ),
+    "processes of their own, killed at many points, or measured in memory": (
+        "rollout/test_memory.py::*",
+        "autograd/test_long_graphs.py::test_a_chain_of_a_million_nodes*",
+        "record/test_record_crash.py::test_a_kill_at_any_call_to_the_disk_is_survived",
+        "test_long_runs.py::*",
+        "test_packaging.py::test_a_type_checker_sees_the_installed_types",
+        "benchmarks/test_bench_rollout.py::*",
+        "benchmarks/test_bench_autograd.py::*",
+        "simulators/mass_spring/test_w1c.py::*",
+        "test_scenes.py::test_a_script_runs_and_leaves_its_run_and_pictures*",
+        "test_scenes.py::test_the_shipped_recordings_of_material_points*",
+    ),
+}
+"""Names of tests relative to tests/ by the reason why they may wait for `--full`; * is any text, ! an exception."""
+
+
+def pattern_of(name: str) -> re.Pattern[str]:
+    """Compile a name with its wildcards."""
+    return re.compile(".*".join(map(re.escape, name.split("*"))))
+
+
+_NAMES = [name for names in FULL_SUITE.values() for name in names]
+_LATER = [pattern_of(name) for name in _NAMES if not name.startswith("!")]
+_EXCEPT = [pattern_of(name[1:]) for name in _NAMES if name.startswith("!")]
+
+
+def belongs_to_full_suite(nodeid: str) -> bool:
+    """Return True if only the whole proof runs the test of this node id."""
+    name = nodeid.removeprefix("tests/")
+    return any(each.fullmatch(name) for each in _LATER) and not any(each.fullmatch(name) for each in _EXCEPT)
