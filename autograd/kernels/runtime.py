@@ -29,7 +29,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -98,6 +98,7 @@ class _Program:
     """Functions that drop what belongs to the program, called before it ends."""
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -125,15 +126,21 @@ def init(*, arch: str = "cpu", precision: str = "f64", threads: int = 1) -> Sett
 
 
 @contextlib.contextmanager
-def using(wanted: Settings) -> Iterator[Settings]:
-    """Put settings in force for a `with` block; afterwards those before come back."""
+def keep_settings() -> Iterator[None]:
+    """Bring the present settings, if there are any, back into force at the end of a `with` block."""
     before = switch.session
-    chosen = init(arch=wanted.arch, precision=wanted.precision, threads=wanted.threads)
     try:
-        yield chosen
+        yield
     finally:
         if before is not None:
             init(arch=before.settings.arch, precision=before.settings.precision, threads=before.settings.threads)
+
+
+@contextlib.contextmanager
+def using(wanted: Settings) -> Iterator[Settings]:
+    """Put settings in force for a `with` block; those before come back afterwards."""
+    with keep_settings():
+        yield init(arch=wanted.arch, precision=wanted.precision, threads=wanted.threads)
 
 
 @contextlib.contextmanager
@@ -150,7 +157,11 @@ def within(session: Session, who: str) -> Iterator[None]:
         yield
 
 
-def cached(function: Callable[..., T] | None = None, *, maxsize: int | None = None) -> Any:
+@overload
+def cached(function: Callable[P, T]) -> Callable[P, T]: ...
+@overload
+def cached(*, maxsize: int) -> Callable[[Callable[P, T]], Callable[P, T]]: ...
+def cached(function: Callable[..., Any] | None = None, *, maxsize: int | None = None) -> Any:
     """Decorator like `functools.lru_cache`, with a separate entry for the settings in force.
 
     Entries are dropped when the compiler starts again.
@@ -160,15 +171,31 @@ def cached(function: Callable[..., T] | None = None, *, maxsize: int | None = No
     given = function
 
     @functools.lru_cache(maxsize=maxsize)
-    def table(_session: Session, *arguments: Any) -> T:
+    def table(_session: Session, *arguments: Any) -> Any:
         return given(*arguments)
 
     @functools.wraps(given)
-    def look_up(*arguments: Any) -> T:
+    def look_up(*arguments: Any) -> Any:
         return table(session(), *arguments)
 
     before_end(table.cache_clear)
     return look_up
+
+
+class cached_property(Generic[T]):
+    """`functools.cached_property` with a separate value for each precision."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        self._function = function
+        self._name = function.__name__
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> T:
+        table: dict[Any, T] = instance.__dict__.setdefault(f"_{self._name} by precision", {})
+        dtype = real_dtype()
+        if dtype not in table:
+            table[dtype] = self._function(instance)
+        return table[dtype]
 
 
 def before_end(drop: Callable[[], None]) -> None:
@@ -293,6 +320,15 @@ def real() -> Any:
 def real_dtype() -> np.dtype[Any]:
     """NumPy's type of a real number in the precision in force (f64 before `init`)."""
     return np.dtype(np.float32 if initialised() and settings().precision == "f32" else np.float64)
+
+
+def require_precision(who: str, *values: Any) -> None:
+    """Raise InputError for arrays or Tensors of real numbers that are in another precision than that in force."""
+    wanted = real_dtype()
+    for value in values:
+        if value.dtype != wanted and value.dtype.kind == "f":
+            remedy = f"Convert it, or compute in its precision: runtime.init(precision='f{8 * value.dtype.itemsize}')."
+            raise InputError(who, f"it computes in {wanted}, the precision in force", str(value.dtype), remedy)
 
 
 def parallel(work_us: float) -> bool:

@@ -19,6 +19,7 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
     from simphys.autograd.look.draw import draw, to_text
     from simphys.plot import style
 
+    scene.start_runtime()
     wanted = {unknown.parameter for unknown in scene.config.unknowns.values()} or set(scene.params.names())
     params, state = _detached(scene.params), _detached(scene.state)
     leaves = {**{name: params[name] for name in params if name in wanted and params[name].size}, **state}

@@ -185,6 +185,7 @@ def scene_health(scene: Scene) -> Health:
 
     A batch of experiments counts as one motion, whose fields have a batch axis in front.
     """
+    scene.start_runtime()
     scene = stack_members(scene)
 
     def loss(trajectory: Trajectory) -> Tensor:

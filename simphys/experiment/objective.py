@@ -62,7 +62,7 @@ class SceneObjective(Generic[S]):
 
     def scene_at(self, theta: Tensor | Array) -> S:
         """The scene with the unknowns set from theta; its parameters, state, design and controls follow a Tensor."""
-        theta = theta if isinstance(theta, Tensor) else tensor(theta)
+        theta = theta if isinstance(theta, Tensor) else self._tensor(theta)
         fields = self.unknowns.fields(theta)
 
         def at_theta(record: Any) -> Any:
@@ -99,7 +99,7 @@ class SceneObjective(Generic[S]):
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         """Loss and gradient [p]. Errors: optimize.FailedTrial."""
-        leaf = tensor(theta, requires_grad=True)
+        leaf = self._tensor(theta, requires_grad=True)
         with _as_failed_trial():
             loss = self.loss_tensor(leaf)
         loss.backward()
@@ -109,7 +109,7 @@ class SceneObjective(Generic[S]):
     def residuals(self, theta: Array) -> Array:
         """Whitened residuals [m]; the loss is half the sum of their squares. Errors: optimize.FailedTrial."""
         with no_grad(), _as_failed_trial():
-            return np.asarray(self.residual_tensor(tensor(theta)).data, np.float64)
+            return np.asarray(self.residual_tensor(self._tensor(theta)).data, np.float64)
 
     def jacobian(self, theta: Array) -> Array:
         """d(residuals)/d(theta), [m, p]: forward by tangents where there are fewer unknowns than residuals.
@@ -117,8 +117,13 @@ class SceneObjective(Generic[S]):
         Errors: optimize.FailedTrial.
         """
         with _as_failed_trial():
-            matrix = functional.jacobian(self.residual_tensor, (tensor(theta, requires_grad=True),))
+            matrix = functional.jacobian(self.residual_tensor, (self._tensor(theta, requires_grad=True),))
         return np.asarray(matrix, np.float64).reshape(-1, theta.size)
+
+    def _tensor(self, theta: Array, *, requires_grad: bool = False) -> Tensor:
+        """The unknowns in the precision of the scene."""
+        self.scene.start_runtime()
+        return tensor(theta, requires_grad=requires_grad)
 
     def _pull_residuals(self, theta: Tensor) -> list[Tensor]:
         return [losses.regularization(theta[where], towards, weight) for where, towards, weight in self._pulls]

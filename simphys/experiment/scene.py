@@ -94,7 +94,7 @@ def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> Scene:
     """Read a scene file with overrides such as `material.stiffness=5e3`, and start the runtime that it asks for.
 
     Errors: ConfigError with everything that is wrong in the file; InputError for observations that cannot be read, a
-    time step beyond the stability limit, or a runtime that this process or machine cannot give.
+    time step beyond the stability limit, or a runtime that this machine cannot give.
     """
     return build_scene(scenefile.load(path, overrides))
 

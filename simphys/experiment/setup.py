@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Tensor
+from simphys.autograd import Tensor, runtime
 from simphys.simulator import Record
 from simphys.simulator.bodies import Bodies
 from simphys.simulator.grids import Grid
@@ -50,6 +50,14 @@ class Setup:
     lowpass: float | None = None
     """Cutoff frequency of misfits to a measured field [Hz]; None: no filter."""
 
+    def start_runtime(self) -> None:
+        """Put the arch, precision and threads of the scene file in force, for which its Tensors were made.
+
+        Simulating a scene does this by itself. Errors: InputError for an arch that this machine lacks.
+        """
+        chosen = self.config.runtime
+        runtime.init(arch=chosen.arch, precision=chosen.precision, threads=chosen.threads)
+
     @property
     def dt(self) -> float:
         """Time step [s]."""
@@ -83,7 +91,10 @@ class Setup:
 
     def control(self) -> Tensor | None:
         """Compute the control of each step of the horizon, [T, A], from `controls`."""
-        return None if self.controls is None else self.controls.signal(self.steps)
+        if self.controls is None:
+            return None
+        self.start_runtime()
+        return self.controls.signal(self.steps)
 
     def values(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return all parameters, state fields, design numbers and control numbers by name."""

@@ -30,6 +30,7 @@ def compute_trajectory(
     on_progress: Progress | None = None,
 ) -> Trajectory:
     """Simulate the horizon: see `Scene.rollout`."""
+    setup.start_runtime()
     chosen = setup.config.runtime
     budget: dict[str, Any] = {}
     if mode == "fused" and (chosen.limited or (only_seen and not misfits.terms_of(setup, "running_sum"))):
@@ -67,7 +68,8 @@ def stream_states(
     setup: Setup, *, block: int, on_progress: Progress | None = None
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Simulate the horizon without gradients, in blocks of steps: see `rollout.stream`."""
-    return rollout.stream(
+    setup.start_runtime()
+    blocks = rollout.stream(
         setup.model,
         setup.params,
         setup.state,
@@ -77,3 +79,11 @@ def stream_states(
         deterministic=setup.config.runtime.deterministic,
         on_progress=on_progress,
     )
+    return _in_its_settings(setup, blocks)
+
+
+def _in_its_settings(setup: Setup, blocks: Iterator[Any]) -> Iterator[Any]:
+    """Compute each block in the settings of the scene, whatever was put in force in between."""
+    for block in blocks:
+        yield block
+        setup.start_runtime()

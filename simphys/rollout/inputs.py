@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import Tensor
+from ..autograd import Tensor, runtime
 from ..autograd.errors import InputError
 from ..simulator import Array, Arrays, Model, Shape
 
@@ -92,6 +92,7 @@ def read_inputs(model: Model, params: Any, state: Any, control: Tensor | None, s
         expected.append(("control", control, (steps, *shape)))
     batches: dict[int, str] = {}
     dtype = expected[0][1].dtype
+    runtime.require_precision(f"rollout, {expected[0][0]}", expected[0][1])
     for name, tensor, shape in expected:
         if tensor.dtype.kind != "f" or tensor.dtype != dtype:
             remedy = "Convert it: tensor(..., dtype=...)."

@@ -32,6 +32,7 @@ def open_recorder(
     """The recorder of a run of this scene, in memory if there is no folder. Errors: those of Recorder."""
     import scipy
 
+    scene.start_runtime()
     provenance = {
         "seed": scene.config.runtime.seed,
         **runtime.info(),

@@ -15,13 +15,12 @@ from simphys.app.step_graph import draw_step
 from simphys.app.workflow import IdentificationInterrupted
 from simphys.autograd import tensor
 from simphys.autograd.proof.gradcheck import gradcheck
-from simphys.diagnose.check import process
 from simphys.diagnose.check.scene import check_scene
 from simphys.diagnose.health import scene_health
 from simphys.experiment.control import Controls, build_controls
 from simphys.experiment.scene import Scene
 from simphys.experiment.wavelets import ricker, sine_burst
-from simphys.scenefile import KnotsSection, PatternSection, SinesSection, WaveletSection, to_dict
+from simphys.scenefile import KnotsSection, PatternSection, SinesSection, WaveletSection
 
 from ..helpers.small_scenes import KNOTS, SINES, driven_square, merged, soft_square
 
@@ -177,13 +176,13 @@ def test_the_certificate_of_a_driven_scene_proves_the_gradient_by_its_control() 
     assert "Actuate: adjoint = finite difference" in [line.what for line in found.lines]
 
 
-def test_another_process_checks_the_controls_that_a_script_has_exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process.subprocess, "run", lambda command, **_: process.work(*command[-2:]))
-    scene = driven_square()
+def test_a_check_in_f64_takes_the_controls_that_a_script_has_exchanged() -> None:
+    scene = driven_square(runtime={"precision": "f32"})
     assert scene.controls is not None
     other = replace(scene, controls=scene.controls.replace(control_bias=tensor([0.5, 0.2])))
-    found = process.in_f64(process.Job(to_dict(scene.config), 0, other.values()))
-    assert found.sizes["control"] == check_scene(other).sizes["control"] != check_scene(scene).sizes["control"]
+    assert other.control().dtype == np.float32  # type: ignore[union-attr]
+    found = check_scene(other)
+    assert found.passed and found.sizes["control"] != check_scene(scene).sizes["control"]
 
 
 def test_the_health_of_a_driven_scene_tells_of_its_control() -> None:

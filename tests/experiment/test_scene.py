@@ -189,7 +189,6 @@ def test_what_a_scene_lacks_is_told(tmp_path: Path) -> None:
         ({"observations": {"channels": [{"column": 1, "field": "position", "node": 7}]}}, "one of 2 nodes"),
         ({"observations": {"channels": [{"column": 9, "field": "position", "node": 0}]}}, "column"),
         ({"time": {"dt": 5.0, "duration": 10.0}}, "largest stable"),
-        ({"runtime": {"precision": "f32"}}, "precision"),
     ],
 )
 def test_a_scene_that_cannot_be_built_says_why(changes: dict[str, Any], complaint: str, tmp_path: Path) -> None:

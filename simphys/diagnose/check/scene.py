@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simphys import scenefile as scene_files
-from simphys.autograd import Tensor, runtime
+from simphys.autograd import Tensor, runtime, tensor
 from simphys.experiment.members import stack_members, take_members
 from simphys.experiment.scene import Scene, build_scene
 from simphys.experiment.terms import AT_END
@@ -19,7 +19,6 @@ from . import check
 from .case import Loss
 from .certificate import Certificate
 from .modes import OnLine, nothing
-from .process import Job, in_f64
 
 EXACT = "runtime.precision=f64"
 
@@ -36,9 +35,7 @@ def check_file(
     if scene_files.load(path, overrides).runtime.arch in ("vulkan", "metal"):  # these have no f64
         exact.append("runtime.arch=cpu")
     config = scene_files.load(path, [*smaller, *overrides, *exact])
-    if runtime.initialised() and runtime.settings().precision != "f64":
-        found = in_f64(Job(scene_files.to_dict(config), seed))
-    else:
+    with runtime.keep_settings():
         found = check_scene(build_scene(config), seed=seed, on_line=on_line)
     return replace(found, smaller=tuple(smaller))
 
@@ -47,12 +44,17 @@ def check_scene(scene: Scene, *, seed: int = 0, on_line: OnLine = nothing) -> Ce
     """Check this scene with its loss or, if it has none, with a random combination of its states.
 
     A batch of experiments is checked as one motion with the loss of all of them, or of the first ones if the section
-    [check] limits their number. In a process with precision f32, the check runs in another process in f64, and
-    `on_line` is not called. Errors: InputError for a motion that blows up.
+    [check] limits their number. A scene in f32 is built again in f64, with the values that it has; the settings before
+    come back in force. Errors: InputError for a motion that blows up.
     """
-    if runtime.settings().precision != "f64":
-        as_it_is = {"steps": scene.steps, "partial": scene.partial, "observations": scene.observations}
-        return in_f64(Job(_exact(scene), seed, scene.values(), as_it_is))
+    with runtime.keep_settings():
+        if scene.config.runtime.precision != "f64":
+            scene = _in_f64(scene)
+        scene.start_runtime()
+        return _check_scene(scene, seed, on_line)
+
+
+def _check_scene(scene: Scene, seed: int, on_line: OnLine) -> Certificate:
     scene = stack_members(take_members(scene, scene.config.check.members))
     with blow_ups_as_input_errors("check"):
         return check(
@@ -82,11 +84,17 @@ def _loss(scene: Scene) -> Loss | None:
     return loss
 
 
-def _exact(scene: Scene) -> dict[str, Any]:
-    """Convert the scene to tables, in f64."""
+def _in_f64(scene: Scene) -> Scene:
+    """Build a scene again in f64, with its present values, horizon and measurement."""
     tables = scene_files.to_dict(scene.config)
     chosen = tables.setdefault("runtime", {})
     chosen["precision"] = "f64"
     if chosen.get("arch") in ("vulkan", "metal"):
         chosen["arch"] = "cpu"
-    return tables
+    exact = build_scene(scene_files.from_dict(tables))
+    changed: dict[str, Any] = {}
+    for part in ("params", "state", "controls"):
+        if getattr(exact, part) is not None:
+            values = {name: tensor(array) for name, array in getattr(scene, part).arrays().items()}
+            changed[part] = getattr(exact, part).replace(**values)
+    return replace(exact, **changed, steps=scene.steps, partial=scene.partial, observations=scene.observations)

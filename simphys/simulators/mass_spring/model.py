@@ -123,9 +123,9 @@ class MassSpring(Model):
     def springs(self) -> int:
         return len(self.ends)
 
-    @cached_property
+    @runtime.cached_property
     def free(self) -> npt.NDArray[Any]:
-        """Mask [n] in the chosen precision: 1 for nodes that move, 0 for pinned ones."""
+        """Mask [n] in the precision in force: 1 for nodes that move, 0 for pinned ones."""
         return (~self.pinned).astype(runtime.real_dtype())
 
     @cached_property

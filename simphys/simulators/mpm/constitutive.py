@@ -181,6 +181,7 @@ class Coefficients(Function):
 
     @staticmethod
     def forward(ctx: Context, model: MPM, *fields: Tensor) -> Array:
+        runtime.require_precision("Coefficients", *fields)
         ctx.model = model
         ctx.save_for_backward(*fields)
         return coefficients(model, _by_name(fields))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +33,7 @@ class Table(NamedTuple):
     """Description of each row (see joint_constraints.py), [numbers(dim) m]."""
 
 
-@lru_cache
+@runtime.cached(maxsize=128)
 def tabulate_constraints(model: RigidBodies) -> Table:
     """Return the constrained rows of the joints, [NJ]: for each joint its lines, then its rotations."""
     return _table(
@@ -48,7 +47,7 @@ def tabulate_constraints(model: RigidBodies) -> Table:
     )
 
 
-@lru_cache
+@runtime.cached(maxsize=128)
 def tabulate_free_rows(model: RigidBodies) -> Table:
     """Return the free row of each joint; a fixed joint has none."""
     kinds = {REVOLUTE: ALIGN, PRISMATIC: LINE}

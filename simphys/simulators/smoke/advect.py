@@ -10,12 +10,11 @@ Fedkiw, Kim, Liu and Rossignac 2008.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor
+from simphys.autograd import Context, Function, Tensor, runtime
 from simphys.simulator import Array
 
 from .lattice import smoke_lattice, velocity_lattices
@@ -112,6 +111,7 @@ class AdvectVelocity(Function):
     @staticmethod
     def forward(ctx: Context, model: Smoke, velocity: Tensor, boundary_velocity: Tensor) -> Array:
         ctx.model = model
+        runtime.require_precision("AdvectVelocity", velocity, boundary_velocity)
         ctx.save_for_backward(velocity, boundary_velocity)
         return forward_velocity(model, velocity.data, boundary_velocity.data)
 
@@ -131,6 +131,7 @@ class AdvectSmoke(Function):
     @staticmethod
     def forward(ctx: Context, model: Smoke, smoke: Tensor, velocity: Tensor, boundary_smoke: Tensor) -> Array:
         ctx.model = model
+        runtime.require_precision("AdvectSmoke", smoke, velocity, boundary_smoke)
         ctx.save_for_backward(smoke, velocity, boundary_smoke)
         return forward_smoke(model, smoke.data, velocity.data, boundary_smoke.data)
 
@@ -181,7 +182,7 @@ class _Workspace:
         lattice.extend(field, boundary[None])
 
 
-@functools.lru_cache(maxsize=4)
+@runtime.cached(maxsize=4)
 def _workspace(model: Smoke) -> _Workspace:
     return _Workspace(model)
 

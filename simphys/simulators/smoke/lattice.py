@@ -15,7 +15,6 @@ its source, in reverse order.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -100,7 +99,7 @@ def extended_shape(model: Smoke) -> Shape:
     return (*[n + 2 for n in others], -(-last // BLOCK) * BLOCK + 2)
 
 
-@functools.cache
+@runtime.cached
 def velocity_lattices(model: Smoke) -> tuple[Lattice, ...]:
     """Build one lattice for all components on a collocated grid, or one for each on a staggered grid."""
     if model.grid == "collocated":
@@ -108,7 +107,7 @@ def velocity_lattices(model: Smoke) -> tuple[Lattice, ...]:
     return tuple([_lattice(model, (component,)) for component in range(model.dim)])
 
 
-@functools.cache
+@runtime.cached
 def smoke_lattice(model: Smoke) -> Lattice:
     """Build the lattice of the cell centres."""
     return _lattice(model, (None,))

@@ -24,12 +24,11 @@ adjoint of an unconverged solve has a relative error of about its residual; see 
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Literal
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor
+from simphys.autograd import Context, Function, Tensor, runtime
 from simphys.numerics.conjugate_gradients import ConjugateGradients
 from simphys.numerics.fourier import FourierSolver
 from simphys.numerics.poisson import JacobiSweeps, Poisson
@@ -63,6 +62,7 @@ class Project(Function):
 
     @staticmethod
     def forward(ctx: Context, model: Smoke, velocity: Tensor) -> Array:
+        runtime.require_precision("Project", velocity)
         ctx.model = model
         return _warn_if_unconverged(model, forward(model, velocity.data), "forward")
 
@@ -106,7 +106,7 @@ def _end_kinds(low: str, high: str) -> tuple[str, str]:
     return kinds.get(low, low), kinds.get(high, high)
 
 
-@functools.lru_cache(maxsize=4)
+@runtime.cached(maxsize=4)
 def _workspace(model: Smoke) -> _Workspace:
     return _Workspace(model)
 

@@ -12,7 +12,7 @@ with g extended as u is. Sources: Fornberg 1988; Pasalic and McGarry 2010.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ class Curvature(Function):
     def forward(
         ctx: Context, model: Wave, height: Tensor, slope_memory: Tensor, curvature_memory: Tensor
     ) -> tuple[Array, Array, Array]:
+        runtime.require_precision("Curvature", height, slope_memory, curvature_memory)
         ctx.model = model
         return _workspace(model).forward(height.data, slope_memory.data, curvature_memory.data)
 
@@ -99,6 +100,6 @@ class _Workspace:
         )
 
 
-@lru_cache(4)
+@runtime.cached(maxsize=4)
 def _workspace(model: Wave) -> _Workspace:
     return _Workspace(model)

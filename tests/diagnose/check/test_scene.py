@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from simphys.autograd import tensor
+from simphys.autograd import runtime, tensor
 from simphys.autograd.errors import InputError
-from simphys.diagnose.check import Certificate, Line, process
+from simphys.diagnose.check import Certificate, Line
 from simphys.diagnose.check.scene import check_file, check_scene
 from simphys.experiment import losses
-from simphys.scenefile import ConfigError, to_dict
+from simphys.experiment.scene import load_scene
+from simphys.scenefile import ConfigError
 from simphys.simulators.mass_spring.spring import SpringForce
 
 from ...helpers.small_scenes import oscillator, soft_square
@@ -124,37 +123,16 @@ def test_overrides_take_precedence_over_the_stated_size(square: Path) -> None:
         check_file(square, ["geometry.lattice.shape=[0, 2]"])
 
 
-def in_f32(program: str, *arguments: str) -> str:
-    """Run a program with precision f32, and return its output."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    start = "import sys, simphys; from simphys.autograd import runtime; runtime.init(precision='f32');"
-    command = [sys.executable, "-c", start + program, *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_a_scene_in_f32_is_checked_in_f64_by_another_process(square: Path) -> None:
+def test_a_scene_in_f32_is_checked_in_f64_with_its_present_values(square: Path) -> None:
     square.write_text(SQUARE + '[runtime]\nprecision = "f32"\n')
-    program = (
-        "from simphys.diagnose.check.scene import check_scene;"
-        "scene = simphys.load_scene(sys.argv[1], ['geometry.lattice.shape=[2, 2]', 'time.steps=8']);"
-        "heavy = scene.params.replace(gravity=scene.params.gravity * 0.0);"
-        "print(check_scene(type(scene)(**{**vars(scene), 'params': heavy, 'steps': 5})))"
-    )
-    text = in_f32(program, str(square))
-    assert text.splitlines()[-1] == "proven"
-    assert "the full horizon of 5 steps in f64 on cpu" in text  # not the 8 of its tables
-
-
-def test_an_error_in_the_other_process_is_raised_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    def here(command: list[str], **_: Any) -> None:
-        process.work(*command[-2:])
-
-    monkeypatch.setattr(process.subprocess, "run", here)
-    tables = to_dict(soft_square().config)
-    assert wrong(process.in_f64(process.Job(tables, seed=0))) == []
-    wild = {"stiffness": np.full(soft_square().model.springs, -1e5)}
-    with pytest.raises(InputError, match="check: the motion must stay finite; found a blow-up at step ") as told:
-        process.in_f64(process.Job(tables, 0, wild, {"steps": 400}))
-    assert told.value.who == "check" and told.value.remedy
+    scene = load_scene(square, ["geometry.lattice.shape=[2, 2]", "time.steps=8"])
+    assert scene.params.stiffness.dtype == np.float32
+    light = scene.params.replace(gravity=scene.params.gravity * 0.0)
+    found = check_scene(replace(scene, params=light, steps=5))
+    assert wrong(found) == []
+    assert "the full horizon of 5 steps in f64 on cpu" in str(found)  # not the 8 of its tables
+    assert runtime.settings().precision == "f32"
+    wild = scene.params.replace(stiffness=scene.params.stiffness * 0 - 1e5)
+    with pytest.raises(InputError, match="check: the motion must stay finite; found a blow-up at step ") as raised:
+        check_scene(replace(scene, params=wild, steps=400))
+    assert raised.value.remedy and runtime.settings().precision == "f32"

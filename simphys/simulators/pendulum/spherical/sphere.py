@@ -85,6 +85,7 @@ class ProjectToSphere(Function):
 
     @staticmethod
     def forward(ctx: Context, direction: Tensor, rate: Tensor) -> tuple[Any, Any]:
+        runtime.require_precision("OntoSphere", direction, rate)
         ctx.save_for_backward(direction, rate)
         return _launch("forward", direction, rate)
 

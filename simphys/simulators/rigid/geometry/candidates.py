@@ -86,7 +86,7 @@ class Candidates:
         """Return the arrays for loops in the current precision: kind, body_a, body_b, and the flattened constants."""
         return self.kind, self.body_a, self.body_b, self._flat
 
-    @cached_property
+    @runtime.cached_property
     def _flat(self) -> Array:
         return self.constants.astype(runtime.real_dtype()).reshape(-1)
 
