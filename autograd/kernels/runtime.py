@@ -29,7 +29,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -100,6 +100,15 @@ class _Program:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+R = TypeVar("R", covariant=True)
+
+
+class Cached(Protocol[P, R]):
+    """A function that `cached` made."""
+
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R: ...
+
+    def cache_clear(self) -> None: ...
 
 
 def init(*, arch: str = "cpu", precision: str = "f64", threads: int = 1) -> Settings:
@@ -158,9 +167,9 @@ def within(session: Session, who: str) -> Iterator[None]:
 
 
 @overload
-def cached(function: Callable[P, T]) -> Callable[P, T]: ...
+def cached(function: Callable[P, T]) -> Cached[P, T]: ...
 @overload
-def cached(*, maxsize: int) -> Callable[[Callable[P, T]], Callable[P, T]]: ...
+def cached(*, maxsize: int) -> Callable[[Callable[P, T]], Cached[P, T]]: ...
 def cached(function: Callable[..., Any] | None = None, *, maxsize: int | None = None) -> Any:
     """Decorator like `functools.lru_cache`, with a separate entry for the settings in force.
 
@@ -179,6 +188,7 @@ def cached(function: Callable[..., Any] | None = None, *, maxsize: int | None = 
         return table(session(), *arguments)
 
     before_end(table.cache_clear)
+    look_up.cache_clear = table.cache_clear  # type: ignore[attr-defined]
     return look_up
 
 
