@@ -66,9 +66,9 @@ def again(pack: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def rotations(module: Any) -> None:
     with patch.object(test_rotation, "rotation", module):
         for dim, count in ((2, 1), (3, 4)):
-            check(test_rotation.turned(dim), test_rotation.some(count + dim))
+            check(test_rotation.rotate_vector(dim), test_rotation.some(count + dim))
         for dim, count in ((2, 1), (3, 3)):
-            check(test_rotation.crossed(dim), test_rotation.some(count + dim))
+            check(test_rotation.cross_product(dim), test_rotation.some(count + dim))
     functions = functools.cache(collider_motion.functions.__wrapped__)
     kernels = functools.cache(collider_motion.kernels.__wrapped__)
     with (

@@ -25,7 +25,7 @@ def rotations(dim: int, n: int, seed: int = 0) -> Array:
     return q
 
 
-def stretched(stretches: Any, n: int = 20, seed: int = 0) -> Array:
+def make_stretched(stretches: Any, n: int = 20, seed: int = 0) -> Array:
     """Matrices U diag(stretches) V^T [n, dim, dim] with random rotations, in the precision of this process."""
     s = np.asarray(stretches, float)
     turns = rotations(len(s), 2 * n, seed)
@@ -42,14 +42,14 @@ def kinds(dim: int) -> dict[str, Array]:
     return {
         "any": random(dim),
         "near the identity": np.eye(dim, dtype=runtime.real_dtype()) + runtime.real_dtype().type(1e-3) * random(dim),
-        "the identity": stretched([1.0] * dim)[:1] * 0 + np.eye(dim, dtype=runtime.real_dtype()),
-        "a multiple of a rotation": stretched([1.7] * dim),
-        "two equal": stretched([2.0, 2.0, 0.5][:dim]),
-        "two almost equal": stretched([2.0, 2.0 + 1e-7, 0.5][:dim]),
-        "inverted": stretched([1.5, 1.2, -0.7][3 - dim :]),
-        "a reflection": stretched([1.0, 1.0, -1.0][3 - dim :]),
-        "rank 1": stretched([1.0, 0.0, 0.0][:dim]),
-        "zero": 0 * stretched([1.0] * dim),
+        "the identity": make_stretched([1.0] * dim)[:1] * 0 + np.eye(dim, dtype=runtime.real_dtype()),
+        "a multiple of a rotation": make_stretched([1.7] * dim),
+        "two equal": make_stretched([2.0, 2.0, 0.5][:dim]),
+        "two almost equal": make_stretched([2.0, 2.0 + 1e-7, 0.5][:dim]),
+        "inverted": make_stretched([1.5, 1.2, -0.7][3 - dim :]),
+        "a reflection": make_stretched([1.0, 1.0, -1.0][3 - dim :]),
+        "rank 1": make_stretched([1.0, 0.0, 0.0][:dim]),
+        "zero": 0 * make_stretched([1.0] * dim),
         "large": 1000 * random(dim),
         "small": random(dim) / 1000,
     }
@@ -144,10 +144,10 @@ def map_derivatives(F: Array, X: Array) -> tuple[Array, Array, Array, Array]:
     U, s, V = svd_of(F)
     g, J = values_of(s)
     h, Jh = g * s, J * s[:, :, None] + g[:, :, None] * np.eye(s.shape[1])
-    of_g, of_h = ([np.empty_like(F) for _ in range(4)] for _ in range(2))
-    kernels(F.shape[-1]).map_derivatives(U, s, V, g, J, X, *of_g)
-    kernels(F.shape[-1]).map_derivatives(U, s, V, h, Jh, X, *of_h)
-    return of_g[0], of_g[1], of_h[2], of_h[3]
+    results_g, results_h = ([np.empty_like(F) for _ in range(4)] for _ in range(2))
+    kernels(F.shape[-1]).map_derivatives(U, s, V, g, J, X, *results_g)
+    kernels(F.shape[-1]).map_derivatives(U, s, V, h, Jh, X, *results_h)
+    return results_g[0], results_g[1], results_h[2], results_h[3]
 
 
 def difference(function: Callable[[Array], Array], F: Array, X: Array, h: float = 1e-3) -> Array:

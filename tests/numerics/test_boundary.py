@@ -13,7 +13,9 @@ COUNT, BEYOND = 5, 4
 
 
 @no_type_check
-def continued(low: str, high: str, field: np.ndarray[Any, Any], indices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def continue_field(
+    low: str, high: str, field: np.ndarray[Any, Any], indices: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
     real = runtime.real()
     fold = boundary.functions(real, COUNT, low, high).fold
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
@@ -41,11 +43,11 @@ def continued(low: str, high: str, field: np.ndarray[Any, Any], indices: np.ndar
 )
 def test_a_field_is_continued_as_its_sides_say(low: str, high: str, padded: Any) -> None:
     field = np.random.default_rng(0).normal(size=COUNT)
-    found = continued(low, high, field, np.arange(-BEYOND, COUNT + BEYOND))
+    found = continue_field(low, high, field, np.arange(-BEYOND, COUNT + BEYOND))
     np.testing.assert_array_equal(found, padded(field))
 
 
 def test_indices_far_away_lead_to_no_memory_outside() -> None:
     field, far = np.ones(COUNT), np.array([-(2**31), -100, 100, 2**31 - 1])
-    np.testing.assert_array_equal(continued("zero", "free", field, far), 0.0)
-    np.testing.assert_array_equal(continued("periodic", "periodic", field, far), 1.0)
+    np.testing.assert_array_equal(continue_field("zero", "free", field, far), 0.0)
+    np.testing.assert_array_equal(continue_field("periodic", "periodic", field, far), 1.0)

@@ -93,8 +93,8 @@ def test_they_sum_to_one_and_reproduce_a_linear_field_and_its_gradient(dim: int)
     np.testing.assert_allclose(total(w, dim), 1, rtol=0, atol=1e-15)
     np.testing.assert_allclose(total(slope, dim), 0, rtol=0, atol=1e-14)
     np.testing.assert_allclose(total(w[..., None] * places(dim), dim), x, rtol=0, atol=1e-15)
-    of_places = total(places(dim)[..., :, None] * slope[..., None, :], dim)
-    np.testing.assert_allclose(of_places, np.broadcast_to(np.eye(dim), of_places.shape), rtol=0, atol=1e-14)
+    at_nodes = total(places(dim)[..., :, None] * slope[..., None, :], dim)
+    np.testing.assert_allclose(at_nodes, np.broadcast_to(np.eye(dim), at_nodes.shape), rtol=0, atol=1e-14)
 
 
 @DIMS
@@ -120,7 +120,7 @@ def test_the_gradient_is_that_of_finite_differences(dim: int) -> None:
 
 
 @DIMS
-def test_nothing_happens_where_the_seen_nodes_change(dim: int) -> None:
+def test_weights_are_continuous_where_the_nodes_change(dim: int) -> None:
     x = points(dim)
     for axis in range(dim):
         x[:, axis] = 2.5 * DX

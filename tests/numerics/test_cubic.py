@@ -39,7 +39,7 @@ def kernels(boundaries: tuple[str, ...]) -> Any:
     return interpolate
 
 
-def interpolated(field: Array, x: Array, *boundaries: str) -> tuple[Array, Array]:
+def interpolate_field(field: Array, x: Array, *boundaries: str) -> tuple[Array, Array]:
     """Interpolate value and slope at points [n, 2]."""
     x = np.array(x)
     value, slope = np.empty(len(x)), np.empty(x.size)
@@ -58,7 +58,7 @@ def field() -> Array:
 
 def test_nodes_keep_their_values(field: Array) -> None:
     # The difference between k dx / dx and k is multiplied by slopes of about 1 / dx.
-    value, _ = interpolated(field, nodes(), *["absorbing"] * 4)
+    value, _ = interpolate_field(field, nodes(), *["absorbing"] * 4)
     np.testing.assert_allclose(value, field.ravel(), rtol=0, atol=1e-14)
 
 
@@ -67,7 +67,7 @@ def test_quadratic_fields_are_reproduced_with_their_slopes() -> None:
         return 1 - 2 * x[:, 0] + x[:, 1] + 3 * x[:, 0] ** 2 - x[:, 0] * x[:, 1] + 0.5 * x[:, 1] ** 2
 
     x = np.random.default_rng(1).uniform(DX, [5 * DX, 4 * DX], size=(20, 2))
-    value, slope = interpolated(quadratic(nodes()), x, *["absorbing"] * 4)
+    value, slope = interpolate_field(quadratic(nodes()), x, *["absorbing"] * 4)
     np.testing.assert_allclose(value, quadratic(x), rtol=1e-13)
     np.testing.assert_allclose(slope[:, 0], -2 + 6 * x[:, 0] - x[:, 1], rtol=1e-12)
     np.testing.assert_allclose(slope[:, 1], 1 - x[:, 0] + x[:, 1], rtol=1e-12)
@@ -78,15 +78,17 @@ def test_quadratic_fields_are_reproduced_with_their_slopes() -> None:
 )
 def test_slopes_are_the_derivatives_of_values(field: Array, boundaries: tuple[str, ...]) -> None:
     x = np.random.default_rng(2).uniform(-0.4 * DX, [6.4 * DX, 5.4 * DX], size=(20, 2))
-    _, slope = interpolated(field, x, *boundaries)
+    _, slope = interpolate_field(field, x, *boundaries)
     for axis, eps in enumerate(np.eye(2) * 1e-5):
-        difference = interpolated(field, x + eps, *boundaries)[0] - interpolated(field, x - eps, *boundaries)[0]
+        difference = (
+            interpolate_field(field, x + eps, *boundaries)[0] - interpolate_field(field, x - eps, *boundaries)[0]
+        )
         np.testing.assert_allclose(slope[:, axis], difference / 2e-5, rtol=1e-6, atol=1e-6)
 
 
-def test_values_and_slopes_are_continuous_where_other_nodes_are_seen(field: Array) -> None:
+def test_values_and_slopes_are_continuous_where_the_nodes_change(field: Array) -> None:
     inner = nodes().reshape(*CELLS, 2)[2:-2, 2:-2].reshape(-1, 2)
-    below, above = (interpolated(field, inner + eps, *["free"] * 4) for eps in (-1e-10, 1e-10))
+    below, above = (interpolate_field(field, inner + eps, *["free"] * 4) for eps in (-1e-10, 1e-10))
     np.testing.assert_allclose(below[0], above[0], atol=1e-7)
     np.testing.assert_allclose(below[1], above[1], atol=1e-7)
 
@@ -96,11 +98,11 @@ def test_beyond_a_side_the_field_goes_on_as_that_side_says(field: Array) -> None
     boundaries = ("free", "zero", "periodic", "periodic")
     mirror = np.array([-1.0, 0.0]) * DX + np.array([-1.0, 1.0]) * beyond
     np.testing.assert_allclose(
-        interpolated(field, beyond, *boundaries)[0], interpolated(field, mirror, *boundaries)[0], rtol=1e-12
+        interpolate_field(field, beyond, *boundaries)[0], interpolate_field(field, mirror, *boundaries)[0], rtol=1e-12
     )
     np.testing.assert_allclose(
-        interpolated(field, beyond, *boundaries)[0],
-        interpolated(field, beyond + np.array([0.0, CELLS[1] * DX]), *boundaries)[0],
+        interpolate_field(field, beyond, *boundaries)[0],
+        interpolate_field(field, beyond + np.array([0.0, CELLS[1] * DX]), *boundaries)[0],
         rtol=1e-12,
     )
-    np.testing.assert_allclose(interpolated(field, np.array([[7 * DX, DX]]), *boundaries)[0], 0.0, atol=1e-13)
+    np.testing.assert_allclose(interpolate_field(field, np.array([[7 * DX, DX]]), *boundaries)[0], 0.0, atol=1e-13)

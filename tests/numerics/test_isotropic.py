@@ -17,10 +17,10 @@ from .matrices import (
     kernels,
     kinds,
     left_map_of,
+    make_stretched,
     map_derivatives,
     map_of,
     random,
-    stretched,
     svd_of,
 )
 
@@ -50,13 +50,13 @@ def assert_right(F: Array, tolerance: float = 1e-8) -> None:
 @pytest.mark.parametrize("kind", STRETCHES)
 def test_derivatives_are_those_of_finite_differences(dim: int, kind: str) -> None:
     stretches = STRETCHES[kind]
-    assert_right(stretched(stretches[:dim] if stretches[-1] > 0.1 else stretches[3 - dim :]))
+    assert_right(make_stretched(stretches[:dim] if stretches[-1] > 0.1 else stretches[3 - dim :]))
 
 
 @settings(max_examples=50)
 @given(st.lists(st.floats(0.3, 2), min_size=3, max_size=3), st.sampled_from(DIMS), st.integers(0, 1000))
 def test_they_are_right_for_any_stretches(stretches: list[float], dim: int, seed: int) -> None:
-    assert_right(stretched(stretches[:dim], n=4, seed=seed))
+    assert_right(make_stretched(stretches[:dim], n=4, seed=seed))
 
 
 @pytest.mark.parametrize("dim", DIMS)
@@ -69,7 +69,7 @@ def test_they_are_finite_for_matrices_of_all_kinds(dim: int, kind: str) -> None:
 @pytest.mark.parametrize("dim", DIMS)
 def test_where_an_inversion_makes_the_frame_jump_derivatives_are_bounded(dim: int) -> None:
     """The map is the rotation, g = 1; its derivative 2 / (s_i + s_j) is limited where that sum is below LEAST."""
-    F, X = stretched([1.0, 1.0, -1.0][3 - dim :]), random(dim, seed=1)
+    F, X = make_stretched([1.0, 1.0, -1.0][3 - dim :]), random(dim, seed=1)
     U, s, V = svd_of(F)
     found = [np.empty_like(F) for _ in range(4)]
     kernels(dim).map_derivatives(U, s, V, np.ones_like(s), np.zeros_like(F), X, *found)
@@ -78,7 +78,7 @@ def test_where_an_inversion_makes_the_frame_jump_derivatives_are_bounded(dim: in
 
 
 def test_the_identity_map_has_the_identity_as_derivative() -> None:
-    F, X = stretched([1.3, 0.9, 0.4]), random(3, seed=1)
+    F, X = make_stretched([1.3, 0.9, 0.4]), random(3, seed=1)
     U, s, V = svd_of(F)
     found = [np.empty_like(F) for _ in range(4)]
     kernels(3).map_derivatives(U, s, V, s, np.broadcast_to(np.eye(3), F.shape).copy(), X, *found)
@@ -99,4 +99,4 @@ def test_a_wrong_jacobian_is_noticed(monkeypatch: pytest.MonkeyPatch, entry: tup
 
     monkeypatch.setattr(matrices, "values_of", wrong)
     with pytest.raises(AssertionError):
-        assert_right(stretched(STRETCHES["apart"]))
+        assert_right(make_stretched(STRETCHES["apart"]))

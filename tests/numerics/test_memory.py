@@ -26,7 +26,7 @@ def copying(dim: int) -> Any:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("dim", [1, 2, 3, 4])
-def test_what_is_read_is_what_was_written(dim: int) -> None:
+def test_reading_returns_the_values_written(dim: int) -> None:
     random = np.random.default_rng(dim)
     v, M = (random.normal(size=shape).astype(runtime.real_dtype()) for shape in ((5, dim), (5, dim, dim)))
     v_new, M_new = np.zeros_like(v), np.zeros_like(M)

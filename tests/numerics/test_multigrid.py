@@ -12,7 +12,7 @@ from simphys.numerics.multigrid import Multigrid
 from simphys.numerics.poisson import Poisson
 from simphys.numerics.separable import DirectSolver
 
-from .test_poisson import CO, C, O, P, solved, some
+from .test_poisson import CO, C, O, P, solve, some
 
 BOXES = [
     ((72, 36), (C, C)),
@@ -30,17 +30,17 @@ def test_a_cycle_is_symmetric_and_positive(cells: Any, ends: Any) -> None:
     one, two = some(system), some(system, seed=1)
     if system.is_singular:
         one, two = one - one.mean(), two - two.mean()
-    there, back = (two * solved(system, cycle, one)).sum(), (one * solved(system, cycle, two)).sum()
+    there, back = (two * solve(system, cycle, one)).sum(), (one * solve(system, cycle, two)).sum()
     np.testing.assert_allclose(there, back, rtol=1e-11)
-    assert (one * solved(system, cycle, one)).sum() > 0
+    assert (one * solve(system, cycle, one)).sum() > 0
 
 
 @pytest.mark.parametrize(("cells", "ends"), BOXES)
 def test_with_it_conjugate_gradients_take_few_steps_on_every_grid(cells: Any, ends: Any) -> None:
     system = Poisson(cells, ends)
-    exact = solved(system, DirectSolver(system), some(system))
+    exact = solve(system, DirectSolver(system), some(system))
     solver = ConjugateGradients(system, tolerance=1e-8, most_iterations=200, preconditioned=True)
-    found = solved(system, solver, some(system))
+    found = solve(system, solver, some(system))
     assert solver.iterations <= 9
     assert solver.residual < 1e-8
     np.testing.assert_allclose(found, exact, atol=1e-7 * abs(exact).max())
@@ -50,9 +50,9 @@ def test_with_it_conjugate_gradients_take_few_steps_on_every_grid(cells: Any, en
 @pytest.mark.parametrize("iterations", [1, 3, 30])
 def test_the_error_of_an_unfinished_solve_is_estimated(iterations: int, preconditioned: bool) -> None:
     system = Poisson((72, 36), (CO, C))
-    exact = solved(system, DirectSolver(system), some(system))
+    exact = solve(system, DirectSolver(system), some(system))
     solver = ConjugateGradients(system, tolerance=1e-8, most_iterations=iterations, preconditioned=preconditioned)
-    error = solved(system, solver, some(system)) - exact
+    error = solve(system, solver, some(system)) - exact
     steps = [np.diff(error, axis=0, append=0), np.diff(error, axis=1)]
     energy = np.sqrt(sum((step**2).sum() for step in steps))
     assert solver.error() == pytest.approx(energy, rel=0.1)
@@ -62,7 +62,7 @@ def test_without_an_open_side_constants_are_left_out() -> None:
     system = Poisson((20, 18), (C, P))
     for preconditioned in (False, True):
         solver = ConjugateGradients(system, tolerance=1e-12, most_iterations=500, preconditioned=preconditioned)
-        found = solved(system, solver, some(system) + 3)
-        np.testing.assert_allclose(found, solved(system, DirectSolver(system), some(system)), atol=1e-9)
-        assert not solved(system, solver, np.full(system.cells, 2.0)).any()
+        found = solve(system, solver, some(system) + 3)
+        np.testing.assert_allclose(found, solve(system, DirectSolver(system), some(system)), atol=1e-9)
+        assert not solve(system, solver, np.full(system.cells, 2.0)).any()
         assert solver.iterations == 0

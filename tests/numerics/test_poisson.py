@@ -41,7 +41,7 @@ def kron(one: Array, other: Array) -> Array:
     return np.kron(one, other)
 
 
-def solved(system: Poisson, solver: Any, b: Array) -> Array:
+def solve(system: Poisson, solver: Any, b: Array) -> Array:
     system.inside(solver.b)[...] = b
     solver.solve()
     return system.inside(solver.z).copy()
@@ -56,7 +56,7 @@ def test_the_direct_solve_is_the_pseudoinverse(cells: Any, ends: Any) -> None:
     for distance in (1.0, 0.75):
         system = Poisson(cells, ends, open_distance=distance)
         expected = np.linalg.pinv(dense(system), rcond=1e-12) @ some(system).reshape(-1)
-        np.testing.assert_allclose(solved(system, DirectSolver(system), some(system)).reshape(-1), expected, atol=1e-12)
+        np.testing.assert_allclose(solve(system, DirectSolver(system), some(system)).reshape(-1), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(("cells", "ends"), BOXES)
@@ -66,7 +66,7 @@ def test_sweeps_are_those_of_jacobi(cells: Any, ends: Any) -> None:
     diagonal = system.inside(system.diagonal).reshape(-1)  # counts of faces, also with one cell along a periodic axis
     z = np.zeros(b.size)
     for count in range(4):
-        found = solved(system, JacobiSweeps(system, count), some(system))
+        found = solve(system, JacobiSweeps(system, count), some(system))
         np.testing.assert_allclose(found.reshape(-1), z, atol=1e-14)
         z += (b - matrix @ z) / diagonal
 
@@ -76,14 +76,14 @@ def test_by_fourier_is_the_pseudoinverse_of_either_operator(cells: tuple[int, ..
     system = Poisson(cells, [P] * len(cells))
     compact = FourierSolver(system, central=False)
     np.testing.assert_allclose(
-        solved(system, compact, some(system)), solved(system, DirectSolver(system), some(system)), atol=1e-13
+        solve(system, compact, some(system)), solve(system, DirectSolver(system), some(system)), atol=1e-13
     )
     half = [np.roll(np.eye(n), 1, axis=1) / 2 - np.roll(np.eye(n), -1, axis=1) / 2 for n in cells]
     matrix = np.zeros((np.prod(cells), np.prod(cells)))
     for axis, d in enumerate(half):
         matrix += functools.reduce(kron, [d.T @ d if a == axis else np.eye(n) for a, n in enumerate(cells)])
     expected = np.linalg.pinv(matrix, rcond=1e-12) @ some(system).reshape(-1)
-    found = solved(system, FourierSolver(system, central=True), some(system))
+    found = solve(system, FourierSolver(system, central=True), some(system))
     np.testing.assert_allclose(found.reshape(-1), expected, atol=1e-12)
 
 
@@ -92,4 +92,4 @@ def test_many_sweeps_solve_a_small_problem_in_either_precision() -> None:
     system = Poisson((3, 4), (CO, P))
     b = some(system).astype(runtime.real_dtype())
     expected = np.linalg.solve(dense(system), b.reshape(-1)).reshape(b.shape)
-    np.testing.assert_allclose(solved(system, JacobiSweeps(system, 800), b), expected, atol=1e-4)
+    np.testing.assert_allclose(solve(system, JacobiSweeps(system, 800), b), expected, atol=1e-4)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from simphys.autograd import runtime
 from simphys.numerics.polar import LEAST
 
-from .matrices import DIMS, difference, dot, kinds, random, rotation_derivative, rotation_of, rotations, stretched
+from .matrices import DIMS, difference, dot, kinds, make_stretched, random, rotation_derivative, rotation_of, rotations
 
 HARD = ("a reflection", "rank 1", "zero")
 """Kinds of matrices without a unique nearest rotation, in 2-D or 3-D."""
@@ -32,14 +32,14 @@ def test_r_is_the_nearest_rotation(dim: int, kind: str) -> None:
 @pytest.mark.parametrize("dim", DIMS)
 @pytest.mark.parametrize("stretches", [[1.3, 0.9, 0.7], [1.1, 1.1, 1.1], [1.2, 0.8, 1e-4], [1.2, 0.9, -0.4]])
 def test_the_derivative_is_that_of_finite_differences(dim: int, stretches: list[float]) -> None:
-    F, X = stretched(stretches[3 - dim :]), random(dim, seed=1)
+    F, X = make_stretched(stretches[3 - dim :]), random(dim, seed=1)
     np.testing.assert_allclose(rotation_derivative(F, X), difference(rotation_of, F, X), rtol=0, atol=1e-7)
 
 
 @settings(max_examples=30)
 @given(st.lists(st.floats(0.3, 2), min_size=3, max_size=3), st.sampled_from(DIMS), st.integers(0, 1000))
 def test_the_derivative_holds_for_any_stretches(stretches: list[float], dim: int, seed: int) -> None:
-    F, X = stretched(stretches[:dim], n=4, seed=seed), random(dim, n=4, seed=seed + 1)
+    F, X = make_stretched(stretches[:dim], n=4, seed=seed), random(dim, n=4, seed=seed + 1)
     np.testing.assert_allclose(rotation_derivative(F, X), difference(rotation_of, F, X), rtol=0, atol=1e-6)
 
 
@@ -73,5 +73,5 @@ def test_in_space_one_of_equally_near_rotations_is_found(kind: str) -> None:
 
 @pytest.mark.parametrize("dim", DIMS)
 def test_a_turned_matrix_has_the_turned_rotation(dim: int) -> None:
-    F, Q = stretched([1.5, 0.8, 0.6][:dim]), rotations(dim, 20, seed=5)
+    F, Q = make_stretched([1.5, 0.8, 0.6][:dim]), rotations(dim, 20, seed=5)
     np.testing.assert_allclose(rotation_of(Q @ F), Q @ rotation_of(F), atol=1e-14)

@@ -15,7 +15,7 @@ from ..helpers.elements import element
 
 
 @no_type_check
-def turned(dim: int) -> Any:
+def rotate_vector(dim: int) -> Any:
     """Map rows (q, r) to R(q) r."""
 
     @no_type_check
@@ -64,7 +64,7 @@ def turned(dim: int) -> Any:
 
 
 @no_type_check
-def crossed(dim: int) -> Any:
+def cross_product(dim: int) -> Any:
     """Map rows (omega, r) to omega x r."""
 
     @no_type_check
@@ -111,7 +111,7 @@ def some(width: int, count: int = 4) -> Tensor:
 
 @pytest.mark.parametrize(("dim", "rotations", "spins"), [(2, 1, 1), (3, 4, 3)])
 def test_every_element_of_the_jacobian_is_right(dim: int, rotations: int, spins: int) -> None:
-    for fn, x in ((turned(dim), some(rotations + dim)), (crossed(dim), some(spins + dim))):
+    for fn, x in ((rotate_vector(dim), some(rotations + dim)), (cross_product(dim), some(spins + dim))):
         gradcheck(fn, x, tolerance=1e-6)
         dot_product_test(fn, x, tolerance=1e-13)
 
@@ -119,22 +119,22 @@ def test_every_element_of_the_jacobian_is_right(dim: int, rotations: int, spins:
 @pytest.mark.gpu
 def test_a_quarter_turn() -> None:
     """It rotates x to y, in 2-D and about z in 3-D; the length of the quaternion does not matter."""
-    plane = turned(2)(tensor([[np.pi / 2, 1.0, 0.0]])).data
+    plane = rotate_vector(2)(tensor([[np.pi / 2, 1.0, 0.0]])).data
     np.testing.assert_allclose(plane, [[0.0, 1.0]], atol=1e-6)
     quarter = 3.0 * np.array([1.0, 0.0, 0.0, 1.0])
-    space = turned(3)(tensor(np.array([[*quarter, 1.0, 0.0, 0.0], [*quarter, 0.0, 0.0, 1.0]]))).data
+    space = rotate_vector(3)(tensor(np.array([[*quarter, 1.0, 0.0, 0.0], [*quarter, 0.0, 0.0, 1.0]]))).data
     np.testing.assert_allclose(space, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], atol=1e-6)
 
 
 def test_lengths_stay() -> None:
     x = some(7)
     r = np.linalg.norm(x.data[:, 4:], axis=1)
-    np.testing.assert_allclose(np.linalg.norm(turned(3)(x).data, axis=1), r, rtol=1e-14)
+    np.testing.assert_allclose(np.linalg.norm(rotate_vector(3)(x).data, axis=1), r, rtol=1e-14)
 
 
 def test_the_cross_product_is_that_of_space() -> None:
     x = some(6).data
-    np.testing.assert_allclose(crossed(3)(tensor(x)).data, np.cross(x[:, :3], x[:, 3:]), rtol=1e-14)
+    np.testing.assert_allclose(cross_product(3)(tensor(x)).data, np.cross(x[:, :3], x[:, 3:]), rtol=1e-14)
     y = some(3).data
     expected = np.cross(np.pad(y[:, :1], ((0, 0), (2, 0))), np.pad(y[:, 1:], ((0, 0), (0, 1))))[:, :2]
-    np.testing.assert_allclose(crossed(2)(tensor(y)).data, expected, rtol=1e-14)
+    np.testing.assert_allclose(cross_product(2)(tensor(y)).data, expected, rtol=1e-14)

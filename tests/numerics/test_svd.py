@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simphys.autograd import runtime
 
-from .matrices import DIMS, Array, kinds, random, stretched, svd_of
+from .matrices import DIMS, Array, kinds, make_stretched, random, svd_of
 
 STRETCH = st.floats(-3, 3).map(lambda s: round(s, 12)) | st.sampled_from([0.0, 1.0, -1.0, 1e-9, 1 + 1e-9, 2.0])
 
@@ -43,7 +43,7 @@ def test_all_kinds_of_matrices_decompose_to_rounding(dim: int, kind: str) -> Non
 @settings(max_examples=50)
 @given(st.lists(STRETCH, min_size=3, max_size=3), st.sampled_from(DIMS), st.integers(0, 1000))
 def test_any_stretches_are_found(stretches: list[float], dim: int, seed: int) -> None:
-    assert_decomposes(stretched(stretches[:dim], n=4, seed=seed))
+    assert_decomposes(make_stretched(stretches[:dim], n=4, seed=seed))
 
 
 @pytest.mark.parametrize("dim", DIMS)

@@ -61,7 +61,7 @@ def assert_same(found: Result, expected: Result, relative: float) -> None:
 @BOTH
 @pytest.mark.parametrize("along", [False, True], ids=["final", "along time"])
 @pytest.mark.parametrize(("dim", "bodies"), [(1, 3), (2, 21), (3, 5)])
-def test_all_ways_give_the_same_states_and_gradients(
+def test_all_modes_give_the_same_states_and_gradients(
     dim: int, bodies: int, along: bool, integrator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case, field = system(dim, bodies=bodies, integrator=integrator, seed=dim), fields(STEPS, dim)
@@ -183,7 +183,7 @@ def test_neither_a_second_run_nor_the_number_of_threads_changes_a_bit(precision:
 
 @BOTH
 @pytest.mark.parametrize("launches", ["all steps", "each step"])
-def test_looks_for_a_blow_up_on_the_way_change_no_bit(
+def test_checks_for_a_blow_up_along_the_way_change_no_bit(
     integrator: str, launches: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each segment is a new launch, which must continue with the field of its own first step."""

@@ -62,7 +62,7 @@ def test_bodies_at_one_place_do_not_push_each_other() -> None:
     assert not force_of(model)(*inputs_of(params, state)).data.any()
 
 
-def test_a_body_alone_feels_nothing() -> None:
+def test_a_single_body_has_no_force() -> None:
     model, params, state = system(3, bodies=1)
     assert not force_of(model)(*inputs_of(params, state)).data.any()
 

@@ -12,7 +12,7 @@ from simphys.simulators.charges import Charges
 from .systems import system, two_bodies
 
 
-def test_an_unknown_integrator_is_told() -> None:
+def test_an_unknown_integrator_is_refused() -> None:
     with pytest.raises(InputError, match="semi_implicit_euler"):
         Charges(3, 2, 0.1, "leapfrog")
 

@@ -68,7 +68,7 @@ def test_all_that_is_given_arrives() -> None:
         ({"state": {"velocity": [[0.0, 0.0], [1.0]]}}, "state.velocity.1"),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_place(changed: dict[str, Any], where: str) -> None:
+def test_inconsistent_sections_are_reported_with_their_key(changed: dict[str, Any], where: str) -> None:
     with pytest.raises(ConfigError) as raised:
         from_dict(sections(**changed))
     assert where in str(raised.value)

@@ -68,7 +68,7 @@ def assert_same(found: Result, expected: Result, relative: float) -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
 @pytest.mark.parametrize(("dim", "springs", "actuators"), [(1, 7, 0), (2, 18, 0), (3, 7, 0), (2, 18, 4)])
-def test_all_ways_give_the_same_states_and_gradients(
+def test_all_modes_give_the_same_states_and_gradients(
     dim: int, springs: int, actuators: int, integrator: str, loss: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Numbers of springs: 18 form blocks of four, the last one incomplete; 7 are taken one by one."""

@@ -72,16 +72,16 @@ def test_a_constant_control_is_another_rest_length(integrator: str) -> None:
         (after.position.sum() + after.velocity.sum()).backward()
     assert steady.rest_length.grad is not None and params.rest_length.grad is not None
     assert params.amplitude.grad is not None and control.grad is not None
-    by_length = steady.rest_length.grad.data.astype(float)
+    adj_length = steady.rest_length.grad.data.astype(float)
 
     def same(found: Tensor, expected: np.ndarray) -> None:
         atol = tolerance(f64=1e-13, f32=1e-4) * abs(expected).max()
         np.testing.assert_allclose(found.data, expected, rtol=0, atol=atol)
 
-    same(params.rest_length.grad, by_length * factor)
-    same(params.amplitude.grad, by_length * params.rest_length.data * driven)
-    by_control = by_length * params.rest_length.data * params.amplitude.data
-    same(control.grad.sum(axis=0), np.array([by_control[model.actuator == a].sum() for a in range(3)]))
+    same(params.rest_length.grad, adj_length * factor)
+    same(params.amplitude.grad, adj_length * params.rest_length.data * driven)
+    adj_control = adj_length * params.rest_length.data * params.amplitude.data
+    same(control.grad.sum(axis=0), np.array([adj_control[model.actuator == a].sum() for a in range(3)]))
 
 
 def test_without_a_control_nothing_acts() -> None:
@@ -95,7 +95,7 @@ def test_without_a_control_nothing_acts() -> None:
 
 @pytest.mark.usefixtures("variant")
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_looks_for_a_blow_up_on_the_way_change_no_bit(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_for_a_blow_up_along_the_way_change_no_bit(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each segment is a new launch, which must continue with the control of its own first step."""
     model, params, state = system(2, integrator=integrator, springs=18, actuators=3, dt=0.005)
     inputs = (*leaves(params, state), controls(model, 100))

@@ -106,17 +106,17 @@ def test_without_the_feedback_to_the_state_the_check_fails(monkeypatch: pytest.M
 
     model, inputs = case()
 
-    def blind(ctx: Any, adj_row: Tensor) -> tuple[Any, ...]:
+    def drop_adjoint(ctx: Any, adj_row: Tensor) -> tuple[Any, ...]:
         nothing = np.zeros((model.nodes, model.dim))
         return None, nothing, nothing
 
     whole = gradients(model, inputs, keep="final")
-    monkeypatch.setattr(Sense, "backward", staticmethod(blind))
-    deaf = gradients(model, inputs, mode="nested", keep="final")
-    assert abs(deaf["velocity"] - whole["velocity"]).max() > 1e-4 * abs(whole["velocity"]).max()
+    monkeypatch.setattr(Sense, "backward", staticmethod(drop_adjoint))
+    without_feedback = gradients(model, inputs, mode="nested", keep="final")
+    assert abs(without_feedback["velocity"] - whole["velocity"]).max() > 1e-4 * abs(whole["velocity"]).max()
 
 
-def test_a_goal_ahead_is_seen_and_one_in_the_middle_is_not() -> None:
+def test_only_the_goal_relative_to_the_centre_matters() -> None:
     """A common shift of robot, ground and goal changes nothing, since all sensed values are relative."""
     model, inputs = case()
     with no_grad():
@@ -132,7 +132,7 @@ def test_a_goal_ahead_is_seen_and_one_in_the_middle_is_not() -> None:
     np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-12)
 
 
-def test_tangents_are_refused_with_the_way_out() -> None:
+def test_tangents_are_refused_with_a_remedy() -> None:
     from simphys.autograd.compose.functional import jvp
 
     model, inputs = case()

@@ -95,14 +95,14 @@ def test_the_adjoint_of_the_last_state_alone_is_pulled_in_place() -> None:
     for name, values in last.items():
         along[name][:, -1:] = values
     engine.pull(segment, first=0, steps=STEPS, adjoint=along)
-    of_all = engine.gradients()
+    all_gradients = engine.gradients()
     engine.pull(segment, first=0, steps=STEPS, adjoint=last)
-    of_last = engine.gradients()  # the sums of the first call were cleared
+    last_gradients = engine.gradients()  # the sums of the first call were cleared
     for name, values in last.items():
         np.testing.assert_allclose(values, along[name][:, :1], rtol=1e-5 if values.dtype == np.float32 else 1e-12)
-    for name, total in of_all.items():
+    for name, total in all_gradients.items():
         atol = (1e-5 if total.dtype == np.float32 else 1e-13) * abs(total).max(initial=0)
-        np.testing.assert_allclose(of_last[name], total, rtol=0, atol=atol)
+        np.testing.assert_allclose(last_gradients[name], total, rtol=0, atol=atol)
 
 
 @pytest.mark.gpu
@@ -139,12 +139,12 @@ def test_the_predicted_memory_is_what_is_allocated(
     predicted = engine.segment_bytes(STEPS, dense=dense)
     launch = MassSpringEngine._launch
 
-    def noted(self: MassSpringEngine, kernel: Any, *arguments: Any) -> Any:
+    def record_launch(self: MassSpringEngine, kernel: Any, *arguments: Any) -> Any:
         seen.update({id(a): a for a in arguments if isinstance(a, np.ndarray)})
         return launch(self, kernel, *arguments)
 
     seen: dict[int, np.ndarray] = {}
-    monkeypatch.setattr(MassSpringEngine, "_launch", noted)
+    monkeypatch.setattr(MassSpringEngine, "_launch", record_launch)
     segment = engine.segment(STEPS)
     engine.load(segment, start)
     engine.advance(segment, first=0, start=0, steps=STEPS)

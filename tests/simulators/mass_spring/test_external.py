@@ -52,8 +52,8 @@ def test_by_convention_a_node_exactly_at_the_ground_has_no_contact_derivative(mo
         [], [[0.0, 0.3]], velocity=[[1.0, 0.0]], ground_height=0.3, ground_stiffness=50.0, ground_friction=0.5
     )
     assert not force_of(model)(*inputs_of(params, state)).data.any()
-    by_x, by_v, _, _, *by_ground = jacobian(force_of(model), inputs_of(params, state), mode=mode)
-    assert not any(block.any() for block in (by_x, by_v, *by_ground))
+    df_dx, df_dv, _, _, *df_dground = jacobian(force_of(model), inputs_of(params, state), mode=mode)
+    assert not any(block.any() for block in (df_dx, df_dv, *df_dground))
 
 
 def test_without_stiffness_there_is_no_ground() -> None:

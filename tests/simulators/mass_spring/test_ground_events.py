@@ -59,7 +59,7 @@ def test_there_are_none_without_a_ground_and_of_pinned_nodes() -> None:
     assert events(*nodes(0.3, speed=-1.0, pinned=[0]), 20) == ()
 
 
-def test_a_node_that_stands_exactly_at_the_ground_is_told_in_every_step_that_takes_its_force() -> None:
+def test_a_node_exactly_at_the_ground_is_an_event_in_each_step_that_evaluates_its_force() -> None:
     """Semi-implicit Euler evaluates no force at the last state, so there is no event."""
     graze = [(0, 0.0), (1, 0.01), (2, 0.02)]
     found = events(*nodes(0.3), 3)
@@ -69,7 +69,7 @@ def test_a_node_that_stands_exactly_at_the_ground_is_told_in_every_step_that_tak
     assert [(event.step, event.time) for event in verlet] == [*graze, (2, 0.03)]
 
 
-def test_a_contact_from_exactly_there_is_told_once_and_is_one_sided() -> None:
+def test_a_contact_from_exactly_there_is_one_event_and_one_sided() -> None:
     (found,) = events(*nodes(0.3, speed=-1.0), 3)
     assert (found.step, found.time, found.kind) == (0, 0.0, "contact")
     assert found.one_sided.startswith("exactly at the ground's height")

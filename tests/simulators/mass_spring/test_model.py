@@ -26,7 +26,7 @@ def test_a_spring_joins_nodes_that_exist(ends: list[list[int]]) -> None:
         model(ends)
 
 
-def test_an_unknown_integrator_is_refused_with_the_choice() -> None:
+def test_an_unknown_integrator_is_refused_with_a_list_of_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"semi_implicit_euler.*velocity_verlet.*found rk4"):
         model([[0, 1]], integrator="rk4")
 
@@ -81,7 +81,7 @@ def test_each_spring_has_an_actuator_or_none(actuator: list[int]) -> None:
         MassSpring(np.array([[0, 1], [1, 2]]), np.zeros(3, bool), 2, 0.1, actuator=np.array(actuator))
 
 
-def test_advice_tells_the_time_step_that_would_have_been_stable() -> None:
+def test_advice_names_a_stable_time_step() -> None:
     model, params, state = springs_only([[0, 1]], [[0.0], [1.0]], pinned=[0], stiffness=100.0, dt=0.3)
     assert "below 0.2 s" in model.advice(params.arrays(), state.arrays())  # 2 / sqrt(k / m)
     slow = replace(model, dt=0.01)
@@ -90,7 +90,7 @@ def test_advice_tells_the_time_step_that_would_have_been_stable() -> None:
 
 @pytest.mark.parametrize("mass", [0.0, -1.0])
 @pytest.mark.parametrize("mode", ["fused", "nested"])
-def test_a_mass_that_no_node_can_have_is_told_and_a_search_survives_it(mass: float, mode: Mode) -> None:
+def test_an_unphysical_mass_is_reported_and_a_search_goes_on(mass: float, mode: Mode) -> None:
     model, params, state = springs_only([[0, 1]], [[0.0, 0.0], [1.0, 0.2]], rest_length=0.7)
     params = params.replace(mass=tensor([1.0, mass]))
     with pytest.raises(

@@ -94,7 +94,7 @@ def test_without_recording_nothing_is_linked() -> None:
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("dense", [False, True], ids=["final loss", "loss along time"])
-def test_the_kept_adjoint_is_the_gradient_by_the_state_at_every_step(integrator: str, dense: bool) -> None:
+def test_the_stored_adjoint_is_the_gradient_of_the_state_at_every_step(integrator: str, dense: bool) -> None:
     """It equals the `.grad` of each state after nested steps."""
     steps = 6
     model, params, state = system(2, integrator=integrator)

@@ -254,7 +254,7 @@ def test_a_large_sheet_is_built_at_once() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_key_and_a_remedy(
+def test_inconsistent_sections_are_reported_with_key_and_remedy(
     geometry: dict[str, Any], sections: dict[str, Any], told: str
 ) -> None:
     whole = {key: value for key, value in {**TRIANGLE, **geometry}.items() if value is not None}

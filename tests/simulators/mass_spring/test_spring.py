@@ -49,7 +49,7 @@ def test_the_force_is_that_of_hooke_and_a_dashpot_and_equal_and_opposite_on_the_
     np.testing.assert_allclose(force.sum(axis=0), 0, atol=1e-13 * abs(expected).max())
 
 
-def test_a_node_without_springs_feels_nothing() -> None:
+def test_a_node_without_springs_has_no_spring_force() -> None:
     model, params, state = system(2, springs=0)
     assert not force_of(model)(*inputs_of(params, state)).data.any()
 
@@ -68,10 +68,10 @@ def test_by_convention_only_the_linear_part_remains_at_zero_length(rest_length: 
     inputs = inputs_of(params, state)
     assert not force_of(model)(*inputs).data.any()
     for mode in ("forward", "reverse"):
-        by_x, by_v, by_k, by_c, by_L = jacobian(force_of(model), inputs, mode=mode)
-        np.testing.assert_array_equal(by_x[0, :, 1], 7 * np.eye(2))
-        np.testing.assert_array_equal(by_x[0, :, 0], -7 * np.eye(2))
-        assert not any(block.any() for block in (by_v, by_k, by_c, by_L))
+        df_dx, df_dv, df_dk, df_dc, df_dL = jacobian(force_of(model), inputs, mode=mode)
+        np.testing.assert_array_equal(df_dx[0, :, 1], 7 * np.eye(2))
+        np.testing.assert_array_equal(df_dx[0, :, 0], -7 * np.eye(2))
+        assert not any(block.any() for block in (df_dv, df_dk, df_dc, df_dL))
 
 
 def test_a_spring_without_rest_length_is_linear_through_zero_length() -> None:

@@ -18,12 +18,12 @@ from .systems import controls, leaves, system, unpacked
 def test_a_step_has_the_right_derivative_by_every_parameter_and_the_state(dim: int, integrator: str) -> None:
     model, params, state = system(dim, integrator=integrator, dt=0.1)
 
-    def stepped(*inputs: Tensor) -> tuple[Tensor, Tensor]:
+    def advance(*inputs: Tensor) -> tuple[Tensor, Tensor]:
         after = step(model, *unpacked(*inputs))
         return after.position, after.velocity
 
-    gradcheck(stepped, leaves(params, state), mode="projected", tolerance=1e-7)
-    dot_product_test(stepped, leaves(params, state), tolerance=1e-13)
+    gradcheck(advance, leaves(params, state), mode="projected", tolerance=1e-7)
+    dot_product_test(advance, leaves(params, state), tolerance=1e-13)
 
 
 @pytest.mark.parametrize(("integrator", "stages"), [("semi_implicit_euler", 1), ("velocity_verlet", 2)])
@@ -43,12 +43,12 @@ def test_a_controlled_step_has_the_right_derivative(integrator: str) -> None:
     model, params, state = system(2, integrator=integrator, actuators=2, dt=0.1)
     control = controls(model, 1)[0].detach().requires_grad_()
 
-    def stepped(*inputs: Tensor) -> tuple[Tensor, Tensor]:
+    def advance(*inputs: Tensor) -> tuple[Tensor, Tensor]:
         after = step(model, *unpacked(*inputs[:-1]), inputs[-1])
         return after.position, after.velocity
 
-    gradcheck(stepped, (*leaves(params, state), control), mode="projected", tolerance=1e-7)
-    dot_product_test(stepped, (*leaves(params, state), control), tolerance=1e-13)
+    gradcheck(advance, (*leaves(params, state), control), mode="projected", tolerance=1e-7)
+    dot_product_test(advance, (*leaves(params, state), control), tolerance=1e-13)
 
 
 def test_the_control_is_the_same_for_all_stages_of_a_step() -> None:

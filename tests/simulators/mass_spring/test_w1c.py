@@ -43,17 +43,19 @@ def evaluate(precision: str, kernels: str) -> Any:
 
 @pytest.mark.parametrize("reference", [OWN, PEERS] if PEERS.exists() else [OWN], ids=lambda path: path.parent.name)
 @pytest.mark.parametrize("kernels", ["serial", "gather"])
-@pytest.mark.parametrize(("precision", "of_loss", "of_gradients"), [("f64", 1e-9, 1e-9), ("f32", 5e-5, 1e-4)])
+@pytest.mark.parametrize(
+    ("precision", "loss_tolerance", "gradient_tolerance"), [("f64", 1e-9, 1e-9), ("f32", 5e-5, 1e-4)]
+)
 def test_the_reference_is_reproduced(
-    precision: str, kernels: str, reference: Path, of_loss: float, of_gradients: float
+    precision: str, kernels: str, reference: Path, loss_tolerance: float, gradient_tolerance: float
 ) -> None:
     expected, found = json.loads(reference.read_text())["w1c"], evaluate(precision, kernels)
-    assert found["loss"] == pytest.approx(expected["loss"], rel=of_loss)
+    assert found["loss"] == pytest.approx(expected["loss"], rel=loss_tolerance)
     assert set(found["grads"]) == set(expected["grads"])
     for name, theirs in expected["grads"].items():
         mine, norm = found["grads"][name], theirs["norm"]
-        assert mine["norm"] == pytest.approx(norm, rel=of_gradients)
-        assert mine["dot_hash"] == pytest.approx(theirs["dot_hash"], rel=of_gradients)
+        assert mine["norm"] == pytest.approx(norm, rel=gradient_tolerance)
+        assert mine["dot_hash"] == pytest.approx(theirs["dot_hash"], rel=gradient_tolerance)
         assert mine["indices"] == theirs["indices"]
         typical = norm / np.sqrt(theirs["size"])  # root mean square of an entry
-        assert mine["entries"] == pytest.approx(theirs["entries"], rel=0, abs=of_gradients * typical)
+        assert mine["entries"] == pytest.approx(theirs["entries"], rel=0, abs=gradient_tolerance * typical)

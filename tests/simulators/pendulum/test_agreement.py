@@ -67,7 +67,7 @@ def assert_same(found: Result, expected: Result, relative: float) -> None:
 
 @ALL
 @KINDS
-def test_all_ways_give_the_same_states_and_gradients(kind: str, integrator: str) -> None:
+def test_all_modes_give_the_same_states_and_gradients(kind: str, integrator: str) -> None:
     case = made(kind, integrator)
     for torque in (torques(kind, STEPS), None):
         nested = evaluate(kind, case, torque=torque, mode="nested")

@@ -40,7 +40,7 @@ def test_the_growing_horizon_finds_the_mass_the_damping_and_the_start(tmp_path: 
     assert list(fit.rmse.values())[-1] == pytest.approx(0.01, rel=0.05)  # noise of the recording
 
 
-def test_all_of_the_horizon_at_once_is_caught() -> None:
+def test_the_full_horizon_at_once_ends_in_a_local_minimum() -> None:
     scene = load("double", COARSE)
     result = optimize.minimize(scene.objective(), horizon="full", iterations=40)
     assert rmse(scene, result.loss, 0.01) > 1  # rad

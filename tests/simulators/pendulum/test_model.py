@@ -16,7 +16,7 @@ from .sphericals import spherical
 
 
 @pytest.mark.parametrize("made", [lambda: Chain(2, 0.1, "euler"), lambda: Spherical(0.1, "euler")])
-def test_an_unknown_integrator_is_told(made: object) -> None:
+def test_an_unknown_integrator_is_refused(made: object) -> None:
     with pytest.raises(InputError, match="variational"):
         made()  # type: ignore[operator]
 
@@ -58,7 +58,7 @@ def test_a_spherical_pendulum_that_turns_too_far_in_a_step_ends() -> None:
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan])
 @pytest.mark.parametrize(("name", "unit"), [("length", "m"), ("mass", "kg")])
-def test_a_pendulum_that_cannot_be_is_told_and_a_search_survives_it(name: str, unit: str, value: float) -> None:
+def test_an_unphysical_pendulum_is_reported_and_a_search_goes_on(name: str, unit: str, value: float) -> None:
     (model, params, state), (other, its, start) = chain(2), spherical()
     mode: Mode
     for mode in ("fused", "nested"):

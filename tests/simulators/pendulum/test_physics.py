@@ -76,7 +76,7 @@ def chain_energies(integrator: str, steps: int) -> np.ndarray:
     return energy(params, motion.angle.data, motion.rate.data)
 
 
-def test_without_damping_the_energy_of_the_variational_integrator_stays_and_that_of_runge_kutta_fades() -> None:
+def test_without_damping_the_variational_integrator_keeps_the_energy_and_runge_kutta_loses_it() -> None:
     """Over 1000 s, the error of the variational integrator comes and goes, without a trend."""
     steps = 20000
     kept, faded = chain_energies("variational", steps), chain_energies("rk4", steps)
@@ -124,7 +124,7 @@ def test_the_error_of_the_spherical_pendulum_falls_with_the_integrators_order(in
     assert [a / b for a, b in itertools.pairwise(errors)] == pytest.approx([2.0**order] * 2, rel=0.2)
 
 
-def test_the_variational_spherical_pendulum_conserves_what_the_motion_does() -> None:
+def test_the_variational_spherical_pendulum_keeps_the_invariants_of_the_motion() -> None:
     """Over 500 s, the sphere and the momentum about the vertical are kept to rounding, the energy without a trend."""
     model, params, state = free("variational", 0.01)
     motion = run((model, params, state), 50_000)

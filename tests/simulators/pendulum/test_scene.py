@@ -104,13 +104,13 @@ def test_a_start_that_is_sought_stays_on_the_sphere() -> None:
         ("spherical", {"state": {"direction": [0.0, 2.0, 0.0], "rate": [1.0, 1.0, 0.0]}}, "state.rate: must be perp"),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_place(kind: str, changed: dict[str, Any], where: str) -> None:
+def test_inconsistent_sections_are_reported_with_their_key(kind: str, changed: dict[str, Any], where: str) -> None:
     with pytest.raises(ConfigError) as raised:
         from_dict(sections(kind, **changed))
     assert where in str(raised.value)
 
 
-def test_a_recording_of_its_motion_knows_the_units(tmp_path: Any) -> None:
+def test_a_recording_of_its_motion_has_the_units(tmp_path: Any) -> None:
     import simphys
 
     scene = build_scene(from_dict(sections(state={"angle": [0.5, 0.2]}, output={"folder": str(tmp_path / "run")})))

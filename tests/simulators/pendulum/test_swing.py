@@ -38,7 +38,7 @@ def values(fit: Identification) -> dict[str, float]:
     return {row.label: row.value for row in fit.unknowns}
 
 
-def test_the_fit_recovers_what_the_recording_was_made_with(tmp_path: Path) -> None:
+def test_the_fit_recovers_the_values_behind_the_recording(tmp_path: Path) -> None:
     fit = simphys.identify(load("swing"), folder=tmp_path / "run")
     true = script().SWING
     assert fit.result.success and set(values(fit)) == set(true)
@@ -57,7 +57,7 @@ def test_the_real_pendulum_is_fitted_by_the_scene_as_it_is(tmp_path: Path) -> No
     assert found["damping"] == pytest.approx(0.01208, abs=1e-5)
 
 
-def fitted(scene: Scene, signs: tuple[int, ...]) -> optimize.Result:
+def fit_from(scene: Scene, signs: tuple[int, ...]) -> optimize.Result:
     """Fit from values that are 30 % off, with the given signs; the tilt, which is nearly 0, is off by 0.1 rad."""
     middle = {"gravity": 1.356, "damping": 0.01208, "tilt": 0.0116, "angle": 1.342, "rate": -0.702}
     off = {name: 0.1 if name == "tilt" else 0.3 * value for name, value in middle.items()}
@@ -74,7 +74,7 @@ def test_starts_30_percent_off_on_either_side_lead_to_the_real_pendulum() -> Non
     """All unknowns are off at once; every third of the 32 combinations of signs is tried."""
     scene = load("swing", f"observations.file={REAL}", COARSE)
     for signs in itertools.islice(itertools.product([-1, 1], repeat=5), 0, None, 3):
-        result = fitted(scene, signs)
+        result = fit_from(scene, signs)
         assert result.success and rmse(scene, result.loss, NOISE) < 0.0111, signs
 
 
@@ -86,7 +86,7 @@ def descent(horizon: Any) -> float:
     )
 
 
-def test_descent_over_all_swings_at_once_is_caught_and_on_a_growing_horizon_it_is_not() -> None:
+def test_descent_needs_a_growing_horizon() -> None:
     """Descent is why swing.toml has a growing horizon: least squares on the full one succeeds from most starts."""
     assert descent("full") > 0.2
     assert descent("growing") < 0.0115

@@ -16,26 +16,26 @@ def kernels() -> SimpleNamespace:
     f, reals = linear.functions(runtime.real()), ti.types.ndarray(dtype=runtime.real(), ndim=1)
 
     @kernel
-    def cholesky(A: reals, at: ti.i32, x: reals, at_x: ti.i32, n: ti.i32):
+    def cholesky(A: reals, at: ti.i32, x: reals, x0: ti.i32, n: ti.i32):
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.factor(A, at, n)
-            f.solve(A, at, x, at_x, n)
+            f.solve(A, at, x, x0, n)
 
     @kernel
-    def transposed(A: reals, at: ti.i32, x: reals, at_x: ti.i32, n: ti.i32):
+    def transpose(A: reals, at: ti.i32, x: reals, x0: ti.i32, n: ti.i32):
         ti.loop_config(serialize=True)
         for _ in range(1):
             f.transpose(A, at, n)
-            f.eliminate(A, at, x, at_x, n)
+            f.eliminate(A, at, x, x0, n)
 
-    return SimpleNamespace(cholesky=cholesky, transposed=transposed)
+    return SimpleNamespace(cholesky=cholesky, transpose=transpose)
 
 
 SOLVERS = kernels()
 
 
-def solved(solver: Any, A: np.ndarray, b: np.ndarray) -> np.ndarray:
+def solve(solver: Any, A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Solve in a kernel, at offsets within larger arrays, the rest of which must stay unchanged."""
     n = len(b)
     matrices, vectors = np.full(2 * n * n + 7, 3.0), np.full(3 * n, 5.0)
@@ -50,11 +50,11 @@ def solved(solver: Any, A: np.ndarray, b: np.ndarray) -> np.ndarray:
 def test_solutions_are_those_of_numpy(n: int) -> None:
     random = np.random.default_rng(n)
     A, b = random.normal(size=(n, n)), random.normal(size=n)
-    np.testing.assert_allclose(solved(SOLVERS.transposed, A, b), np.linalg.solve(A.T, b), rtol=1e-10)
+    np.testing.assert_allclose(solve(SOLVERS.transpose, A, b), np.linalg.solve(A.T, b), rtol=1e-10)
     definite = A @ A.T + np.eye(n)
-    np.testing.assert_allclose(solved(SOLVERS.cholesky, definite, b), np.linalg.solve(definite, b), rtol=1e-10)
+    np.testing.assert_allclose(solve(SOLVERS.cholesky, definite, b), np.linalg.solve(definite, b), rtol=1e-10)
 
 
 def test_elimination_takes_its_pivots_from_below() -> None:
     A, b = np.array([[0.0, 2.0, 1.0], [1.0, 1e-30, 3.0], [4.0, 1.0, 0.0]]), np.array([1.0, 2.0, 3.0])
-    np.testing.assert_allclose(solved(SOLVERS.transposed, A, b), np.linalg.solve(A.T, b), rtol=1e-14)
+    np.testing.assert_allclose(solve(SOLVERS.transpose, A, b), np.linalg.solve(A.T, b), rtol=1e-14)

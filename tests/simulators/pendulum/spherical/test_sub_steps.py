@@ -18,7 +18,7 @@ from simphys.simulators.pendulum.spherical.step import cross
 from ..sphericals import spherical, vector
 
 
-def is_right(function: Callable[..., Any], *inputs: Tensor) -> None:
+def assert_right(function: Callable[..., Any], *inputs: Tensor) -> None:
     """Check the gradient, also off the sphere, where the formulas hold as they stand."""
     gradcheck(function, inputs, tolerance=1e-7)
     dot_product_test(function, inputs, tolerance=1e-12)
@@ -26,12 +26,12 @@ def is_right(function: Callable[..., Any], *inputs: Tensor) -> None:
 
 def test_every_element_of_each_jacobian_is_right() -> None:
     _, params, _ = spherical()
-    is_right(Acceleration.apply, vector(1), vector(2), vector(3), *params.tensors())
-    is_right(lambda *x: Acceleration.apply(*x[:2], None, *x[2:]), vector(1), vector(2), *params.tensors())
-    is_right(ProjectToSphere.apply, vector(1), vector(2))
-    is_right(lambda d, w: Drift.apply(d, w, 0.3), vector(1), vector(2))
-    is_right(lambda *x: Damp.apply(0.3, *x), vector(1), params.length, params.mass, params.damping)
-    is_right(cross, vector(1), vector(2))
+    assert_right(Acceleration.apply, vector(1), vector(2), vector(3), *params.tensors())
+    assert_right(lambda *x: Acceleration.apply(*x[:2], None, *x[2:]), vector(1), vector(2), *params.tensors())
+    assert_right(ProjectToSphere.apply, vector(1), vector(2))
+    assert_right(lambda d, w: Drift.apply(d, w, 0.3), vector(1), vector(2))
+    assert_right(lambda *x: Damp.apply(0.3, *x), vector(1), params.length, params.mass, params.damping)
+    assert_right(cross, vector(1), vector(2))
 
 
 def test_the_acceleration_is_that_of_newtons_law() -> None:
