@@ -192,7 +192,7 @@ def adjoint_of(package: ModuleType, integrator: str) -> Check:
 
 def with_engine(package: ModuleType, name: str) -> Check:
     def checked(module: Any) -> None:
-        model = {chain: chain.Chain, spherical: spherical.Spherical}[package]
+        model: Any = {chain: chain.Chain, spherical: spherical.Spherical}[package]
         with use_engine(model, vars(module)[name]):
             for integrator in ("rk4", "variational"):
                 moved(package.__name__.rsplit(".", 1)[-1], integrator, along=True)

@@ -18,7 +18,7 @@ def flatten(values: Any) -> Array:
 
 
 def flatten_nonempty(values: Any) -> Array:
-    """Flatten likewise, but replace an empty array by a single zero, as kernels take no empty arrays."""
+    """Flatten an array, or replace an empty one by a single zero, as kernels take no empty arrays."""
     array = flatten(values)
     return array if array.size else np.zeros(1, array.dtype)
 

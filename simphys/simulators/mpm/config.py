@@ -23,7 +23,7 @@ class MPMConfig(Config):
     colliders: list[scene.ColliderSection] = []
 
     @cached_property
-    def seeded(self) -> scene.Seeding:
+    def seeding(self) -> scene.Seeding:
         """The particles of all bodies, seeded once."""
         return scene.Seeding([scene.particles(body, self.grid) for body in self.bodies])
 

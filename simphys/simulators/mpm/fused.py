@@ -49,7 +49,7 @@ class Variant:
     spread: int = 1
     """Loop iterations for each piece, one of which does the work, see `engine.SPREAD`."""
     adj_mass: bool = False
-    """True if the adjoint of the masses is wanted; the following likewise."""
+    """True if the adjoint of the masses is wanted; the next fields say so for other inputs."""
     adj_volume: bool = False
     adj_coefficients: bool = False
     adj_control: bool = False

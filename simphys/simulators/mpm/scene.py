@@ -118,7 +118,7 @@ class ColliderSection(Section):
 
 @dataclass(frozen=True, eq=False)
 class Seeding:
-    """The particles of each body: positions [n, dim], and the volume that each particle stands for."""
+    """The particles of each body: positions [n, dim], and the volume of each particle."""
 
     bodies: list[tuple[np.ndarray, float]]
 
@@ -165,16 +165,16 @@ def build_fields(config: Any) -> Fields:
     """
     grid, bodies, environment, colliders = config.grid, config.bodies, config.environment, config.colliders
     dim = len(grid.cells)
-    seeded = config.seeded.bodies
-    counts = [len(position) for position, _ in seeded]
+    seeding = config.seeding.bodies
+    counts = [len(position) for position, _ in seeding]
     n, laws = sum(counts), laws_of(bodies)
 
     def repeat(values: Sequence[Any]) -> np.ndarray:
         """Repeat the value of each body for all of its particles."""
         return np.repeat(np.asarray(values, dtype=float), counts, axis=0)
 
-    volume = [particle_volume(body, share) for body, (_, share) in zip(bodies, seeded, strict=True)]
-    mass = [particle_mass(body, share) for body, (_, share) in zip(bodies, seeded, strict=True)]
+    volume = [particle_volume(body, share) for body, (_, share) in zip(bodies, seeding, strict=True)]
+    mass = [particle_mass(body, share) for body, (_, share) in zip(bodies, seeding, strict=True)]
     spins, rotations = (1, 1) if dim == 2 else (3, 4)
     params = {
         "mass": repeat(mass),
@@ -192,7 +192,7 @@ def build_fields(config: Any) -> Fields:
     rest = {law: LAWS[law].REST for law in laws}
     hidden = any(LAWS[law].HIDDEN for law in laws)
     state = {
-        "position": np.concatenate([position for position, _ in seeded]),
+        "position": np.concatenate([position for position, _ in seeding]),
         "velocity": repeat([body.velocity or [0.0] * dim for body in bodies]),
         "affine": np.zeros((n, dim, dim)),
         "deformation": np.tile(np.eye(dim), (n, 1, 1)),
@@ -223,9 +223,9 @@ def build_model(config: Any) -> MPM:
     """Build the model of a validated scene."""
     grid, sections = config.grid, config.bodies
     dim, laws = len(grid.cells), laws_of(sections)
-    seeded = config.seeded.bodies
-    counts = [len(position) for position, _ in seeded]
-    lightest = min(particle_mass(body, share) for body, (_, share) in zip(sections, seeded, strict=True))
+    seeding = config.seeding.bodies
+    counts = [len(position) for position, _ in seeding]
+    lightest = min(particle_mass(body, share) for body, (_, share) in zip(sections, seeding, strict=True))
     actuator = np.repeat([-1 if b.actuator is None else b.actuator for b in sections], counts).astype(np.int32)
     fibre = np.array([b.fibre or [0.0] * (dim - 1) + [1.0] for b in sections], dtype=float)
     fibre /= np.linalg.norm(fibre, axis=1, keepdims=True)

@@ -54,9 +54,9 @@ def staggered(real: Any, dim: int) -> SimpleNamespace:
     ) -> real:
         """Return the outflow of a cell through the faces between rows, and in 3-D between planes."""
         here, after = (plane * faces[ROWS] + row) * faces[COLUMNS] + j, (row + 1) % faces[ROWS]
-        of_rows = (dim - 2) * faces[COMPONENT]
-        to = of_rows + (plane * faces[ROWS] + after) * faces[COLUMNS] + j
-        total = w[faces[WEIGHTS] + row + 1] * u[to] - w[faces[WEIGHTS] + row] * u[of_rows + here]
+        row_component = (dim - 2) * faces[COMPONENT]
+        to = row_component + (plane * faces[ROWS] + after) * faces[COLUMNS] + j
+        total = w[faces[WEIGHTS] + row + 1] * u[to] - w[faces[WEIGHTS] + row] * u[row_component + here]
         if ti.static(dim == 3):
             beyond = ((plane + 1) % faces[PLANES] * faces[ROWS] + row) * faces[COLUMNS] + j
             total += w[plane + 1] * u[beyond] - w[plane] * u[here]
@@ -161,30 +161,30 @@ def collocated(real: Any, dim: int) -> SimpleNamespace:
                 at = (dim - 1) * faces[COMPONENT] + (plane * rows + row) * columns  # of the component along the row
                 row_before, row_after = neighbours(row, rows, grid[PERIODIC_ROWS])
                 below, above = sign(row, row_before, grid[PERIODIC_ROWS]), sign(row, row_after, grid[PERIODIC_ROWS])
-                at_below = (dim - 2) * faces[COMPONENT] + (plane * rows + row_before) * columns
-                at_above = (dim - 2) * faces[COMPONENT] + (plane * rows + row_after) * columns
+                below_at = (dim - 2) * faces[COMPONENT] + (plane * rows + row_before) * columns
+                above_at = (dim - 2) * faces[COMPONENT] + (plane * rows + row_after) * columns
                 plane_before, plane_after = neighbours(plane, planes, grid[PERIODIC_PLANES])
                 near = sign(plane, plane_before, grid[PERIODIC_PLANES])
                 far = sign(plane, plane_after, grid[PERIODIC_PLANES])
-                at_near, at_far = (plane_before * rows + row) * columns, (plane_after * rows + row) * columns
+                near_at, far_at = (plane_before * rows + row) * columns, (plane_after * rows + row) * columns
                 blocks = ti.max(columns - 2, 0) // BLOCK
                 for part in range(blocks):
                     first = 1 + part * BLOCK
                     for k in range(BLOCK):
                         j = first + k
-                        total = above * u[at_above + j] - below * u[at_below + j] + u[at + j + 1] - u[at + j - 1]
+                        total = above * u[above_at + j] - below * u[below_at + j] + u[at + j + 1] - u[at + j - 1]
                         if ti.static(dim == 3):
-                            total += far * u[at_far + j] - near * u[at_near + j]
+                            total += far * u[far_at + j] - near * u[near_at + j]
                         v[k] = 0.5 * total
                     for k in range(BLOCK):
                         b[to + first + k] = v[k]
                 for k in range(columns - blocks * BLOCK):  # the first cell, and those after the last block
                     j = ti.select(k == 0, 0, blocks * BLOCK + k)
                     before, after = neighbours(j, columns, periodic)
-                    total = above * u[at_above + j] - below * u[at_below + j]
+                    total = above * u[above_at + j] - below * u[below_at + j]
                     total += sign(j, after, periodic) * u[at + after] - sign(j, before, periodic) * u[at + before]
                     if ti.static(dim == 3):
-                        total += far * u[at_far + j] - near * u[at_near + j]
+                        total += far * u[far_at + j] - near * u[near_at + j]
                     b[to + j] = 0.5 * total
 
     @kernel

@@ -55,8 +55,8 @@ def find_problems(sections: Mapping[str, Any]) -> list[Problem]:
         found += _check_state(state, dim)
     if obstacle is not None:
         found += _check_obstacle(obstacle, dim)
-    of_sides = list(_check_sides(grid, sides)) if sides is not None else []
-    found += of_sides
+    side_problems = list(_check_sides(grid, sides)) if sides is not None else []
+    found += side_problems
     if found or simulator is None:
         return found
     made = model(simulator, grid, dt=1.0, has_obstacle=obstacle is not None)

@@ -162,8 +162,8 @@ def block(
     axes = [dx * (np.arange(2 * round(b - a)) / 2 + a + 0.25) for a, b in zip(lower, upper, strict=True)]
     position = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
     n = len(position)
-    of_law = np.full(n, ALL.index(law), np.int32)
-    model = MPM(TANK, dx, dt, n, ALL, of_law, walls=("slip",) * 4, mass_floor=1e-200)
+    law_index = np.full(n, ALL.index(law), np.int32)
+    model = MPM(TANK, dx, dt, n, ALL, law_index, walls=("slip",) * 4, mass_floor=1e-200)
     known = {
         "young_modulus": 1.0, "poisson_ratio": 0.3, "bulk_modulus": 1.0, "yield_stress": 0.05, "friction_angle": 0.6,
         "hardening": 5.0, "critical_compression": 0.02, "critical_stretch": 0.005, "mass": dx * dx / 4,

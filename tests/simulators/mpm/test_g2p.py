@@ -38,10 +38,10 @@ def test_every_element_of_the_jacobian_is_right(dim: int, particles: int) -> Non
     others[seen] = 0
     chosen = tensor(np.eye(model.nodes)[:, seen])
 
-    def of_seen(x: Tensor, u: Tensor) -> Any:
+    def near_particle(x: Tensor, u: Tensor) -> Any:
         return GridToParticle.apply(model, x, others + np.matmul(chosen, u))
 
-    gradcheck(of_seen, (x, tensor(u.data[seen], requires_grad=True)), tolerance=1e-7)
+    gradcheck(near_particle, (x, tensor(u.data[seen], requires_grad=True)), tolerance=1e-7)
     model, inputs = parts(dim, 8)
     gradcheck(lambda *x: GridToParticle.apply(model, *x), inputs, mode="projected", tolerance=1e-7)
     dot_product_test(lambda *x: GridToParticle.apply(model, *x), inputs, tolerance=1e-12)

@@ -29,8 +29,8 @@ def test_parameters_are_those_that_the_laws_read(law: str) -> None:
     model = MPM(**SOUND, laws=(law,))
     shapes, states = model.param_shapes(), model.state_shapes()
     assert set(shapes) == set(Params.names()) and set(states) == set(State.names())
-    of_laws = {name for each in LAWS.values() for name in each.PARAMETERS}
-    for name in of_laws:
+    law_parameters = {name for each in LAWS.values() for name in each.PARAMETERS}
+    for name in law_parameters:
         assert shapes[name] == ((3,) if name in LAWS[law].PARAMETERS else (0,))
     assert states["plastic"] == ((3,) if LAWS[law].HIDDEN else (0,))
     assert model.width == len(LAWS[law].COEFFICIENTS)

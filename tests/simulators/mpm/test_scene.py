@@ -143,9 +143,9 @@ def test_walls_are_all_alike_or_given_by_face() -> None:
     grid = {"cells": [20, 20], "spacing": 0.05}
     assert model(BOX).walls == ("separating",) * 4
     assert model(BOX, grid={**grid, "walls": "slip"}).walls == ("slip",) * 4
-    by_face = model(BOX, grid={**grid, "walls": {"y-": "sticking"}, "margin": 4, "skin": 0.1})
-    assert by_face.walls == ("separating", "separating", "sticking", "separating")
-    assert (by_face.margin, by_face.skin, by_face.cells, by_face.spacing) == (4, 0.1, (20, 20), 0.05)
+    faces = model(BOX, grid={**grid, "walls": {"y-": "sticking"}, "margin": 4, "skin": 0.1})
+    assert faces.walls == ("separating", "separating", "sticking", "separating")
+    assert (faces.margin, faces.skin, faces.cells, faces.spacing) == (4, 0.1, (20, 20), 0.05)
 
 
 def test_colliders_in_the_plane() -> None:

@@ -28,9 +28,9 @@ def test_a_step_is_a_chain_of_its_sub_steps() -> None:
         c = Coefficients.apply(model, *[getattr(params, name) for name in LAW_PARAMETERS])
         F, q, tau = Respond.apply(model, Deform.apply(model, state.affine, state.deformation), state.plastic, c)
         tau = Actuate.apply(model, tau, F, u[:2])
-        of_particles = state.position, state.velocity, state.affine, tau, params.mass, params.volume
-        of_nodes = ParticleToGrid.apply(model, *of_particles)
-        velocity = GridVelocity.apply(model, *of_nodes, build_environment(model, params, state, u))
+        particle_inputs = state.position, state.velocity, state.affine, tau, params.mass, params.volume
+        node_values = ParticleToGrid.apply(model, *particle_inputs)
+        velocity = GridVelocity.apply(model, *node_values, build_environment(model, params, state, u))
         x, v, C = GridToParticle.apply(model, state.position, velocity)
         new = step(model, params, state, u)
     for name, expected in {"position": x, "velocity": v, "affine": C, "deformation": F, "plastic": q}.items():

@@ -24,9 +24,9 @@ def test_the_distance_of_an_ellipse_is_zero_at_its_surface_with_slope_one() -> N
     fine = Smoke((200, 200), spacing=0.01, dt=0.1)
     phi = distance(fine, [1.0, 1.0], [0.6, 0.3])
     slope = np.hypot(*np.gradient(phi, fine.spacing))
-    at_surface = abs(phi) < 0.5 * fine.spacing
-    assert at_surface.sum() > 100
-    np.testing.assert_allclose(slope[at_surface], 1.0, atol=0.05)
+    near_surface = abs(phi) < 0.5 * fine.spacing
+    assert near_surface.sum() > 100
+    np.testing.assert_allclose(slope[near_surface], 1.0, atol=0.05)
     x, y = coordinates(fine)
     np.testing.assert_array_equal(phi < 0, ((x - 1) / 0.6) ** 2 + ((y - 1) / 0.3) ** 2 < 1)
 

@@ -89,9 +89,9 @@ def vortex(
         return dx, dy, np.exp(-(dx**2 + dy**2) / (2 * size**2))
 
     elevation = -((swirl * size) ** 2) / (2 * GRAVITY) * at(cell, cell)[2] ** 2
-    _, dy, of_u = at(face, cell)
-    dx, _, of_v = at(cell, face)
-    return elevation, np.stack([stream[0] - swirl * dy * of_u, stream[1] + swirl * dx * of_v])
+    _, dy, weight_u = at(face, cell)
+    dx, _, weight_v = at(cell, face)
+    return elevation, np.stack([stream[0] - swirl * dy * weight_u, stream[1] + swirl * dx * weight_v])
 
 
 def test_a_vortex_drifts_with_the_stream_to_second_order() -> None:
@@ -133,9 +133,9 @@ def rates(model: ShallowWater, params: Params, state: State) -> float:
     u[0][0] = 0.0  # at the wall
     fluxes = Fluxes.apply(model, state.elevation, tensor(u), params.depth, params.gravity)
     rest = tensor(np.zeros_like(state.elevation.data)), tensor(np.zeros_like(u))
-    of_elevation, of_velocity = Advance.apply(model, 1.0, *rest, *fluxes)
-    potential = float((fluxes[2].data * of_elevation.data).sum())
-    kinetic = float((fluxes[0].data * of_velocity.data).sum())
+    delevation, dvelocity = Advance.apply(model, 1.0, *rest, *fluxes)
+    potential = float((fluxes[2].data * delevation.data).sum())
+    kinetic = float((fluxes[0].data * dvelocity.data).sum())
     return (potential + kinetic) / abs(potential)
 
 
