@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import autograd, optimize, rollout
+    from . import autograd, optimize, plot, rollout
     from .app.workflow import identify, simulate
     from .diagnose.check.scene import check_scene as check
     from .experiment.scene import Scene, load_scene
@@ -30,11 +30,12 @@ __all__ = [
     "identify",
     "load_scene",
     "optimize",
+    "plot",
     "rollout",
     "simulate",
 ]
 
-_FOLDERS = {"autograd", "optimize", "rollout"}
+_FOLDERS = {"autograd", "optimize", "plot", "rollout"}
 _HOMES = {
     "Recording": (".record", "Recording"),
     "Scene": (".experiment.scene", "Scene"),
