@@ -32,8 +32,8 @@ PARTS = 16
 """Number of parts that the lines of nodes are divided into."""
 
 SPREAD = 512
-"""Loop iterations for each piece of work. A CPU runs a parallel loop of at most 512 iterations on one thread, so each
-piece has this many iterations, one of which does the work."""
+"""Loop iterations for each piece of work, one of which does the work. With fewer iterations in all, a CPU would run the
+loop on one thread."""
 
 PARTICLE_US = {2: 0.015, 3: 0.06}
 """Serial cost [us] of a particle in the cheapest loop over particles, for each dimension."""

@@ -2,7 +2,7 @@
 
 Its entries, in order: gravity [dim], wall friction, then positions, rotations, velocities, spins and frictions of all
 colliders. `build_environment` concatenates them for one nested step. `EnvironmentRows` does so for all steps of a
-segment at once, with the motion of the colliders, which does not depend on the particles.
+segment at once. It also moves the colliders, as their motion does not depend on the particles.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ r = x_i - x_p, m_i = sum over p of w_ip m. Linearised at rest, a step takes node
 
 that is u' = T u - dt K e. For an eigenvector, in the norm of m_i, let a and b be the fractions of its energy that
 particles carry as v and as dx/2 C. Then a + b = <T> <= 1 by the Cauchy-Schwarz inequality, as sum_i w_ip r r^T =
-dx^2/4 I. b also bounds the stiffness, with k the largest eigenvalue of D and c^2 the largest k V/m of a particle:
+dx^2/4 I. b also bounds the stiffness. Let k be the largest eigenvalue of D, and c^2 the largest k V/m of a particle:
 
     dt^2 <K> <= 4 b (dt c/dx)^2          z^2 - (1 + a + b - dt^2 <K>) z + a + b = 0
 

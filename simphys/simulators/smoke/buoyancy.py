@@ -2,7 +2,7 @@
 
     u'_a = u_a + dt b_a m_a(s)
 
-b acceleration per unit of smoke [m/s^2], m_a the mean of the two cells at a face, and 0 at faces on sides, as their
+b acceleration per unit of smoke [m/s^2], m_a the mean of the two cells at a face. At faces on sides m_a is 0: their
 velocity is given or, at an open side, follows from the pressure. Adjoint, with g = adj_u':
 
     adj_u = g            adj_s = dt sum_a b_a m_a^T g_a            adj_b_a = dt sum_i g_a,i m_a,i

@@ -19,8 +19,8 @@ g = adj_u', f = adj_F, and the total adjoint h_a = g_a - V/dt f_a of u':
 
     adj_u = r h + V/dt f                adj_phi = sum_a m_a^T (u_a h_a dr/dphi),    dr/dphi = -chi'(phi) / (1 + ETA)
 
-The subsequent projection ignores the obstacle and accelerates the fluid inside by the pressure gradient again, so the
-velocity that remains there is proportional to dt.
+The subsequent projection ignores the obstacle and accelerates the fluid inside by the pressure gradient again. The
+velocity that remains there is therefore proportional to dt.
 
 Source: Angot, Bruneau and Fabrie 1999, equation 1.3; Borrvall and Petersson 2003.
 """

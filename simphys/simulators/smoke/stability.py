@@ -2,9 +2,9 @@
 
     dt <= dx^2 / (2 dim nu)
 
-The eigenvalues of -A in diffuse.py are between 0 and 4 for each axis, at walls as well (Gershgorin circles), so
+The eigenvalues of -A in diffuse.py are between 0 and 4 for each axis, at walls as well (Gershgorin circles). Hence
 |1 - k lambda| <= 1 with k = dt nu / dx^2. Semi-Lagrangian advection creates no new extrema (Stam 1999), and
-penalization is implicit, so for these the time step is a question of accuracy only.
+penalization is implicit: for these the time step is a question of accuracy only.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ CELL_US = 0.0008
 """Serial cost [us] of a cell in `leap`."""
 
 SPREAD = 512
-"""Loop iterations for each piece of work. A CPU runs a parallel loop of at most 512 iterations on one thread, so each
-piece has this many iterations, one of which does the work."""
+"""Loop iterations for each piece of work, one of which does the work. With fewer iterations in all, a CPU would run the
+loop on one thread."""
 
 Launch = Callable[..., None]
 

@@ -3,7 +3,7 @@
 A slab has a layout of its own, with a halo of zeros on either side, twice as wide as the differences reach. Its first
 cell is number m0 of the grid's layout. s1, s2 are the strides between lines of the slab, and M1, M2 the strides between
 the same lines in the grid. Line l is at l // line_step % width along the layer's axis, unless lines run along that
-axis. In that case the slab's layout begins and ends at blocks of the grid, and in cells outside of the layer a, b and
+axis. In that case the slab's layout begins and ends at blocks of the grid. In cells outside of the layer a, b and
 `mask` are 0; `mask` is 1 inside. Each array is read from an offset ..._at, a multiple of BLOCK; ..._stride is the
 distance between batch members.
 """

@@ -1,9 +1,9 @@
 """A tape, from which the states of a wave can be recomputed backward in time.
 
 Leapfrog runs backward: a height is the same function of the two that follow it. Absorbing layers lose the energy that
-they absorb. The tape therefore stores heights and memories of the layers at every step, nothing of the cells between
-them, and the last two heights. It is exact to rounding. Source: Dussaud, Symes et al. 2008 compare this with
-checkpoints.
+they absorb. The tape therefore stores heights and memories of the layers at every step, and the last two heights. It
+stores nothing else of the cells between the layers. It is exact to rounding. Source: Dussaud, Symes et al. 2008 compare
+this with checkpoints.
 """
 
 from __future__ import annotations
