@@ -154,7 +154,7 @@ def _interpreter(path: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    from .workloads import NAMES
+    from .workloads.run import NAMES
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(NAMES)}; default all")

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from .chains import Runs
 from .compare import ROOT
+from .graph.chains import Runs
 
 Nodes = Sequence[Sequence[float]]
 """Microseconds per node of [apply, backward, both], one for each repetition."""

@@ -9,8 +9,12 @@ import sys
 
 import numpy
 
-from . import bench_air_track, bench_autograd, bench_rollout, bench_truth, compare, machine
-from .workloads import NAMES
+from . import compare, machine
+from .fits import air_track as bench_air_track
+from .graph import run as bench_autograd
+from .rollout import run as bench_rollout
+from .truth import run as bench_truth
+from .workloads.run import NAMES
 
 JACOBIAN_CHAINS = "docs/examples/bench_jacobian_chains.py"
 
@@ -42,20 +46,20 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"## Workload {workload}\n\n    python -m benchmarks.compare {workload}\n")
         print(f"{options.threads} thread, {options.dtype}, {options.rounds} rounds of {options.reps} repetitions.\n")
         print(compare.table(compare.collect(workload, options)) + "\n", flush=True)
-    print("## The air track: 29,000 steps of 1 ms\n\n    python -m benchmarks.bench_air_track\n")
+    print("## The air track: 29,000 steps of 1 ms\n\n    python -m benchmarks.fits.air_track\n")
     found = bench_air_track.collect(rounds=options.rounds, repetitions=10 * options.reps)
     print(bench_air_track.table(found, min(bench_air_track.import_s() for _ in range(3))) + "\n", flush=True)
     long = " --long" if options.long else ""
-    print(f"## Rollouts\n\n    python -m benchmarks.bench_rollout{long}\n")
+    print(f"## Rollouts\n\n    python -m benchmarks.rollout{long}\n")
     for part in bench_rollout.sections(repetitions=options.reps, long=options.long):
         print(part, flush=True)
-    print("## A node of the graph\n\n    python -m benchmarks.bench_autograd\n")
+    print("## A node of the graph\n\n    python -m benchmarks.graph\n")
     for part in bench_autograd.sections([sys.executable, *options.python], rounds=options.rounds):
         print(part, flush=True)
     print(f"## A product of Jacobians, in reverse and by a scan\n\n    python {JACOBIAN_CHAINS}\n", flush=True)
     subprocess.run([sys.executable, compare.ROOT / JACOBIAN_CHAINS], check=True)
     print(flush=True)
-    print("## Contacts against closed forms\n\n    python -m benchmarks.bench_truth\n")
+    print("## Contacts against closed forms\n\n    python -m benchmarks.truth\n")
     print("f64; errors are relative to the closed form. docs/contact.md says what it means.\n", flush=True)
     bench_truth.main()
 

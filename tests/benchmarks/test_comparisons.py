@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import bench_air_track, compare, machine
+from benchmarks import compare, machine
+from benchmarks.fits import air_track as bench_air_track
 from simphys.autograd import runtime
 
 

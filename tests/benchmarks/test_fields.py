@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import w3, w4
+from benchmarks.workloads import smoke, wave
 from simphys.autograd import runtime
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = pytest.mark.parametrize("module", [w3, w4], ids=["w3", "w4"])
+CASES = pytest.mark.parametrize("module", [wave, smoke], ids=["wave", "smoke"])
 
 
 def run(*arguments: str) -> str:
@@ -51,6 +51,6 @@ def test_loss_and_gradient_are_those_of_the_reference(
 
 def test_the_inversion_lowers_its_misfit() -> None:
     small = ["--shots", "2", "--receivers", "10", "--steps", "120", "--iterations", "2", "--repetitions", "1"]
-    row = next(line for line in run("benchmarks.bench_inversion", *small).splitlines() if line.startswith("| simphys"))
+    row = next(line for line in run("benchmarks.fits.inversion", *small).splitlines() if line.startswith("| simphys"))
     first, last = (float(cell) for cell in row.split("|")[3:5])
     assert 0 < last < first

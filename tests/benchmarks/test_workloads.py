@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import w1c
-from benchmarks.initial_data import hash01, lattice_nodes, lattice_springs
-from benchmarks.workload import REFERENCE, compare, summarize
+from benchmarks.workloads import lattice
+from benchmarks.workloads.initial_data import hash01, lattice_nodes, lattice_springs
+from benchmarks.workloads.workload import REFERENCE, compare, summarize
 from simphys.autograd import InputError, runtime
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,12 +44,14 @@ def test_lattice_springs_join_neighbours_once_each() -> None:
 
 
 def test_elements_are_the_springs() -> None:
-    assert w1c.elements({"size.n": 9}) == len(lattice_springs(9, 9))
+    assert lattice.elements({"size.n": 9}) == len(lattice_springs(9, 9))
 
 
 def test_fused_and_nested_agree() -> None:
-    settings = w1c.WORKLOAD.override(SMALL)
-    (fused_loss, fused), (nested_loss, nested) = (w1c.build(settings, mode).gradient() for mode in ("fused", "nested"))
+    settings = lattice.WORKLOAD.override(SMALL)
+    (fused_loss, fused), (nested_loss, nested) = (
+        lattice.build(settings, mode).gradient() for mode in ("fused", "nested")
+    )
     tolerance = 1e-4 if runtime.settings().precision == "f32" else 1e-10
     assert fused_loss == pytest.approx(nested_loss, rel=tolerance)
     for name in fused:
@@ -57,18 +59,18 @@ def test_fused_and_nested_agree() -> None:
 
 
 def test_the_loss_is_the_same_without_recording() -> None:
-    case = w1c.build(w1c.WORKLOAD.override(SMALL), "fused")
+    case = lattice.build(lattice.WORKLOAD.override(SMALL), "fused")
     assert case.forward() == case.gradient()[0]
 
 
 def test_an_unknown_setting_names_the_nearest() -> None:
     with pytest.raises(InputError, match=r"Did you mean size\.n\?"):
-        w1c.WORKLOAD.override(["size.m=3"])
+        lattice.WORKLOAD.override(["size.m=3"])
 
 
 def test_a_setting_is_a_number() -> None:
     with pytest.raises(InputError, match="the value is a number"):
-        w1c.WORKLOAD.override(["size.n=many"])
+        lattice.WORKLOAD.override(["size.n=many"])
 
 
 def test_the_reference_deviates_from_itself_by_nothing() -> None:

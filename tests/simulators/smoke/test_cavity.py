@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.bench_cavity import measure
+from benchmarks.truth.cavity import measure
 
 
 def test_velocities_along_both_centre_lines_are_those_of_the_tables() -> None:

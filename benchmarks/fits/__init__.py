@@ -1,0 +1,1 @@
+"""Whole fits: time, memory, and how far they arrive."""

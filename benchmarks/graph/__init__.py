@@ -1,0 +1,1 @@
+"""Cost of a node of the graph, compared with other packages: python -m benchmarks.graph."""

@@ -1,0 +1,5 @@
+"""Run `python -m benchmarks.graph`."""
+
+from .run import main
+
+main()

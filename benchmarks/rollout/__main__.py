@@ -1,0 +1,5 @@
+"""Run `python -m benchmarks.rollout`."""
+
+from .run import main
+
+main()

@@ -1,0 +1,1 @@
+"""Comparison of derivatives and motions with closed forms and published tables: python -m benchmarks.truth."""

@@ -1,0 +1,5 @@
+"""Run `python -m benchmarks.truth`."""
+
+from .run import main
+
+main()

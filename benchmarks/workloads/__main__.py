@@ -1,0 +1,5 @@
+"""Run `python -m benchmarks.workloads`."""
+
+from .run import main
+
+main()
