@@ -61,15 +61,11 @@ class Density(Function):
         return None, adj_position, adj_mass
 
     @staticmethod
-    def jvp(ctx: Context, _: None, dposition: Array | None, dmass: Array | None) -> Array:
+    def jvp(ctx: Context, _: None, dposition: Array, dmass: Array) -> Array:
         position, mass = ctx.saved_tensors
         ddensity = np.zeros(ctx.cells.counts, position.dtype)
         for at, seen, weight, slope in _shares(ctx.cells, position.data):
-            moved = np.zeros(mass.shape, mass.dtype)
-            if dposition is not None:
-                moved += mass.data * (slope * dposition).sum(axis=1)
-            if dmass is not None:
-                moved += weight * dmass
+            moved = mass.data * (slope * dposition).sum(axis=1) + weight * dmass
             np.add.at(ddensity, at, moved[seen])
         return ddensity
 

@@ -113,9 +113,8 @@ class Sample(Function):
         return None, *adj_fields
 
     @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Array | None) -> Array:
-        zeros = [np.zeros(*like) if d is None else d for d, like in zip(tangents, ctx.like, strict=True)]
-        return interpolate(ctx.plan, [along(zeros[which], index) for which, index in ctx.plan.components])
+    def jvp(ctx: Context, _: None, *tangents: Array) -> Array:
+        return interpolate(ctx.plan, [along(tangents[which], index) for which, index in ctx.plan.components])
 
 
 def interpolate(plan: SamplePlan, series: Sequence[Array]) -> Array:

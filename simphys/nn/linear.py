@@ -9,10 +9,6 @@ All rows are multiplied at once, as matrix products in NumPy.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from ..autograd import Context, Function, Tensor
 from ..autograd.errors import InputError
 from ..simulator import Array
@@ -39,12 +35,9 @@ class Linear(Function):
         return adj_weight, g.sum(axis=0), (adj_y.data @ weight.data)
 
     @staticmethod
-    def jvp(ctx: Context, dweight: Any, dbias: Any, dx: Any) -> Array:
+    def jvp(ctx: Context, dweight: Array, dbias: Array, dx: Array) -> Array:
         weight, x = ctx.saved_tensors
-        dw = np.zeros(weight.shape, x.dtype) if dweight is None else np.asarray(dweight)
-        db = np.zeros(weight.shape[:1], x.dtype) if dbias is None else np.asarray(dbias)
-        dx = np.zeros(x.shape, x.dtype) if dx is None else np.asarray(dx)
-        dy: Array = x.data @ dw.T + db + dx @ weight.data.T
+        dy: Array = x.data @ dweight.T + dbias + dx @ weight.data.T
         return dy
 
 

@@ -91,11 +91,8 @@ class FieldForce(Function):
         return adj_charge, adj_field.sum(axis=0)
 
     @staticmethod
-    def jvp(ctx: Context, *tangents: Any) -> np.ndarray[Any, Any]:
+    def jvp(ctx: Context, dq: Any, dE: Any) -> np.ndarray[Any, Any]:
         charge, field = ctx.saved_tensors
-        dq, dE = (
-            np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, ctx.saved_tensors, strict=True)
-        )
         n, dim = charge.shape[0], field.shape[0]
         dforce = np.empty((n, dim), charge.dtype)
         _kernels(n, dim).tangent(charge, field.data[None], dq, dE[None], n, dforce)

@@ -169,9 +169,8 @@ class ChargeForce(Function):
         return None, adj_x, adj_q, adj_k.sum(), adj_s.sum()
 
     @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+    def jvp(ctx: Context, _: None, dx: Any, dq: Any, dk: Any, ds: Any) -> np.ndarray[Any, Any]:
         saved = ctx.saved_tensors
-        dx, dq, dk, ds = (np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True))
         dforce = np.empty(saved[0].shape, saved[0].dtype)
         model: Charges = ctx.model
         _kernels(model).tangent(

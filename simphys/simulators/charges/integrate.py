@@ -117,12 +117,8 @@ class Integrate(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, __: None, *tangents: Any) -> tuple[Any, Any]:
         force, mass = ctx.saved_tensors
-        dx, dv, dforce, dm = (
-            np.zeros_like(like.data) if d is None else d
-            for d, like in zip(tangents, (force, force, force, mass), strict=True)
-        )
-        dx_new, dv_new = np.empty_like(dx), np.empty_like(dx)
-        _kernels(ctx.model).tangent(force, mass, *ctx.lengths, dx, dv, dforce, dm, dx_new, dv_new)
+        dx_new, dv_new = np.empty_like(force.data), np.empty_like(force.data)
+        _kernels(ctx.model).tangent(force, mass, *ctx.lengths, *tangents, dx_new, dv_new)
         return dx_new, dv_new
 
 

@@ -103,10 +103,9 @@ class Actuate(Function):
         return None, adj_L, adj_amp, adj_u[:-1]
 
     @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+    def jvp(ctx: Context, _: None, dL: Any, damp: Any, du: Any) -> np.ndarray[Any, Any]:
         model: MassSpring = ctx.model
         saved = ctx.saved_tensors
-        dL, damp, du = (np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True))
         dactuated = np.empty(model.springs, saved[0].dtype)
         _kernels().tangent(*_arguments(model, *saved), dL, damp, extend_control(du), dactuated)
         return dactuated

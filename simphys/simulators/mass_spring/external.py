@@ -150,12 +150,9 @@ class ExternalForce(Function):
         return None, adj_x, adj_v, adj_m, adj_g.sum(axis=0), *adj_floor.sum(axis=0)
 
     @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+    def jvp(ctx: Context, _: None, dx: Any, dv: Any, dm: Any, dg: Any, *dground: Any) -> np.ndarray[Any, Any]:
         model: MassSpring = ctx.model
         position, velocity, mass, gravity, *ground = ctx.saved_tensors
-        dx, dv, dm, dg, *dground = (
-            np.zeros_like(s.data) if d is None else d for d, s in zip(tangents, ctx.saved_tensors, strict=True)
-        )
         dforce = np.empty(position.shape, position.dtype)
         _kernels(model).tangent(
             position, velocity, mass, gravity.data[None], pack(*ground),

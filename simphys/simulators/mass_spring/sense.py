@@ -133,9 +133,7 @@ class Sense(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, dposition: Any, dvelocity: Any) -> Array:
         model: MassSpring = ctx.model
-        zero = np.zeros((model.nodes, model.dim), runtime.real_dtype())
-        dx, dv = (zero if given is None else given for given in (dposition, dvelocity))
-        return _sense_row(model, dx, dv, (0.0,) * model.dim)
+        return _sense_row(model, dposition, dvelocity, (0.0,) * model.dim)
 
 
 def _controller(model: MassSpring) -> Controller:

@@ -146,10 +146,9 @@ class SpringForce(Function):
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
         model: MassSpring = ctx.model
         saved = ctx.saved_tensors
-        given = [np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True)]
         work = np.empty((model.springs, model.dim), saved[0].dtype)
         dforce = np.empty(saved[0].shape, saved[0].dtype)
-        _kernels(model).tangent(*saved, *given, *model.index_arguments, work, dforce)
+        _kernels(model).tangent(*saved, *tangents, *model.index_arguments, work, dforce)
         return dforce
 
 

@@ -21,7 +21,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import memory
 from simphys.simulator.actuators import extend_control, find_control_columns
 
-from .arrays import empty_like, fill_tangents, flatten
+from .arrays import empty_like, flatten
 
 if TYPE_CHECKING:
     from .model import MPM
@@ -109,9 +109,8 @@ class Actuate(Function):
         return None, adj_actuated, adj_F, adj_u[:-1]
 
     @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+    def jvp(ctx: Context, _: None, dtau: Any, dF: Any, du: Any) -> np.ndarray[Any, Any]:
         deformation, control = ctx.saved_tensors
-        dtau, dF, du = fill_tangents(tangents, (deformation, deformation, control))
         (dactuated,) = empty_like(deformation)
         arguments = _arguments(ctx.model, deformation, control)
         _kernels(ctx.model).tangent(*arguments, flatten(dtau), flatten(dF), extend_control(du), flatten(dactuated))

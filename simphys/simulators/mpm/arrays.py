@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,6 @@ def flatten_nonempty(values: Any) -> Array:
     """Flatten an array, or replace an empty one by a single zero, as kernels take no empty arrays."""
     array = flatten(values)
     return array if array.size else np.zeros(1, array.dtype)
-
-
-def fill_tangents(tangents: Iterable[Any], saved: Iterable[Any]) -> list[Array]:
-    """Replace missing tangents of the saved values by zeros."""
-    return [np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True)]
 
 
 def empty_like(*values: Any) -> list[Array]:

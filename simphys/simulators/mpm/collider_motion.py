@@ -149,11 +149,8 @@ class MoveColliders(Function):
     def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[Any, Any]:
         model: MPM = ctx.model
         rotation, spin = ctx.saved_tensors
-        K, dtype = len(model.colliders), rotation.dtype
-        shapes = (K, model.dim), (K, model.rotations), (K, model.dim), (K, model.spins)
-        given = [np.zeros(s, dtype) if d is None else d for d, s in zip(tangents, shapes, strict=True)]
-        rows = [_two_rows(d) for d in given[:2]]
-        drows = [d.reshape(-1) for d in (*rows, *given[2:])]
+        rows = [_two_rows(d) for d in tangents[:2]]
+        drows = [d.reshape(-1) for d in (*rows, *tangents[2:])]
         _kernels(model).tangent(rotation.data.reshape(-1), spin.data.reshape(-1), *_scalars(model), *drows)
         return rows[0][1], rows[1][1]
 

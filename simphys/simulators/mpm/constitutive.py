@@ -194,8 +194,7 @@ class Coefficients(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
         params = _by_name(ctx.saved_tensors)
-        given = [np.zeros_like(p) if d is None else d for d, p in zip(tangents, params.values(), strict=True)]
-        return jvp_coefficients(ctx.model, params, dict(zip(LAW_PARAMETERS, given, strict=True)))
+        return jvp_coefficients(ctx.model, params, dict(zip(LAW_PARAMETERS, tangents, strict=True)))
 
 
 def _by_name(fields: tuple[Tensor, ...]) -> dict[str, Array]:
@@ -234,10 +233,9 @@ class Respond(Function):
         return None, adj_F, adj_q, adj_c
 
     @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[Array, Array, Array]:
+    def jvp(ctx: Context, _: None, dF: Array, dq: Array, dc: Array) -> tuple[Array, Array, Array]:
         model: MPM = ctx.model
         F, q, c = ctx.saved_tensors
-        dF, dq, dc = (np.zeros_like(s.data) if d is None else d for d, s in zip(tangents, (F, q, c), strict=True))
         dF_new, dq_new, dtau = np.empty_like(F.data), np.empty_like(q.data), np.empty_like(F.data)
         _kernels(model).tangent(
             _law_index(model), F, _nonempty(q.data), c, dF, _nonempty(dq), dc, model.particles,

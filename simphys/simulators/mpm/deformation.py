@@ -20,7 +20,7 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import memory
 
-from .arrays import empty_like, fill_tangents, flatten
+from .arrays import empty_like, flatten
 
 if TYPE_CHECKING:
     from .model import MPM
@@ -107,9 +107,8 @@ class Deform(Function):
         return None, adj_C, adj_F
 
     @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+    def jvp(ctx: Context, _: None, dC: Any, dF: Any) -> np.ndarray[Any, Any]:
         affine, deformation = ctx.saved_tensors
-        dC, dF = fill_tangents(tangents, ctx.saved_tensors)
         (dtrial,) = empty_like(deformation)
         _kernels(ctx.model).tangent(
             flatten(affine),

@@ -24,7 +24,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import bspline, memory
 
 from . import transfer
-from .arrays import empty_like, fill_tangents, flatten
+from .arrays import empty_like, flatten
 
 if TYPE_CHECKING:
     from .model import MPM
@@ -160,9 +160,7 @@ class GridToParticle(Function):
         position, velocity = ctx.saved_tensors
         moved = _results(ctx.model, position.dtype)
         arguments = _arguments(ctx.model, position, velocity)
-        _kernels(ctx.model).tangent(
-            *arguments, *map(flatten, fill_tangents(tangents, ctx.saved_tensors)), *map(flatten, moved)
-        )
+        _kernels(ctx.model).tangent(*arguments, *map(flatten, tangents), *map(flatten, moved))
         return tuple(moved)
 
 

@@ -166,9 +166,8 @@ class GridVelocity(Function):
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
-        given = [np.zeros_like(s.data) if d is None else d for d, s in zip(tangents, ctx.saved_tensors, strict=True)]
-        du = np.empty_like(given[1])
-        _kernels(ctx.model).tangent(*ctx.saved_tensors, *_scalars(ctx.model), *given, du)
+        du = np.empty_like(tangents[1])
+        _kernels(ctx.model).tangent(*ctx.saved_tensors, *_scalars(ctx.model), *tangents, du)
         return du
 
 

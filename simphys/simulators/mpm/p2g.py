@@ -26,7 +26,7 @@ from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import bspline, memory
 
 from . import transfer
-from .arrays import empty_like, fill_tangents, flatten
+from .arrays import empty_like, flatten
 
 if TYPE_CHECKING:
     from .model import MPM
@@ -180,9 +180,7 @@ class ParticleToGrid(Function):
     def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[np.ndarray[Any, Any], ...]:
         inputs, model = ctx.saved_tensors, ctx.model
         dgrid = np.zeros((model.nodes, model.dim + 1), inputs[0].dtype)
-        _kernels(model).tangent(
-            *_arguments(model, inputs), *map(flatten, fill_tangents(tangents, inputs)), flatten(dgrid)
-        )
+        _kernels(model).tangent(*_arguments(model, inputs), *map(flatten, tangents), flatten(dgrid))
         return dgrid[:, -1].copy(), dgrid[:, :-1].copy()
 
 

@@ -122,7 +122,7 @@ class AdvectVelocity(Function):
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
-        return push_velocity(ctx.model, *_saved(ctx), *_fill_tangents(ctx, tangents))
+        return push_velocity(ctx.model, *_saved(ctx), *tangents)
 
 
 class AdvectSmoke(Function):
@@ -142,7 +142,7 @@ class AdvectSmoke(Function):
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
-        return push_smoke(ctx.model, *_saved(ctx), *_fill_tangents(ctx, tangents))
+        return push_smoke(ctx.model, *_saved(ctx), *tangents)
 
 
 class _Workspace:
@@ -198,8 +198,3 @@ def _prepare_output(model: Smoke, like: Array, out: Array | None) -> Array:
 
 def _saved(ctx: Context) -> list[Array]:
     return [saved.data for saved in ctx.saved_tensors]
-
-
-def _fill_tangents(ctx: Context, tangents: tuple[Any, ...]) -> list[Array]:
-    """Replace missing tangents by zeros."""
-    return [np.zeros_like(s) if d is None else d for d, s in zip(tangents, _saved(ctx), strict=True)]

@@ -59,11 +59,8 @@ class Buoyancy(Function):
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
-        model: Smoke = ctx.model
         smoke, buoyancy = ctx.saved_tensors
-        shapes = model.state_shapes()["velocity"], smoke.shape, buoyancy.shape
-        given = [np.zeros(s, smoke.dtype) if d is None else d for d, s in zip(tangents, shapes, strict=True)]
-        return push(model, smoke.data, buoyancy.data, *given)
+        return push(ctx.model, smoke.data, buoyancy.data, *tangents)
 
 
 def _scale(model: Smoke, buoyancy: Array) -> Array:

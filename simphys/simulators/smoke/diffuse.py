@@ -157,8 +157,7 @@ class Diffuse(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
         saved = [each.data for each in ctx.saved_tensors]
-        given = [np.zeros_like(s) if d is None else d for d, s in zip(tangents, saved, strict=True)]
-        return push(ctx.model, *saved, *given)
+        return push(ctx.model, *saved, *tangents)
 
 
 def _add_laplace(

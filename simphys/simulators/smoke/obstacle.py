@@ -169,8 +169,7 @@ class Obstruct(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[Array, Array]:
         saved = [each.data for each in ctx.saved_tensors]
-        given = [np.zeros_like(s) if d is None else d for d, s in zip(tangents, saved, strict=True)]
-        return push(ctx.model, *saved, *given)
+        return push(ctx.model, *saved, *tangents)
 
 
 def _at_faces(model: Smoke, obstacle: Array) -> Array:

@@ -62,11 +62,7 @@ class ApplySides(Function):
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Array:
-        model: Smoke = ctx.model
-        shapes = model.state_shapes()["velocity"], model.param_shapes()["boundary_velocity"]
-        dtype = next(d.dtype for d in tangents if d is not None)
-        given = [np.zeros(s, dtype) if d is None else d for d, s in zip(tangents, shapes, strict=True)]
-        return push(model, *given)
+        return push(ctx.model, *tangents)
 
 
 def _prescribed_sides(model: Smoke) -> Iterator[tuple[int, tuple[Any, ...], bool]]:

@@ -132,9 +132,8 @@ class Advance(Function):
         return None, *adj_states, adj_speed(speed.data, adj_log)
 
     @staticmethod
-    def jvp(ctx: Context, _model: None, *tangents: Any) -> np.ndarray[Any, Any]:
+    def jvp(ctx: Context, _model: None, du: Any, dbefore: Any, dk: Any, dc: Any) -> np.ndarray[Any, Any]:
         curvature, speed, model = ctx.saved_tensors
-        du, dbefore, dk, dc = [np.zeros_like(speed.data) if d is None else d for d in tangents]
         kappa, dkappa = courant(model, speed.data), jvp_courant(model, speed.data, dc)
         kappa, k, *given = (np.ravel(x) for x in (kappa, curvature.data, du, dbefore, dkappa, dk))
         dnew = np.empty_like(k)

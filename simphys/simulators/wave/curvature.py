@@ -41,14 +41,7 @@ class Curvature(Function):
 
     @staticmethod
     def jvp(ctx: Context, _model: None, *tangents: Any) -> tuple[Array, Array, Array]:
-        model: Wave = ctx.model
-        shapes = model.state_shapes()
-        names = ("height", "slope_memory", "curvature_memory")
-        given = [
-            np.zeros(shapes[name], runtime.real_dtype()) if d is None else d
-            for name, d in zip(names, tangents, strict=True)
-        ]
-        return _workspace(model).forward(*given)
+        return _workspace(ctx.model).forward(*tangents)
 
 
 class _Workspace:

@@ -259,13 +259,9 @@ class SourceTerm(Function):
         return None, adj_strength, adj_position
 
     @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+    def jvp(ctx: Context, _: None, dstrength: Any, dposition: Any) -> np.ndarray[Any, Any]:
         model: Wave = ctx.model
-        saved = ctx.saved_tensors
-        dstrength, dposition = (
-            np.zeros_like(like.data) if d is None else d for d, like in zip(tangents, saved, strict=True)
-        )
-        strength, position = saved
+        strength, position = ctx.saved_tensors
         ddensity = np.zeros(model.cells, strength.dtype)
         _kernels(model).tangent(
             strength, position.data.reshape(-1), plane_axes(model), dstrength, dposition.reshape(-1),

@@ -181,11 +181,11 @@ class Acceleration(Function):
         return None, adj_x, adj_v, adj_torque, adj_L, adj_m, adj_c, adj_g.reshape(()), adj_e.reshape(())
 
     @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+    def jvp(ctx: Context, _: None, dx: Any, dv: Any, dtorque: Any, *dparams: Any) -> np.ndarray[Any, Any]:
         *given, mu, M = ctx.saved_tensors
         n, real = mu.size, mu.dtype
-        shapes = (n, n, n, n, n, n, 1, 1)
-        dots = [np.zeros(k, real) if d is None else d.reshape(-1) for d, k in zip(tangents, shapes, strict=True)]
+        du = dtorque if ctx.driven else np.zeros(n, real)
+        dots = [d.reshape(-1) for d in dparams]
         dmu, da = np.empty(n, real), np.empty(n, real)
-        kernels(runtime.real()).tangent(*given, n, mu, M, *dots, dmu, da)
+        kernels(runtime.real()).tangent(*given, n, mu, M, dx, dv, du, *dots, dmu, da)
         return da

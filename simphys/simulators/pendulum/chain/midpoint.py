@@ -279,11 +279,11 @@ class MidpointRate(Function):
         return None, None, adj_x, adj_p, adj_torque, adj_L, adj_m, adj_c, adj_g.reshape(()), adj_e.reshape(())
 
     @staticmethod
-    def jvp(ctx: Context, _: None, __: Any, *tangents: Any) -> np.ndarray[Any, Any]:
+    def jvp(ctx: Context, _: None, __: Any, dx: Any, dp: Any, dtorque: Any, *dparams: Any) -> np.ndarray[Any, Any]:
         mu = ctx.saved_tensors[-1]
         n, real = mu.size, mu.dtype
-        shapes = (n, n, n, n, n, n, 1, 1)
-        dots = [np.zeros(k, real) if d is None else d.reshape(-1) for d, k in zip(tangents, shapes, strict=True)]
+        du = dtorque if ctx.driven else np.zeros(n, real)
+        dots = [d.reshape(-1) for d in dparams]
         K, zero, dmu, dy, dv = np.empty(n * n, real), np.zeros(n, real), *(np.empty(n, real) for _ in range(3))
-        kernels(runtime.real()).tangent(*ctx.saved_tensors, n, ctx.k, K, *dots, zero, dmu, dy, dv)
+        kernels(runtime.real()).tangent(*ctx.saved_tensors, n, ctx.k, K, dx, dp, du, *dots, zero, dmu, dy, dv)
         return dv

@@ -183,9 +183,8 @@ class Momentum(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
         *given, mu = ctx.saved_tensors
-        dots = [np.zeros_like(mu.data) if d is None else d for d in tangents]
         dmu, dp = np.empty_like(mu.data), np.zeros_like(mu.data)
-        kernels(runtime.real()).tangent(*given, mu.size, mu, *dots, dmu, dp)
+        kernels(runtime.real()).tangent(*given, mu.size, mu, *tangents, dmu, dp)
         return dp
 
 
@@ -214,10 +213,9 @@ class Rate(Function):
         return None, adj_x, adj_p, adj_L, adj_m
 
     @staticmethod
-    def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
+    def jvp(ctx: Context, _: None, dx: Any, dp: Any, dL: Any, dm: Any) -> np.ndarray[Any, Any]:
         *given, mu, M = ctx.saved_tensors
         zero = np.zeros_like(mu.data)
-        dx, dp, dL, dm = (zero if d is None else d for d in tangents)
         dmu, dv = np.empty_like(mu.data), dp.copy()
         kernels(runtime.real()).jvp_inverse(*given, mu.size, mu, M, dx, zero, dL, dm, dmu, dv)
         return dv

@@ -126,11 +126,11 @@ class Acceleration(Function):
         return adj_d[0], adj_w[0], adj_t[0] if ctx.driven else None, adj_L, adj_m, adj_c, adj_G[0]
 
     @staticmethod
-    def jvp(ctx: Context, *tangents: Any) -> np.ndarray[Any, Any]:
+    def jvp(ctx: Context, dd: Any, dw: Any, dtorque: Any, *dparams: Any) -> np.ndarray[Any, Any]:
         saved = ctx.saved_tensors
-        dots = [np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True)]
+        dt = dtorque if ctx.driven else np.zeros(3, saved[0].dtype)
         da = np.empty((1, 3), saved[0].dtype)
-        kernels(runtime.real()).tangent(*as_arguments(saved), *as_arguments(dots), da)
+        kernels(runtime.real()).tangent(*as_arguments(saved), *as_arguments((dd, dw, dt, *dparams)), da)
         return da[0]
 
 

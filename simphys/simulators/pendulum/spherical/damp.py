@@ -102,7 +102,6 @@ class Damp(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
         saved = ctx.saved_tensors
-        dots = [np.zeros(s.shape, s.dtype) if d is None else d for d, s in zip(tangents, saved, strict=True)]
         dnew = np.empty((1, 3), saved[0].dtype)
-        kernels(runtime.real()).tangent(*as_arguments(saved), ctx.k, *as_arguments(dots), dnew)
+        kernels(runtime.real()).tangent(*as_arguments(saved), ctx.k, *as_arguments(tangents), dnew)
         return dnew[0]

@@ -99,7 +99,6 @@ class Drift(Function):
     @staticmethod
     def jvp(ctx: Context, dd: Any, dw: Any, _: None) -> np.ndarray[Any, Any]:
         direction, rate = (each.data[None] for each in ctx.saved_tensors)
-        dots = [np.zeros_like(rate) if d is None else d[None] for d in (dd, dw)]
         dnew = np.empty_like(rate)
-        kernels(runtime.real()).tangent(direction, rate, ctx.h, *dots, dnew)
+        kernels(runtime.real()).tangent(direction, rate, ctx.h, dd[None], dw[None], dnew)
         return dnew[0]

@@ -164,10 +164,8 @@ class Advance(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, __: None, *tangents: Any) -> tuple[Any, Any]:
         transport, vorticity = ctx.saved_tensors
-        like = (vorticity, transport, transport, vorticity, vorticity)
-        given = [np.zeros_like(x.data) if d is None else d for d, x in zip(tangents, like, strict=True)]
         dnew = np.empty_like(vorticity.data), np.empty_like(transport.data)
-        kernels_of(ctx.model).tangent(*flatten(transport, vorticity), *ctx.scalars, *flatten(*given, *dnew))
+        kernels_of(ctx.model).tangent(*flatten(transport, vorticity), *ctx.scalars, *flatten(*tangents, *dnew))
         return dnew
 
 

@@ -194,13 +194,11 @@ class Fluxes(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[Any, Any, Any]:
         elevation, velocity, gravity, height, vorticity = ctx.saved_tensors
-        like = (elevation, velocity, height, gravity)
-        given = [np.zeros_like(x.data) if d is None else d for d, x in zip(tangents, like, strict=True)]
         dheight, dtransport, dhead = (np.empty_like(x.data) for x in (elevation, velocity, elevation))
         dvorticity = np.zeros_like(vorticity.data)
         kernels_of(ctx.model).tangent(
             *flatten(elevation, velocity, gravity), ctx.model.spacing, *sizes(ctx.model),
-            *flatten(height, vorticity, *given), *flatten(dheight, dtransport, dvorticity, dhead),
+            *flatten(height, vorticity, *tangents), *flatten(dheight, dtransport, dvorticity, dhead),
         )  # fmt: skip
         return dtransport, dvorticity, dhead
 

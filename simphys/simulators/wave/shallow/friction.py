@@ -177,9 +177,8 @@ class Friction(Function):
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
         saved = ctx.saved_tensors
-        given = [np.zeros_like(x.data) if d is None else d for d, x in zip(tangents, saved, strict=True)]
-        dnew = np.empty_like(given[0])
-        kernels_of(ctx.model).tangent(*flatten(*saved), *ctx.scalars, *flatten(*given, dnew))
+        dnew = np.empty_like(saved[0].data)
+        kernels_of(ctx.model).tangent(*flatten(*saved), *ctx.scalars, *flatten(*tangents, dnew))
         return dnew
 
 
