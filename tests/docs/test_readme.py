@@ -1,0 +1,46 @@
+"""The README's scripts run in order and write nothing but pictures; its commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from simphys.app.cli import app
+
+from .test_guide import blocks, outputs
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "README.md").read_text()
+SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE))
+
+
+def test_the_scripts_run_and_write_nothing_but_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "scenes").symlink_to(ROOT / "scenes")
+    monkeypatch.chdir(tmp_path)
+    chosen = list(blocks(SECTIONS["In a script"]))
+    assert len(chosen) == 2
+    printed = list(outputs(chosen, tmp_path))
+    assert re.search(r"^stiffness 6\.34\d* \+- 0\.00014 1/s\^2$", printed[0], re.MULTILINE)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["guide.py", "pictures", "scenes"]
+    assert {path.name for path in Path("pictures").iterdir()} >= {"fit.png", "convergence.png", "adjoint.png"}
+    assert f"# {printed[1].strip()}\n" in chosen[1].source
+
+
+def test_the_table_lists_every_command() -> None:
+    listed = re.findall(r"^\| `simphys (\w+)", SECTIONS["The command line"], re.MULTILINE)
+    assert sorted(listed) == sorted(get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def test_the_scenes_of_commands_exist_and_a_second_run_in_a_folder_overwrites_the_first() -> None:
+    commands = re.findall(r"`?(simphys (?:optimize|run|check) scenes/[^`\n]*)", TEXT)
+    assert len(commands) > 8
+    seen = set()
+    for command in commands:
+        scene, *options = command.split()[2:]
+        assert (ROOT / scene).exists(), scene
+        if options and "observations.file=PATH" not in options:
+            assert (scene not in seen) or "--overwrite" in options, command
+        seen.add(scene)
