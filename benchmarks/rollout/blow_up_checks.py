@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from simphys.autograd import runtime
-from simphys.rollout.run import Sweep, Watch
+from simphys.rollout.run import Monitor, Sweep
 
 from ..measuring import apart, markdown, turns
 from . import lattices
@@ -58,11 +58,11 @@ def measure(case: str, steps: int, repetitions: int) -> Looks:
 def _without(run: Callable[[], object]) -> Callable[[], None]:
     """Disable the checks, within a context; each block runs in one piece."""
 
-    def advance(_watch: Watch, *arguments: Any, **options: Any) -> Any:
+    def advance(_watch: Monitor, *arguments: Any, **options: Any) -> Any:
         return Sweep._advance(*arguments, **options)
 
     def unwatched() -> None:
-        with _instead(Watch, "advance", advance):
+        with _instead(Monitor, "advance", advance):
             run()
 
     return unwatched
@@ -70,7 +70,7 @@ def _without(run: Callable[[], object]) -> Callable[[], None]:
 
 def _shares(run: Callable[[], object], repetitions: int) -> Iterator[float]:
     """Measure the fraction of the time spent in checks."""
-    look, spent = Watch._check, 0.0
+    look, spent = Monitor._check, 0.0
 
     def timed(*arguments: Any) -> None:
         nonlocal spent
@@ -78,7 +78,7 @@ def _shares(run: Callable[[], object], repetitions: int) -> Iterator[float]:
         look(*arguments)
         spent += time.perf_counter() - start
 
-    with _instead(Watch, "_check", timed):
+    with _instead(Monitor, "_check", timed):
         for _ in range(repetitions):
             spent, start = 0.0, time.perf_counter()
             run()

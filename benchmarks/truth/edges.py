@@ -10,7 +10,7 @@ import numpy as np
 
 from simphys.autograd import tensor
 from simphys.rollout import rollout
-from simphys.simulator.events import Event, one_sided
+from simphys.simulator.events import Event, select_one_sided
 from simphys.simulators import billiards, rigid
 
 from ..measuring import markdown
@@ -51,8 +51,8 @@ def edge(by: str, moving: Motion, values: dict[str, Any], end: Place, place: Pla
     below = (middle - moving.end(moved(-width), end)) / width
     above = (moving.end(moved(width), end) - middle) / width
     slopes = moving.gradient(values, end)[1]
-    beside = [one_sided(told(moving, moved(change))) for change in (-apart, apart)]
-    found = one_sided(told(moving, values))
+    beside = [select_one_sided(told(moving, moved(change))) for change in (-apart, apart)]
+    found = select_one_sided(told(moving, values))
     return Edge(by, below, above, float(slopes[place[0]][place[1]]), found, (*beside[0], *beside[1]))
 
 

@@ -15,7 +15,7 @@ from simphys.diagnose.growth import Rate
 from simphys.diagnose.health import Health
 from simphys.experiment.scene import Scene
 from simphys.runs.run_files import group_of, output_folder, unit_of
-from simphys.simulator.events import Event, by_kind, one_sided
+from simphys.simulator.events import Event, group_by_kind, select_one_sided
 
 from .report import make_console
 
@@ -63,7 +63,7 @@ def print_health(found: Health, *, title: str = "") -> None:
         out.print(table)
     if found.events:
         out.print(_make_count_table(found.events))
-    if doubtful := one_sided(found.events):
+    if doubtful := select_one_sided(found.events):
         out.print(_make_reason_table(doubtful))
     for line in _conclude(found):
         out.print(line, soft_wrap=True)
@@ -93,11 +93,11 @@ def _make_count_table(events: tuple[Event, ...]) -> Table:
     table = Table(title="Events of the motion", title_justify="left")
     for name in ("kind", "number", "one-sided", "in steps"):
         table.add_column(name, justify="right" if name in ("number", "one-sided") else "left")
-    for kind, alike in by_kind(events).items():
+    for kind, alike in group_by_kind(events).items():
         steps = list(dict.fromkeys([event.step for event in alike]))
         listed = ", ".join([str(step) for step in steps[:FEW]])
         listed += f" and {len(steps) - FEW} more, the last {steps[-1]}" if len(steps) > FEW else ""
-        table.add_row(kind, str(len(alike)), str(len(one_sided(alike)) or "-"), listed)
+        table.add_row(kind, str(len(alike)), str(len(select_one_sided(alike)) or "-"), listed)
     return table
 
 
@@ -127,7 +127,7 @@ def _conclude(found: Health) -> list[str]:
         lines.append(
             f"Nothing can be learnt about {', '.join(found.vanishing)}: no effect beyond the rounding of the loss."
         )
-    if count := len(one_sided(found.events)):
+    if count := len(select_one_sided(found.events)):
         events = "an event" if count == 1 else f"{count} events"
         lines.append(f"At {events} the gradient is one of several different ones. {SMOOTHING}")
     if found.usable_steps == 0:

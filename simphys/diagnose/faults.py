@@ -16,6 +16,7 @@ from simphys.autograd import AnomalyError, Tensor, detect_anomaly, enable_grad, 
 from simphys.autograd.errors import InputError
 from simphys.rollout import BlowUp, Trajectory, rollout
 from simphys.simulator import Array, Arrays, Model
+from simphys.simulator.arrays import element_name
 
 NOT_SHOWN = "The nested step from the state before has no NaN or inf: only the fused rollout has one."
 
@@ -103,11 +104,6 @@ def backward_fault(
         if function is not None:
             return Fault("backward", step, where, value, function, message)
     return Fault("backward", None, where, value, None, NOT_SHOWN)
-
-
-def element_name(name: str, element: tuple[int, ...]) -> str:
-    """Format the name of an element: 'velocity[0, 1]'."""
-    return f"{name}[{', '.join(map(str, element))}]" if element else name
 
 
 def _reversed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -141,7 +141,7 @@ class StackedMembers(Model):
         return tuple(sorted(found, key=lambda event: event.time))
 
 
-class _Engine:
+class _Engine(Engine):
     """An engine of `batch` times `count` members of the simulator itself, seen as `batch` ones."""
 
     def __init__(
@@ -225,8 +225,8 @@ class _Engine:
     def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
         self._engine.advance(segment, first=first, start=start, steps=steps)
 
-    def read(self, segment: Any, rows: slice | list[int]) -> Arrays:
-        return self._joined(self._engine.read(segment, rows))
+    def read(self, segment: Any, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+        return self._joined(self._engine.read(segment, rows, names))
 
     def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
         parted = self._parted(adjoint)

@@ -19,9 +19,9 @@ from ..autograd import Tensor
 from ..autograd.errors import InputError
 from ..simulator import Model
 from . import budget
-from .fused import Request, fused
-from .inputs import Keep, kept_fields, kept_steps, read_inputs
-from .nested import nested
+from .fused import Request, run_fused
+from .inputs import Keep, read_inputs, resolve_fields, resolve_keep
+from .nested import run_nested
 from .plan import Plan
 from .run import Progress
 from .stream import stream
@@ -70,25 +70,33 @@ def rollout(
     if mode not in get_args(Mode):
         raise InputError("rollout, mode", "it is fused, step or nested", mode, "Pass one of these.")
     inputs = read_inputs(model, params, state, control, steps)
-    kept = kept_steps(keep, steps)
+    kept = resolve_keep(keep, steps)
     if mode == "fused":
-        adjoint = StateAdjoint() if keep_adjoint else None
-        memory_bytes = budget.parse(memory)
-        request = Request(inputs, kept, memory_bytes, running, adjoint, deterministic, limit, on_progress)
-        request.fields = kept_fields(fields, inputs)
-        return fused(request)
+        request = Request(
+            inputs=inputs,
+            keep=kept,
+            fields=resolve_fields(fields, inputs),
+            memory=budget.parse(memory),
+            running=running,
+            adjoint=StateAdjoint() if keep_adjoint else None,
+            deterministic=deterministic,
+            limit=limit,
+            on_progress=on_progress,
+        )
+        return run_fused(request)
     if keep_adjoint or budget.parse(memory) is not None:
         remedy = "Use mode='fused'."
         raise InputError("rollout", "memory budgets and stored adjoints need mode 'fused'", mode, remedy)
     step = model.step if mode == "nested" else partial(_fused_step, model, deterministic)
-    return nested(inputs, step, kept, running, limit, on_progress)
+    return run_nested(inputs, step, kept, running, limit, on_progress)
 
 
 def _fused_step(model: Model, deterministic: bool, params: Any, state: Any, control: Tensor | None) -> Any:
     """Run one step as one node. The caller checks that the new state is sound."""
     one = None if control is None else control.reshape(1, *control.shape)
     inputs = read_inputs(model, params, state, one, 1)
-    return fused(Request(inputs, kept_steps("final", 1), None, None, None, deterministic, None, None)).final
+    keep, fields = resolve_keep("final", 1), resolve_fields(None, inputs)
+    return run_fused(Request(inputs=inputs, keep=keep, fields=fields, deterministic=deterministic, limit=None)).final
 
 
 def plan(
@@ -111,10 +119,14 @@ def plan(
     Errors: InputError if the rollout does not fit into the budget, with the smallest budget that would do.
     """
     inputs = read_inputs(model, params, state, control, steps)
-    adjoint = StateAdjoint() if keep_adjoint else None
     request = Request(
-        inputs, kept_steps(keep, steps), budget.parse(memory), running, adjoint, deterministic, LIMIT, None
+        inputs=inputs,
+        keep=resolve_keep(keep, steps),
+        fields=resolve_fields(fields, inputs),
+        memory=budget.parse(memory),
+        running=running,
+        adjoint=StateAdjoint() if keep_adjoint else None,
+        deterministic=deterministic,
     )
-    request.fields = kept_fields(fields, inputs)
     needs = [x.requires_grad for x in inputs.tensors()]
-    return request.planned(needs if any(needs) else [True] * len(needs))[1]
+    return request.make_plan(needs if any(needs) else [True] * len(needs))[1]

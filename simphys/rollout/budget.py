@@ -31,11 +31,11 @@ def parse(memory: object) -> int | None:
     if isinstance(memory, int | np.integer) and not isinstance(memory, bool) and memory > 0:
         return int(memory)
     if isinstance(memory, float | np.floating) and 0 < memory <= 1:
-        return int(float(memory) * free())
+        return int(float(memory) * measure_free())
     raise InputError("memory", "the budget is a size", memory, _REMEDY)
 
 
-def free() -> int:
+def measure_free() -> int:
     """Bytes that are available without swapping, within a container's limit. Errors: InputError if unknown."""
     try:
         found = re.search(r"^MemAvailable:\s+(\d+) kB$", _MEMINFO.read_text(), re.MULTILINE)
@@ -51,7 +51,7 @@ def free() -> int:
         ) from None
 
 
-def text(size: float) -> str:
+def format_size(size: float) -> str:
     """Format a number of bytes to two or three digits: 1.7 kB, 214 MB."""
     power = 0
     while size >= 999.5 and power < len(_PREFIXES) - 1:

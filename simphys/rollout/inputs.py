@@ -52,7 +52,7 @@ class Inputs:
         """Data type of all inputs."""
         return self.state.tensors()[0].dtype
 
-    def bytes_of(self, rows: int, fields: Collection[str] | None = None) -> int:
+    def state_bytes(self, rows: int, fields: Collection[str] | None = None) -> int:
         """Memory [B] of `rows` states of all batch members; of the given fields alone, if any are given."""
         sizes = [math.prod(shape) for name, shape in self.state_shapes.items() if fields is None or name in fields]
         return self.members * rows * self.dtype.itemsize * sum(sizes)
@@ -60,7 +60,7 @@ class Inputs:
     @cached_property
     def piece(self) -> int:
         """Number of states that are copied out of a segment at once."""
-        return min(max(1, PIECE // max(self.bytes_of(1), 1)), self.steps)
+        return min(max(1, PIECE // max(self.state_bytes(1), 1)), self.steps)
 
     def arrays(self) -> tuple[Arrays, Array | None]:
         """Parameters and control as arrays, for an engine."""
@@ -111,7 +111,7 @@ def read_inputs(model: Model, params: Any, state: Any, control: Tensor | None, s
     return Inputs(model, params, state, control, steps, next(iter(batches), None))
 
 
-def kept_steps(keep: Keep, steps: int) -> Array:
+def resolve_keep(keep: Keep, steps: int) -> Array:
     """Resolve `keep` to step numbers in ascending order. Errors: InputError for steps outside the horizon."""
     if isinstance(keep, str):
         if keep not in ("all", "final"):
@@ -125,7 +125,7 @@ def kept_steps(keep: Keep, steps: int) -> Array:
     return chosen.astype(np.int64)
 
 
-def kept_fields(fields: Collection[str] | None, inputs: Inputs) -> frozenset[str]:
+def resolve_fields(fields: Collection[str] | None, inputs: Inputs) -> frozenset[str]:
     """Resolve `fields` to the names of the fields to keep. Errors: InputError for an unknown field."""
     names = list(inputs.state_shapes)
     for name in fields or ():

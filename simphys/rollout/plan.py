@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..autograd.errors import InputError
-from . import budget, schedule
+from . import schedule
+from .budget import format_size
 
-Kind = Literal["all", "segments", "binomial", "none", "rebuilt"]
+Kind = Literal["all", "segments", "binomial", "stateless", "rebuilt"]
+Strategy = Literal["stored", "stateless", "rebuilt"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,29 +19,29 @@ class Plan:
     """The states that a rollout stores, and its forward and reverse sweeps as actions of `schedule`.
 
     It stores every state ("all"), the state at the start of each block of steps ("segments") or of some blocks
-    ("binomial"). Or it stores no state, because backward needs none ("none") or recomputes the states backward in time
-    ("rebuilt").
+    ("binomial"). Or it stores no state, because backward needs none ("stateless") or recomputes the states backward in
+    time ("rebuilt").
     """
 
     steps: int
     """Number of steps of the horizon."""
     block: int
     """Steps in a block; the last block may be shorter."""
-    snapshots: int
+    checkpoints: int
     """States that are stored at once, including the initial one; 0 if every state is stored."""
     predicted_bytes: int
     """Peak memory [B] of forward and backward."""
-    way: Literal["stored", "none", "rebuilt"] = "stored"
+    strategy: Strategy = "stored"
     """Source of the states in the reverse sweep."""
 
     @property
     def kind(self) -> Kind:
         """Kind of the plan, by the states that it stores."""
-        if self.way != "stored":
-            return self.way
+        if self.strategy != "stored":
+            return self.strategy
         if self.blocks == 1:
             return "all"
-        return "segments" if self.snapshots == self.blocks - 1 else "binomial"
+        return "segments" if self.checkpoints == self.blocks - 1 else "binomial"
 
     @property
     def blocks(self) -> int:
@@ -49,9 +51,9 @@ class Plan:
     @property
     def recomputed_steps(self) -> int:
         """Number of steps that the reverse sweep computes again. Exact: a shorter last block is never among them."""
-        if self.way != "stored":
-            return self.steps if self.way == "rebuilt" else 0
-        return self.block * schedule.recomputed(self.blocks, self.snapshots)
+        if self.strategy != "stored":
+            return self.steps if self.strategy == "rebuilt" else 0
+        return self.block * schedule.count_recomputed(self.blocks, self.checkpoints)
 
     def span(self, block: int) -> tuple[int, int]:
         """Return (first step, number of steps) of a block."""
@@ -59,62 +61,62 @@ class Plan:
         return first, min(self.block, self.steps - first)
 
     def forward(self) -> Iterator[schedule.Action]:
-        """Actions of the forward sweep; at its end all snapshots are stored and the last block is recorded."""
-        if self.way != "stored":
+        """Actions of the forward sweep. At its end all checkpoints are stored, and the last block is recorded."""
+        if self.strategy != "stored":
             return iter([schedule.Advance(0, self.blocks)])
-        return schedule.forward(self.blocks, self.snapshots)
+        return schedule.forward(self.blocks, self.checkpoints)
 
     def reverse(self) -> Iterator[schedule.Action]:
-        """Actions of the reverse sweep, which follows the forward sweep and frees its snapshots."""
-        if self.way != "stored":
+        """Actions of the reverse sweep, which follows the forward sweep and frees its checkpoints."""
+        if self.strategy != "stored":
             return iter([schedule.Reverse(block) for block in reversed(range(self.blocks))])
-        return schedule.reverse(self.blocks, self.snapshots)
+        return schedule.reverse(self.blocks, self.checkpoints)
 
     def describe(self) -> str:
         """Describe the plan in one line."""
-        predicted = f"{budget.text(self.predicted_bytes)} predicted"
-        if self.way != "stored":
-            stored = "no state stored" if self.way == "none" else "states computed backward in time"
-            return f"{self.way}: {stored}, blocks of {_count(self.block, 'step')}, {predicted}, {_cost(self)}"
+        predicted = f"{format_size(self.predicted_bytes)} predicted"
+        if self.strategy != "stored":
+            stored = "no state stored" if self.strategy == "stateless" else "states computed backward in time"
+            return f"{self.strategy}: {stored}, blocks of {_count(self.block, 'step')}, {predicted}, {_cost(self)}"
         if self.kind == "all":
             return f"all: {_count(self.steps, 'step')} stored, {predicted}, nothing recomputed"
-        stored = f"{_count(self.snapshots, 'snapshot')}, blocks of {_count(self.block, 'step')}"
+        stored = f"{_count(self.checkpoints, 'checkpoint')}, blocks of {_count(self.block, 'step')}"
         return f"{self.kind}: {stored}, {predicted}, {_cost(self)}"
 
     __str__ = describe
 
 
 def make_plan(
-    *, steps: int, memory: int | None, snapshot_bytes: int, segment_bytes: Callable[[int], int], fixed_bytes: int
+    *, steps: int, memory: int | None, checkpoint_bytes: int, segment_bytes: Callable[[int], int], fixed_bytes: int
 ) -> Plan:
     """Make the plan that recomputes the fewest steps within `memory` [B]; None means no limit, and stores all states.
 
-    `snapshot_bytes`: size of one stored state. `segment_bytes(k)`, which grows with k: size of the states of a block of
-    k steps and of the workspace of its reversal. `fixed_bytes`: everything else. With N blocks of k steps and c
-    snapshots the peak is fixed_bytes + c snapshot_bytes + segment_bytes(k), and k t(N, c) steps are recomputed (see
+    `checkpoint_bytes`: size of one stored state. `segment_bytes(k)`, which grows with k: size of the states of a block
+    of k steps and of the workspace of its reversal. `fixed_bytes`: everything else. With N blocks of k steps and c
+    checkpoints the peak is fixed_bytes + c checkpoint_bytes + segment_bytes(k), and k t(N, c) steps are recomputed (see
     `schedule`).
 
     The smallest k that makes N blocks, ceil(steps / N), is the best one for this N. There are fewer than
-    2 sqrt(steps) such k, and each is tried with as many snapshots as fit. Errors: InputError with the smallest budget
+    2 sqrt(steps) such k, and each is tried with as many checkpoints as fit. Errors: InputError with the smallest budget
     that would do.
     """
 
-    def plan(block: int, snapshots: int) -> Plan:
-        predicted = fixed_bytes + snapshots * snapshot_bytes + segment_bytes(block)
-        return Plan(steps=steps, block=block, snapshots=snapshots, predicted_bytes=predicted)
+    def plan(block: int, checkpoints: int) -> Plan:
+        predicted = fixed_bytes + checkpoints * checkpoint_bytes + segment_bytes(block)
+        return Plan(steps=steps, block=block, checkpoints=checkpoints, predicted_bytes=predicted)
 
     everything = plan(steps, 0)
     if memory is None or everything.predicted_bytes <= memory:
         return everything
-    best: tuple[int, int, int] | None = None  # recomputed steps, block, snapshots
+    best: tuple[int, int, int] | None = None  # recomputed steps, block, checkpoints
     for blocks, block in _divisions(steps):
         room = memory - fixed_bytes - segment_bytes(block)
-        snapshots = min(room // snapshot_bytes, blocks - 1)
-        if snapshots < 1:
+        checkpoints = min(room // checkpoint_bytes, blocks - 1)
+        if checkpoints < 1:
             break  # longer blocks take more
-        recomputed = block * schedule.recomputed(blocks, snapshots)
+        recomputed = block * schedule.count_recomputed(blocks, checkpoints)
         if best is None or recomputed <= best[0]:  # prefer longer blocks at equal cost
-            best = recomputed, block, snapshots
+            best = recomputed, block, checkpoints
     if best is not None:
         return plan(*best[1:])
     least = min(everything, plan(1, 1), key=_peak)
@@ -122,7 +124,7 @@ def make_plan(
     enough = " or ".join([f"memory={each.predicted_bytes} ({_cost(each)})" for each in dict.fromkeys([least, quick])])
     raise InputError(
         "rollout, memory",
-        f"the budget holds the fixed part ({budget.text(fixed_bytes)}), a snapshot and a block of one step",
+        f"the budget holds the fixed part ({format_size(fixed_bytes)}), a checkpoint and a block of one step",
         f"{memory} bytes",
         f"Give at least {enough}; a shorter horizon or fewer kept states take less.",
     )

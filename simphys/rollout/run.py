@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..simulator import Array, Arrays, Engine
 from . import schedule
 from .inputs import Inputs
 from .plan import Plan
-from .trajectory import Bad, BlowUp, first_bad
+from .trajectory import BadValue, BlowUp, find_bad_value
 
 CHECK_PART = 0.01
 """Largest fraction of the time that checks for a blow-up may take; above it they become rarer."""
@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass
-class Watch:
+class Monitor:
     """Checks the last state now and then, and stops a motion that has blown up."""
 
     inputs: Inputs
@@ -39,7 +39,7 @@ class Watch:
     """Last step up to which the motion is known to be sound."""
 
     def __post_init__(self) -> None:
-        numbers = self.inputs.bytes_of(1) // self.inputs.dtype.itemsize
+        numbers = self.inputs.state_bytes(1) // self.inputs.dtype.itemsize
         self.every = max(FIRST_CHECK, FIRST_NUMBERS // max(numbers, 1))
 
     def advance(self, engine: Engine, segment: Any, *, first: int, steps: int) -> Arrays:
@@ -63,12 +63,12 @@ class Watch:
 
     def _check(self, last: Arrays, engine: Engine, segment: Any, first: int, start: int, piece: int) -> None:
         """Check the last state; if it is bad, search for the first bad state and raise BlowUp."""
-        if self.limit is None or first_bad(last, self.limit) is None:
+        if self.limit is None or find_bad_value(last, self.limit) is None:
             return
         end = start + piece + 1
         found = None
         for begin in range(start, end, self.inputs.piece):
-            found = first_bad(engine.read(segment, slice(begin, min(begin + self.inputs.piece, end))), self.limit)
+            found = find_bad_value(engine.read(segment, slice(begin, min(begin + self.inputs.piece, end))), self.limit)
             if found is not None:
                 break
         assert found is not None, "the last state is bad"
@@ -76,10 +76,10 @@ class Watch:
         self.reached = first + row - 1
         before = engine.read(segment, [max(row - 1, 0)])
         sound = {name: np.array(values[found.member, 0]) for name, values in before.items()}
-        raise blow_up(self.inputs, found, step=first + row, before=sound)
+        raise make_blow_up(self.inputs, found, step=first + row, before=sound)
 
 
-def blow_up(inputs: Inputs, found: Bad, *, step: int, before: Arrays) -> BlowUp:
+def make_blow_up(inputs: Inputs, found: BadValue, *, step: int, before: Arrays) -> BlowUp:
     """Make the error for a bad value; `before` is the batch member's last sound state, without a batch axis."""
     params = {
         name: values[found.member] if values.ndim > len(inputs.param_shapes[name]) else values
@@ -98,31 +98,31 @@ def blow_up(inputs: Inputs, found: Bad, *, step: int, before: Arrays) -> BlowUp:
 class Sweep:
     """Runs the horizon forward and in reverse as planned; yields each block as (first step, steps, segment)."""
 
-    def __init__(self, engine: Engine, plan: Plan, watch: Watch, start: Arrays) -> None:
+    def __init__(self, engine: Engine, plan: Plan, monitor: Monitor, start: Arrays) -> None:
         self.engine = engine
         self.plan = plan
-        self.watch = watch
+        self.monitor = monitor
         self.start = start
         self.current = start
         """State at the sweep's current position, [B, *shape]."""
         self._segment = engine.segment(min(plan.block, plan.steps))
-        self._tape = cast(Any, engine).tape(plan.steps) if plan.way == "rebuilt" else None
-        self._snapshots: dict[int, Arrays] = {}
+        self._tape = engine.tape(plan.steps) if plan.strategy == "rebuilt" else None
+        self._checkpoints: dict[int, Arrays] = {}
         self._ready = False  # True if everything is as the forward sweep left it
 
     def forward(self, *, keep: bool) -> Iterator[tuple[int, int, Any]]:
         """Compute each block in order; with `keep`, store what the reverse sweep needs."""
         self.current = self.start
         self._ready = False
-        self._snapshots.clear()  # an interrupted reverse sweep may have left some
+        self._checkpoints.clear()  # an interrupted reverse sweep may have left some
         actions = self.plan.forward() if keep else iter([schedule.Advance(0, self.plan.blocks)])
         for action in actions:
             if isinstance(action, schedule.Advance):
                 for block in range(action.first, action.last):
-                    yield self._fill(block, self.watch.advance)
+                    yield self._fill(block, self.monitor.advance)
                     self._record(block)
             elif isinstance(action, schedule.Record):
-                yield self._fill(action.block, self.watch.advance)
+                yield self._fill(action.block, self.monitor.advance)
             else:
                 self._execute(action)
         self._ready = keep
@@ -132,8 +132,8 @@ class Sweep:
         if not self._ready:  # a second backward through the same graph
             for _ in self.forward(keep=True):
                 pass
-        self._ready = self.plan.blocks == 1 or self.plan.way != "stored"
-        if self.plan.way == "none" and not dense:
+        self._ready = self.plan.blocks == 1 or self.plan.strategy != "stored"
+        if self.plan.strategy == "stateless" and not dense:
             yield 0, self.plan.steps, self._segment
             return
         for action in self.plan.reverse():
@@ -143,18 +143,18 @@ class Sweep:
             else:
                 self._execute(action)
 
-    def whole(self) -> tuple[int, int, Any] | None:
+    def whole_horizon(self) -> tuple[int, int, Any] | None:
         """Return the horizon as one block if all its states are stored, else None."""
         return self._block(0) if self._ready and self.plan.blocks == 1 else None
 
     def _execute(self, action: schedule.Action) -> None:
         match action:
             case schedule.Store(block):
-                self._snapshots[block] = {name: values.copy() for name, values in self.current.items()}
+                self._checkpoints[block] = {name: values.copy() for name, values in self.current.items()}
             case schedule.Restore(block):
-                self.current = self._snapshots[block]
+                self.current = self._checkpoints[block]
             case schedule.Free(block):
-                del self._snapshots[block]
+                del self._checkpoints[block]
             case schedule.Advance(first, last):
                 for block in range(first, last):
                     self._fill(block, self._advance)
@@ -165,13 +165,13 @@ class Sweep:
         """Record the block on the tape, if there is one."""
         if self._tape is not None:
             first, count, segment = self._block(block)
-            cast(Any, self.engine).record(self._tape, segment, first=first, steps=count)
+            self.engine.record(self._tape, segment, first=first, steps=count)
 
     def _rebuild(self, block: int) -> None:
         """Recompute the block's states backward in time from the tape, if there is one."""
         if self._tape is not None:
             first, count, segment = self._block(block)
-            cast(Any, self.engine).rebuild(self._tape, segment, first=first, steps=count)
+            self.engine.rebuild(self._tape, segment, first=first, steps=count)
 
     def _block(self, block: int) -> tuple[int, int, Any]:
         return (*self.plan.span(block), self._segment)
@@ -190,13 +190,13 @@ class Sweep:
         return engine.read(segment, [steps])
 
 
-def blocks(steps: int, block: int) -> Iterator[tuple[int, int]]:
+def split_blocks(steps: int, block: int) -> Iterator[tuple[int, int]]:
     """Iterate over (first step, number of steps) of each block of the horizon."""
     for first in range(0, steps, block):
         yield first, min(block, steps - first)
 
 
-def pieces(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
+def split_pieces(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
     """Split the range first ... last at the multiples of `size`."""
     while first < last:
         end = min((first // size + 1) * size, last)
@@ -204,7 +204,7 @@ def pieces(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
         first = end
 
 
-def rows_in(keep: Array, first: int, last: int, *, zero: int) -> tuple[slice, slice | list[int]] | None:
+def find_rows(keep: Array, first: int, last: int, *, zero: int) -> tuple[slice, slice | list[int]] | None:
     """Find the kept steps in first < step <= last; None if there is none.
 
     Return their indices in `keep`, and their rows relative to step `zero`: as a slice if they are consecutive.

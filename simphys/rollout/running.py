@@ -25,11 +25,11 @@ class RunningSum:
         self.inputs = inputs
         self.running = running
 
-    def value(self, states: Arrays, steps: Array) -> float:
+    def evaluate(self, states: Arrays, steps: Array) -> float:
         """Evaluate the function for states [B, rows, *shape]."""
         return self._scalar(self._apply(states, steps)[1]).item()
 
-    def derivatives(self, states: Arrays, steps: Array, seed: float) -> Arrays:
+    def differentiate(self, states: Arrays, steps: Array, seed: float) -> Arrays:
         """Compute seed * d(value)/d(states), [B, rows, *shape], for the fields that the value depends on."""
         value, leaves = self._recorded(states, steps)
         if not value.requires_grad:

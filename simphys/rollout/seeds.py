@@ -9,7 +9,7 @@ import numpy as np
 from ..autograd import Tensor
 from ..simulator import Array, Arrays, Engine
 from .inputs import Inputs
-from .run import pieces, rows_in
+from .run import find_rows, split_pieces
 from .running import RunningSum
 from .trajectory import StateAdjoint
 
@@ -30,7 +30,7 @@ class Seeds:
         adjoint: StateAdjoint | None,
         adjoints: tuple[Tensor | None, ...],
         *,
-        apart: bool = False,
+        sparse: bool = False,
     ) -> None:
         self.inputs, self.keep, self.running, self.adjoint = inputs, keep, running, adjoint
         names = list(inputs.state_shapes)
@@ -38,18 +38,18 @@ class Seeds:
         arrays = [None if a is None else (a.data if batched else a.data[None]) for a in adjoints[: 2 * len(names)]]
         self.kept = {name: a for name, a in zip(names, arrays, strict=False) if a is not None and a.shape[1]}
         self.final = dict(zip(names, arrays[len(names) :], strict=True))
-        of_running = adjoints[-1] if running is not None else None
-        self.of_running = 0.0 if of_running is None else of_running.item()
-        sums = of_running is not None
-        self.running = running if sums else None
-        self.dense = sums or adjoint is not None or (bool(self.kept) and bool(keep[0] != inputs.steps))
-        self._rows = frozenset(self.kept if apart and not sums and adjoint is None else names)
+        adj_running = adjoints[-1] if running is not None else None
+        self.adj_running = 0.0 if adj_running is None else adj_running.item()
+        summed = adj_running is not None
+        self.running = running if summed else None
+        self.dense = summed or adjoint is not None or (bool(self.kept) and bool(keep[0] != inputs.steps))
+        self._rows = frozenset(self.kept if sparse and not summed and adjoint is None else names)
         """Fields with a row for each state of a block, if the adjoint is dense."""
-        self._along: Arrays = {}  # the arrays of `adjoint`, with a batch axis
+        self._adjoint_arrays: Arrays = {}  # the arrays of `adjoint`, with a batch axis
         if adjoint is not None:
-            self._hand_out(adjoint)
+            self._allocate(adjoint)
 
-    def last(self, engine: Engine, segment: Any, count: int) -> Arrays:
+    def seed_last(self, engine: Engine, segment: Any, count: int) -> Arrays:
         """Compute the adjoint of the last state, [B, 1, *shape], which is row `count` of its block."""
         steps = self.inputs.steps
         adjoint = {}
@@ -61,18 +61,18 @@ class Seeds:
             if name in self.kept and self.keep[-1] == steps:
                 adjoint[name] += self.kept[name][:, -1:]
         self._add_running(adjoint, engine, segment, first=steps - count, begin=count, end=count + 1, at=0)
-        self.keep_adjoint(adjoint, steps, 1)
+        self.store_adjoint(adjoint, steps, 1)
         return adjoint
 
-    def of_block(self, last: Arrays, engine: Engine, segment: Any, first: int, count: int) -> Arrays:
+    def seed_block(self, last: Arrays, engine: Engine, segment: Any, first: int, count: int) -> Arrays:
         """Make the adjoint argument of `pull` for a block; `last` [B, 1, *shape] is the adjoint of its last state."""
         if not self.dense:
             return last
-        found = rows_in(self.keep, first - 1, first + count - 1, zero=first)
+        found = find_rows(self.keep, first - 1, first + count - 1, zero=first)
         adjoint = {}
         for name, values in last.items():
-            many = count + 1 if name in self._rows else 1
-            adjoint[name] = np.zeros((len(values), many, *values.shape[2:]), values.dtype)
+            row_count = count + 1 if name in self._rows else 1
+            adjoint[name] = np.zeros((len(values), row_count, *values.shape[2:]), values.dtype)
             adjoint[name][:, -1:] = values
             if name in self.kept and found:
                 places, rows = found
@@ -81,10 +81,10 @@ class Seeds:
         self._add_running(adjoint, engine, segment, first=first, begin=begin, end=count, at=begin)
         return adjoint
 
-    def keep_adjoint(self, adjoint: Arrays, first: int, count: int) -> None:
+    def store_adjoint(self, adjoint: Arrays, first: int, count: int) -> None:
         """Store the first `count` rows of `adjoint`, which begin with the step `first`, for the user."""
-        for name, along in self._along.items():
-            along[:, first : first + count] = adjoint[name][:, :count]
+        for name, values in self._adjoint_arrays.items():
+            values[:, first : first + count] = adjoint[name][:, :count]
 
     def _add_running(
         self, adjoint: Arrays, engine: Engine, segment: Any, *, first: int, begin: int, end: int, at: int
@@ -92,16 +92,16 @@ class Seeds:
         """Add the running sum's derivatives with respect to rows begin ... end - 1 of the segment to rows from `at`."""
         if self.running is None:
             return
-        for low, high in pieces(begin, end, self.inputs.piece):
+        for low, high in split_pieces(begin, end, self.inputs.piece):
             states = engine.read(segment, slice(low, high))
             steps = np.arange(first + low, first + high)
-            for name, values in self.running.derivatives(states, steps, self.of_running).items():
+            for name, values in self.running.differentiate(states, steps, self.adj_running).items():
                 adjoint[name][:, at + low - begin : at + high - begin] += values
 
-    def _hand_out(self, holder: StateAdjoint) -> None:
+    def _allocate(self, holder: StateAdjoint) -> None:
         """Allocate the arrays along time of `holder`, which the reverse sweep fills."""
         batch = () if self.inputs.batch is None else (self.inputs.batch,)
         for name, shape in self.inputs.state_shapes.items():
             values = np.full((*batch, self.inputs.steps + 1, *shape), np.nan, self.inputs.dtype)
             setattr(holder, name, values)
-            self._along[name] = values if self.inputs.batch is not None else values[None]
+            self._adjoint_arrays[name] = values if self.inputs.batch is not None else values[None]

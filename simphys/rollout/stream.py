@@ -11,7 +11,7 @@ from ..autograd import Tensor
 from ..autograd.errors import InputError
 from ..simulator import Array, Arrays, Engine, Model
 from .inputs import Inputs, read_inputs
-from .run import Progress, Watch, blocks
+from .run import Monitor, Progress, split_blocks
 from .trajectory import LIMIT
 
 
@@ -36,10 +36,10 @@ def stream(
     if block < 1:
         raise InputError("stream", "a block has at least one step", block, "Pass the number of steps per block.")
     engine = inputs.model.engine(*inputs.arrays(), batch=inputs.members, needs=frozenset(), deterministic=deterministic)
-    return _blocks(inputs, engine, Watch(inputs, limit, on_progress), min(block, steps))
+    return _blocks(inputs, engine, Monitor(inputs, limit, on_progress), min(block, steps))
 
 
-def _blocks(inputs: Inputs, engine: Engine, watch: Watch, block: int) -> Iterator[tuple[Array, Arrays]]:
+def _blocks(inputs: Inputs, engine: Engine, monitor: Monitor, block: int) -> Iterator[tuple[Array, Arrays]]:
     segment = engine.segment(block)
     current = inputs.start()
 
@@ -49,14 +49,14 @@ def _blocks(inputs: Inputs, engine: Engine, watch: Watch, block: int) -> Iterato
         of_one = states if inputs.batch is not None else {name: values[0] for name, values in states.items()}
         return np.arange(first + begin, first + end + 1), of_one
 
-    for first, count in blocks(inputs.steps, block):
+    for first, count in split_blocks(inputs.steps, block):
         engine.load(segment, current)
         begin = 0 if first == 0 else 1
         try:
-            last = watch.advance(engine, segment, first=first, steps=count)
+            last = monitor.advance(engine, segment, first=first, steps=count)
         except BaseException:
-            if watch.reached - first >= begin:  # yield the sound states of this block all the same
-                yield rows(first, begin, watch.reached - first)
+            if monitor.reached - first >= begin:  # yield the sound states of this block all the same
+                yield rows(first, begin, monitor.reached - first)
             raise
         yield rows(first, begin, count)
         current = {name: values[:, 0] for name, values in last.items()}

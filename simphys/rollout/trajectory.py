@@ -76,7 +76,7 @@ class BlowUp(InputError, ArithmeticError):
         super().__init__("rollout", "the motion must stay finite", found, cause)
 
 
-class Bad(NamedTuple):
+class BadValue(NamedTuple):
     """Value of states [B, rows, *shape] that exceeds the limit."""
 
     row: int
@@ -86,20 +86,20 @@ class Bad(NamedTuple):
     value: float
 
 
-def first_bad(states: dict[str, Array], limit: float) -> Bad | None:
+def find_bad_value(states: dict[str, Array], limit: float) -> BadValue | None:
     """Find the earliest value of [B, rows, *shape] that is not within +-limit."""
     found = []
     for name, values in states.items():
-        if _within(values, limit):
+        if _is_within(values, limit):
             continue
         bad = ~(np.abs(values) <= np.float64(limit))  # True for NaN, too; f64, which holds limits beyond f32
         rows = np.flatnonzero(bad.any(axis=tuple([axis for axis in range(bad.ndim) if axis != 1])))
         row = int(rows[0])
         member, *element = (int(i) for i in np.argwhere(bad[:, row])[0])
-        found.append(Bad(row, name, member, tuple(element), float(values[(member, row, *element)])))
+        found.append(BadValue(row, name, member, tuple(element), float(values[(member, row, *element)])))
     return min(found, key=lambda each: each.row) if found else None
 
 
-def _within(values: Array, limit: float) -> bool:
+def _is_within(values: Array, limit: float) -> bool:
     """True if all values are within +-limit. Allocates no array; min and max are NaN if any value is."""
     return values.size == 0 or (float(values.min()) >= -limit and float(values.max()) <= limit)

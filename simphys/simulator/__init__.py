@@ -1,9 +1,9 @@
-"""The contract between a simulator and the machinery that all simulators share."""
+"""Contract between a simulator and the machinery that all simulators share."""
 
 from .arrays import Array, Arrays, Shape
 from .bodies import Bodies
-from .contract import Engine, Frugal, Model, Record
+from .contract import Engine, Model, Record
 from .events import Event
 from .grids import Grid
 
-__all__ = ["Array", "Arrays", "Bodies", "Engine", "Event", "Frugal", "Grid", "Model", "Record", "Shape"]
+__all__ = ["Array", "Arrays", "Bodies", "Engine", "Event", "Grid", "Model", "Record", "Shape"]

@@ -1,7 +1,7 @@
-"""Memory for states along time, used again: the system takes long to hand out fresh memory, page by page.
+"""Pool of memory for states along time: the system takes long to provide fresh memory, page by page.
 
-An optimizer runs the same rollout over and over; its states lie in the memory of the run before. What the last run gave
-back is kept for one of the same size, and let go of when another size is wanted.
+An optimizer runs the same rollout over and over, and so can reuse the memory of the previous run. Freed buffers are
+kept for requests of the same size, and released when another size is requested.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 from .arrays import Array, Shape
 
 LEAST_BYTES = 1 << 20
-"""What is smaller comes from NumPy, which keeps it itself."""
+"""Size [B] below which arrays come from NumPy, which pools them itself."""
 
 _kept: dict[int, list[Array]] = {}
-"""Buffers that nobody uses, by their number of bytes."""
+"""Free buffers, by their number of bytes."""
 
 
 def empty(shape: Shape, dtype: Any) -> Array:
-    """As `numpy.empty`."""
+    """Allocate like `numpy.empty`."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < LEAST_BYTES:
         return np.empty(shape, dtype)
@@ -33,7 +33,7 @@ def empty(shape: Shape, dtype: Any) -> Array:
 
 
 class _Lease:
-    """What the arrays over a buffer hold on to: when the last of them goes, the buffer is kept for the next."""
+    """Owner of a buffer, referenced by its arrays; when the last of them is deleted, the buffer returns to the pool."""
 
     def __init__(self, buffer: Array) -> None:
         self._buffer = buffer

@@ -1,28 +1,29 @@
-"""What engines share that keep the states of a segment as one array a field, in the memory of the host."""
+"""Common base of engines that store the states of a segment as one array per field, in host memory."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from simphys.autograd import runtime
-from simphys.autograd.errors import MissingJvp
 
 from . import arena
 from .arrays import Array, Arrays, Shape
-from .contract import Model
+from .contract import Engine, Model
 
 
-class ArrayEngine:
-    """An `Engine` without its loops: a subclass adds `advance` and `pull`, and `push` where it has tangents.
+class ArrayEngine(Engine):
+    """Engine without its loops: a subclass adds `advance` and `pull`, and `push` if it has tangents.
 
-    A segment is {field: [B, rows, *shape]}, contiguous: what kernels take. So are `params` {name: [B, *shape]},
-    `control` [B, T, *shape] (None without one) and their `tangents`: what members share is repeated. `pull` adds to
-    `sums`, of the same names and shapes, "control" among them. It has to add step after step from what they hold, and
-    element by element, for gradients that do not depend on how the horizon is cut.
-    A GPU copies the arrays at each launch: large simulators keep segments on the device, in engines of their own.
+    A segment is {field: [B, rows, *shape]}, contiguous, as kernels take it. So are `params` {name: [B, *shape]},
+    `control` [B, T, *shape] (None without one) and their `tangents`; values shared by all members are broadcast along
+    the batch axis. `pull` adds to the adjoint sums `sums`, of the same names and shapes, including "control". It must
+    add to their present values step by step and element by element, so that gradients do not depend on the blocks of
+    the horizon. A GPU copies the arrays at each launch; so large simulators have own engines with segments on the
+    device.
     """
 
     def __init__(
@@ -49,11 +50,11 @@ class ArrayEngine:
 
     @cached_property
     def tangents(self) -> Arrays:
-        """Those of parameters and of the control, zero where none was given."""
+        """Tangents of the parameters and of the control; zero if none was given."""
         return self._zeros() | {name: self._of_members(name, values) for name, values in self._given_tangents.items()}
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """The segment, the sums, and copies of what members share; what else `pull` works with a subclass adds."""
+        """Count the segment, the sums, and broadcast copies; a subclass adds the workspace of its `pull`."""
         row = sum([np.prod(shape, dtype=int) for shape in self.model.state_shapes().values()])
         states = self.batch * (steps + 1) * int(row) * runtime.real_dtype().itemsize
         taken = {**self.params, **({} if self.control is None else {"control": self.control})}
@@ -61,33 +62,23 @@ class ArrayEngine:
         return states + sum([values.nbytes for values in (*self.sums.values(), *copies)])
 
     def segment(self, steps: int) -> Arrays:
-        """See `Engine`."""
         shapes = self.model.state_shapes().items()
         return {name: arena.empty((self.batch, steps + 1, *shape), runtime.real_dtype()) for name, shape in shapes}
 
     def load(self, segment: Arrays, state: Arrays) -> None:
-        """See `Engine`."""
         for name, values in state.items():
             segment[name][:, 0] = values
 
-    def read(self, segment: Arrays, rows: slice | list[int]) -> Arrays:
-        """See `Engine`."""
-        return {name: np.array(values[:, rows], order="C") for name, values in segment.items()}
+    def read(self, segment: Arrays, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+        return {n: np.array(values[:, rows], order="C") for n, values in segment.items() if names is None or n in names}
 
     def gradients(self) -> Arrays:
-        """See `Engine`."""
         sums, self.sums = self.sums, self._zeros()
         found = {}
         for name in self.needs:
             shared = self._given[name].ndim == len(self._shapes[name])
             found[name] = sums[name].sum(axis=0) if shared else sums[name]
         return found
-
-    def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        """See `Engine`. Errors: MissingJvp where the subclass has none."""
-        raise MissingJvp(
-            f"{type(self).__name__} has no push, so no tangent can go through its rollouts. Use reverse mode."
-        )
 
     def _of_members(self, name: str, values: Any) -> Array:
         shape = (self.batch, *self._shapes[name])

@@ -1,4 +1,4 @@
-"""Names of the types of arrays that models and engines exchange."""
+"""Types of the arrays that models and engines exchange, and names of their elements."""
 
 from __future__ import annotations
 
@@ -10,3 +10,8 @@ Array = np.ndarray[Any, Any]
 Arrays = dict[str, Array]
 """Arrays by the name of the field that they belong to."""
 Shape = tuple[int, ...]
+
+
+def element_name(name: str, element: tuple[int, ...]) -> str:
+    """Format the name of an element: 'velocity[0, 1]'."""
+    return f"{name}[{', '.join(map(str, element))}]" if element else name

@@ -1,4 +1,4 @@
-"""What a simulator of bodies tells of them: recordings, pictures and losses know no more of any simulator."""
+"""Description of a simulator's bodies, which is all that recordings, pictures and losses use of it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def _no_links() -> npt.NDArray[np.int32]:
 
 @dataclass(frozen=True, kw_only=True)
 class Bodies:
-    """Bodies that move: the state's fields `position` and `velocity`, [n, dim] both, are theirs."""
+    """Bodies with the fields `position` and `velocity` of the state, both [n, dim]."""
 
     pinned: npt.NDArray[np.bool_]
-    """Bodies that never move, [n]."""
+    """True for bodies that never move, [n]."""
     links: npt.NDArray[Any] = field(default_factory=_no_links)
     """Pairs of bodies that pictures join by a line, [m, 2]."""
     group: npt.NDArray[np.int32] | None = None
-    """Which piece of material each is of, [n]: pictures tell them apart by colour. None: all are of one."""
+    """Piece of material of each body, [n], shown by colours in pictures; None for a single piece."""
     radius: npt.NDArray[Any] | None = None
-    """Of discs [n]: pictures draw them in their size."""
+    """Radius of each disc [n], for pictures to scale."""
     own: int
-    """How many of the first are the scene's own, which losses look at; any others follow them."""
+    """Number of the scene's own bodies, which losses depend on; they come first."""

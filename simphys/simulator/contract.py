@@ -1,4 +1,4 @@
-"""What a simulator is: the contract between its physics and the machinery that all simulators share.
+"""Contract between a simulator's physics and the machinery that all simulators share.
 
 A simulator's folder holds its physics and nothing else:
 
@@ -8,22 +8,22 @@ A simulator's folder holds its physics and nothing else:
 - `step.py`: the nested step, which reads as the algorithm;
 - `engine.py`: the same element functions in fused loops over time: the model's `Engine`.
 
-Rollouts, memory budgets, batches, checks of gradients, adjoint health and scenes come from outside, through `Model` and
-`Engine`, and are the same for all.
+Rollouts, memory budgets, batches, checks of gradients, adjoint health and scenes use the simulator through `Model` and
+`Engine`, and are the same for all simulators.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from simphys.autograd import Tensor, tensor
-from simphys.autograd.errors import InputError
+from simphys.autograd.errors import InputError, MissingJvp
 
 from .arrays import Array, Arrays, Shape
 from .bodies import Bodies
@@ -38,15 +38,15 @@ class Record:
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """The fields, in order."""
+        """Names of the fields, in order."""
         return tuple([field.name for field in fields(cls)])
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """All fields, in order."""
+        """Tensors of all fields, in order."""
         return tuple([getattr(self, name) for name in self.names()])
 
     def arrays(self) -> Arrays:
-        """The values of all fields by name."""
+        """Values of all fields by name."""
         return {name: getattr(self, name).data for name in self.names()}
 
     def replace(self, **changes: Tensor | npt.ArrayLike) -> Self:
@@ -78,92 +78,94 @@ class Record:
         return tensor(np.broadcast_to(array, present.shape), dtype=present.dtype)
 
 
-class Engine(Protocol):
-    """The fused loops of one rollout, over arrays: made by `Model.engine`, it lives until that rollout's backward.
+class Engine(ABC):
+    """Fused loops of one rollout, over arrays. `Model.engine` makes it, and it lives until that rollout's backward.
 
-    Arrays have an explicit batch axis B (1 where nothing is batched). A state is Arrays of [B, *shape]; states along
-    time are Arrays of [B, rows, *shape]. A segment is storage for the states of some steps, on the device.
+    Arrays have an explicit batch axis B (of length 1 if nothing is batched). A state is Arrays of [B, *shape]; states
+    along time are Arrays of [B, rows, *shape]. A segment is storage for the states of consecutive steps, on the device.
+
+    Abstract methods are the whole of a simple engine. The others have plain defaults: an engine overrides them where
+    its physics saves memory, or has tangents.
     """
 
+    @property
+    def needs_states(self) -> bool:
+        """True if `pull` reads states; False, as for linear physics, lets a rollout store none."""
+        return True
+
+    @property
+    def sparse_adjoints(self) -> bool:
+        """True if `pull` takes dense adjoints for some fields, and one row for the others."""
+        return False
+
+    @abstractmethod
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        """Memory [B] of a segment of so many steps and of what `pull` of it needs besides, with `dense` adjoints.
+        """Memory [B] of a segment of `steps` steps and of the workspace of its `pull`, with `dense` adjoints.
 
-        The engine's own sums count, the adjoint that `pull` is given does not.
+        The engine's adjoint sums are included, the `adjoint` argument of `pull` is not.
         """
-        ...
 
+    @abstractmethod
     def segment(self, steps: int) -> Any:
-        """Storage for the states of `steps` steps: steps + 1 rows, the first and the last one included."""
-        ...
+        """Allocate storage for the states of `steps` steps: steps + 1 rows, including the first and the last one."""
 
+    @abstractmethod
     def load(self, segment: Any, state: Arrays) -> None:
-        """Make `state` the first of the segment."""
-        ...
+        """Make `state` the first state of the segment."""
 
+    @abstractmethod
     def advance(self, segment: Any, *, first: int, start: int, steps: int) -> None:
         """Compute states start + 1 ... start + steps of the segment, whose first state (row 0) is step `first`."""
-        ...
 
-    def read(self, segment: Any, rows: slice | list[int]) -> Arrays:
-        """Copies of states of the segment, [B, rows, *shape]."""
-        ...
+    @abstractmethod
+    def read(self, segment: Any, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+        """Copy states of the segment, [B, rows, *shape]: all fields, or at least those named."""
 
+    @abstractmethod
     def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
-        """Reverse the segment's `steps` steps, adding what reaches parameters and controls to the engine's sums.
+        """Reverse the segment's `steps` steps, and add the adjoints of parameters and control to the adjoint sums.
 
-        `adjoint` [B, rows, *shape] is written in place. With one row: the adjoint of the last state in, that of the
-        first one out. With steps + 1 rows (dense): the loss's derivative by each state in, the whole adjoint of each
-        state out.
+        `adjoint` [B, rows, *shape] is overwritten. With one row: the adjoint of the last state in, that of the first
+        one out. With steps + 1 rows (dense): the loss's derivative with respect to each state in, the whole adjoint of
+        each state out.
         """
-        ...
 
+    @abstractmethod
     def gradients(self) -> Arrays:
-        """What `pull` has summed up since the last call, cleared thereby: the adjoints of wanted parameters, each of
-        its own shape [*shape] or [B, *shape] as it was given (a shared one's is summed over the batch in order), and
-        "control", like the controls.
+        """Return the adjoint sums of `pull` since the last call, and reset them.
+
+        They are the adjoints of the needed parameters and of "control", each in the shape in which it was given:
+        [*shape] or [B, *shape]. The adjoint of a shared parameter is summed over the batch in order.
         """
-        ...
 
     def push(self, segment: Any, *, first: int, steps: int, tangent: Arrays) -> Arrays:
-        """Tangents of all states of the segment, [B, steps + 1, *shape], from that of its first one [B, *shape].
+        """Compute the tangents of all states of the segment, [B, steps + 1, *shape], from the first one [B, *shape].
 
-        Tangents of parameters and controls are those that `Model.engine` was given. The segment may be of another
-        engine for the same parameters. Errors: MissingJvp where the simulator has no tangents.
+        The tangents of parameters and control are those given to `Model.engine`. The segment may belong to another
+        engine for the same parameters. Errors: MissingJvp if the simulator has no tangents.
         """
-        ...
-
-
-class Frugal(Protocol):
-    """What an engine may offer besides, so that rollouts take less memory: they look for these names."""
-
-    needs_states: bool
-    """Whether `pull` reads states. Where the physics is linear it need not: then none is stored."""
-
-    fields_apart: bool
-    """Each field of the adjoint that `pull` takes may have one row where others have steps + 1, and `read` takes the
-    names of fields to read, `read(segment, rows, names)`."""
+        raise MissingJvp(
+            f"{type(self).__name__} has no push, so no tangent can go through its rollouts. Use reverse mode."
+        )
 
     def tape_bytes(self, steps: int) -> int | None:
-        """Memory [B] of a tape of so many steps, from which states are computed again backward in time.
-
-        None where that cannot be done.
-        """
-        ...
+        """Memory [B] of a tape of `steps` steps, from which states are recomputed backward in time; None: no tape."""
+        return None
 
     def tape(self, steps: int) -> Any:
-        """An empty tape."""
-        ...
+        """Make an empty tape for `steps` steps."""
+        raise NotImplementedError(f"{type(self).__name__} cannot recompute states backward in time")
 
     def record(self, tape: Any, segment: Any, *, first: int, steps: int) -> None:
-        """Put onto the tape what `rebuild` needs of a segment of `steps` steps; segments come in order."""
-        ...
+        """Record on the tape what `rebuild` of a segment of `steps` steps needs; segments come in order."""
+        raise NotImplementedError(f"{type(self).__name__} cannot recompute states backward in time")
 
     def rebuild(self, tape: Any, segment: Any, *, first: int, steps: int) -> None:
-        """Fill the segment with the states of its steps, from its first row, which holds the state behind them.
+        """Recompute the states of a segment backward in time, from its first row, which holds the state after them.
 
-        The last ones of the horizon come from the end of the tape.
+        The last states of the horizon come from the end of the tape.
         """
-        ...
+        raise NotImplementedError(f"{type(self).__name__} cannot recompute states backward in time")
 
 
 def _accept(params: Arrays) -> None:
@@ -180,7 +182,7 @@ def _no_advice(model: Model, params: Arrays, state: Arrays) -> str:
 
 @dataclass(frozen=True)
 class Bound:
-    """The machinery of a model: see `Model.bind`."""
+    """Machinery of a model, see `Model.bind`."""
 
     step: Callable[..., Any]
     engine: Callable[..., Engine]
@@ -199,16 +201,16 @@ def _unbound(model: Model, *arguments: Any, **options: Any) -> Any:
 
 
 class Model(ABC):
-    """A simulator with everything that no gradient flows to: topology, time step, integrator.
+    """Simulator with all its data that no gradient flows to: topology, time step, integrator.
 
     A subclass is data. The simulator's `__init__.py` gives it a step and an engine by `bind`; a small simulator may
     define these two methods itself.
     """
 
     Params: Any
-    """The class of its parameters, a Record."""
+    """Class of its parameters, a Record."""
     State: Any
-    """The class of its states, a Record."""
+    """Class of its states, a Record."""
     dt: float
     """Time step [s]."""
 
@@ -256,11 +258,11 @@ class Model(ABC):
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> Engine:
-        """Make the fused loops for these parameters, each of its own shape or batched [B, *shape].
+        """Make the engine for these parameters, each of its own shape or batched [B, *shape].
 
         `control` is [T, *shape] or [B, T, *shape]. `needs` names the parameters (and "control") whose adjoints are
         wanted. `deterministic`: results do not depend on the number of threads. `tangents` of parameters and of
-        "control", by name, are for `push`.
+        "control", by name, are used by `push`.
         """
         self._bound.check(params)
         return self._bound.engine(
@@ -270,7 +272,7 @@ class Model(ABC):
     def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
         """Find the events of a motion with these states [rows, *shape], in order of time, without a batch axis.
 
-        Nearness to a kink counts as an event where rounding could not tell the two apart.
+        A motion that misses a kink by no more than rounding counts as an event.
         """
         exact = {name: np.asarray(values, np.float64) for name, values in states.items()}
         return self._bound.events(self, params, exact, control)
@@ -280,11 +282,11 @@ class Model(ABC):
         return self._bound.advice(self, params, state)
 
     def describe_bodies(self, params: Arrays) -> Bodies | None:
-        """Describe the bodies of a state that consists of some."""
+        """Describe the bodies, if the state consists of bodies."""
         return None
 
     def describe_grid(self) -> Grid | None:
-        """Describe the grid of a state that consists of fields on one."""
+        """Describe the grid, if the state consists of fields on one."""
         return None
 
 

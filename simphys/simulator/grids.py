@@ -1,4 +1,4 @@
-"""What a simulator of fields on a regular grid tells of it: recordings and pictures know no more of any simulator."""
+"""Description of a simulator's regular grid, which is all that recordings and pictures use of it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A regular grid. The middle of cell (i, j, k) is at spacing * (i + offset, j + offset, k + offset) [m]."""
+    """Regular grid. The middle of cell (i, j, k) is at spacing * (i + offset, j + offset, k + offset) [m]."""
 
     cells: tuple[int, ...]
-    """How many along each axis."""
+    """Number of cells along each axis."""
     spacing: float
     """Edge of a cell [m]."""
     offset: float
-    """Position of cell 0 in units of spacing: 0 where cells are points of a lattice, 0.5 where they fill a box."""
+    """Position of cell 0 in units of spacing: 0 if cells are points of a lattice, 0.5 if they fill a box."""
     fields: Mapping[str, str]
-    """The fields of the state and of the parameters that have a number for each cell, [..., *cells], and their units.
+    """Fields of the state and of the parameters with a value for each cell, [..., *cells], and their units.
 
-    A field of vectors has their components first; on a staggered grid it may have an entry more along an axis."""
+    A field of vectors has the components first; on a staggered grid it may have one entry more along an axis."""
 
     def axis(self, axis: int) -> npt.NDArray[Any]:
-        """Where the cells are along an axis [m], [cells[axis]]."""
+        """Positions of the cells along an axis [m], [cells[axis]]."""
         return self.spacing * (np.arange(self.cells[axis]) + self.offset)

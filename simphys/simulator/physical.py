@@ -1,4 +1,4 @@
-"""What parameters no body can have: simulators tell it in the same words, and a search survives it."""
+"""Checks for unphysical parameters, with the same message in all simulators; a search survives them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from collections.abc import Mapping
 import numpy as np
 
 from simphys.autograd.errors import UnphysicalValue
-from simphys.diagnose.faults import element_name
 
-from .contract import Arrays
+from .arrays import Arrays, element_name
 
 
 def require_positive(
-    who: str, params: Arrays, units: Mapping[str, str], *, instead: str = "Give a positive one"
+    source: str, params: Arrays, units: Mapping[str, str], *, instead: str = "Give a positive one"
 ) -> None:
-    """Raise UnphysicalValue unless every number of the parameters that `units` names is positive and finite.
+    """Raise UnphysicalValue unless all values of the parameters named in `units` are positive and finite.
 
-    Of a divisor such as a mass, 0 makes numbers that are none, and a negative one a motion that is none. `instead`
-    begins the remedy.
+    A divisor of 0, such as a mass, gives NaN, and a negative one an unphysical motion. `instead` begins the remedy.
     """
     for name, unit in units.items():
         values = np.asarray(params[name])
@@ -27,4 +25,4 @@ def require_positive(
             index = tuple(np.argwhere(wrong)[0].tolist())
             remedy = f"{instead}; give an unknown a lower bound, or transform = 'log'."
             found = f"{element_name(name, index)} = {values[index]:g} {unit}"
-            raise UnphysicalValue(f"{who}: {name}", "positive and finite", found, remedy)
+            raise UnphysicalValue(f"{source}: {name}", "positive and finite", found, remedy)

@@ -98,18 +98,18 @@ def test_a_batch_is_told_against_one_and_against_a_loop() -> None:
 
 @pytest.mark.parametrize("case", bench_looks.CASES)
 def test_looks_are_measured_and_come_back(case: str) -> None:
-    own = run.Watch.advance, run.Watch._check
+    own = run.Monitor.advance, run.Monitor._check
     row = bench_looks.measure(case.replace("256", "2"), 5, 2)
     assert all(seconds > 0 for seconds in row[2:6])
     assert 0 < row.share < 1
-    assert own == (run.Watch.advance, run.Watch._check)
+    assert own == (run.Monitor.advance, run.Monitor._check)
 
 
 def test_without_looks_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     def look(*arguments: Any) -> None:
         raise AssertionError("a look")
 
-    monkeypatch.setattr(run.Watch, "_check", look)
+    monkeypatch.setattr(run.Monitor, "_check", look)
     of = lattices.pendulum()
     bench_looks._without(lambda: lattices.gradient(of, 5))()
     assert of.start.velocity.grad is not None

@@ -9,7 +9,7 @@ from benchmarks.truth import run as bench_truth
 from benchmarks.truth.cases import CASES, Case
 from benchmarks.truth.edges import Edge
 from benchmarks.truth.motion import motion
-from simphys.simulator.events import one_sided
+from simphys.simulator.events import select_one_sided
 
 
 def named(case: Case) -> str:
@@ -39,7 +39,7 @@ def test_nothing_is_one_sided_where_they_agree(case: Case) -> None:
     moving, _ = motion(case, halved=False)
     values = moving.changed(case.start(moving.model.dt) if case.start else {})
     found = truth_edges.told(moving, values)
-    assert found and one_sided(found) == ()
+    assert found and select_one_sided(found) == ()
 
 
 EDGES = truth_edges.edges()

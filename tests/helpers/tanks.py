@@ -6,13 +6,14 @@ have no tangent.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from simphys.autograd import MissingJvp, Tensor, ops
-from simphys.simulator import Array, Arrays, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Engine, Model, Record, Shape
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Tanks(Model):
         return "Fill the tanks."
 
 
-class TankEngine:
+class TankEngine(Engine):
     """The fused loops of a single member; a segment is the levels [1, rows, n]."""
 
     def __init__(self, model: Tanks, params: Arrays) -> None:
@@ -73,7 +74,7 @@ class TankEngine:
         for j in range(start, start + steps):
             segment[:, j + 1] = segment[:, j] - self.model.dt * np.sqrt(self.hole) * np.sqrt(segment[:, j])
 
-    def read(self, segment: Any, rows: slice | list[int]) -> Arrays:
+    def read(self, segment: Any, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
         return {"level": np.array(segment[:, rows])}
 
     def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:

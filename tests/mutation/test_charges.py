@@ -105,7 +105,10 @@ def with_adjoints(module: Any) -> None:
 def with_tangents(module: Any) -> None:
     """Check rollouts in several blocks that use the tangent kernels of `module`."""
     generic = importlib.import_module("simphys.rollout.fused")
-    with patch.object(engine, "fused", reusing(fused, module, "tangent_kernel")), patch.object(generic, "PASSING", 1):
+    with (
+        patch.object(engine, "fused", reusing(fused, module, "tangent_kernel")),
+        patch.object(generic, "FORWARD_BYTES", 1),
+    ):
         moved("semi_implicit_euler", along=False, blocks=True)
         moved("velocity_verlet", along=False, blocks=True)
 

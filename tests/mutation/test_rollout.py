@@ -27,8 +27,8 @@ EQUIVALENT = {
     "*: np.zeros(*) -> -np.zeros(*)": "what is added to 0 may be added to -0",
 }
 
-FUSED, KEPT, RUNNING, SEEDS = (
-    importlib.import_module(f"simphys.rollout.{name}") for name in ("fused", "kept", "running", "seeds")
+FUSED, RESULTS, RUNNING, SEEDS = (
+    importlib.import_module(f"simphys.rollout.{name}") for name in ("fused", "results", "running", "seeds")
 )
 
 
@@ -44,7 +44,7 @@ def proven(given: Case, rollouts: Any, **options: Any) -> None:
 
 def rollouts(package: Any) -> None:
     """Check losses of all results, shared inputs, every kind of plan, and tangents in several blocks and pieces."""
-    vars(sys.modules[f"{package.__name__}.fused"])["PASSING"] = 1
+    vars(sys.modules[f"{package.__name__}.fused"])["FORWARD_BYTES"] = 1
     vars(sys.modules[f"{package.__name__}.inputs"])["PIECE"] = 48 * 3
     for keep in ([0], [2], "final", "all"):
         proven(case(steps=4, keep=keep), package)
@@ -93,8 +93,8 @@ def engine(module: Any) -> None:
 SWEEPS = [
     Sweep(SEEDS, ("Seeds.*",), rollouts, simphys.rollout, ERRORS_TOO, EQUIVALENT),
     Sweep(FUSED, ("Rollout.backward", "Rollout.jvp", "_reverse"), rollouts, simphys.rollout, ERRORS_TOO, EQUIVALENT),
-    Sweep(KEPT, ("Kept.take_tangents",), rollouts, simphys.rollout, ERRORS_TOO, EQUIVALENT),
-    Sweep(RUNNING, ("RunningSum.derivatives",), rollouts, simphys.rollout, ERRORS_TOO, EQUIVALENT),
+    Sweep(RESULTS, ("Results.add_tangents",), rollouts, simphys.rollout, ERRORS_TOO, EQUIVALENT),
+    Sweep(RUNNING, ("RunningSum.differentiate",), rollouts, simphys.rollout, ERRORS_TOO, EQUIVALENT),
     Sweep(pendulums, ("PendulumEngine.pull", "PendulumEngine.push"), engine, errors=ERRORS_TOO),
 ]
 

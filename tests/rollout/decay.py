@@ -5,13 +5,14 @@ amount' = (1 - dt rate) amount
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from simphys.autograd import MissingJvp, Tensor, tensor
-from simphys.simulator import Array, Arrays, Model, Record, Shape
+from simphys.simulator import Array, Arrays, Engine, Model, Record, Shape
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Decay(Model):
         return "Let it decay."
 
 
-class DecayEngine:
+class DecayEngine(Engine):
     """Fused loops; a segment is an array [B, rows, n]."""
 
     def __init__(self, model: Decay, params: Arrays, batch: int) -> None:
@@ -74,7 +75,7 @@ class DecayEngine:
         for j in range(start, start + steps):
             np.multiply(segment[:, j], self.factor, out=segment[:, j + 1])
 
-    def read(self, segment: Array, rows: slice | list[int]) -> Arrays:
+    def read(self, segment: Array, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
         return {"amount": np.array(segment[:, rows])}
 
     def pull(self, segment: Array, *, first: int, steps: int, adjoint: Arrays) -> None:

@@ -1,11 +1,10 @@
 """Undamped springs in plain NumPy: linear, so that adjoints need no states, and reversible in time.
 
-rate' = rate - dt k angle, angle' = angle + dt rate'. The engine implements all of `simphys.simulator.Frugal`.
+rate' = rate - dt k angle, angle' = angle + dt rate'. The engine implements all of `simphys.simulator.Engine`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +63,7 @@ class SpringEngine(ArrayEngine):
     """Number of steps computed forward by all engines, for tests."""
     rebuilt = 0
     """Number of steps recomputed backward by all engines, for tests."""
-    fields_apart = True
+    sparse_adjoints = True
 
     model: Springs
 
@@ -84,9 +83,6 @@ class SpringEngine(ArrayEngine):
             SpringEngine.advanced += 1
             segment["rate"][:, j + 1] = segment["rate"][:, j] - self.model.dt * self.k * segment["angle"][:, j]
             segment["angle"][:, j + 1] = segment["angle"][:, j] + self.model.dt * segment["rate"][:, j + 1]
-
-    def read(self, segment: Arrays, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
-        return {n: np.array(values[:, rows], order="C") for n, values in segment.items() if names is None or n in names}
 
     def pull(self, segment: Any, *, first: int, steps: int, adjoint: Arrays) -> None:
         dt = self.model.dt

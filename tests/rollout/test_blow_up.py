@@ -95,14 +95,14 @@ def test_a_start_that_is_none_is_step_0(mode: str) -> None:
 
 def test_checks_of_a_sound_motion_become_rarer(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = 0
-    first_bad = run.first_bad
+    find_bad_value = run.find_bad_value
 
     def counted(*args: Any) -> Any:
         nonlocal looks
         looks += 1
-        return first_bad(*args)
+        return find_bad_value(*args)
 
-    monkeypatch.setattr(run, "first_bad", counted)
+    monkeypatch.setattr(run, "find_bad_value", counted)
     monkeypatch.setattr(run, "CHECK_PART", 0.0)  # every check takes too long
     case(steps=FIRST_CHECK * 31, keep="final").rollout()
     assert looks == 5

@@ -32,7 +32,7 @@ def test_all_is_without_limit() -> None:
 
 
 def test_a_float_is_a_part_of_the_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "free", lambda: 1000)
+    monkeypatch.setattr(budget, "measure_free", lambda: 1000)
     assert budget.parse(0.25) == 250
     assert budget.parse(1.0) == 1000
     assert budget.parse(np.float32(0.5)) == 500
@@ -55,7 +55,7 @@ def meminfo(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 def test_free_is_what_linux_calls_available(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     meminfo(tmp_path, monkeypatch, "MemTotal: 100 kB\nMemFree: 1 kB\nMemAvailable:      70 kB\n")
-    assert budget.free() == 70 * 1024
+    assert budget.measure_free() == 70 * 1024
 
 
 @pytest.mark.parametrize(("limit", "free"), [("max", 70 * 1024), ("50000", 50_000 - 12_000 + 2_000), ("9000", 0)])
@@ -64,7 +64,7 @@ def test_a_container_has_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, l
     (tmp_path / "memory.max").write_text(limit + "\n")
     (tmp_path / "memory.current").write_text("12000\n")
     (tmp_path / "memory.stat").write_text("active_file 500\ninactive_file 2000\n")
-    assert budget.free() == free
+    assert budget.measure_free() == free
 
 
 def test_an_unknown_free_memory_is_an_error_that_asks_for_bytes(
@@ -80,7 +80,7 @@ def test_an_unknown_free_memory_is_an_error_that_asks_for_bytes(
 
 
 def test_free_here_is_between_a_megabyte_and_the_machine() -> None:
-    assert 10**6 < budget.free() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 10**6 < budget.measure_free() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_free_here_is_between_a_megabyte_and_the_machine() -> None:
     ],
 )
 def test_sizes_for_people(size: float, text: str) -> None:
-    assert budget.text(size) == text
+    assert budget.format_size(size) == text

@@ -66,7 +66,7 @@ def test_without_states_gradients_are_the_same_to_the_bit(
 ) -> None:
     trajectory, _ = run(batch=batch, **options)
     whole = trajectory.plan
-    assert whole.kind == "none" and whole.recomputed_steps == 0
+    assert whole.kind == "stateless" and whole.recomputed_steps == 0
     found = [gradient(batch=batch, memory=memory, **options) for memory in ("all", whole.predicted_bytes - 8)]
     assert run(batch=batch, memory=whole.predicted_bytes - 8, **options)[0].plan.block == whole.block // 2
     store_states(monkeypatch)
@@ -106,7 +106,7 @@ def least_memory(**options: Any) -> int:
 def test_memory_does_not_grow_with_the_horizon() -> None:
     for stiff in (False, True):
         found = [plan(stiff=stiff, steps=steps, keep="final", memory=1_000) for steps in (10**4, 10**6)]
-        assert {each.kind for each in found} == {"rebuilt" if stiff else "none"}
+        assert {each.kind for each in found} == {"rebuilt" if stiff else "stateless"}
 
 
 def test_stored_states_are_preferred_where_fewer_steps_are_computed_again() -> None:
@@ -135,7 +135,7 @@ def test_too_little_memory_is_an_error_whose_remedies_work() -> None:
     assert plan(memory=least_memory(keep="final"), stiff=True, keep="final").predicted_bytes > 300
 
 
-@pytest.mark.parametrize("kind", ["none", "rebuilt"])
+@pytest.mark.parametrize("kind", ["stateless", "rebuilt"])
 def test_backward_can_be_repeated(kind: str) -> None:
     stiff = kind == "rebuilt"
     options: dict[str, Any] = {"keep": [3, 40], "stiff": stiff}
@@ -149,7 +149,7 @@ def test_backward_can_be_repeated(kind: str) -> None:
         assert_bitwise([x.grad.numpy() for x in leaves], [count * g for g in expected])
 
 
-@pytest.mark.parametrize("kind", ["none", "rebuilt"])
+@pytest.mark.parametrize("kind", ["stateless", "rebuilt"])
 def test_the_adjoint_of_the_state_can_be_kept(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stiff = kind == "rebuilt"
     options: dict[str, Any] = {"stiff": stiff, "keep_adjoint": True, "keep": "final"}
@@ -170,7 +170,7 @@ def test_the_adjoint_of_the_state_can_be_kept(kind: str, monkeypatch: pytest.Mon
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("kind", ["none", "rebuilt"])
+@pytest.mark.parametrize("kind", ["stateless", "rebuilt"])
 def test_tangents_and_differences_agree(kind: str) -> None:
     stiff = kind == "rebuilt"
     model, params, state = system(stiff=stiff)
@@ -188,9 +188,9 @@ def test_tangents_and_differences_agree(kind: str) -> None:
 
 
 def test_a_plan_in_one_line() -> None:
-    few = Plan(steps=100, block=8, snapshots=0, predicted_bytes=2_000, way="none")
-    assert str(few) == "none: no state stored, blocks of 8 steps, 2.0 kB predicted, 0 recomputations a step"
-    back = Plan(steps=100, block=1, snapshots=0, predicted_bytes=2_000, way="rebuilt")
+    few = Plan(steps=100, block=8, checkpoints=0, predicted_bytes=2_000, strategy="stateless")
+    assert str(few) == "stateless: no state stored, blocks of 8 steps, 2.0 kB predicted, 0 recomputations a step"
+    back = Plan(steps=100, block=1, checkpoints=0, predicted_bytes=2_000, strategy="rebuilt")
     assert str(back) == (
         "rebuilt: states computed backward in time, blocks of 1 step, 2.0 kB predicted, 1 recomputation a step"
     )

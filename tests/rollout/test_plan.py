@@ -5,7 +5,7 @@ import pytest
 
 from simphys.autograd.errors import InputError
 from simphys.rollout.plan import Plan, _divisions, make_plan
-from simphys.rollout.schedule import Action, Advance, Free, Record, Restore, Reverse, Store, recomputed
+from simphys.rollout.schedule import Action, Advance, Free, Record, Restore, Reverse, Store, count_recomputed
 
 STATE = 80
 """Size of a stored state [B]."""
@@ -18,7 +18,7 @@ def segment(steps: int) -> int:
 
 
 def planned(steps: int, memory: int | None) -> Plan:
-    return make_plan(steps=steps, memory=memory, snapshot_bytes=STATE, segment_bytes=segment, fixed_bytes=FIXED)
+    return make_plan(steps=steps, memory=memory, checkpoint_bytes=STATE, segment_bytes=segment, fixed_bytes=FIXED)
 
 
 class Run:
@@ -26,7 +26,7 @@ class Run:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.snapshots: dict[int, int] = {}
+        self.checkpoints: dict[int, int] = {}
         self.steps_computed = 0
         self.steps_reversed: list[int] = []
         self.peak = 0
@@ -39,9 +39,9 @@ class Run:
     def do(self, action: Action) -> None:
         match action:
             case Store(block):
-                self.snapshots[block] = STATE
+                self.checkpoints[block] = STATE
             case Free(block):
-                del self.snapshots[block]
+                del self.checkpoints[block]
             case Advance(first, last):
                 for block in range(first, last):
                     self.compute(block)
@@ -51,8 +51,8 @@ class Run:
                 first, steps = self.plan.span(block)
                 self.steps_reversed += reversed(range(first, first + steps))
             case Restore(block):
-                assert block in self.snapshots
-        self.peak = max(self.peak, FIXED + sum(self.snapshots.values()) + segment(self.plan.block))
+                assert block in self.checkpoints
+        self.peak = max(self.peak, FIXED + sum(self.checkpoints.values()) + segment(self.plan.block))
 
     def compute(self, block: int) -> None:
         self.steps_computed += self.plan.span(block)[1]
@@ -74,22 +74,24 @@ def test_predicted_memory_and_steps_are_those_counted(memory: int | None) -> Non
 
 
 @pytest.mark.parametrize("memory", BUDGETS)
-def test_no_other_block_and_number_of_snapshots_recomputes_less(memory: int) -> None:
+def test_no_other_block_and_number_of_checkpoints_recomputes_less(memory: int) -> None:
     plan = planned(997, memory)
     best = min(
-        block * recomputed(blocks, min(snapshots, blocks - 1))
+        block * count_recomputed(blocks, min(checkpoints, blocks - 1))
         for block in range(1, 997)
         for blocks in [-(-997 // block)]
-        for snapshots in [(memory - FIXED - segment(block)) // STATE]
-        if snapshots >= 1
+        for checkpoints in [(memory - FIXED - segment(block)) // STATE]
+        if checkpoints >= 1
     )
     assert plan.recomputed_steps == best
 
 
 def test_fewer_blocks_are_preferred_at_equal_cost() -> None:
-    plan = make_plan(steps=10, memory=12, snapshot_bytes=1, segment_bytes=lambda steps: 2 * (steps + 1), fixed_bytes=0)
-    assert (plan.block, plan.snapshots) == (4, 2)
-    assert plan.recomputed_steps == 2 * recomputed(5, 4) == 8
+    plan = make_plan(
+        steps=10, memory=12, checkpoint_bytes=1, segment_bytes=lambda steps: 2 * (steps + 1), fixed_bytes=0
+    )
+    assert (plan.block, plan.checkpoints) == (4, 2)
+    assert plan.recomputed_steps == 2 * count_recomputed(5, 4) == 8
 
 
 def test_more_memory_never_costs_more_and_goes_from_binomial_over_segments_to_all() -> None:
@@ -102,19 +104,19 @@ def test_more_memory_never_costs_more_and_goes_from_binomial_over_segments_to_al
 
 def test_without_a_limit_everything_is_stored() -> None:
     plan = planned(10**6, None)
-    assert (plan.kind, plan.block, plan.snapshots, plan.recomputed_steps) == ("all", 10**6, 0, 0)
+    assert (plan.kind, plan.block, plan.checkpoints, plan.recomputed_steps) == ("all", 10**6, 0, 0)
     assert plan.predicted_bytes == FIXED + segment(10**6)
 
 
 def test_a_plan_in_one_line() -> None:
     assert str(planned(10, None)) == "all: 10 steps stored, 3.7 kB predicted, nothing recomputed"
-    few = Plan(steps=100, block=25, snapshots=3, predicted_bytes=2 * 10**6)
-    assert few.describe() == "segments: 3 snapshots, blocks of 25 steps, 2.0 MB predicted, 0.75 recomputations a step"
-    fewer = Plan(steps=1000, block=50, snapshots=4, predicted_bytes=214 * 10**6)
+    few = Plan(steps=100, block=25, checkpoints=3, predicted_bytes=2 * 10**6)
+    assert few.describe() == "segments: 3 checkpoints, blocks of 25 steps, 2.0 MB predicted, 0.75 recomputations a step"
+    fewer = Plan(steps=1000, block=50, checkpoints=4, predicted_bytes=214 * 10**6)
     assert fewer.recomputed_steps == 50 * (3 * 20 - 21)
-    assert str(fewer) == "binomial: 4 snapshots, blocks of 50 steps, 214 MB predicted, 1.9 recomputations a step"
-    fewest = Plan(steps=1001, block=1, snapshots=1, predicted_bytes=1)
-    assert str(fewest) == "binomial: 1 snapshot, blocks of 1 step, 1 B predicted, 500 recomputations a step"
+    assert str(fewer) == "binomial: 4 checkpoints, blocks of 50 steps, 214 MB predicted, 1.9 recomputations a step"
+    fewest = Plan(steps=1001, block=1, checkpoints=1, predicted_bytes=1)
+    assert str(fewest) == "binomial: 1 checkpoint, blocks of 1 step, 1 B predicted, 500 recomputations a step"
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 1000])

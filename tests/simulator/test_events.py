@@ -11,7 +11,7 @@ from simphys.autograd import tensor
 from simphys.diagnose.health import health
 from simphys.experiment.members import StackedMembers
 from simphys.simulator import Array, Arrays
-from simphys.simulator.events import Event, by_kind, one_sided
+from simphys.simulator.events import Event, group_by_kind, select_one_sided
 
 from ..rollout.pendulums import Params, Pendulums, State
 
@@ -39,8 +39,8 @@ def swinging(*, push: float | None = None) -> tuple[Any, ...]:
 
 
 def test_events_are_sorted_by_kind_and_those_where_a_gradient_is_one_sided_are_picked() -> None:
-    assert by_kind(FOUND) == {"impact": (FOUND[0], FOUND[2]), "graze": (GRAZE,)}
-    assert one_sided(FOUND) == (GRAZE,)
+    assert group_by_kind(FOUND) == {"impact": (FOUND[0], FOUND[2]), "graze": (GRAZE,)}
+    assert select_one_sided(FOUND) == (GRAZE,)
 
 
 def test_a_model_that_tells_of_no_events_has_none() -> None:

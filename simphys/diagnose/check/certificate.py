@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from simphys.rollout.budget import text as size_text
+from simphys.rollout.budget import format_size
 
 DIFFERENCE = "adjoint = finite difference"
 TANGENT = "tangent = adjoint"
@@ -105,7 +105,7 @@ def _notes(lines: Iterable[Line]) -> list[str]:
 def _costs(costs: Sequence[Cost]) -> list[str]:
     rows = [["one gradient", "steps", "time", "memory", ""]]
     for cost in costs:
-        rows.append([cost.mode, str(cost.steps), f"{cost.seconds * 1e3:.3g} ms", size_text(cost.bytes), cost.note])
+        rows.append([cost.mode, str(cost.steps), f"{cost.seconds * 1e3:.3g} ms", format_size(cost.bytes), cost.note])
     return ["", *_table(rows, left=(0, 4))] if costs else []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from simphys.plot import style
-from simphys.simulator.events import Event, by_kind, one_sided
+from simphys.simulator.events import Event, group_by_kind, select_one_sided
 
 ROW = 0.28
 """Height of a kind's row [inch]."""
@@ -14,10 +14,10 @@ DOUBTFUL = style.COLORS[1]
 
 def draw_events(axes: Axes, events: tuple[Event, ...]) -> None:
     """Draw marks at the times of the events, the first kind on top, with their number; coinciding marks are darker."""
-    kinds = by_kind(events)
+    kinds = group_by_kind(events)
     times = [[event.time for event in alike] for alike in kinds.values()]
     axes.eventplot(times, lineoffsets=range(len(kinds)), linelengths=0.7, linewidths=0.9, colors=style.INK, alpha=0.5)
-    doubtful = one_sided(events)
+    doubtful = select_one_sided(events)
     if doubtful:
         rows = [list(kinds).index(event.kind) for event in doubtful]
         axes.scatter(

@@ -15,7 +15,7 @@ from simphys.diagnose.health import Health
 from simphys.plot import style
 from simphys.plot.components import FEW, draw_components, draw_elements, name_components, name_elements
 from simphys.plot.fit.events import ROW, draw_events
-from simphys.simulator.events import by_kind
+from simphys.simulator.events import group_by_kind
 
 TANGENT, ADJOINT, NOISE = style.COLORS[2], style.COLORS[0], style.COLORS[1]
 LARGEST = 600.0
@@ -39,7 +39,7 @@ def health(
     if not found.steps:
         raise InputError("picture of a gradient's health", "needs a sound step", "none", "Correct the start.")
     with style.style():
-        kinds = len(by_kind(found.events))
+        kinds = len(group_by_kind(found.events))
         heights = [*[2.3] * len(found.adjoint), 3.2, *[0.5 + ROW * kinds] * (kinds > 0)]
         figure = Figure(figsize=(style.WIDTH, 0.6 + sum(heights)), layout="constrained")
         remark = "" if found.fault is None else f"{found.fault.where} is not finite"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from simphys.autograd import runtime
-from simphys.simulator import Array, Arrays
+from simphys.simulator import Array, Arrays, Engine
 
 from . import fused, fused_adjoint
 from .model import Charges, check_softening, pairs_us
@@ -38,7 +39,7 @@ class Segment:
     rows: int
 
 
-class ChargesEngine:
+class ChargesEngine(Engine):
     """Engine of a batch of systems of charges."""
 
     def __init__(
@@ -87,12 +88,14 @@ class ChargesEngine:
         for target, name in self._parts(segment):
             put(self._vectors(state[name]), self._model.bodies, self._batch, segment.rows, target)
 
-    def read(self, segment: Segment, rows: slice | list[int]) -> Arrays:
+    def read(self, segment: Segment, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
         n, dim = self._model.bodies, self._model.dim
         wanted = np.arange(segment.rows, dtype=np.int32)[rows]
         take = self._copy_kernels().take
         found = {}
         for source, name in self._parts(segment):
+            if names is not None and name not in names:
+                continue
             taken = runtime.device_array((self._batch * len(wanted) * n,), components=dim)
             take(source, n, self._batch, segment.rows, runtime.to_device(wanted), len(wanted), taken)
             found[name] = runtime.to_host(taken, (self._batch, len(wanted), n, dim))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
-from simphys.simulator import Array, Arrays, Shape
+from simphys.simulator import Array, Arrays, Engine, Shape
 
 from . import fused
 from .external import NODE_US
@@ -31,7 +31,7 @@ GPU_SERIAL = 64
 """Largest number of nodes and springs for which a GPU spends one thread on a member, not on each node and spring."""
 
 
-class MassSpringEngine:
+class MassSpringEngine(Engine):
     """Engine of one rollout, for given parameters and control; see `simulator.Engine`."""
 
     def __init__(
@@ -181,8 +181,8 @@ class MassSpringEngine:
     def load(self, segment: Segment, state: Arrays) -> None:
         segment.load(state)
 
-    def read(self, segment: Segment, rows: slice | list[int]) -> Arrays:
-        return segment.read(rows)
+    def read(self, segment: Segment, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+        return segment.read(rows, names)
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
         for stages in self._stage_intervals(start, steps):

@@ -1,7 +1,7 @@
 """Device storage for the states of some steps of a rollout."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, no_type_check
 
 import numpy as np
@@ -43,15 +43,16 @@ class Segment:
             else:
                 self._on_host(memory)[:, 0] = state[name]
 
-    def read(self, rows: slice | Sequence[int]) -> Arrays:
-        """Copy the states after some steps, [B, len(rows), n, dim]."""
+    def read(self, rows: slice | Sequence[int], names: Collection[str] | None = None) -> Arrays:
+        """Copy the states after some steps, [B, len(rows), n, dim]: both fields, or those named."""
         stages = len(self._model.stages)
+        memories = [(name, memory) for name, memory in self._memory() if names is None or name in names]
         if not runtime.settings().on_gpu:
-            return {name: copy_rows(self._on_host(memory)[:, ::stages], rows) for name, memory in self._memory()}
+            return {name: copy_rows(self._on_host(memory)[:, ::stages], rows) for name, memory in memories}
         chosen = np.arange(0, self.rows, stages, dtype=np.int32)[rows]
         at = (self.rows * np.arange(self._batch, dtype=np.int32)[:, None] + chosen).reshape(-1)
         found = {}
-        for name, memory in self._memory():
+        for name, memory in memories:
             part = runtime.device_array((at.size * self._model.nodes,), components=self._model.dim)
             self._copy(memory, at, part, np.arange(at.size, dtype=np.int32))
             found[name] = runtime.to_host(part, self._shape(len(chosen))).copy()

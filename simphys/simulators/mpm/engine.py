@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -74,8 +74,10 @@ class MPMEngine(ArrayEngine):
     def load(self, segment: Segment, state: Arrays) -> None:  # type: ignore[override]
         segment.load(state)
 
-    def read(self, segment: Segment, rows: slice | list[int]) -> Arrays:  # type: ignore[override]
-        return segment.read(rows)
+    def read(  # type: ignore[override]
+        self, segment: Segment, rows: slice | list[int], names: Collection[str] | None = None
+    ) -> Arrays:
+        return segment.read(rows, names)
 
     def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
         for b in range(self.batch):

@@ -5,6 +5,7 @@ array [B, rows, ...]; on a GPU it is a separate array.
 """
 
 import functools
+from collections.abc import Collection
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, no_type_check
 
@@ -91,15 +92,18 @@ class Segment:
                     given = runtime.to_device(np.ascontiguousarray(state[name][b], runtime.real_dtype()).reshape(-1))
                     kernels(runtime.real()).put_row(given, self._sizes[name], 0, member[place])
 
-    def read(self, rows: slice | list[int]) -> Arrays:
-        """Copy rows, with fields [B, rows, ...]."""
-        found = {name: np.array(values[:, rows], order="C") for name, values in self.poses.items()}
+    def read(self, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+        """Copy rows, with fields [B, rows, ...]: all of them, or those named."""
+        wanted = [name for name in (*PARTICLE_FIELDS, *POSES) if names is None or name in names]
+        found = {name: np.array(values[:, rows], order="C") for name, values in self.poses.items() if name in wanted}
         for place, name in enumerate(PARTICLE_FIELDS):
+            if name not in wanted:
+                continue
             if self._host is not None:
                 found[name] = np.array(self._host[name][:, rows], order="C")
             else:
                 found[name] = np.stack([self._take_rows(member[place], name, rows) for member in self.particles])
-        return {name: found[name] for name in (*PARTICLE_FIELDS, *POSES)}
+        return {name: found[name] for name in wanted}
 
     def _take_rows(self, values: Any, name: str, rows: slice | list[int]) -> Array:
         wanted, size = np.arange(self.rows, dtype=np.int32)[rows], self._sizes[name]

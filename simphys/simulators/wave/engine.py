@@ -40,7 +40,7 @@ class WaveEngine(ArrayEngine):
         return bool(self.needs & {"speed", "receiver_position"}) or bool(self.model.sources)
 
     @property
-    def fields_apart(self) -> bool:
+    def sparse_adjoints(self) -> bool:
         return True
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:

@@ -214,11 +214,11 @@ def test_a_sub_step_whose_adjoint_is_wrong_in_all_modes_is_named(monkeypatch: py
     assert any("for angle" in line.note for line in found.lines if line.name == "Push")
 
 
-def test_a_corrupted_snapshot_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corrupted_checkpoint_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def altered(self: Sweep, action: Any) -> None:
         honest(self, action)
         if isinstance(action, Store) and action.block == 1:
-            self._snapshots[1]["rate"] *= 1 + 1e-12
+            self._checkpoints[1]["rate"] *= 1 + 1e-12
 
     honest = Sweep._execute
     monkeypatch.setattr(Sweep, "_execute", altered)

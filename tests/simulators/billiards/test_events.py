@@ -9,7 +9,7 @@ import pytest
 
 from simphys.autograd import Tensor, no_grad, tensor
 from simphys.rollout import rollout
-from simphys.simulator.events import Event, one_sided
+from simphys.simulator.events import Event, select_one_sided
 from simphys.simulators.billiards import Billiards, Params, State
 
 from .tables import busy, table
@@ -27,7 +27,7 @@ def find_events(case: Case, steps: int = STEPS) -> tuple[Event, ...]:
 
 def only_one_sided(case: Case, kind: str) -> Event:
     """Return the only one-sided event, which has this kind."""
-    found = one_sided(find_events(case))
+    found = select_one_sided(find_events(case))
     assert [event.kind for event in found] == [kind]
     return found[0]
 
@@ -54,7 +54,7 @@ def slopes(case: Case, ball: int, axis: int, of: int, step: float = 1e-4) -> tup
 def test_a_generic_motion_has_impacts_cushions_and_rests_and_none_is_one_sided() -> None:
     found = find_events(busy())
     assert {event.kind for event in found} == {"impact", "cushion", "rest"}
-    assert not one_sided(found)
+    assert not select_one_sided(found)
     assert [event.time for event in found] == sorted(event.time for event in found)
     for event in found:
         assert event.step * 0.1 <= event.time <= (event.step + 1) * 0.1
@@ -102,7 +102,7 @@ def test_an_impact_that_is_next_to_a_graze_is_one_sided() -> None:
 
 @pytest.mark.parametrize("beside", [-1e-6, 1e-6])
 def test_a_thin_hit_and_a_clear_miss_are_not_one_sided(beside: float) -> None:
-    assert not one_sided(find_events(grazing_balls(beside)))
+    assert not select_one_sided(find_events(grazing_balls(beside)))
 
 
 def test_balls_that_slide_along_each_other_graze() -> None:
@@ -157,7 +157,7 @@ def test_a_rest_at_the_very_end_is_one_sided() -> None:
 def test_a_ball_that_comes_to_rest_just_where_it_would_touch_is_one_sided() -> None:
     """A faster ball would touch and come back; it travels 0.5^2 / (2 0.25) = 0.5 m, in 2 s."""
     case = table([[0.2, 0.5]], [[0.5, 0.0]], dt=0.2, deceleration=0.25, corners=([0.0, 0.0], [0.75, 1.0]))
-    found = one_sided(find_events(case))
+    found = select_one_sided(find_events(case))
     assert {event.kind for event in found} <= {"graze", "cushion"} and len(found) == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import simphys
 from simphys.experiment.scene import Scene
-from simphys.simulator.events import one_sided
+from simphys.simulator.events import select_one_sided
 
 SCENE = Path(__file__).parents[3] / "scenes" / "billiards" / "pocket.toml"
 
@@ -33,4 +33,4 @@ def test_no_step_of_the_scene_has_a_one_sided_gradient() -> None:
     scene = load()
     found = scene.model.events(scene.params.arrays(), scene.rollout().states.arrays(), None)
     assert [event.what for event in found[:2]] == ["ball 0 and ball 1", "ball 1 and ball 2"]
-    assert len(found) == 14 and not one_sided(found)
+    assert len(found) == 14 and not select_one_sided(found)

@@ -9,7 +9,7 @@ from pathlib import Path
 import simphys
 from simphys.autograd import tensor
 from simphys.experiment.scene import Scene
-from simphys.simulator.events import one_sided
+from simphys.simulator.events import select_one_sided
 
 FOLDER = Path(__file__).parents[3] / "scenes" / "rigid"
 TRUE = {"restitution": 0.75, "friction": 0.15, "velocity[0]": 2.0, "velocity[1]": 0.5, "spin": 70.0}
@@ -34,7 +34,7 @@ def test_it_bounces_three_times_and_no_gradient_is_one_sided() -> None:
     params = scene.params.replace(restitution=tensor([TRUE["restitution"]]), friction=tensor([TRUE["friction"]]))
     states = scene.rollout(params).states.arrays()
     found = scene.model.events(params.arrays(), states, None)
-    assert [event.kind for event in found if event.kind != "release"] == ["impact"] * 3 and not one_sided(found)
+    assert [event.kind for event in found if event.kind != "release"] == ["impact"] * 3 and not select_one_sided(found)
 
 
 def test_the_shipped_recording_is_what_the_script_makes(tmp_path: Path) -> None:

@@ -93,10 +93,10 @@ def test_without_states_gradients_are_the_same_to_the_bit(
 ) -> None:
     given = without_sources(PLANE, STEPS, batch=2, batched=("height",))
     all_states = options.get("keep") != "final"
-    assert plan(given, **options).kind == "none"
+    assert plan(given, **options).kind == "stateless"
     without = evaluate(given, all_states=all_states, **options)
     small = plan(given, memory=plan(given, **options).predicted_bytes - 8, **options)
-    assert small.kind == "none" and small.block < STEPS
+    assert small.kind == "stateless" and small.block < STEPS
     assert_same(evaluate(given, all_states=all_states, memory=small.predicted_bytes, **options), without, 0)
     monkeypatch.setattr(WaveEngine, "needs_states", True)
     assert plan(given, **options).kind == "all"
@@ -104,7 +104,7 @@ def test_without_states_gradients_are_the_same_to_the_bit(
 
 
 def test_states_are_stored_where_an_adjoint_needs_them() -> None:
-    assert plan(without_sources(PLANE, STEPS)).kind == "none"
+    assert plan(without_sources(PLANE, STEPS)).kind == "stateless"
     assert plan(case(PLANE, STEPS)).kind == "all"
     assert plan(case(replace(PLANE, sources=()), STEPS)).kind == "all"
     given = without_sources(PLANE, STEPS)
@@ -125,7 +125,7 @@ def test_without_layers_states_computed_backward_take_a_few_numbers_a_step() -> 
     assert found[1].predicted_bytes - found[0].predicted_bytes <= 8_000 * 8 * 8
 
 
-@pytest.mark.parametrize("kind", ["all", "rebuilt", "none"])
+@pytest.mark.parametrize("kind", ["all", "rebuilt", "stateless"])
 def test_backward_can_run_twice(kind: str, request: pytest.FixtureRequest) -> None:
     trajectory, wanted = cut(kind, request)
     loss = weighted_sum(trajectory, all_states=False)
@@ -140,7 +140,7 @@ def test_backward_can_run_twice(kind: str, request: pytest.FixtureRequest) -> No
 
 def cut(kind: str, request: pytest.FixtureRequest, **options: Any) -> tuple[Trajectory, list[Tensor]]:
     """Run a rollout that keeps the final state, in several segments if it stores no states; return its leaves, too."""
-    given = without_sources(PLANE, STEPS) if kind == "none" else case(PLANE, STEPS)
+    given = without_sources(PLANE, STEPS) if kind == "stateless" else case(PLANE, STEPS)
     memory = plan(given, keep="final").predicted_bytes
     if kind == "rebuilt":
         request.getfixturevalue("none_is_stored")
@@ -160,7 +160,7 @@ def test_the_adjoint_of_the_state_is_kept_without_states_too(monkeypatch: pytest
         return trajectory
 
     without = kept()
-    assert without.plan.kind == "none"
+    assert without.plan.kind == "stateless"
     monkeypatch.setattr(WaveEngine, "needs_states", True)
     stored = kept()
     assert stored.plan.kind == "all"
@@ -170,9 +170,9 @@ def test_the_adjoint_of_the_state_is_kept_without_states_too(monkeypatch: pytest
         np.testing.assert_array_equal(adjoint, getattr(stored.adjoint, name))
 
 
-@pytest.mark.parametrize("kind", ["rebuilt", "none"])
+@pytest.mark.parametrize("kind", ["rebuilt", "stateless"])
 def test_tangents_go_through_all_the_same(kind: str, request: pytest.FixtureRequest) -> None:
-    given = without_sources(PLANE, STEPS) if kind == "none" else case(PLANE, STEPS)
+    given = without_sources(PLANE, STEPS) if kind == "stateless" else case(PLANE, STEPS)
     other = given.rollout(keep="final", mode="nested"), [x for x in given.leaves if x.requires_grad]
     random, pushed = np.random.default_rng(4), []
     tangents = [random.normal(size=x.shape) for x in other[1]]
