@@ -83,6 +83,7 @@ FULL_SUITE: dict[str, tuple[str, ...]] = {
         "autograd/test_long_graphs.py::test_a_chain_of_a_million_nodes*",
         "record/test_record_crash.py::test_a_kill_at_any_call_to_the_disk_is_survived",
         "test_long_runs.py::*",
+        "docs/test_own_package.py::test_an_installed_package*",
         "test_packaging.py::test_a_type_checker_sees_the_installed_types",
         "benchmarks/test_rollout.py::*",
         "benchmarks/test_graph.py::*",
