@@ -155,7 +155,7 @@ class Rollout(Function):
         recorded = any(needs)
         if recorded:
             engine, plan = request.make_plan(needs)
-            ctx.plan = plan  # type: ignore[attr-defined]
+            ctx.plan = plan
             if request.running_sum is not None:
                 request.running_sum.check()
         else:

@@ -106,7 +106,7 @@ class MPMEngine(ArrayEngine):
             if self._variant.adj_control:
                 sums["control"][first : first + steps, : self.model.actuators] += totals[:, size:-1]
 
-    def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:  # type: ignore[override]
+    def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         model, dsegment = self.model, self.segment(steps)
         dsegment.load(tangent)
         kernels = fused_tangent.kernels(replace(self._variant.forward, single=True))

@@ -105,7 +105,7 @@ class WaveEngine(ArrayEngine):
             running.step(row)
         running.finish()
 
-    def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:  # type: ignore[override]
+    def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
         grid, size, u = self.grid, self.grid.layout.size, segment.height
         dsegment = self.segment(steps)
         self.load(dsegment, tangent)

@@ -151,8 +151,8 @@ def test_a_wrong_final_state_is_found() -> None:
     class Late(PendulumEngine):
         """Read the last state wrongly if it is read alone."""
 
-        def read(self, segment: Any, rows: slice | list[int]) -> Arrays:
-            found = super().read(segment, rows)
+        def read(self, segment: Any, rows: slice | list[int], names: Any = None) -> Arrays:
+            found = super().read(segment, rows, names)
             return {n: v * 1.001 if rows == [STEPS] else v for n, v in found.items()}
 
     found = certified(Late)
