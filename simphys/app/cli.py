@@ -11,11 +11,14 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from simphys._version import __version__
 
 if TYPE_CHECKING:
     from simphys.optimize import IterationRecord
@@ -96,8 +99,6 @@ def _exit(error: BaseException, message: str, status: int) -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from simphys._version import __version__
-
         typer.echo(f"simphys {__version__}")
         raise typer.Exit
 
@@ -237,9 +238,6 @@ def info(
     scene: Annotated[Path | None, typer.Argument(metavar="SCENE", help="Show the settings of this scene.")] = None,
 ) -> None:
     """Show arch, compiler, precision, threads and versions."""
-    from importlib import metadata
-
-    from simphys._version import __version__
     from simphys.autograd import runtime
 
     if scene is not None:

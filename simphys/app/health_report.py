@@ -14,6 +14,8 @@ from simphys.autograd.errors import StorageError
 from simphys.diagnose.growth import Rate
 from simphys.diagnose.health import Health
 from simphys.experiment.scene import Scene
+from simphys.plot.fit.health import health as draw
+from simphys.record.storage import build_segment, replace_file, storable
 from simphys.runs.run_files import group_of, output_folder, unit_of
 from simphys.simulator.events import Event, group_by_kind, select_one_sided
 
@@ -148,8 +150,6 @@ def write_health(scene: Scene, found: Health) -> tuple[Path, list[Path]]:
 
     Errors: InputError for a folder that cannot be made, StorageError.
     """
-    from simphys.plot.fit.health import health as draw
-
     folder = output_folder(scene)
     units = {name: unit_of(scene, name) for name in scene.state.names()}
     write_hdf5(found, folder / "health.h5", units=units, every=scene.config.output.every)
@@ -165,8 +165,6 @@ def write_hdf5(found: Health, path: str | Path, *, units: Mapping[str, str], eve
 
     `units`: the unit of each field of the state. Errors: StorageError.
     """
-    from simphys.record.storage import build_segment, replace_file, storable
-
     rows = slice(None, None, every)
     rates = {"adjoint": found.rate, "tangent": found.tangent_rate}
     arrays: dict[str, Any] = {

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from simphys.autograd import Tensor, tensor
+from simphys.autograd.graph import ancestors
+from simphys.autograd.look.draw import draw, to_text
 from simphys.experiment.scene import Scene
+from simphys.plot import style
 from simphys.runs.run_files import output_folder
 from simphys.simulator import Record
 
@@ -15,10 +18,6 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
 
     Its leaves are the state, the control and the unknown parameters, or all parameters if nothing is unknown.
     """
-    from simphys.autograd.graph import ancestors
-    from simphys.autograd.look.draw import draw, to_text
-    from simphys.plot import style
-
     scene.start_runtime()
     wanted = {unknown.parameter for unknown in scene.config.unknowns.values()} or set(scene.params.names())
     params, state = _detached(scene.params), _detached(scene.state)
