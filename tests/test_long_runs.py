@@ -41,7 +41,7 @@ def square(folder: Path, **output: Any) -> Scene:
 @pytest.mark.parametrize("every", [1, 5, 7, 400])
 def test_what_is_recorded_does_not_depend_on_the_blocks(every: int, tmp_path: Path, small_blocks: None) -> None:
     scene = square(tmp_path, every=every)
-    assert motion.block_of(scene) == 7
+    assert motion.count_block_steps(scene) == 7
     run = api.simulate(scene)
     np.testing.assert_array_equal(run[f"{POSITION}/step"], np.arange(0, 301, every))
     np.testing.assert_array_equal(run[f"{POSITION}/time"], np.arange(0, 301, every) * scene.dt)

@@ -15,8 +15,8 @@ from simphys.diagnose.growth import Rate
 from simphys.diagnose.health import Health
 from simphys.experiment.scene import Scene
 from simphys.plot.fit.health import health as draw
-from simphys.record.storage import build_segment, replace_file, storable
-from simphys.runs.run_files import group_of, output_folder, unit_of
+from simphys.record.storage import build_segment, replace_file, to_storable
+from simphys.runs.run_files import find_group, find_unit, make_output_folder
 from simphys.simulator.events import Event, group_by_kind, select_one_sided
 
 from .report import make_console
@@ -150,12 +150,12 @@ def write_health(scene: Scene, found: Health) -> tuple[Path, list[Path]]:
 
     Errors: InputError for a folder that cannot be made, StorageError.
     """
-    folder = output_folder(scene)
-    units = {name: unit_of(scene, name) for name in scene.state.names()}
+    folder = make_output_folder(scene)
+    units = {name: find_unit(scene, name) for name in scene.state.names()}
     write_hdf5(found, folder / "health.h5", units=units, every=scene.config.output.every)
     if not found.steps:
         return folder, [folder / "health.h5"]
-    bodies = [name for name in units if group_of(scene, name) == f"particles/nodes/{name}"]
+    bodies = [name for name in units if find_group(scene, name) == f"particles/nodes/{name}"]
     draw(found, folder / "health.png", title=scene.config.title, units=units, bodies=bodies)
     return folder, [folder / "health.h5", folder / "health.png"]
 
@@ -183,7 +183,7 @@ def write_hdf5(found: Health, path: str | Path, *, units: Mapping[str, str], eve
     attrs = {name: {"unit": "s"} for name in arrays if name.endswith("/time")}
     attrs |= {f"adjoint/{name}": {"unit": f"loss/({units.get(name) or 'unit'})"} for name in found.adjoint}
     try:
-        replace_file(Path(path), build_segment({name: storable(value) for name, value in arrays.items()}, attrs))
+        replace_file(Path(path), build_segment({name: to_storable(value) for name, value in arrays.items()}, attrs))
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror or error}. Free some space.") from error
 

@@ -9,7 +9,7 @@ from simphys.autograd.graph import ancestors
 from simphys.autograd.look.draw import draw, to_text
 from simphys.experiment.scene import Scene
 from simphys.plot import style
-from simphys.runs.run_files import output_folder
+from simphys.runs.run_files import make_output_folder
 from simphys.simulator import Record
 
 
@@ -27,11 +27,11 @@ def draw_step(scene: Scene) -> tuple[str, Path]:
     names = {leaf.requires_grad_(): name for name, leaf in leaves.items()}
     after = scene.model.step(scene.params.replace(**params), scene.state.replace(**state), control)
     last = max(after.tensors(), key=lambda field: len(ancestors([field])))  # the field that shows most of the step
-    folder = output_folder(scene)
+    folder = make_output_folder(scene)
     style.save(draw(last, names=names), folder / "graph.png")
     return to_text(last, names=names), folder / "graph.png"
 
 
 def _detached(record: Record) -> dict[str, Tensor]:
-    """The fields of Params or a State by name, without their graph."""
+    """Return the fields of Params or a State by name, without their graph."""
     return {name: value.detach() for name, value in zip(record.names(), record.tensors(), strict=True)}

@@ -15,17 +15,17 @@ from simphys.record import Recording, RunRecorder, require_no_run
 from simphys.rollout import BlowUp
 from simphys.rollout.run import Progress
 from simphys.runs.adjoint import record_adjoint
-from simphys.runs.estimates import Estimate, estimates, require_determined, require_feasible_jacobians
-from simphys.runs.motion import block_of, record_motion
+from simphys.runs.estimates import Estimate, make_estimates, require_determined, require_feasible_jacobians
+from simphys.runs.motion import count_block_steps, record_motion
 from simphys.runs.run_files import (
     RecorderLog,
-    iteration_writer,
+    make_iteration_writer,
     open_recorder,
     require_same_run,
     write_observations,
     write_unknowns,
 )
-from simphys.runs.truths import TruthError, truth_errors, write_truths
+from simphys.runs.truths import TruthError, compute_truth_errors, write_truths
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def identify(
                 horizon=chosen.horizon,
                 lowpass=scene.config.loss.lowpass or (),
                 log=None if folder is None else RecorderLog(recorder),
-                on_iteration=iteration_writer(recorder, on_iteration),
+                on_iteration=make_iteration_writer(recorder, on_iteration),
             )
         except optimize.Interrupted as stop:
             table, errors = _write_result(recorder, objective, stop.result)
@@ -166,14 +166,14 @@ def _require_sound_start(objective: SceneObjective) -> None:
     begin = objective.scene_at(objective.start)
     begin.require_stable()
     with blow_ups_as_input_errors("start of the unknowns", "Other start values may help, too."):
-        for _ in begin.stream(block=block_of(begin)):
+        for _ in begin.stream(block=count_block_steps(begin)):
             pass
 
 
 def _write_result(
     recorder: RunRecorder, objective: SceneObjective, result: optimize.Result
 ) -> tuple[tuple[Estimate, ...], tuple[TruthError, ...]]:
-    table, errors = estimates(objective, result), truth_errors(objective.unknowns, result.theta)
+    table, errors = make_estimates(objective, result), compute_truth_errors(objective.unknowns, result.theta)
     write_unknowns(recorder, table, result, errors)
     return table, errors
 

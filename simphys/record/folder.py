@@ -15,16 +15,16 @@ LOCK = ".lock"
 
 def prepare(folder: Path, segments: Path) -> None:
     """Make the folder of a run and, in it, the folder of its segments. Errors: InputError, StorageError."""
-    who, constraint = f"output folder {folder}", "must be a folder that can be written"
+    source, constraint = f"output folder {folder}", "must be a folder that can be written"
     remedy = "Name another one (output.folder=PATH) or give yourself the right to write there."
     try:
         segments.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageError(f"{who} cannot be made: {error.strerror}. Free some space.") from error
-        raise InputError(who, constraint, str(error), remedy) from error
+            raise StorageError(f"{source} cannot be made: {error.strerror}. Free some space.") from error
+        raise InputError(source, constraint, str(error), remedy) from error
     if not os.access(folder, os.W_OK | os.X_OK) or not os.access(segments, os.W_OK | os.X_OK):
-        raise InputError(who, constraint, "no permission to write", remedy)
+        raise InputError(source, constraint, "no permission to write", remedy)
 
 
 def take_lock(folder: Path, segments: Path) -> int | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from simphys.record.storage import build_file, create_dataset, open_file, storable, write_attrs
+from simphys.record.storage import build_file, create_dataset, open_file, to_storable, write_attrs
 
 INDEX_NAME = "run.h5"
 SEGMENT_FOLDER = "segments"
@@ -57,26 +57,26 @@ class Index:
     attrs: dict[str, dict[str, object]] = field(default_factory=dict)  # path of a group -> its attributes
 
     def segments(self) -> set[str]:
-        """Names of all files that hold data besides run.h5; empty for a complete run."""
+        """Return the names of all files that hold data besides run.h5; none for a complete run."""
         names = set(self.statics.values()) | {s.segment for c in self.columns.values() for s in c.sources}
         return names - {HERE}
 
     def table(self, group: str) -> dict[str, Column]:
-        """The columns of a table by name."""
+        """Return the columns of a table by name."""
         prefix = f"{group}/"
         return {p.removeprefix(prefix): c for p, c in self.columns.items() if p.rpartition("/")[0] == group}
 
     def paths(self) -> set[str]:
-        """Paths of all datasets and groups."""
-        return with_groups({*self.columns, *self.statics, *self.attrs})
+        """Return the paths of all datasets and groups."""
+        return add_groups({*self.columns, *self.statics, *self.attrs})
 
     def within(self, segment: str) -> Index:
-        """The same run with all of its data in one segment."""
+        """Return the index of the same run with all of its data in one segment."""
         columns = {p: replace(c, sources=(Source(segment, c.rows),)) for p, c in self.columns.items()}
         return replace(self, columns=columns, statics=dict.fromkeys(self.statics, segment))
 
     def to_bytes(self) -> bytes:
-        """The HDF5 file: columns as virtual datasets, statics as external links, attributes on their groups.
+        """Build the HDF5 file: columns as virtual datasets, statics as external links, attributes on their groups.
 
         Recordings are read by the text of the index, which lies beside them under a checksum. HDF5 keeps the parts of
         a virtual dataset without one, and a flipped bit among them can send the library into an endless loop.
@@ -85,7 +85,7 @@ class Index:
 
     def _fill(self, file: h5py.File) -> None:
         self.write_text(file)
-        file.attrs["note"] = storable(INCOMPLETE)
+        file.attrs["note"] = to_storable(INCOMPLETE)
         for path, column in self.columns.items():
             write_attrs(_create_virtual(file, path, column), column.attrs)
         for path, segment in self.statics.items():
@@ -94,7 +94,7 @@ class Index:
 
     def write_text(self, file: h5py.File) -> None:
         """Store the index as text."""
-        create_dataset(file, INDEX_DATASET, storable([json.dumps(asdict(self), default=_to_json)]), {})
+        create_dataset(file, INDEX_DATASET, to_storable([json.dumps(asdict(self), default=_to_json)]), {})
 
     def write_group_attrs(self, file: h5py.File) -> None:
         """Store the attributes of all groups, which are made where there are none."""
@@ -102,13 +102,13 @@ class Index:
             write_attrs(file.require_group(f"/{group}"), attrs)
 
 
-def with_groups(paths: set[str]) -> set[str]:
-    """The paths of some datasets and groups, and of all groups around them."""
+def add_groups(paths: set[str]) -> set[str]:
+    """Add the paths of all groups around some datasets and groups."""
     return {"/".join(path.split("/")[:depth]) for path in paths - {""} for depth in range(1, path.count("/") + 2)}
 
 
 def _to_json(value: object) -> object:
-    """Types, and NumPy's numbers and arrays among the attributes, as JSON has them."""
+    """Convert types, and NumPy's numbers and arrays among the attributes, to JSON."""
     if isinstance(value, np.dtype):
         return value.str
     if isinstance(value, (np.generic, np.ndarray)):

@@ -8,10 +8,10 @@ from types import TracebackType
 
 import numpy as np
 
-from simphys.record.index import with_groups
-from simphys.record.recording import Recording, no_such_row
-from simphys.record.storage import decoded, storable
-from simphys.record.table import Table, new_rows
+from simphys.record.index import add_groups
+from simphys.record.recording import Recording, row_error
+from simphys.record.storage import decode, to_storable
+from simphys.record.table import Table, collect_rows
 
 Attrs = dict[str, object]
 
@@ -34,14 +34,14 @@ class MemoryStore:
     def row(self, path: str, number: int) -> np.ndarray:
         values = self._values(path)
         if not 0 <= number < len(values):
-            raise no_such_row(path, self.name, len(values), number)
+            raise row_error(path, self.name, len(values), number)
         return np.array(values[number])
 
     def shape(self, path: str) -> tuple[int, ...]:
         return self._values(path).shape
 
     def paths(self) -> set[str]:
-        return with_groups({*self._columns(), *self.statics, *self.group_attrs})
+        return add_groups({*self._columns(), *self.statics, *self.group_attrs})
 
     def attrs(self, path: str) -> Attrs:
         columns = self._columns()
@@ -88,7 +88,7 @@ class MemoryRecorder:
     def extend(
         self, tables: Mapping[str, Mapping[str, object]], *, units: Mapping[str, Mapping[str, str]] | None = None
     ) -> None:
-        for table, rows in new_rows(tables, units or {}, self._store.tables.get):
+        for table, rows in collect_rows(tables, units or {}, self._store.tables.get):
             table.parts.append(rows)
             self._store.tables[table.group] = table
 
@@ -110,12 +110,12 @@ class MemoryRecorder:
     ) -> None:
         group, store = group.strip("/"), self._store
         prefix = f"{group}/".lstrip("/")
-        datasets = {f"{prefix}{name}": decoded(np.array(storable(value))) for name, value in arrays.items()}
+        datasets = {f"{prefix}{name}": decode(np.array(to_storable(value))) for name, value in arrays.items()}
         kept = {path: values for path, values in store.statics.items() if path.rpartition("/")[0] != group}
         store.statics = {**kept, **datasets}
         store.dataset_attrs |= {f"{prefix}{name}": {} for name in arrays}
         store.dataset_attrs |= {f"{prefix}{name}": {"unit": unit} for name, unit in (units or {}).items()}
-        store.group_attrs[group] = {name: decoded(storable(value)).tolist() for name, value in (attrs or {}).items()}
+        store.group_attrs[group] = {name: decode(to_storable(value)).tolist() for name, value in (attrs or {}).items()}
 
     def flush(self) -> None:
         pass

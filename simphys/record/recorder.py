@@ -1,4 +1,4 @@
-"""The write side of a run."""
+"""Writing a run to disk."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from simphys.record import folder as run_folder
 from simphys.record.index import INDEX_NAME, SEGMENT_FOLDER, Index, Source, load_index
 from simphys.record.merging import merge
 from simphys.record.recording import Recording
-from simphys.record.storage import build_segment, link_file, open_file, replace_file, storable
-from simphys.record.table import Table, new_rows
+from simphys.record.storage import build_segment, link_file, open_file, replace_file, to_storable
+from simphys.record.table import Table, collect_rows
 
 FLUSH_SECONDS = 2.0
 SEGMENT_BYTES = 32 << 20  # buffered rows are flushed at this size; smaller segments are merged up to it
 
 
 class Recorder:
-    """Records a run in `folder`, such that a kill at any moment leaves what was flushed readable.
+    """Recorder of a run in `folder`; a kill at any moment leaves all flushed data readable.
 
     A table grows by `append`, one row at a time; rows are buffered and flushed by themselves once they are 2 s old
     (seen at the next append) or 32 MiB large, and by `flush`. Static datasets go to disk at once by `write`.
@@ -67,7 +67,7 @@ class Recorder:
     def _begin(self, kind: str, provenance: Mapping[str, object], scene: Mapping[str, object]) -> None:
         self._number = max((_number(p.name) for p in self._segments.glob("[0-9]*.h5")), default=0)
         text = {n: json.dumps(v) if isinstance(v, Mapping) else v for n, v in provenance.items()}
-        # One array element instead of a scalar, as only arrays can be of any size under a checksum.
+        # An array of one element: only arrays may have any size under a checksum.
         self._write("", {"kind": kind, **text}, {"scene": [json.dumps(scene)]}, {}, also=_h5md_groups())
 
     def append(self, group: str, /, *, units: Mapping[str, str] | None = None, **row: object) -> None:
@@ -82,11 +82,11 @@ class Recorder:
     def extend(
         self, tables: Mapping[str, Mapping[str, object]], *, units: Mapping[str, Mapping[str, str]] | None = None
     ) -> None:
-        """`append` for several rows at once, [rows, *shape of the column] each, and several tables, by their groups.
+        """Append several rows at once, [rows, *shape of the column] each, to one or more tables, by their groups.
 
         An interrupt leaves the rows in all of the tables or in none.
         """
-        for table, part in new_rows(tables, units or {}, self._find_table):
+        for table, part in collect_rows(tables, units or {}, self._find_table):
             table.parts.append(part)
             self._tables[table.group] = table
             self._pending_bytes += sum(array.nbytes for array in part.values())
@@ -94,12 +94,12 @@ class Recorder:
             self.flush()
 
     def _find_table(self, group: str) -> Table | None:
-        """The table of a group, if it has rows already."""
+        """Find the table of a group, if it has rows already."""
         known = self._index.table(group)
         return self._tables.get(group) or (Table(group, known) if known else None)
 
     def discard(self, group: str, /) -> None:
-        """Drop whatever was recorded in `group` and below, by this run or by one that it resumes."""
+        """Delete everything recorded in `group` and below, by this run or by the one that it resumes."""
         below = group.strip("/") + "/"
         self._tables = {name: table for name, table in self._tables.items() if not f"{name}/".startswith(below)}
         columns = {path: c for path, c in self._index.columns.items() if not path.startswith(below)}
@@ -130,7 +130,7 @@ class Recorder:
         """Make every row appended so far durable."""
         if self._tables:
             index = self._add_rows(list(self._tables.values()))
-            # Nothing may come between these two, or an interrupt would drop or double the rows.
+            # One statement: an interrupt in between would drop or double the rows.
             self._index, self._tables = index, {}
             self._pending_bytes = 0
             self._remove_unused(self._index)
@@ -138,7 +138,7 @@ class Recorder:
 
     @property
     def recording(self) -> Recording:
-        """The run so far, as far as it was flushed."""
+        """The flushed part of the run."""
         return Recording(self.folder)
 
     def close(self) -> None:
@@ -199,11 +199,11 @@ class Recorder:
             found = f"kind {index.attrs['']['kind']!r}" if "kind" in index.attrs[""] else "no kind"
             source, constraint = f"output folder {self.folder}", f"must hold a run of kind {kind!r} to resume"
             raise InputError(source, constraint, found, "Choose another output.folder.")
-        self._remove_unused(index)  # first, as a full disk may be full of just that
+        self._remove_unused(index)  # first, as these files may be what fills a full disk
         return index if index.segments() else self._split(index)
 
     def _split(self, index: Index) -> Index:
-        """Turn the one file of a complete run into a segment, to which rows can be added; its index."""
+        """Turn the one file of a complete run into a segment, so that rows can be added; return the new index."""
         name, path = "000001.h5", self.folder / INDEX_NAME
         index = index.within(name)
         try:
@@ -223,9 +223,9 @@ class Recorder:
         *,
         also: Mapping[str, Mapping[str, object]],
     ) -> None:
-        """`write`, with attributes of further groups in the same change of the index."""
+        """Write like `write`, with attributes of further groups in the same change of the index."""
         prefix = f"{group}/".lstrip("/")
-        datasets = {f"{prefix}{name}": storable(value) for name, value in arrays.items()}
+        datasets = {f"{prefix}{name}": to_storable(value) for name, value in arrays.items()}
         statics = {p: s for p, s in self._index.statics.items() if p.rpartition("/")[0] != group}
         what = f"{', '.join(arrays)} of {group or 'the run'}" if arrays else f"attributes of {group}"
         if datasets:
@@ -241,8 +241,8 @@ class Recorder:
     def _add_rows(self, tables: list[Table]) -> Index:
         """Write the rows, and the index that refers to them; returns that index.
 
-        The last segments are taken in and written again while they are not larger than what follows them. So their
-        number grows with the logarithm of the rows, and so does how often a row is written.
+        The last segments are merged with the new rows while they are not larger than these. So the number of segments
+        grows with the logarithm of the rows, and so does the number of times that a row is written.
         """
         what = ", ".join(f"{table.count} rows of {table.group}" for table in tables)
         columns = {f"{table.group}/{name}": column for table in tables for name, column in table.columns.items()}
@@ -267,12 +267,12 @@ class Recorder:
         return index
 
     def _row_segments(self) -> list[tuple[str, int]]:
-        """Name and size [bytes] of the segments that hold rows, in the order of their rows."""
+        """List names and sizes [bytes] of the segments that hold rows, in the order of their rows."""
         names = {source.segment for column in self._index.columns.values() for source in column.sources}
         return [(name, (self._segments / name).stat().st_size) for name in sorted(names, key=_number)]
 
     def _merged(self, absorbed: list[str], datasets: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The rows of the segments `absorbed`, followed by `datasets`."""
+        """Read the rows of the segments `absorbed`, and append `datasets` to them."""
         parts: dict[str, list[np.ndarray]] = {}
         for segment in absorbed:
             with open_file(self._segments / segment) as file:
@@ -302,7 +302,7 @@ class Recorder:
             ) from error
 
     def _remove_unused(self, index: Index) -> None:
-        """Delete the segments that the index on disk does not refer to, and what a kill left half written."""
+        """Delete the segments that the index on disk does not refer to, and half-written files left by a kill."""
         used = index.segments()
         for path in (*self._segments.glob("[0-9]*.h5"), *self._segments.glob("*.tmp")):
             if path.name not in used:
@@ -326,7 +326,7 @@ def _number(segment: str) -> int:
 
 
 def _h5md_groups() -> dict[str, dict[str, object]]:
-    """What H5MD 1.1 asks of a file (nongnu.org/h5md): version, author, creator, the module of units."""
+    """Return the groups that H5MD 1.1 requires (nongnu.org/h5md): version, author, creator, the module of units."""
     return {
         "h5md": {"version": [1, 1]},
         "h5md/author": {"name": "unknown"},

@@ -1,4 +1,4 @@
-"""The read side of a run."""
+"""Reading a run, from disk or from memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError, StorageError
 from simphys.record.index import HERE, INDEX_NAME, SEGMENT_FOLDER, Column, Index, load_index
-from simphys.record.storage import decoded, open_file, read_attrs
+from simphys.record.storage import decode, open_file, read_attrs
 
 T = TypeVar("T")
 
@@ -184,7 +184,7 @@ class FileStore:
     def _read_row(self, index: Index, path: str, number: int) -> np.ndarray:
         rows, place = self._shape(index, path)[0], number
         if not 0 <= number < rows:
-            raise no_such_row(path, self.name, rows, number)
+            raise row_error(path, self.name, rows, number)
         if path in index.statics:
             return self._read_segment(index.statics[path], path, number)
         for source in index.columns[path].sources:
@@ -205,7 +205,7 @@ class FileStore:
 
     def _read_segment(self, segment: str, path: str, rows: int | slice | tuple[()] = ()) -> np.ndarray:
         with open_file(self._segment(segment)) as file:
-            return decoded(np.asarray(self._dataset(file, path)[rows]))
+            return decode(np.asarray(self._dataset(file, path)[rows]))
 
     def _segment(self, name: str) -> Path:
         return self._file if name == HERE else self.folder / SEGMENT_FOLDER / name
@@ -217,5 +217,5 @@ class FileStore:
         return file[path]
 
 
-def no_such_row(path: str, name: str, rows: int, number: int) -> IndexError:
+def row_error(path: str, name: str, rows: int, number: int) -> IndexError:
     return IndexError(f"{path} of {name} has {rows} rows, no row {number}")

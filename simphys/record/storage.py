@@ -1,4 +1,4 @@
-"""Whole HDF5 files: built in memory, put on disk atomically, with a checksum on every byte that holds data."""
+"""HDF5 files: put on disk atomically, with a checksum on every byte that holds data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DAMAGE = (OSError, RuntimeError, KeyError, ValueError)  # the errors of h5py on 
 
 
 def build_file(fill: Callable[[h5py.File], None]) -> bytes:
-    """The bytes of the HDF5 file that `fill` fills; nothing touches a disk."""
+    """Build the HDF5 file that `fill` fills; return its bytes. Nothing is written to a disk."""
     name = f"in memory {id(fill)}"  # HDF5 refuses two open files of one name
     with h5py.File(name, "w", driver="core", backing_store=False, libver=LIBRARY_VERSIONS) as file:
         fill(file)
@@ -34,9 +34,9 @@ def build_file(fill: Callable[[h5py.File], None]) -> bytes:
 
 @contextmanager
 def open_file(path: Path) -> Iterator[h5py.File]:
-    """Open for reading. FileNotFoundError: no such file; StorageError: its bytes are not those that were written.
+    """Open a file for reading. FileNotFoundError: no such file; StorageError: its content is damaged.
 
-    Through a Python file, as HDF5's own would take locks and quarrel with other open handles of the same file.
+    HDF5 reads through a Python file, as its own would take locks and fail beside other open handles of the same file.
     """
     try:
         raw = path.open("rb")
@@ -55,7 +55,7 @@ def open_file(path: Path) -> Iterator[h5py.File]:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put `content` at `path` such that at any moment either the old or the new file is there, whole.
+    """Put `content` at `path` so that at any moment either the old or the new file is there, complete.
 
     Raises OSError (disk full, no permission); the old file is then untouched.
     """
@@ -70,7 +70,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def replace_file_in_blocks(path: Path, fill: Callable[[h5py.File], Iterator[None]]) -> None:
-    """`replace_file` by an HDF5 file that need not fit into memory: `fill` writes a block before each of its yields.
+    """Replace a file like `replace_file`, by an HDF5 file of any size: `fill` writes a block before each of its yields.
 
     Errors: OSError, and StorageError where `fill` meets a damaged file; the old file is then untouched.
     """
@@ -87,7 +87,7 @@ def replace_file_in_blocks(path: Path, fill: Callable[[h5py.File], Iterator[None
 
 
 class _DeferringFile(io.FileIO):
-    """A file for HDF5 that remembers a failed write instead of raising it: HDF5 crashes later if a write fails."""
+    """File for HDF5 that remembers the error of a write instead of raising it: HDF5 crashes later if a write fails."""
 
     _error: OSError | None = None
 
@@ -109,7 +109,7 @@ class _DeferringFile(io.FileIO):
             return self.tell()
 
     def raise_error(self) -> None:
-        """Raise what a write or a change of size failed with, if one did."""
+        """Raise the first error of a write or a change of size, if there was one."""
         if self._error is not None:
             raise self._error
 
@@ -132,7 +132,7 @@ def _copy(path: Path, to: Path) -> None:
 
 
 def _replace(path: Path, write: Callable[[Path], None]) -> None:
-    """Put the file that `write` makes, durably, in the place of `path`."""
+    """Replace `path` by the file that `write` makes, durably and atomically."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         write(temporary)
@@ -154,10 +154,10 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def storable(value: object) -> np.ndarray:
-    """`value` as an array that HDF5 stores in place: numbers, booleans, or text of fixed length in UTF-8.
+def to_storable(value: object) -> np.ndarray:
+    """Convert to an array that HDF5 stores in place: numbers, booleans, or text of fixed length in UTF-8.
 
-    Text of variable length would lie in HDF5's heap, the one place without a checksum.
+    Text of variable length would lie in HDF5's heap, the only place without a checksum.
     """
     array = np.asarray(value)
     if array.dtype.kind == "U":
@@ -169,7 +169,7 @@ def storable(value: object) -> np.ndarray:
 
 
 def create_dataset(file: h5py.File, path: str, array: np.ndarray, attrs: Mapping[str, object]) -> None:
-    """Store an array from `storable` under a checksum."""
+    """Store an array from `to_storable` under a checksum."""
     if array.ndim == 0 and array.nbytes <= COMPACT_BYTES:
         compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         compact.set_layout(h5py.h5d.COMPACT)
@@ -185,28 +185,28 @@ def create_dataset(file: h5py.File, path: str, array: np.ndarray, attrs: Mapping
 
 
 def create_rows(file: h5py.File, path: str, shape: tuple[int, ...], dtype: np.dtype) -> h5py.Dataset:
-    """A dataset still to be filled, under checksums, in chunks of about 1 MiB along its first axis; it is not empty."""
+    """Create a dataset with checksums, to be filled: chunks of about 1 MiB along its first axis. Its size is not 0."""
     rows = max(1, min(shape[0], CHUNK_BYTES // max(1, math.prod(shape[1:]) * dtype.itemsize)))
     return file.create_dataset(path, shape=shape, dtype=dtype, chunks=(rows, *shape[1:]), fletcher32=True)
 
 
 def write_attrs(target: h5py.HLObject, attrs: Mapping[str, object]) -> None:
     for name, value in attrs.items():
-        target.attrs[name] = storable(value)
+        target.attrs[name] = to_storable(value)
 
 
 def read_attrs(source: h5py.HLObject) -> dict[str, object]:
-    """Attributes as Python numbers, text and lists."""
-    return {name: decoded(np.asarray(value)).tolist() for name, value in source.attrs.items()}
+    """Read attributes as Python numbers, text and lists."""
+    return {name: decode(np.asarray(value)).tolist() for name, value in source.attrs.items()}
 
 
-def decoded(array: np.ndarray) -> np.ndarray:
-    """Stored text back as str; everything else as it is."""
+def decode(array: np.ndarray) -> np.ndarray:
+    """Convert stored text to str; leave everything else unchanged."""
     return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
 
 
 def build_segment(datasets: Mapping[str, np.ndarray], attrs: Mapping[str, Mapping[str, object]] | None = None) -> bytes:
-    """A file with these datasets (path -> array from `storable`), and attributes by the path of the dataset."""
+    """Build a file of datasets (path -> array from `to_storable`), with attributes by the path of the dataset."""
 
     def fill(file: h5py.File) -> None:
         for path, array in datasets.items():

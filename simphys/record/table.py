@@ -8,7 +8,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.record.index import Column
-from simphys.record.storage import storable
+from simphys.record.storage import to_storable
 
 
 class Table:
@@ -21,10 +21,10 @@ class Table:
 
     @classmethod
     def from_rows(cls, group: str, rows: Mapping[str, np.ndarray], units: Mapping[str, str]) -> Table:
-        """An empty table whose columns are those of its first rows, [count, ...] each. Errors: InputError."""
+        """Make an empty table with the columns of its first rows, [count, ...] each. Errors: InputError."""
         columns = {}
         for name, values in rows.items():
-            array = storable(values[0])
+            array = to_storable(values[0])
             if array.size == 0 or array.dtype.kind not in "biufc":
                 found = f"{name} of shape {array.shape}, {array.dtype}"
                 remedy = "Store text and empty arrays by Recorder.write."
@@ -33,8 +33,8 @@ class Table:
             columns[name] = Column(array.dtype, array.shape, attrs)
         return cls(group, columns)
 
-    def copied(self, rows: Mapping[str, object]) -> dict[str, np.ndarray]:
-        """A copy of some rows, [count, ...] in each column, to be added to `parts`. Errors: InputError."""
+    def copy_rows(self, rows: Mapping[str, object]) -> dict[str, np.ndarray]:
+        """Copy some rows, [count, ...] in each column, to be added to `parts`. Errors: InputError."""
         arrays = {name: np.asarray(value) for name, value in rows.items()}
         fits = (
             arrays.keys() == self.columns.keys()
@@ -53,24 +53,24 @@ class Table:
 
     @property
     def count(self) -> int:
-        """The number of buffered rows."""
+        """Number of buffered rows."""
         return sum(len(next(iter(part.values()))) for part in self.parts)
 
     def column(self, name: str) -> np.ndarray:
-        """All rows of a column, [rows, ...]."""
+        """Return all rows of a column, [rows, ...]."""
         if len(self.parts) > 1:
             self.parts = [{each: np.concatenate([part[each] for part in self.parts]) for each in self.columns}]
         return self.parts[0][name]
 
 
-def new_rows(
+def collect_rows(
     tables: Mapping[str, Mapping[str, object]],
     units: Mapping[str, Mapping[str, str]],
     find: Callable[[str], Table | None],
 ) -> list[tuple[Table, dict[str, np.ndarray]]]:
-    """Each table by its group, made where `find` gives none, and a copy of its new rows [count, ...].
+    """Pair each table with a copy of its new rows [count, ...]; a table that `find` does not know is made.
 
-    Nothing is added to a table yet. Tables without a row are left out. Errors: InputError for rows unlike the first.
+    Nothing is added to a table yet. Tables without new rows are left out. Errors: InputError for rows unlike the first.
     """
     found = []
     for name, rows in tables.items():
@@ -78,5 +78,5 @@ def new_rows(
         arrays = {column: np.asarray(values) for column, values in rows.items()}
         if all(array.ndim and len(array) for array in arrays.values()):
             table = find(group) or Table.from_rows(group, arrays, units.get(name, {}))
-            found.append((table, table.copied(arrays)))
+            found.append((table, table.copy_rows(arrays)))
     return found

@@ -31,8 +31,8 @@ class Estimate:
     """Reason why there is no standard error; empty if there is one, or none was computed."""
 
 
-def estimates(objective: SceneObjective, result: optimize.Result) -> tuple[Estimate, ...]:
-    """The table of a fit: a row for each entry of theta."""
+def make_estimates(objective: SceneObjective, result: optimize.Result) -> tuple[Estimate, ...]:
+    """Make the table of a fit: a row for each entry of theta."""
     unknowns, config = objective.unknowns, objective.scene.config
     observed = objective.scene.observations is not None
     errors, notes = np.full(result.theta.size, np.nan), [""] * result.theta.size

@@ -15,14 +15,14 @@ from simphys.record import RunRecorder
 from simphys.rollout import BlowUp
 from simphys.rollout.run import Progress
 
-from .run_files import group_of, unit_of, write_fit, write_grid
+from .run_files import find_group, find_unit, write_fit, write_grid
 
 BLOCK_BYTES = 16 << 20
 """Approximate size of a block of states."""
 
 
-def block_of(scene: Scene) -> int:
-    """Number of steps in a block."""
+def count_block_steps(scene: Scene) -> int:
+    """Count the steps in a block of about BLOCK_BYTES."""
     number = scene.state.tensors()[0].dtype.itemsize
     state = number * sum(math.prod(shape) for shape in scene.moving_shapes().values())
     return int(np.clip(BLOCK_BYTES // state, 1, scene.steps))
@@ -37,7 +37,7 @@ def record_motion(recorder: RunRecorder, scene: Scene, *, on_progress: Progress 
     motion = _Motion(recorder, scene)
     status, message = "interrupted", "interrupted"
     try:
-        for steps, states in scene.stream(block=block_of(scene), on_progress=on_progress):
+        for steps, states in scene.stream(block=count_block_steps(scene), on_progress=on_progress):
             motion.add(steps, states)
         status, message = "completed", "completed"
     except BlowUp as error:
@@ -59,7 +59,7 @@ class _Motion:
         arrays = scene.state.arrays()
         chosen = scene.config.output.fields
         self._groups = {
-            name: group_of(scene, name)
+            name: find_group(scene, name)
             for name, start in arrays.items()
             if start.size and (chosen is None or name in chosen)
         }
@@ -92,7 +92,7 @@ class _Motion:
         moments = {"step": steps[rows], "time": steps[rows] * self._scene.dt}
         self._recorder.extend(
             {group: {**moments, "value": states[name][rows]} for name, group in self._groups.items()},
-            units={group: {"value": unit_of(self._scene, name), "time": "s"} for name, group in self._groups.items()},
+            units={group: {"value": find_unit(self._scene, name), "time": "s"} for name, group in self._groups.items()},
         )
         begin, end = np.searchsorted(self._needed, [first, int(steps[-1]) + 1])
         for (field, component, _), series in zip(self._measured(), self._series, strict=True):
@@ -100,13 +100,13 @@ class _Motion:
         self.reached = int(steps[-1])
 
     def predicted(self) -> np.ndarray[Any, Any]:
-        """Predictions of the channels [N, C], or of a measured field [N, *shape]; NaN after the last step."""
+        """Predict the channels [N, C], or a measured field [N, *shape]; NaN after the last step."""
         if isinstance(self._scene.observations, FieldObservations):
             return field_at_times(misfits.field_plan(self._scene, 0, self._needed), self._series[0])
         return interpolate(misfits.channel_plan(self._scene, self._needed), self._series)
 
     def _measured(self) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-        """The measured parts of the state: field, index of the part, and its shape."""
+        """List the measured parts of the state: field, index of the part, and its shape."""
         seen = self._scene.observations
         if isinstance(seen, FieldObservations):
             return [(seen.field, (), self._scene.moving_shapes()[seen.field])]

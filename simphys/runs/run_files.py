@@ -29,7 +29,7 @@ OBSERVED_FIELD = "field_observations"
 def open_recorder(
     scene: Scene, folder: str | Path | None, *, kind: str, overwrite: bool, resume: bool = False
 ) -> RunRecorder:
-    """The recorder of a run of this scene, in memory if there is no folder. Errors: those of Recorder."""
+    """Open a recorder for a run of this scene, in memory if there is no folder. Errors: those of Recorder."""
     import scipy
 
     scene.start_runtime()
@@ -101,7 +101,7 @@ class RecorderLog:
         self._recorder.append(kind, **columns)
 
 
-def iteration_writer(
+def make_iteration_writer(
     recorder: RunRecorder, then: Callable[[optimize.IterationRecord], None] | None
 ) -> Callable[[optimize.IterationRecord], None]:
     """Return a function that records each iteration once, as a resumed run reports the earlier ones again."""
@@ -155,8 +155,8 @@ def write_unknowns(
     )
 
 
-def unit_of(scene: Scene, field: str) -> str:
-    """The unit of a state's field: that of the measurement, or else that of the simulator.
+def find_unit(scene: Scene, field: str) -> str:
+    """Find the unit of a state's field: that of the measurement, or else that of the simulator.
 
     Velocities of bodies have the unit of their positions, per second.
     """
@@ -170,12 +170,12 @@ def unit_of(scene: Scene, field: str) -> str:
     if found is None:
         found = getattr(scene.model, "units", {}).get(field)
     if found is None and scene.bodies is not None and field in ("position", "velocity"):
-        return "m" if field == "position" else f"{unit_of(scene, 'position')}/s"
+        return "m" if field == "position" else f"{find_unit(scene, 'position')}/s"
     return found or ""
 
 
-def group_of(scene: Scene, field: str) -> str:
-    """The group in which a state's field is recorded: bodies as the particles of H5MD, all else under fields/.
+def find_group(scene: Scene, field: str) -> str:
+    """Name the group in which a state's field is recorded: bodies as the particles of H5MD, all else under fields/.
 
     Bodies of several members are recorded under fields/, too.
     """
@@ -242,8 +242,8 @@ def write_fit(recorder: RunRecorder, scene: Scene, predicted: np.ndarray) -> dic
     return rmse
 
 
-def output_folder(scene: Scene) -> Path:
-    """The scene's output folder, made if it does not exist. Errors: InputError."""
+def make_output_folder(scene: Scene) -> Path:
+    """Make the scene's output folder if it does not exist, and return its path. Errors: InputError."""
     folder = Path(scene.config.output.folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -24,8 +24,8 @@ class TruthError:
     """Error of the identified value."""
 
 
-def truth_errors(unknowns: Unknowns, theta: Array) -> tuple[TruthError, ...]:
-    """The error of each unknown that has a known value, at its start and at theta."""
+def compute_truth_errors(unknowns: Unknowns, theta: Array) -> tuple[TruthError, ...]:
+    """Compute the error of each unknown that has a known value, at its start and at theta."""
     start, value = unknowns.natural(unknowns.start), unknowns.natural(theta)
     found = []
     for block in unknowns.blocks:
