@@ -35,7 +35,8 @@ def test_the_table_lists_every_command() -> None:
 
 
 def test_the_scenes_of_commands_exist_and_a_second_run_in_a_folder_overwrites_the_first() -> None:
-    commands = re.findall(r"`?(simphys (?:optimize|run|check) scenes/[^`\n]*)", TEXT)
+    pages = [TEXT, *[(ROOT / "docs" / f"{name}.md").read_text() for name in ("gallery", "growing_horizon")]]
+    commands = re.findall(r"`?(simphys (?:optimize|run|check) scenes/[^`\n]*)", "\n".join(pages))
     assert len(commands) > 8
     seen = set()
     for command in commands:
@@ -44,3 +45,10 @@ def test_the_scenes_of_commands_exist_and_a_second_run_in_a_folder_overwrites_th
         if options and "observations.file=PATH" not in options:
             assert (scene not in seen) or "--overwrite" in options, command
         seen.add(scene)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))])
+def test_links_and_pictures_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert not missing
