@@ -56,7 +56,7 @@ class SceneObjective(Generic[S]):
         observations = self.scene.observations.until(steps * self.scene.dt)
         return SceneObjective(replace(self.scene, observations=observations, steps=steps, partial=True), self.unknowns)
 
-    def filtered(self, frequency: float) -> SceneObjective[S]:
+    def filter_misfits(self, frequency: float) -> SceneObjective[S]:
         """The same of misfits that are low-pass filtered up to a frequency [Hz]; 0 or inf: of all."""
         return SceneObjective(replace(self.scene, lowpass=as_cutoff(frequency)), self.unknowns)
 

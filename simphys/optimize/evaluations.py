@@ -78,27 +78,27 @@ class Evaluations:
         self.count = 0
         self.failed = 0
         self._recorded: dict[str, list[Row]] = {}
-        self._answered: dict[str, int] = {}
+        self._next_row: dict[str, int] = {}
 
-    def ask(self, kind: str, theta: np.ndarray, compute: Callable[[np.ndarray], dict[str, np.ndarray]]) -> Row:
+    def evaluate(self, kind: str, theta: np.ndarray, compute: Callable[[np.ndarray], dict[str, np.ndarray]]) -> Row:
         """Return the row of an evaluation of this kind at theta.
 
         Errors: InputError if the log holds a different theta at this position.
         """
-        row = self._recall(kind, theta)
+        row = self._look_up(kind, theta)
         if row is None:
             row = {"theta": theta.copy(), **compute(theta.copy())}
             if self.log is not None:
                 self.log.append(kind, **row)
-        self._answered[kind] += 1
+        self._next_row[kind] += 1
         self.count += 1
         return row
 
-    def _recall(self, kind: str, theta: np.ndarray) -> Row | None:
+    def _look_up(self, kind: str, theta: np.ndarray) -> Row | None:
         if kind not in self._recorded:  # read the log before this run appends to it
             self._recorded[kind] = [] if self.log is None else list(self.log.rows(kind))
-            self._answered[kind] = 0
-        place = self._answered[kind]
+            self._next_row[kind] = 0
+        place = self._next_row[kind]
         if place >= len(self._recorded[kind]):
             return None
         row = self._recorded[kind][place]
@@ -107,14 +107,14 @@ class Evaluations:
             raise InputError(
                 "resume",
                 f"this run must repeat the evaluations of the interrupted run ({kind}, row {place})",
-                f"theta = {shown(theta)} where {shown(recorded)} was recorded",
+                f"theta = {format_theta(theta)} where {format_theta(recorded)} was recorded",
                 "The scene, the observations, the optimizer's settings or a version has changed since then: undo the "
                 "change, or start a new run in another folder.",
             )
         return row
 
 
-def shown(theta: np.ndarray) -> str:
+def format_theta(theta: np.ndarray) -> str:
     """Format theta for an error message: all numbers if there are few, else the first ones."""
     values = str(theta[:8].tolist())
     return values if theta.size <= 8 else f"{values[:-1]}, ...] ({theta.size} numbers)"

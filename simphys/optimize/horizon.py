@@ -42,7 +42,7 @@ def growing_fractions(problem_at: Callable[[float], StageProblem]) -> list[float
     return fractions
 
 
-def hold(problem: StageProblem) -> None:
+def add_pull(problem: StageProblem) -> None:
     """Set the pull of an intermediate stage towards its start."""
     residuals = problem.residuals(problem.start)
     if not np.isfinite(residuals).all():

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from simphys.autograd.errors import InputError
-from simphys.optimize.evaluations import Evaluations, Log, Objective, shown
-from simphys.optimize.horizon import INTERMEDIATE_TOLERANCE, growing_fractions, hold
+from simphys.optimize.evaluations import Evaluations, Log, Objective, format_theta
+from simphys.optimize.horizon import INTERMEDIATE_TOLERANCE, add_pull, growing_fractions
 from simphys.optimize.methods.adam import adam
 from simphys.optimize.methods.gradient_descent import gradient_descent
 from simphys.optimize.methods.lbfgs import lbfgs
@@ -18,7 +18,7 @@ from simphys.optimize.methods.least_squares import least_squares
 from simphys.optimize.problem import BadStart, Outcome, StageProblem
 from simphys.optimize.randomized import RandomizedSmoothing, estimate
 from simphys.optimize.result import Interrupted, IterationRecord, Result
-from simphys.optimize.stages import Stage, by_frequency
+from simphys.optimize.stages import Stage, make_frequency_stages
 
 Method = Literal["least_squares", "lbfgs", "adam", "gradient_descent"]
 Horizon = Literal["full", "growing"]
@@ -67,11 +67,11 @@ def minimize(
     and the search goes on. Errors: InputError for an invalid argument, a start that is outside the bounds or cannot be
     evaluated, or a log of another problem; Interrupted, with the result so far, on Ctrl-C.
     """
-    start = _checked(objective, method, iterations, tolerance, learning_rate, horizon, smoothing)
+    start = _check_arguments(objective, method, iterations, tolerance, learning_rate, horizon, smoothing)
     if lowpass and horizon == "growing":
         remedy = "Leave one of them out."
         raise InputError("optimizer", "a fit has stages of one kind", "lowpass and a growing horizon", remedy)
-    by_lowpass = by_frequency(objective, tuple(lowpass)) if lowpass else None
+    frequency_stages = make_frequency_stages(objective, tuple(lowpass)) if lowpass else None
     smooth = None if smoothing is None else partial(estimate, smoothing=smoothing)
     evaluations = Evaluations(log)
     history: list[IterationRecord] = []
@@ -79,14 +79,14 @@ def minimize(
 
     def problem_at(stage: Stage, number: int = 0, count: int = 1) -> StageProblem:
         return StageProblem(
-            stage.of(objective),
+            stage.restrict(objective),
             evaluations,
             start=start,
             iterations=iterations,
             tolerance=tolerance if number == count - 1 else max(tolerance, INTERMEDIATE_TOLERANCE),
             report=report,
             smooth=smooth,
-            sees=stage,
+            scope=stage,
             stage=number,
             stages=count,
         )
@@ -103,8 +103,8 @@ def minimize(
         return Result(
             theta=start.copy() if best is None else best.theta.copy(),
             loss=np.nan if best is None else best.loss,
-            horizon=1.0 if reached is None else reached.sees.horizon,
-            lowpass=None if reached is None else reached.sees.lowpass,
+            horizon=1.0 if reached is None else reached.scope.horizon,
+            lowpass=None if reached is None else reached.scope.lowpass,
             status=outcome.status,
             message=outcome.message + survived,
             iterations=sum(record.index > 0 for record in history),
@@ -116,13 +116,13 @@ def minimize(
 
     problem: StageProblem | None = None
     try:
-        stages = by_lowpass or [Stage()]
+        stages = frequency_stages or [Stage()]
         if horizon == "growing":
             stages = [Stage(horizon=fraction) for fraction in growing_fractions(lambda f: problem_at(Stage(horizon=f)))]
         for number, stage in enumerate(stages):
             problem = problem_at(stage, number, len(stages))
             if stage.horizon < 1:
-                hold(problem)
+                add_pull(problem)
             outcome = METHODS[method](problem, learning_rate)
             assert problem.best is not None
             start, reached = problem.best.theta, problem
@@ -132,10 +132,10 @@ def minimize(
             raise InputError(
                 "optimizer",
                 "the loss and its gradient must be finite at the start",
-                f"NaN or infinity at theta = {shown(start)}",
+                f"NaN or infinity at theta = {format_theta(start)}",
                 f"Choose start values with which the simulation does not blow up, or a smaller time step{wider}.",
             ) from None
-        seen, more = reached.sees.describe(), "of it" if reached.sees.lowpass is None else "frequencies"
+        seen, more = reached.scope.describe(), "of it" if reached.scope.lowpass is None else "frequencies"
         outcome = Outcome("failed", f"the optimum on {seen} blows up on more {more}")
     except KeyboardInterrupt:
         if problem is not None and problem.best is not None:
@@ -144,7 +144,7 @@ def minimize(
     return result(outcome)
 
 
-def _checked(
+def _check_arguments(
     objective: Objective,
     method: str,
     iterations: int,
@@ -174,7 +174,9 @@ def _checked(
     start = np.array(objective.start, dtype=np.float64)
     lower, upper = np.asarray(objective.lower, dtype=np.float64), np.asarray(objective.upper, dtype=np.float64)
     require(start.size > 0, "at least one unknown is needed", "none", "Name what is unknown.")
-    require(bool(np.isfinite(start).all()), "the start must be finite", shown(start), "Give finite start values.")
+    require(
+        bool(np.isfinite(start).all()), "the start must be finite", format_theta(start), "Give finite start values."
+    )
     for label, at, low, high in zip(objective.labels, start, lower, upper, strict=True):
         who, found = f"the bounds of {label}", f"{low:g} to {high:g} with the start {at:g} (optimizer coordinates)"
         require(low < high, f"{who} must be in order and apart", found, "Widen them, or leave the unknown out.")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simphys.optimize.evaluations import Evaluations, Objective, Row
-from simphys.optimize.randomized import Estimate, failed
+from simphys.optimize.randomized import Estimate, failed_estimate
 from simphys.optimize.result import FailedTrial, IterationRecord, Mixture, Status
 from simphys.optimize.stages import Stage
 
@@ -55,7 +55,7 @@ class StageProblem:
         tolerance: float,
         report: Callable[[IterationRecord], None],
         smooth: Callable[[Objective, np.ndarray], Estimate] | None = None,
-        sees: Stage = WHOLE,
+        scope: Stage = WHOLE,
         stage: int = 0,
         stages: int = 1,
     ) -> None:
@@ -64,7 +64,7 @@ class StageProblem:
         self.start = start
         self.lower = np.asarray(objective.lower, dtype=np.float64)
         self.upper = np.asarray(objective.upper, dtype=np.float64)
-        self.sees = sees
+        self.scope = scope
         self.stage = stage
         self.stages = stages
         self.iterations = iterations
@@ -89,7 +89,7 @@ class StageProblem:
         return self._smooth is not None
 
     @property
-    def failed(self) -> int:
+    def failed_trials(self) -> int:
         """Number of failed trials in this stage."""
         return self.evaluations.failed - self._failed_before
 
@@ -109,11 +109,11 @@ class StageProblem:
             try:
                 with np.errstate(all="ignore"):
                     if self._smooth is not None:
-                        return self._smooth(self.objective, at).columns()
+                        return self._smooth(self.objective, at).arrays()
                     loss, gradient = self.objective.value_and_gradient(at)
             except FAILURES:
                 if self._smooth is not None:
-                    return failed(at.size).columns()
+                    return failed_estimate(at.size).arrays()
                 loss, gradient = np.nan, np.full_like(at, np.nan)
             return _finite_or_nan(loss=loss, gradient=gradient)
 
@@ -161,8 +161,8 @@ class StageProblem:
             self.best = self.last
         self.index += 1
         norm = float(np.linalg.norm(self.project_gradient(theta, gradient)))
-        at = (self.stage, self.stages, self.sees.horizon, self.index, self.last.loss, norm, step, theta.copy())
-        self._report(IterationRecord(*at, lowpass=self.sees.lowpass, mixture=self.last.mixture))
+        at = (self.stage, self.stages, self.scope.horizon, self.index, self.last.loss, norm, step, theta.copy())
+        self._report(IterationRecord(*at, lowpass=self.scope.lowpass, mixture=self.last.mixture))
 
     def _mixture(self) -> Mixture | None:
         """Mixture of the last evaluation. It is the accepted one, as gradient methods make no other evaluation."""
@@ -176,7 +176,7 @@ class StageProblem:
         known = self._memory.get(quantity)
         if known is not None and np.asarray(known["theta"]).tobytes() == theta.tobytes():
             return known
-        row = self.evaluations.ask(f"evaluations/{self.sees.name}/{quantity}", theta, compute)
+        row = self.evaluations.evaluate(f"evaluations/{self.scope.name}/{quantity}", theta, compute)
         if any(np.isnan(array).any() for array in row.values()):
             self.evaluations.failed += 1
         self._memory[quantity] = row

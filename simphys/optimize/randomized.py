@@ -97,13 +97,13 @@ class Estimate:
     gradient: np.ndarray
     mixture: Mixture
 
-    def columns(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, np.ndarray]:
         """Convert to arrays by name, for the log."""
         numbers = {"loss": self.loss, "gradient": self.gradient, **asdict(self.mixture)}
         return {name: np.asarray(value, dtype=np.float64) for name, value in numbers.items()}
 
 
-def failed(unknowns: int) -> Estimate:
+def failed_estimate(unknowns: int) -> Estimate:
     """Make the estimate for a failed sample: NaN in all entries."""
     return Estimate(math.nan, np.full(unknowns, math.nan), Mixture(*[math.nan] * len(fields(Mixture))))
 

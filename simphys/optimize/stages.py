@@ -29,10 +29,10 @@ class Stage:
         """Name of the stage in the log of evaluations."""
         return f"horizon_{self.horizon:g}" if self.lowpass is None else f"lowpass_{self.lowpass:g}"
 
-    def of(self, objective: Objective) -> Objective:
+    def restrict(self, objective: Objective) -> Objective:
         """Restrict the objective to this stage."""
         if self.lowpass is not None:
-            return cast(Filtered, objective).filtered(self.lowpass)
+            return cast(Filterable, objective).filter_misfits(self.lowpass)
         return objective if self.horizon == 1 else objective.until(self.horizon)
 
     def describe(self) -> str:
@@ -43,21 +43,21 @@ class Stage:
 
 
 @runtime_checkable
-class Filtered(Protocol):
+class Filterable(Protocol):
     """Objective whose misfits can be low-pass filtered."""
 
-    def filtered(self, frequency: float) -> Objective:
+    def filter_misfits(self, frequency: float) -> Objective:
         """Restrict the objective to misfits up to a frequency [Hz]; inf: all frequencies."""
         ...
 
 
-def by_frequency(objective: Any, frequencies: tuple[float, ...]) -> list[Stage]:
+def make_frequency_stages(objective: Any, frequencies: tuple[float, ...]) -> list[Stage]:
     """Make a stage for each frequency [Hz]; 0 or inf as the last one means no filter. Errors: InputError."""
     cutoffs = [frequency or math.inf for frequency in frequencies]
     if not cutoffs or sorted(set(cutoffs)) != cutoffs or cutoffs[0] < 0:
         remedy = "Sort them, low ones first; 0 or inf, for no filter, is the last one."
         raise InputError("optimizer", "lowpass must be a list of increasing frequencies", list(frequencies), remedy)
-    if not isinstance(objective, Filtered):
-        remedy = "Give it the method filtered(frequency), or leave lowpass out."
+    if not isinstance(objective, Filterable):
+        remedy = "Give it the method filter_misfits(frequency), or leave lowpass out."
         raise InputError("optimizer", "lowpass needs misfits that can be filtered", type(objective).__name__, remedy)
     return [Stage(lowpass=cutoff) for cutoff in cutoffs]

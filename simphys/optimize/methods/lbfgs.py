@@ -41,7 +41,7 @@ def lbfgs(problem: StageProblem) -> Outcome:
             trials[theta.tobytes()] = Iterate(theta.copy(), loss, gradient)
         return loss * unit, gradient * unit
 
-    def accepted(theta: np.ndarray) -> None:
+    def report_iterate(theta: np.ndarray) -> None:
         nonlocal origin, before
         if not np.array_equal(theta, origin.theta):  # the line search may fall back to its origin
             before = origin
@@ -49,20 +49,20 @@ def lbfgs(problem: StageProblem) -> Outcome:
         trials.clear()
         trials[theta.tobytes()] = origin
         problem.accept(origin.theta, origin.loss, origin.gradient)
-        if levelled(origin):
+        if is_stationary(origin):
             raise StopIteration
 
     # scipy's own test projects the step on the bounds, and so compares a length in theta with a tolerance of gradients:
     # near a bound, any start would count as converged.
-    held = problem.tolerance * abs(loss)
+    allowed = problem.tolerance * abs(loss)
 
-    def levelled(at: Iterate) -> bool:
+    def is_stationary(at: Iterate) -> bool:
         """True if every component of the gradient is below the tolerance or held by a bound."""
         out = ((at.theta <= problem.lower) & (at.gradient > 0)) | ((at.theta >= problem.upper) & (at.gradient < 0))
-        return bool(np.abs(np.where(out, 0.0, at.gradient)).max(initial=0.0) <= held)
+        return bool(np.abs(np.where(out, 0.0, at.gradient)).max(initial=0.0) <= allowed)
 
     converged = Outcome("converged", "the gradient or the last gain is below the tolerance")
-    if levelled(origin):
+    if is_stationary(origin):
         return converged
     end = minimize(
         objective,
@@ -70,7 +70,7 @@ def lbfgs(problem: StageProblem) -> Outcome:
         jac=True,
         method="L-BFGS-B",
         bounds=list(zip(problem.lower, problem.upper, strict=True)),
-        callback=accepted,
+        callback=report_iterate,
         options={
             "ftol": problem.tolerance,
             "gtol": 0.0,
@@ -78,15 +78,17 @@ def lbfgs(problem: StageProblem) -> Outcome:
             "maxfun": 100 * problem.iterations,
         },
     )
-    if levelled(origin):
+    if is_stationary(origin):
         return converged
     left = decrease_left(problem, before, origin)
     if end.status == 1:
         return Outcome("iteration limit", f"stopped after {problem.index} iterations before it converged")
-    if end.status == 0 and (problem.failed == 0 or left <= 1e3 * problem.tolerance * max(abs(origin.loss), 1 / unit)):
+    if end.status == 0 and (
+        problem.failed_trials == 0 or left <= 1e3 * problem.tolerance * max(abs(origin.loss), 1 / unit)
+    ):
         return converged
     if end.status != 0 and left <= problem.tolerance * abs(origin.loss):
         return Outcome("converged", "no lower loss within rounding: the decrease left is below the tolerance")
-    if problem.failed > 0:
+    if problem.failed_trials > 0:
         return Outcome("failed", "stopped in front of a region where every trial blows up, with the loss still falling")
     return Outcome("failed", "the line search found no lower loss: the gradient may be inexact or tolerance too small")

@@ -21,7 +21,7 @@ _REASONS = {
 }
 
 
-class _Enough(Exception):
+class _Exhausted(Exception):
     """Signal that all iterations have been used."""
 
 
@@ -63,7 +63,7 @@ def least_squares(problem: StageProblem) -> Outcome:
             return matrix * unit
         problem.accept(theta, _loss(residual), matrix.T @ residual)
         if problem.exhausted:
-            raise _Enough
+            raise _Exhausted
         return matrix * unit
 
     while len(blocked) <= _BLOCKED_LIMIT:
@@ -83,11 +83,11 @@ def least_squares(problem: StageProblem) -> Outcome:
             )
         except _Blocked:
             continue
-        except _Enough:
+        except _Exhausted:
             return Outcome("iteration limit", f"stopped after {problem.index} iterations before it converged")
         if end.status == 0:
             return Outcome("iteration limit", f"stopped after {end.nfev} trials before it converged")
-        if problem.failed > 0 and _decrease_left(problem, end.jac / unit, end.fun / unit) > _tolerated(
+        if problem.failed_trials > 0 and _decrease_left(problem, end.jac / unit, end.fun / unit) > _allowed_decrease(
             problem, start_loss
         ):
             message = "stopped in front of a region where every trial blows up, with the loss still falling"
@@ -111,6 +111,6 @@ def _decrease_left(problem: StageProblem, jacobian: np.ndarray, residuals: np.nd
     return _loss(free @ step)
 
 
-def _tolerated(problem: StageProblem, start_loss: float) -> float:
+def _allowed_decrease(problem: StageProblem, start_loss: float) -> float:
     assert problem.best is not None
     return max(1e3 * problem.tolerance, 1e-6) * problem.best.loss + problem.tolerance * start_loss
