@@ -10,8 +10,8 @@ from . import (
     _guard,  # noqa: F401 - first: refuses to be imported under another name
     ops,
 )
+from .bridges.dlpack import from_dlpack
 from .bridges.pytorch import from_torch, to_torch
-from .bridges.sharing import from_dlpack
 from .compose.functional import jacobian, jvp, linearize, vjp
 from .compose.pipe import checkpoint, combine, compose, pipe
 from .compose.second_order import gauss_newton, hvp

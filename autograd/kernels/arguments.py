@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..tensor import Array, Tensor
 from . import runtime
+from .memory import Array, Memory
 
 ti = runtime.ti
 
@@ -98,7 +98,7 @@ class ArrayParameter(Parameter):
         return None if self._type is None else np.dtype(ti.lang.util.to_numpy_type(self._type))
 
     def check(self, value: Any) -> Any:
-        array = value.data if isinstance(value, Tensor) else value
+        array = value.data if isinstance(value, Memory) else value
         if isinstance(array, _OWN_MEMORY):
             runtime.require_memory(array, self._who)
             return array  # the compiler checks it
@@ -144,7 +144,7 @@ class ArrayParameter(Parameter):
         outer = ndim - len(element)
 
         def put(value: Any) -> bool:
-            array = value.data if type(value) is Tensor else value
+            array = value.data if isinstance(value, Memory) else value
             flags = array.flags if type(array) is np.ndarray else None
             if (
                 flags is None

@@ -22,9 +22,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..mode import switch
-from ..tensor import Tensor
 from . import runtime
 from .arguments import ArrayParameter, Parameter, Put, as_writable, parameter
+from .memory import Memory
 from .writes import writes_of
 
 ti = runtime.ti
@@ -81,7 +81,7 @@ class Kernel:
                 return self._launch_publicly(arguments)
         for position in self._written_positions:
             written = arguments[position]
-            if isinstance(written, Tensor):
+            if isinstance(written, Memory):
                 written.raise_version()
         variant.launch(variant.context)
 
@@ -103,7 +103,7 @@ class Kernel:
             return lambda *rest: self._call_in(session, (*arguments, *rest))
         bound = variant
         context, puts = bound.bound_context(arguments, values)
-        written = [arguments[i] for i in self._written_positions if isinstance(arguments[i], Tensor)]
+        written = [arguments[i] for i in self._written_positions if isinstance(arguments[i], Memory)]
 
         def launch_bound(*scalars: float, keep_alive: Any = values) -> None:
             nonlocal bound, context, puts
@@ -139,7 +139,7 @@ class Kernel:
         """By the compiler's own call."""
         values = self._check(arguments)
         for position in self._written_positions:
-            if isinstance(arguments[position], Tensor):
+            if isinstance(arguments[position], Memory):
                 arguments[position].raise_version()
         staged = self._staged(values) if runtime.settings().on_gpu else []
         for position, own, _, _ in staged:
@@ -173,7 +173,7 @@ class Kernel:
     def _refuse_unrecorded(self, arguments: tuple[Any, ...]) -> None:
         """While operations are recorded, a launch is not: what it reads or overwrites must carry no gradient."""
         for argument, value in zip(self._arguments, arguments, strict=False):
-            if isinstance(value, Tensor) and value.requires_grad:
+            if isinstance(value, Memory) and value.requires_grad:
                 if argument.name not in self.written:
                     constraint = "a launch outside a Function gives no gradient"
                     remedy = "Launch it in the forward of a Function, or pass detach()."

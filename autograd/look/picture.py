@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,8 +59,6 @@ def picture(drawing: Drawing) -> Figure:
 
 def _measure(figure: Figure) -> Measure:
     """The width [inch] of a line of text of some size [pt]."""
-    from functools import cache
-
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.font_manager import FontProperties
 

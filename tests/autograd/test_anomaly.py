@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, Tensor, enable_grad, grad, no_grad, ops, tensor
-from simphys.autograd.bridges.sharing import share
 from simphys.autograd.compose.pipe import checkpoint, combine
 from simphys.autograd.look.anomaly import AnomalyError, detect_anomaly
 from simphys.autograd.mode import switch
@@ -309,7 +308,7 @@ class TestInside:
 class TestSharedMemory:
     def test_a_change_between_forward_and_backward_raises(self) -> None:
         memory = np.array([[1.0, 2.0]])
-        x = share(memory)
+        x = tensor(memory, share=True)
 
         def run() -> None:
             y = ops.sum(leaf(3.0, 4.0) * x)
@@ -326,12 +325,12 @@ class TestSharedMemory:
         memory = np.array([1.0, 2.0])
         a = leaf(3.0, 4.0)
         with detect_anomaly():
-            ops.sum(a * share(memory)).backward()
+            ops.sum(a * tensor(memory, share=True)).backward()
         assert a.grad is not None and a.grad.data.tolist() == [1.0, 2.0]
 
     def test_memory_that_only_an_earlier_node_read_may_change_after_its_backward(self) -> None:
         memory = np.array([1.0, 2.0])
-        x, a = share(memory), leaf(3.0, 4.0)
+        x, a = tensor(memory, share=True), leaf(3.0, 4.0)
         with detect_anomaly():
             for _ in range(2):
                 ops.sum(a * x).backward()
@@ -340,7 +339,7 @@ class TestSharedMemory:
 
     def test_a_change_inside_a_combined_node_raises(self) -> None:
         memory = np.array([1.0, 2.0])
-        x = share(memory)
+        x = tensor(memory, share=True)
 
         def run() -> None:
             y = checkpoint(lambda a, x: ops.sum(a * x), leaf(3.0, 4.0), x)
@@ -351,7 +350,7 @@ class TestSharedMemory:
         assert (error.function, error.phase) == ("Checkpoint", "saved")
 
     def test_a_write_through_the_tensor_is_told_by_its_version(self) -> None:
-        x = share(np.array([1.0, 2.0]))
+        x = tensor(np.array([1.0, 2.0]), share=True)
         with detect_anomaly():
             y = ops.sum(leaf(3.0, 4.0) * x)
             with x.writable() as values:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simphys.autograd import Context, Function, GraphError, Tensor, enable_grad, grad, is_grad_enabled, tensor
+from simphys.autograd import Context, Function, GraphError, Tensor, enable_grad, grad, is_grad_enabled, ops, tensor
+from simphys.autograd.node import AccumulateGrad
 
 
 class Square(Function):
@@ -100,6 +101,26 @@ def test_next_functions_has_an_entry_for_each_tensor_and_none_where_no_gradient_
     y = Sum.apply(constant, x, constant)
     assert [node is not None for node, _ in y.grad_fn.next_functions] == [False, True, False]
     assert y.grad_fn.needs_input_grad == (False, True, False)
+
+
+@pytest.mark.gpu
+def test_arguments_that_are_no_tensors_make_no_edge() -> None:
+    x = leaf([1.0, 2.0])
+    node = AccumulateGrad, 0
+    for y, expected in [
+        (x.sum(), [node]),
+        (x.sum(0, keepdims=True), [node]),
+        (x * 2.0, [node, (None, 0)]),  # a number is an operand
+        (2.0 - x, [(None, 0), node]),
+        (x * np.ones(2), [node, (None, 0)]),
+        (x**2, [node]),  # as in PyTorch, the exponent is not
+        (x[:1], [node]),
+        (ops.clip(x, 0.0, 1.0), [node]),
+        (ops.where(x.data > 1, x, 2.0), [node, (None, 0)]),
+        (ops.concatenate([np.ones(1), x]), [(None, 0), node]),
+    ]:
+        assert y.grad_fn is not None
+        assert [(end and type(end), index) for end, index in y.grad_fn.next_functions] == expected
 
 
 @pytest.mark.gpu

@@ -31,10 +31,8 @@ class Product(Function):
         return adj_product.data * y.data + adj_sum.data, adj_product.data * x.data + adj_sum.data
 
     @staticmethod
-    def jvp(ctx: Context, dx: np.ndarray | None, dy: np.ndarray | None) -> Any:
+    def jvp(ctx: Context, dx: np.ndarray, dy: np.ndarray) -> Any:
         x, y = ctx.saved_tensors
-        zero = np.zeros(x.shape)
-        dx, dy = zero if dx is None else dx, zero if dy is None else dy
         return dx * y.data + x.data * dy, dx + dy
 
 
@@ -165,6 +163,49 @@ def test_auto_goes_in_reverse_where_a_function_has_no_jvp_inside_a_combined_node
     np.testing.assert_array_equal(jacobian(way, tensor(X)), np.diag([2.0, 2.0, 2.0]))
     with pytest.raises(MissingJvp, match="Reverse has no jvp"):
         jacobian(way, tensor(X), mode="forward")
+
+
+# --- what a jvp receives
+
+
+def received(*arguments: Any, materialize: bool = True) -> list[Any]:
+    """The tangents that the jvp of a Function receives where the first argument alone moves."""
+    found: list[Any] = []
+
+    class Watched(Function):
+        @staticmethod
+        def forward(ctx: Context, *inputs: Any) -> Any:
+            ctx.set_materialize_grads(materialize)
+            return inputs[0].data.copy()
+
+        @staticmethod
+        def backward(ctx: Context, adj: Tensor) -> Any:
+            return (adj,) + (None,) * (len(ctx.edges) - 1)
+
+        @staticmethod
+        def jvp(ctx: Context, *tangents: Any) -> Any:
+            found.extend(tangents)
+            return tangents[0]
+
+    x = arguments[0]
+    linearize(Watched.apply(*arguments), x)(np.ones(x.shape))
+    return found
+
+
+def test_a_jvp_receives_zeros_for_tensors_that_do_not_move() -> None:
+    constant = tensor(np.ones((2, 1)), dtype=np.float32)
+    first, *others = received(inputs()[0], inputs()[1], constant)
+    np.testing.assert_array_equal(first, np.ones(3))
+    for zeros, like in zip(others, (Y, constant), strict=True):
+        assert zeros.shape == like.shape and zeros.dtype == like.dtype and not zeros.any()
+
+
+def test_a_jvp_receives_none_for_integers_and_for_what_is_no_tensor() -> None:
+    assert received(inputs()[0], tensor([1, 2]), tensor([True]), np.ones(2), 0.5, None)[1:] == [None] * 5
+
+
+def test_a_jvp_receives_none_for_all_that_does_not_move_when_materializing_is_off() -> None:
+    assert received(*inputs(), tensor(1.0), materialize=False)[1:] == [None, None]
 
 
 # --- one direction at a time

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, InputError, Tensor, tensor
-from simphys.autograd.bridges import sharing
-from simphys.autograd.bridges.sharing import ExportError, dlpack, dlpack_device, from_dlpack, share
+from simphys.autograd.bridges.dlpack import from_dlpack
+from simphys.autograd.kernels.memory import NUMPY_IS_VERSIONED, ExportError
 
-OLD_NUMPY = not sharing._NUMPY_IS_VERSIONED
+OLD_NUMPY = not NUMPY_IS_VERSIONED
 
 
 class Exported:
@@ -24,10 +24,10 @@ class Exported:
         self.source = source
 
     def __dlpack__(self, **options: Any) -> Any:
-        return dlpack(self.source, **options)
+        return self.source.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return dlpack_device(self.source)
+        return self.source.__dlpack_device__()
 
 
 class Foreign:
@@ -50,14 +50,14 @@ class Foreign:
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3)])
 def test_a_shared_tensor_has_the_array_s_memory_shape_and_dtype(dtype: Any, shape: tuple[int, ...]) -> None:
     array = np.ones(shape, dtype)
-    x = share(array)
+    x = tensor(array, share=True)
     assert x.shape == shape and x.dtype == dtype and x.is_leaf and not x.requires_grad and x._shared
     assert x.data.ctypes.data == array.ctypes.data and array.flags.writeable and not x.data.flags.writeable
 
 
 def test_writes_are_seen_on_both_sides() -> None:
     array = np.zeros(2)
-    x = share(array)
+    x = tensor(array, share=True)
     array[0] = 1.0
     with x.writable() as values:
         values[1] = 2.0
@@ -72,13 +72,13 @@ def test_read_only_memory_is_not_shared() -> None:
     view.flags.writeable = False
     for locked in (view, tensor(array).data):
         with pytest.raises(InputError, match=r"shared memory is writable.*read-only array.*mode='c'"):
-            share(locked)
+            tensor(locked, share=True)
 
 
 def test_a_memory_map_is_shared_with_its_file(tmp_path: Path) -> None:
     np.arange(3.0).tofile(tmp_path / "values")
     file = np.memmap(tmp_path / "values", np.float64, mode="r+")
-    x = share(file)
+    x = tensor(file, share=True)
     assert type(x.data) is np.ndarray
     with x.writable() as values:
         values[0] = 5.0
@@ -89,7 +89,7 @@ def test_a_memory_map_is_shared_with_its_file(tmp_path: Path) -> None:
 def test_the_array_lives_as_long_as_the_tensor_and_no_longer() -> None:
     array = np.ones(3)
     alive = weakref.ref(array)
-    x = share(array)
+    x = tensor(array, share=True)
     del array
     gc.collect()
     assert alive() is not None and x.data.tolist() == [1.0, 1.0, 1.0]
@@ -113,7 +113,7 @@ def test_the_array_lives_as_long_as_the_tensor_and_no_longer() -> None:
 )
 def test_what_cannot_be_shared_is_refused_with_the_remedy(array: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        share(array)
+        tensor(array, share=True)
 
 
 # --- what becomes of shared memory in a computation
@@ -134,20 +134,20 @@ class Same(Function):
 @pytest.mark.parametrize("result", [lambda x: x, lambda x: x.data, lambda x: x.data[:], lambda x: x.detach()])
 @pytest.mark.parametrize("recorded", [False, True])
 def test_results_own_their_memory(result: Any, recorded: bool) -> None:
-    x = share(np.ones(2)).requires_grad_(recorded)
+    x = tensor(np.ones(2), share=True).requires_grad_(recorded)
     y, (z,) = Same.apply(x, result), Same.apply(x, lambda x: (result(x),))
     for made in (y, z, x.clone(), x.reshape(2, 1), x[:1]):
         assert not np.shares_memory(made.data, x.data) and not made._shared
 
 
 def test_an_alias_of_shared_memory_is_shared_too() -> None:
-    alias = share(np.ones(2)).detach()
+    alias = tensor(np.ones(2), share=True).detach()
     assert alias._shared and not tensor([1.0]).detach()._shared
 
 
 def test_a_write_through_the_tensor_after_saving_is_noticed_and_a_gradient_is_the_leaf_s_own() -> None:
     array = np.array([2.0, 3.0])
-    x = share(array).requires_grad_()
+    x = tensor(array, share=True).requires_grad_()
     y = (x * x).sum()
     y.backward(retain_graph=True)
     assert x.grad is not None and x.grad.data.tolist() == [4.0, 6.0] and not np.shares_memory(x.grad.data, array)
@@ -164,7 +164,7 @@ def test_numpy_gets_a_copy_that_is_its_own() -> None:
     x = tensor([[1.0, 2.0]])
     array = np.from_dlpack(Exported(x))
     assert array.tolist() == [[1.0, 2.0]] and array.dtype == x.dtype and not np.shares_memory(array, x.data)
-    assert dlpack_device(x) == np.ones(1).__dlpack_device__()
+    assert x.__dlpack_device__() == np.ones(1).__dlpack_device__()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int32, np.bool_])
@@ -188,9 +188,9 @@ def test_without_a_copy_numpy_gets_the_locked_memory() -> None:
 
 def test_memory_is_not_shared_with_a_consumer_that_does_not_know_of_read_only_memory() -> None:
     with pytest.raises(ExportError, match=r"consumers of DLPack 1\.0.*copy=None"):
-        dlpack(tensor([1.0]), copy=False)
+        tensor([1.0]).__dlpack__(copy=False)
     with pytest.raises(ExportError, match="max_version"):
-        dlpack(tensor([1.0]), copy=False, max_version=(0, 8))
+        tensor([1.0]).__dlpack__(copy=False, max_version=(0, 8))
 
 
 def test_a_tensor_in_a_graph_and_another_device_are_refused_as_the_protocol_asks() -> None:
@@ -202,7 +202,7 @@ def test_a_tensor_in_a_graph_and_another_device_are_refused_as_the_protocol_asks
     assert np.from_dlpack(Exported((x * 2.0).detach())).tolist() == [2.0]
     for options in ({"dl_device": (2, 0)}, {"stream": 1}):
         with pytest.raises(BufferError, match="the CPU"):
-            dlpack(tensor([1.0]), **options)
+            tensor([1.0]).__dlpack__(**options)
 
 
 # --- DLPack, inwards
@@ -283,7 +283,7 @@ def test_torch_s_memory_comes_in_as_a_copy_or_shared() -> None:
     torch = pytest.importorskip("torch", reason=NO_TORCH)
     values = torch.tensor([1.0, 2.0])
     copied = from_dlpack(values)
-    shared = share(values.numpy()) if OLD_NUMPY else from_dlpack(values, share=True)
+    shared = tensor(values.numpy(), share=True) if OLD_NUMPY else from_dlpack(values, share=True)
     values[0] = 5.0
     assert copied.data.tolist() == [1.0, 2.0] and shared.data.tolist() == [5.0, 2.0] and shared.dtype == np.float32
     with pytest.raises(InputError, match=r"found Tensor: .*require gradient"):
