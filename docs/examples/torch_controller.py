@@ -18,7 +18,8 @@ import torch
 
 from simphys.autograd import Tensor, tensor
 from simphys.autograd.bridges.pytorch import to_torch
-from simphys.simulators.mass_spring import MassSpring, Params, State, rollout
+from simphys.rollout import rollout
+from simphys.simulators.mass_spring import MassSpring, Params, State
 
 SIDE, SPACING = 3, 0.2  # nodes along an edge; their distance [m]
 DT, STEPS, DECISIONS = 0.0025, 20, 20  # time step [s]; steps between two decisions; decisions
