@@ -30,8 +30,8 @@ def test_the_gradient_of_a_scene_is_proven(path: Path) -> None:
     began = time.process_time()
     found = check_file(path)
     taken = time.process_time() - began
-    assert [line.what for line in found.lines if not line.passed] == []
-    proven = {line.name for line in found.lines if line.statement == "adjoint = finite difference"}
+    assert [statement.title for statement in found.statements if not statement.passed] == []
+    proven = {statement.name for statement in found.statements if statement.claim == "adjoint = finite difference"}
     config = load(path)
     model, params, start = config.build()
     arrays, grid = start.arrays(), model.describe_grid()
@@ -64,8 +64,8 @@ def modes_of_a_square() -> Certificate:
 @pytest.mark.gpu
 def test_all_modes_agree_on_every_arch() -> None:
     found = modes_of_a_square()
-    assert [line.what for line in found.lines if not line.passed] == []
-    statements = {line.statement for line in found.lines}
+    assert [statement.title for statement in found.statements if not statement.passed] == []
+    statements = {statement.claim for statement in found.statements}
     assert {"nested = fused", "segments = stored", "binomial = stored", "batch = single"} <= statements
 
 

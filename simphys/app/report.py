@@ -218,7 +218,7 @@ def _format_range(rows: Sequence[Estimate]) -> tuple[str, ...]:
 def prove(path: Path, overrides: Sequence[str], check_file: Callable[..., Certificate]) -> Certificate:
     """Make a certificate, which can take half a minute, and show its progress on a terminal."""
     with Console(stderr=True).status("the gradient in all modes") as status:
-        return check_file(path, overrides, on_line=lambda line: status.update(f"{line.what}: {line.error:.1e}"))
+        return check_file(path, overrides, on_statement=lambda one: status.update(f"{one.title}: {one.error:.1e}"))
 
 
 def print_files(folder: Path, pictures: Sequence[Path]) -> None:

@@ -14,12 +14,12 @@ from simphys.autograd.errors import InputError
 from simphys.rollout.inputs import Keep
 
 from .case import Case, Loss, random_weights
-from .certificate import Certificate, Cost, Line
-from .derivatives import derivatives, of_sub_steps, unseen
-from .localize import LOCAL, localize, states
-from .modes import ModeComparison, OnLine, nothing
+from .certificate import Certificate, Cost, Statement
+from .derivatives import check_derivatives, check_sub_steps, find_negligible
+from .localize import LOCAL, compute_states, localize
+from .modes import ModeComparison, OnStatement, ignore_statement
 
-__all__ = ["Certificate", "Cost", "Line", "check", "compare_modes"]
+__all__ = ["Certificate", "Cost", "Statement", "check", "compare_modes"]
 
 
 def check(
@@ -32,7 +32,7 @@ def check(
     loss: Loss | None = None,
     keep: Keep | None = None,
     seed: int = 0,
-    on_line: OnLine = nothing,
+    on_statement: OnStatement = ignore_statement,
 ) -> Certificate:
     """Prove the gradient of a rollout's loss with respect to every parameter, the initial state and the controls.
 
@@ -42,20 +42,20 @@ def check(
     The check compares the nested rollout, the fused one, the one fused step by step, two within memory budgets, and
     batches of two members. It compares adjoints with finite differences and tangents, over the horizon and for each
     sub-step. If nested and fused rollouts disagree, it compares each step by itself, to locate the first disagreement.
-    `on_line` is called with each statement.
+    `on_statement` is called with each statement.
     Errors: InputError in f32, in which finite differences are too coarse, and for a motion that blows up.
     """
     if runtime.settings().precision != "f64":
         remedy = "Start with precision f64; compare_modes works in f32, too."
         raise InputError("check", "finite differences need f64", runtime.settings().precision, remedy)
     case = _case(model, params, state, steps, control, loss, keep, seed)
-    found = ModeComparison(case, seed=seed, on_line=on_line)
+    found = ModeComparison(case, seed=seed, on_statement=on_statement)
     findings = _nested(found)
-    found.others()
-    found.add(*derivatives(case, found.fused, seed=seed))
+    found.compare_others()
+    found.add(*check_derivatives(case, found.fused, seed=seed))
     at = sorted({steps // 4, steps // 2, 3 * steps // 4})
-    found.add(*of_sub_steps(case, states(case), at))
-    hidden = unseen(case, found.fused)
+    found.add(*check_sub_steps(case, compute_states(case), at))
+    hidden = find_negligible(case, found.fused)
     if hidden:
         findings += (f"The effect on the loss is too small for finite differences: {', '.join(hidden)}.",)
     return _certificate(found, findings)
@@ -71,16 +71,16 @@ def compare_modes(
     loss: Loss | None = None,
     keep: Keep | None = None,
     seed: int = 0,
-    on_line: OnLine = nothing,
+    on_statement: OnStatement = ignore_statement,
 ) -> Certificate:
     """Compare all modes of a rollout: the part of `check` that also works in f32 and on a GPU.
 
     The arguments are those of `check`. Errors: InputError for a motion that blows up.
     """
     case = _case(model, params, state, steps, control, loss, keep, seed)
-    found = ModeComparison(case, seed=seed, on_line=on_line)
-    found.add(*found.nested())
-    found.others()
+    found = ModeComparison(case, seed=seed, on_statement=on_statement)
+    found.add(*found.compare_nested())
+    found.compare_others()
     return _certificate(found, ())
 
 
@@ -96,25 +96,27 @@ def _case(
 ) -> Case:
     if loss is None:
         loss, keep = random_weights(seed), keep or [steps // 2, steps]
-    return Case(model, params, state, control, steps, loss, keep or "all").alone()
+    return Case(model, params, state, control, steps, loss, keep or "all").with_own_leaves()
 
 
 def _nested(found: ModeComparison) -> tuple[str, ...]:
     """Compare the nested rollout with the fused one; if they disagree, compare each step by itself."""
-    lines = found.nested()
-    if all(line.passed for line in lines):
-        found.add(*lines)
+    statements = found.compare_nested()
+    if all(statement.passed for statement in statements):
+        found.add(*statements)
         return ()
     each = localize(found.case, found.fused)
-    for line in lines:
-        if not line.passed and each.agree:
-            error = each.errors[line.name]
-            line = replace(line, error=error, tolerance=LOCAL, note=f"in each step; {line.error:.1e} over the horizon")
-        found.add(line)
+    for statement in statements:
+        if not statement.passed and each.agree:
+            error = each.errors[statement.name]
+            statement = replace(
+                statement, error=error, tolerance=LOCAL, note=f"in each step; {statement.error:.1e} over the horizon"
+            )
+        found.add(statement)
     return (each.finding,)
 
 
 def _certificate(found: ModeComparison, findings: tuple[str, ...]) -> Certificate:
     chosen = runtime.settings()
     horizon = f"the full horizon of {found.case.steps} steps in {chosen.precision} on {chosen.arch}"
-    return Certificate(tuple(found.lines), tuple(found.costs), found.sizes, findings, horizon)
+    return Certificate(tuple(found.statements), tuple(found.costs), found.sizes, findings, horizon)

@@ -52,7 +52,7 @@ class Case:
         control = values.get("control", self.control)
         return replace(self, params=exchanged(self.params), state=exchanged(self.state), control=control)
 
-    def alone(self) -> Case:
+    def with_own_leaves(self) -> Case:
         """Copy the case, with leaves of its own that require gradients."""
         return self.with_values({name: tensor.detach().requires_grad_() for name, tensor in self.leaves().items()})
 
@@ -83,7 +83,7 @@ class Run:
 
 
 def run(case: Case, *, once: bool = False, **options: Any) -> Run:
-    """Compute the gradient with respect to all leaves of a case, which must be its own (see `Case.alone`).
+    """Compute the gradient with respect to all leaves of a case, which must be its own (see `Case.with_own_leaves`).
 
     Unless `once`, it is computed twice or more, and the shortest time counts: the first run may compile kernels.
     """

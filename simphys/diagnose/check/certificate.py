@@ -14,20 +14,20 @@ DOT = 1e-9
 
 
 @dataclass(frozen=True)
-class Line:
+class Statement:
     """Statement that two ways to compute a gradient agree for one parameter, state field or control."""
 
     name: str
     """Name of the parameter, state field or control; "loss" for the value itself."""
-    statement: str
+    claim: str
     error: float
     """Relative difference; 0 if no bit differs."""
     tolerance: float
     note: str = ""
 
     @property
-    def what(self) -> str:
-        return f"{self.name}: {self.statement}"
+    def title(self) -> str:
+        return f"{self.name}: {self.claim}"
 
     @property
     def passed(self) -> bool:
@@ -50,7 +50,7 @@ class Cost:
 class Certificate:
     """Result of a check."""
 
-    lines: tuple[Line, ...]
+    statements: tuple[Statement, ...]
     costs: tuple[Cost, ...]
     sizes: dict[str, float]
     """Norm of each gradient by name."""
@@ -63,43 +63,46 @@ class Certificate:
 
     @property
     def passed(self) -> bool:
-        return all(line.passed for line in self.lines)
+        return all(statement.passed for statement in self.statements)
 
     def __str__(self) -> str:
         parts = [f"Gradient, over {self.horizon or 'the full horizon'}"]
         if self.smaller:
             parts.append(f"The scene states a smaller size for its check: {', '.join(self.smaller)}.")
-        parts += ["", *_statements(self.lines, self.sizes), *_notes(self.lines), *self.findings]
+        parts += ["", *_statements(self.statements, self.sizes), *_notes(self.statements), *self.findings]
         parts += [*_costs(self.costs), ""]
-        failed = sum(not line.passed for line in self.lines)
-        parts.append(f"{failed} of {len(self.lines)} statements failed" if failed else "proven")
+        failed = sum(not statement.passed for statement in self.statements)
+        parts.append(f"{failed} of {len(self.statements)} statements failed" if failed else "proven")
         return "\n".join(parts)
 
 
-def _statements(lines: Sequence[Line], sizes: dict[str, float]) -> list[str]:
+def _statements(statements: Sequence[Statement], sizes: dict[str, float]) -> list[str]:
     """Format a table with a row for each name and a column for each statement; the last row holds the tolerances."""
-    columns = list(dict.fromkeys(line.statement for line in lines))
-    cells = {(line.name, line.statement): _cell(line) for line in lines}
+    columns = list(dict.fromkeys(statement.claim for statement in statements))
+    cells = {(statement.name, statement.claim): _cell(statement) for statement in statements}
     heads = [column.partition(" = ") for column in columns]
     rows = [["", "", *[head[0] for head in heads]], ["", "|gradient|", *[f"= {head[2]}" for head in heads]]]
-    for name in dict.fromkeys(line.name for line in lines):
+    for name in dict.fromkeys(statement.name for statement in statements):
         size = f"{sizes[name]:.3e}" if name in sizes else ""
         rows.append([name, size, *[cells.get((name, column), "") for column in columns]])
-    least = [min(line.tolerance for line in lines if line.statement == column) for column in columns]
+    least = [min(statement.tolerance for statement in statements if statement.claim == column) for column in columns]
     rows.append(["tolerance", "", *["bitwise" if t == 0 else f"{t:.0e}" for t in least]])
     return _table(rows)
 
 
-def _cell(line: Line) -> str:
-    error = "bitwise" if line.error == 0 else f"{line.error:.1e}"
-    return error if line.passed else f"{error} FAILED"
+def _cell(statement: Statement) -> str:
+    error = "bitwise" if statement.error == 0 else f"{statement.error:.1e}"
+    return error if statement.passed else f"{error} FAILED"
 
 
-def _notes(lines: Iterable[Line]) -> list[str]:
+def _notes(statements: Iterable[Statement]) -> list[str]:
     """Format failed statements, and the notes of others."""
-    noted = [line for line in lines if line.note or not line.passed]
-    notes = [f"{line.what}: {line.error:.1e} (tolerance {line.tolerance:.0e}) {line.note}".rstrip() for line in noted]
-    return [note if line.passed else f"FAILED {note}" for note, line in zip(notes, noted, strict=True)]
+    noted = [statement for statement in statements if statement.note or not statement.passed]
+    notes = [
+        f"{statement.title}: {statement.error:.1e} (tolerance {statement.tolerance:.0e}) {statement.note}".rstrip()
+        for statement in noted
+    ]
+    return [note if statement.passed else f"FAILED {note}" for note, statement in zip(notes, noted, strict=True)]
 
 
 def _costs(costs: Sequence[Cost]) -> list[str]:

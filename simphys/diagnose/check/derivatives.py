@@ -10,19 +10,19 @@ from simphys.autograd.proof.gradcheck import GradcheckError, GradcheckReport, gr
 from simphys.simulator import Arrays
 
 from .case import Case, Run
-from .certificate import DIFFERENCE, DOT, TANGENT, Line
-from .modes import effects
+from .certificate import DIFFERENCE, DOT, TANGENT, Statement
+from .modes import estimate_effects
 from .substeps import Step
 
 COARSE = 1e-3
 """Spread of finite differences above which they prove little: the motion is chaotic, or has a kink here."""
-UNSEEN = 1e-8
+NEGLIGIBLE = 1e-8
 """Effect on the loss, relative to the largest, below which rounding hides it, as in a system without stress."""
 
 
-def derivatives(case: Case, fused: Run, *, seed: int) -> Iterator[Line]:
+def check_derivatives(case: Case, fused: Run, *, seed: int) -> Iterator[Statement]:
     """Make statements about each leaf with a measurable effect on the loss."""
-    hidden = unseen(case, fused)
+    hidden = find_negligible(case, fused)
     for name, leaf in case.leaves().items():
         if name in hidden:
             continue
@@ -34,35 +34,35 @@ def derivatives(case: Case, fused: Run, *, seed: int) -> Iterator[Line]:
         if plateau > tolerance:
             tolerance, note = plateau, f"finite differences agree to {plateau:.1e} at eps {worst.eps:.0e}"
             note += "; the modes and the sub-steps decide" if plateau > COARSE else ""
-        yield Line(name, DIFFERENCE, worst.error, tolerance, note)
+        yield Statement(name, DIFFERENCE, worst.error, tolerance, note)
         if report.dot_product_error is not None:
-            yield Line(name, TANGENT, report.dot_product_error, DOT)
+            yield Statement(name, TANGENT, report.dot_product_error, DOT)
 
 
-def unseen(case: Case, fused: Run) -> list[str]:
+def find_negligible(case: Case, fused: Run) -> list[str]:
     """List the leaves whose effect is too small for differences of the loss, by a gradient that the modes agree on."""
-    found = effects(case, fused)
-    return [name for name in case.leaves() if found[name] <= UNSEEN * max(found.values())]
+    found = estimate_effects(case, fused)
+    return [name for name in case.leaves() if found[name] <= NEGLIGIBLE * max(found.values())]
 
 
-def of_sub_steps(case: Case, states: Arrays, at: Iterable[int]) -> Iterator[Line]:
+def check_sub_steps(case: Case, states: Arrays, at: Iterable[int]) -> Iterator[Statement]:
     """Make statements about each Function of the simulator, from the states [steps + 1, *shape] at some steps."""
-    worst: dict[tuple[str, str], Line] = {}
+    worst: dict[tuple[str, str], Statement] = {}
     for t in at:
         step = Step(case, {name: values[t] for name, values in states.items()}, t)
-        for proof in step.proofs():
+        for proof in step.prove_all():
             if not proof.own:
                 continue
             note = f"at step {t}, for {proof.by}"
-            lines = [Line(proof.name, DIFFERENCE, proof.error, proof.tolerance, note)]
+            statements = [Statement(proof.name, DIFFERENCE, proof.error, proof.tolerance, note)]
             if proof.tangent_error is not None:
-                lines.append(Line(proof.name, TANGENT, proof.tangent_error, DOT, note))
-            for line in lines:
-                known = worst.get((line.name, line.statement))
-                if known is None or line.error / line.tolerance > known.error / known.tolerance:
-                    worst[line.name, line.statement] = line
-    for line in worst.values():
-        yield replace(line, note="") if line.passed else line
+                statements.append(Statement(proof.name, TANGENT, proof.tangent_error, DOT, note))
+            for statement in statements:
+                known = worst.get((statement.name, statement.claim))
+                if known is None or statement.error / statement.tolerance > known.error / known.tolerance:
+                    worst[statement.name, statement.claim] = statement
+    for statement in worst.values():
+        yield replace(statement, note="") if statement.passed else statement
 
 
 def _report(case: Case, name: str, leaf: Tensor, seed: int) -> GradcheckReport:

@@ -65,7 +65,7 @@ def localize(case: Case, given: Run) -> Localization:
         worst[name] = max(worst.get(name, 0.0), error)
     for kind in ("values", "adjoint", "gradient"):
         if kind in first:
-            return Localization(worst, fused.told(*first[kind]))
+            return Localization(worst, fused.describe(*first[kind]))
     wrong = [name for name, error in worst.items() if error > LOCAL]
     if wrong:
         what = "loss" if wrong[0] == "loss" else f"gradient of {wrong[0]}"
@@ -83,12 +83,12 @@ class _Fused:
 
     def __init__(self, case: Case, given: Run) -> None:
         self.case, self.given = case, given
-        self.states = states(case)
+        self.states = compute_states(case)
         trajectory = case.trajectory(keep_adjoint=True)
         self.loss = _loss_of(case, trajectory, self.states)
         gradients(case.loss(trajectory), case.leaves())  # fills the adjoint along time
         self.adjoint: Arrays = {name: getattr(trajectory.adjoint, name) for name in self.states}
-        self.direct = _direct(case, trajectory)
+        self.direct = _direct_derivatives(case, trajectory)
         self.shares = {name: np.zeros_like(g) for name, g in given.gradients.items() if name not in self.states}
         self.sizes = {name: 0.0 for name in self.shares}
 
@@ -131,7 +131,7 @@ class _Fused:
         step = Step(self.case, {name: values[t] for name, values in self.states.items()}, t)
         return step, {name: np.ascontiguousarray(values[t + 1]) for name, values in self.adjoint.items()}
 
-    def told(self, t: int, found: Difference) -> str:
+    def describe(self, t: int, found: Difference) -> str:
         """Describe a difference, and the sub-step that it comes from."""
         step, seed = self.step(t)
         gap = found.nested - found.fused
@@ -139,14 +139,14 @@ class _Fused:
         where = found.name + (f"[{', '.join(str(int(i)) for i in element)}]" if element else "")
         numbers = f"{where} is {found.nested[element]:.12g} nested and {found.fused[element]:.12g} fused"
         if found.kind == "values":
-            like = step.like_values(found.name, gap)
+            like = step.match_values(found.name, gap)
             return f"The first disagreement is in the result of step {t}: {numbers}.{_after(like)}"
         what = "the adjoint before" if found.kind == "adjoint" else "the contribution to the gradient of"
         place = f"In reverse, the first disagreement is in {what} step {t}: {numbers}."
-        refuted = step.refuted()
+        refuted = step.find_refuted()
         if refuted is not None:
             return f"{place} The error is in the nested sub-step {refuted}."
-        like = step.like_adjoint(found.name, gap, seed)
+        like = step.match_adjoint(found.name, gap, seed)
         return f"{place} The nested sub-steps are right there, so the error is in the fused loops.{_after(like)}"
 
     def _one(self, step: Step, seed: Arrays) -> Arrays:
@@ -167,7 +167,7 @@ class _Fused:
         }
 
 
-def states(case: Case) -> Arrays:
+def compute_states(case: Case) -> Arrays:
     """Compute the states at all steps, [steps + 1, *shape]."""
     constant = case.with_values({name: leaf.detach() for name, leaf in case.leaves().items()})
     return constant.trajectory(keep="all").states.arrays()
@@ -180,7 +180,7 @@ def _loss_of(case: Case, like: Trajectory, states: Arrays) -> Array:
     return case.loss(replace(like, states=like.states.replace(**kept), final=like.final.replace(**final))).data
 
 
-def _direct(case: Case, trajectory: Trajectory) -> Arrays:
+def _direct_derivatives(case: Case, trajectory: Trajectory) -> Arrays:
     """Compute the direct derivatives of the loss with respect to the states at all steps, not by way of later ones."""
     kept = {name: getattr(trajectory.states, name).detach().requires_grad_() for name in trajectory.final.names()}
     final = {name: getattr(trajectory.final, name).detach().requires_grad_() for name in kept}

@@ -14,66 +14,64 @@ from simphys.rollout import Trajectory
 from simphys.simulator import Array, Arrays
 
 from .case import Case, Run, run
-from .certificate import Cost, Line
+from .certificate import Cost, Statement
 
 ROUNDING = {"f8": 1e-9, "f4": 1e-4}
 """Largest relative difference between modes over a long horizon, by precision; they sum in different orders."""
 PART = 256
 """Largest number of steps of the comparison between mode "step" and mode "fused"."""
 
-OnLine = Callable[[Line], None]
+OnStatement = Callable[[Statement], None]
 
 
-def nothing(line: Line) -> None:
+def ignore_statement(statement: Statement) -> None:
     """Ignore a statement."""
 
 
 class ModeComparison:
-    """Comparison of the modes of one case; `lines` and `costs` grow as they run."""
+    """Comparison of the modes of one case; `statements` and `costs` grow as they run."""
 
-    def __init__(self, case: Case, *, seed: int, on_line: OnLine) -> None:
+    def __init__(self, case: Case, *, seed: int, on_statement: OnStatement) -> None:
         self.case = case
-        self.lines: list[Line] = []
+        self.statements: list[Statement] = []
         self.costs: list[Cost] = []
         self._random = np.random.default_rng(seed)
-        self._on_line = on_line
+        self._on_statement = on_statement
         run(case)  # compile kernels before any run is timed
         self.fused = self._run("fused")
         self.sizes = {name: float(np.linalg.norm(g)) for name, g in self.fused.gradients.items()}
-        self._yardsticks = yardsticks(case, self.fused)
+        self._scales = find_scales(case, self.fused)
         self.rounding = ROUNDING[self.fused.loss.dtype.str[1:]]
 
-    def others(self) -> None:
+    def compare_others(self) -> None:
         """Compare every mode but the nested one."""
-        self.one_by_one()
-        self.within_budgets()
-        self.in_a_batch()
+        self.compare_steps()
+        self.compare_budgets()
+        self.compare_batch()
 
-    def add(self, *lines: Line) -> None:
+    def add(self, *statements: Statement) -> None:
         """Add statements."""
-        for line in lines:
-            self.lines.append(line)
-            self._on_line(line)
+        for statement in statements:
+            self.statements.append(statement)
+            self._on_statement(statement)
 
-    def nested(self) -> list[Line]:
+    def compare_nested(self) -> list[Statement]:
         """Compare one node per sub-step with fused over the whole horizon; the statements are not added yet."""
         run(part(self.case, 1), mode="nested")  # compiles kernels
-        found = differences(
-            self._run("nested", mode="nested", once=True).results(), self.fused.results(), self._yardsticks
-        )
-        return [Line(name, "nested = fused", error, self.rounding) for name, error in found.items()]
+        found = differences(self._run("nested", mode="nested", once=True).results(), self.fused.results(), self._scales)
+        return [Statement(name, "nested = fused", error, self.rounding) for name, error in found.items()]
 
-    def one_by_one(self) -> None:
+    def compare_steps(self) -> None:
         """Compare one fused node per step with fused, over a part of the horizon."""
         steps = min(self.case.steps, PART)
         case = self.case if steps == self.case.steps else part(self.case, steps)
         found, fused = run(case, mode="step"), run(case)
         self.costs.append(Cost("step", found.seconds, steps * part(case, 1).plan().predicted_bytes, steps))
-        scales = yardsticks(case, fused)
+        scales = find_scales(case, fused)
         for name, error in differences(found.results(), fused.results(), scales).items():
-            self.add(Line(name, "step = fused", error, self.rounding))
+            self.add(Statement(name, "step = fused", error, self.rounding))
 
-    def within_budgets(self) -> None:
+    def compare_budgets(self) -> None:
         """Compare segments and the binomial schedule with all states stored; they must agree to the last bit."""
         stored = self._run("deterministic", deterministic=True)
         self._compare("deterministic = fused", stored, self.fused, self.rounding)
@@ -82,17 +80,17 @@ class ModeComparison:
             assert found.plan is not None and found.plan.kind == kind
             self._compare(f"{kind} = stored", found, stored, 0.0)
 
-    def in_a_batch(self) -> None:
+    def compare_batch(self) -> None:
         """Compare a batch of two members, one perturbed, with single runs, without and with shared parameters."""
         case = self.case
         values = {name: leaf.data for name, leaf in case.leaves().items()}
         others = {n: v * (1 + 1e-3 * self._random.standard_normal(v.shape)).astype(v.dtype) for n, v in values.items()}
-        other = run(case.with_values(_leaves(others)).alone())
+        other = run(case.with_values(_leaves(others)).with_own_leaves())
         both, found = _batch(case, values, others, shared=())
-        for name, scale in self._yardsticks.items():
+        for name, scale in self._scales.items():
             members = zip((both[name][0], both[name][1]), (self.fused, other), strict=True)
             self.add(
-                Line(
+                Statement(
                     name,
                     "batch = single",
                     max(difference(m, o.results()[name], scale) for m, o in members),
@@ -102,16 +100,16 @@ class ModeComparison:
         self.costs.append(Cost("batch of 2", found.seconds, found.bytes, case.steps))
         shared = tuple([name for name in case.params.names() if name in values])
         moved = {name: values[name] if name in shared else others[name] for name in values}
-        third = run(case.with_values(_leaves(moved)).alone())
+        third = run(case.with_values(_leaves(moved)).with_own_leaves())
         both, _ = _batch(case, values, others, shared=shared)
-        for name, scale in self._yardsticks.items():
+        for name, scale in self._scales.items():
             if name in shared:
                 expected = self.fused.gradients[name] + third.gradients[name]
                 error = difference(both[name], expected, 2 * scale)
             else:
                 expected = np.stack([self.fused.results()[name], third.results()[name]])
                 error = difference(both[name], expected, scale)
-            self.add(Line(name, "shared = sum", error, self.rounding))
+            self.add(Statement(name, "shared = sum", error, self.rounding))
 
     def _run(self, title: str, **options: Any) -> Run:
         found = run(self.case, **options)
@@ -119,18 +117,18 @@ class ModeComparison:
         self.costs.append(Cost(title, found.seconds, found.bytes, self.case.steps, note))
         return found
 
-    def _compare(self, statement: str, one: Run, other: Run, tolerance: float) -> None:
-        for name, error in differences(one.results(), other.results(), self._yardsticks).items():
-            self.add(Line(name, statement, error, tolerance))
+    def _compare(self, claim: str, one: Run, other: Run, tolerance: float) -> None:
+        for name, error in differences(one.results(), other.results(), self._scales).items():
+            self.add(Statement(name, claim, error, tolerance))
 
 
-def yardsticks(case: Case, fused: Run) -> dict[str, float]:
+def find_scales(case: Case, fused: Run) -> dict[str, float]:
     """Compute the scales that differences are relative to, by name.
 
     The scale is the norm of the gradient. But the effect of a parameter on the loss is known only to the rounding of
     the whole effect. So the scale is at least 1e-4 of the whole, and errors above 1e-13 of that are still noticed.
     """
-    found = effects(case, fused)
+    found = estimate_effects(case, fused)
     whole = max(found.values())
     scales = {"loss": max(abs(float(fused.loss)), 1e-4 * whole)}
     for name, leaf in case.leaves().items():
@@ -138,7 +136,7 @@ def yardsticks(case: Case, fused: Run) -> dict[str, float]:
     return {name: scale or 1.0 for name, scale in scales.items()}
 
 
-def effects(case: Case, fused: Run) -> dict[str, float]:
+def estimate_effects(case: Case, fused: Run) -> dict[str, float]:
     """Estimate the change of the loss if each leaf were doubled, to first order; and "loss", the loss itself."""
     changes = {n: _size(x.data) * float(np.linalg.norm(fused.gradients[n])) for n, x in case.leaves().items()}
     return {"loss": abs(float(fused.loss)), **changes}

@@ -18,13 +18,13 @@ from ..faults import blow_ups_as_input_errors
 from . import check
 from .case import Loss
 from .certificate import Certificate
-from .modes import OnLine, nothing
+from .modes import OnStatement, ignore_statement
 
 EXACT = "runtime.precision=f64"
 
 
 def check_file(
-    path: str | Path, overrides: Sequence[str] = (), *, seed: int = 0, on_line: OnLine = nothing
+    path: str | Path, overrides: Sequence[str] = (), *, seed: int = 0, on_statement: OnStatement = ignore_statement
 ) -> Certificate:
     """Check a scene file with the overrides in its section [check]; `overrides` take precedence over these.
 
@@ -36,11 +36,11 @@ def check_file(
         exact.append("runtime.arch=cpu")
     config = scene_files.load(path, [*smaller, *overrides, *exact])
     with runtime.keep_settings():
-        found = check_scene(build_scene(config), seed=seed, on_line=on_line)
+        found = check_scene(build_scene(config), seed=seed, on_statement=on_statement)
     return replace(found, smaller=tuple(smaller))
 
 
-def check_scene(scene: Scene, *, seed: int = 0, on_line: OnLine = nothing) -> Certificate:
+def check_scene(scene: Scene, *, seed: int = 0, on_statement: OnStatement = ignore_statement) -> Certificate:
     """Check this scene with its loss or, if it has none, with a random combination of its states.
 
     A batch of experiments is checked as one motion with the loss of all of them, or of the first ones if the section
@@ -51,10 +51,10 @@ def check_scene(scene: Scene, *, seed: int = 0, on_line: OnLine = nothing) -> Ce
         if scene.config.runtime.precision != "f64":
             scene = _in_f64(scene)
         scene.start_runtime()
-        return _check_scene(scene, seed, on_line)
+        return _check_scene(scene, seed, on_statement)
 
 
-def _check_scene(scene: Scene, seed: int, on_line: OnLine) -> Certificate:
+def _check_scene(scene: Scene, seed: int, on_statement: OnStatement) -> Certificate:
     scene = stack_members(take_members(scene, scene.config.check.members))
     with blow_ups_as_input_errors("check"):
         return check(
@@ -65,7 +65,7 @@ def _check_scene(scene: Scene, seed: int, on_line: OnLine) -> Certificate:
             control=scene.control(),
             loss=_loss(scene),
             seed=seed,
-            on_line=on_line,
+            on_statement=on_statement,
         )
 
 

@@ -40,7 +40,7 @@ class SubStep:
         return not self.node.function.__module__.startswith("simphys.autograd")
 
 
-class _Listener(Observer):
+class _NodeRecorder(Observer):
     """Collects the nodes that are recorded while it is an observer."""
 
     def __init__(self) -> None:
@@ -64,16 +64,16 @@ class Step:
         if "control" in values:
             values["control"] = Tensor(case.control.data[t])  # type: ignore[union-attr]
         values |= {name: Tensor(np.ascontiguousarray(array)) for name, array in state.items()}
-        self.case = case.with_values(values).alone()
+        self.case = case.with_values(values).with_own_leaves()
         self.leaves = self.case.leaves()
-        listener = _Listener()
-        switch.observers = (*switch.observers, listener)
+        recorder = _NodeRecorder()
+        switch.observers = (*switch.observers, recorder)
         try:
             following = case.model.step(self.case.params, self.case.state, self.case.control)
         finally:
-            switch.observers = tuple([o for o in switch.observers if o is not listener])
+            switch.observers = tuple([o for o in switch.observers if o is not recorder])
         self.following: dict[str, Tensor] = {name: getattr(following, name) for name in state}
-        self.sub_steps = listener.found
+        self.sub_steps = recorder.found
 
     def pull(self, adjoint: Arrays) -> Arrays:
         """Compute the adjoints of all leaves from the adjoint of the state after the step."""
@@ -85,33 +85,33 @@ class Step:
             for (name, leaf), g in zip(self.leaves.items(), found, strict=True)
         }
 
-    def proofs(self, seed: int = 0) -> Iterator[Proof]:
+    def prove_all(self, seed: int = 0) -> Iterator[Proof]:
         """Check each input of each sub-step by itself."""
         random = np.random.default_rng(seed)
         for sub_step in self.sub_steps:
             for place, edge in enumerate(sub_step.node.edges):
                 if edge and sub_step.inputs[place].size:
                     proof = prove(sub_step, place, random)
-                    yield replace(proof, by=self.name_of(sub_step.inputs[place], place))
+                    yield replace(proof, by=self.name_input(sub_step.inputs[place], place))
 
-    def refuted(self) -> Proof | None:
+    def find_refuted(self) -> Proof | None:
         """Find the first sub-step whose adjoint disagrees with finite differences or tangents."""
-        return next((proof for proof in self.proofs() if not proof.holds), None)
+        return next((proof for proof in self.prove_all() if not proof.holds), None)
 
-    def like_adjoint(self, name: str, difference: Array, adjoint: Arrays) -> str | None:
+    def match_adjoint(self, name: str, difference: Array, adjoint: Arrays) -> str | None:
         """Find the sub-step whose contribution to a leaf's adjoint has the direction of the difference in it."""
         whole = self.pull(adjoint)[name]
         shares = []
         for sub_step in self.sub_steps:
             for place, edge in enumerate(sub_step.node.edges):
                 if edge:
-                    with sub_step.node.register_hook(_without(place)):
+                    with sub_step.node.register_hook(_drop_adjoint(place)):
                         share = whole - self.pull(adjoint)[name]
-                    where = f"{sub_step.name} through {self.name_of(sub_step.inputs[place], place)}"
+                    where = f"{sub_step.name} through {self.name_input(sub_step.inputs[place], place)}"
                     shares.append((where, share))
-        return _most_like(difference, shares)
+        return _describe_match(difference, shares)
 
-    def like_values(self, name: str, difference: Array) -> str | None:
+    def match_values(self, name: str, difference: Array) -> str | None:
         """Find the sub-step whose results, scaled up or down, would change a state field in that direction."""
         shares = []
         for sub_step in self.sub_steps:
@@ -121,9 +121,9 @@ class Step:
                 shares.append((sub_step.name, push(*[y.data for y in sources])[0]))
             except MissingJvp:
                 continue
-        return _most_like(difference, shares)
+        return _describe_match(difference, shares)
 
-    def name_of(self, value: Tensor, place: int) -> str:
+    def name_input(self, value: Tensor, place: int) -> str:
         """Name a sub-step's input: a leaf, the result of another sub-step, or just its position."""
         for name, leaf in self.leaves.items():
             if leaf is value:
@@ -212,7 +212,7 @@ def _is_of_many_sizes(values: Array) -> bool:
     return bool(sizes.size and sizes.min() < 1e-6 * _root_mean_square(values))
 
 
-def _without(place: int) -> Any:
+def _drop_adjoint(place: int) -> Any:
     """Make a hook that sets to zero the adjoint of one input."""
 
     def hook(results: tuple[Tensor | None, ...], _: Any) -> tuple[Tensor | None, ...]:
@@ -224,7 +224,7 @@ def _without(place: int) -> Any:
     return hook
 
 
-def _most_like(difference: Array, shares: list[tuple[str, Array]]) -> str | None:
+def _describe_match(difference: Array, shares: list[tuple[str, Array]]) -> str | None:
     """Describe the contribution that equals the difference, or else the one most nearly parallel to it.
 
     Only elements that differ count. Among contributions that are equally similar, the first is chosen.

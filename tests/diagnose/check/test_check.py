@@ -10,7 +10,7 @@ import pytest
 
 from simphys.autograd import Function, Tensor, runtime
 from simphys.autograd.errors import InputError
-from simphys.diagnose.check import Certificate, Line, check, compare_modes, modes
+from simphys.diagnose.check import Certificate, Statement, check, compare_modes, modes
 from simphys.rollout import BlowUp
 from simphys.rollout.run import Sweep
 from simphys.rollout.schedule import Store
@@ -23,12 +23,12 @@ LEAVES = ["stiffness", "damping", "angle", "rate", "control"]
 
 
 def wrong(certificate: Certificate) -> list[str]:
-    assert certificate.passed == all(line.passed for line in certificate.lines)
-    return [line.what for line in certificate.lines if not line.passed]
+    assert certificate.passed == all(statement.passed for statement in certificate.statements)
+    return [statement.title for statement in certificate.statements if not statement.passed]
 
 
 def statements(certificate: Certificate, name: str) -> list[str]:
-    return [line.statement for line in certificate.lines if line.name == name]
+    return [statement.claim for statement in certificate.statements if statement.name == name]
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ def certified(engine_class: Any = PendulumEngine, *, how: Any = check, **options
 
 
 def test_every_parameter_state_field_and_control_has_every_statement() -> None:
-    told: list[Line] = []
-    found = certified(on_line=told.append)
-    assert wrong(found) == [] and told == list(found.lines) and found.findings == ()
+    told: list[Statement] = []
+    found = certified(on_statement=told.append)
+    assert wrong(found) == [] and told == list(found.statements) and found.findings == ()
     ways = ["nested = fused", "step = fused", "deterministic = fused", "segments = stored", "binomial = stored"]
     ways += ["batch = single", "shared = sum"]
     assert statements(found, "loss") == ways
@@ -58,8 +58,14 @@ def test_every_parameter_state_field_and_control_has_every_statement() -> None:
 
 
 def test_recomputation_within_a_budget_agrees_to_the_last_bit() -> None:
-    lines = [line for line in certified().lines if line.statement in ("segments = stored", "binomial = stored")]
-    assert len(lines) == 12 and {(line.error, line.tolerance) for line in lines} == {(0.0, 0.0)}
+    statements = [
+        statement
+        for statement in certified().statements
+        if statement.claim in ("segments = stored", "binomial = stored")
+    ]
+    assert len(statements) == 12 and {(statement.error, statement.tolerance) for statement in statements} == {
+        (0.0, 0.0)
+    }
 
 
 def test_a_custom_loss_may_depend_on_every_state() -> None:
@@ -211,7 +217,7 @@ def test_a_sub_step_whose_adjoint_is_wrong_in_all_modes_is_named(monkeypatch: py
     found = check(WithSubStep(engine_class=Same), params, state, steps=STEPS, control=control)
     assert not [what for what in wrong(found) if "nested" in what]
     assert {"angle: adjoint = finite difference", "Push: adjoint = finite difference"} <= set(wrong(found))
-    assert any("for angle" in line.note for line in found.lines if line.name == "Push")
+    assert any("for angle" in statement.note for statement in found.statements if statement.name == "Push")
 
 
 def test_a_corrupted_checkpoint_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,8 +258,8 @@ class Reordered(PendulumEngine):
 def test_if_the_motion_amplifies_rounding_the_single_steps_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(modes.ROUNDING, "f8", 1e-18)  # as if it were amplified beyond the tolerance
     found = certified(Reordered, how=check)
-    amplified = [line for line in found.lines if line.note.startswith("in each step; ")]
-    assert amplified and all(line.passed and line.statement == "nested = fused" for line in amplified)
+    amplified = [statement for statement in found.statements if statement.note.startswith("in each step; ")]
+    assert amplified and all(statement.passed and statement.claim == "nested = fused" for statement in amplified)
     assert found.findings[0].startswith("Each of the 20 steps agrees, to ")
 
 
@@ -266,9 +272,11 @@ def test_if_finite_differences_disagree_their_spread_is_the_tolerance() -> None:
 
     found = certified(loss=noisy)
     assert wrong(found) == []
-    (line,) = [each for each in found.lines if each.what == "angle: adjoint = finite difference"]
-    assert line.tolerance > 1e-3 and line.note.endswith("; the modes and the sub-steps decide")
-    assert line.what in str(found)
+    (statement,) = [
+        statement for statement in found.statements if statement.title == "angle: adjoint = finite difference"
+    ]
+    assert statement.tolerance > 1e-3 and statement.note.endswith("; the modes and the sub-steps decide")
+    assert statement.title in str(found)
 
 
 def test_modes_are_compared_without_finite_differences_too() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from simphys.autograd import runtime, tensor
 from simphys.autograd.errors import InputError
-from simphys.diagnose.check import Certificate, Line
+from simphys.diagnose.check import Certificate, Statement
 from simphys.diagnose.check.scene import check_file, check_scene
 from simphys.experiment import losses
 from simphys.experiment.scene import load_scene
@@ -32,15 +32,15 @@ check = { overrides = ["geometry.lattice.shape=[2, 3]"] }
 
 
 def wrong(certificate: Certificate) -> list[str]:
-    assert certificate.passed == all(line.passed for line in certificate.lines)
-    return [line.what for line in certificate.lines if not line.passed]
+    assert certificate.passed == all(statement.passed for statement in certificate.statements)
+    return [statement.title for statement in certificate.statements if not statement.passed]
 
 
 def test_parameters_state_and_sub_steps_have_statements(tmp_path: Path) -> None:
-    told: list[Line] = []
-    found = check_scene(oscillator(tmp_path / "seen.txt"), on_line=told.append)
-    assert wrong(found) == [] and told == list(found.lines)
-    names = [line.what for line in found.lines]
+    told: list[Statement] = []
+    found = check_scene(oscillator(tmp_path / "seen.txt"), on_statement=told.append)
+    assert wrong(found) == [] and told == list(found.statements)
+    names = [statement.title for statement in found.statements]
     for name in ("stiffness", "mass", "drag", "gravity", "position", "velocity"):
         for way in ("nested = fused", "binomial = stored", "adjoint = finite difference", "tangent = adjoint"):
             assert f"{name}: {way}" in names
@@ -65,7 +65,7 @@ def test_parameters_whose_effect_is_rounding_are_not_compared() -> None:
     """Check a lattice in free fall: without stress, the gradient of its stiffness is 1e-20, all of it rounding."""
     found = check_scene(soft_square(state=None))
     assert wrong(found) == []
-    assert "stiffness: adjoint = finite difference" not in [line.what for line in found.lines]
+    assert "stiffness: adjoint = finite difference" not in [statement.title for statement in found.statements]
     assert any("too small for finite differences: stiffness" in finding for finding in found.findings)
 
 
