@@ -11,8 +11,8 @@ import numpy as np
 from rich.table import Table
 
 from simphys.autograd.errors import StorageError
-from simphys.diagnose.growth import Rate
 from simphys.diagnose.health import Health
+from simphys.diagnose.health.growth import Rate
 from simphys.experiment.scene import Scene
 from simphys.plot.fit.health import health as draw
 from simphys.record.storage import build_segment, replace_file, to_storable

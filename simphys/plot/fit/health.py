@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from simphys.autograd.errors import InputError
-from simphys.diagnose.growth import log_norms
 from simphys.diagnose.health import Health
+from simphys.diagnose.health.growth import log_norms
 from simphys.plot import style
 from simphys.plot.components import FEW, draw_components, draw_elements, name_components, name_elements
 from simphys.plot.fit.events import ROW, draw_events

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simphys.diagnose.growth import balance, combine, fit_rate, log_norms
+from simphys.diagnose.health.growth import combine_norms, fit_rate, log_norms, typical_sizes
 
 
 def test_norms_work_beyond_the_range_of_squares() -> None:
@@ -23,14 +23,14 @@ def test_zero_gives_minus_infinity_and_a_value_that_is_not_finite_nan() -> None:
 def test_the_phase_of_an_oscillation_cancels_in_the_combined_norm() -> None:
     phase = 7.0 * (np.arange(10_000) + 0.5) * 2 * np.pi / 10_000
     logs = {"position": log_norms(np.cos(phase)[:, None]), "velocity": log_norms(250 * np.sin(phase)[:, None])}
-    size = combine(logs, balance(logs))
+    size = combine_norms(logs, typical_sizes(logs))
     assert np.ptp(size) < 1e-3  # the norm of either alone goes down to zero
 
 
 def test_a_field_that_is_zero_throughout_is_left_out() -> None:
     logs = {"position": log_norms(np.full((5, 1), 3.0)), "velocity": log_norms(np.zeros((5, 1)))}
-    assert list(balance(logs)) == ["position"]
-    np.testing.assert_allclose(combine(logs, balance(logs)), 0, atol=1e-15)
+    assert list(typical_sizes(logs)) == ["position"]
+    np.testing.assert_allclose(combine_norms(logs, typical_sizes(logs)), 0, atol=1e-15)
 
 
 def test_the_rate_ignores_the_transient_of_the_first_quarter() -> None:

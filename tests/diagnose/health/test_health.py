@@ -12,10 +12,10 @@ from simphys.autograd.errors import InputError
 from simphys.diagnose.health import Health, health
 from simphys.rollout import Trajectory
 
-from ..helpers import tanks
-from ..helpers.tanks import Tanks
-from ..rollout import pendulums
-from ..simulators.mass_spring.systems import springs_only
+from ...helpers import tanks
+from ...helpers.tanks import Tanks
+from ...rollout import pendulums
+from ...simulators.mass_spring.systems import springs_only
 
 EPS = 2.0**-52
 

@@ -15,7 +15,7 @@ from simphys.autograd import tensor
 from simphys.diagnose.health import health
 from simphys.rollout import rollout
 
-from ..simulators.mass_spring.systems import springs_only
+from ...simulators.mass_spring.systems import springs_only
 
 STIFFNESS, LENGTH, GRAVITY = 100.0, 1.0, 9.81
 START = np.array([[0.0, 1.2], [0.3, 2.3]])

@@ -51,7 +51,7 @@ def log_norms(values: Array) -> Array:
         return np.log(size) + np.log(np.where(size > 0, np.linalg.norm(scaled, axis=1), 1.0))
 
 
-def balance(logs: Arrays) -> dict[str, float]:
+def typical_sizes(logs: Arrays) -> dict[str, float]:
     """Compute the mean log of each field [T]: its typical size, which makes fields of different units comparable.
 
     For an oscillation it is the amplitude. In the combined norm the phase cancels, in which position and velocity
@@ -60,7 +60,7 @@ def balance(logs: Arrays) -> dict[str, float]:
     return {name: float(np.mean(log[np.isfinite(log)])) for name, log in logs.items() if np.isfinite(log).any()}
 
 
-def combine(logs: Arrays, typical: Mapping[str, float]) -> Array:
+def combine_norms(logs: Arrays, typical: Mapping[str, float]) -> Array:
     """Compute log of the norm over all fields, each in units of its typical size, [T]; NaN if one of them is."""
     total = np.where(np.any([np.isnan(log) for log in logs.values()], axis=0), np.nan, -np.inf)
     for name, mean in typical.items():
