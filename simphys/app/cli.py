@@ -38,7 +38,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in the output folder.")]
 
 
-KEEP_SEGMENTS = "Until a run completes, run.h5 needs the folder segments/ beside it."
+KEEP_SEGMENTS = "Its data lie in segments/ beside run.h5: copy or move the whole folder."
 
 _debug = False
 _interrupted = False
