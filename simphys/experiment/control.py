@@ -1,4 +1,4 @@
-"""Controls of a scene: what drives its simulator along time, as a function of a few numbers that may be unknown.
+"""Controls of a scene: signals along time, as functions of a few numbers that may be unknown.
 
     sines    u[t, a] = amplitude[a] tanh( sum_j weight[a, j] sin(frequency t dt + 2 pi j / waves) + bias[a] )
     knots    u[t, a] runs linearly from value to value [m, a], which are those of equally spaced steps: the horizon's
@@ -29,12 +29,12 @@ from .wavelets import WAVELETS
 
 @dataclass(frozen=True)
 class Controls(Record, ABC):
-    """What a signal is made from: Tensors, all named control_..., and what no gradient flows to."""
+    """The numbers of a signal: Tensors, all named control_..., and constants without gradients."""
 
     dt: float
     """Time step [s]."""
     unit: str
-    """Of the signal."""
+    """Unit of the signal."""
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -48,19 +48,18 @@ class Controls(Record, ABC):
 
 @dataclass(frozen=True)
 class Sines(Controls):
-    """Waves of one frequency, mixed for each channel and limited to its amplitude."""
+    """Waves of one frequency, mixed for each channel and limited to the amplitude of that channel."""
 
     frequency: float
     """[rad/s]"""
     amplitude: Array
     """The largest magnitude, [A] in the control's unit."""
     control_weight: Tensor
-    """How much of each wave goes to each channel, [A, waves]."""
+    """Weight of each wave in each channel, [A, waves]."""
     control_bias: Tensor
-    """What each channel adds to its waves, [A]."""
+    """Bias of each channel, [A]."""
 
     def signal(self, steps: int) -> Tensor:
-        """See the equation above."""
         weight, dtype = self.control_weight, self.control_weight.dtype
         waves = weight.shape[1]
         phase = 2 * np.pi * np.arange(waves) / waves
@@ -74,12 +73,12 @@ class Knots(Controls):
     """Values at equally spaced steps, and straight lines between them."""
 
     steps: int
-    """Of the whole horizon, over which the knots are spread, however much of it is simulated."""
+    """Number of steps of the whole horizon, over which the knots are spread, even if less is simulated."""
     control_value: Tensor
     """[knots, A] in the control's unit."""
 
     def signal(self, steps: int) -> Tensor:
-        """As many knots as steps are the signal itself. Beyond the horizon the last value stays."""
+        """Interpolate the knots; the last value holds beyond the horizon."""
         value, last = self.control_value, len(self.control_value.data) - 1
         place = np.minimum(np.arange(steps) * last / max(self.steps - 1, 1), last)
         before = np.minimum(place.astype(np.int64), max(last - 1, 0))
@@ -101,7 +100,6 @@ class Wavelet(Controls):
     """[A] in the control's unit, or [B, A] with a row for each member of a batch, whose signal is [B, T, A]."""
 
     def signal(self, steps: int) -> Tensor:
-        """See the equation above."""
         amplitude = self.control_amplitude
         times = self.dt * np.arange(steps)
         pulse = WAVELETS[self.wavelet](times, self.frequency, self.delay).astype(amplitude.dtype)
@@ -110,21 +108,20 @@ class Wavelet(Controls):
 
 @dataclass(frozen=True)
 class Pattern(Controls):
-    """The waves of a neural controller: nothing of them is unknown."""
+    """The waves of a neural controller, which have no unknowns."""
 
     waves: int
     frequency: float
     """[rad/s]"""
 
     def signal(self, steps: int) -> Tensor:
-        """See the equation above."""
         return tensor(pattern(steps, dt=self.dt, frequency=self.frequency, waves=self.waves))
 
 
 def build_controls(
     section: SinesSection | KnotsSection | WaveletSection | PatternSection, *, steps: int, dt: float
 ) -> Controls:
-    """The controls that a section describes, for a horizon of so many steps."""
+    """Build the controls of a section, for a horizon of `steps` steps."""
     made: dict[str, Any] = {name: tensor(values) for name, values in control_arrays(section).items()}
     made |= {"dt": dt, "unit": section.unit}
     if section.kind == "pattern":

@@ -1,4 +1,4 @@
-"""How much mass lies where: the density of bodies on a regular grid of cells, a smooth function of their positions.
+"""Density of bodies on a regular grid of cells, a smooth function of their positions.
 
     rho_c = sum over bodies of m w_c(x) / h^dim           w_c(x) = product over the axes of B((x - origin)/h - c - 1/2)
 
@@ -7,7 +7,7 @@ weights that add up to 1. What falls outside of the grid does not count. Adjoint
 
     adj_x = m / h^dim sum over cells of g_c grad w_c(x)       adj_m = 1 / h^dim sum over cells of g_c w_c(x)
 
-Source: the B-splines of math/bspline.py; the density as a target is that of Huang et al. 2021 (PlasticineLab).
+Source: the B-splines of numerics/bspline.py; the density as a target is that of Huang et al. 2021 (PlasticineLab).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _shares(cells: Cells, position: Array) -> Iterator[tuple[tuple[Array, ...], 
 
 
 def _product(factors: Array, instead: Array, axis: int) -> Array:
-    """That of the factors [n, dim], with another one along an axis."""
+    """Multiply the factors [n, dim], with another one along an axis."""
     others: Array = np.delete(factors, axis, axis=1).prod(axis=1)
     return others * instead
 

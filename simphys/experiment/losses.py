@@ -1,4 +1,4 @@
-"""What a fit minimizes, as residuals r: the loss is 0.5 sum r^2, so that least squares and descent see the same.
+"""Loss terms as residuals r: the loss is 0.5 sum r^2, the same for least squares and for descent.
 
 Each function returns one Tensor of residuals; `total` makes the scalar loss of several.
 """

@@ -72,7 +72,7 @@ class StackedMembers(Model):
 
     model: Any
     count: int
-    """Of members."""
+    """Number of members."""
     batched: frozenset[str]
     """The parameters, and "control", that each member has its own of."""
     dt: float
@@ -121,7 +121,7 @@ class StackedMembers(Model):
         return _Engine(self, params, control, batch, needs, deterministic, tangents)
 
     def advice(self, params: Arrays, state: Arrays) -> str:
-        """Of the member that goes furthest."""
+        """Advise on the member with the largest state."""
         sizes = [
             max(np.abs(values[member]).max(initial=0) for values in state.values()) for member in range(self.count)
         ]
@@ -170,7 +170,7 @@ class _Engine(Engine):
         )
 
     def _is_batched(self, name: str) -> bool:
-        """Whether a parameter, or the control, was given with a batch axis."""
+        """Return True if a parameter, or the control, was given with a batch axis."""
         own = self.of.control_shape() if name == "control" else self.of.param_shapes()[name]
         assert own is not None
         return len(self._given[name]) > len(own) + (name == "control")

@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 def kept_steps(setup: Setup) -> Any:
-    """The steps whose states predictions need; "final" where they need none."""
+    """Return the steps whose states predictions need; "final" if they need none."""
     seen = setup.observations
     if seen is None:
         return "final"
@@ -33,7 +33,7 @@ def kept_steps(setup: Setup) -> Any:
 
 
 def seen_fields(setup: Setup) -> set[str] | None:
-    """The fields of the kept states that predictions need; None for all."""
+    """Return the fields that predictions need; None for all."""
     seen = setup.observations
     if seen is None:
         return None
@@ -41,7 +41,7 @@ def seen_fields(setup: Setup) -> set[str] | None:
 
 
 def channel_plan(setup: Setup, kept: Array | None = None) -> sampling.SamplePlan:
-    """How channels see a motion of which these steps are kept; fields go by their place in the state."""
+    """Plan how channels sample a motion that holds these steps; fields go by their index in the state."""
     seen = setup.observations
     assert seen is not None and not isinstance(seen, FieldObservations)
     names = setup.state.names()
@@ -50,13 +50,13 @@ def channel_plan(setup: Setup, kept: Array | None = None) -> sampling.SamplePlan
 
 
 def field_plan(setup: Setup, axis: int, kept: Array | None = None) -> sampling.FieldPlan:
-    """How a measured field is seen in a motion of which these steps are kept, time being the axis `axis`."""
+    """Plan how a measured field samples a motion that holds these steps; time is the axis `axis`."""
     assert setup.observations is not None
     return sampling.field_plan(setup.observations.times, axis, dt=setup.dt, steps=setup.steps, kept=kept)
 
 
 def predict(setup: Setup, trajectory: Trajectory) -> Tensor:
-    """What the measurement would have seen at its times: of channels [N, C], of a field what `values` are."""
+    """Predict the measurement at its times: channels as [N, C], a field in the shape of its `values`."""
     seen = setup.observations
     if seen is None:
         raise InputError("Scene.predict", "the setup needs observations", "none", "Add the section [observations].")
@@ -68,7 +68,7 @@ def predict(setup: Setup, trajectory: Trajectory) -> Tensor:
 
 
 def residuals_at_end(setup: Setup, trajectory: Trajectory) -> list[Tensor]:
-    """The residuals that need no sums along time."""
+    """Compute the residuals of observations and of terms about the end."""
     made = []
     chosen, seen = setup.config.loss, setup.observations
     if seen is not None:
@@ -152,7 +152,7 @@ def require_filters(seen: Any, frequencies: Sequence[float]) -> None:
 
 
 def running_residuals(setup: Setup, states: Any, term: Any, rows: slice) -> Tensor:
-    """The residuals of a sum along time over some rows of states along time."""
+    """Compute the residuals of a sum along time, over some rows of states along time."""
     place = next(i for i, each in enumerate(setup.config.loss.terms) if each is term)
     moved = states.replace(**{term.field: _rows_first(setup, getattr(states, term.field))})
     seen, target = _seen(setup, moved, place, term)
@@ -160,12 +160,12 @@ def running_residuals(setup: Setup, states: Any, term: Any, rows: slice) -> Tens
 
 
 def terms_of(setup: Setup, kind: str) -> list[Any]:
-    """The terms of a kind."""
+    """Return the loss terms of a kind."""
     return [term for term in setup.config.loss.terms if term.kind == kind]
 
 
 def targets(setup: Setup) -> dict[int, Array]:
-    """The targets that come from files, by the place of their term. Errors: InputError."""
+    """Read the targets that come from files, by the index of their term. Errors: InputError."""
     made = {}
     for place, term in enumerate(setup.config.loss.terms):
         if term.kind == "final_density":
@@ -185,7 +185,7 @@ def _rows_first(setup: Setup, field: Tensor) -> Tensor:
 
 
 def _part(setup: Setup, term: Any) -> terms.Part:
-    """What a term looks at: of several members nodes are numbers, the first axis is that of members."""
+    """Return the part of the state that a term compares; the first axis is that of members if there are several."""
     bodies = setup.bodies if setup.members is None else None
     return terms.part(term, setup.moving_shapes()[term.field], bodies)
 

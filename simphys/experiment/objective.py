@@ -1,4 +1,4 @@
-"""What an optimizer minimizes: the loss of a scene as a function of its unknowns, with gradient and Jacobian."""
+"""Objective of an optimizer: the loss of a scene as a function of its unknowns, with gradient and Jacobian."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 
 @contextmanager
 def _as_failed_trial() -> Iterator[None]:
-    """A motion that blows up is no mistake of the user's here, but a trial that failed."""
+    """Turn a blow-up into a failed trial: it is no invalid input here."""
     try:
         yield
     except rollout.BlowUp as error:
@@ -77,7 +77,7 @@ class SceneObjective(Generic[S]):
 
     @property
     def has_residuals(self) -> bool:
-        """Whether the loss is known as residuals: sums along time are not, where memory is limited."""
+        """True if the loss is available as residuals; sums along time are not, within a memory limit."""
         scene = self.scene
         along = any(term.kind == "running_sum" for term in scene.config.loss.terms)
         return not (along and scene.config.runtime.limited)

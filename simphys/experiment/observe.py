@@ -17,7 +17,7 @@ AXIS_NAMES = "xyz"
 
 
 class ChannelSection(Protocol):
-    """What `read` wants to know of a channel; the scene file's section has it."""
+    """The data of a channel that `read` needs, as the scene file's section has them."""
 
     @property
     def column(self) -> int | str: ...
@@ -37,7 +37,7 @@ class ChannelSection(Protocol):
 
 @dataclass(frozen=True)
 class Channel:
-    """What one column of measured values sees: a component of `field`, by its index, in `unit`."""
+    """A column of measured values: a component of `field`, by its index, in `unit`."""
 
     label: str
     field: str
@@ -104,7 +104,7 @@ def _channel(table: Table, channel: ChannelSection, shape: tuple[int, ...]) -> C
 
 
 def component_name(field: str, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """What a component of a field of this shape is called where a measurement gives it no name.
+    """Name a component of a field of this shape, for measurements without names.
 
     Axes have letters where there are two or three of them; an angle, or a place along a line, is a number.
     """

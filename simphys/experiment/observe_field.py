@@ -33,7 +33,7 @@ class FieldObservations:
     field: str
     unit: str
     axis: int
-    """That of time in the values."""
+    """Axis of time in the values."""
     file: Path
 
     def until(self, end: float) -> FieldObservations:

@@ -20,12 +20,12 @@ from simphys.autograd.errors import InputError
 
 Array = np.ndarray[Any, Any]
 Component = tuple[int, tuple[int, ...]]
-"""What a channel sees: the number of a field, and an index in it."""
+"""Component of a channel: the number of a field, and an index in it."""
 
 
 @dataclass(frozen=True)
 class SamplePlan:
-    """Which rows of a trajectory lie around each time, and which component of which field each channel sees."""
+    """Rows of a trajectory around each time, and the component of each channel."""
 
     before: Array
     """Row of the step before each time, [N]."""
@@ -39,7 +39,7 @@ class SamplePlan:
 def plan(
     times: Array, components: Sequence[Component], *, dt: float, steps: int, kept: Array | None = None
 ) -> SamplePlan:
-    """How to sample a rollout of `steps` steps of `dt` [s] at `times` [s].
+    """Plan the sampling of a rollout of `steps` steps of `dt` [s] at `times` [s].
 
     `kept` are the steps that the rows of the trajectory are, ascending, with those of `steps_around` among them; all
     by default. Errors: InputError for a time beyond the last step.
@@ -84,7 +84,7 @@ def _intervals(times: Array, *, dt: float, steps: int) -> tuple[Array, Array]:
     return before, position - before
 
 
-def along(states: Array, index: tuple[int, ...]) -> Array:
+def take_component(states: Array, index: tuple[int, ...]) -> Array:
     """The view of one component of a field along time [T, ...], [T]."""
     place: Any = (slice(None), *index)
     return states[place]
@@ -96,7 +96,7 @@ class Sample(Function):
     @staticmethod
     def forward(ctx: Context, plan: SamplePlan, *fields: Tensor) -> Array:
         ctx.plan, ctx.like = plan, [(field.shape, field.dtype) for field in fields]
-        return interpolate(plan, [along(fields[which].data, index) for which, index in plan.components])
+        return interpolate(plan, [take_component(fields[which].data, index) for which, index in plan.components])
 
     @staticmethod
     def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
@@ -107,14 +107,14 @@ class Sample(Function):
             if target is None:
                 target = adj_fields[which] = np.zeros(*ctx.like[which])
             # Several samples may lie in one interval.
-            series = along(target, index)
+            series = take_component(target, index)
             np.add.at(series, plan.before, (1 - plan.weight) * adj.data[:, column])
             np.add.at(series, plan.after, plan.weight * adj.data[:, column])
         return None, *adj_fields
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Array) -> Array:
-        return interpolate(ctx.plan, [along(tangents[which], index) for which, index in ctx.plan.components])
+        return interpolate(ctx.plan, [take_component(tangents[which], index) for which, index in ctx.plan.components])
 
 
 def interpolate(plan: SamplePlan, series: Sequence[Array]) -> Array:
@@ -127,7 +127,7 @@ def interpolate(plan: SamplePlan, series: Sequence[Array]) -> Array:
 
 @dataclass(frozen=True)
 class FieldPlan:
-    """Which rows of a trajectory lie around each time at which a whole field was seen."""
+    """Rows of a trajectory around each time of a measured field."""
 
     before: Array
     """Row of the step before each time, [N], ascending."""
@@ -136,11 +136,11 @@ class FieldPlan:
     weight: Array
     """Position of each time in its interval, 0 at the step before it, [N]."""
     axis: int
-    """Which axis of the field along time is that of rows."""
+    """Axis of the rows in the field along time."""
 
 
 def field_plan(times: Array, axis: int, *, dt: float, steps: int, kept: Array | None = None) -> FieldPlan:
-    """How to see a whole field at `times` [s]; the arguments are those of `plan`. Errors: those of `plan`."""
+    """Plan the sampling of a whole field at `times` [s]; arguments and errors are those of `plan`."""
     before, after, weight = _around(times, dt=dt, steps=steps)
     if kept is not None:
         before, after = _find_rows(kept, before), _find_rows(kept, after)

@@ -22,16 +22,16 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Smoothing:
-    """How an unknown of a field is smoothed."""
+    """Smoothing of an unknown field."""
 
     shape: tuple[int, ...]
-    """Of the field."""
+    """Shape of the field."""
     entries: Array
-    """Which of the field are sought, flat, [m]."""
+    """Flat indices of the sought entries, [m]."""
     spread: float
     """The Gaussian's standard deviation in cells."""
     start: Array
-    """What changes count from, [m]."""
+    """Values from which changes count, [m]."""
 
     def averaged(self, change: Array) -> Array:
         """P G P^T of a change [m]."""
@@ -48,7 +48,7 @@ class Smoothing:
 
 
 class Smooth(Function):
-    """What is sought from what a search changes, [m] both."""
+    """Smoothed values from those that a search changes, both [m]."""
 
     @staticmethod
     def forward(ctx: Context, smoothing: Smoothing, x: Tensor) -> Array:

@@ -1,4 +1,4 @@
-"""Which part of the state a loss term looks at, and what it should be."""
+"""Part of the state that a loss term compares, and its target."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Part:
     """Some nodes of a field. Bodies are nodes whose components are those of space; elsewhere every number is a node."""
 
     shape: tuple[int, ...]
-    """Of the field."""
+    """Shape of the field."""
     rows: Any
-    """Which indices along its first axis."""
+    """Indices along its first axis."""
     vectors: bool
-    """Whether the field holds a vector for each node, [n, dim]."""
+    """True if the field holds a vector for each node, [n, dim]."""
     axis: int | None = None
     """The component of these vectors that counts alone."""
 

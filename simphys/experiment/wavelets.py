@@ -1,4 +1,4 @@
-"""Signals of sources that come and go, by their dominant frequency, with a largest magnitude of 1.
+"""Wavelets: pulses of sources, by their dominant frequency, with a largest magnitude of 1.
 
     ricker      (1 - 2 a) exp(-a),  a = (pi f s)^2            the negative second derivative of a Gaussian, scaled
     gaussian    exp(-a)
@@ -18,7 +18,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 PERIODS = 5
-"""Of a sine burst."""
+"""Number of periods of a sine burst."""
 START = 1.5
 """Periods until the middle of a wavelet that has one, by default: there it begins with 2e-10 of its largest value."""
 
@@ -45,4 +45,4 @@ def sine_burst(t: Array | float, frequency: float, delay: float | None = None) -
 
 
 WAVELETS = {"ricker": ricker, "gaussian": gaussian, "sine_burst": sine_burst}
-"""By the names that scenes know."""
+"""Wavelets by their names in scene files."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from simphys.experiment import misfits
 from simphys.experiment.observe_field import FieldObservations
-from simphys.experiment.sampling import along, field_at_times, interpolate
+from simphys.experiment.sampling import field_at_times, interpolate, take_component
 from simphys.experiment.scene import Scene
 from simphys.record import RunRecorder
 from simphys.rollout import BlowUp
@@ -96,7 +96,7 @@ class _Motion:
         )
         begin, end = np.searchsorted(self._needed, [first, int(steps[-1]) + 1])
         for (field, component, _), series in zip(self._measured(), self._series, strict=True):
-            series[begin:end] = along(states[field], component)[self._needed[begin:end] - first]
+            series[begin:end] = take_component(states[field], component)[self._needed[begin:end] - first]
         self.reached = int(steps[-1])
 
     def predicted(self) -> np.ndarray[Any, Any]:

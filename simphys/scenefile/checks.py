@@ -1,4 +1,4 @@
-"""What must hold between the generic sections, and between them and the simulator's fields."""
+"""Checks between the generic sections, and between these and the simulator's fields."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _check_axis(key: Key, axis: int | None, shape: tuple[int, ...]) -> Iterator[
 
 
 def _check_target(key: Key, target: Any, wanted: list[tuple[int, ...]]) -> Iterator[Problem]:
-    """Whether a target has one of the wanted shapes: that of one for all nodes, or with one for each."""
+    """Check that a target has one of the allowed shapes: one value for all nodes, or one for each."""
     try:
         if np.shape(target) in wanted:
             return

@@ -14,7 +14,7 @@ from simphys.simulator import Arrays
 class SinesSection(Section):
     """amplitude tanh(sum over waves j of weight[j] sin(frequency t + 2 pi j / waves) + bias), for each channel.
 
-    channels: how many numbers drive a step of the simulator, such as one for each actuator. frequency [rad/s].
+    channels: number of values that drive a step of the simulator, such as one for each actuator. frequency [rad/s].
     amplitude: the largest magnitude, one number or one for each channel. weight (a row for each channel) and bias are
     0 by default; unknowns call them control_weight and control_bias. unit: of the control, for pictures.
     """
@@ -44,8 +44,8 @@ class KnotsSection(Section):
 class WaveletSection(Section):
     """A pulse for all channels, amplitude * wavelet(t): see `simphys.experiment.wavelets`.
 
-    channels: how many numbers drive a step of the simulator, such as one for each source. frequency [Hz]: the dominant
-    one. delay [s]: when the middle of a ricker or gaussian is reached, 1.5 / frequency by default, or when a sine_burst
+    channels: number of values that drive a step of the simulator, such as one for each source. frequency [Hz]:
+    the dominant one. delay [s]: time of the middle of a ricker or gaussian, 1.5 / frequency by default, or when a sine_burst
     begins, at once by default. amplitude: one number, one for each channel, or a row of these for each member of a
     batch; unknowns call it control_amplitude. unit: of the control, for pictures.
     """
@@ -60,7 +60,7 @@ class WaveletSection(Section):
 
     @property
     def members(self) -> int | None:
-        """Of the batch that has an amplitude each; None where all have the same."""
+        """Number of batch members with amplitudes of their own; None if all share them."""
         rows = self.amplitude if isinstance(self.amplitude, list) else []
         return len(rows) if rows and isinstance(rows[0], list) else None
 
@@ -68,7 +68,7 @@ class WaveletSection(Section):
 class PatternSection(Section):
     """Waves sin(frequency t + 2 pi j / waves), j = 0 ... waves - 1: the rhythm that a neural controller is given.
 
-    frequency [rad/s]. Nothing of it is unknown: what is, are the weights of the network.
+    frequency [rad/s]. It has no unknowns; those are the weights of the network.
     """
 
     kind: Literal["pattern"]
@@ -78,16 +78,16 @@ class PatternSection(Section):
 
     @property
     def channels(self) -> int:
-        """As other controls have them: one a wave."""
+        """Number of channels, one for each wave."""
         return self.waves
 
 
 ControlSection = Annotated[SinesSection | KnotsSection | WaveletSection | PatternSection, Field(discriminator="kind")]
-"""What drives a simulator along time."""
+"""Section of the control, by its key `kind`."""
 
 
 def control_arrays(section: SinesSection | KnotsSection | WaveletSection | PatternSection) -> Arrays:
-    """The scene's value of each of the Tensors, by name. The section must be free of problems."""
+    """Build the arrays of a control by name, from a section without problems."""
     if section.kind == "pattern":
         return {}
     if section.kind == "wavelet":

@@ -1,4 +1,4 @@
-"""What must hold inside the section of controls, and between it and the simulator that they drive."""
+"""Checks within the section of controls, and between it and the simulator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECTION: Key = ("control",)
 
 
 def check_control(control: ControlSection, channels: int | None) -> Iterator[Problem]:
-    """All that is wrong; `channels` is how many numbers drive a step of the simulator, None where it takes none."""
+    """Collect all problems; `channels` values drive a step of the simulator, None if it takes no control."""
     inside = list(_check_inside(control))
     yield from inside
     found = Words(f"a section of kind {control.kind}")

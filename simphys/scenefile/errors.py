@@ -1,4 +1,4 @@
-"""All that is wrong in a scene, told at once."""
+"""The error that lists every problem of a scene."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class ConfigError(InputError):
 
 
 def dotted(key: Key) -> str:
-    """A key as it is written in an override: geometry.anchors.0.stiffness."""
+    """Format a key as in an override: geometry.anchors.0.stiffness."""
     return ".".join(str(part) for part in key)
 
 
 def shown(value: object) -> str:
-    """A value as TOML would write it, shortened where it is long."""
+    """Format a value as TOML writes it, shortened if it is long."""
     text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 4] + " ..."
 
 
 Where = Callable[[Key], tuple[int, str]]
-"""Says where a key stands: the line, 0 where there is none, and the place in words ('scene.toml:12')."""
+"""Function from a key to its line (0 if it has none) and to its place in words ('scene.toml:12')."""
 
 
 def config_error(problems: Iterable[Problem], where: Where) -> ConfigError:
     """The error for some problems, in the order of their lines.
 
-    Of the elements of one list only the first few are told: a wrong script fills a list with the same mistake.
+    Only the first few elements of a list are reported: a script may repeat the same mistake in all of them.
     """
     errors: list[InputError] = []
     told: dict[Key, int] = {}

@@ -1,4 +1,4 @@
-"""The sections of a scene file about a fit: what is unknown, how it is sought, what was measured."""
+"""The sections of a scene file about a fit: unknowns, optimizer, observations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Column = Index | str
 
 
 def _infinity(value: object) -> object:
-    """JSON has no infinities: a stored scene holds them as text."""
+    """Convert an infinity from text: JSON has none."""
     return float(value) if value in ("inf", "-inf") else value
 
 

@@ -1,4 +1,4 @@
-"""From a scene file and overrides to a validated scene, or to one error that tells all that is wrong."""
+"""Loading of scene files with overrides: a validated scene, or one error with every problem."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
 
 
 def from_dict(data: Mapping[str, Any], *, source: str = "scene") -> Config:
-    """Validate a scene given as nested tables: what `to_dict` made, or what a script composed.
+    """Validate a scene given as nested tables, made by `to_dict` or by a script.
 
-    Lists may be NumPy arrays or tuples; paths are relative to the current folder. `source` is what errors call it.
+    Lists may be NumPy arrays or tuples; paths are relative to the current folder. `source` names it in errors.
     """
     plain = _plain(data)
     plain = _with_absolute_paths(plain, (), Path.cwd(), _files_of(plain))
@@ -73,7 +73,7 @@ def from_dict(data: Mapping[str, Any], *, source: str = "scene") -> Config:
 
 
 def to_dict(config: Config) -> dict[str, Any]:
-    """The scene as nested tables that json can write and `from_dict` reads back."""
+    """Convert the scene to nested tables that json can write and `from_dict` reads."""
     return config.model_dump(mode="json", exclude_none=True)
 
 
@@ -109,7 +109,7 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
 def _override(
     data: dict[str, Any], texts: Sequence[str], files: Sequence[Key]
 ) -> tuple[list[Override], list[InputError]]:
-    """Override values of the scene in place: what was applied, and the errors of what could not be."""
+    """Override values of the scene in place; return the applied overrides, and the errors of the others."""
     applied: list[Override] = []
     errors: list[InputError] = []
     for text in texts:
@@ -129,7 +129,7 @@ def _files_of(data: Mapping[str, Any]) -> tuple[Key, ...]:
 
 
 def _with_absolute_paths(value: Any, key: Key, folder: Path, files: Sequence[Key]) -> Any:
-    """The value that stands at a key, () being the whole scene, with the paths in it resolved against a folder."""
+    """Resolve the paths within the value at a key against a folder; () is the key of the whole scene."""
     for path in (*_PATHS, *files):
         if len(key) <= len(path) and all(part in (EACH, at) for part, at in zip(path, key, strict=False)):
             value = _resolved(value, path[len(key) :], folder)
@@ -149,7 +149,7 @@ def _resolved(value: Any, rest: Key, folder: Path) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Nested tables with NumPy arrays, NumPy numbers and tuples turned into what TOML knows."""
+    """Convert NumPy arrays, NumPy numbers and tuples in nested tables to types of TOML."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, Mapping):
@@ -160,7 +160,7 @@ def _plain(value: Any) -> Any:
 
 
 def _places(path: Path, text: str, overrides: Sequence[Override]) -> Where:
-    """Says where a key was written: in an override, or on a line of the file."""
+    """Return a function that finds the place of a key: an override, or a line of the file."""
 
     @cache
     def lines() -> dict[Key, int]:

@@ -1,6 +1,6 @@
-"""On which line of a TOML text each key stands: tomllib does not say.
+"""Line numbers of the keys in a TOML text, which tomllib does not report.
 
-The text has been accepted by tomllib, so the scanner here only has to find its way, not to judge.
+tomllib has accepted the text, so the scanner need not detect errors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def locate(text: str) -> dict[Key, int]:
 
 
 def split_key(text: str) -> list[str] | None:
-    """The parts of a dotted TOML key, or None where the text is not one."""
+    """Split a dotted TOML key into its parts; None for any other text."""
     try:
         parts, end = _dotted(text, 0)
     except ValueError:
@@ -103,7 +103,7 @@ class _Scanner:
         return table, position + 1 + is_array
 
     def _latest(self, key: Key) -> Key:
-        """Within an array of tables, names refer to its latest element."""
+        """Resolve names within an array of tables to its latest element."""
         return (*key, self.lengths[key] - 1) if key in self.lengths else key
 
     def _pair(self, table: Key, start: int) -> int:

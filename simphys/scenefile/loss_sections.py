@@ -1,4 +1,4 @@
-"""The section of a scene file about what is minimized: misfits to a measurement, and terms about the motion."""
+"""The section of a scene file about the loss: misfits to a measurement, and terms about the motion."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FinalStateSection(Section):
 
 
 class FinalMeanSection(Section):
-    """weight * |mean over nodes of the state at the end - target|^2: where they are on the whole, whatever their shape.
+    """weight * |mean over nodes of the state at the end - target|^2: their mean position, regardless of their shape.
 
     With `axis` only this component counts, and the target is a number.
     """
@@ -42,7 +42,7 @@ class FinalMeanSection(Section):
 
 
 class FinalDensitySection(Section):
-    """weight * mean over cells of (density at the end - target)^2, [kg/m^2 or kg/m^3]: a shape, whoever fills it.
+    """weight * mean over cells of (density at the end - target)^2, [kg/m^2 or kg/m^3]: a shape, filled by any bodies.
 
     The bodies' mass is shared out to a grid of its own, by quadratic B-splines: `cells` along each axis with edges of
     `spacing` [m], from `origin` on, 0 by default. file: the target of each cell, as text, the last axis in rows.
@@ -81,7 +81,7 @@ class RegularizationSection(Section):
 
 
 class LossSection(Section):
-    """How misfits to the observations are summed (delta: where Huber turns linear, in sigmas), and further terms.
+    """The misfits to the observations (delta: residual at which Huber turns linear, in sigmas), and further terms.
 
     lowpass: the fit goes through stages, in each of which misfits to a measured field are low-pass filtered along time
     up to about such a frequency [Hz], low ones first; 0 or inf as the last one is without a filter.

@@ -1,4 +1,4 @@
-"""What must hold of a measurement's section, and between it and the state that it sees."""
+"""Checks within the section of observations, and between it and the state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simphys.scenefile.validate import did_you_mean
 
 
 def check_observations(observations: ObservationsSection) -> Iterator[Problem]:
-    """What is wrong inside of the section."""
+    """Check the section by itself."""
     key: Key = ("observations",)
     if (observations.channels is None) == (observations.field is None):
         found = NOTHING if observations.field is None else Words("both")
@@ -30,7 +30,7 @@ def check_observations(observations: ObservationsSection) -> Iterator[Problem]:
 
 
 def check_lowpass(loss: LossSection, observations: ObservationsSection | None, *, growing: bool) -> Iterator[Problem]:
-    """What is wrong with stages by frequency; `growing` says whether there are stages by horizon."""
+    """Check stages by frequency; `growing` is true if there are stages by horizon."""
     stages = loss.lowpass
     if stages is None:
         return
@@ -49,7 +49,7 @@ def check_lowpass(loss: LossSection, observations: ObservationsSection | None, *
 
 
 def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Problem]:
-    """Whether the state has what is measured."""
+    """Check that the state has the measured components."""
     if observations.field is not None:
         if observations.field not in fields.state:
             yield unknown_field(("observations", "field"), observations.field, fields)
@@ -72,7 +72,7 @@ def check_seen(observations: ObservationsSection, fields: Fields) -> Iterator[Pr
 
 
 def check_index(key: Key, index: int, what: str, count: int) -> Iterator[Problem]:
-    """Whether there is a node, or an axis, of this index."""
+    """Check that a node, or an axis, of this index exists."""
     if index >= count:
         constraint = f"must be the index of one of {count} {'axes' if what == 'axis' else what + 's'}, counted from 0"
         remedy = f"Give an index from 0 to {count - 1}."
@@ -80,6 +80,6 @@ def check_index(key: Key, index: int, what: str, count: int) -> Iterator[Problem
 
 
 def unknown_field(key: Key, field: str, fields: Fields) -> Problem:
-    """The problem of a name that is no field of the state."""
+    """Report a name that is no field of the state."""
     remedy = did_you_mean(field, list(fields.state))
     return Problem(key=key, constraint="must be a component of the state", found=field, remedy=remedy)

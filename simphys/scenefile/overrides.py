@@ -81,7 +81,7 @@ def apply_override(scene: dict[str, Any], override: Override) -> Override:
 
 
 def _step(container: Any, part: str | int, key: Key, override: Override) -> str | int:
-    """The part as an index or a name, whichever the container takes."""
+    """Convert the part to an index or a name, as the container takes it."""
     if isinstance(container, dict):
         return part
     if not isinstance(container, list):

@@ -1,7 +1,6 @@
-"""What the sections of a scene file are made from: their base class, number types, and what they
-hand to the loader: arrays by name, and problems.
+"""Base of the sections of a scene file: their class, number types, arrays by name, and problems.
 
-It stands apart from `simphys.scenefile` because each simulator declares sections of its own and `config` imports them.
+Each simulator declares sections of its own with it.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 Key = tuple[str | int, ...]
-"""Where a value stands in a scene: table keys and list indices, outermost first."""
+"""Path of a value in a scene: table keys and list indices, outermost first."""
 
 EACH = "*"
-"""In a key that stands for several: every element of a list, or every value of a table."""
+"""Wildcard in a key: every element of a list, or every value of a table."""
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
@@ -31,7 +30,7 @@ class Section(BaseModel):
 
 
 class Simulator(Section):
-    """Which simulator a scene is for; each simulator adds its own options."""
+    """The simulator of a scene by its name; each simulator adds its own options."""
 
     name: str
 
@@ -48,12 +47,12 @@ Indices = list[Index] | Range
 
 
 def rows_of(indices: Indices) -> np.ndarray | slice:
-    """What picks these rows of an array."""
+    """Return the index that selects these rows of an array."""
     return slice(indices.first, indices.last + 1) if isinstance(indices, Range) else np.array(indices, dtype=np.int64)
 
 
 class Words(str):
-    """What was found, where it is told in words rather than by a value: it is not put in quotes."""
+    """A found value described in words; errors print it without quotes."""
 
 
 NOTHING = Words("nothing")
@@ -61,7 +60,7 @@ NOTHING = Words("nothing")
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing that is wrong in a scene, before it is known where in the file its key stands."""
+    """One problem of a scene, by its key; the line in the file is found later."""
 
     key: Key
     constraint: str
@@ -71,31 +70,31 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fields:
-    """A simulator's arrays by name, in full length."""
+    """A simulator's arrays by name, at full size."""
 
     params: dict[str, np.ndarray]
     state: dict[str, np.ndarray]
     design: dict[str, np.ndarray] = field(default_factory=dict)
-    """Numbers that some parameters follow from."""
+    """Numbers from which some parameters follow."""
     designed: frozenset[str] = frozenset()
-    """These parameters: they are not unknown themselves."""
+    """Names of the parameters that follow from the design; they are not unknown themselves."""
     nodes: int | None = None
-    """Where the state is that of bodies, [n, dim]: how many are the scene's own; any others follow them."""
+    """Number of the scene's own bodies, if the state is that of bodies, [n, dim]; any others follow them."""
     channels: int | None = None
-    """How many numbers drive a step: the model's control_shape() is [channels]. None where it takes no control."""
+    """Number of values that drive a step: the model's control_shape() is [channels]. None if it takes no control."""
     batched: frozenset[str] = frozenset()
-    """The fields that have an axis of members in front: experiments in one medium that run at once."""
+    """Names of the fields with a leading axis of members: experiments in one medium that run at once."""
 
     driven: int | None = None
-    """How many members the scene's control drives each in its own way; None where all are driven alike."""
+    """Number of members with controls of their own; None if they share one."""
 
     @property
     def members(self) -> int | None:
-        """How many experiments run at once; None where the scene is one."""
+        """Number of members; None for a single experiment."""
         every = {**self.params, **self.state}
         return next((len(every[name]) for name in sorted(self.batched)), self.driven)
 
     def moving_shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a field of the state as it moves: with the members in front, if there are any."""
+        """Return the shape of a field of the moving state, with a leading axis of members if there are any."""
         shape = self.state[name].shape
         return shape if self.members is None or name in self.batched else (self.members, *shape)

@@ -18,12 +18,12 @@ from simphys.simulator import Model, Record
 
 
 class RuntimeSection(Section):
-    """Where and how precisely kernels run.
+    """Device, precision and memory of the kernels.
 
-    memory: what backward may keep of a motion: "all" (no limit), a size such as "2GB", bytes, or a part of the free
-    memory such as 0.5. With a limit a motion holds the states that observations and loss terms look at, and what does
-    not fit is computed again; loss and gradient are the same.
-    deterministic: results that do not depend on the number of threads, also where that is slower.
+    memory: limit of the memory that backward may use for a motion: "all" (no limit), a size such as "2GB", bytes, or a
+    part of the free memory such as 0.5. Within a limit a motion holds the states that observations and loss terms need,
+    and recomputes the others; loss and gradient are the same.
+    deterministic: results that do not depend on the number of threads, even if that is slower.
     """
 
     arch: Literal["cpu", "cuda", "vulkan", "metal"] = "cpu"
@@ -35,7 +35,7 @@ class RuntimeSection(Section):
 
     @property
     def limited(self) -> bool:
-        """Whether backward keeps within a memory budget."""
+        """True if backward keeps within a memory budget."""
         return parse(self.memory) is not None
 
 

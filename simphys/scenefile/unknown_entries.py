@@ -1,4 +1,4 @@
-"""What the entries and start values of the unknowns mean, and whether they fit the fields that they name."""
+"""Entries and start values of unknowns: their meaning, and checks that they fit the fields that they name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def flat_entries(unknown: UnknownSection, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def value_count(unknown: UnknownSection, shape: tuple[int, ...]) -> int:
-    """How many values are sought: one for each entry, for each element of a row where rows are tied, or one for all."""
+    """Count the sought values: one for each entry, for each element of a row if rows are tied, or one for all."""
     if unknown.tied == "rows":
         return int(np.prod(shape[1:], dtype=int))
     return 1 if unknown.tied else flat_entries(unknown, shape).size
@@ -74,7 +74,7 @@ def validate_unknowns(unknowns: Mapping[str, UnknownSection], values: Mapping[st
 
 
 def unknown_problems(unknowns: Mapping[str, UnknownSection], values: Mapping[str, np.ndarray]) -> list[Problem]:
-    """All that is wrong with some unknowns, given the scene's values of every field."""
+    """Collect all problems of unknowns, given the scene's values of every field."""
     problems: list[Problem] = []
     owners: dict[tuple[str, int], str] = {}
     for label, unknown in unknowns.items():
@@ -182,7 +182,7 @@ def _start_problems(key: Key, unknown: UnknownSection, values: Mapping[str, np.n
 def _given_problems(
     key: Key, unknown: UnknownSection, given: float | Numbers | str, shape: tuple[int, ...]
 ) -> list[Problem]:
-    """What is wrong with a start or a truth."""
+    """Check a start or a truth."""
     try:
         _given(unknown, given, shape)
     except InputError as error:  # of a file

@@ -1,4 +1,4 @@
-"""From nested tables to sections, with every problem found rather than the first."""
+"""Conversion of nested tables to sections, which reports every problem and not only the first."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def validate_sections(model: type[BaseModel], data: Mapping[str, Any]) -> tuple[
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
-    """A remedy for a word that is not known: the nearest known one, or all of them."""
+    """Suggest a remedy for an unknown word: the nearest known one, or all of them."""
     near = get_close_matches(word, known, n=1)
     return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known) or 'none'}."
 
 
 def _problems(error: ValidationError, model: type[BaseModel], name: str, data: Mapping[str, Any]) -> list[Problem]:
-    """The problems of one section. Where a value may be this or that, pydantic tells one error each: joined here."""
+    """Collect the problems of one section; errors of pydantic about alternatives of one value are joined."""
     problems: list[Problem] = []
     required: dict[Key, _Required] = {}
     for entry in error.errors(include_url=False):
@@ -97,7 +97,7 @@ def _problems(error: ValidationError, model: type[BaseModel], name: str, data: M
 
 @dataclass(frozen=True)
 class _Required:
-    """What pydantic asks for at one key: types, and ranges for a value of a right type; options are names."""
+    """Requirements of pydantic at one key: types, and ranges for a value of a right type; options are names."""
 
     found: object
     types: list[str]

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from simphys.experiment.sampling import along
+from simphys.experiment.sampling import take_component
 from simphys.plot import style
 from simphys.record import Recording
 
@@ -147,6 +147,9 @@ def _model_line(
     group = style.group_of_field(recording, field)
     if group in recording:
         moments, values = style.frames(recording, f"{group}/time", f"{group}/value")
-        time, predicted = np.concatenate([time, moments]), np.concatenate([predicted, along(values, component)])
+        time, predicted = (
+            np.concatenate([time, moments]),
+            np.concatenate([predicted, take_component(values, component)]),
+        )
     order = np.argsort(time, kind="stable")
     return time[order], predicted[order]
