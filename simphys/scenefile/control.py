@@ -45,8 +45,8 @@ class WaveletSection(Section):
     """A pulse for all channels, amplitude * wavelet(t): see `simphys.experiment.wavelets`.
 
     channels: number of values that drive a step of the simulator, such as one for each source. frequency [Hz]:
-    the dominant one. delay [s]: time of the middle of a ricker or gaussian, 1.5 / frequency by default, or when a sine_burst
-    begins, at once by default. amplitude: one number, one for each channel, or a row of these for each member of a
+    the dominant one. delay [s]: time of the middle of a ricker or gaussian, 1.5 / frequency by default, or the start of
+    a sine_burst, 0 by default. amplitude: one number, one for each channel, or a row of these for each member of a
     batch; unknowns call it control_amplitude. unit: of the control, for pictures.
     """
 

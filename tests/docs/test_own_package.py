@@ -64,16 +64,26 @@ def python(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
     found = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    ask = [found, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    ask: list[str | Path] = [found, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     site = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
     (site / "libraries.pth").write_text(f"{ROOT}\n{sysconfig.get_path('purelib')}\n")
-    install = ["-m", "pip", "--python", found, "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    install: list[str | Path] = [
+        "-m",
+        "pip",
+        "--python",
+        found,
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+    ]
     subprocess.run([sys.executable, *install, folder], check=True, capture_output=True)
     return found
 
 
 def simphys(python: Path, cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [python, "-c", "from simphys.app.cli import main; main()", *arguments]
+    command: list[str | Path] = [python, "-c", "from simphys.app.cli import main; main()", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True)
 
 
