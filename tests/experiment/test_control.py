@@ -171,9 +171,9 @@ def test_a_growing_horizon_keeps_the_times_of_knots(tmp_path: Path) -> None:
 def test_the_certificate_of_a_driven_scene_proves_the_gradient_by_its_control() -> None:
     found = check_scene(driven_square())
     assert found.passed
-    ways = {line.statement for line in found.lines if line.name == "control"}
+    ways = {each.claim for each in found.statements if each.name == "control"}
     assert {"nested = fused", "binomial = stored", "adjoint = finite difference", "tangent = adjoint"} <= ways
-    assert "Actuate: adjoint = finite difference" in [line.what for line in found.lines]
+    assert "Actuate: adjoint = finite difference" in [each.what for each in found.statements]
 
 
 def test_a_check_in_f64_takes_the_controls_that_a_script_has_exchanged() -> None:
