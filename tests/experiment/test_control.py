@@ -173,7 +173,7 @@ def test_the_certificate_of_a_driven_scene_proves_the_gradient_by_its_control() 
     assert found.passed
     ways = {each.claim for each in found.statements if each.name == "control"}
     assert {"nested = fused", "binomial = stored", "adjoint = finite difference", "tangent = adjoint"} <= ways
-    assert "Actuate: adjoint = finite difference" in [each.what for each in found.statements]
+    assert "Actuate: adjoint = finite difference" in [each.title for each in found.statements]
 
 
 def test_a_check_in_f64_takes_the_controls_that_a_script_has_exchanged() -> None:

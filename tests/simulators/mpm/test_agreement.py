@@ -141,7 +141,7 @@ def test_the_derivative_over_the_horizon_is_right() -> None:
 def test_the_certificate_of_a_small_system_passes() -> None:
     case = CASES["plane"]()
     found = check(case.model, case.params, case.state, steps=STEPS, control=case.control)
-    assert [each.what for each in found.statements if not each.passed] == []
+    assert [each.title for each in found.statements if not each.passed] == []
 
 
 @pytest.mark.gpu
