@@ -9,7 +9,7 @@ from pathlib import Path
 
 from simphys.autograd.errors import InputError
 from simphys.plot.fields.field_animation import field_animation
-from simphys.plot.fields.grids import read_grid, state_fields
+from simphys.plot.fields.grids import list_state_fields, read_grid
 from simphys.plot.fields.snapshots import snapshots
 from simphys.plot.fields.state import fields
 from simphys.plot.fit.adjoint import adjoint
@@ -18,7 +18,7 @@ from simphys.plot.fit.convergence import convergence
 from simphys.plot.fit.gather import gather
 from simphys.plot.fit.measurement import fit
 from simphys.plot.fit.medium import medium
-from simphys.plot.fit.sought import sought_labels
+from simphys.plot.fit.unknown_field import list_unknown_fields
 from simphys.plot.fit.variance import variance
 from simphys.plot.motion.animation import animation
 from simphys.plot.motion.control import control
@@ -107,17 +107,18 @@ def _figures_of_fields(recording: Recording, folder: Path) -> list[Path]:
     if "grid" not in recording:
         return []
     paths = []
-    along, felt, sought = state_fields(recording), state_fields(recording, "adjoint"), sought_labels(recording)
-    for name in {*read_grid(recording, "").fields, *sought}:
+    fields_along_time, adjoints = list_state_fields(recording), list_state_fields(recording, "adjoint")
+    unknowns = list_unknown_fields(recording)
+    for name in {*read_grid(recording, "").fields, *unknowns}:
         for path in (*(folder / f"{kind}_{name}.png" for kind in _OF_FIELDS), *_films(folder, name)):
             path.unlink(missing_ok=True)  # may be from an earlier run in this folder
-    for label in sought:
+    for label in unknowns:
         paths.append(folder / f"medium_{label}.png")
         medium(recording, paths[-1], unknown=label)
-    for name in along:
+    for name in fields_along_time:
         paths.append(folder / f"snapshots_{name}.png")
         snapshots(recording, paths[-1], field=name)
-        if name in felt:
+        if name in adjoints:
             paths.append(folder / f"adjoint_{name}.png")
             adjoint_fields(recording, paths[-1], field=name)
         paths += field_animation(recording, _films(folder, name)[0], field=name)

@@ -18,8 +18,8 @@ def component_name(node: int, axis: int, dim: int) -> str:
 
 def element_name(index: tuple[int, ...], shape: tuple[int, ...]) -> str:
     """Name an element: '[3, 4]', '[3]' for vectors of one component, and '' for a single number."""
-    told = index[:1] if len(shape) == 2 and shape[1] == 1 else index
-    return f"[{', '.join(map(str, told))}]" if told else ""
+    shown = index[:1] if len(shape) == 2 and shape[1] == 1 else index
+    return f"[{', '.join(map(str, shown))}]" if shown else ""
 
 
 def are_few(nodes: np.ndarray, dim: int) -> bool:
@@ -53,17 +53,17 @@ def _draw_spread(axes: Axes, time: np.ndarray, values: np.ndarray, name: str) ->
     low, middle, high = spread
     (line,) = axes.plot(time, middle)
     band = axes.fill_between(time, low, high, color=line.get_color(), alpha=0.25, linewidth=0)
-    if _is_seen(axes, middle):
+    if _is_visible(axes, middle):
         line.set_label(name)
-    elif _is_seen(axes, high):
+    elif _is_visible(axes, high):
         band.set_label(name)
 
 
 def _draw_curve(axes: Axes, time: np.ndarray, values: np.ndarray, name: str) -> None:
-    axes.plot(time, values, label=name if _is_seen(axes, values) else None)
+    axes.plot(time, values, label=name if _is_visible(axes, values) else None)
 
 
-def _is_seen(axes: Axes, values: np.ndarray) -> bool:
+def _is_visible(axes: Axes, values: np.ndarray) -> bool:
     """True if a curve is visible: a logarithmic axis does not show one that is zero throughout."""
     return axes.get_yscale() != "log" or bool((values > 0).any())
 

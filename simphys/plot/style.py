@@ -163,7 +163,7 @@ def frames(recording: Recording, *paths: str) -> list[np.ndarray]:
     return [array[:rows] for array in found]
 
 
-def ended(recording: Recording, time: np.ndarray, recorded: np.ndarray) -> str:
+def describe_end(recording: Recording, time: np.ndarray, recorded: np.ndarray) -> str:
     """Describe an early end, such as 'blown up after 3 s'; `time` holds the sound ones of the times `recorded`."""
     status = str(recording.attrs("motion")["status"]) if "motion" in recording else "completed"
     if status == "completed" and len(time) == len(recorded):

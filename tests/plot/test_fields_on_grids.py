@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from simphys import plot
-from simphys.plot.fields.grids import MOST, Plane, planes
-from simphys.plot.fields.images import scale_of
+from simphys.plot.fields.grids import MOST, Plane, make_planes
+from simphys.plot.fields.images import make_scale
 from simphys.record import Recording
 from simphys.simulator.grids import Grid
 
@@ -138,16 +138,16 @@ def test_memory_holds_the_pictures_and_one_frame(tmp_path: Path, monkeypatch: py
 def test_a_scale_ignores_outliers() -> None:
     signs, few = np.clip(np.linspace(-1.2, 1.2, 5000), -1, 1), np.zeros(5000)
     few[-1] = 9.0
-    assert scale_of([signs]).limits == (-1, 1) and scale_of([signs]).extend == "neither"
-    cut = scale_of([signs, signs + few])
+    assert make_scale([signs]).limits == (-1, 1) and make_scale([signs]).extend == "neither"
+    cut = make_scale([signs, signs + few])
     np.testing.assert_allclose(cut.limits, (-1, 1), rtol=0.01)
     assert (cut.color_map, cut.extend) == ("RdBu_r", "max")
-    one_sign = scale_of([1 + signs / 2])
+    one_sign = make_scale([1 + signs / 2])
     assert one_sign.limits == (0.5, 1.5) and one_sign.color_map == "viridis"
-    assert scale_of([1 + signs / 2], signed=True).limits == (-1.5, 1.5)
-    np.testing.assert_allclose(scale_of([np.full(9, 2.0)]).limits, (1.98, 2.02))
-    assert scale_of([np.zeros(9)], signed=True).limits == (-1, 1)
-    assert scale_of([np.full(9, np.nan)]).limits == (-0.01, 0.01)
+    assert make_scale([1 + signs / 2], signed=True).limits == (-1.5, 1.5)
+    np.testing.assert_allclose(make_scale([np.full(9, 2.0)]).limits, (1.98, 2.02))
+    assert make_scale([np.zeros(9)], signed=True).limits == (-1, 1)
+    assert make_scale([np.full(9, np.nan)]).limits == (-0.01, 0.01)
 
 
 def test_a_motion_that_blew_up_is_drawn_up_to_there(tmp_path: Path) -> None:
@@ -205,6 +205,6 @@ def test_all_figures_draws_them_for_each_field_instead_of_curves(tmp_path: Path)
 
 def test_planes_of_a_line_and_of_a_plane_are_whole() -> None:
     for cells in ((5,), (5, 4)):
-        (plane,) = planes(Grid(cells=cells, spacing=1.0, offset=0.0, fields={}))
+        (plane,) = make_planes(Grid(cells=cells, spacing=1.0, offset=0.0, fields={}))
         values = np.arange(np.prod(cells), dtype=float).reshape(cells)
         np.testing.assert_array_equal(plane.cut(values), values)

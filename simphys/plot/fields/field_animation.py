@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from simphys.plot import style
 from simphys.plot.fields.grids import Frames, Plane, field_frames
-from simphys.plot.fields.images import Scale, draw_key, draw_plane, name_axes, proportion, scale_of
+from simphys.plot.fields.images import Scale, draw_colorbar, draw_plane, label_axes, make_scale, proportion
 from simphys.plot.film import FRAMES, film, write_film
 from simphys.record import Recording
 
@@ -32,17 +32,17 @@ def field_animation(recording: Recording, path: str | Path, *, field: str | None
     return write_film(_pictures(recording, field_frames(recording, field, FRAMES, "animation")), Path(path))
 
 
-def _pictures(recording: Recording, seen: Frames) -> Iterator[np.ndarray]:
-    scale = scale_of([picture for pictures in seen.pictures for picture in pictures])
-    label = seen.quantity.label
+def _pictures(recording: Recording, frames: Frames) -> Iterator[np.ndarray]:
+    scale = make_scale([picture for pictures in frames.pictures for picture in pictures])
+    label = frames.quantity.label
     with style.style():
-        figure = style.new_figure(recording, 3.2, seen.ended)
+        figure = style.new_figure(recording, 3.2, frames.ended)
         figure.set_figwidth(WIDTH + 1.0)
-        if len(seen.planes[0].axes) == 1:
-            panels, draw = _line(figure, seen.planes[0], scale, label)
+        if len(frames.planes[0].axes) == 1:
+            panels, draw = _line(figure, frames.planes[0], scale, label)
         else:
-            panels, draw = _planes(figure, seen.planes, scale, label)
-        moments = zip(seen.time, seen.pictures, strict=True)
+            panels, draw = _planes(figure, frames.planes, scale, label)
+        moments = zip(frames.time, frames.pictures, strict=True)
         yield from film(figure, panels[0], [(moment, partial(draw, pictures)) for moment, pictures in moments])
 
 
@@ -61,9 +61,9 @@ def _planes(figure: Figure, planes: Sequence[Plane], scale: Scale, label: str) -
     figure.set_figheight(min(width * max(map(proportion, planes)), TALLEST) + 1.0)
     panels = list(figure.subplots(1, len(planes), squeeze=False)[0])
     for axes, plane in zip(panels, planes, strict=True):
-        name_axes(axes, plane, width)
+        label_axes(axes, plane, width)
         draw_plane(axes, plane, np.full([2, 2], np.nan), scale)
-    draw_key(figure, panels, scale, label, fraction=0.05)
+    draw_colorbar(figure, panels, scale, label, fraction=0.05)
     return panels, lambda pictures: [
         draw_plane(axes, plane, picture, scale) for axes, plane, picture in zip(panels, planes, pictures, strict=True)
     ]

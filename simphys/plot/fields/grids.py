@@ -45,13 +45,13 @@ class Plane:
 
     def cut(self, values: np.ndarray) -> np.ndarray:
         """Take the visible part of values [*cells], in f32; means over blocks if there are more cells than pixels."""
-        seen = values if self.across is None else values.take(self.grid.cells[self.across] // 2, self.across)
+        visible = values if self.across is None else values.take(self.grid.cells[self.across] // 2, self.across)
         for place, axis in enumerate(self.axes):
             block, count = self._blocks(axis)
             if block > 1:
-                shape = (*seen.shape[:place], count, block, *seen.shape[place + 1 :])
-                seen = seen.take(range(count * block), place).reshape(shape).mean(axis=place + 1)
-        return seen.astype(np.float32)
+                shape = (*visible.shape[:place], count, block, *visible.shape[place + 1 :])
+                visible = visible.take(range(count * block), place).reshape(shape).mean(axis=place + 1)
+        return visible.astype(np.float32)
 
     def places(self, axis: int) -> np.ndarray:
         """Positions of the values of `cut` along one of the axes [m]."""
@@ -86,7 +86,7 @@ class Quantity:
         """Label of its axis or colour scale."""
         return style.with_unit(self.name + (", experiment 0" if self.of_many else ""), self.unit)
 
-    def of(self, values: np.ndarray, grid: Grid) -> np.ndarray:
+    def compute(self, values: np.ndarray, grid: Grid) -> np.ndarray:
         """Compute the quantity in each cell [*cells] from the field at a moment."""
         values = values[0] if self.of_many else values
         if self.kind == "number":
@@ -117,21 +117,21 @@ def read_grid(recording: Recording, picture: str) -> Grid:
     return Grid(cells=tuple(about["cells"]), spacing=about["spacing"], offset=about["offset"], fields=fields)
 
 
-def planes(grid: Grid) -> tuple[Plane, ...]:
+def make_planes(grid: Grid) -> tuple[Plane, ...]:
     """Planes to draw: a line or a plane itself; for a space the middle planes, from above, the front and the side."""
     if len(grid.cells) < 3:
         return (Plane(grid, tuple(range(len(grid.cells)))),)
     return Plane(grid, (0, 1), 2), Plane(grid, (0, 2), 1), Plane(grid, (1, 2), 0)
 
 
-def state_fields(recording: Recording, group: str = style.FIELDS) -> list[str]:
+def list_state_fields(recording: Recording, group: str = style.FIELDS) -> list[str]:
     """List the fields on the grid recorded along time; with the group "adjoint", those with recorded gradients."""
     if "grid" not in recording:
         return []
     return [name for name in read_grid(recording, "").fields if f"{group}/{name}" in recording]
 
 
-def first_of(names: list[str], picture: str) -> str:
+def choose_default_field(names: list[str], picture: str) -> str:
     """Field drawn by default. Errors: NotRecorded if there is none."""
     if not names:
         remedy = "Leave output.fields out, or name one there."
@@ -139,19 +139,21 @@ def first_of(names: list[str], picture: str) -> str:
     return names[0]
 
 
-def quantity(recording: Recording, grid: Grid, field: str, picture: str) -> Quantity:
+def choose_quantity(recording: Recording, grid: Grid, field: str, picture: str) -> Quantity:
     """Choose the quantity to draw for a field of the state; for vectors, vorticity in a plane and length in space."""
     path = f"{style.FIELDS}/{field}/value"
     style.require(recording, picture, (path,), REMEDY)
     if field not in grid.fields:
-        constraint = f"draws fields on the grid: {', '.join(state_fields(recording)) or 'none'}"
+        constraint = f"draws fields on the grid: {', '.join(list_state_fields(recording)) or 'none'}"
         raise style.NotRecorded(f"picture {picture!r}", constraint, field, "Name one of these.")
     kind, many = _kind(recording, path, grid)
-    return named(grid, field, path, kind, of_many=many)
+    return make_quantity(grid, field, path, kind, of_many=many)
 
 
-def named(grid: Grid, field: str, path: str, kind: str, *, of_many: bool = False, unit: str | None = None) -> Quantity:
-    """A field's numbers, or what is drawn of its vectors, under their name; `unit` is that of the grid for None."""
+def make_quantity(
+    grid: Grid, field: str, path: str, kind: str, *, of_many: bool = False, unit: str | None = None
+) -> Quantity:
+    """Name the quantity of a field, or of its vectors; for None, the unit is that of the grid."""
     unit = grid.fields[field] if unit is None else unit
     if kind == "vorticity":
         rotation = "vorticity" if field == "velocity" else f"rotation of {field}"
@@ -161,7 +163,7 @@ def named(grid: Grid, field: str, path: str, kind: str, *, of_many: bool = False
     return Quantity(path, field, unit, kind, of_many)
 
 
-def adjoint_quantity(recording: Recording, grid: Grid, field: str) -> Quantity:
+def choose_adjoint_quantity(recording: Recording, grid: Grid, field: str) -> Quantity:
     """Choose the quantity to draw for the gradient of the loss with respect to a field; for vectors, its length."""
     path = f"adjoint/{field}"
     kind, many = _kind(recording, path, grid)
@@ -173,31 +175,31 @@ def adjoint_quantity(recording: Recording, grid: Grid, field: str) -> Quantity:
     )
 
 
-def read_frames(recording: Recording, grid: Grid, seen: Quantity, time: np.ndarray, count: int) -> Frames:
+def read_frames(recording: Recording, grid: Grid, chosen: Quantity, time: np.ndarray, count: int) -> Frames:
     """Read at most `count` frames, evenly along `time` [T], one by one, without those that are not finite.
 
     Errors: NotRecorded if none is finite.
     """
-    shown, kept, pictures = planes(grid), [], []
+    shown, kept, pictures = make_planes(grid), [], []
     for row in np.unique(np.linspace(0, len(time) - 1, count).round().astype(int)):
-        values = recording.row(seen.path, int(row))
+        values = recording.row(chosen.path, int(row))
         if (np.abs(values) < style.HUGE).all():  # False for NaN too
-            numbers = seen.of(values, grid)
+            numbers = chosen.compute(values, grid)
             pictures.append([plane.cut(numbers) for plane in shown])
             kept.append(row)
     if not kept:
         raise style.NotRecorded("picture of fields", "needs a finite frame", "none", "Start the run with a smaller dt.")
     rows = np.array(kept)
-    return Frames(seen, shown, rows, time[rows], pictures, style.ended(recording, time[: rows[-1] + 1], time))
+    return Frames(chosen, shown, rows, time[rows], pictures, style.describe_end(recording, time[: rows[-1] + 1], time))
 
 
 def field_frames(recording: Recording, field: str | None, count: int, picture: str) -> Frames:
     """Read frames of a field of the state; for None, of the first one on the grid. Errors: NotRecorded."""
     grid = read_grid(recording, picture)
-    field = first_of(state_fields(recording), picture) if field is None else field
-    seen = quantity(recording, grid, field, picture)
+    field = choose_default_field(list_state_fields(recording), picture) if field is None else field
+    chosen = choose_quantity(recording, grid, field, picture)
     time = recording[f"{style.FIELDS}/{field}/time"]
-    return read_frames(recording, grid, seen, time, count)
+    return read_frames(recording, grid, chosen, time, count)
 
 
 def vector_kind(grid: Grid) -> str:

@@ -43,7 +43,7 @@ class Scale:
         return float(self.norm.vmin or 0.0), float(self.norm.vmax or 0.0)
 
 
-def scale_of(pictures: Iterable[np.ndarray], *, signed: bool = False) -> Scale:
+def make_scale(pictures: Iterable[np.ndarray], *, signed: bool = False) -> Scale:
     """Make a common scale for some pictures; with `signed`, it is diverging even if all values have one sign."""
     given = [picture[np.isfinite(picture)] for picture in pictures]
     given = [numbers.astype(float) for numbers in given if numbers.size] or [np.zeros(1)]
@@ -83,7 +83,7 @@ def draw_plane(axes: Axes, plane: Plane, picture: np.ndarray, scale: Scale, **op
     )
 
 
-def draw_key(figure: Figure | SubFigure, axes: list[Axes], scale: Scale, label: str, **options: Any) -> Colorbar:
+def draw_colorbar(figure: Figure | SubFigure, axes: list[Axes], scale: Scale, label: str, **options: Any) -> Colorbar:
     """Draw the colour bar."""
     colors = ScalarMappable(scale.norm, scale.color_map)
     return figure.colorbar(colors, ax=axes, label=label, extend=scale.extend, **options)
@@ -95,7 +95,7 @@ def proportion(plane: Plane) -> float:
     return up / across if 1 / LONG < up / across < LONG else float(np.clip(up / across, 0.4, 2.0))
 
 
-def name_axes(axes: Axes, plane: Plane, width: float, *, first: bool = True) -> None:
+def label_axes(axes: Axes, plane: Plane, width: float, *, first: bool = True) -> None:
     """Label the axes of a picture, the second one only if it is the first in its row; `width` of a panel [inch]."""
     across, up = plane.labels
     axes.set_xlabel(across)

@@ -30,7 +30,7 @@ def fields(recording: Recording, path: str | Path | None = None) -> Figure:
     recorded, *values = style.frames(recording, f"{groups[0]}/time", *(f"{group}/value" for group in groups))
     time, *values = style.sound_frames(recorded, *values)
     with style.style():
-        figure = style.new_figure(recording, 0.6 + 2.5 * len(names), style.ended(recording, time, recorded))
+        figure = style.new_figure(recording, 0.6 + 2.5 * len(names), style.describe_end(recording, time, recorded))
         panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
         for axes, name, group, of in zip(panels, names, groups, values, strict=True):
             unit = style.unit_of(recording, f"{group}/value")

@@ -9,8 +9,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from simphys.plot import style
-from simphys.plot.fields.grids import Frames, adjoint_quantity, first_of, quantity, read_frames, read_grid, state_fields
-from simphys.plot.fields.images import UNSIGNED, draw_key, draw_plane, name_axes, proportion, scale_of
+from simphys.plot.fields.grids import (
+    Frames,
+    choose_adjoint_quantity,
+    choose_default_field,
+    choose_quantity,
+    list_state_fields,
+    read_frames,
+    read_grid,
+)
+from simphys.plot.fields.images import UNSIGNED, draw_colorbar, draw_plane, label_axes, make_scale, proportion
 from simphys.plot.fit.adjoint import REMEDY
 from simphys.record import Recording
 
@@ -27,12 +35,12 @@ def adjoint_fields(recording: Recording, path: str | Path | None = None, *, fiel
     """
     picture = "adjoint of fields"
     grid = read_grid(recording, picture)
-    field = first_of(state_fields(recording, "adjoint"), picture) if field is None else field
+    field = choose_default_field(list_state_fields(recording, "adjoint"), picture) if field is None else field
     style.require(recording, picture, (f"adjoint/{field}", "adjoint/time"), REMEDY)
-    seen = quantity(recording, grid, field, picture)
-    time = recording["adjoint/time"][: recording.shape(seen.path)[0]]
-    gradient = adjoint_quantity(recording, grid, field)
-    rows = [read_frames(recording, grid, each, time, MOMENTS) for each in (seen, gradient)]
+    shown = choose_quantity(recording, grid, field, picture)
+    time = recording["adjoint/time"][: recording.shape(shown.path)[0]]
+    gradient = choose_adjoint_quantity(recording, grid, field)
+    rows = [read_frames(recording, grid, each, time, MOMENTS) for each in (shown, gradient)]
     with style.style():
         figure = style.new_figure(recording, 4.6)
         if len(grid.cells) == 1:
@@ -63,13 +71,13 @@ def _draw_planes(figure: Figure, rows: list[Frames]) -> None:
     figure.set_figheight(len(rows) * (width * proportion(plane) + 0.25) + 0.6)
     panels = figure.subplots(len(rows), MOMENTS, sharex=True, sharey=True, squeeze=False)
     for place, (line, frames) in enumerate(zip(panels, rows, strict=True)):
-        scale = scale_of([pictures[0] for pictures in frames.pictures])
+        scale = make_scale([pictures[0] for pictures in frames.pictures])
         for axes, moment, pictures in zip(line, frames.time, frames.pictures, strict=False):
             draw_plane(axes, plane, pictures[0], scale)
-            name_axes(axes, plane, width)
+            label_axes(axes, plane, width)
             axes.set_title(f"t = {style.number(moment)} s" if place == 0 else "")
             axes.label_outer()
         for axes in line[len(frames.time) :]:
             axes.remove()
         label = f"{frames.quantity.name}\n[{frames.quantity.unit}]" if frames.quantity.unit else frames.quantity.name
-        draw_key(figure, list(line[: len(frames.time)]), scale, label, fraction=0.05)
+        draw_colorbar(figure, list(line[: len(frames.time)]), scale, label, fraction=0.05)

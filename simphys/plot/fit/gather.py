@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from simphys.plot import style
-from simphys.plot.fields.images import MISSING, Scale, draw_key, scale_of
+from simphys.plot.fields.images import MISSING, Scale, draw_colorbar, make_scale
 from simphys.record import Recording
 
 SEEN = "field_observations"
@@ -50,7 +50,7 @@ def _draw(
     about = recording.attrs(SEEN)
     rows = pictures[0].shape[1]
     panels = figure.subplots(rows, len(pictures), sharex=True, sharey=True, squeeze=False)
-    scales = [scale_of(pictures[:2]), *[scale_of([away], signed=True) for away in pictures[2:]]]
+    scales = [make_scale(pictures[:2]), *[make_scale([away], signed=True) for away in pictures[2:]]]
     for place, (picture, title) in enumerate(zip(pictures, ("measured", "predicted", "difference"), strict=False)):
         for axes, row in zip(panels[:, place], range(rows), strict=True):
             _draw_one(axes, picture[:, row], time, scales[place // 2])
@@ -61,9 +61,9 @@ def _draw(
             axes.set_title(name if shots is None else f"{name}, experiment {shots[row]}" if place == 0 else name)
             axes.label_outer()
     label = style.with_unit(str(about["field"]), str(about["unit"]))
-    draw_key(figure, list(panels[:, :2].flat), scales[0], label, location="bottom", fraction=0.05, aspect=40)
+    draw_colorbar(figure, list(panels[:, :2].flat), scales[0], label, location="bottom", fraction=0.05, aspect=40)
     for axes, scale in zip([list(panels[:, 2])] if len(pictures) > 2 else [], scales[1:], strict=True):
-        draw_key(figure, axes, scale, f"difference of {label}", location="bottom", fraction=0.05)
+        draw_colorbar(figure, axes, scale, f"difference of {label}", location="bottom", fraction=0.05)
 
 
 def _draw_one(axes: Axes, picture: np.ndarray, time: np.ndarray, scale: Scale) -> None:

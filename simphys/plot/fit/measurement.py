@@ -112,8 +112,8 @@ def _read(recording: Recording) -> list[Channel]:
     time, value, weight = (recording[f"observations/{name}"] for name in ("time", "value", "weight"))
     predicted = recording["fit/predicted"]
     channels = []
-    seen = [np.asarray(about[key]) for key in ("labels", "units", "fields")]
-    for c, (label, unit, field, component) in enumerate(zip(*seen, _components(about), strict=True)):
+    described = [np.asarray(about[key]) for key in ("labels", "units", "fields")]
+    for c, (label, unit, field, component) in enumerate(zip(*described, _components(about), strict=True)):
         there = (weight[:, c] > 0) & np.isfinite(predicted[:, c])
         model_time, model = _model_line(recording, field, component, time, predicted[:, c])
         channels.append(

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from simphys.plot import style
-from simphys.plot.fields.grids import Plane, Quantity, planes
-from simphys.plot.fields.images import Scale, draw_key, draw_plane, name_axes, proportion, scale_of
-from simphys.plot.fit.sought import Sought, read_sought, sought_labels
+from simphys.plot.fields.grids import Plane, Quantity, make_planes
+from simphys.plot.fields.images import Scale, draw_colorbar, draw_plane, label_axes, make_scale, proportion
+from simphys.plot.fit.unknown_field import UnknownField, list_unknown_fields, read_unknown_field
 from simphys.record import Recording
 
 PICTURE = "medium"
@@ -31,36 +31,41 @@ def medium(recording: Recording, path: str | Path | None = None, *, unknown: str
     vectors, the picture shows vorticity (in space length) and the length of the gradient; for a space, its three middle
     planes. Saved at `path` if given. Errors: NotRecorded if there is no such unknown.
     """
-    sought = read_sought(recording, next(iter(sought_labels(recording)), "") if unknown is None else unknown, PICTURE)
+    result = read_unknown_field(
+        recording, next(iter(list_unknown_fields(recording)), "") if unknown is None else unknown, PICTURE
+    )
     with style.style():
         figure = style.new_figure(recording, 5.0)
-        if len(sought.grid.cells) == 1:
-            _draw_lines(figure, sought)
+        if len(result.grid.cells) == 1:
+            _draw_lines(figure, result)
         else:
-            _draw_planes(figure, sought)
+            _draw_planes(figure, result)
         style.save(figure, path)
     return figure
 
 
-def _values(sought: Sought) -> dict[str, np.ndarray]:
+def _values(result: UnknownField) -> dict[str, np.ndarray]:
     """Fields by title that are drawn in a common scale."""
-    told = ["start", "found"]
-    if sought.errors is not None:
-        told = [f"{name}: {style.number(100 * error)} % off" for name, error in zip(told, sought.errors, strict=True)]
-    made = dict(zip(told, (sought.start, sought.value), strict=True))
-    return made if sought.truth is None else made | {"truth": sought.truth}
+    titles = ["start", "found"]
+    if result.errors is not None:
+        titles = [
+            f"{name}: {style.number(100 * error)} % off" for name, error in zip(titles, result.errors, strict=True)
+        ]
+    drawn = dict(zip(titles, (result.start, result.value), strict=True))
+    return drawn if result.truth is None else drawn | {"truth": result.truth}
 
 
-def _others(sought: Sought) -> list[tuple[str, Quantity, np.ndarray]]:
+def _others(result: UnknownField) -> list[tuple[str, Quantity, np.ndarray]]:
     """Titles, quantities and values of the pictures with a scale of their own."""
-    gradient, quantity = sought.gradient, sought.quantity
-    made = [
-        (f"gradient {title}", gradient, gradient.of(field, sought.grid)) for title, field in sought.gradients.items()
+    gradient, quantity = result.gradient, result.quantity
+    drawn = [
+        (f"gradient {title}", gradient, gradient.compute(field, result.grid))
+        for title, field in result.gradients.items()
     ]
-    if sought.truth is not None:
-        away = quantity.of(sought.value, sought.grid) - quantity.of(sought.truth, sought.grid)
-        made.append(("found \N{MINUS SIGN} truth", quantity, away))
-    return made
+    if result.truth is not None:
+        away = quantity.compute(result.value, result.grid) - quantity.compute(result.truth, result.grid)
+        drawn.append(("found \N{MINUS SIGN} truth", quantity, away))
+    return drawn
 
 
 def _label(quantity: Quantity, power: int = 0) -> str:
@@ -76,9 +81,9 @@ def _power(scale: Scale) -> int:
     return 0 if -2 <= power < 4 else power
 
 
-def _draw_lines(figure: Figure, sought: Sought) -> None:
-    (plane,) = planes(sought.grid)
-    places, others = plane.places(0), _others(sought)
+def _draw_lines(figure: Figure, result: UnknownField) -> None:
+    (plane,) = make_planes(result.grid)
+    places, others = plane.places(0), _others(result)
     figure.set_figheight(2.8 + 1.8 * len(others) + 0.4)
     panels = figure.subplots(1 + len(others), 1, sharex=True, squeeze=False, height_ratios=(2.8, *[1.8] * len(others)))
     above, *beneath = panels[:, 0]
@@ -87,9 +92,9 @@ def _draw_lines(figure: Figure, sought: Sought) -> None:
         {"color": style.COLORS[0]},
         {"color": style.INK, "linewidth": 0.8},
     )
-    for (title, field), look in zip(_values(sought).items(), looks, strict=False):
-        above.plot(places, plane.cut(sought.quantity.of(field, sought.grid)), label=title, **look)
-    above.set_ylabel(sought.quantity.label)
+    for (title, field), look in zip(_values(result).items(), looks, strict=False):
+        above.plot(places, plane.cut(result.quantity.compute(field, result.grid)), label=title, **look)
+    above.set_ylabel(result.quantity.label)
     style.legend_above(above)
     for axes, (title, quantity, numbers) in zip(beneath, others, strict=True):
         axes.plot(places, plane.cut(numbers), color=style.COLORS[1])
@@ -100,43 +105,43 @@ def _draw_lines(figure: Figure, sought: Sought) -> None:
     figure.align_ylabels(list(panels[:, 0]))
 
 
-def _draw_planes(figure: Figure, sought: Sought) -> None:
-    seen, values, others = planes(sought.grid), _values(sought), _others(sought)
+def _draw_planes(figure: Figure, result: UnknownField) -> None:
+    shown, values, others = make_planes(result.grid), _values(result), _others(result)
     columns = max(len(values), len(others))
-    heights = [proportion(plane) for plane in seen] * 2
+    heights = [proportion(plane) for plane in shown] * 2
     figure.set_layout_engine("compressed")
     figure.set_size_inches(columns * (PANEL + 0.4) + 0.3, sum([PANEL * height + 0.3 for height in heights]) + 2.0)
-    panels = figure.subplots(2 * len(seen), columns, squeeze=False, height_ratios=heights)
+    panels = figure.subplots(2 * len(shown), columns, squeeze=False, height_ratios=heights)
     bar: dict[str, Any] = {"location": "bottom", "fraction": BAR / (PANEL * sum(heights) / 2)}
-    above, beneath = panels[: len(seen)], panels[len(seen) :]
-    fields = [sought.quantity.of(field, sought.grid) for field in values.values()]
-    scale = scale_of([plane.cut(field) for plane in seen for field in fields])
+    above, beneath = panels[: len(shown)], panels[len(shown) :]
+    fields = [result.quantity.compute(field, result.grid) for field in values.values()]
+    scale = make_scale([plane.cut(field) for plane in shown for field in fields])
     for place, (title, field) in enumerate(zip(values, fields, strict=True)):
-        _draw_column(list(above[:, place]), seen, field, scale, title, first=place == 0)
+        _draw_column(list(above[:, place]), shown, field, scale, title, first=place == 0)
     used = list(above[:, : len(fields)].flat)
-    label = sought.quantity.label
-    draw_key(figure, used, scale, label, aspect=0.9 * len(fields) * PANEL / BAR, **bar)
+    label = result.quantity.label
+    draw_colorbar(figure, used, scale, label, aspect=0.9 * len(fields) * PANEL / BAR, **bar)
     for place, (title, quantity, numbers) in enumerate(others):
-        its_own = scale_of([plane.cut(numbers) for plane in seen], signed=quantity.kind != "length")
-        _draw_column(list(beneath[:, place]), seen, numbers, its_own, title, first=place == 0)
+        its_own = make_scale([plane.cut(numbers) for plane in shown], signed=quantity.kind != "length")
+        _draw_column(list(beneath[:, place]), shown, numbers, its_own, title, first=place == 0)
         label = _label(quantity, power := _power(its_own))
-        key = draw_key(figure, list(beneath[:, place]), its_own, label, aspect=0.9 * PANEL / BAR, **bar)
+        key = draw_colorbar(figure, list(beneath[:, place]), its_own, label, aspect=0.9 * PANEL / BAR, **bar)
         key.locator = MaxNLocator(3)
-        key.formatter = FuncFormatter(partial(_told, power=power))
+        key.formatter = FuncFormatter(partial(_format_power, power=power))
     for axes in (*above[:, len(fields) :].flat, *beneath[:, len(others) :].flat):
         axes.remove()
 
 
-def _told(value: float, _: int | None, *, power: int) -> str:
+def _format_power(value: float, _: int | None, *, power: int) -> str:
     """Format a number in units of a power of ten. (Matplotlib would write the power into the label.)"""
     return f"{value / 10.0**power:.6g}".replace("-", "\N{MINUS SIGN}")
 
 
 def _draw_column(
-    panels: Sequence[Axes], seen: Sequence[Plane], field: np.ndarray, scale: Scale, title: str, *, first: bool
+    panels: Sequence[Axes], shown: Sequence[Plane], field: np.ndarray, scale: Scale, title: str, *, first: bool
 ) -> None:
     """Draw one field in all planes."""
-    for axes, plane in zip(panels, seen, strict=True):
+    for axes, plane in zip(panels, shown, strict=True):
         draw_plane(axes, plane, plane.cut(field), scale)
-        name_axes(axes, plane, PANEL, first=first)
+        label_axes(axes, plane, PANEL, first=first)
     panels[0].set_title(title)

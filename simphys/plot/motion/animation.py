@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from simphys.plot import style
 from simphys.plot.film import FRAMES, film, write_film
-from simphys.plot.motion.particles import View, draw_key, draw_particles, draw_walls, read_view
+from simphys.plot.motion.particles import View, draw_colorbar, draw_particles, draw_walls, read_view
 from simphys.record import Recording
 
 WIDTH = 5.4  # inch
@@ -35,7 +35,7 @@ def _frames(recording: Recording, view: View) -> Iterator[np.ndarray]:
         figure.set_figwidth(WIDTH + 1.0)
         axes = figure.subplots()
         draw_walls(axes, view)
-        draw_key(figure, [axes], view)
+        draw_colorbar(figure, [axes], view)
         draw = partial(_draw, axes, view)
         yield from film(figure, axes, [(view.motion.time[frame], partial(draw, int(frame))) for frame in shown])
 

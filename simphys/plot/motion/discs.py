@@ -69,11 +69,15 @@ def _draw(axes: Axes, places: np.ndarray, radius: np.ndarray, colors: list[str],
     )
 
 
-def _colors(motion: Motion, seen: set[int]) -> list[str]:
+def _colors(motion: Motion, targets: set[int]) -> list[str]:
     moving = np.linalg.norm(motion.velocity[0], axis=1) > 0
     few = moving.sum() < len(moving)
     return [
-        style.COLORS[1] if disc in seen and len(seen) < len(moving) else style.COLORS[5] if few and moves else PLAIN
+        style.COLORS[1]
+        if disc in targets and len(targets) < len(moving)
+        else style.COLORS[5]
+        if few and moves
+        else PLAIN
         for disc, moves in enumerate(moving)
     ]
 
@@ -108,7 +112,7 @@ def _title(motion: Motion, targets: dict[int, np.ndarray]) -> str:
     if not 0 < len(targets) <= FEW:
         return span
     off = {disc: float(np.linalg.norm(motion.position[-1, disc] - place)) for disc, place in targets.items()}
-    told = ", ".join(
+    distances = ", ".join(
         [f"{disc}: {style.number(distance)} {motion.position_unit}".rstrip() for disc, distance in off.items()]
     )
-    return f"{span}; distance to the target (black) of disc {told}"
+    return f"{span}; distance to the target (black) of disc {distances}"

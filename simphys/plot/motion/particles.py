@@ -129,7 +129,7 @@ def draw_particles(axes: Axes, view: View, frame: int, scale: float) -> list[Art
     return sorted(made, key=lambda artist: artist.get_zorder())
 
 
-def draw_key(figure: Figure | SubFigure, axes: list[Axes], view: View) -> None:
+def draw_colorbar(figure: Figure | SubFigure, axes: list[Axes], view: View) -> None:
     """Draw the colour bar of the particles, if they are coloured by speed."""
     if view.group is None:
         label = style.with_unit("speed", view.motion.velocity_unit)
@@ -147,7 +147,7 @@ def _draw_snapshots(figure: SubFigure, view: View, frames: np.ndarray, rows: int
     for axes in panels.flat[len(frames) :]:
         axes.remove()
     panels[0, 0].xaxis.set_major_locator(MaxNLocator(int(np.clip(1.5 * width, 1, 5))))  # shared by all panels
-    draw_key(figure, list(panels.flat[: len(frames)]), view)
+    draw_colorbar(figure, list(panels.flat[: len(frames)]), view)
 
 
 def _draw_mean(axes: Axes, motion: Motion, frames: np.ndarray) -> None:

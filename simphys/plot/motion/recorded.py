@@ -55,5 +55,5 @@ def read_motion(recording: Recording) -> Motion:
         free=free,
         pinned=np.setdiff1d(np.arange(nodes), free),
         springs=recording[SPRINGS] if SPRINGS in recording else np.empty((0, 2), int),
-        ended=style.ended(recording, time, recorded),
+        ended=style.describe_end(recording, time, recorded),
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from simphys.plot import style
 from simphys.plot.components import FEW
-from simphys.plot.fields.grids import Quantity, named, read_grid, vector_kind
+from simphys.plot.fields.grids import Quantity, make_quantity, read_grid, vector_kind
 from simphys.record import Recording
 from simphys.scenefile import UnknownSection, flat_entries
 from simphys.simulator.grids import Grid
@@ -19,7 +19,7 @@ REMEDY = "Only `simphys optimize` with an unknown field on a grid records it."
 
 
 @dataclass(frozen=True)
-class Sought:
+class UnknownField:
     """Unknown field, in the shape of the parameter; NaN in entries without a value.
 
     errors: relative errors of start and value, |value - truth| / |truth|, if the truth is known.
@@ -37,7 +37,7 @@ class Sought:
     gradients: dict[str, np.ndarray]
 
 
-def sought_labels(recording: Recording) -> list[str]:
+def list_unknown_fields(recording: Recording) -> list[str]:
     """List the unknowns of a run that are fields on its grid."""
     if any(path not in recording for path in NEEDS):
         return []
@@ -45,11 +45,11 @@ def sought_labels(recording: Recording) -> list[str]:
     return [label for label, section in sections.items() if _is_field(recording, grid, label, section)]
 
 
-def read_sought(recording: Recording, label: str, picture: str) -> Sought:
+def read_unknown_field(recording: Recording, label: str, picture: str) -> UnknownField:
     """Read an unknown field. Errors: NotRecorded if the run has no such field."""
     style.require(recording, picture, NEEDS, REMEDY)
-    if label not in sought_labels(recording):
-        constraint = f"draws unknown fields: {', '.join(sought_labels(recording)) or 'none'}"
+    if label not in list_unknown_fields(recording):
+        constraint = f"draws unknown fields: {', '.join(list_unknown_fields(recording)) or 'none'}"
         raise style.NotRecorded(f"picture {picture!r}", constraint, label or "none", "Name one of these.")
     grid, unknown = read_grid(recording, picture), _unknown(_sections(recording)[label])
     base = _base(recording, grid, unknown.parameter)
@@ -74,9 +74,9 @@ def read_sought(recording: Recording, label: str, picture: str) -> Sought:
         if gradient is not None:
             natural = gradient[where] / (at if unknown.transform == "log" else scale)
             gradients[title] = whole(natural, np.zeros_like(base) if kind != "number" else np.full(base.shape, np.nan))
-    return Sought(
+    return UnknownField(
         label=label,
-        quantity=named(grid, unknown.parameter, "", kind, unit=unit),
+        quantity=make_quantity(grid, unknown.parameter, "", kind, unit=unit),
         gradient=Quantity("", name if kind == "number" else f"|{name}|", style.per_unit(unit), _gradient_kind(kind)),
         grid=grid,
         start=whole(start, base),
