@@ -1,4 +1,4 @@
-"""Imports go one way, one module alone imports the kernel compiler, and `import simphys` stays light."""
+"""The layout: folders in an order, no circles; one module imports the kernel compiler; `import simphys` is light."""
 
 from __future__ import annotations
 
@@ -10,15 +10,42 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from simphys.autograd import runtime
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPILERS = ("taichi", "quadrants")
+ORDER = [
+    "_version",
+    "autograd",
+    "numerics",
+    "simulator",
+    "rollout",
+    "nn",
+    "files",
+    "scenefile",
+    "optimize",
+    "record",
+    "simulators",
+    "experiment",
+    "diagnose",
+    "runs",
+    "plot",
+    "app",
+    "",
+]
+"""The folders of the package, from the ground up; "" is `simphys` itself, which only names what is public."""
+LATE = {
+    f"simphys.app.cli.{command}"
+    for command in ("guarded", "optimize", "run", "check", "health", "plot", "graph", "info", "schema")
+}
+"""Functions that import modules of ours when they are called: `simphys --help` answers at once."""
 HEAVY = {"scipy", "pydantic", "typer", "rich", "h5py", "matplotlib"}
 
 
+@functools.cache
 def sources() -> dict[str, Path]:
     """Map import names to the modules of the project; a package's __init__.py has the name with `.__init__`."""
     files = {("simphys.autograd", path, ROOT / "autograd") for path in (ROOT / "autograd").rglob("*.py")}
@@ -48,6 +75,40 @@ def imported(module: str, code: str) -> Iterator[str]:
                 yield importlib.util.resolve_name(name, package)
 
 
+def folder(name: str) -> str:
+    """Return the folder of a module, "" for `simphys` itself."""
+    parts = name.removesuffix(".__init__").split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in ORDER else ""
+
+
+@functools.cache
+def modules() -> frozenset[str]:
+    """Return every module and package by its import name."""
+    return frozenset([module.removesuffix(".__init__") for module in sources()])
+
+
+def target(name: str) -> str:
+    """Return the module that an imported name lies in."""
+    while name not in modules() and "." in name:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def circles(graph: dict[str, list[str]]) -> list[list[str]]:
+    """Find the strongly connected components of several modules."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    nodes = sorted(graph)
+    place = {node: index for index, node in enumerate(nodes)}
+    arrows = [(place[a], place[b]) for a in nodes for b in graph[a] if b in place and a != b]
+    rows, columns = zip(*arrows, strict=True)
+    matrix = coo_matrix((np.ones(len(arrows)), (rows, columns)), shape=(len(nodes), len(nodes)))
+    count, label = connected_components(matrix, directed=True, connection="strong")
+    found = [[node for node in nodes if label[place[node]] == each] for each in range(count)]
+    return [each for each in found if len(each) > 1]
+
+
 def within(name: str, package: str) -> bool:
     return name == package or name.startswith(package + ".")
 
@@ -69,15 +130,43 @@ def test_imports_are_found_in_every_form() -> None:
     assert sorted(imported("simphys.x.y", code)) == ["a.b", "g", "simphys.e", "simphys.x.c.d"]
 
 
-def test_autograd_knows_nothing_of_the_rest() -> None:
+def test_a_folder_uses_only_what_stands_above_it() -> None:
+    """Types count, and so do imports inside functions."""
     strays = [
         f"{module} imports {name}"
         for module, names in imports().items()
-        if within(module, "simphys.autograd")
         for name in names
-        if within(name, "simphys") and not within(name, "simphys.autograd")
+        if within(name, "simphys") and ORDER.index(folder(name)) > ORDER.index(folder(module))
     ]
     assert not strays
+
+
+def test_every_folder_has_its_place_in_the_order() -> None:
+    folders = {path.name for path in (ROOT / "simphys").iterdir() if (path / "__init__.py").exists()}
+    assert folders == set(ORDER) - {"_version", ""}
+    assert {path.name for path in (ROOT / "simphys").glob("*.py")} == {"__init__.py", "_version.py"}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = {module.removesuffix(".__init__"): [target(name) for name in names] for module, names in imports().items()}
+    assert circles(graph) == []
+
+
+def test_imports_inside_functions_are_few_and_have_a_reason() -> None:
+    """`import simphys` and `simphys --help` stay quick."""
+    found = {
+        f"{module}.{function.name}"
+        for module, path in sources().items()
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef)
+        and any(within(name, "simphys") for name in imported(module, own(function)))
+    }
+    assert found == LATE and len(LATE) < 12
+
+
+def own(function: ast.FunctionDef) -> str:
+    """The code of a function, without functions inside it."""
+    return "\n".join([ast.unparse(each) for each in function.body if not isinstance(each, ast.FunctionDef)])
 
 
 def test_simulators_never_import_each_other() -> None:
@@ -94,13 +183,12 @@ def test_simulators_never_import_each_other() -> None:
     assert not strays
 
 
-def test_only_the_list_of_simulators_and_their_own_sections_import_any() -> None:
+def test_nothing_but_tables_by_name_refers_to_a_single_simulator() -> None:
     strays = [
         f"{module} imports {name}"
         for simulator in simulators()
         for module, names in imports().items()
         if not within(module, simulator)
-        and module not in ("simphys.scenefile.simulators", simulator.replace(".simulators.", ".scenefile."))
         for name in names
         if within(name, simulator)
     ]
