@@ -1,7 +1,8 @@
 """Differentiation for hand-written kernels, in PyTorch's vocabulary: the guide is docs/autograd.md.
 
-Tensors and Functions make a graph, which `backward` and `grad` traverse; `kernel` launches what the compiler made;
-`gradcheck` proves an adjoint. The rest puts Functions together, looks into graphs and talks to other libraries.
+Tensors and Functions make a graph, which `backward` and `grad` traverse. `kernel` makes compiled kernels, and
+`gradcheck` proves adjoints. The folders: kernels/ compiles and launches, ops/ has the operations of Tensors, compose/
+puts functions together, look/ shows graphs, proof/ checks gradients, bridges/ exchanges data with other libraries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Importing this module keeps the package's one name: `simphys.autograd`, although its folder is called autograd/.
+"""The check of the package's name, made at import: `simphys.autograd`, although its folder is called autograd/.
 
-Raises ImportError when the package was imported under another name. Two names would mean two graphs, two Tensor types
-and two sessions of the compiler; and the top-level name `autograd` is another package's, which others import.
+It raises ImportError where the package is imported under another name. Two names would mean two graphs, two Tensor
+types and two sessions of the compiler. The top-level name `autograd` belongs to another package.
 """
 
 from __future__ import annotations

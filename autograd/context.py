@@ -38,7 +38,7 @@ class Context(Node):
         """
         for value in values:
             if type(value) is ndarray:
-                values = tuple([_guarded(v) if type(v) is ndarray else v for v in values])
+                values = tuple([_as_guarded_tensor(v) if type(v) is ndarray else v for v in values])
                 break
         self._saved = values
         writes = switch.writes
@@ -107,5 +107,5 @@ class Context(Node):
         self._materialize_grads = value
 
 
-def _guarded(array: Array) -> Tensor:
+def _as_guarded_tensor(array: Array) -> Tensor:
     return Tensor(array if array.base is None and array.flags.c_contiguous else array.copy(order="C"))

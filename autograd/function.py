@@ -18,26 +18,26 @@ _F64 = np.dtype(np.float64)
 
 
 class Observer:
-    """Base class of observers: those in `switch.observers` see each call of a Function's forward and backward.
+    """Base class of observers: those in `switch.observers` are called around each forward and backward.
 
-    The AccumulateGrad nodes of leaves are not reported. When forward or backward raises, `failed` is called instead of
+    The AccumulateGrad nodes of leaves are not reported. If forward or backward raises, `failed` is called instead of
     `after_*`.
     """
 
     def before_forward(self, ctx: Context, inputs: tuple[Any, ...]) -> None:
-        """`inputs` are the arguments of `apply`; a node that is recorded has its edges and sequence."""
+        """Observe the arguments of `apply`; a recorded node has its edges and sequence already."""
 
     def after_forward(self, ctx: Context, inputs: tuple[Any, ...], outputs: tuple[Tensor, ...]) -> None:
-        """The outputs are linked to the node."""
+        """Observe the outputs, which are linked to the node."""
 
     def before_backward(self, node: Node, adjoints: Sequence[Any]) -> None:
-        """`adjoints` has an array, a Tensor or None for each output."""
+        """Observe the adjoint of each output: an array, a Tensor or None."""
 
     def after_backward(self, node: Node, adjoints: Sequence[Any], results: Sequence[Any]) -> None:
-        """`results` has an array, a Tensor or None for each input."""
+        """Observe the adjoint of each input: an array, a Tensor or None."""
 
     def failed(self, node: Node) -> None:
-        """Forward or backward of this node raised an error."""
+        """Observe that forward or backward of this node raised an error."""
 
 
 class Function:
@@ -145,7 +145,7 @@ def _constants(function: type[Function], inputs: tuple[Any, ...], edges: list[An
 
 
 def _several(ctx: Context, inputs: tuple[Any, ...], result: tuple[Any, ...], record: bool) -> tuple[Tensor, ...]:
-    """The results of a Function that returned a tuple."""
+    """The outputs of a Function that returned a tuple."""
     outputs = tuple([_own(ctx, value, inputs) for value in result])
     if len(set(map(id, outputs))) != len(outputs):  # one Tensor returned twice cannot be two results
         outputs = tuple([Tensor(output.data.copy()) for output in outputs])
@@ -157,7 +157,7 @@ def _several(ctx: Context, inputs: tuple[Any, ...], result: tuple[Any, ...], rec
 
 
 def _own(ctx: Context, value: Any, inputs: tuple[Any, ...]) -> Tensor:
-    """Make a Tensor of what `forward` returned; memory of an input, a leaf or a view is copied."""
+    """Make a Tensor of a result of `forward`; memory of an input, a leaf or a view is copied."""
     if type(value) is ndarray:
         for saved in ctx._saved:
             if type(saved) is Tensor and saved.data is value:
@@ -182,7 +182,7 @@ def _own(ctx: Context, value: Any, inputs: tuple[Any, ...]) -> Tensor:
 
 
 def link(ctx: Context, output: Tensor, index: int) -> None:
-    """Make `ctx` the origin of an output. A saved output becomes an alias, else the node would hold itself alive."""
+    """Make `ctx` the origin of an output. A saved output becomes an alias: else the node would hold itself alive."""
     if output.data.dtype.kind != "f":
         return
     if ctx._non_differentiable and any([output is tensor for tensor in ctx._non_differentiable]):
@@ -199,7 +199,7 @@ def link(ctx: Context, output: Tensor, index: int) -> None:
 
 
 def _check_writes(ctx: Context, inputs: tuple[Any, ...], result: Any, writes: int) -> None:
-    """Raise where `forward` wrote to an input that it did not mark as dirty; see that dirty ones are new versions."""
+    """Raise if `forward` wrote to an input that it did not mark as dirty; raise the versions of dirty inputs."""
     name, dirty = ctx.function.__name__, ctx._dirty
     for position, value in enumerate(inputs):
         written = type(value) is Tensor and value._version is not None and value._version[1] > writes

@@ -18,7 +18,7 @@ from .tensor import Tensor
 
 Seed = Tensor | npt.ArrayLike | None
 Key = tuple[int, int]
-"""Where a Tensor comes from: (sequence of its node, output index)."""
+"""The origin of a Tensor: (sequence of its node, output index)."""
 
 
 def backward(
@@ -28,7 +28,7 @@ def backward(
     retain_graph: bool | None = None,
     create_graph: bool = False,
 ) -> None:
-    """Add to `.grad` of all leaves the gradient of sum(seed * output). See `Tensor.backward`.
+    """Add to `.grad` of all leaves the gradient of sum(seed * output), as `Tensor.backward` does.
 
     The graph is freed unless `retain_graph` (by default as `create_graph`). With `create_graph` the gradients are
     part of a graph themselves.
@@ -45,11 +45,12 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> tuple[Any, ...]:
-    """The gradients of sum(seed * output) with respect to `inputs` (leaves or not), Tensors; no `.grad` is touched.
+    """The gradients of sum(seed * output) with respect to `inputs` (leaves or not), as Tensors; `.grad` stays.
 
     The graph is freed unless `retain_graph` (by default as `create_graph`). With `create_graph` the gradients are
-    part of a graph themselves. Errors: GraphError for an input that the outputs do not depend on, for which the result
-    is None with `allow_unused`; InputError for one that does not require a gradient.
+    part of a graph themselves.
+    Errors: InputError for an input that does not require a gradient; GraphError for one that the outputs do not depend
+    on. With `allow_unused` its gradient is None instead.
     """
     outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
@@ -68,12 +69,12 @@ def grad(
             )
     if create_graph:
         return tuple([wanted[key] for key in keys])
-    # Copies: one adjoint may have reached several inputs, and who asks for a gradient may write to it.
+    # Copies: one adjoint may have reached several inputs, and the caller may write to a gradient.
     return tuple([None if (found := wanted[key]) is None else Tensor(np.array(found, order="C")) for key in keys])
 
 
 def origin(tensor: Tensor) -> Key:
-    """Where a Tensor that requires a gradient comes from."""
+    """The origin of a Tensor that requires a gradient."""
     node, index = tensor._edge  # type: ignore[misc]
     return node.sequence, index
 
@@ -182,7 +183,7 @@ def _traverse(
 
 
 def _receive(pending: dict[int, tuple[Node, list[Any]]], heap: list[int], edge: Edge, adjoint: Any) -> None:
-    """Add an adjoint to what waits for the node that the edge leads to; the graph sums fan-out."""
+    """Add an adjoint to those pending for the node that the edge leads to: the sum over fan-out."""
     node, index = edge
     sequence = node.sequence
     if sequence in pending:
@@ -203,7 +204,7 @@ def _receive(pending: dict[int, tuple[Node, list[Any]]], heap: list[int], edge: 
 
 
 def _run_tensor_hooks(node: Node, adjoints: list[Any]) -> None:
-    """Hooks on the node's outputs, in place of whose adjoints they may put others, and those that keep gradients."""
+    """Run the hooks on the node's outputs, which may replace adjoints, and keep retained gradients."""
     hooks = node.hooks
     for index, adjoint in enumerate(adjoints):
         if adjoint is None:
@@ -216,7 +217,7 @@ def _run_tensor_hooks(node: Node, adjoints: list[Any]) -> None:
 
 def _accumulate(tensor: Tensor | None, adjoint: Any) -> None:
     """Add to `.grad`. A copy even at first: one adjoint may have reached several leaves."""
-    if tensor is None or adjoint is None:  # nobody can look at the gradient
+    if tensor is None or adjoint is None:  # the Tensor no longer exists
         return
     if isinstance(adjoint, Tensor):
         tensor.grad = adjoint if tensor.grad is None else tensor.grad + adjoint

@@ -1,4 +1,4 @@
-"""The state of the process: are operations recorded, who observes them, and how many writes there were."""
+"""The state of the process: recording on or off, observers, kernel settings, and the number of writes to memory."""
 
 from __future__ import annotations
 

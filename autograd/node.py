@@ -15,7 +15,7 @@ Edge = tuple["Node", int]
 """The node that made a Tensor, and the number of that output."""
 
 NO_TENSOR: tuple[()] = ()
-"""Stands in `Node.edges` for an input that is no Tensor."""
+"""The entry of `Node.edges` for an input that is no Tensor."""
 
 Outputs = tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
 """Shape and dtype of each output."""
@@ -46,7 +46,7 @@ class Node:
     """One entry for each input: an edge, None for a Tensor without a gradient, NO_TENSOR for anything else."""
     outputs: Outputs = ()
     constants: Sequence[Any] = ()
-    """Shape and dtype of each input without a gradient that jvp receives zeros for, else None; () without any."""
+    """Shape and dtype of each input that is a constant for which jvp gets zeros, else None; () without constants."""
     freed = False
     _saved: tuple[Any, ...] = ()
     _materialize_grads = True
@@ -69,7 +69,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """The node of each Tensor among the inputs and the number of its output; (None, 0) where no gradient flows."""
+        """The node and output number of each Tensor among the inputs; (None, 0) where no gradient flows."""
         return tuple([edge or (None, 0) for edge in self.edges if edge != NO_TENSOR])
 
     @property
@@ -99,7 +99,7 @@ class Node:
 class AccumulateGrad(Node):
     """The node of a leaf: what arrives is added to the leaf's `.grad`.
 
-    The leaf holds its node; the node holds the leaf weakly, so that both are freed with the last reference to the leaf.
+    The leaf holds its node, and the node holds the leaf weakly: both are freed with the last reference to the leaf.
     """
 
     function = None

@@ -36,7 +36,7 @@ def run_jvp(node: Node, tangents: Sequence[Array | None]) -> list[Array | None]:
             node._session = switch.session
             return run_jvp(node, tangents)
     materialize = node._materialize_grads and node.function._materializes
-    results = node.function.jvp(node, *(_materialized(node, tangents) if materialize else tangents))
+    results = node.function.jvp(node, *(_fill_zeros(node, tangents) if materialize else tangents))
     if type(results) is not tuple:
         results = (results,)
     if len(results) != len(node.outputs):
@@ -88,8 +88,8 @@ def as_adjoint(node: Node, position: int, result: Any) -> Any:
     upstream, index = node.edges[position]  # type: ignore[misc]
     shape, dtype = upstream.outputs[index]
     if type(result) is ndarray and result.dtype is dtype and result.shape == shape and not switch.enabled:
-        return result if node.function._on_arrays else _locked(result)
-    return _converted(node, position, result, shape, dtype)
+        return result if node.function._on_arrays else _lock(result)
+    return _convert(node, position, result, shape, dtype)
 
 
 def _as_adjoints(node: Node, results: Sequence[Any]) -> list[Any]:
@@ -127,7 +127,7 @@ def _run_hooked(node: Node, adjoints: Sequence[Any]) -> Any:
     arguments = _arguments(node, adjoints)
     if hooks is not None:
         for pre in tuple(hooks.pre.values()):
-            arguments = _all_replaced(node, pre(arguments), arguments)
+            arguments = _replacements(node, pre(arguments), arguments)
     if recording and function.once_differentiable:
         results = _run_once(node, arguments)
     elif function._on_arrays and not recording:
@@ -139,7 +139,7 @@ def _run_hooked(node: Node, adjoints: Sequence[Any]) -> Any:
         results = results if type(results) is tuple else (results,)
         results = tuple([None if r is None else _as_tensor(r) for r in results])
         for post in tuple(hooks.post.values()):
-            results = _all_replaced(node, post(results, arguments), results)
+            results = _replacements(node, post(results, arguments), results)
     return results
 
 
@@ -148,22 +148,22 @@ def run_tensor_hook(node: Node, index: int, adjoint: Any) -> Any:
     recorded = isinstance(adjoint, Tensor)
     found = adjoint if recorded else Tensor(np.array(adjoint, order="C"))
     for hook in tuple(node.hooks.tensor.get(index, {}).values()):
-        found = _replaced(node, hook(found), found)
+        found = _replacement(node, hook(found), found)
     return found if recorded else found.data
 
 
-def _all_replaced(node: Node, replaced: Adjoints | None, adjoints: Adjoints) -> Adjoints:
+def _replacements(node: Node, replaced: Adjoints | None, adjoints: Adjoints) -> Adjoints:
     """The adjoints that a hook returned in place of others; None keeps them."""
     if replaced is None:
         return adjoints
     if len(replaced) != len(adjoints):
         raise GraphError(f"a hook on {node.name()} returned {len(replaced)} adjoints for {len(adjoints)}.")
     return tuple(
-        [None if new is None else _replaced(node, new, old) for new, old in zip(replaced, adjoints, strict=True)]
+        [None if new is None else _replacement(node, new, old) for new, old in zip(replaced, adjoints, strict=True)]
     )
 
 
-def _replaced(node: Node, replaced: Any, adjoint: Any) -> Any:
+def _replacement(node: Node, replaced: Any, adjoint: Any) -> Any:
     """The Tensor that a hook returned in place of an adjoint; None keeps it."""
     if replaced is None:
         return adjoint
@@ -187,7 +187,7 @@ def _arguments(node: Node, adjoints: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
-def _materialized(node: Node, tangents: Sequence[Array | None]) -> list[Array | None]:
+def _fill_zeros(node: Node, tangents: Sequence[Array | None]) -> list[Array | None]:
     """The tangents with zeros for each real input that has none."""
     found = []
     for position, (edge, tangent) in enumerate(zip(node.edges, tangents, strict=True)):
@@ -222,12 +222,12 @@ def _as_tensor(values: Any) -> Tensor:
     return Tensor(data if data.flags.c_contiguous else data.copy(order="C"))
 
 
-def _converted(node: Node, position: int, result: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def _convert(node: Node, position: int, result: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """A result of backward in the input's shape and dtype."""
     if switch.enabled:
-        data = _recorded(node, position, result)
+        data = _require_tensor(node, position, result)
     elif type(result) is ndarray:
-        data = result if node.function._on_arrays else _locked(result)
+        data = result if node.function._on_arrays else _lock(result)
     else:
         data = result.data if type(result) is Tensor else np.asarray(result)
     if data.dtype is not dtype and data.dtype != dtype:
@@ -251,7 +251,7 @@ def _unbroadcast(adjoint: Any, shape: tuple[int, ...]) -> Any:
     return np.add.reduce(adjoint, axis=axes).reshape(shape)
 
 
-def _locked(array: Array) -> Array:
+def _lock(array: Array) -> Array:
     """An adjoint that a user's Function returned, locked against writing while it is needed."""
     if array.base is None:
         array.setflags(False)  # type: ignore[call-arg]  # to write to this memory again raises
@@ -260,7 +260,7 @@ def _locked(array: Array) -> Array:
     return array
 
 
-def _recorded(node: Node, position: int, result: Any) -> Any:
+def _require_tensor(node: Node, position: int, result: Any) -> Any:
     """An adjoint that belongs to a graph."""
     if type(result) is not Tensor and not node.function._on_arrays:
         raise GraphError(

@@ -128,6 +128,6 @@ def test_the_folder_refuses_its_own_name(checkout: Path) -> None:
 
 
 def test_a_type_checker_sees_the_installed_types(installed: Path, tmp_path: Path) -> None:
-    code = "from simphys.autograd.errors import InputError; reveal_type(InputError('', '', 0, '').who)"
+    code = "from simphys.autograd.errors import InputError; reveal_type(InputError('', '', 0, '').source)"
     mypy = (sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent", "--no-incremental")
     assert 'Revealed type is "str"' in run(*mypy, "--python-executable", installed, "-c", code, cwd=tmp_path)

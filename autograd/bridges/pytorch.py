@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..compose.pipe import combine
-from ..compose.replay import Step, name_of, own
+from ..compose.replay import Step, copy_arrays, name_of
 from ..errors import InputError
 from ..function import Context, Function
 from ..graph import grad
@@ -95,7 +95,7 @@ def _torch_node() -> Any:
             graph = torch.empty(0, device="cpu")
             graph.of_simphys = arguments, result
             ctx.save_for_backward(graph, *[x if isinstance(x, torch.Tensor) else None for x in inputs])
-            ctx.others = own([None if isinstance(x, torch.Tensor) else x for x in inputs])
+            ctx.others = copy_arrays([None if isinstance(x, torch.Tensor) else x for x in inputs])
             return results if type(result) is tuple else results[0]
 
         @staticmethod
@@ -222,12 +222,12 @@ def _tuple(result: Any) -> tuple[Any, ...]:
     return result if type(result) is tuple else (result,)
 
 
-def _torch(who: str) -> Any:
+def _torch(source: str) -> Any:
     try:
         import torch
     except ImportError as error:
         remedy = "Install it: pip install 'simphys[torch]'."
-        raise InputError(who, "PyTorch is needed", f"ImportError: {error}", remedy) from error
+        raise InputError(source, "PyTorch is needed", f"ImportError: {error}", remedy) from error
     return torch
 
 
@@ -235,14 +235,14 @@ def _to_torch(x: Tensor) -> Any:
     return _torch("to_torch").from_numpy(x.data.copy())
 
 
-def _from_torch(who: str, x: Any) -> Tensor:
+def _from_torch(source: str, x: Any) -> Tensor:
     found = f"{x.dtype} on {x.device}"
     if x.device.type != "cpu":
-        raise InputError(who, "tensors of torch lie on the CPU", found, "Move it there: x.cpu().")
+        raise InputError(source, "tensors of torch lie on the CPU", found, "Move it there: x.cpu().")
     try:
         array = np.array(x.numpy(force=True), order="C")
     except TypeError as error:  # bfloat16, or a layout that NumPy lacks
-        raise InputError(who, "NumPy has the tensor's dtype and layout", str(error), "Convert it first.") from error
+        raise InputError(source, "NumPy has the tensor's dtype and layout", str(error), "Convert it first.") from error
     if array.dtype.kind == "c":
-        raise InputError(who, "tensors are real", found, "Use torch.view_as_real.")
+        raise InputError(source, "tensors are real", found, "Use torch.view_as_real.")
     return Tensor(array)

@@ -1,6 +1,6 @@
 """Derivatives of functions of Tensors: forward (`jvp`, `linearize`), reverse (`vjp`) and whole (`jacobian`).
 
-A reverse pass gives one row of a Jacobian, a forward pass one column; both run on one recorded graph, any number of
+A reverse pass gives one row of a Jacobian, a forward pass one column. Both run on one recorded graph, any number of
 times.
 """
 
@@ -30,9 +30,9 @@ def linearize(outputs: Tensors, inputs: Tensors) -> Push:
     """The derivative of a recorded computation as a function: `push(*tangents)` returns the tangent of each output.
 
     `inputs` are leaves or intermediate results that the outputs were computed from. A tangent is an array of its
-    input's shape, or None for zero. The graph is kept and any number of tangents can be pushed through it.
-    Errors: MissingJvp when a Function on the way has no `jvp` (raised by push for one inside a combined node);
-    GraphError when one was freed, or had its saved state changed.
+    input's shape, or None for zero. The graph is kept, so any number of tangents can be pushed through it.
+    Errors: MissingJvp for a Function without a `jvp` (raised by push for one inside a combined node); GraphError for
+    a node that was freed, or whose saved state was changed.
     """
     outputs, inputs = tuple_of(outputs), tuple_of(inputs)
     for position, x in enumerate(inputs):
@@ -52,7 +52,7 @@ def linearize(outputs: Tensors, inputs: Tensors) -> Push:
         known: dict[Key, Array] = {}
         for x, source, tangent in zip(inputs, sources, tangents, strict=True):
             if tangent is not None:
-                known[source] = matching("push", "tangent", tangent, x) + known.get(source, 0)
+                known[source] = as_array_like("push", "tangent", tangent, x) + known.get(source, 0)
         with no_grad():
             for node in nodes:
                 if node.freed:
@@ -76,15 +76,18 @@ def linearize(outputs: Tensors, inputs: Tensors) -> Push:
 def jvp(
     fn: Callable[..., Result], inputs: Tensors, tangents: Sequence[npt.ArrayLike | None]
 ) -> tuple[Result, tuple[Array, ...]]:
-    """(outputs, J v) of `outputs = fn(*inputs)` for v = `tangents`, one (or None) for each input, by a forward pass."""
+    """(outputs, J v) of `outputs = fn(*inputs)`, by a forward pass.
+
+    v = `tangents` has an array of its shape for each input, or None for an input that does not move.
+    """
     leaves, outputs = record(fn, inputs)
     return outputs, linearize(outputs, leaves)(*tangents)
 
 
 def vjp(fn: Callable[..., Result], inputs: Tensors) -> tuple[Result, Pull]:
-    """(outputs, pull) of `outputs = fn(*inputs)`: `pull(*adjoints)` returns J^T u, one array for each input.
+    """(outputs, pull) of `outputs = fn(*inputs)`: `pull(*adjoints)` returns J^T u, an array for each input.
 
-    One adjoint for each output, None for zero; `pull` can be called any number of times.
+    It takes an adjoint for each output, or None for zero, and can be called any number of times.
     """
     leaves, outputs = record(fn, inputs)
     return outputs, _pull(tuple_of(outputs), leaves)
@@ -93,9 +96,9 @@ def vjp(fn: Callable[..., Result], inputs: Tensors) -> tuple[Result, Pull]:
 def jacobian(fn: Callable[..., Outputs], inputs: Tensors, *, mode: Mode = "auto") -> Any:
     """The Jacobian of fn(*inputs): an array of shape (*output.shape, *input.shape).
 
-    A tuple over inputs when `inputs` is a sequence, and a tuple over outputs of such when fn returns a tuple. `auto`
-    takes a forward pass for each input element if they are no more than the output elements and every Function has a
-    jvp, else a reverse pass for each output element.
+    It is a tuple over inputs if `inputs` is a sequence, and a tuple over outputs of these if fn returns a tuple. `auto`
+    takes a forward pass for each input element, if these are not more than the output elements and every Function has
+    a jvp. Otherwise it takes a reverse pass for each output element.
     """
     leaves, result = record(fn, inputs)
     outputs = tuple_of(result)
@@ -148,7 +151,7 @@ def _one_hot(x: Tensor, element: int) -> Array:
 def _pull(outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> Pull:
     def pull(*adjoints: npt.ArrayLike | Tensor | None) -> tuple[Array, ...]:
         pairs = [
-            (y, matching("pull", "adjoint", u, y))
+            (y, as_array_like("pull", "adjoint", u, y))
             for y, u in zip(outputs, adjoints, strict=True)
             if u is not None and y.requires_grad
         ]
@@ -163,17 +166,17 @@ def _pull(outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> Pull:
 
 
 def record(fn: Callable[..., Result], inputs: Tensors) -> tuple[tuple[Tensor, ...], Result]:
-    """Run fn on leaves over the inputs' memory, so that the caller's own graph and `.grad` stay as they are."""
+    """Run fn on leaves over the inputs' memory: the graph and `.grad` of the inputs stay as they are."""
     leaves = tuple([x.detach().requires_grad_() for x in tuple_of(inputs)])
     with enable_grad():
         return leaves, fn(*leaves)
 
 
-def matching(who: str, noun: str, value: npt.ArrayLike | Tensor, like: Tensor) -> Array:
+def as_array_like(source: str, noun: str, value: npt.ArrayLike | Tensor, like: Tensor) -> Array:
     array = np.asarray(value.data if isinstance(value, Tensor) else value, like.dtype)
     if array.shape != like.shape:
         raise InputError(
-            who, f"this {noun} has shape {like.shape}", f"shape {array.shape}", "Pass an array of that shape."
+            source, f"this {noun} has shape {like.shape}", f"shape {array.shape}", "Pass an array of that shape."
         )
     return array
 

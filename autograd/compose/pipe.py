@@ -1,8 +1,8 @@
-"""Putting functions together: nested, combined or hybrid. `compare.compare` tells what the one costs against the other.
+"""Composition of functions: nested, combined or hybrid. `compare` measures the cost of one against the other.
 
 - Nested: a graph of small nodes. `pipe` and `compose` are plain Python, so their graph is that of the nested calls.
-- Combined: one node. Write a `Function` with the adjoint of the whole; or let `checkpoint` or `combine` make the node
-  of nested functions, whose own rules then give its backward, its forward mode and its further derivatives.
+- Combined: one node. Write a `Function` with the adjoint of the whole, or let `checkpoint` or `combine` make the node
+  of nested functions. Their own rules then give its backward, its forward mode and its further derivatives.
 - Hybrid: one node, a `Function` whose forward applies other Functions and whose backward uses theirs:
 
       class SumHybrid(Function):  # x^2 + sin y
@@ -19,10 +19,10 @@
               x, y, z = ctx.saved_tensors
               return grad(z, (x, y), [adj], retain_graph=True)  # freed with this node, not before
 
-  It is for what `combine` cannot know: an adjoint written by hand for a part of the way, before or behind that `grad`.
+  It serves where `combine` cannot: with an adjoint written by hand for a part of the way, before or behind that `grad`.
 
-A plain tuple of results becomes the arguments of the next function, as in `g(*f(x))`; anything else is passed on as it
-is.
+A plain tuple of results becomes the arguments of the next function, as in `g(*f(x))`; anything else is passed on
+unchanged.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _LAMBDA = "<lambda>"
 
 
 def pipe(x: Any, *functions: Step) -> Any:
-    """`pipe(x, f, g, h)` is `h(g(f(x)))`, and so is its graph. Several arguments of f are given as a tuple."""
+    """`pipe(x, f, g, h)` is `h(g(f(x)))`, with the same graph. Several arguments of f are passed as a tuple."""
     for function in functions:
         x = function(*x) if type(x) is tuple else function(x)
     return x
 
 
 def compose(*functions: Step) -> Step:
-    """`compose(h, g, f)(*x)` is `h(g(f(*x)))`, and so is its graph. Errors: InputError without functions."""
+    """`compose(h, g, f)(*x)` is `h(g(f(*x)))`, with the same graph. Errors: InputError without functions."""
     if not functions:
         raise InputError("compose", "one function or more", "none", "Pass the functions, the last one first.")
     first, *rest = functions[::-1]
@@ -62,31 +62,30 @@ def compose(*functions: Step) -> Step:
 
 
 def checkpoint(fn: Step, *inputs: Any) -> Any:
-    """`fn(*inputs)` as one node that keeps only the inputs: backward runs fn again to have its intermediate results.
+    """`fn(*inputs)` as one node that keeps only the inputs: backward runs fn again for its intermediate results.
 
-    `inputs` are Tensors or anything else; arrays are copied, other objects must not change until backward. fn returns
-    a Tensor or a plain tuple of Tensors, depends on nothing but its inputs, and gives the same results each time.
-    Errors: GraphError when fn depends on a Tensor that requires a gradient and is not among `inputs` (alone or inside
-    another object, found by backward at the latest), or gives other results when it runs again; MissingJvp, by forward
-    mode, naming the Function inside that has no jvp; InputError when fn returns something else. Results count as the
-    same when sum and sum of magnitudes agree to half of the digits.
+    `inputs` are Tensors or other objects. Arrays are copied; other objects must not change until backward. fn returns
+    a Tensor or a plain tuple of Tensors, depends only on its inputs, and gives the same results each time. Results
+    count as the same if sum and sum of magnitudes agree to half of the digits.
+    Errors: GraphError if fn depends on a Tensor that requires a gradient and is not among `inputs` (found by backward
+    at the latest), or gives other results when it runs again; MissingJvp, in forward mode, for a Function inside
+    without a jvp; InputError if fn returns something else.
     """
     return apply(Checkpoint, fn, inputs)
 
 
 def combine(*functions: Step, save: Literal["inputs", "all"] | Collection[str] = "inputs") -> Step:
-    """A function that applies `functions` one after another, the first one first, as one node of the graph.
+    """Make a function that applies `functions` one after another, the first one first, as one node of the graph.
 
-    `save` is what the node keeps for backward, which runs again what is between:
+    `save` selects the results that the node keeps for backward, which computes the others again:
 
-    - "inputs": the inputs, as a `checkpoint`. Least is kept, but backward holds the graph of all functions at once.
-    - names of some of the functions: their results besides. Backward goes from one kept result to the one before it, so
-      that its memory is what is kept and the graph between two of them. The name is `__name__`, the Function's for an
-      `apply`; one that several functions share stands for all of these. The last function's result is not kept, as
-      backward does not read it.
-    - "all": the inner graph with all that the functions saved, as if they were nested. Backward runs nothing again.
+    - "inputs": only the inputs, like a `checkpoint`. Backward holds the graph of all functions at once.
+    - names of some of the functions: also their results. Backward goes from one kept result to the one before it, and
+      holds the graph between the two. The name is `__name__`, for an `apply` that of the Function; a name that several
+      functions share stands for all of these. The last function's result is not kept, as backward does not read it.
+    - "all": the inner graph with all saved state, as if the functions were nested. Backward computes nothing again.
 
-    The node is called Combine(f, g, ...)Backward. Each function is differentiated as often as its Functions can be; a
+    The node is called Combine(f, g, ...)Backward. Each function is differentiated as often as its Functions can be. A
     second derivative (create_graph=True) runs all functions again, whatever was kept.
     Errors: those of `checkpoint`, with save="all" already when the functions run; InputError without functions, for
     names that none of them has, and for lambdas, which have none.
@@ -94,13 +93,13 @@ def combine(*functions: Step, save: Literal["inputs", "all"] | Collection[str] =
     if not functions:
         raise InputError("combine", "one function or more", "none", "Pass the functions, the first one first.")
     base: type[Function] = Keep
-    fn = _in_order(functions)
+    fn = _chain(functions)
     if save != "all":
         segments = _segments(functions, () if save == "inputs" else save)
         if len(segments) == 1:
             base = Checkpoint
         else:
-            fn = _in_order([_checkpointed(segment) for segment in segments])
+            fn = _chain([_as_checkpoint(segment) for segment in segments])
     node = type(f"Combine({', '.join(map(name_of, functions))})", (base,), {})
 
     def combined(*inputs: Any) -> Any:
@@ -110,12 +109,12 @@ def combine(*functions: Step, save: Literal["inputs", "all"] | Collection[str] =
     return combined
 
 
-def _in_order(functions: Sequence[Step]) -> Step:
+def _chain(functions: Sequence[Step]) -> Step:
     return compose(*functions[::-1])
 
 
-def _checkpointed(functions: Sequence[Step]) -> Step:
-    fn = _in_order(functions)
+def _as_checkpoint(functions: Sequence[Step]) -> Step:
+    fn = _chain(functions)
 
     def replayed(*inputs: Any) -> Any:
         return checkpoint(fn, *inputs)

@@ -1,7 +1,7 @@
-"""The nodes that `checkpoint` and `combine` make: a function as one node, its inner graph replayed or kept.
+"""The nodes of `checkpoint` and `combine`: a function as one node, its inner graph replayed or kept.
 
-Both run the function on Tensors that are cut from the surrounding graph, and differentiate what was recorded between
-those and the results, so that forward mode and further derivatives come from the Functions inside, too.
+Both run the function on Tensors that are cut from the surrounding graph, and differentiate the graph recorded between
+these and the results. So forward mode and further derivatives come from the Functions inside, too.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Checkpoint(Function):
 
     @staticmethod
     def forward(ctx: Context, *inputs_and_fn: Any) -> Any:
-        *inputs, fn = own(inputs_and_fn)
+        *inputs, fn = copy_arrays(inputs_and_fn)
         ctx.save_for_backward(*inputs, fn)  # before the run: it must not write to its inputs
-        result = fn(*detached(inputs))
+        result = fn(*detach_inputs(inputs))
         outputs = outputs_of(fn, result)
         ctx.set_materialize_grads(False)
         ctx.sums = _sums(outputs) if any(ctx.needs_input_grad) else None
@@ -58,8 +58,8 @@ class Keep(Function):
 
     @staticmethod
     def forward(ctx: Context, *inputs_and_fn: Any) -> Any:
-        *inputs, fn = own(inputs_and_fn)
-        arguments = detached(inputs)
+        *inputs, fn = copy_arrays(inputs_and_fn)
+        arguments = detach_inputs(inputs)
         if any(ctx.needs_input_grad):
             outputs, result = _record(fn, arguments)
         else:
@@ -95,16 +95,16 @@ class Keep(Function):
 
 
 def apply(node: type[Function], fn: Step, inputs: tuple[Any, ...]) -> Any:
-    """fn(*inputs) as a node of that kind where one is needed."""
+    """fn(*inputs) as a node of that kind, if a gradient is needed."""
     if is_grad_enabled() and not any([isinstance(x, Tensor) and x.requires_grad for x in inputs]):
-        result = fn(*inputs)  # no node is made, so nothing later would notice a captured Tensor
+        result = fn(*inputs)  # no node is made, so no later check would find a captured Tensor
         _refuse_captured(fn, outputs_of(fn, result), inputs)
         return result
-    return node.apply(*inputs, fn)  # behind the inputs, so that messages count these as the caller does
+    return node.apply(*inputs, fn)  # fn last, so that the numbers of inputs in messages are the caller's
 
 
 def name_of(function: Step) -> str:
-    """What messages and nodes call a function: the Function's name for its `apply`, the inner one's for a partial."""
+    """The name of a function in messages: of the Function for its `apply`, of the inner function for a partial."""
     if isinstance(function, partial):
         return name_of(function.func)
     owner = getattr(function, "__self__", None)  # of Square.apply: the Function
@@ -114,22 +114,22 @@ def name_of(function: Step) -> str:
 # --- running a function by itself
 
 
-def own(inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Copies of arrays, which have no version that would tell of a change; all else as it is."""
+def copy_arrays(inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Copies of arrays, which have no version that would show a change; other values as they are."""
     return tuple([x.copy() if isinstance(x, np.ndarray) else x for x in inputs])
 
 
-def detached(inputs: Sequence[Any]) -> list[Any]:
-    """What fn gets: leaves over the memory and version of Tensors, copies of arrays, all else as it is."""
-    return [x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in own(inputs)]
+def detach_inputs(inputs: Sequence[Any]) -> list[Any]:
+    """The arguments of fn: leaves over the memory and version of Tensors, copies of arrays, other values unchanged."""
+    return [x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in copy_arrays(inputs)]
 
 
-def _cloned(inputs: Sequence[Any]) -> list[Any]:
-    """What fn gets when its adjoint is to be differentiated: copies inside the graph of the inputs.
+def _clone_inputs(inputs: Sequence[Any]) -> list[Any]:
+    """The arguments of fn if its adjoint is to be differentiated: copies inside the graph of the inputs.
 
-    A gradient with respect to such a copy does not also run through what other inputs were computed from.
+    A gradient with respect to such a copy does not pass through the graph of other inputs.
     """
-    return [x.clone() if isinstance(x, Tensor) and x.requires_grad else x for x in own(inputs)]
+    return [x.clone() if isinstance(x, Tensor) and x.requires_grad else x for x in copy_arrays(inputs)]
 
 
 def _tuple(result: Any) -> tuple[Any, ...]:
@@ -146,7 +146,7 @@ def outputs_of(fn: Step, result: Any) -> Outputs:
 
 
 def _results(result: Any, outputs: Outputs) -> Any:
-    """What forward returns: Tensors of their own, so that linking them leaves fn's Tensors as they are."""
+    """The results of forward: aliases, so that linking them leaves fn's Tensors as they are."""
     results = tuple([y.detach() for y in outputs])
     return results if type(result) is tuple else results[0]
 
@@ -162,7 +162,7 @@ def _record(fn: Step, arguments: Sequence[Any]) -> tuple[Outputs, Any]:
 
 def _replay(ctx: Context, fn: Step, inputs: Sequence[Any], sums: Array) -> tuple[Outputs, list[Any]]:
     """The outputs and the arguments of fn in a graph of their own, or of the inputs if backward is recorded."""
-    arguments = _cloned(inputs) if is_grad_enabled() else detached(inputs)
+    arguments = _clone_inputs(inputs) if is_grad_enabled() else detach_inputs(inputs)
     outputs, _ = _record(fn, arguments)
     same = tuple([(y.shape, y.dtype) for y in outputs]) == ctx.outputs
     if not same or not _agree(sums, _sums(outputs), outputs):
@@ -174,7 +174,7 @@ def _replay(ctx: Context, fn: Step, inputs: Sequence[Any], sums: Array) -> tuple
 
 
 def _refuse_captured(fn: Step, outputs: Outputs, arguments: Sequence[Any]) -> None:
-    """Raise if the graph of the outputs leads past the arguments."""
+    """Raise GraphError if the graph of the outputs reaches beyond the arguments."""
     seen = {origin(x)[0] for x in arguments if isinstance(x, Tensor) and x.requires_grad}
     waiting = [y._edge[0] for y in outputs if y._edge is not None]
     while waiting:
@@ -232,11 +232,11 @@ def _push_forward(
     return linearize(outputs, [x for x, _ in pairs])(*[dx for _, dx in pairs])
 
 
-# --- whether a replay went the same way
+# --- comparison of a replay with the first run
 
 
 def _sums(outputs: Sequence[Tensor]) -> Array:
-    """For each output its sum and sum of magnitudes: tells, at little cost, whether a replay went another way."""
+    """Sum and sum of magnitudes of each output: a cheap comparison of a replay with the first run."""
     with np.errstate(all="ignore"):
         return np.array([(np.sum(y.data, dtype="f8"), np.sum(abs(y.data), dtype="f8")) for y in outputs])
 
@@ -249,5 +249,5 @@ def _agree(first: Array, second: Array, outputs: Sequence[Tensor]) -> bool:
 
 
 def eps_of(dtype: np.dtype[Any]) -> float:
-    """The rounding unit of a dtype, 0 of integers."""
+    """The rounding unit of a dtype, 0 for integers."""
     return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..graph import grad
 from ..tensor import Array, Tensor
-from .functional import Result, Tensors, linearize, matching, record, tuple_of
+from .functional import Result, Tensors, as_array_like, linearize, record, tuple_of
 
 Vectors = npt.ArrayLike | Sequence[npt.ArrayLike | None]
 
@@ -19,9 +19,9 @@ Vectors = npt.ArrayLike | Sequence[npt.ArrayLike | None]
 def hvp(fn: Callable[..., Tensor], inputs: Tensors, vectors: Vectors) -> tuple[Tensor, Any]:
     """(value, H v) of the scalar `value = fn(*inputs)`, H its Hessian with respect to all inputs together.
 
-    `inputs` is a Tensor with its vector an array of that shape, and so is H v; or a sequence with a sequence of such
-    arrays (None for zero), and H v is a tuple. Reverse over reverse: the gradient, recorded, is differentiated along v.
-    Errors: InputError unless fn gives one scalar; GraphError where a Function differentiates only once.
+    For a Tensor `inputs`, the vector and H v are arrays of its shape. For a sequence, `vectors` is a sequence of such
+    arrays (None for zero), and H v is a tuple. Reverse over reverse: the recorded gradient is differentiated along v.
+    Errors: InputError unless fn gives one scalar; GraphError for a Function that is differentiable only once.
     """
     leaves, value = record(fn, inputs)
     if not isinstance(value, Tensor) or value.size != 1:
@@ -45,10 +45,10 @@ def hvp(fn: Callable[..., Tensor], inputs: Tensors, vectors: Vectors) -> tuple[T
 def gauss_newton(fn: Callable[..., Result], inputs: Tensors, vectors: Vectors) -> tuple[Result, Any]:
     """(outputs, J^T J v) of `outputs = fn(*inputs)`, J the Jacobian of all outputs by all inputs together.
 
-    For residuals r this is the Gauss-Newton approximation of the Hessian of |r|^2 / 2 times v: one forward and one
-    reverse pass over one recorded graph (N. N. Schraudolph, "Fast curvature matrix-vector products for second-order
-    gradient descent", Neural Computation 14, 2002). `vectors` as in `hvp`.
-    Errors: GraphError where a Function has no jvp.
+    For residuals r this is the Gauss-Newton approximation of the Hessian of |r|^2 / 2, times v. It takes one forward
+    and one reverse pass over one recorded graph (N. N. Schraudolph, "Fast curvature matrix-vector products for
+    second-order gradient descent", Neural Computation 14, 2002). `vectors` as in `hvp`.
+    Errors: MissingJvp, a GraphError, for a Function without a jvp.
     """
     leaves, result = record(fn, inputs)
     outputs = [y for y in tuple_of(result) if y.requires_grad]
@@ -64,8 +64,8 @@ def _like(inputs: Tensors, arrays: Sequence[Array]) -> Any:
     return arrays[0] if isinstance(inputs, Tensor) else tuple(arrays)
 
 
-def _directions(who: str, leaves: Sequence[Tensor], inputs: Tensors, vectors: Vectors) -> list[Array | None]:
+def _directions(source: str, leaves: Sequence[Tensor], inputs: Tensors, vectors: Vectors) -> list[Array | None]:
     each: Sequence[npt.ArrayLike | None] = [vectors] if isinstance(inputs, Tensor) else vectors  # type: ignore
     if len(each) != len(leaves):
-        raise InputError(who, "there is a vector for each input", f"{len(each)} vectors", "Pass None for zero.")
-    return [None if v is None else matching(who, "vector", v, x) for v, x in zip(each, leaves, strict=True)]
+        raise InputError(source, "there is a vector for each input", f"{len(each)} vectors", "Pass None for zero.")
+    return [None if v is None else as_array_like(source, "vector", v, x) for v, x in zip(each, leaves, strict=True)]

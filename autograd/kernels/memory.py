@@ -43,7 +43,7 @@ class Memory:
         self.data = array
 
     @classmethod
-    def over(cls, caller: str, array: Array) -> Self:
+    def over(cls, source: str, array: Array) -> Self:
         """Share the memory of `array`, which stays writable for its owner: unguarded.
 
         `writable()` and kernels write to the same memory.
@@ -51,16 +51,16 @@ class Memory:
         """
         if type(array) not in (np.ndarray, np.memmap):
             constraint = "a NumPy array is shared, and no subclass but a memory map"
-            raise InputError(caller, constraint, type(array).__name__, "Copy it: tensor(values).")
-        check_dtype(caller, array.dtype)
+            raise InputError(source, constraint, type(array).__name__, "Copy it: tensor(values).")
+        check_dtype(source, array.dtype)
         if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
             found = f"{array.dtype.str} with strides {array.strides} for shape {array.shape}"
             constraint = "shared memory is C-contiguous, aligned and of native byte order"
-            raise InputError(caller, constraint, found, "Let it be copied, or share np.ascontiguousarray(array).")
+            raise InputError(source, constraint, found, "Let it be copied, or share np.ascontiguousarray(array).")
         if not array.flags.writeable:  # a kernel would not ask; with a memory map the process would end
             remedy = "Let it be copied; np.memmap(..., mode='c') gives a memory map of one's own to write to."
             raise InputError(
-                caller, "shared memory is writable, since kernels write to it", "a read-only array", remedy
+                source, "shared memory is writable, since kernels write to it", "a read-only array", remedy
             )
         memory = cls(array.view(np.ndarray))
         memory._shared = True
@@ -152,14 +152,14 @@ class Memory:
         Errors: ExportError, a BufferError, for a Tensor that requires a gradient, a device other than the CPU, or
         copy=False towards a consumer (or by a NumPy before 2.1) without that flag.
         """
-        caller = "Tensor.__dlpack__"
+        source = "Tensor.__dlpack__"
         if self.requires_grad:
             constraint = "other libraries do not see the graph of a tensor that requires a gradient"
-            raise ExportError(caller, constraint, self, "Export tensor.detach().")
+            raise ExportError(source, constraint, self, "Export tensor.detach().")
         if stream is not None or dl_device not in (None, CPU):
             found = f"dl_device={dl_device}, stream={stream}"
             constraint = f"device {CPU} (the CPU), which has no stream"
-            raise ExportError(caller, constraint, found, "Import it to the CPU first.")
+            raise ExportError(source, constraint, found, "Import it to the CPU first.")
         has_flag = NUMPY_IS_VERSIONED and max_version is not None and max_version >= _VERSIONED
         version: dict[str, Any] = {"max_version": max_version} if has_flag else {}
         if copy is not False:
@@ -167,7 +167,7 @@ class Memory:
         if not has_flag:
             found = f"max_version={max_version}, NumPy {np.__version__}"
             constraint = "memory is shared with consumers of DLPack 1.0, which can be read-only"
-            raise ExportError(caller, constraint, found, "Let it be copied (copy=None).")
+            raise ExportError(source, constraint, found, "Let it be copied (copy=None).")
         self._shared = True
         return self.data.__dlpack__(**version)
 
@@ -175,7 +175,7 @@ class Memory:
         return CPU
 
 
-def check_dtype(caller: str, dtype: npt.DTypeLike) -> None:
+def check_dtype(source: str, dtype: npt.DTypeLike) -> None:
     """Raise InputError unless elements are real numbers."""
     if np.dtype(dtype).kind not in "fiub":
-        raise InputError(caller, "elements are floats, integers or booleans", str(dtype), "Convert it first.")
+        raise InputError(source, "elements are floats, integers or booleans", str(dtype), "Convert it first.")

@@ -1,1 +1,1 @@
-"""Views of a graph: text, pictures, paths, profiles, and the operation that made the first NaN."""
+"""Views of a graph: text, pictures, paths, profiles, comparisons, and the operation that made the first NaN."""

@@ -1,4 +1,4 @@
-"""Anomaly mode: the first NaN or inf, forward or backward, is an error that tells which line of user code made it."""
+"""Anomaly mode: the first NaN or inf, forward or backward, raises an error with the line of user code that made it."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from ..tensor import Tensor
 
 Phase = Literal["forward", "incoming", "backward", "saved"]
 
-_OF_A_DERIVATIVE = (
-    "What arrived is finite: the derivative has no value there (as that of sqrt at 0) or overflows, or backward "
-    "(or a hook) is wrong. Keep the inputs where it is finite, or mend backward."
+_ON_DERIVATIVE = (
+    "The incoming adjoints are finite: the derivative has no value there (as that of sqrt at 0) or overflows, or "
+    "backward (or a hook) is wrong. Keep the inputs where it is finite, or correct backward."
 )
-_OF_A_SEED = "No node gave it: it is the seed of backward, or a hook made it. Pass a finite seed, or mend the hook."
-_OF_A_SUM = "Each node gave a finite part: the sum overflows, or a hook made it. Scale the loss, or mend the hook."
+_ON_SEED = "No node gave it: it is the seed of backward, or a hook made it. Pass a finite seed, or correct the hook."
+_ON_SUM = "Each node gave a finite part: the sum overflows, or a hook made it. Scale the loss, or correct the hook."
 
 _FRAMES = 5
-_NOT_USER_CODE = ("simphys.autograd", "numpy", "contextlib")  # the last two call back: array dispatch, decorators
+_NOT_USER_CODE = ("simphys.autograd", "numpy", "contextlib")  # the last two call ours: array dispatch, decorators
 
 
 class detect_anomaly(ContextDecorator):
     """Context manager and decorator: the first NaN or inf in a floating-point result raises `AnomalyError`.
 
-    Forward, every output of every Function is checked, recorded or not; backward, what arrives at a node and the
-    adjoint of each input that requires a gradient. Functions that run inside another (in a combined node, or when it
-    is replayed) are checked as well, so that the innermost is reported. Not seen: a sum of finite gradients in a leaf
-    that overflows. Nodes know their place in user code only if they were made inside the mode.
+    Forward, it checks every output of every Function, recorded or not. Backward, it checks the adjoints that arrive at
+    a node, and the adjoint of each input that requires a gradient. Functions that run inside another (in a combined
+    node, or in its replay) are checked as well, so the innermost is reported. A sum of finite gradients that overflows
+    in a leaf is not found. Errors name a place in user code only for nodes made inside the mode.
 
-    Of saved Tensors that share their memory with the outside, which no version guards, a checksum is taken after
-    forward and compared before backward; a difference raises, too. All of this costs time: for finding a fault.
+    No version guards saved Tensors that share memory with other libraries. Their checksums are taken after forward and
+    compared before backward; a difference raises, too. All of this costs time: use it to find a fault.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class detect_anomaly(ContextDecorator):
 
 
 class Place(NamedTuple):
-    """A line of user code that was running."""
+    """A line of user code."""
 
     file: str
     line: int
@@ -71,7 +71,7 @@ class Place(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The line itself, as the file is now; empty where there is no file."""
+        """The text of the line, as the file is now; empty without a file."""
         return linecache.getline(self.file, self.line).strip()
 
     def __str__(self) -> str:
@@ -82,16 +82,16 @@ class AnomalyError(GraphError):
     """A NaN or inf, or shared memory that changed between forward and backward.
 
     function  name of the Function
-    phase     "forward", "backward", "incoming" (the adjoint that backward was to start from, a seed or a sum), "saved"
-    position  number of the output (forward, incoming), of the input whose adjoint it is (backward), of the saved value
-    index     of the first bad element; None in phase "saved"
-    value     of that element; None in phase "saved"
+    phase     "forward", "backward", "incoming" (an adjoint that arrives at backward, a seed or a sum), "saved"
+    position  number of the output (forward, incoming), of the input (backward), or of the saved value
+    index     index of the first element that is not finite; None in phase "saved"
+    value     value of that element; None in phase "saved"
     where     the line of user code that applied the Function; None if that was before the mode was entered
-    stack     that line and those it was called from, the outermost first; user code only, and only the innermost few
+    stack     that line and its callers, the outermost first: user code only, the innermost few
     """
 
     def __init__(
-        self, message: str, node: Node, phase: Phase, position: int, bad: _Bad | None, stack: tuple[Place, ...]
+        self, message: str, node: Node, phase: Phase, position: int, bad: _Nonfinite | None, stack: tuple[Place, ...]
     ) -> None:
         super().__init__(message)
         self.function = _function(node)
@@ -103,7 +103,7 @@ class AnomalyError(GraphError):
         self.where = stack[-1] if stack else None
 
 
-class _Bad(NamedTuple):
+class _Nonfinite(NamedTuple):
     """The first element of an array that is NaN or inf."""
 
     at: tuple[int, ...]
@@ -114,17 +114,17 @@ class _Bad(NamedTuple):
 
 
 class _Notes:
-    """What the mode keeps with a node."""
+    """Notes of the mode about a node."""
 
     def __init__(self, stack: tuple[Place, ...] = (), outer: tuple[str, _Notes] | None = None) -> None:
         self.stack = stack
-        self.outer = outer  # the Function that ran when the node was made, which way, and its notes
+        self.outer = outer  # the Function that ran when the node was made, its direction, and its notes
         self.checksums: dict[int, tuple[int, bytes]] = {}  # version and checksum of shared memory, by saved position
         self.reached: set[int] = set()  # outputs whose adjoint another node gave
 
 
 class _Checker(Observer):
-    """Watches Functions run; keeps those that are running, to tell inside of which a node was made."""
+    """Observer that checks results, with a stack of the running Functions inside which nodes are made."""
 
     def __init__(self) -> None:
         self._running: list[tuple[Node, str]] = []
@@ -140,7 +140,7 @@ class _Checker(Observer):
     def after_forward(self, ctx: Context, inputs: tuple[Any, ...], outputs: tuple[Tensor, ...]) -> None:
         self._leave(ctx)
         for position, output in enumerate(outputs):
-            bad = _first_bad(output)
+            bad = _first_nonfinite(output)
             if bad is not None:
                 found = f"output {position} (shape {output.shape}) is {bad}"
                 raise self._error(ctx, "forward", position, bad, found, _advice_on_inputs(ctx, inputs, outputs))
@@ -154,7 +154,7 @@ class _Checker(Observer):
         reached, notes.reached = notes.reached, set()
         for position, (version, checksum) in notes.checksums.items():
             value = node._saved[position]
-            if value.version == version and _checksum(value) != checksum:  # of another version the node itself tells
+            if value.version == version and _checksum(value) != checksum:  # for another version the node itself raises
                 found = (
                     f"saved value {position} (shape {value.shape}) was changed after forward, through memory that it "
                     "shares with the outside"
@@ -162,10 +162,10 @@ class _Checker(Observer):
                 advice = "Leave that memory alone until backward is done, or let the Tensor have a copy of it."
                 raise self._error(node, "saved", position, None, found, advice)
         for position, adjoint in enumerate(adjoints):
-            bad = _first_bad(adjoint)
+            bad = _first_nonfinite(adjoint)
             if bad is not None:
                 found = f"the incoming adjoint of output {position} (shape {node.outputs[position][0]}) is {bad}"
-                advice = _OF_A_SUM if position in reached else _OF_A_SEED
+                advice = _ON_SUM if position in reached else _ON_SEED
                 raise self._error(node, "incoming", position, bad, found, advice)
         self._running.append((node, "backward"))
 
@@ -175,31 +175,31 @@ class _Checker(Observer):
             if not edge or result is None:
                 continue
             upstream, index = edge
-            bad = _first_bad(result)
+            bad = _first_nonfinite(result)
             if bad is not None:
                 found = f"the adjoint of input {position} (shape {upstream.outputs[index][0]}) is {bad}"
-                raise self._error(node, "backward", position, bad, found, _OF_A_DERIVATIVE)
+                raise self._error(node, "backward", position, bad, found, _ON_DERIVATIVE)
             _notes(upstream).reached.add(index)
 
     def failed(self, node: Node) -> None:
         self._leave(node)
 
     def _leave(self, node: Node) -> None:
-        """Forget the node and what ran inside it (which failed, if it is still there)."""
+        """Remove the node from the stack, with the nodes inside it, which failed if they are still there."""
         for position, (running, _) in reversed(list(enumerate(self._running))):
             if running is node:
                 del self._running[position:]
                 return
 
     def _error(
-        self, node: Node, phase: Phase, position: int, bad: _Bad | None, found: str, advice: str
+        self, node: Node, phase: Phase, position: int, bad: _Nonfinite | None, found: str, advice: str
     ) -> AnomalyError:
         notes = _notes(node)
         direction = "forward" if phase == "forward" else "backward"
-        lines = [f"{_function(node)}, {direction}: {found}.", *_told_of_place(notes.stack)]
+        lines = [f"{_function(node)}, {direction}: {found}.", *_describe_place(notes.stack)]
         outer = notes.outer
         while outer is not None:
-            lines.append(f"  inside {outer[0]}:\n  {_told_of_place(outer[1].stack)[0]}")
+            lines.append(f"  inside {outer[0]}:\n  {_describe_place(outer[1].stack)[0]}")
             outer = outer[1].outer
         return AnomalyError("\n".join([*lines, advice]), node, phase, position, bad, notes.stack)
 
@@ -209,15 +209,15 @@ def _function(node: Node) -> str:
 
 
 def _notes(node: Node) -> _Notes:
-    """The node's notes; without a place if it was made outside the mode."""
+    """The notes about a node; without a place if it was made outside the mode."""
     notes: _Notes | None = vars(node).get("_anomaly_notes")
     if notes is None:
         notes = node._anomaly_notes = _Notes()
     return notes
 
 
-def _first_bad(values: Any) -> _Bad | None:
-    """The first NaN or inf of an array, Tensor or float; None of anything else."""
+def _first_nonfinite(values: Any) -> _Nonfinite | None:
+    """The first NaN or inf of an array, Tensor or float; None for other values."""
     if isinstance(values, Tensor):
         values = values.data
     elif not isinstance(values, np.ndarray | np.generic | float):
@@ -229,40 +229,40 @@ def _first_bad(values: Any) -> _Bad | None:
     if finite.all():
         return None
     index = tuple([int(i) for i in np.unravel_index(int(np.argmin(finite)), array.shape)])
-    return _Bad(index, array[index].item())
+    return _Nonfinite(index, array[index].item())
 
 
 def _advice_on_inputs(ctx: Context, inputs: Sequence[Any], outputs: Sequence[Tensor]) -> str:
-    """Whether the fault is older than this Function; of an input that it wrote to, nothing is known any more."""
+    """Advice for a bad output: is an input bad already? Inputs that forward wrote to are not checked."""
     written = [isinstance(x, Tensor) and any([x.data is y.data for y in outputs]) for x in inputs]
     for position, value in enumerate(inputs):
-        bad = None if written[position] else _first_bad(value)
+        bad = None if written[position] else _first_nonfinite(value)
         if bad is not None:
-            return f"Input {position} held {bad} already: mend what gave it."
+            return f"Input {position} is {bad} already: correct its source."
     finite = "Its other inputs are finite" if any(written) else "Its inputs are finite"
-    return f"{finite}: keep them where {_function(ctx)} is defined and does not overflow, or mend its forward."
+    return f"{finite}: keep them where {_function(ctx)} is defined and does not overflow, or correct its forward."
 
 
-def _told_of_place(stack: tuple[Place, ...]) -> list[str]:
+def _describe_place(stack: tuple[Place, ...]) -> list[str]:
     if not stack:
-        return ["  applied before anomaly mode was entered, so where is unknown: run forward inside detect_anomaly()"]
+        return ["  applied before anomaly mode was entered, so without a place: run forward inside detect_anomaly()"]
     *callers, where = stack
     return [f"  applied at {where}", *[f"    called from {place}" for place in reversed(callers)]]
 
 
 def _user_stack() -> tuple[Place, ...]:
-    """The innermost frames outside of this package, the outermost first."""
+    """The innermost frames of user code, the outermost first."""
     places: list[Place] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and len(places) < _FRAMES:
-        if not _is_ours(frame.f_globals.get("__name__", "")):
+        if not _is_package_code(frame.f_globals.get("__name__", "")):
             places.append(Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
         frame = frame.f_back
     return tuple(reversed(places))
 
 
 @cache
-def _is_ours(module: str) -> bool:
+def _is_package_code(module: str) -> bool:
     return any([module == package or module.startswith(f"{package}.") for package in _NOT_USER_CODE])
 
 

@@ -1,4 +1,4 @@
-"""`compare`: what one way of putting functions together costs against another, and whether the two agree."""
+"""`compare`: the costs of two ways to put functions together, and the differences of their results."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..compose.replay import Step, detached, eps_of, outputs_of, pull_back
+from ..compose.replay import Step, detach_inputs, eps_of, outputs_of, pull_back
 from ..errors import InputError
 from ..graph import ancestors
 from ..mode import enable_grad
 from ..tensor import Array, Tensor
-from .saved_memory import bytes_kept
+from .saved_memory import saved_bytes
 
 _REPEATS = 5
 _ROUNDINGS = 4096  # [eps of the dtype]: sums of some thousand terms may be taken in another order
@@ -23,11 +23,11 @@ _ROUNDINGS = 4096  # [eps of the dtype]: sums of some thousand terms may be take
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a graph costs: its nodes (leaves aside), the distinct memory that they keep, and median times."""
+    """The cost of a graph: number of nodes (without leaves), distinct saved memory, and median times."""
 
     nodes: int
     bytes_saved: int
-    """[B], with inner graphs, and with inputs where nodes keep them."""
+    """[B], including inner graphs, and inputs where nodes keep them."""
     forward: float
     """[s], with recording."""
     backward: float
@@ -40,14 +40,14 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareReport:
-    """The costs of two ways to compute the same, and how far the results differ."""
+    """The costs of two ways to compute the same, and the differences of their results."""
 
     nested: Cost
     combined: Cost
     value_differences: tuple[float, ...]
     """Largest difference of each output, relative to its largest magnitude."""
     gradient_differences: dict[int, float]
-    """The same of the gradient of each input that requires one, by its number."""
+    """The same for the gradient of each input that requires one, by its number."""
 
     def __str__(self) -> str:
         gradients = ", ".join([f"input {i}: {difference:.1e}" for i, difference in self.gradient_differences.items()])
@@ -58,10 +58,10 @@ class CompareReport:
 
 
 def compare(nested: Step, combined: Step, inputs: Tensor | Sequence[Any]) -> CompareReport:
-    """Run both on `inputs` and report what each costs; gradients are of a fixed random combination of the outputs.
+    """Run both on `inputs` and report their costs; gradients are of a fixed random combination of the outputs.
 
-    Errors: AssertionError when shapes or dtypes differ or, with the report, when values or gradients do, by more than
-    4096 roundings of their dtype relative to the largest magnitude; InputError when no input requires a gradient.
+    Errors: InputError if no input requires a gradient; AssertionError for different shapes or dtypes, and, with the
+    report, for values or gradients that differ by more than 4096 roundings relative to the largest magnitude.
     """
     inputs = (inputs,) if isinstance(inputs, Tensor) else inputs
     if not any([isinstance(x, Tensor) and x.requires_grad for x in inputs]):
@@ -86,10 +86,10 @@ def compare(nested: Step, combined: Step, inputs: Tensor | Sequence[Any]) -> Com
 
 
 def _measure(fn: Step, inputs: Sequence[Any]) -> tuple[Cost, list[Array], dict[int, Array]]:
-    """Cost, values, and gradients by the inputs' numbers."""
+    """Measure the cost, values, and gradients by the numbers of the inputs."""
     forward, backward = [], []
     for _ in range(_REPEATS):
-        arguments = detached(inputs)
+        arguments = detach_inputs(inputs)
         with enable_grad():
             start = time.perf_counter()
             outputs = outputs_of(fn, fn(*arguments))
@@ -97,7 +97,7 @@ def _measure(fn: Step, inputs: Sequence[Any]) -> tuple[Cost, list[Array], dict[i
         random = np.random.default_rng(0)
         seeds = [Tensor(np.asarray(random.standard_normal(y.shape), y.dtype)) for y in outputs]
         nodes = sum(not node.is_accumulator for node in ancestors(outputs))
-        bytes_saved = bytes_kept([y.grad_fn for y in outputs if y.grad_fn is not None])
+        bytes_saved = saved_bytes([y.grad_fn for y in outputs if y.grad_fn is not None])
         start = time.perf_counter()
         adjoints = pull_back(outputs, arguments, seeds)
         backward.append(time.perf_counter() - start)
@@ -111,7 +111,7 @@ def _measure(fn: Step, inputs: Sequence[Any]) -> tuple[Cost, list[Array], dict[i
 
 
 def _difference(first: Array, second: Array) -> float:
-    """The largest difference relative to the largest magnitude; the same NaN or inf in both is none."""
+    """The largest difference relative to the largest magnitude; the same NaN or inf in both counts as equal."""
     with np.errstate(all="ignore"):
         same = (first == second) | (np.isnan(first) & np.isnan(second))
         finite = np.abs(np.array([first, second], "f8"))

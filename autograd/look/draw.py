@@ -1,13 +1,13 @@
-"""The graph of a result, to look at: as text for a terminal, as DOT and Mermaid, and as a matplotlib picture.
+"""Views of the graph of a result: as text for a terminal, as DOT and Mermaid, and as a matplotlib picture.
 
 Arrows point the way the computation ran, from leaves to the result; each carries the dtype and shape of what flows.
 All forms take the same options:
 
 - names: labels of leaves (else `leaf 1`, `leaf 2`, ...) and of results; a named result is always shown.
-- fold: show of five or more repetitions of the same nodes, such as the steps of a rollout, the first and the last, and
+- fold: of five or more repetitions of the same nodes, such as the steps of a rollout, show the first and the last, and
   one box for those between them. With False every node is shown.
-- profile: what `with profile() as p: ...` gave; adds to each node its time forward and backward and the bytes it saved.
-  The backward must have kept the graph (retain_graph=True).
+- profile: the object of `with profile() as p: ...`; adds to each node its time forward and backward and the bytes it
+  saved. The backward must have kept the graph (retain_graph=True).
 
 Errors: InputError for a result without a graph, GraphError when a backward freed it.
 """
@@ -18,7 +18,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from ..tensor import Tensor
-from .drawing import COLORS, Box, Names, Profile, lines_of, read
+from .drawing import COLORS, Box, Names, Profile, lines_of, read_graph
 from .picture import picture
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ _MERMAID_SHAPES = {"leaf": "([{}])", "node": "[{}]", "fold": "[[{}]]", "result":
 
 
 def to_text(output: Tensor, *, names: Names | None = None, fold: bool = True, profile: Profile | None = None) -> str:
-    """A line for each box, numbered: its name, its cost, and for each input where it comes from and what flows."""
-    boxes, arrows = read(output, names=names, fold=fold, profile=profile)
+    """The graph as text, a numbered line for each box: name, cost, and for each input its source, dtype and shape."""
+    boxes, arrows = read_graph(output, names=names, fold=fold, profile=profile)
     width = len(str(len(boxes)))
     labels = [_text_label(box) for box in boxes]
     label_width = max(map(len, labels))
@@ -51,7 +51,7 @@ def _text_label(box: Box) -> str:
 
 def to_dot(output: Tensor, *, names: Names | None = None, fold: bool = True, profile: Profile | None = None) -> str:
     """The graph in Graphviz's language."""
-    boxes, arrows = read(output, names=names, fold=fold, profile=profile)
+    boxes, arrows = read_graph(output, names=names, fold=fold, profile=profile)
     lines = ["digraph {", '  node [shape=box, style="rounded,filled", fontname="sans-serif"];']
     for number, box in enumerate(boxes):
         twice = ", peripheries=2" if box.kind == "fold" else ""
@@ -66,7 +66,7 @@ def _dot_string(text: str) -> str:
 
 def to_mermaid(output: Tensor, *, names: Names | None = None, fold: bool = True, profile: Profile | None = None) -> str:
     """The graph as a Mermaid flowchart, which Markdown viewers show."""
-    boxes, arrows = read(output, names=names, fold=fold, profile=profile)
+    boxes, arrows = read_graph(output, names=names, fold=fold, profile=profile)
     kinds = dict.fromkeys(box.kind for box in boxes)
     lines = ["flowchart TD"]
     for number, box in enumerate(boxes):
@@ -77,7 +77,7 @@ def to_mermaid(output: Tensor, *, names: Names | None = None, fold: bool = True,
 
 
 def _mermaid_string(text: str) -> str:
-    """Quoted, with what Mermaid or HTML would read as syntax by its character code."""
+    """A quoted string; characters that are syntax in Mermaid or HTML are replaced by their codes."""
     coded = "".join(f"#{ord(character)};" if character in '"#&<>`\\' else character for character in text)
     return '"' + coded.replace("\n", "<br>") + '"'
 
@@ -96,11 +96,11 @@ def draw(
 ) -> Figure:
     """A picture of the graph, top to bottom; saved to `path` if given (PNG, SVG or PDF by its suffix).
 
-    Text keeps its size and the figure grows with the graph; a long graph goes on in further columns. A leaf that is
-    used again further down is drawn again there, and so is, by its number in `to_text` and dashed, another box that is
-    used far away.
+    Text keeps its size and the figure grows with the graph; a long graph continues in further columns. A leaf that is
+    used again further down is drawn again there. Another box that is used far away is drawn there by its number in
+    `to_text`, dashed.
     """
-    figure = picture(read(output, names=names, fold=fold, profile=profile))
+    figure = picture(read_graph(output, names=names, fold=fold, profile=profile))
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure

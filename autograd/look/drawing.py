@@ -1,7 +1,7 @@
-"""What a drawing of a graph shows, whatever its form: boxes, arrows, and what stands on them.
+"""The content of a drawing of a graph in any form: boxes, arrows, and their labels.
 
 Arrows point the way the computation ran, from leaves to the result; each carries the dtype and shape of what flows.
-Of five or more repetitions of the same nodes (the steps of a rollout) the first and the last are shown, and one box
+Of five or more repetitions of the same nodes (the steps of a rollout) the first and the last are shown. One box
 between them stands for the others.
 """
 
@@ -31,7 +31,7 @@ _WRAP = 44  # characters in a line of details
 
 
 class NodeCost(Protocol):
-    """What one node took."""
+    """The cost of one node."""
 
     @property
     def forward(self) -> float:
@@ -47,10 +47,10 @@ class NodeCost(Protocol):
 
 
 class Profile(Protocol):
-    """What knows the costs of nodes, as the object that `with profile() as p` gives does."""
+    """A source of the costs of nodes, such as the object of `with profile() as p`."""
 
     def of(self, node: Node, /) -> NodeCost | None:
-        """The cost of a node, None if it was not measured."""
+        """The cost of a node, None without a measurement."""
 
 
 class Box(NamedTuple):
@@ -61,13 +61,13 @@ class Box(NamedTuple):
     detail: str = ""
     """For a fold: the names of the nodes in one step; for a reference to several: their numbers."""
     cost: str = ""
-    """Time forward and backward and bytes saved, where they were measured; a fold's are of all that it hides."""
+    """Time forward and backward and bytes saved, if they were measured; for a fold, the sum over its hidden nodes."""
     like: range | None = None
-    """For a fold: the positions of the boxes of the step that it repeats."""
+    """For a fold: the positions of the boxes of the repeated step."""
 
 
 class Arrow(NamedTuple):
-    """What flows from one box to another; both by position in `Drawing.boxes`."""
+    """An arrow from one box to another, by their positions in `Drawing.boxes`; the label is the dtype and shape."""
 
     start: int
     end: int
@@ -82,16 +82,18 @@ class Drawing(NamedTuple):
 
 
 def lines_of(box: Box) -> list[str]:
-    """What stands in a box, line by line."""
+    """The lines of text in a box."""
     return [line for line in (box.label, *textwrap.wrap(box.detail, _WRAP), box.cost) if line]
 
 
-def read(output: Tensor, *, names: Names | None = None, fold: bool = True, profile: Profile | None = None) -> Drawing:
-    """The graph of `output`, as all forms show it.
+def read_graph(
+    output: Tensor, *, names: Names | None = None, fold: bool = True, profile: Profile | None = None
+) -> Drawing:
+    """Read the graph of `output`, for a drawing in any form.
 
-    `names` labels leaves (else `leaf 1`, `leaf 2`, ...) and what Functions returned; a named result is not folded
-    away. `fold=False` shows every node. `profile` adds what each node cost.
-    Errors: InputError for a result without a graph, GraphError when a backward freed it.
+    `names` labels leaves (else `leaf 1`, `leaf 2`, ...) and results of Functions; a named result is never folded.
+    `fold=False` shows every node. `profile` adds the cost of each node.
+    Errors: InputError for a result without a graph, GraphError for one that a backward freed.
     """
     if not output.requires_grad:
         remedy = "Set requires_grad=True on a leaf, and do not compute under no_grad()."
@@ -117,13 +119,13 @@ def _folds(leaves: Sequence[Node], inner: Sequence[Node], given: Mapping[int, li
     nodes = [*leaves, *inner]
     firsts = itertools.accumulate([len(node.outputs) for node in nodes], initial=0)
     first_value = {node.sequence: first for node, first in zip(nodes, firsts, strict=False)}
-    keys = [(node.name(), node.outputs, _taken_kinds(node)) for node in inner]
+    keys = [(node.name(), node.outputs, _input_kinds(node)) for node in inner]
     named = [position for position, node in enumerate(inner) if node.sequence in given]
     inputs = [[first_value[edge[0].sequence] + edge[1] if edge else -1 for edge in node.edges] for node in inner]
     return find_folds(keys, [first_value[node.sequence] for node in inner], inputs, named)
 
 
-def _taken_kinds(node: Node) -> tuple[Any, ...]:
+def _input_kinds(node: Node) -> tuple[Any, ...]:
     """Shape and dtype of each input, None where no gradient flows."""
     return tuple([edge[0].outputs[edge[1]] if edge else None for edge in node.edges])
 
@@ -131,7 +133,7 @@ def _taken_kinds(node: Node) -> tuple[Any, ...]:
 def _leaf_boxes(
     leaves: Sequence[Node], inner: Sequence[Node], folds: Sequence[Fold], given: Mapping[int, list[str]]
 ) -> tuple[list[Box], dict[int, int]]:
-    """A box for each leaf, but one for like leaves that hidden steps alone use; and which box has which leaf."""
+    """Make a box for each leaf, or one for like leaves of hidden steps; and map leaves to their boxes."""
     fold_at = {position: number for number, each in enumerate(folds) for position in each.hidden}
     users: dict[int, set[int | None]] = {leaf.sequence: set() for leaf in leaves}
     for position, node in enumerate(inner):
@@ -187,7 +189,7 @@ def _fold_box(hidden: Sequence[Node], fold: Fold, like: range, profile: Profile 
 
 
 def _arrows(inner: Iterable[Node], box_of: Mapping[int, int], folds: set[int]) -> list[Arrow]:
-    """One for each input of a shown node; those from or to a fold are counted, and those inside it left out."""
+    """Make an arrow for each input of a shown node; those from or to a fold are counted, those inside it left out."""
     arrows: list[Arrow] = []
     flows: dict[Arrow, set[tuple[int, int]]] = {}  # different values along an arrow of a fold
     for node in inner:
@@ -212,7 +214,7 @@ def _flow(outputs: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...], index: int
 
 
 def _cost(nodes: Iterable[Node], profile: Profile | None) -> str:
-    """'12 µs + 20 µs, 1.2 kB': forward, backward if there was one, memory; of those nodes that were measured."""
+    """Text such as '12 µs + 20 µs, 1.2 kB': forward, backward if there was one, and memory of the measured nodes."""
     costs = [cost for cost in (profile.of(node) for node in nodes) if cost is not None] if profile is not None else []
     if not costs:
         return ""
@@ -224,7 +226,7 @@ def _cost(nodes: Iterable[Node], profile: Profile | None) -> str:
 
 
 def _short(value: float, units: Sequence[str]) -> str:
-    """Two or three digits and the unit, each of which is a thousand of the one before it."""
+    """Two or three digits and one of the units, each a thousand times the one before it."""
     power = 0
     while value >= 999.5 and power < len(units) - 1:
         value, power = value / 1000, power + 1

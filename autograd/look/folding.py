@@ -1,9 +1,9 @@
-"""Repetition in a list of nodes: where a loop made the same nodes, joined in the same way, over and over.
+"""Repetition in a list of nodes: stretches where a loop made the same nodes, joined in the same way.
 
-Nodes are compared by a key (name, shapes) and by where their inputs come from. Two successive steps of a loop agree if
-each input moves on by a constant stride: by one step where it comes from the same or an earlier step, by none where
-all steps share it, by anything constant where each step takes the next of a list. The first step, which is shown, may
-take anything from before it, as it does where others take from the step before them.
+Nodes are compared by a key (name, shapes) and by the sources of their inputs. Two successive steps of a loop agree if
+each input moves on by a constant stride. The stride is one step for an input from the same or an earlier step, none for
+one that all steps share, and any constant where each step takes the next element of a list. The first step is shown, so
+it may take any input from before the loop, where later steps take one from the step before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 LEAST = 5
-"""Fewer repetitions than this are not worth folding."""
+"""Least number of repetitions that are folded."""
 
 Integers = npt.NDArray[np.int64]
 
@@ -48,11 +48,11 @@ def find_folds(
     inputs: Sequence[Sequence[int]],
     shown: Collection[int] = (),
 ) -> list[Fold]:
-    """Repetitions whose hidden parts do not overlap, in order; those inside the shown steps of others are included.
+    """Find repetitions whose hidden parts do not overlap, in order; also inside the shown steps of others.
 
-    For each node in the order of computation: its key, which must also tell the number of its inputs; the number of
-    the first value that it makes (its results are numbered from there on, without gaps, as other nodes' are); and the
-    numbers of the values that it takes, negative for none. Steps with a node that is to be `shown` are not hidden.
+    Each node, in the order of computation, has a key, which must differ for different numbers of inputs; the number of
+    its first result (results are numbered without gaps, over all nodes); and the numbers of its inputs, negative for
+    none. A step with a node in `shown` is not hidden.
     """
     codes: dict[Hashable, int] = {}
     listing = _Listing(
@@ -81,7 +81,7 @@ def find_folds(
 
 
 def _largest(listing: _Listing, low: int, high: int) -> Fold | None:
-    """The repetition within nodes [low, high) that hides most; of several, one that hands on least between steps."""
+    """The repetition in nodes [low, high) that hides most; of several, one that passes fewest values between steps."""
     best, most = None, 0
     for period in range(1, (high - low) // LEAST + 1):
         if high - low - 2 * period <= most:
@@ -101,7 +101,7 @@ def _steady(listing: _Listing, low: int, high: int, period: int) -> Iterator[Fol
     changes = stride[: first[high - period] - first[low]] != stride[first[low + period] - first[low] :]
     changed_before = np.concatenate([[0], np.cumsum(changes)])
     steady = np.diff(changed_before[first[low : high - period + 1] - first[low]]) == 0
-    for start, stop in _runs(steady, (LEAST - 3) * period):  # one of the steps may be the first, found below
+    for start, stop in _runs(steady, (LEAST - 3) * period):  # one of the steps may be the first, which is added below
         start, end = low + start, low + stop + 2 * period
         folds = [
             Fold(begin, period, (end - begin) // period)
@@ -111,11 +111,11 @@ def _steady(listing: _Listing, low: int, high: int, period: int) -> Iterator[Fol
         longest = max(fold.steps for fold in folds)
         if longest >= LEAST:
             whole = [fold for fold in folds if fold.steps == longest]  # where a loop's body starts:
-            yield min(whole, key=lambda fold: (_handed_on(listing, fold), (end - fold.start) % period))
+            yield min(whole, key=lambda fold: (_count_passed(listing, fold), (end - fold.start) % period))
 
 
 def _may_begin(listing: _Listing, begin: int, steady: int, period: int) -> bool:
-    """Whether nodes [begin, steady) differ from those of the next step only in what they take from before."""
+    """True if nodes [begin, steady) differ from those of the next step only in inputs from before the loop."""
     here = listing.sources[listing.first_input[begin] : listing.first_input[max(begin, steady)]]
     after = [listing.first_input[begin + period], listing.first_input[max(begin, steady) + period]]
     later = [listing.first_input[begin + 2 * period], listing.first_input[max(begin, steady) + 2 * period]]
@@ -125,8 +125,8 @@ def _may_begin(listing: _Listing, begin: int, steady: int, period: int) -> bool:
     return bool(np.all(kept_on | (here < own)))
 
 
-def _handed_on(listing: _Listing, fold: Fold) -> int:
-    """How many values a step takes from the steps before it: least where it starts as its loop's body does."""
+def _count_passed(listing: _Listing, fold: Fold) -> int:
+    """Number of values that a step takes from the steps before it: least if it starts as the loop's body does."""
     begin, end, after = (fold.start + step * fold.period for step in (2, 3, 4))
     taken = listing.sources[listing.first_input[begin] : listing.first_input[end]]
     moved = listing.sources[listing.first_input[end] : listing.first_input[after]] != taken

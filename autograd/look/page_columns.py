@@ -1,7 +1,7 @@
 """A drawing cut into columns, so that a long graph fits on a page and no arrow runs far.
 
-What is used far below, or in another column, is drawn again near its use: a leaf under its name, another box as a
-reference by its number.
+A box that is used far below, or in another column, is drawn again near its use: a leaf under its name, another box as
+a reference by its number.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from .drawing import Arrow, Box, Drawing
 from .placement import rows_of
 
 _MANY = 5  # like arrows from far away into one box are drawn as one
-_PASSING = 6  # lines beside the boxes of a row
+_PASSING = 6  # lines that pass the boxes of a row
 _SAME_COPY = 2  # rows below the first use of a copy that may use it too
 
 
 class Column(NamedTuple):
-    """A part of a drawing, whole in itself; arrows count its boxes."""
+    """A part of a drawing, complete in itself; arrows have the numbers of its own boxes."""
 
     boxes: list[Box]
     rows: list[int]
     arrows: list[Arrow]
 
     def add(self, box: Box, row: int) -> int:
-        """The number of the new box."""
+        """Add a box; returns its number."""
         self.boxes.append(box)
         self.rows.append(row)
         return len(self.boxes) - 1
 
 
-def cut(drawing: Drawing, count: int) -> list[Column]:
-    """The drawing in `count` columns (fewer if it has fewer rows), to be read one after the other."""
+def cut_into_columns(drawing: Drawing, count: int) -> list[Column]:
+    """Cut a drawing into `count` columns (fewer if it has fewer rows), to be read one after the other."""
     boxes, arrows = drawing
     rows = rows_of(len(boxes), [(arrow.start, arrow.end) for arrow in arrows])
     reach = _reach(drawing, rows)
@@ -60,7 +60,7 @@ def cut(drawing: Drawing, count: int) -> list[Column]:
             copies[key] = columns[at].add(box, row)
         return copies[key]
 
-    far: dict[tuple[int, str], list[int]] = {}  # what a box takes alike from far away
+    far: dict[tuple[int, str], list[int]] = {}  # like inputs of a box from far away
     for arrow in sorted(arrows, key=lambda arrow: rows[arrow.end]):
         start, end, label = arrow
         at = column_of[end]
@@ -88,12 +88,12 @@ def _reference(boxes: Sequence[Box], numbers: Sequence[int]) -> Box:
 
 
 def _reach(drawing: Drawing, rows: Sequence[int]) -> int:
-    """How many rows an arrow may go down, such that few lines pass by the boxes of any row."""
+    """Number of rows that an arrow may go down, such that few lines pass the boxes of any row."""
     boxes, arrows = drawing
     spans = {(arrow.start, rows[arrow.end]) for arrow in arrows if boxes[arrow.start].kind != "leaf"}
     reach = 1
     while reach < max(rows):
-        lowest: dict[int, int] = {}  # where the line from a box ends
+        lowest: dict[int, int] = {}  # row in which the line from a box ends
         for start, end in spans:
             if end - rows[start] <= reach + 1:
                 lowest[start] = max(lowest.get(start, end), end)
@@ -105,7 +105,7 @@ def _reach(drawing: Drawing, rows: Sequence[int]) -> int:
 
 
 def _breaks(drawing: Drawing, rows: Sequence[int], count: int) -> list[int]:
-    """The first row of each column but the first: near equal shares, where the fewest references are needed."""
+    """The first row of each column after the first: near equal shares, with the fewest references."""
     boxes, arrows = drawing
     height = max(rows) + 1
     lowest: dict[int, int] = {}

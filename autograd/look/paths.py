@@ -1,9 +1,9 @@
-"""The graph of a result, taken apart: paths from a leaf to the loss, and branches that do not wait for each other.
+"""Parts of the graph of a result: paths from a leaf to the loss, and branches that are independent of each other.
 
 The gradient is a sum over paths of the product of the local derivatives along each (Bauer's formula: F. L. Bauer,
 "Computational graphs and rounding error", SIAM J. Numer. Anal. 11, 1974; A. Griewank and A. Walther, "Evaluating
-Derivatives", 2nd ed., SIAM 2008). Reverse mode forms the sum without listing the paths, whose number may
-grow exponentially with the length of the graph.
+Derivatives", 2nd ed., SIAM 2008). Reverse mode forms the sum without listing the paths. Their number may grow
+exponentially with the length of the graph.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from ..rules import run_backward
 from ..tensor import Array, Tensor
 
 _UNCOUNTABLE = 10**300  # counts stop here, so that a long graph does not store numbers of a million digits
-_BLOCK = 4096  # nodes whose followers are sought at the same time: 512 bytes for each node of the graph
+_BLOCK = 4096  # nodes whose descendants are found at the same time: 512 bytes for each node of the graph
 _SHOWN = 6  # nodes at each end of a long path that str() names
 
 
 class Path(NamedTuple):
-    """One way from a leaf to the loss."""
+    """A path from a leaf to the loss."""
 
     nodes: tuple[Node, ...]
-    """The applications of Functions on it, from the leaf to the loss."""
+    """Nodes on the path, from the leaf to the loss."""
     inputs: tuple[int, ...]
-    """For each node, which of its inputs the path enters by."""
+    """For each node, the number of the input through which the path enters."""
     contribution: Array
-    """The product of the local derivatives: this path's term of d loss / d leaf, of the leaf's shape."""
+    """Product of the local derivatives: this path's term of d loss / d leaf, of the leaf's shape."""
     name: str
-    """What `str` calls the leaf."""
+    """Name of the leaf in `str`."""
 
     def __str__(self) -> str:
         names = [node.name() for node in self.nodes]
@@ -48,13 +48,13 @@ class Path(NamedTuple):
 
 
 def paths(loss: Tensor, leaf: Tensor, *, limit: int = 1000, name: str = "leaf") -> list[Path]:
-    """Every path from `leaf` to the scalar `loss`, with its contribution to the gradient; their sum is the gradient.
+    """All paths from `leaf` to the scalar `loss`, with their contributions to the gradient, whose sum is the gradient.
 
-    A Tensor that is used twice by one node has two paths through it. A path along which no gradient flows (a Function
-    gave no adjoint for it) contributes zero; without any path the list is empty. `leaf` may also be an intermediate
-    result; `name` is what `str` of a path calls it. The graph is kept and no `.grad` is touched.
-    Errors: InputError when `loss` is not a scalar that requires a gradient, when `leaf` does not require one, and,
-    before any path is followed, when there are more than `limit`; GraphError when the graph was freed.
+    A Tensor that one node uses twice has two paths through it. A path contributes zero if a Function on it gave no
+    adjoint. `leaf` may also be an intermediate result; `name` stands for it in `str` of a path. The graph is kept and
+    `.grad` stays.
+    Errors: InputError if `loss` is not a scalar that requires a gradient, if `leaf` does not require one, and, before
+    any path is followed, if there are more than `limit`; GraphError if the graph was freed.
     """
     if loss.size != 1 or not loss.requires_grad:
         remedy = "Reduce it by sum(), and do not compute it under no_grad()."
@@ -80,7 +80,7 @@ def paths(loss: Tensor, leaf: Tensor, *, limit: int = 1000, name: str = "leaf") 
     if not total:
         return []
     found_paths = []
-    # What is still to be followed: a node, which output was reached with which adjoint, and the way from there on.
+    # Paths to follow: a node, the output that was reached and its adjoint, and the rest of the path up to the loss.
     waiting: list[tuple[Node, int, Array | None, Any]] = [
         (nodes[-1], loss.output_index, seed, None)  # the youngest node is the loss's
     ]
@@ -92,7 +92,7 @@ def paths(loss: Tensor, leaf: Tensor, *, limit: int = 1000, name: str = "leaf") 
                 found_paths.append(Path(*_unrolled(onward), values, name))
                 continue
             results = _pull(node, output, adjoint)
-            for position in reversed(range(len(node.edges))):  # reversed: the last one put in is followed first
+            for position in reversed(range(len(node.edges))):  # reversed: the last one added is followed first
                 edge = node.edges[position]
                 if edge and ((edge[0].sequence, edge[1]) == source or counts.get(edge[0].sequence)):
                     waiting.append((*edge, results[position], (node, position, onward)))
@@ -100,7 +100,7 @@ def paths(loss: Tensor, leaf: Tensor, *, limit: int = 1000, name: str = "leaf") 
 
 
 def _pull(node: Node, output: int, adjoint: Array | None) -> list[Array | None]:
-    """What the adjoint of one output alone gives each input; an adjoint of None stands for zero."""
+    """The adjoint of each input from that of one output alone; None stands for zero."""
     if adjoint is None:
         return [None] * len(node.edges)
     adjoints: list[Array | None] = [None] * len(node.outputs)
@@ -121,18 +121,18 @@ def independent_branches(output: Tensor) -> list[list[Node]]:
     """Groups of nodes such that no node of one depends on a node of another: they could run at the same time.
 
     The graph without its leaves is cut at each node that every other one comes before or after (a shared beginning,
-    the final sum); what then falls apart are branches, and each branch is cut in the same way. Where branches part
-    and meet several times in a row, the place with the most of them is reported. A graph that cannot be cut is one
-    group: branches between which results pass are not told apart. Groups and their nodes are in the order of
-    computation. Time: near linear, and an operation on a bit for each pair of a node and an edge that lie between the
-    same two cuts of the whole graph (10,000 nodes of a sum: 0.3 s).
-    Errors: GraphError when the graph was freed.
+    the final sum). The pieces between cuts are branches, and each branch is cut in the same way. Where branches
+    separate and join several times in a row, the place with the most of them is reported. A graph that cannot be cut
+    is one group: branches that exchange results are not separated. Groups and their nodes are in the order of
+    computation. Time: near linear, plus an operation on a bit for each pair of a node and an edge between the same two
+    cuts of the whole graph (10,000 nodes of a sum: 0.3 s).
+    Errors: GraphError if the graph was freed.
     """
     nodes = {node.sequence: node for node in ancestors([output]) if not node.is_accumulator}
     if not nodes:
         return []
-    parts = [(_whole(nodes), 0)]  # with how many nodes outside come neither before nor after it; grows by its branches
-    places: list[list[range]] = []  # for each part, the places where it falls apart, as ranges of parts
+    parts = [(_whole(nodes), 0)]  # with the number of nodes outside that are strangers to it; grows by its branches
+    places: list[list[range]] = []  # for each part, its places with several branches, as ranges of parts
     for part, strangers in parts:
         places.append([])
         for branches in part.places() if part.strangers == strangers else []:
@@ -156,18 +156,18 @@ def independent_branches(output: Tensor) -> list[list[Node]]:
 class _Part:
     """Nodes that edges join; `cuts` are those of them with the fewest strangers.
 
-    Strangers of a node come neither before nor after it. All nodes of a part have the same strangers outside it; where
-    these are as many as the cuts have in all, every other node of the part comes before or after each cut.
+    Strangers of a node come neither before nor after it. All nodes of a part have the same strangers outside it. If
+    the cuts have no other strangers, every other node of the part comes before or after each cut.
     """
 
     strangers: int
     cuts: list[int]
     inner: list[_Part]
-    """What remains without the cuts."""
+    """The rest of the part, without the cuts."""
     size: int = 0
 
     def places(self) -> list[list[_Part]]:
-        """Inner parts that lie between the same cuts, where they are several."""
+        """Inner parts that lie between the same cuts, if there are several."""
         between: dict[int, list[_Part]] = {}
         cuts = sorted(self.cuts)
         for part in self.inner:
@@ -188,7 +188,7 @@ def _whole(nodes: dict[int, Node]) -> _Part:
     inputs = {
         sequence: {parent.sequence for parent, _ in node.parents()} & nodes.keys() for sequence, node in nodes.items()
     }
-    # All older nodes lead to a node if it is the only one of them and itself without a user among them; and reversed.
+    # A node depends on all older ones if it alone, of these and itself, has no user among them; the same in reverse.
     cuts = _only_ends(order, inputs) & _only_ends(order[::-1], _users(inputs))
     inner = []
     for is_cut, stretch in itertools.groupby(order, cuts.__contains__):
@@ -221,8 +221,8 @@ def _only_ends(order: list[int], inputs: dict[int, set[int]]) -> set[int]:
 def _parts(inputs: dict[int, set[int]]) -> list[_Part]:
     """The parts of a graph whose nodes are the keys of `inputs`, oldest first.
 
-    Nodes are added from the most strangers to the fewest and joined with their neighbours. An edge is left out where
-    a longer way stands for it: it could pass a cut, and would join what lies before the cut with what lies after it.
+    Nodes are added from the most strangers to the fewest and joined with their neighbours. An edge is left out if a
+    longer path has the same ends: it could pass a cut and join the nodes before the cut with those after it.
     """
     order, users = list(inputs), _users(inputs)
     before, implied = _ancestry(order, inputs)
@@ -258,10 +258,10 @@ def _parts(inputs: dict[int, set[int]]) -> list[_Part]:
 
 
 def _ancestry(order: list[int], inputs: dict[int, set[int]]) -> tuple[dict[int, int], set[tuple[int, int]]]:
-    """How many nodes lead to each, and the edges for which a longer way stands.
+    """The number of ancestors of each node, and the edges whose ends a longer path joins, too.
 
-    Which nodes lead to which takes a bit for each pair, in the digits of integers; _BLOCK nodes at a time, so that
-    memory stays linear.
+    The relation takes a bit for each pair of nodes, in the digits of integers. It is formed for _BLOCK nodes at a time,
+    so that memory stays linear.
     """
     place = {sequence: index for index, sequence in enumerate(order)}
     counts = dict.fromkeys(order, 0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .drawing import COLORS, Drawing, lines_of
-from .page_columns import Column, cut
+from .page_columns import Column, cut_into_columns
 from .placement import Layout, Wire, place
 
 if TYPE_CHECKING:
@@ -31,16 +31,16 @@ Measure = Callable[[str, float], float]
 
 
 def picture(drawing: Drawing) -> Figure:
-    """The figure: one column up to 20 inches high, else as many as make a page of it."""
+    """Draw the figure: one column up to 20 inches high, else as many as fill a page."""
     from matplotlib.figure import Figure
 
     figure = Figure()
     measure = _measure(figure)
-    columns = cut(drawing, 1)
+    columns = cut_into_columns(drawing, 1)
     layouts = [_lay_out(column, measure) for column in columns]
     width, height = layouts[0].size
     if height > _HIGHEST and height > _SHAPE * width:
-        columns = cut(drawing, math.ceil(math.sqrt(height / (_SHAPE * width))))
+        columns = cut_into_columns(drawing, math.ceil(math.sqrt(height / (_SHAPE * width))))
         layouts = [_lay_out(column, measure) for column in columns]
     width = sum(layout.size[0] for layout in layouts) + 2 * _MARGIN
     height = max(layout.size[1] for layout in layouts) + 2 * _MARGIN
@@ -58,7 +58,7 @@ def picture(drawing: Drawing) -> Figure:
 
 
 def _measure(figure: Figure) -> Measure:
-    """The width [inch] of a line of text of some size [pt]."""
+    """A function that gives the width [inch] of a line of text of some size [pt]."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.font_manager import FontProperties
 
@@ -85,7 +85,7 @@ def _lay_out(column: Column, measure: Measure) -> Layout:
 
 
 def _draw(axes: Axes, column: Column, layout: Layout, corner: np.ndarray) -> None:
-    """Collections, not a patch for each thing: they are made ten times as fast."""
+    """Draw a column by collections, which are ten times faster than a patch for each box and arrow."""
     from matplotlib.collections import PathCollection, PolyCollection
     from matplotlib.patches import FancyBboxPatch
     from matplotlib.path import Path

@@ -14,7 +14,7 @@ from ..function import Observer
 from ..mode import switch
 from ..node import Node
 from ..tensor import Tensor
-from .saved_memory import bytes_kept, kept_by
+from .saved_memory import find_saved, saved_bytes
 
 _FORWARD, _BACKWARD = 0, 1
 
@@ -62,13 +62,13 @@ class _Running:
         self.inner = 0.0  # [s], what Functions inside it took
         self.absent = 0.0  # [s], the same with the profile's work for them
 
-    def own(self, left: float) -> float:
+    def own_time(self, left: float) -> float:
         return left - self.started - self.absent
 
-    def whole(self, left: float) -> float:
-        return self.own(left) + self.inner
+    def total_time(self, left: float) -> float:
+        return self.own_time(left) + self.inner
 
-    def adopt(self, failed: _Running) -> None:
+    def absorb(self, failed: _Running) -> None:
         """Count what ran inside a failed Function as inside this one; the failed one's own time becomes this one's."""
         self.inner += failed.inner
         self.absent += failed.absent
@@ -170,16 +170,16 @@ class profile(Observer):
         running = self._leave(ctx)
         if running is None:
             return
-        time, tally = running.whole(left), self._tally(ctx)
+        time, tally = running.total_time(left), self._tally(ctx)
         tally.calls[_FORWARD] += 1
-        tally.times[_FORWARD] += running.own(left)
+        tally.times[_FORWARD] += running.own_time(left)
         if hasattr(ctx, "sequence"):  # it is recorded
-            memory, makers = kept_by(ctx)
+            memory, makers = find_saved(ctx)
             own = sum([array.nbytes for array in memory.values()])
             inner = any([maker.sequence > ctx.sequence for maker in makers])
             tally.bytes_saved += own
-            self._forward[ctx.sequence] = time, bytes_kept([ctx], since=ctx.sequence) if inner else own
-        self._tell_outer(running, time)
+            self._forward[ctx.sequence] = time, saved_bytes([ctx], since=ctx.sequence) if inner else own
+        self._add_to_outer(running, time)
 
     def before_backward(self, node: Node, adjoints: Sequence[Any]) -> None:
         self._enter(node)
@@ -189,16 +189,16 @@ class profile(Observer):
         running = self._leave(node)
         if running is None:
             return
-        time, tally = running.whole(left), self._tally(node)
+        time, tally = running.total_time(left), self._tally(node)
         tally.calls[_BACKWARD] += 1
-        tally.times[_BACKWARD] += running.own(left)
+        tally.times[_BACKWARD] += running.own_time(left)
         self._backward[node.sequence] = self._backward.get(node.sequence, 0.0) + time
-        self._tell_outer(running, time)
+        self._add_to_outer(running, time)
 
     def failed(self, node: Node) -> None:
         running = self._leave(node)
         if running is not None and self._running:
-            self._running[-1].adopt(running)
+            self._running[-1].absorb(running)
 
     def _enter(self, node: Node) -> None:
         running = _Running(node, perf_counter())
@@ -213,7 +213,7 @@ class profile(Observer):
         if not any([one.node is node for one in running]):
             return None
         while (last := running.pop()).node is not node:
-            running[-1].adopt(last)
+            running[-1].absorb(last)
         return last
 
     def _tally(self, node: Node) -> _Tally:
@@ -223,7 +223,7 @@ class profile(Observer):
             tally = self._tallies[function] = _Tally()
         return tally
 
-    def _tell_outer(self, running: _Running, time: float) -> None:
+    def _add_to_outer(self, running: _Running, time: float) -> None:
         """Called last: up to now it was the profile's work, which is not the outer Function's."""
         if self._running:
             outer = self._running[-1]

@@ -1,4 +1,4 @@
-"""The memory that nodes keep for backward: arrays and Tensors among their attributes, each memory counted once."""
+"""The memory that nodes keep for backward: arrays and Tensors among their attributes, each counted once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ..node import Node
 from ..tensor import Array, Tensor
 
 
-def kept_by(node: Node) -> tuple[dict[int, Array], list[Node]]:
-    """What one node keeps itself: the arrays that own its memory, by id, and the nodes that made its Tensors."""
+def find_saved(node: Node) -> tuple[dict[int, Array], list[Node]]:
+    """Find the arrays that own the memory of one node, by id, and the nodes that made its Tensors."""
     memory: dict[int, Array] = {}
     makers = []
     for attribute in vars(node).values():
@@ -27,11 +27,11 @@ def kept_by(node: Node) -> tuple[dict[int, Array], list[Node]]:
     return memory, makers
 
 
-def bytes_kept(nodes: Sequence[Node], *, since: int = 0) -> int:
-    """Distinct memory [B] kept by `nodes` and by all that they reach, of sequence `since` or later (leaves: never).
+def saved_bytes(nodes: Sequence[Node], *, since: int = 0) -> int:
+    """Distinct memory [B] of `nodes` and of all nodes behind them, of sequence `since` or later (leaves: never).
 
-    What a node reaches are its inputs' nodes and those of inner graphs. Inner nodes are younger than the combined node
-    that keeps them and inputs are older, so that with `since=node.sequence` a node counts alone with its inner graph.
+    Behind a node are the nodes of its inputs and of inner graphs. Inner nodes are younger than the combined node that
+    keeps them, inputs are older. So `since=node.sequence` counts a node alone with its inner graph.
     """
     memory: dict[int, Array] = {}
     seen: dict[int, Node] = {}
@@ -40,7 +40,7 @@ def bytes_kept(nodes: Sequence[Node], *, since: int = 0) -> int:
         node = waiting.pop()
         if node.sequence >= since and node.sequence not in seen:
             seen[node.sequence] = node
-            arrays, makers = kept_by(node)
+            arrays, makers = find_saved(node)
             memory |= arrays
             waiting += [parent for parent, _ in node.parents()] + makers
     return sum(array.nbytes for array in memory.values())

@@ -1,6 +1,6 @@
-"""Differentiable operations on Tensors with NumPy's names, broadcasting and promotion; the nodes bear PyTorch's names.
+"""Differentiable operations on Tensors with NumPy's names, broadcasting and promotion; nodes have PyTorch's names.
 
-Operands are Tensors, numbers or arrays; numbers of Python do not widen f32. Integer and bool tensors carry no gradient.
+Operands are Tensors, numbers or arrays; Python numbers do not widen f32. Integer and bool tensors carry no gradient.
 Some names are those of builtins (abs, max, min, pow, sum): write `from simphys.autograd import ops` and `ops.sum(x)`.
 """
 

@@ -34,7 +34,7 @@ def exp(x: Any) -> Tensor:
 
 
 def log(x: Any) -> Tensor:
-    """The natural logarithm; at 0 it is -inf and its derivative inf (PyTorch's convention), with NumPy's warning."""
+    """The natural logarithm. At 0 it is -inf and its derivative inf (PyTorch's convention), with NumPy's warning."""
     return Log.apply(as_tensor(x))
 
 

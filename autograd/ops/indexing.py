@@ -19,7 +19,8 @@ class Key(NamedTuple):
     """An index whose arrays are copies, so that later changes to them do not reach backward."""
 
     index: Any
-    repeats: bool  # whether it can name an element twice: only arrays of integers can
+    repeats: bool
+    """True if it can name an element twice, as only arrays of integers can."""
 
 
 def _key(index: Any) -> Key:
@@ -39,11 +40,11 @@ def _part(index: Any) -> Key:
 
 
 def _places(shape: tuple[int, ...], index: Any) -> Array:
-    """The flat positions in an array of `shape` of the elements that the index names, one after the other."""
+    """The flat positions, in an array of `shape`, of the elements that the index names."""
     return np.arange(math.prod(shape)).reshape(shape)[index].ravel()
 
 
-def _added(values: Array, key: Key, shape: tuple[int, ...]) -> Array:
+def _add_at(values: Array, key: Key, shape: tuple[int, ...]) -> Array:
     """Zeros of `shape` with the values added at the index."""
     if key.repeats:
         places = _places(shape, key.index)
@@ -66,7 +67,7 @@ class Index(Operation):
     def backward(ctx: Context, adj: Any) -> tuple[Any, None]:
         if type(adj) is Tensor:
             return IndexAdd.apply(adj, ctx.key, ctx.shape), None
-        return _added(adj, ctx.key, ctx.shape), None
+        return _add_at(adj, ctx.key, ctx.shape), None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, key: None) -> Array:
@@ -74,12 +75,12 @@ class Index(Operation):
 
 
 class IndexAdd(Operation):
-    """Zeros with the values added at an index: the adjoint of x[index], whose own adjoint is that again"""
+    """Zeros with values added at an index: the adjoint of x[index], as x[index] is its adjoint"""
 
     @staticmethod
     def forward(ctx: Context, values: Tensor, key: Key, shape: tuple[int, ...]) -> Array:
         ctx.key = key
-        return _added(values.data, key, shape).astype(values.data.dtype, copy=False)
+        return _add_at(values.data, key, shape).astype(values.data.dtype, copy=False)
 
     @staticmethod
     def backward(ctx: Context, adj: Any) -> tuple[Any, None, None]:
@@ -87,7 +88,7 @@ class IndexAdd(Operation):
 
     @staticmethod
     def jvp(ctx: Context, dvalues: Array, key: None, shape: None) -> Array:
-        return _added(dvalues, ctx.key, ctx.outputs[0][0])
+        return _add_at(dvalues, ctx.key, ctx.outputs[0][0])
 
 
 class IndexPut(Operation):
@@ -136,7 +137,7 @@ def getitem(x: Any, index: Any) -> Tensor:
 def put(base: Any, index: Any, values: Any) -> Tensor:
     """A copy of `base` with `values` (which broadcast) at `index`; `base` itself is not written to.
 
-    Where an index is repeated the last value stays, and it alone receives the adjoint. The dtype is that which base and
-    values promote to.
+    Where an index is repeated, the last value stays and alone receives the adjoint. The dtype is the one to which base
+    and values promote.
     """
     return IndexPut.apply(as_tensor(base), _key(index), operand(values))

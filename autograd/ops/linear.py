@@ -1,4 +1,4 @@
-"""Products and lengths of vectors and matrices: the rule of each operation stands beside its forward."""
+"""Products and norms of vectors and matrices: the rule of each operation stands beside its forward."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..context import Context
 from ..tensor import Array, Tensor
 from .operands import Operation, OptionalTangents, as_tensor, plain
-from .reductions import Axis, kept, spread, sum_over
+from .reductions import Axis, broadcast_back, keepdims_shape, sum_over
 
 
 class Matmul(OptionalTangents):
@@ -62,16 +62,16 @@ class LinalgVectorNorm(Operation):
 
     @staticmethod
     def direction(ctx: Context) -> Any:
-        """x / |x|, and 0 with all its derivatives at |x| = 0."""
+        """The direction x / |x|; 0, with all its derivatives, at |x| = 0."""
         x, length = ctx.saved
-        divisor = length.reshape(kept(x.shape, ctx.axis))
+        divisor = length.reshape(keepdims_shape(x.shape, ctx.axis))
         zero = plain(divisor) == 0
         return x * np.where(zero, 0, 1 / np.where(zero, 1, divisor))
 
     @staticmethod
     def backward(ctx: Context, adj: Any) -> tuple[Any, None, None]:
         direction = LinalgVectorNorm.direction(ctx)
-        return direction * spread(adj, direction.shape, ctx.axis), None, None
+        return direction * broadcast_back(adj, direction.shape, ctx.axis), None, None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, axis: None, keepdims: None) -> Array:
@@ -81,7 +81,7 @@ class LinalgVectorNorm(Operation):
 def matmul(x: Any, y: Any) -> Tensor:
     """x @ y by NumPy's rules: matrices in the last two axes, earlier axes broadcast.
 
-    A vector is a row on the left and a column on the right; that axis is not in the result.
+    A vector is a row on the left and a column on the right; its axis is dropped from the result.
     """
     return Matmul.apply(as_tensor(x), as_tensor(y))
 

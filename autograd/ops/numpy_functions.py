@@ -1,4 +1,4 @@
-"""NumPy's own functions, called with Tensors: which operation each stands for (NEP 13 and NEP 18)."""
+"""NumPy's own functions, called with Tensors: the operation for each of them (NEP 13 and NEP 18)."""
 
 from __future__ import annotations
 

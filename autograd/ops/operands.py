@@ -75,12 +75,12 @@ def elementwise(
     saved: of two operands, each only for a rule that will run; of one, the operand or z.
     With `wraps_numbers` a number is an operand in next_functions, like a Tensor without a gradient.
     """
-    members = _of_one(f, x) if y is None else _of_two(f, x, y)
+    members = _one_operand(f, x) if y is None else _two_operands(f, x, y)
     members |= {"__module__": x.__module__, "_other_edge": None if wraps_numbers else NO_TENSOR}
     return type(name, (OptionalTangents,), members)
 
 
-def _of_one(f: Callable[..., Any], rule: Rule) -> dict[str, Any]:
+def _one_operand(f: Callable[..., Any], rule: Rule) -> dict[str, Any]:
     """The forward, backward and jvp of z = f(x)."""
     _, *reads = inspect.signature(rule).parameters
 
@@ -99,10 +99,10 @@ def _of_one(f: Callable[..., Any], rule: Rule) -> dict[str, Any]:
     return {"forward": staticmethod(forward), "backward": staticmethod(backward), "jvp": staticmethod(backward)}
 
 
-def _of_two(f: Callable[..., Any], rule_x: Rule, rule_y: Rule) -> dict[str, Any]:
+def _two_operands(f: Callable[..., Any], rule_x: Rule, rule_y: Rule) -> dict[str, Any]:
     """The forward, backward and jvp of z = f(x, y)."""
-    (x_for_x, y_for_x), by_x = _on_saved(rule_x)
-    (x_for_y, y_for_y), by_y = _on_saved(rule_y)
+    (x_for_x, y_for_x), by_x = _read_names(rule_x)
+    (x_for_y, y_for_y), by_y = _read_names(rule_y)
     saves = x_for_x or y_for_x or x_for_y or y_for_y
 
     def forward(ctx: Context, x: Operand, y: Operand) -> Any:
@@ -126,7 +126,7 @@ def _of_two(f: Callable[..., Any], rule_x: Rule, rule_y: Rule) -> dict[str, Any]
     return {"forward": staticmethod(forward), "backward": staticmethod(backward), "jvp": staticmethod(jvp)}
 
 
-def _on_saved(rule: Rule) -> tuple[tuple[bool, bool], Callable[[Any, Any], Any]]:
+def _read_names(rule: Rule) -> tuple[tuple[bool, bool], Callable[[Any, Any], Any]]:
     """True for each operand that a rule reads, and the rule as a function of d and the two saved operands."""
     _, *names = inspect.signature(rule).parameters
     if names == ["x", "y"]:

@@ -94,10 +94,10 @@ def minimum(x: Any, y: Any) -> Tensor:
 
 
 def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
-    """x limited to [low, high]: constants that broadcast, or None for no limit; high wins where low > high.
+    """x limited to [low, high]: constants that broadcast, or None for no limit; where low > high, high counts.
 
-    Convention (PyTorch's): at a bound x still counts as inside, its derivative is 1.
-    Errors: InputError when a bound requires a gradient.
+    Convention (PyTorch's): at a bound x still counts as inside, with the derivative 1.
+    Errors: InputError for a bound that requires a gradient.
     """
     for bound in (low, high):
         if type(bound) is Tensor and bound.requires_grad:
@@ -106,5 +106,5 @@ def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
 
 
 def where(condition: Any, x: Any, y: Any) -> Tensor:
-    """x where `condition` (a constant) is true, else y; the three broadcast. The gradient flows to what was taken."""
+    """x where `condition` (a constant) is true, else y; the three broadcast. The gradient flows to the one chosen."""
     return Where.apply(as_tensor(condition), operand(x), operand(y))

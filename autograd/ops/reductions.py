@@ -13,7 +13,7 @@ from .shaping import broadcast_to
 
 Axis = int | tuple[int, ...] | None
 
-# Without the detour of ndarray.sum. Any: NumPy declares `keepdims` for literals only.
+# Faster than ndarray.sum. Any: NumPy declares `keepdims` for literals only.
 sum_over: Any = np.add.reduce
 max_over: Any = np.maximum.reduce
 min_over: Any = np.minimum.reduce
@@ -26,18 +26,18 @@ def _over(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
     return (axis % len(shape),) if isinstance(axis, int) else tuple([a % len(shape) for a in axis])
 
 
-def kept(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
-    """`shape` with length 1 along the reduced axes: what keepdims gives."""
+def keepdims_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
+    """`shape` with length 1 along the reduced axes, as keepdims gives."""
     over = _over(shape, axis)
     return tuple([1 if i in over else n for i, n in enumerate(shape)])
 
 
-def spread(reduced: Any, shape: tuple[int, ...], axis: Axis) -> Any:
-    """A reduced array or Tensor, repeated along the reduced axes."""
+def broadcast_back(reduced: Any, shape: tuple[int, ...], axis: Axis) -> Any:
+    """A reduced array or Tensor, broadcast along the reduced axes."""
     if type(reduced) is Tensor:
-        return broadcast_to(reduced.reshape(kept(shape, axis)), shape)
+        return broadcast_to(reduced.reshape(keepdims_shape(shape, axis)), shape)
     result = np.empty(shape, reduced.dtype)
-    result[...] = reduced if axis is None else reduced.reshape(kept(shape, axis))
+    result[...] = reduced if axis is None else reduced.reshape(keepdims_shape(shape, axis))
     return result
 
 
@@ -53,7 +53,7 @@ class Sum(Operation):
 
     @staticmethod
     def backward(ctx: Context, adj: Any) -> tuple[Any, None, None]:
-        return spread(adj, ctx.shape, ctx.axis), None, None
+        return broadcast_back(adj, ctx.shape, ctx.axis), None, None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, axis: None, keepdims: None) -> Array:
@@ -75,7 +75,7 @@ class Mean(Operation):
     @staticmethod
     def backward(ctx: Context, adj: Any) -> tuple[Any, None, None]:
         # Over no elements the mean is NaN and its adjoint empty.
-        return spread(adj, ctx.shape, ctx.axis) / (ctx.count or 1), None, None
+        return broadcast_back(adj, ctx.shape, ctx.axis) / (ctx.count or 1), None, None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, axis: None, keepdims: None) -> Array:
@@ -83,9 +83,9 @@ class Mean(Operation):
 
 
 def _shares(ctx: Context) -> Array:
-    """The derivative of an extreme: 1 at the element that it is, split evenly between tied ones."""
+    """The derivative of an extreme: 1 at its element, shared evenly between tied ones."""
     x, y = map(plain, ctx.saved_tensors)
-    extreme = y.reshape(kept(x.shape, ctx.axis)) == x
+    extreme = y.reshape(keepdims_shape(x.shape, ctx.axis)) == x
     return extreme / sum_over(extreme, axis=ctx.axis, keepdims=True, dtype=x.dtype)
 
 
@@ -103,7 +103,7 @@ class Amax(Operation):
     @staticmethod
     def backward(ctx: Context, adj: Any) -> tuple[Any, None, None]:
         shares = _shares(ctx)
-        return shares * spread(adj, shares.shape, ctx.axis), None, None
+        return shares * broadcast_back(adj, shares.shape, ctx.axis), None, None
 
     @staticmethod
     def jvp(ctx: Context, dx: Array, axis: None, keepdims: None) -> Array:

@@ -51,7 +51,7 @@ class Transpose(Operation):
 
 
 class Expand(Operation):
-    """Repeated along new axes and along those of length 1"""
+    """Broadcast along new axes and along those of length 1"""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor, shape: tuple[int, ...]) -> Array:
@@ -135,7 +135,7 @@ class Cat(Operation):
 
     @staticmethod
     def slots(ctx: Context) -> list[tuple[slice, ...]]:
-        """Where in the result each part is."""
+        """The index of each part in the result."""
         before = (slice(None),) * ctx.axis
         return [(*before, slice(*ends)) for ends in itertools.pairwise(ctx.cuts)]
 
@@ -153,17 +153,17 @@ class Cat(Operation):
 
 
 def reshape(x: Any, shape: int | tuple[int, ...]) -> Tensor:
-    """The elements of x, in C order, in another shape; one length may be -1, to be found."""
+    """The elements of x, in C order, in another shape; one length may be -1, to be computed."""
     return Reshape.apply(as_tensor(x), shape)
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
-    """x with axis i of the result being axis `axes[i]` of x; None reverses the axes."""
+    """x with its axes in another order: axis i of the result is axis `axes[i]` of x; None reverses them."""
     return Transpose.apply(as_tensor(x), None if axes is None else tuple(axes))
 
 
 def broadcast_to(x: Any, shape: int | tuple[int, ...]) -> Tensor:
-    """x repeated to `shape`, by NumPy's broadcasting."""
+    """x broadcast to `shape`."""
     return Expand.apply(as_tensor(x), shape)
 
 
@@ -173,15 +173,15 @@ def clone(x: Any) -> Tensor:
 
 
 def astype(x: Any, dtype: npt.DTypeLike) -> Tensor:
-    """A copy of x in another dtype. The gradient comes back in the dtype of x; integers carry none."""
+    """A copy of x in another dtype. The gradient has the dtype of x; integers carry none."""
     return ToCopy.apply(as_tensor(x), dtype)
 
 
 def stack(parts: Sequence[Any], axis: int = 0) -> Tensor:
-    """Parts of one shape, side by side along a new axis at place `axis` of the result."""
+    """Parts of one shape, side by side along a new axis: axis `axis` of the result."""
     return Stack.apply(axis, *[as_tensor(part) for part in parts])
 
 
 def concatenate(parts: Sequence[Any], axis: int = 0) -> Tensor:
-    """Parts joined along an axis that they have; their other lengths agree."""
+    """Parts joined along one of their axes; their other lengths agree."""
     return Cat.apply(axis, *[as_tensor(part) for part in parts])

@@ -7,7 +7,7 @@ about what was changed:
     def check(module):
         gradcheck(module.Square.apply, tensor([0.3, -1.2], requires_grad=True))
 
-    assert not unnoticed(square, check)  # `square`: the module that defines Square and its kernels
+    assert not find_unnoticed(square, check)  # `square`: the module that defines Square and its kernels
 
 `rule_changes` tells which changes there are. Some mutants change nothing that matters, such as the tie of a comparison
 whose branches agree there: name these, with the reason, beside the check.
@@ -97,7 +97,7 @@ def mutants(module: ModuleType, *rules: str) -> list[Mutant]:
     return list(results.values())
 
 
-def unnoticed(
+def find_unnoticed(
     module: ModuleType,
     check: Callable[[Any], object],
     *,
@@ -111,7 +111,7 @@ def unnoticed(
     checks from. It notices a mutant by raising one of `errors`; any other error is raised. First it has to pass on a
     copy without a change.
     """
-    with loaded(module, _path(module).read_bytes(), package=package) as copy:
+    with load_changed(module, _path(module).read_bytes(), package=package) as copy:
         check(copy)
     return [mutant for mutant in mutants(module, *rules) if not notices(check, mutant, package=package, errors=errors)]
 
@@ -124,7 +124,7 @@ def notices(
     errors: tuple[type[Exception], ...] = ERRORS,
 ) -> bool:
     """Whether `check` raises one of `errors` on the mutant; a gradcheck that could not tell has not noticed it."""
-    with loaded(mutant.module, mutant.source, package=package) as copy:
+    with load_changed(mutant.module, mutant.source, package=package) as copy:
         try:
             with np.errstate(all="ignore"):  # a mutant may divide by zero
                 check(copy)
@@ -135,7 +135,7 @@ def notices(
 
 
 @contextlib.contextmanager
-def loaded(module: ModuleType, source: bytes, *, package: ModuleType | None = None) -> Iterator[ModuleType]:
+def load_changed(module: ModuleType, source: bytes, *, package: ModuleType | None = None) -> Iterator[ModuleType]:
     """A second `module`, of the same package, made of `source`. Its file lasts as long as the context.
 
     All other modules keep the original. With `package`, the one that the module lies in, it is that package which is

@@ -80,7 +80,7 @@ class _Rule:
             case _ if not self._stays(node):
                 yield from self._of_statement(node)
                 if isinstance(node, ast.expr):
-                    yield from [Change(node, ast.unparse(new)) for new in _others(node)]
+                    yield from [Change(node, ast.unparse(new)) for new in _alternatives(node)]
                 for child in ast.iter_child_nodes(node):
                     yield from self.within(child)
 
@@ -107,7 +107,7 @@ class _Rule:
         for target, value in pairs:
             if not self._is_index(target):
                 if isinstance(target, ast.Subscript) and len(node.targets) == 1:
-                    yield from self._negated(value)
+                    yield from self._negate(value)
                 yield from self.within(value)
 
     def _of_statement(self, node: ast.AST) -> Iterator[Change]:
@@ -122,9 +122,9 @@ class _Rule:
             case ast.Return(value=ast.Tuple() as results):
                 yield from self._results(results)
             case ast.Return(value=ast.Call() as result) if self.several or _is_tuple(result):
-                yield Change(result, f"tuple({_parts_negated(result)})")
+                yield Change(result, f"tuple({_negate_parts(result)})")
             case ast.Return(value=ast.expr() as result):
-                yield from self._negated(result)
+                yield from self._negate(result)
 
     def _is_index(self, target: ast.expr) -> bool:
         if isinstance(target, ast.Tuple):
@@ -135,20 +135,20 @@ class _Rule:
         """Each returned value negated, and each exchanged with the next."""
         elements = results.elts
         for element in elements:
-            yield from self._negated(element)
+            yield from self._negate(element)
         for i, pair in enumerate([] if self.compiled else itertools.pairwise(elements)):
             if not any(isinstance(element, ast.Constant | ast.Starred) for element in pair):
                 exchanged = [*elements[:i], *reversed(pair), *elements[i + 2 :]]
                 yield Change(results, ast.unparse(ast.Tuple(exchanged, ast.Load())))
 
-    def _negated(self, value: ast.expr) -> Iterator[Change]:
+    def _negate(self, value: ast.expr) -> Iterator[Change]:
         """A stored or returned value with the other sign, where no other change gives that."""
         match value:
             case ast.IfExp(body=body, orelse=orelse):
-                yield from self._negated(body)
-                yield from self._negated(orelse)
+                yield from self._negate(body)
+                yield from self._negate(orelse)
             case ast.Starred(value=several):
-                yield Change(several, _parts_negated(several))
+                yield Change(several, _negate_parts(several))
             case ast.Name(id=name) if name in self.optional:
                 yield Change(value, f"{name} if {name} is None else -{name}")
             case ast.Constant() | ast.UnaryOp() | ast.BinOp(op=ast.Sub() | ast.BitAnd() | ast.BitOr()):
@@ -157,27 +157,27 @@ class _Rule:
                 yield Change(value, ast.unparse(ast.UnaryOp(ast.USub(), value)))
 
 
-def _parts_negated(several: ast.expr) -> str:
+def _negate_parts(several: ast.expr) -> str:
     return f"[None if part is None else -part for part in {ast.unparse(several)}]"
 
 
-def _others(node: ast.expr) -> Iterator[ast.expr]:
+def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
     """What an expression itself, apart from its parts, is changed to."""
     match node:
         case ast.UnaryOp(op=ast.USub(), operand=operand) if not isinstance(operand, ast.Constant):
             yield operand
         case ast.BinOp(left=left, op=op, right=right):
-            yield from _other_operations(left, op, right)
+            yield from _alternative_operations(left, op, right)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             for other in _COMPARISONS.get(type(op), ()):
                 yield ast.Compare(left, [other()], [right])
         case ast.Attribute(value=value, attr="T" | "mT"):
             yield value
         case ast.Call():
-            yield from _other_calls(node)
+            yield from _alternative_calls(node)
 
 
-def _other_operations(left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[ast.expr]:
+def _alternative_operations(left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[ast.expr]:
     """An operation with another sign, exchanged operands, and without each operand that is no chain of its kind."""
     if _is_tuple(left) or _is_tuple(right):
         return
@@ -215,7 +215,7 @@ def _is_tuple(value: ast.expr) -> bool:
     return False
 
 
-def _other_calls(call: ast.Call) -> Iterator[ast.expr]:
+def _alternative_calls(call: ast.Call) -> Iterator[ast.expr]:
     """Exchanged branches, the function's partner, its argument alone, a dot product without a factor."""
     match call.func:
         case ast.Name(id=name):
@@ -232,17 +232,17 @@ def _other_calls(call: ast.Call) -> Iterator[ast.expr]:
         condition, yes, no = call.args
         yield ast.Call(call.func, [condition, no, yes], call.keywords)
     if name in _PARTNERS:
-        yield ast.Call(_renamed(call.func, _PARTNERS[name]), call.args, call.keywords)
+        yield ast.Call(_rename(call.func, _PARTNERS[name]), call.args, call.keywords)
     if name in _TRANSPOSES or (name in _ELEMENTARY and len(arguments) == 1):
         yield arguments[0]
     if name in _CALLED and owner is None and plain and len(arguments) == 2:
-        yield from _other_operations(arguments[0], _CALLED[name](), arguments[1])
+        yield from _alternative_operations(arguments[0], _CALLED[name](), arguments[1])
     if name == "dot" and len(arguments) == 2:
         for factor in arguments:
             yield ast.Call(ast.Attribute(factor, "sum", ast.Load()), [], [])
 
 
-def _renamed(function: ast.expr, name: str) -> ast.expr:
+def _rename(function: ast.expr, name: str) -> ast.expr:
     if isinstance(function, ast.Attribute):
         return ast.Attribute(function.value, name, ast.Load())
     return ast.Name(name, ast.Load())
@@ -253,11 +253,11 @@ def _index_names(function: ast.FunctionDef) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(function):
         if isinstance(node, ast.Subscript):
-            names |= _read(node.slice)
+            names |= _read_names(node.slice)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
-            names |= _read(node)
+            names |= _read_names(node)
     assignments = [
-        (_written(target), _read(node.value))
+        (_written_names(target), _read_names(node.value))
         for node in ast.walk(function)
         if isinstance(node, ast.Assign)
         for target in node.targets
@@ -267,10 +267,10 @@ def _index_names(function: ast.FunctionDef) -> set[str]:
     return names
 
 
-def _read(node: ast.AST) -> set[str]:
+def _read_names(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
-def _written(target: ast.expr) -> set[str]:
+def _written_names(target: ast.expr) -> set[str]:
     elements = target.elts if isinstance(target, ast.Tuple) else [target]
     return {element.id for element in elements if isinstance(element, ast.Name)}

@@ -17,7 +17,7 @@ class ConfigError(InputError):
 
     def __init__(self, errors: Sequence[InputError]) -> None:
         first = errors[0]
-        super().__init__(first.who, first.constraint, first.found, first.remedy)
+        super().__init__(first.source, first.constraint, first.found, first.remedy)
         self.errors = tuple(errors)
 
     def __str__(self) -> str:

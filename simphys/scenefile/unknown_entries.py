@@ -187,7 +187,7 @@ def _given_problems(
         _given(unknown, given, shape)
     except InputError as error:  # of a file
         found = error.found if isinstance(error.found, str) else str(error.found)
-        constraint = f"{error.constraint} ({error.who})"
+        constraint = f"{error.constraint} ({error.source})"
         return [Problem(key=key, constraint=constraint, found=Words(found), remedy=error.remedy)]
     except ValueError:
         wanted = value_count(unknown, shape)

@@ -11,7 +11,7 @@ import pytest
 from simphys.autograd import GraphError, InputError, Tensor, grad, ops, tensor
 from simphys.autograd.compose.pipe import combine
 from simphys.autograd.look.compare import compare
-from simphys.autograd.look.saved_memory import bytes_kept
+from simphys.autograd.look.saved_memory import saved_bytes
 from simphys.autograd.proof.gradcheck import gradcheck
 
 from .test_compose import DOUBLE, ITEM, Square, leaf, nested, product, shear, turn, wave
@@ -65,14 +65,14 @@ def test_the_node_tells_what_it_combines() -> None:
 def test_a_function_has_the_name_of_its_class() -> None:
     x = tensor(np.ones(100), requires_grad=True)
     y = combine(ops.sin, Square.apply, ops.exp, ops.sum, save=["Square"])(x)
-    assert 0 <= bytes_kept([y.grad_fn]) - 2 * 100 * ITEM < 100  # the input and the square; sums, the result
+    assert 0 <= saved_bytes([y.grad_fn]) - 2 * 100 * ITEM < 100  # the input and the square; sums, the result
 
 
 def test_a_name_stands_for_all_functions_of_that_name() -> None:
     size, steps = 100, 8
     x = tensor(np.linspace(0.1, 1.0, size), requires_grad=True)
     y = combine(*[wave] * steps, save=["wave"])(x)
-    assert bytes_kept([y.grad_fn]) <= (steps + 1) * size * ITEM + 1000
+    assert saved_bytes([y.grad_fn]) <= (steps + 1) * size * ITEM + 1000
 
 
 def test_memory_lies_between_that_of_inputs_and_that_of_all() -> None:
@@ -150,7 +150,7 @@ def memory(fn: Any, x: Tensor) -> tuple[int, int]:
     tracemalloc.start()
     try:
         y = fn(x)
-        kept = bytes_kept([y.grad_fn])
+        kept = saved_bytes([y.grad_fn])
         tracemalloc.reset_peak()
         grad(y, x, [np.ones(x.shape)])
         return kept, tracemalloc.get_traced_memory()[1]

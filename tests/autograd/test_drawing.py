@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, Tensor, ops, runtime, tensor
-from simphys.autograd.look.drawing import Drawing, read
+from simphys.autograd.look.drawing import Drawing, read_graph
 from simphys.autograd.node import Node
 
 pytestmark = pytest.mark.gpu
@@ -66,7 +66,7 @@ def arrows_at(drawing: Drawing, box: int) -> list[tuple[str, str, str]]:
 
 def test_a_rollout_is_shown_as_its_first_and_last_step_and_a_fold_between() -> None:
     x, k = leaf(), leaf(5)
-    drawing = read(rollout(50, x, k)[-1].sum(), names={x: "x", k: "k"})
+    drawing = read_graph(rollout(50, x, k)[-1].sum(), names={x: "x", k: "k"})
     step = ["ForceBackward", "SubBackward", "MulBackward", "AddBackward"]
     assert labels(drawing) == ["x", "k", *step, "× 48 more", *step, "SumBackward", "result"]
     fold = drawing.boxes[6]
@@ -80,11 +80,11 @@ def test_a_rollout_is_shown_as_its_first_and_last_step_and_a_fold_between() -> N
 
 
 def test_without_folding_every_node_is_shown() -> None:
-    assert len(read(rollout(50, leaf(), leaf())[-1].sum(), fold=False).boxes) == 2 + 50 * 4 + 1 + 1
+    assert len(read_graph(rollout(50, leaf(), leaf())[-1].sum(), fold=False).boxes) == 2 + 50 * 4 + 1 + 1
 
 
 def test_values_that_a_fold_hands_on_are_counted() -> None:
-    drawing = read(ops.stack(rollout(20, leaf(), leaf())))
+    drawing = read_graph(ops.stack(rollout(20, leaf(), leaf())))
     assert ("from", "× 18 more", f"18 of {VECTOR}") in arrows_at(drawing, labels(drawing).index("StackBackward"))
 
 
@@ -96,14 +96,14 @@ def test_leaves_of_hidden_steps_share_a_box() -> None:
         x = ops.sin(x) + control
         cost = cost + (control * control).sum()
     names = {control: f"u{i}" for i, control in enumerate(controls)}
-    drawing = read(cost + x.sum(), names=names)
+    drawing = read_graph(cost + x.sum(), names=names)
     assert labels(drawing)[:4] == ["leaf 1", "u0", "u1 … u6 (6 leaves)", "u7"]
     assert arrows_at(drawing, 2) == [("to", "× 6 more", f"6 of {VECTOR}")]
 
 
 def test_a_named_result_is_not_folded_away() -> None:
     states = rollout(30, leaf(), leaf())
-    drawing = read(states[-1].sum(), names={states[15]: "half\n time", states[-1]: "end"})
+    drawing = read_graph(states[-1].sum(), names={states[15]: "half\n time", states[-1]: "end"})
     folds = [(box.label, box.like) for box in drawing.boxes if box.kind == "fold"]
     assert folds == [("× 13 more", range(2, 6)), ("× 14 more", range(7, 11))]
     assert labels(drawing)[10] == "AddBackward: half time" and "AddBackward: end" in labels(drawing)
@@ -115,13 +115,13 @@ def test_a_long_step_is_told_by_its_most_different_names() -> None:
     for _ in range(6):
         for function in functions:
             x = function(x)
-    (fold,) = [box for box in read(x).boxes if box.kind == "fold"]
+    (fold,) = [box for box in read_graph(x).boxes if box.kind == "fold"]
     assert fold.detail == "SinBackward ×2, CosBackward, ExpBackward, TanhBackward, AbsBackward, 2 others"
 
 
 def test_costs_stand_on_nodes_and_are_summed_in_a_fold() -> None:
     profile = Measured(Force=Cost(12e-6, 20e-6, 1200), Sub=Cost(3e-9, None, 0), Sum=Cost(1.5, None, 25_000_000))
-    drawing = read(rollout(7, leaf(), leaf())[-1].sum(), profile=profile)
+    drawing = read_graph(rollout(7, leaf(), leaf())[-1].sum(), profile=profile)
     costs = {box.label: box.cost for box in drawing.boxes}
     assert costs["ForceBackward"] == "12 µs + 20 µs, 1.2 kB"
     assert costs["SubBackward"] == "3 ns, 0 B"

@@ -15,7 +15,7 @@ import pytest
 from simphys.autograd import InputError, ops, tensor
 from simphys.autograd.ops import algebra, operands
 from simphys.autograd.proof.gradcheck import GradcheckError, gradcheck
-from simphys.autograd.proof.mutation import loaded, mutants, notices, unnoticed
+from simphys.autograd.proof.mutation import find_unnoticed, load_changed, mutants, notices
 
 SOURCE = '''
 from simphys.autograd import Function
@@ -59,11 +59,11 @@ def at_one(module: Any) -> None:
 
 def test_a_sharp_check_notices_every_mutant(product: ModuleType) -> None:
     assert len(mutants(product)) == 10
-    assert unnoticed(product, sharp) == []
+    assert find_unnoticed(product, sharp) == []
 
 
 def test_a_blunt_check_is_told_what_it_misses(product: ModuleType) -> None:
-    missed = unnoticed(product, at_one)
+    missed = find_unnoticed(product, at_one)
     assert {mutant.change for mutant in missed} == {
         *["adj * y * y -> adj * y", "adj * y -> adj", "adj * y -> y"],
         *["adj * 2 * x * y -> adj * 2 * x", "adj * 2 * x -> adj * 2", "adj * 2 -> 2"],
@@ -77,7 +77,7 @@ def test_a_check_that_fails_without_a_change_proves_nothing(product: ModuleType)
         gradcheck(lambda v: module.Product.apply(v, v) + np.sign(v.numpy() - 1.3), x)
 
     with pytest.raises(GradcheckError):
-        unnoticed(product, wrong)
+        find_unnoticed(product, wrong)
 
 
 def test_another_error_is_raised_not_counted(product: ModuleType) -> None:
@@ -103,7 +103,7 @@ def test_a_gradcheck_that_could_not_tell_has_not_noticed(product: ModuleType) ->
 
 def test_the_file_itself_stays_as_it_is_and_the_copy_leaves_no_module(product: ModuleType) -> None:
     names = set(sys.modules)
-    unnoticed(product, sharp)
+    find_unnoticed(product, sharp)
     assert Path(str(product.__file__)).read_text() == SOURCE
     assert set(sys.modules) == names
 
@@ -122,7 +122,7 @@ def test_a_change_in_a_package_reaches_its_other_modules() -> None:
     def check(o: Any) -> None:
         gradcheck(o.exp, tensor([0.3, 1.2], requires_grad=True))
 
-    mutant, *_ = mutants(operands, "_of_one.backward")
+    mutant, *_ = mutants(operands, "_one_operand.backward")
     assert notices(check, mutant, package=ops)
     check(ops)
 
@@ -130,6 +130,6 @@ def test_a_change_in_a_package_reaches_its_other_modules() -> None:
 def test_a_package_that_does_not_hold_the_module_is_refused(product: ModuleType) -> None:
     with (
         pytest.raises(InputError, match=r"product lies in the package.*simphys\.autograd\.ops"),
-        loaded(product, SOURCE.encode(), package=ops),
+        load_changed(product, SOURCE.encode(), package=ops),
     ):
         pass

@@ -9,7 +9,7 @@ import pytest
 
 from simphys.autograd import Context, Function, Tensor, ops, runtime, tensor
 from simphys.autograd.compose.pipe import combine
-from simphys.autograd.look.saved_memory import bytes_kept, kept_by
+from simphys.autograd.look.saved_memory import find_saved, saved_bytes
 from simphys.autograd.node import Node
 
 pytestmark = pytest.mark.gpu
@@ -40,7 +40,7 @@ def node(y: Tensor) -> Node:
 
 
 def kept(keep: Any) -> int:
-    memory, _ = kept_by(node(Keeping.apply(leaf(), keep)))
+    memory, _ = find_saved(node(Keeping.apply(leaf(), keep)))
     return sum(array.nbytes for array in memory.values())
 
 
@@ -63,14 +63,14 @@ def test_a_view_keeps_the_whole_memory() -> None:
 
 def test_a_node_alone_and_with_all_before_it() -> None:
     y = ops.exp(ops.sin(leaf()))
-    assert bytes_kept([node(y)], since=node(y).sequence) == 100 * ITEM
-    assert bytes_kept([node(y)]) == 200 * ITEM
+    assert saved_bytes([node(y)], since=node(y).sequence) == 100 * ITEM
+    assert saved_bytes([node(y)]) == 200 * ITEM
 
 
 def test_a_node_counts_with_its_inner_graph_but_not_with_its_inputs() -> None:
     y = combine(ops.exp, ops.exp, save="all")(ops.exp(leaf()))
-    memory, makers = kept_by(node(y))
+    memory, makers = find_saved(node(y))
     assert sum(array.nbytes for array in memory.values()) == 200 * ITEM  # input and output
     assert [maker.name() for maker in makers if maker.sequence > node(y).sequence] == ["ExpBackward"]
-    assert bytes_kept([node(y)], since=node(y).sequence) == 300 * ITEM
-    assert bytes_kept([node(y)]) == 300 * ITEM  # the node before it keeps its output, this one's input
+    assert saved_bytes([node(y)], since=node(y).sequence) == 300 * ITEM
+    assert saved_bytes([node(y)]) == 300 * ITEM  # the node before it keeps its output, this one's input

@@ -38,7 +38,7 @@ class Sweep(NamedTuple):
         assert self.module.__file__ is not None
         with (
             open(self.module.__file__, "rb") as file,
-            mutation.loaded(self.module, file.read(), package=self.package) as copy,
+            mutation.load_changed(self.module, file.read(), package=self.package) as copy,
         ):
             self.check(copy)
 

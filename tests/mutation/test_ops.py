@@ -188,13 +188,13 @@ CHECKS[indexing.IndexAdd] = CHECKS[indexing.Index]
 
 HELPERS: list[tuple[ModuleType, tuple[str, ...], list[Check]]] = [
     (operands, ("broadcast",), [*CHECKS[algebra.Add], *CHECKS[shaping.Expand]]),
-    (operands, ("_of_one.backward",), CHECKS[functions.Log]),
-    (operands, ("_of_two.backward", "_of_two.jvp"), [*CHECKS[algebra.Sub], *CHECKS[algebra.Mul]]),
+    (operands, ("_one_operand.backward",), CHECKS[functions.Log]),
+    (operands, ("_two_operands.backward", "_two_operands.jvp"), [*CHECKS[algebra.Sub], *CHECKS[algebra.Mul]]),
     (algebra, ("slope_in_base", "slope_in_exponent"), CHECKS[algebra.Pow]),
     (piecewise, ("_share_of_larger",), CHECKS[piecewise.Maximum]),
     (reductions, ("_shares",), CHECKS[reductions.Amax]),
-    (reductions, ("spread", "kept"), [*CHECKS[reductions.Sum], *CHECKS[reductions.Amax]]),
-    (indexing, ("_added",), CHECKS[indexing.Index]),
+    (reductions, ("broadcast_back", "keepdims_shape"), [*CHECKS[reductions.Sum], *CHECKS[reductions.Amax]]),
+    (indexing, ("_add_at",), CHECKS[indexing.Index]),
 ]
 
 NAMES = ("backward", "jvp", "direction", "inside")

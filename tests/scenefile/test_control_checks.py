@@ -107,7 +107,7 @@ def test_controls_that_do_not_fit_are_told(control: dict[str, Any], told: str) -
         from_dict(scene(control, unknowns=unknown))
     error = caught.value.errors[0]
     assert str(error).startswith(f"scene: {told}")
-    assert not any("unknowns" in each.who for each in caught.value.errors)
+    assert not any("unknowns" in each.source for each in caught.value.errors)
 
 
 def test_a_simulator_without_actuators_takes_no_control() -> None:

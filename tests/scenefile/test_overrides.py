@@ -65,7 +65,7 @@ def test_the_number_of_steps_and_the_duration_replace_each_other() -> None:
 def test_what_is_no_assignment_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="must be KEY=VALUE") as caught:
         parse_override(text)
-    assert caught.value.who == f"override '{text}'"
+    assert caught.value.source == f"override '{text}'"
     assert "material.stiffness=5e3" in caught.value.remedy
 
 
@@ -73,7 +73,7 @@ def test_what_is_no_assignment_is_refused(text: str) -> None:
 def test_an_unfinished_value_is_not_taken_for_a_word(text: str) -> None:
     with pytest.raises(InputError, match="the value must be valid TOML") as caught:
         parse_override(text)
-    assert caught.value.who == f"override '{text}'"
+    assert caught.value.source == f"override '{text}'"
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,6 @@ def test_an_unfinished_value_is_not_taken_for_a_word(text: str) -> None:
 def test_a_key_that_leads_nowhere_is_refused(text: str, constraint: str) -> None:
     with pytest.raises(InputError) as caught:
         overridden({"points": [1, 2], "dt": 1e-3}, text)
-    assert caught.value.who == f"override '{text}'"
+    assert caught.value.source == f"override '{text}'"
     assert caught.value.constraint == constraint
     assert "as a whole" in caught.value.remedy

@@ -11,7 +11,7 @@ import numpy as np
 
 from simphys import rollout
 from simphys.autograd import Tensor, grad
-from simphys.autograd.look.saved_memory import bytes_kept
+from simphys.autograd.look.saved_memory import saved_bytes
 from simphys.rollout import Plan, Trajectory
 from simphys.rollout.inputs import Keep
 from simphys.simulator import Array, Arrays
@@ -106,7 +106,7 @@ def _once(case: Case, options: dict[str, Any]) -> Run:
     loss = case.loss(trajectory)
     middle = time.perf_counter()
     plan = trajectory.plan
-    kept = plan.predicted_bytes if plan is not None else bytes_kept([loss.grad_fn] if loss.grad_fn else [])
+    kept = plan.predicted_bytes if plan is not None else saved_bytes([loss.grad_fn] if loss.grad_fn else [])
     again = time.perf_counter()
     found = gradients(loss, leaves)
     return Run(loss.data, found, middle - began + time.perf_counter() - again, kept, plan)

@@ -153,7 +153,7 @@ def _check_files(made: Smoke, obstacle: ObstacleSection | None, state: StateSect
         try:
             read()
         except InputError as error:
-            found = Words(f"{error.found} in {error.who}")
+            found = Words(f"{error.found} in {error.source}")
             yield _problem(key, error.constraint, found, error.remedy)
 
 

@@ -151,7 +151,7 @@ def _check_file(key: Key, given: FieldFileSection, grid: GridSection, *, positiv
     try:
         values = field(grid, given)
     except InputError as error:
-        found = Words(f"{error.found} in {error.who}")
+        found = Words(f"{error.found} in {error.source}")
         yield _problem((*key, "file"), error.constraint, found, error.remedy)
         return
     if positive and not values.min() > 0:

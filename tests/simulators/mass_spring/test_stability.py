@@ -167,7 +167,7 @@ def test_check_dt_refuses_only_time_steps_beyond_the_limit(integrator: str, mate
     system.require_stable(0.999 * largest)
     with pytest.raises(InputError) as caught:
         system.require_stable(1.001 * largest)
-    assert caught.value.who == "time.dt"
+    assert caught.value.source == "time.dt"
     assert f"{largest:.4g} s ({integrator})" in caught.value.constraint
     assert f"{1.001 * largest:g} s" in str(caught.value)
     assert "Set time.dt to" in caught.value.remedy

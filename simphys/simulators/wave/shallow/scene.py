@@ -135,7 +135,7 @@ def _check_file(key: Key, read: Callable[[], Array], *, positive: bool = False) 
     try:
         values = read()
     except InputError as error:
-        found = Words(f"{error.found} in {error.who}")
+        found = Words(f"{error.found} in {error.source}")
         yield Problem(key=key, constraint=error.constraint, found=found, remedy=error.remedy)
         return
     if positive and values.min() <= 0:
