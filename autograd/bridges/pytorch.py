@@ -1,7 +1,7 @@
 """PyTorch both ways: a function on Tensors as a torch function, a torch function or module as a Function.
 
-Values are copied on their way in and out, so that neither side's in-place operations reach what the other has saved;
-shapes and dtypes stay as they are. Tensors of torch lie on the CPU. PyTorch is needed only when these functions are
+Values are copied in both directions, so that in-place operations of one side do not change the saved state of the
+other. Shapes and dtypes stay the same. Tensors of torch are on the CPU. PyTorch is needed only if these functions are
 called: `pip install 'simphys[torch]'`.
 """
 
@@ -27,18 +27,18 @@ TorchStep = Callable[..., Any]
 def to_torch(fn: Step) -> TorchStep:
     """`fn` on tensors of torch, as one node of torch's graph: a Function's `apply`, a composed step, a rollout.
 
-    Tensors among the arguments become Tensors, anything else is passed on; fn returns a Tensor or a plain tuple of
-    Tensors and depends on no other Tensor that requires a gradient. Its graph is freed when torch frees its own.
-    With create_graph, gradients of gradients are those of fn, which runs again for them.
+    Tensors of torch among the arguments become Tensors; other arguments are passed on unchanged. fn returns a Tensor or
+    a plain tuple of Tensors and depends on no other Tensor that requires a gradient. Its graph is freed when torch
+    frees its own. With create_graph, gradients of gradients are those of fn, which runs again for them.
     Errors: InputError without PyTorch, for a tensor on another device than the CPU or of a dtype that NumPy lacks, and
-    for another result; GraphError for a captured Tensor, and where a Function in fn is differentiated twice that is
+    for another result; GraphError for a captured Tensor, and for a second derivative through a Function that is
     `once_differentiable`.
     """
     torch = _torch("to_torch")
     name = name_of(fn)
     base = _torch_node()
     node = type(base)(name, (base,), {})
-    combined = combine(fn, save="all")  # refuses what would be silently wrong: captured tensors, other results
+    combined = combine(fn, save="all")  # refuses captured tensors and other results, which would be silently wrong
 
     def call(*inputs: Any) -> Any:
         return node.apply(fn, combined, torch.is_grad_enabled(), *inputs)
@@ -50,16 +50,16 @@ def to_torch(fn: Step) -> TorchStep:
 def from_torch(fn: TorchStep) -> Step:
     """`fn` on Tensors, as one node of the graph: a torch module, or any function on tensors of torch.
 
-    Tensors among the arguments become tensors of torch, anything else is passed on; fn returns a tensor or a plain
-    tuple of them. Backward through the node also adds to `.grad` of the module's parameters, and of whatever else fn
-    depends on in torch, each time that it runs: in `functional.jacobian` and `gradcheck`, too. What can get gradients
-    in this way cannot be part of a `checkpoint` or of `combine`: that is any fn but a module without parameters that
-    require a gradient. Gradients are differentiable once; forward mode works where torch differentiates fn twice.
+    Tensors among the arguments become tensors of torch; other arguments are passed on unchanged. fn returns a tensor or
+    a plain tuple of them. Each backward through the node also adds to `.grad` of the module's parameters, and of all
+    else that fn depends on in torch: in `jacobian` and `gradcheck`, too. So fn cannot be part of a `checkpoint` or of
+    `combine`, unless it is a module without parameters that require a gradient. Gradients are differentiable once;
+    forward mode works if torch differentiates fn twice.
     Errors: InputError without PyTorch, and for results that are not tensors on the CPU of a dtype that NumPy has.
     """
     torch = _torch("from_torch")
     node: Any = type(f"Torch({name_of(fn)})", (_FromTorch,), {})
-    # Stands for all that fn captures: with it there is a node also where no input requires a gradient.
+    # A stand-in for all that fn captures: it makes a node even if no input requires a gradient.
     captured = Tensor(np.zeros(())).requires_grad_()
     constant = captured.detach()
 
@@ -76,7 +76,7 @@ def from_torch(fn: TorchStep) -> Step:
 
 @functools.cache
 def _torch_node() -> Any:
-    """The class of the nodes that `to_torch` makes."""
+    """The base class of the nodes of `to_torch`."""
     torch = _torch("to_torch")
 
     class ToTorch(torch.autograd.Function):  # type: ignore[name-defined]  # torch is imported here
@@ -105,7 +105,7 @@ def _torch_node() -> Any:
             if torch.is_grad_enabled():  # create_graph: the adjoint is a function on Tensors, too
                 found = iter(to_torch(_adjoint_of(ctx.fn, adjoints))(*[a for a in adjoints if a is not None], *inputs))
             else:
-                # A hook on saved tensors, as of torch.utils.checkpoint, may have put a copy in the place of `graph`.
+                # A hook on saved tensors, as of torch.utils.checkpoint, may have replaced `graph` by a copy.
                 recorded = getattr(graph, "of_simphys", None) or _record(ctx.combined, inputs, ctx.needed)
                 arguments, result = recorded
                 seeds = [None if adj is None else _from_torch("to_torch", adj) for adj in adjoints]
@@ -117,7 +117,7 @@ def _torch_node() -> Any:
 
 
 def _record(combined: Step, inputs: Sequence[Any], needed: Sequence[bool]) -> tuple[list[Any], Any]:
-    """The arguments and the result, one node if a gradient is needed."""
+    """Run the function: its arguments, and its result, which is one node if a gradient is needed."""
     torch = _torch("to_torch")
     arguments = [
         _from_torch("to_torch", x).requires_grad_(need) if isinstance(x, torch.Tensor) else x
@@ -189,7 +189,7 @@ class _FromTorch(Function):
             if x is not None:
                 x.grad = None
         pairs = [(y, adj) for y, adj in zip(outputs, adjoints, strict=True) if adj is not None]
-        # Not torch.autograd.grad, which would pass by the parameters and all else that fn captures.
+        # Not torch.autograd.grad, which would skip the parameters and all else that fn captures.
         _torch("from_torch").autograd.backward(
             [y for y, _ in pairs], [_to_torch(adj) for _, adj in pairs], retain_graph=True
         )
@@ -198,7 +198,7 @@ class _FromTorch(Function):
 
     @staticmethod
     def jvp(ctx: Context, _fn: None, _captured: None, *tangents: Array | None) -> tuple[Array | None, ...]:
-        """The adjoint is linear in its seeds: its own adjoint with respect to them pushes tangents forward."""
+        # The adjoint is linear in its seeds: its own adjoint with respect to them pushes tangents forward.
         torch = _torch("from_torch")
         leaves, outputs = ctx.saved_tensors
         seeds = [torch.zeros_like(y, requires_grad=True) if y.requires_grad else None for y in outputs]

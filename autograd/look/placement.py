@@ -1,8 +1,8 @@
-"""Where the boxes and arrows of a graph go: rows from top to bottom, in as many columns as make a page of it.
+"""Positions of the boxes and arrows of a graph, in rows from top to bottom.
 
 K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system structures", IEEE Trans.
-Syst. Man Cybern. 11, 1981, with ports: each arrow enters its box below its own label, so that nothing lies over labels
-and boxes. All lengths are in inches, y pointing down.
+Syst. Man Cybern. 11, 1981, with ports: each arrow enters its box below its own label, so nothing covers labels or
+boxes. All lengths are in inches, y pointing down.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _GAP = 0.22  # between boxes in a row
-_LINE = 0.16  # what a line takes that passes between boxes
+_LINE = 0.16  # width of a line that passes between boxes
 _LABEL_GAP = 0.1  # between labels side by side
 _HEAD = 0.13  # for arrowheads, between label and box
-_ROOM = 0.34  # between rows, at least, for lines to change their place
-_STEEPNESS = 0.08  # more of it where lines go far to the side
+_ROOM = 0.34  # between rows, at least, for lines to move sideways
+_STEEPNESS = 0.08  # further room for each inch that lines move sideways
 _WIDEST = 10  # boxes in a row
 _SWEEPS = 24
-_LIGHT = 0.1  # the weight of a box that nothing enters; others have 1
-_PULL = 0.05  # to the middle, of the way
+_LIGHT = 0.1  # weight of a box without an incoming arrow; others have 1
+_PULL = 0.05  # part of the distance to the middle by which points are moved
 
 
 class Wire(NamedTuple):
@@ -39,7 +39,7 @@ class Wire(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where everything is; the upper left corner of all is (0, 0)."""
+    """Positions of boxes, wires and labels; the upper left corner of all is (0, 0)."""
 
     size: tuple[float, float]
     boxes: Floats
@@ -51,9 +51,9 @@ class Layout(NamedTuple):
 
 
 def rows_of(count: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
-    """The row of each box: just above the first box that it leads to, or higher up where that row is full.
+    """The row of each box: just above the first box that it leads to, or higher up if that row is full.
 
-    Boxes are in topological order; those that nothing enters take no room.
+    Boxes are in topological order; those without an incoming arrow take no room.
     """
     used_by: list[list[int]] = [[] for _ in range(count)]
     for start, end in arrows:
@@ -102,16 +102,16 @@ def place(sizes: Sequence[tuple[float, float]], rows: Sequence[int], wires: Sequ
 
 
 def _ports(centre: float, width: float, label_widths: Sequence[float]) -> Floats:
-    """Where arrows enter a box, each in the middle of a slot that holds its label."""
+    """The x at which arrows enter a box, each in the middle of a slot for its label."""
     slots = np.array(label_widths) + _LABEL_GAP
     slots += (width - slots.sum()) / max(len(slots), 1)
     return centre - width / 2 + np.cumsum(slots) - slots / 2
 
 
 def _curve(start: float, end: float, xs: Sequence[float], bands: Floats, lane: float) -> Floats:
-    """From the lower edge y = `start` of a box to the upper edge y = `end` of another, down through `bands` of rows.
+    """A curve from the lower edge y = `start` of a box down through `bands` of rows to the upper edge y = `end`.
 
-    Sideways only between bands, and straight through the `lane` of labels above each.
+    It moves sideways only between bands, and goes straight through the `lane` of labels above each.
     """
     points = [(xs[0], start)]
     _straight(points, xs[0], bands[0, 1])
@@ -124,7 +124,7 @@ def _curve(start: float, end: float, xs: Sequence[float], bands: Floats, lane: f
 
 
 def _routes(rows: Sequence[int], wires: Sequence[Wire]) -> tuple[list[list[int]], list[int]]:
-    """The points that each wire goes through, and the row of each point: boxes, and then where lines pass a row.
+    """The points of each wire, and the row of each point: first the boxes, then points where lines pass a row.
 
     Wires from one box share their points.
     """
@@ -143,9 +143,10 @@ def _routes(rows: Sequence[int], wires: Sequence[Wire]) -> tuple[list[list[int]]
 
 
 def _across(widths: Floats, row: Sequence[int], routes: Sequence[Sequence[int]]) -> Floats:
-    """The x of each point: in each row they are sorted and moved towards the points that they are joined to.
+    """The x of each point: the points of each row are sorted and moved towards their neighbours in other rows.
 
-    Boxes that nothing enters make way for the others; all are drawn a little to the middle, lest long graphs drift.
+    Boxes without an incoming arrow have little weight. All points are moved a little to the middle, so that long graphs
+    do not drift.
     """
     pairs = np.array([*dict.fromkeys(pair for route in routes for pair in itertools.pairwise(route))])
     weights = np.full(len(row), _LIGHT)
@@ -154,20 +155,20 @@ def _across(widths: Floats, row: Sequence[int], routes: Sequence[Sequence[int]])
     lines = [_Line.make(np.flatnonzero(numbers == at), pairs) for at in range(max(row) + 1)]
     across = np.zeros(len(row))
     for sweep in range(_SWEEPS):
-        down, settling = sweep % 2 == 0, sweep >= _SWEEPS // 2
+        down, both = sweep % 2 == 0, sweep >= _SWEEPS // 2
         for line in lines if down else lines[::-1]:
-            wish = line.wish(across, weights, both=settling, down=down)
-            order = np.argsort(wish, kind="stable")
+            target = line.targets(across, weights, both=both, down=down)
+            order = np.argsort(target, kind="stable")
             points = line.points[order]
-            across[points] = _spread(wish[order], widths[points], weights[points])
+            across[points] = _separate(target[order], widths[points], weights[points])
     return across
 
 
 class _Line(NamedTuple):
-    """The points of a row and what they are joined to; `of` numbers the line's points for each joint."""
+    """The points of a row and their neighbours, as pairs (place in `points`, neighbour)."""
 
     points: Integers
-    above: tuple[Integers, Integers]  # of, other end
+    above: tuple[Integers, Integers]
     below: tuple[Integers, Integers]
 
     @classmethod
@@ -181,28 +182,28 @@ class _Line(NamedTuple):
             (np.array([place[point] for point in below[:, 0].tolist()], np.int64), below[:, 1]),
         )
 
-    def wish(self, across: Floats, weights: Floats, *, both: bool, down: bool) -> Floats:
-        """Where the points would like to be: amid what they are joined to, on one side where that is asked for."""
+    def targets(self, across: Floats, weights: Floats, *, both: bool, down: bool) -> Floats:
+        """The mean x of each point's neighbours: above it (`down`), below it, or on `both` sides."""
         sums, totals = [], []
-        for of, other in (self.above, self.below):
-            sums.append(np.bincount(of, weights[other] * across[other], len(self.points)))
-            totals.append(np.bincount(of, weights[other], len(self.points)))
+        for place, neighbour in (self.above, self.below):
+            sums.append(np.bincount(place, weights[neighbour] * across[neighbour], len(self.points)))
+            totals.append(np.bincount(place, weights[neighbour], len(self.points)))
         first, second = (0, 1) if down else (1, 0)
-        blind = both | (totals[first] == 0.0)  # nothing on the side that is looked at
-        total = totals[first] + blind * totals[second]
-        return (1.0 - _PULL) * (sums[first] + blind * sums[second]) / total
+        other_side = both | (totals[first] == 0.0)  # also without neighbours on the first side
+        total = totals[first] + other_side * totals[second]
+        return (1.0 - _PULL) * (sums[first] + other_side * sums[second]) / total
 
 
-def _spread(wish: Floats, width: Floats, weight: Floats) -> Floats:
-    """Places without overlap that are nearest to the sorted wishes, in the weighted least-squares sense.
+def _separate(target: Floats, width: Floats, weight: Floats) -> Floats:
+    """Positions without overlap that are nearest to the sorted targets, in the weighted least-squares sense.
 
-    Isotonic regression by pooling adjacent violators: what would overlap is joined to a block around its mean.
+    Isotonic regression by pooling adjacent violators: boxes that would overlap form a block around their mean.
     """
     offset = np.cumsum(width) - width / 2
     means: list[float] = []
     totals: list[float] = []
     counts: list[int] = []
-    for free, total in zip((wish - offset).tolist(), weight.tolist(), strict=True):
+    for free, total in zip((target - offset).tolist(), weight.tolist(), strict=True):
         mean, count = free, 1
         while means and means[-1] > mean:
             mean = (means[-1] * totals[-1] + mean * total) / (totals[-1] + total)
@@ -223,7 +224,7 @@ def _bands(
     across: Floats,
     label: float,
 ) -> Floats:
-    """Top and bottom of each row of boxes; above each is room for its labels and for lines to change their place."""
+    """Top and bottom of each row of boxes; above each is room for its labels and for lines to move sideways."""
     heights, sideways = np.zeros(max(rows) + 1), np.zeros(max(rows) + 1)
     for at, height in zip(rows, box_heights.tolist(), strict=True):
         heights[at] = max(heights[at], height)
@@ -243,7 +244,7 @@ def _straight(points: list[tuple[float, float]], x: float, y: float) -> None:
 
 
 def _bend(points: list[tuple[float, float]], x: float, y: float) -> None:
-    """From and to the vertical."""
+    """Add a curve to (x, y) that starts and ends vertically."""
     start = points[-1]
     middle = (start[1] + y) / 2
     points += [(start[0], middle), (x, middle), (x, y)]

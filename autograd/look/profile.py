@@ -1,4 +1,4 @@
-"""`profile`: what each Function costs in a stretch of a program: calls, time forward and backward, memory saved."""
+"""`profile`: the cost of each Function in a part of a program: calls, time forward and backward, memory saved."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _FORWARD, _BACKWARD = 0, 1
 
 
 class NodeCost(NamedTuple):
-    """What one recorded node cost, with all that ran inside it."""
+    """The cost of one recorded node, including Functions that ran inside it."""
 
     forward: float
     """[s]"""
     backward: float | None
     """[s], of all its backward calls; None if there was none."""
     bytes_saved: int
-    """[B] distinct memory that it keeps, with that of its inner graph."""
+    """[B] distinct memory that it keeps, including its inner graph."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What one Function cost. Times are its own: what other Functions took inside it is in their rows."""
+    """The cost of one Function. Times exclude other Functions that ran inside it, which have rows of their own."""
 
     function: str
     forward_calls: int
@@ -42,7 +42,7 @@ class Row:
     backward: float
     """[s]"""
     bytes_saved: int
-    """[B], summed over its nodes, each of which counts its distinct memory without that of its inner graph."""
+    """[B], summed over its nodes: the distinct memory of each without its inner graph."""
 
     @property
     def time(self) -> float:
@@ -59,7 +59,7 @@ class _Running:
         self.node = node
         self.entered = entered  # [s], before the profile's work for it
         self.started = entered  # [s], after it
-        self.inner = 0.0  # [s], what Functions inside it took
+        self.inner = 0.0  # [s], time of Functions inside it
         self.absent = 0.0  # [s], the same with the profile's work for them
 
     def own_time(self, left: float) -> float:
@@ -69,13 +69,13 @@ class _Running:
         return self.own_time(left) + self.inner
 
     def absorb(self, failed: _Running) -> None:
-        """Count what ran inside a failed Function as inside this one; the failed one's own time becomes this one's."""
+        """Add the inner times of a failed Function to this one's; its own time becomes this one's."""
         self.inner += failed.inner
         self.absent += failed.absent
 
 
 class _Tally:
-    """The sums of a row while they grow."""
+    """The running sums of a row."""
 
     def __init__(self) -> None:
         self.calls = [0, 0]
@@ -86,13 +86,13 @@ class _Tally:
 class profile(Observer):
     """Context manager that measures each Function applied inside: `with profile() as p: ...`, then `print(p)`.
 
-    Forward time is that of `apply`, so with recording; backward time is that of the Function's backward, without the
-    traversal's own work. Functions that run inside another (in a combined node, or when it is replayed for backward)
-    have rows of their own, and their time is taken out of the outer one's: rows add up, nothing is counted twice.
-    Memory that several nodes keep counts for each of them; `compare` counts it once. What the profile itself takes is
-    in no row, but makes the block slower.
+    Forward time is that of `apply`, with recording. Backward time is that of the Function's backward, without the
+    traversal. Functions that run inside another (in a combined node, or in its replay for backward) have rows of their
+    own, and their time is subtracted from the outer one's: rows add up, nothing is counted twice. Memory that several
+    nodes keep counts for each of them; `compare` counts it once. The time of the profile itself is in no row, but makes
+    the block slower.
 
-    Entered again, one after another, it adds to what it has. Errors: InputError when entered inside itself.
+    Entered again, one block after another, it adds to its sums. Errors: InputError when entered inside itself.
     """
 
     def __init__(self) -> None:
@@ -116,11 +116,11 @@ class profile(Observer):
         switch.observers = tuple([observer for observer in switch.observers if observer is not self])
         self._running.clear()
 
-    # --- what it found
+    # --- results
 
     @property
     def rows(self) -> list[Row]:
-        """One for each Function's name, the most time first."""
+        """A row for each Function's name, the most time first."""
         rows = [
             Row(
                 function=name,
@@ -135,7 +135,7 @@ class profile(Observer):
         return sorted(rows, key=lambda row: -row.time)
 
     def of(self, node: Node) -> NodeCost | None:
-        """What a node cost that was recorded inside the block; None of another."""
+        """The cost of a node that was recorded inside the block; None for another."""
         forward = self._forward.get(node.sequence)
         if forward is None:
             return None
@@ -143,7 +143,7 @@ class profile(Observer):
         return NodeCost(forward=time, backward=self._backward.get(node.sequence), bytes_saved=bytes_saved)
 
     def __str__(self) -> str:
-        """A table, a Function a line, and the total."""
+        """A table with a line for each Function, and the total."""
         rows = self.rows
         total = Row(
             function="total",
@@ -206,7 +206,7 @@ class profile(Observer):
         running.started = perf_counter()
 
     def _leave(self, node: Node) -> _Running | None:
-        """Take the node off what runs, with what failed inside it; None if the block has ended inside it."""
+        """Remove the node from the stack, with failed ones inside it; None if the block ended inside it."""
         running = self._running
         if running and running[-1].node is node:  # nearly always
             return running.pop()
@@ -224,7 +224,7 @@ class profile(Observer):
         return tally
 
     def _add_to_outer(self, running: _Running, time: float) -> None:
-        """Called last: up to now it was the profile's work, which is not the outer Function's."""
+        """Exclude this Function, and the profile's work until now, from the outer one's time. To be called last."""
         if self._running:
             outer = self._running[-1]
             outer.inner += time

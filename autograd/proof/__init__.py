@@ -1,1 +1,1 @@
-"""Proof of gradients: finite differences, tangents and adjoints compared, and mutation of the rules themselves."""
+"""Proof of gradients: comparison of finite differences, tangents and adjoints, and mutation of the rules."""

@@ -1,9 +1,10 @@
-"""Derivatives by finite differences that know how far they can be trusted.
+"""Derivatives by finite differences, with an estimate of their accuracy.
 
-A central difference with step h errs by truncation, which falls with h, and by rounding, which rises. So a derivative
-is estimated at a sweep of steps (each estimate extrapolated from two steps, after Richardson) and taken from the
-plateau between the two, where neighbouring estimates agree best. The spread there is its accuracy. To it counts the
-jump between the one-sided derivatives, extrapolated to h = 0: a kink shows there although central differences agree.
+A central difference with step h has a truncation error, which falls with h, and a rounding error, which rises. So the
+derivative is estimated for a series of steps, each estimate extrapolated from two steps after Richardson. It is taken
+from the plateau between the two errors, where neighbouring estimates agree best. The spread there is its accuracy. The
+spread includes the jump between the one-sided derivatives, extrapolated to h = 0: a kink shows there although central
+differences agree.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from ..tensor import Array
 
 
 class Estimate(NamedTuple):
-    """Derivatives [...] with their accuracy."""
+    """Derivatives [...] and their accuracy."""
 
     value: Array
     spread: Array
     """Absolute disagreement of the estimates on the plateau; inf where no estimate is finite."""
     step: Array
-    """Where the plateau was found."""
+    """Step at which the plateau was found."""
     slope: Array
-    """Largest one-sided difference quotient at the widest step: the size that a derivative could have had."""
+    """Largest one-sided difference quotient at the widest step: a bound for the size of the derivative."""
 
 
 def derivative(f: Callable[[float], Array], steps: Array) -> Estimate:

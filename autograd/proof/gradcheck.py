@@ -19,7 +19,7 @@ from .finite_difference import Estimate, derivative
 from .gradcheck_report import Comparison, Element, GradcheckError, GradcheckReport, Mode, Outcome
 
 EPS = np.geomspace(1e-2, 1e-9, 10)
-"""Steps, relative to the input's root mean square: most models are smooth over 1 %; at 1e-9 rounding has taken over."""
+"""Steps, relative to the input's root mean square: most models are smooth over 1 %; at 1e-9 rounding dominates."""
 
 _DOUBT = 10.0  # a mismatch refutes an adjoint only if it exceeds the spread of the finite differences by this factor
 _TINY = 1e-6  # a tangent, by a relative change of the input, is compared at least at this part of the output
@@ -38,11 +38,10 @@ def gradcheck(
 ) -> GradcheckReport:
     """Compare the adjoint of fn(*inputs) with central differences for every input that requires a gradient.
 
-    Of an input without entries, of size 0, there is nothing to compare.
-    `full` compares each element of the Jacobian: 2 len(eps) evaluations of fn an input element and a reverse pass an
-    output element. `projected` compares <u, J v> for `repeats` random u for each output and v for each input, however
-    large they are. `eps` are falling steps, relative to the input's root mean square. Where all Functions of the graph
-    have a jvp, it is held against the adjoint, too.
+    Inputs of size 0 are left out. `full` compares each element of the Jacobian: 2 len(eps) evaluations of fn per input
+    element and a reverse pass per output element. `projected` compares <u, J v> for `repeats` random u of each output
+    and v of each input, of any size. `eps` are falling steps, relative to the input's root mean square. If all
+    Functions of the graph have a jvp, tangents are compared with adjoints, too.
     Errors: GradcheckError unless the outcome is `passed`; InputError for inputs that are not f64.
     """
     steps = np.asarray(eps, np.float64)
@@ -64,7 +63,7 @@ def gradcheck(
         comparisons.append(max(found, key=lambda comparison: comparison.rank))
     try:
         mismatch = problem.dot_product_error(random)
-    except MissingJvp:  # also of a Function inside a combined node, which only a push can tell
+    except MissingJvp:  # also of a Function inside a combined node, which only a push finds
         mismatch = None
     report = GradcheckReport(mode=mode, tolerance=tolerance, comparisons=tuple(comparisons), dot_product_error=mismatch)
     if report.outcome != "passed":
@@ -84,10 +83,10 @@ def gradgradcheck(
 ) -> GradcheckReport:
     """Check the gradient of the gradient: `gradcheck` of g(*inputs, *u) = J^T u, for a random u for each output of fn.
 
-    The adjoints are those of gradients made with create_graph, the differences those of plain gradients, so that the
-    two ways to take a first gradient are compared, too. In the report output i is the gradient by the i-th input that
+    The adjoints are those of gradients made with create_graph, the differences those of plain gradients. So the two
+    ways to take a first gradient are compared, too. In the report, output i is the gradient by the i-th input that
     requires one; the u are inputs after those of fn. The arguments are those of `gradcheck`.
-    Errors: those of `gradcheck`; GraphError, naming the Function, where one is differentiable only once.
+    Errors: those of `gradcheck`; GraphError for a Function that is differentiable only once.
     """
     problem = _Problem(fn, inputs)
     count = len(problem.inputs)
@@ -115,9 +114,9 @@ def gradgradcheck(
 def dot_product_test(
     fn: Callable[..., Outputs], inputs: Tensor | Sequence[Tensor], *, tolerance: float = 1e-10, seed: int = 0
 ) -> float:
-    """Hold forward mode against reverse mode: <u, J v> = <J^T u, v> for random u, v. Returns the relative mismatch.
+    """Compare forward mode with reverse mode: <u, J v> = <J^T u, v> for random u, v. Returns the relative mismatch.
 
-    Errors: GradcheckError above `tolerance`; MissingJvp when a Function has none; InputError unless inputs are f64.
+    Errors: GradcheckError above `tolerance`; MissingJvp for a Function without a jvp; InputError unless inputs are f64.
     """
     mismatch = _Problem(fn, inputs).dot_product_error(np.random.default_rng(seed))
     if not mismatch <= tolerance:
@@ -146,7 +145,7 @@ class _Problem:
 
     @property
     def has_elements(self) -> bool:
-        """Whether the Jacobian has any."""
+        """True if the Jacobian has elements."""
         return any(self.inputs[position].size for position in self.checked) and any(y.size for y in self.outputs)
 
     def evaluate(self, position: int, array: Array) -> list[Array]:
@@ -269,12 +268,12 @@ def _compare(
 
 
 def _size(x: Array) -> float:
-    """The root mean square, 1 of zeros."""
+    """The root mean square; 1 for zeros."""
     return math.sqrt(np.mean(np.square(x))) if x.any() else 1.0
 
 
 def _scale(gradients: Array, value: Array, slope: Array, output: Array) -> Array:
-    """What errors are relative to, [row, 1]: the norm of the row's gradient, unless that is next to nothing."""
+    """The reference of relative errors, [row, 1]: the norm of the row's gradient, unless that is negligible."""
     finite = np.where(np.isfinite(value), value, 0.0)
     norm = np.maximum(np.linalg.norm(gradients, axis=1), abs(finite).max(axis=1))
     norm = np.where(np.isfinite(norm), norm, 0.0)

@@ -1,4 +1,4 @@
-"""What a check of gradients found: each comparison, and the verdict."""
+"""The report of a check of gradients: each comparison, and the outcome."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Comparison:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """How bad it looks."""
+        """Sort key: worse comparisons are larger."""
         order = {"passed": 0, "untrusted": 1, "failed": 2}
         return order[self.outcome], self.error
 
@@ -47,22 +47,22 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class GradcheckReport:
-    """What a check found: for each input that requires a gradient, its worst comparison."""
+    """The result of a check: for each input that requires a gradient, its worst comparison."""
 
     mode: Mode
     tolerance: float
     comparisons: tuple[Comparison, ...]
     dot_product_error: float | None
-    """Relative mismatch of tangents and adjoints; None when a Function of the graph has no jvp."""
+    """Relative mismatch of tangents and adjoints; None if a Function of the graph has no jvp."""
 
     @property
     def worst(self) -> Comparison:
-        """The worst of all comparisons: its error, eps and spread are the check's."""
+        """The worst of all comparisons: its error, eps and spread are those of the check."""
         return max(self.comparisons, key=lambda comparison: comparison.rank)
 
     @property
     def outcome(self) -> Outcome:
-        """`untrusted`: nothing is refuted, but finite differences are too inaccurate here to prove the adjoint."""
+        """The outcome; `untrusted` if the finite differences are too inaccurate to prove or refute the adjoint."""
         if self.dot_product_error is not None and not self.dot_product_error <= self.tolerance:
             return "failed"
         return self.worst.outcome
@@ -80,7 +80,7 @@ class GradcheckReport:
 
 
 class GradcheckError(AssertionError):
-    """A derivative is wrong, or could not be proved (`report.outcome` is then `untrusted`)."""
+    """A derivative that is wrong, or could not be proved (`report.outcome` is then `untrusted`)."""
 
     def __init__(self, message: str, report: GradcheckReport | None = None) -> None:
         super().__init__(message)

@@ -1,16 +1,16 @@
-"""Is a check of hand-written adjoints sharp? Each term of each rule is dropped or flipped, and the check must notice.
+"""Mutation: a test of the checks of hand-written adjoints, which must fail if a term of a rule is dropped or flipped.
 
 A mutant is a temporary copy of a source file with one change in one rule: a sign flipped, a term or a factor left out,
 operands or branches exchanged, an accumulation or a transpose dropped. A check that passes on a mutant proves nothing
-about what was changed:
+about the changed expression:
 
     def check(module):
         gradcheck(module.Square.apply, tensor([0.3, -1.2], requires_grad=True))
 
     assert not find_unnoticed(square, check)  # `square`: the module that defines Square and its kernels
 
-`rule_changes` tells which changes there are. Some mutants change nothing that matters, such as the tie of a comparison
-whose branches agree there: name these, with the reason, beside the check.
+`rule_changes` lists the changes. Some mutants have no effect, such as the tie of a comparison whose branches agree
+there: name these, with the reason, beside the check.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ERRORS: tuple[type[Exception], ...] = (
     *[AssertionError, GraphError, ValueError, IndexError],
     getattr(ti, f"{compiler.capitalize()}CompilationError"),
 )
-"""What a check notices a mutant by: wrong values (GradcheckError is an AssertionError), and what does not fit."""
+"""Errors by which a check notices a mutant: wrong values (GradcheckError is an AssertionError) and wrong shapes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +49,13 @@ class Mutant:
     """One change of one rule."""
 
     module: ModuleType = field(repr=False)
-    """Whose file is changed."""
+    """Module whose file is changed."""
     rule: str
     """Dotted path in the file: `Matmul.backward`, `Mul.x` (a keyword of `elementwise`), `factory.adj_spring_force`."""
     line: int
     before: str
     after: str
-    """The changed expression or statement; empty where it is left out."""
+    """The changed expression or statement; empty if it is left out."""
     source: bytes = field(repr=False, compare=False)
     """The whole file."""
 
@@ -105,11 +105,11 @@ def find_unnoticed(
     package: ModuleType | None = None,
     errors: tuple[type[Exception], ...] = ERRORS,
 ) -> list[Mutant]:
-    """The mutants of `module` that `check` passes. None are left when every term of every rule is proven.
+    """Find the mutants of `module` that `check` passes; there are none if it proves every term of every rule.
 
-    `check` gets a copy of the module (with `package`, of the whole package, see `loaded`), which it must take what it
-    checks from. It notices a mutant by raising one of `errors`; any other error is raised. First it has to pass on a
-    copy without a change.
+    `check` receives a copy of the module (with `package`, of the whole package, as for `load_changed`), from which it
+    must take the rules. It notices a mutant by raising one of `errors`; any other error is raised. It must pass on a
+    copy without a change first.
     """
     with load_changed(module, _path(module).read_bytes(), package=package) as copy:
         check(copy)
@@ -123,7 +123,7 @@ def notices(
     package: ModuleType | None = None,
     errors: tuple[type[Exception], ...] = ERRORS,
 ) -> bool:
-    """Whether `check` raises one of `errors` on the mutant; a gradcheck that could not tell has not noticed it."""
+    """True if `check` raises one of `errors` on the mutant; an `untrusted` gradcheck has not noticed it."""
     with load_changed(mutant.module, mutant.source, package=package) as copy:
         try:
             with np.errstate(all="ignore"):  # a mutant may divide by zero
@@ -136,16 +136,16 @@ def notices(
 
 @contextlib.contextmanager
 def load_changed(module: ModuleType, source: bytes, *, package: ModuleType | None = None) -> Iterator[ModuleType]:
-    """A second `module`, of the same package, made of `source`. Its file lasts as long as the context.
+    """Load a second `module`, of the same package, made of `source`. Its file lasts as long as the context.
 
-    All other modules keep the original. With `package`, the one that the module lies in, it is that package which is
-    loaded once more, with `source` in place of the module, so that its other modules use the changed one.
+    All other modules keep the original. With `package`, that of the module, the whole package is loaded once more with
+    `source` in place of the module, so that its other modules use the changed one.
     """
     path = _path(module)
     unit = package or module
     if package is not None and path.parent != _path(package).parent:
         remedy = "Pass the package that holds the module itself."
-        raise InputError("loaded", f"{module.__name__} lies in the package", package.__name__, remedy)
+        raise InputError("load_changed", f"{module.__name__} lies in the package", package.__name__, remedy)
     name = f"{unit.__name__}_mutant"
     with tempfile.TemporaryDirectory() as folder:
         changed = Path(folder, path.name)
@@ -167,7 +167,7 @@ def load_changed(module: ModuleType, source: bytes, *, package: ModuleType | Non
 
 
 def _replaced(source: bytes, change: Change) -> bytes:
-    """The source with the change made; the rest stays as it is, with its comments."""
+    """The source with the change made; the rest stays, with its comments."""
     node = change.node
     lines = source.splitlines(keepends=True)
     before = b"".join(lines[: node.lineno - 1]) + lines[node.lineno - 1][: node.col_offset]

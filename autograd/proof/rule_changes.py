@@ -1,9 +1,9 @@
-"""The single changes that `mutation` makes in a rule: what a slip of the pen would be.
+"""The single changes that `mutation` makes in a rule, each like a slip of the pen.
 
-Left alone are subscripts, error messages, tests for None, literals, and arithmetic with tuples, where a change raises
-by itself; and what could write to foreign memory, as kernels check no bounds: the sizes of new arrays and, in kernels
-(decorated functions), `range` and what becomes an index. Nor are the results of these exchanged: a compiler may take a
-vector in place of a number badly.
+Unchanged are subscripts, error messages, tests for None, literals, and arithmetic with tuples, where a change raises by
+itself. Unchanged is also all that could write to foreign memory, as kernels check no bounds: the sizes of new arrays
+and, in kernels (decorated functions), `range` and values that become an index. The results of kernels' functions are
+not exchanged, as a compiler may fail on a vector in place of a number.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 
 class Change(NamedTuple):
-    """What takes a node's place."""
+    """A node and the text that replaces it."""
 
     node: ast.expr | ast.stmt
     text: str
-    """Empty: the statement is left out."""
+    """Empty if the statement is left out."""
 
 
 _SUMS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
@@ -69,7 +69,7 @@ class _Rule:
         }
 
     def within(self, node: ast.AST) -> Iterator[Change]:
-        """The changes of a node and of all that it holds."""
+        """The changes of a node and of its parts."""
         match node:
             case ast.Subscript(value=value):
                 yield from self.within(value)
@@ -95,7 +95,7 @@ class _Rule:
         return False
 
     def _of_assignment(self, node: ast.Assign) -> Iterator[Change]:
-        """Stored values with the other sign, a number not stored, exchanged targets, and what the values hold."""
+        """Stored values with the other sign, a number not stored, exchanged targets, and changes inside the values."""
         pairs = [(node.targets[0], node.value)]
         match node:
             case ast.Assign(targets=[ast.Subscript()], value=ast.Constant()):
@@ -142,7 +142,7 @@ class _Rule:
                 yield Change(results, ast.unparse(ast.Tuple(exchanged, ast.Load())))
 
     def _negate(self, value: ast.expr) -> Iterator[Change]:
-        """A stored or returned value with the other sign, where no other change gives that."""
+        """A stored or returned value with the other sign, unless another change gives the same."""
         match value:
             case ast.IfExp(body=body, orelse=orelse):
                 yield from self._negate(body)
@@ -162,7 +162,7 @@ def _negate_parts(several: ast.expr) -> str:
 
 
 def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
-    """What an expression itself, apart from its parts, is changed to."""
+    """The expressions to which an expression itself, apart from its parts, is changed."""
     match node:
         case ast.UnaryOp(op=ast.USub(), operand=operand) if not isinstance(operand, ast.Constant):
             yield operand
@@ -178,7 +178,7 @@ def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _alternative_operations(left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[ast.expr]:
-    """An operation with another sign, exchanged operands, and without each operand that is no chain of its kind."""
+    """The operation with another sign, with exchanged operands, and without each operand that is no such operation."""
     if _is_tuple(left) or _is_tuple(right):
         return
     match op:
@@ -206,7 +206,7 @@ def _alternative_operations(left: ast.expr, op: ast.operator, right: ast.expr) -
 
 
 def _is_tuple(value: ast.expr) -> bool:
-    """Whether a value is a tuple or list, or made of one: `(1,) * n + shape`."""
+    """True if a value is a tuple or list, or made of one: `(1,) * n + shape`."""
     match value:
         case ast.BinOp(left=left, right=right):
             return _is_tuple(left) or _is_tuple(right)
@@ -216,7 +216,7 @@ def _is_tuple(value: ast.expr) -> bool:
 
 
 def _alternative_calls(call: ast.Call) -> Iterator[ast.expr]:
-    """Exchanged branches, the function's partner, its argument alone, a dot product without a factor."""
+    """Exchanged branches, the partner of the function, its argument alone, a dot product without a factor."""
     match call.func:
         case ast.Name(id=name):
             owner = None
