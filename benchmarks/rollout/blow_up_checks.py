@@ -56,7 +56,7 @@ def measure(case: str, steps: int, repetitions: int) -> Looks:
 
 
 def _without(run: Callable[[], object]) -> Callable[[], None]:
-    """Disable the checks, within a context; each block runs in one piece."""
+    """Wrap a run such that it has no checks, and each block runs in one piece."""
 
     def advance(_watch: Monitor, *arguments: Any, **options: Any) -> Any:
         return Sweep._advance(*arguments, **options)

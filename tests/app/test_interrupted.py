@@ -54,7 +54,7 @@ def stop_by(number: signal.Signals, scene: Path, folder: Path) -> subprocess.Com
 
 
 def recorded(folder: Path) -> int:
-    """How many iterations can be read."""
+    """Count the iterations that can be read."""
     if not (folder / "run.h5").exists():
         return 0
     recording = Recording(folder)

@@ -1,4 +1,4 @@
-"""Makes the package `benchmarks` of the checkout importable; its root stays off sys.path, see pyproject.toml."""
+"""Import of the package `benchmarks` of the checkout, whose root stays off sys.path, see pyproject.toml."""
 
 from __future__ import annotations
 

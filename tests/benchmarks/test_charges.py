@@ -1,4 +1,4 @@
-"""Workload w5: charges, in small and whole."""
+"""Workload w5, charges, at a small size and at full size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL = ["size.n=12", "time.steps=5"]
 
 
 def run(*arguments: str) -> dict[str, Any]:
-    """The RESULT of the command."""
+    """Run the command, and return its RESULT."""
     command = [sys.executable, "-m", "benchmarks.workloads", "w5", "--reps", "1", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

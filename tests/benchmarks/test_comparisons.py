@@ -1,4 +1,4 @@
-"""The programs that print tables, in small."""
+"""Programs that print tables, at a small size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workloads w3 (a wave) and w4 (smoke), in small and whole, and the inversion beside deepwave in small."""
+"""Workloads w3 (a wave) and w4 (smoke), small and at full size, and the comparison with deepwave at a small size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASES = pytest.mark.parametrize("module", [wave, smoke], ids=["wave", "smoke"])
 
 
 def run(*arguments: str) -> str:
-    """What the command prints."""
+    """Run the command, and return its output."""
     done = subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -40,7 +40,7 @@ def test_fused_and_nested_agree(module: Any) -> None:
 def test_loss_and_gradient_are_those_of_the_reference(
     name: str, precision: str, of_loss: float, of_gradient: float
 ) -> None:
-    """The whole workloads; single precision rounds a sum over 65,536 cells and 256 steps of w3 to 3e-5."""
+    """Check the whole workloads; single precision rounds a sum over 65,536 cells and 256 steps of w3 to 3e-5."""
     (line,) = run("benchmarks.workloads", name, "--reps", "1", "--dtype", precision).splitlines()
     found = json.loads(line.removeprefix("RESULT "))
     errors = found["err"]

@@ -1,4 +1,4 @@
-"""The benchmark of a node of the graph, in small."""
+"""The benchmark of a node of the graph, at a small size."""
 
 from __future__ import annotations
 

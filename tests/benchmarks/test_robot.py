@@ -1,4 +1,4 @@
-"""Workload w1r, a robot with a network, and robots that learn to walk, in small."""
+"""Workload w1r, a robot with a network, and robots that learn to walk, at a small size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_fused_and_nested_agree() -> None:
 
 
 def test_a_robot_walks_better_with_each_of_a_few_iterations() -> None:
-    """The smallest: others differ in their bodies only, and take a compilation each. (test_certificates.py has all.)"""
+    """Check the smallest robot: the others differ only in their bodies, and need compilation (test_certificates.py)."""
     gained = bench_walkers.walk(bench_walkers.ROBOTS[0], 0, iterations=8, precision="f64")
     assert len(gained) == 9 and abs(gained[0]) < 0.02 and gained[-1] > 0.1
 

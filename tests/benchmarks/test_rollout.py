@@ -1,4 +1,4 @@
-"""The benchmark of rollouts, in small."""
+"""The benchmark of rollouts, at a small size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MODULES = (bench_memory, bench_batch, bench_looks, bench_deterministic)
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the precision and on the threads of the tests, on a small cloth."""
+    """Use the precision and the threads of the tests, and a small cloth."""
 
     def cloth() -> System:
         return system(SETTINGS, 12, 12)

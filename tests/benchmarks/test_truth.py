@@ -1,4 +1,4 @@
-"""Contacts and their closed forms: every row of the tables that `benchmarks.truth` prints."""
+"""Contacts agree with their closed forms in every row of the tables of `benchmarks.truth`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def named(case: Case) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_adjoint_finite_difference_and_closed_form_agree(case: Case) -> None:
-    """To rounding where steps are exact; else errors are small, and fall by half or more with the step."""
+    """Check agreement to rounding if steps are exact; otherwise errors are small, and at least halve with the step."""
     for row in bench_truth.measure(case):
         assert row.whole.disagreement < 1e-6
         if row.half is None:

@@ -1,4 +1,4 @@
-"""Workloads in small: overrides, the reference, and that both modes give one answer."""
+"""Workloads at a small size: overrides, the reference, and agreement of both modes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts of docs/examples as modules; one may import another, as it does when it is run."""
+"""Import of the scripts in docs/examples as modules; they may import each other, as when they are run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 
 def load(name: str) -> Any:
-    """Import an example; the folder is on sys.path only for that time."""
+    """Import an example, with the folder on sys.path for that time."""
     with patch.object(sys, "path", [str(FOLDER), *sys.path]):
         return importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""The benchmark of the scan, in small."""
+"""The benchmark of the scan, at a small size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page about contacts does what it says: its blocks run in order and print what is shown, and its links lead on."""
+"""The code blocks of docs/contact.md run in order and print the output shown there; the files that it names exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page about controllers does what it says: its blocks run in order and print what is shown."""
+"""The code blocks of docs/control.md run in order and print the output shown there."""
 
 from __future__ import annotations
 

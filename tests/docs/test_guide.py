@@ -1,4 +1,4 @@
-"""The guide does what it says: its blocks run in order and print what is shown, and its examples run at full size."""
+"""The code blocks of docs/autograd.md run in order and print the output shown there; its examples run at full size."""
 
 import doctest
 import re
@@ -19,13 +19,13 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 class Block(NamedTuple):
-    """A block of Python in the guide, and the output that is shown below it."""
+    """Block of Python in a guide, and the output shown below it."""
 
     line: int
     source: str
     shown: str
     exact: bool
-    """Whether all is compared (`text`; ... stands for anything) or words only (`console`: the figures of one run)."""
+    """Comparison: all of it (`text`; ... stands for anything), or words alone (`console`: the numbers of one run)."""
 
     def agrees_with(self, printed: str) -> bool:
         if self.exact:
@@ -39,7 +39,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def outputs(chosen: list[Block], folder: Path) -> Iterator[str]:
-    """What each block prints. All stand in one file, at the guide's line numbers: kernels are read from there."""
+    """Run the blocks in one file, at the guide's line numbers, as kernels are read from there; return their outputs."""
     lines: list[str] = []
     for block in chosen:
         lines += [""] * (block.line - len(lines)) + block.source.splitlines()

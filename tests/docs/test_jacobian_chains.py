@@ -27,7 +27,7 @@ Array = np.ndarray
 
 
 def whole_numbers(sizes: list[int], m: int, seed: int) -> tuple[list[Array], Array]:
-    """Jacobians and an adjoint whose products are whole numbers below 2**53: exact in any order."""
+    """Make Jacobians and an adjoint whose products are integers below 2**53, and so exact in any order."""
     random = np.random.default_rng(seed)
     factors = [random.integers(-3, 4, (m, n, p)).astype(np.float64) for p, n in itertools.pairwise(sizes)]
     return factors, random.integers(-3, 4, (m, sizes[-1])).astype(np.float64)
@@ -82,12 +82,12 @@ def test_forward_order_wins_for_a_single_input() -> None:
 
 
 Bracket = int | tuple[Any, Any]
-"""A factor (0 is J_1, the last is u), or a product of the earlier ones with the later ones."""
+"""Bracketing: a factor (0 is J_1, the last is u), or a product of the earlier ones with the later ones."""
 
 
 @st.composite
 def brackets(draw: st.DrawFn, first: int, end: int) -> Bracket:
-    """Any binary tree over the factors first, ..., end - 1."""
+    """Draw any binary tree over the factors first, ..., end - 1."""
     if end - first == 1:
         return first
     middle = draw(st.integers(first + 1, end - 1))
@@ -96,7 +96,7 @@ def brackets(draw: st.DrawFn, first: int, end: int) -> Bracket:
 
 @st.composite
 def bracketed_chains(draw: st.DrawFn) -> tuple[list[int], Bracket]:
-    """Sizes n_0, ..., n_d, and a bracketing of the d + 1 factors."""
+    """Draw sizes n_0, ..., n_d, and a bracketing of the d + 1 factors."""
     sizes = draw(st.lists(st.integers(1, 5), min_size=2, max_size=9))
     return sizes, draw(brackets(0, len(sizes)))
 
@@ -109,7 +109,7 @@ def product(bracket: Bracket, factors: list[Array]) -> Array:
 
 
 def eliminated(bracket: Bracket) -> tuple[int, int, list[int]]:
-    """The states before and after the factors of a bracket, and those between, inner brackets first."""
+    """Yield the states before and after the factors of a bracket, and those between, inner brackets first."""
     if isinstance(bracket, int):
         return bracket, bracket + 1, []
     (before, middle, first), (_, after, second) = map(eliminated, bracket)
@@ -117,7 +117,7 @@ def eliminated(bracket: Bracket) -> tuple[int, int, list[int]]:
 
 
 def work(bracket: Bracket, sizes: list[int]) -> tuple[int, int]:
-    """Multiplications and depth: each pair of brackets, from state a over s to c, costs n_a n_s n_c."""
+    """Count multiplications and depth: each pair of brackets, from state a over s to c, costs n_a n_s n_c."""
     if isinstance(bracket, int):
         return 0, 0
     (a, s, _), (_, c, _) = map(eliminated, bracket)

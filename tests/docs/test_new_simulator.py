@@ -1,4 +1,4 @@
-"""The tutorial does what it says: its blocks run in order and print what is shown, in the lines that it promises."""
+"""The code blocks of docs/new_simulator.md run in order and print the output shown; it has the promised length."""
 
 from __future__ import annotations
 

@@ -36,14 +36,14 @@ py-modules = ["oscillators"]
 
 
 def source() -> str:
-    """The blocks of the page that are the simulator and its Config, without those that print."""
+    """Collect the blocks of the page with the simulator and its Config, without those that print."""
     written = [block.source for text in (SIMULATOR, CONFIG) for block in blocks(text) if "print(" not in block.source]
     return "\n".join([*written[:-1], "from simphys.autograd import InputError", written[-1]])
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the module, its pyproject.toml, the scene and a film of two oscillators."""
+    """Folder with the module, its pyproject.toml, the scene and a film of two oscillators."""
     made = tmp_path_factory.mktemp("oscillators")
     (made / "oscillators.py").write_text(source())
     entry_point = re.findall(r"^```toml\n(.*?)^```", CONFIG, re.DOTALL | re.MULTILINE)[1]
@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment in which the package is installed beside simphys; its Python."""
+    """Make an environment in which the package is installed beside simphys; return its Python."""
     place = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
     found = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"

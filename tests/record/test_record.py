@@ -1,4 +1,4 @@
-"""What goes into a recording comes out of it, whenever it was flushed, resumed, merged or moved."""
+"""A recording returns what was written to it, whether it was flushed, resumed, merged or moved."""
 
 from __future__ import annotations
 

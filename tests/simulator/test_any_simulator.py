@@ -1,4 +1,4 @@
-"""A simulator whose state are no bodies: fitted, simulated, recorded and drawn like any other."""
+"""A simulator without bodies is fitted, simulated, recorded and drawn like any other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory for states along time is used again, and never by two at once."""
+"""Memory for states along time is reused, and never by two arrays at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of a motion: who is asked for them, and what health makes of them."""
+"""Events of a motion, by the model and in the report of its health."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOUND = (Event(0, 0.05, "impact", "ball 0 and ball 1"), GRAZE, Event(4, 0.42, "i
 
 
 class Swings(Pendulums):
-    """Pendulums that tell when one hangs straight down; there its gradient passes for one-sided if it was at rest."""
+    """Pendulums with an event when one hangs straight down, declared one-sided if it started at rest."""
 
     def events(self, params: Arrays, states: Arrays, control: Array | None) -> tuple[Event, ...]:
         angle = states["angle"]
@@ -31,7 +31,7 @@ class Swings(Pendulums):
 
 
 def swinging(*, push: float | None = None) -> tuple[Any, ...]:
-    """One pendulum of period 1 s, and one of 2 s; each is at the bottom after a quarter of its period."""
+    """Make pendulums of period 1 s and 2 s; each is at the bottom after a quarter of its period."""
     stiffness = (2 * np.pi / np.array([1.0, 2.0])) ** 2
     params, state = Params(tensor(stiffness), tensor(0.0)), State(tensor([0.1, 0.1]), tensor([0.0, 0.0]))
     control = None if push is None else tensor(np.full((100, 2), push))
@@ -57,7 +57,7 @@ def test_health_has_the_events_of_the_motion_that_it_differentiates() -> None:
 
 
 def test_of_a_motion_that_breaks_down_there_are_the_events_before() -> None:
-    """Such damping overshoots: the angle changes sign in each step, until it is infinite."""
+    """Check a damping that overshoots: the angle changes sign in each step, until it is infinite."""
     model, params, state, control = swinging(push=0.01)
     found = health(model, params.replace(damping=tensor(1e50)), state, steps=100, control=control)
     assert found.fault is not None and 0 < found.steps < 20
@@ -65,7 +65,7 @@ def test_of_a_motion_that_breaks_down_there_are_the_events_before() -> None:
 
 
 def test_several_members_are_told_apart_and_their_events_come_in_the_order_of_time() -> None:
-    """Of all parameters the stiffness is each member's own, and so is the control."""
+    """Check members with their own stiffness and control, and the other parameters shared."""
     model, params, state, _ = swinging()
     both: Any = StackedMembers.of(model, 2, frozenset(["stiffness", "control"]))
     faster = params.replace(stiffness=tensor(np.stack([params.stiffness.data, 4 * params.stiffness.data])))

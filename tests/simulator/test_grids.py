@@ -1,4 +1,4 @@
-"""Scenes of fields on a grid: what their recordings tell of it."""
+"""Recordings of scenes with fields on a grid describe the grid."""
 
 from __future__ import annotations
 
