@@ -1,1 +1,1 @@
-"""Kernels: the compiler and its settings, checked arguments, launches."""
+"""Kernels: the compiler and its settings, memory with versions, checked arguments, launches."""

@@ -1,4 +1,4 @@
-"""The arguments of a kernel: what a parameter's annotation admits, and how a value is put into a launch context."""
+"""The arguments of a kernel: checks by the annotations of its parameters, and the way into a launch context."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .memory import Array, Memory
 ti = runtime.ti
 
 Put = Callable[[Any], bool]
-"""Check a value and put it into a launch context; False for the compiler's own memory, which goes another way."""
+"""Check a value and put it into a launch context; False for the compiler's own memory, which takes another way."""
 
 _NDARRAY = type(ti.types.ndarray(dtype=ti.f32, ndim=1))
 _OWN_MEMORY = ti.lang._ndarray.Ndarray
@@ -29,7 +29,7 @@ _REMEDY = "Annotate it with ti.types.ndarray(dtype=..., ndim=...), ti.i32, ti.i6
 
 
 def parameter(kernel: str, name: str, annotation: Any, *, written: bool) -> Parameter:
-    """A parameter as its annotation describes it. Errors: InputError for what a kernel cannot be given fast."""
+    """A parameter as its annotation describes it. Errors: InputError for a type that fast launches do not take."""
     who = f"kernel {kernel}, parameter {name}"
     if isinstance(annotation, _NDARRAY):
         if annotation.dtype in (float, int, bool):  # the compilers take these and fail later
@@ -54,7 +54,7 @@ def parameter(kernel: str, name: str, annotation: Any, *, written: bool) -> Para
 
 
 class Parameter(ABC):
-    """One parameter: `check` admits a value or raises, `put_into` makes the quick way into one launch context."""
+    """One parameter: `check` admits a value or raises, `put_into` makes the fast way into one launch context."""
 
     is_array = False
 
@@ -64,15 +64,18 @@ class Parameter(ABC):
 
     @abstractmethod
     def check(self, value: Any) -> Any:
-        """The value that the compiler gets. Errors: InputError."""
+        """The value for the compiler. Errors: InputError for one that it does not take."""
 
     def stand_in(self, value: Any) -> Any:
-        """What to compile with in place of a checked value: the compiler keeps it in cycles of references."""
+        """The value to compile with in place of a checked one: the compiler keeps it in cycles of references."""
         return value
 
     @abstractmethod
     def put_into(self, context: Any, position: int, like: Any) -> Put:
-        """`like`: a checked value; where the annotation leaves dtype or ndim open, others must have its."""
+        """Make the function that puts values into a context; `like` is a checked value.
+
+        Where the annotation leaves dtype or ndim open, other values must have those of `like`.
+        """
 
     def error(self, constraint: str, found: str, remedy: str) -> InputError:
         return InputError(self._who, constraint, found, remedy)
@@ -94,7 +97,7 @@ class ArrayParameter(Parameter):
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """NumPy's; known after the compiler's start, since ti.math.vec3 follows its precision."""
+        """NumPy's dtype; known after the compiler's start, since ti.math.vec3 follows its precision."""
         return None if self._type is None else np.dtype(ti.lang.util.to_numpy_type(self._type))
 
     def check(self, value: Any) -> Any:
@@ -214,7 +217,7 @@ def _index(position: int) -> Any:
 
 
 def _known(dtype: np.dtype[Any]) -> bool:
-    """Whether the compiler has this type of numbers."""
+    """True if the compiler has this type of numbers."""
     return dtype.isnative and dtype.char in "fdbhilqBHILQ"
 
 

@@ -1,8 +1,8 @@
-"""What Taichi reads of sources while it compiles, read once: that was up to half of the time that compiling took.
+"""A cache of the sources that Taichi reads while it compiles, which took up to half of the time to compile.
 
-For each place that a ti.func is inlined at, Taichi 1.7.4 reads, tokenizes and dedents its source anew; for each
+For each place where a ti.func is inlined, Taichi 1.7.4 reads, tokenizes and dedents its source anew. For each
 expression it wraps the line to 80 columns, for a message that is hardly ever shown. Here it gets the same from memory:
-what is compiled stays as it is, and so do the messages.
+the compiled code and the messages stay the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 
 def remember_sources(ti: Any) -> None:
-    """Replace what reads and wraps sources in Taichi's front end, once a process; nothing where a release differs."""
+    """Cache the functions that read and wrap sources in Taichi's front end; no change if a release differs."""
     try:
         kernels, positions = ti.lang.kernel_impl, ti.lang.ast.ast_transformer_utils
         readers = {name: _by_function(getattr(kernels, name)) for name in ("getsourcelines", "getsourcefile")}
@@ -32,7 +32,7 @@ def remember_sources(ti: Any) -> None:
 
 
 def live_arrays(ti: Any) -> WeakSet[Any]:
-    """All ti.ndarray that are made from now on, while they live."""
+    """The set of all ti.ndarray that are made from now on, while they live."""
     made: WeakSet[Any] = WeakSet()
     start = ti.lang._ndarray.Ndarray.__init__
 
@@ -46,7 +46,7 @@ def live_arrays(ti: Any) -> WeakSet[Any]:
 
 
 def _by_function(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """`read`, once for each function."""
+    """Cache `read` by function."""
     known: MutableMapping[Any, Any] = WeakKeyDictionary()
 
     def remembered(function: Any) -> Any:

@@ -1,11 +1,12 @@
 """`kernel`: a compiled kernel that checks its arguments and launches them fast.
 
 The public call of the compiler spends 15-70 us on argument handling. Here a launch context is made once for a compiled
-variant and its pointers are set again (about 1 us an argument), or, by `bind`, not even that. This uses private
-interfaces of pinned releases of both compilers. On a GPU, or without them, every launch takes the public path.
+variant, and a launch only sets its pointers (about 1 us an argument); a launch by `bind` does not even do that. This
+uses private interfaces of pinned releases of both compilers. On a GPU, or without these interfaces, every launch takes
+the public path.
 
-A kernel is compiled for each session (settings in a program of the compiler) in which it is launched. What was compiled
-stays valid when the settings change; it ends with its program.
+A kernel is compiled for each session (settings in a program of the compiler) in which it is launched. The compiled
+code stays valid when the settings change; it ends with its program.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class Kernel:
     Arguments are NumPy arrays, Tensors (a written Tensor's version is raised), numbers, and arrays of the compiler
     (`ti.ndarray`: these have no version, and are launched by the public call). Lengths are not compared.
 
-    A kernel that is made after `runtime.init` belongs to the precision then in force, as its types may say so. In
-    another precision a call raises; launches that `bind` returned keep the settings in which they were bound.
+    A kernel that is made after `runtime.init` belongs to the precision then in force, as its types may depend on it. In
+    another precision a call raises. Launches by `bind` keep the settings in which they were bound.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -66,7 +67,7 @@ class Kernel:
         self._public = False
 
     def __call__(self, *arguments: Any) -> None:
-        """Launch. Errors: InputError for an argument that it was not made for; nothing was written then."""
+        """Launch. Errors: InputError for an argument that the kernel does not take; nothing is written then."""
         if switch.enabled:
             self._refuse_unrecorded(arguments)
         if len(arguments) != len(self._arguments):
@@ -86,7 +87,7 @@ class Kernel:
         variant.launch(variant.context)
 
     def bind(self, *arguments: Any) -> Callable[..., None]:
-        """A launch with these arguments, checked now and repeated later: 1.4 us, with quadrants 0.4.
+        """A launch with these arguments, checked once and repeated later: 1.4 us, with quadrants 0.4.
 
         Trailing scalars may be left open: `bound = kernel.bind(x, y)`, then `bound(3)`.
         """
@@ -136,7 +137,7 @@ class Kernel:
             self(*arguments)
 
     def _launch_publicly(self, arguments: tuple[Any, ...]) -> None:
-        """By the compiler's own call."""
+        """Launch by the compiler's own call."""
         values = self._check(arguments)
         for position in self._written_positions:
             if isinstance(arguments[position], Memory):
@@ -150,9 +151,9 @@ class Kernel:
             np.copyto(host, after, where=after != before)
 
     def _staged(self, values: list[Any]) -> list[tuple[int, Any, np.ndarray, np.ndarray]]:
-        """(position, copy on the device, array, its values now) of what is written in memory of the host.
+        """(position, copy on the device, array, its present values) of each written array in memory of the host.
 
-        A GPU works on a copy, which the compiler does not fill where a kernel only writes, and brings back whole.
+        A GPU works on a copy, which the compiler does not fill if a kernel only writes to it, and copies back whole.
         """
         found = []
         for position in self._written_positions:
@@ -166,12 +167,12 @@ class Kernel:
         return [argument.check(value) for argument, value in zip(self._arguments, arguments, strict=False)]
 
     def _has_own_memory(self, values: list[Any]) -> bool:
-        """Whether a value is an array of the compiler."""
+        """True if a value is an array of the compiler."""
         pairs = zip(self._arguments, values, strict=False)
         return any([argument.is_array and not isinstance(value, np.ndarray) for argument, value in pairs])
 
     def _refuse_unrecorded(self, arguments: tuple[Any, ...]) -> None:
-        """While operations are recorded, a launch is not: what it reads or overwrites must carry no gradient."""
+        """Raise if operations are recorded, which a launch is not, and an argument carries a gradient."""
         for argument, value in zip(self._arguments, arguments, strict=False):
             if isinstance(value, Memory) and value.requires_grad:
                 if argument.name not in self.written:
@@ -188,7 +189,7 @@ class Kernel:
         return InputError(who, f"it takes {len(names)} arguments", f"{found}", f"Pass {', '.join(names) or 'none'}.")
 
     def _choose(self, arguments: tuple[Any, ...]) -> _Variant | None:
-        """The variant for these arguments, compiled when first met; None where launches take the public path."""
+        """The variant for these arguments, compiled at first use; None if launches take the public path."""
         if not runtime.initialised() and _program(_home()) is not None:
             raise _started_twice(self.name)
         session = runtime.session()
@@ -211,7 +212,7 @@ class Kernel:
         return self._variants[key]
 
     def _enter(self, session: runtime.Session) -> None:
-        """Take up a session that the last launch was not in. Errors: InputError in another precision than its own."""
+        """Switch to another session. Errors: InputError in another precision than the kernel's own."""
         if self._precision not in (None, session.settings.precision):
             remedy = f"Make it again, by its factory, or call runtime.init(precision={self._precision!r}, ...) before."
             constraint = f"it was made in precision {self._precision}, and belongs to it"
@@ -253,20 +254,20 @@ class _Variant:
         _live.add(self)
 
     def _new_context(self, values: list[Any]) -> tuple[Any, list[Put]]:
-        """A launch context, and what checks and puts each argument into it."""
+        """A launch context, and a function for each argument that checks it and puts it there."""
         context = self._launchable.make_launch_context()
         pairs = zip_longest(self._arguments, values)
         return context, [argument.put_into(context, i, value) for i, (argument, value) in enumerate(pairs)]
 
     def bound_context(self, arguments: tuple[Any, ...], values: list[Any]) -> tuple[Any, list[Put]]:
-        """A launch context that holds these arguments, checked values, and what puts the scalars behind them."""
+        """A launch context with these arguments, checked values, and functions that put the scalars after them."""
         context, puts = self._new_context(values)
         for put, value in zip(puts, arguments, strict=False):
             put(value)
         return context, puts[len(arguments) :]
 
     def end(self) -> None:
-        """Let go of the program."""
+        """Drop the references to the program."""
         self.ended = True
         self._launchable = self._compiled = self._launch_kernel = self.context = None
         self.puts = []
@@ -278,12 +279,12 @@ class _Variant:
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
-    """Decorator, or a wrapper of what @ti.kernel made: see `Kernel`."""
+    """Make a `Kernel` of a function (as a decorator), or of a kernel made by @ti.kernel."""
     return Kernel(function)
 
 
 def _source(function: Any) -> Callable[..., Any]:
-    """The Python function itself, or the one that the compiler's decorator made a kernel of."""
+    """The Python function itself, or the function inside a kernel made by the compiler's decorator."""
     if getattr(function, "_is_wrapped_kernel", False):
         name = function.__name__
         made_by = type(function._primal).__module__.partition(".")[0]
@@ -300,7 +301,7 @@ def _source(function: Any) -> Callable[..., Any]:
 
 
 def _written(name: str, source: Callable[..., Any]) -> frozenset[str]:
-    """The parameters that the kernel writes. Errors: InputError when it writes to anything else."""
+    """The parameters that the kernel writes. Errors: InputError if it writes to anything else."""
     try:
         writes = writes_of(source)
     except OSError:
@@ -316,7 +317,7 @@ def _written(name: str, source: Callable[..., Any]) -> frozenset[str]:
 
 @contextmanager
 def _in_this_thread() -> Iterator[None]:
-    """Compile loops for the thread that launches: 3-10 us less than waking one other, and without its atomics."""
+    """Compile loops for the launching thread: 3-10 us faster than to wake another one, and without its atomics."""
     builder = ti._lib.core.ASTBuilder
     names = ("begin_frontend_range_for", "begin_frontend_struct_for_on_external_tensor")
     originals = [getattr(builder, name) for name in names]

@@ -1,8 +1,8 @@
 """The kernel compiler, which only this module imports, and the settings that kernels are compiled for.
 
 `init` puts settings in force: arch, precision and number of threads. Another call with other settings switches to them.
-Tensors are NumPy memory and stay as they are. Kernels belong to settings: each is compiled once for every settings that
-it is launched under, and coming back to settings finds what was compiled for them.
+Tensors are NumPy memory and stay the same. Kernels belong to settings: a kernel is compiled at its first launch under
+them, and found again when they return.
 
 Kernels come from factories that are called after `init`, because annotations bind the precision:
 
@@ -104,7 +104,7 @@ R = TypeVar("R", covariant=True)
 
 
 class Cached(Protocol[P, R]):
-    """A function that `cached` made."""
+    """A function made by `cached`."""
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R: ...
 
@@ -136,7 +136,7 @@ def init(*, arch: str = "cpu", precision: str = "f64", threads: int = 1) -> Sett
 
 @contextlib.contextmanager
 def keep_settings() -> Iterator[None]:
-    """Bring the present settings, if there are any, back into force at the end of a `with` block."""
+    """Restore the present settings, if there are any, at the end of a `with` block."""
     before = switch.session
     try:
         yield
@@ -147,7 +147,7 @@ def keep_settings() -> Iterator[None]:
 
 @contextlib.contextmanager
 def using(wanted: Settings) -> Iterator[Settings]:
-    """Put settings in force for a `with` block; those before come back afterwards."""
+    """Put settings in force for a `with` block; the settings before return afterwards."""
     with keep_settings():
         yield init(arch=wanted.arch, precision=wanted.precision, threads=wanted.threads)
 
@@ -209,7 +209,7 @@ class cached_property(Generic[T]):
 
 
 def before_end(drop: Callable[[], None]) -> None:
-    """Call `drop` before each end of the compiler's program, to let go of what belongs to it."""
+    """Call `drop` before each end of the compiler's program, to drop references to it."""
     _Program.before_end.append(drop)
 
 
@@ -219,7 +219,7 @@ def _needs_program(wanted: Settings) -> bool:
 
 
 def _start(wanted: Settings) -> None:
-    """Start the compiler, or start it again. Errors: InputError where it cannot; the program before is back then."""
+    """Start the compiler, or start it again. Errors: InputError if that fails; the program before is restored."""
     before = switch.session
     if before is not None:
         ti.sync()
@@ -262,7 +262,7 @@ def _start_program(wanted: Settings) -> None:
 
 
 def _compile_for(wanted: Settings) -> None:
-    """Let the running program compile for other settings from now on; what is compiled stays as it is."""
+    """Let the running program compile for other settings from now on; compiled kernels stay the same."""
     config = ti.lang.impl.current_cfg()
     home = ti.lang.impl.get_runtime()
     home.set_default_fp(ti.f64 if wanted.precision == "f64" else ti.f32)
@@ -396,7 +396,7 @@ def to_host(array: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 
 
 def require_memory(array: Any, who: str) -> None:
-    """Raise InputError where an array of the compiler lost its memory, which ends with the program."""
+    """Raise InputError if an array of the compiler lost its memory, which ends with the program."""
     if array.arr is None:
         found = "one of settings before, whose program has ended"
         remedy = "Make it again, and what holds it: run forward again under the settings in force."

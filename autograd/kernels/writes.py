@@ -1,6 +1,6 @@
-"""What a kernel's source may write: which of its parameters, and which names that it captures.
+"""The parameters and captured names that the source of a kernel may write to.
 
-What cannot be resolved counts as written: a false alarm is an error message, a missed write a wrong gradient.
+A name that cannot be resolved counts as written: a false alarm is an error message, a missed write a wrong gradient.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import numpy as np
 from . import runtime
 
 _Function = Callable[..., Any]
-_HARMLESS = ("builtins", "math", "numpy", runtime.compiler)  # what these define and do not wrap, takes values
+_HARMLESS = ("builtins", "math", "numpy", runtime.compiler)  # their unwrapped functions take values
 _VALUES = (int, float, str, tuple, np.generic, runtime.ti.Matrix)  # a callee gets copies of these
 
 
 class Writes(NamedTuple):
-    """Names in the source of a kernel or a ti.func whose elements it may write, itself or through what it calls."""
+    """Names in the source of a kernel or a ti.func whose elements it may write, itself or through other functions."""
 
     parameters: frozenset[str]
     captured: frozenset[str]
@@ -31,12 +31,12 @@ class Writes(NamedTuple):
 
 
 def writes_of(function: _Function) -> Writes:
-    """Read the source of `function` and of all that it calls. Errors: OSError when a source is not in a file."""
+    """Read the source of `function` and of all functions that it calls. Errors: OSError for a source without a file."""
     return _writes_of(function, (), {})
 
 
 def _writes_of(function: _Function, callers: tuple[_Function, ...], known: dict[_Function, Writes]) -> Writes:
-    """`known`: of what was called before; a kernel calls many functions from several places."""
+    """Read a source; `known` has the functions read before, as a kernel calls many from several places."""
     if function not in known:
         known[function] = _Source(function, callers, known).writes()
     return known[function]
@@ -53,7 +53,7 @@ def _tree_of(function: _Function) -> ast.Module:
 
 
 class _Source:
-    """The source of a function and the names that it sees."""
+    """The source of a function and the names in its scope."""
 
     def __init__(self, function: _Function, callers: tuple[_Function, ...], known: dict[_Function, Writes]) -> None:
         self.callers = (*callers, function)
@@ -98,7 +98,7 @@ class _Source:
         return [(a.id, b.id) for a, b in pairs if isinstance(a, ast.Name) and isinstance(b, ast.Name)]
 
     def _origins(self, name: str | None) -> set[str]:
-        """`name` and all that it may be another name of."""
+        """`name` and all names for which it may stand."""
         found: set[str] = set() if name is None else {name}
         while more := {b for a, b in self.aliases if a in found} - found:
             found |= more
@@ -107,7 +107,7 @@ class _Source:
     def _written_by(self, call: ast.Call) -> tuple[list[ast.expr], frozenset[str]]:
         """(expressions that a call may write, captured names that the callee writes).
 
-        Written are arrays, elements by reference, the first argument of ti.atomic_*, and a of a.fill().
+        These are arrays, elements by reference, the first argument of ti.atomic_*, and a of a.fill().
         """
         name = getattr(call.func, "attr", getattr(call.func, "id", ""))
         if name.startswith("atomic"):
