@@ -44,11 +44,12 @@ class Function:
     """A differentiable operation: subclass it with static `forward` and `backward`, call it by `apply`.
 
     `forward(ctx, *inputs)` receives the arguments of `apply`, with recording off, and returns one array or Tensor, or a
-    tuple of them. `backward(ctx, *adj_outputs)` receives a Tensor for each result and returns an adjoint (array, Tensor
-    or None) for each input. The optional `jvp(ctx, *tangent_inputs)` pushes tangents forward with the same saved state.
-    It receives an array for each input that is a Tensor of real numbers, zeros where this does not move, and None for
-    any other input; `ctx.set_materialize_grads(False)` asks for None instead of zeros. Results own their memory: a view
-    of an input is copied.
+    tuple of them. Results own their memory: a view of an input is copied. `backward(ctx, *adj_outputs)` receives a
+    Tensor for each result and returns an adjoint (array, Tensor or None) for each input.
+
+    The optional `jvp(ctx, *tangent_inputs)` pushes tangents forward with the same saved state. It receives an array for
+    each input that is a Tensor of real numbers, zeros if this does not move, and None for any other input.
+    `ctx.set_materialize_grads(False)` replaces these zeros by None.
 
     A gradient of a gradient through it raises, unless `once_differentiable = False`: then `backward` is written in
     Tensor operations and Functions, which are recorded where a gradient is taken with create_graph=True.

@@ -97,7 +97,7 @@ class Node:
 
 
 class AccumulateGrad(Node):
-    """The node of a leaf: what arrives is added to the leaf's `.grad`.
+    """The node of a leaf: arriving adjoints are added to the leaf's `.grad`.
 
     The leaf holds its node, and the node holds the leaf weakly: both are freed with the last reference to the leaf.
     """

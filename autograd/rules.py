@@ -1,4 +1,4 @@
-"""Calls of the rules of one node, backward and jvp: their arguments, hooks, and checks of what they return."""
+"""Calls of the rules of one node, backward and jvp: their arguments, hooks, and checks of their results."""
 
 from __future__ import annotations
 

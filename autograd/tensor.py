@@ -114,7 +114,7 @@ class Tensor(Memory):
         Errors: InputError for a Tensor that does not require a gradient.
         """
         if self._edge is None:
-            remedy = "Set requires_grad=True on it, or on what it is computed from."
+            remedy = "Set requires_grad=True on it, or on a leaf that it is computed from."
             raise InputError("Tensor.register_hook", "the Tensor requires a gradient", repr(self), remedy)
         node, index = self._edge
         return node.hooks.on_tensor(index, hook)

@@ -168,7 +168,7 @@ def _replay(ctx: Context, fn: Step, inputs: Sequence[Any], sums: Array) -> tuple
     if not same or not _agree(sums, _sums(outputs), outputs):
         raise GraphError(
             f"{ctx.name()}: {name_of(fn)} gave other results when it ran again for backward. Let it depend on its "
-            "inputs alone: pass what changes (also the variable of a loop) as an input, and draw no random numbers."
+            "inputs alone: pass changing values (also the variable of a loop) as inputs, and draw no random numbers."
         )
     return outputs, arguments
 
@@ -185,7 +185,7 @@ def _refuse_captured(fn: Step, outputs: Outputs, arguments: Sequence[Any]) -> No
         if node.freed:
             raise GraphError(
                 f"{name_of(fn)}: its results depend on a {node.name()} that was freed by an earlier backward. "
-                "Pass what is computed outside as an input, and retain_graph=True to that backward."
+                "Pass results computed outside as inputs, and retain_graph=True to that backward."
             )
         if node.is_accumulator:
             raise GraphError(
@@ -196,7 +196,7 @@ def _refuse_captured(fn: Step, outputs: Outputs, arguments: Sequence[Any]) -> No
         waiting.extend([parent for parent, _ in node.parents()])
 
 
-# --- differentiating what was recorded
+# --- derivatives of the recorded graph
 
 
 def pull_back(

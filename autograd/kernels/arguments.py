@@ -42,9 +42,7 @@ def parameter(kernel: str, name: str, annotation: Any, *, written: bool) -> Para
         return IntegerParameter(kernel, name, annotation)
     remedy = _REMEDY
     if ti.template in (annotation, type(annotation)):
-        remedy = (
-            "Pass arrays as ti.types.ndarray(); for what is fixed at compile time, define the kernel in a function."
-        )
+        remedy = "Pass arrays as ti.types.ndarray(); for values fixed at compile time, define the kernel in a function."
     elif annotation is inspect.Parameter.empty:
         annotation = None
     elif isinstance(annotation, str):
@@ -114,7 +112,7 @@ class ArrayParameter(Parameter):
         admitted = array.dtype == self.dtype if self._type is not None else _known(array.dtype)
         same_ndim = array.ndim >= axes if self.ndim is None else array.ndim == self.ndim
         if not admitted or not same_ndim or array.shape[array.ndim - axes :] != self.element:
-            kind = f"of {self.dtype}" if self._type is not None else "of numbers that the compiler knows"
+            kind = f"of {self.dtype}" if self._type is not None else "of a type that the compiler has"
             kind = ("an array " if self.ndim is None else f"a {self.ndim}-d array ") + kind
             ending = f" whose last axes are {self.element}" if axes else ""
             remedy = "Convert it first."

@@ -273,7 +273,7 @@ class _Variant:
         self.puts = []
 
     def launch(self, context: Any) -> None:
-        if _program(self._home) is None:  # to launch what an ended session compiled is a segmentation fault
+        if _program(self._home) is None:  # to launch a kernel of an ended session is a segmentation fault
             raise _started_twice(self._name)
         self._launch_kernel(self._compiled, context)
 
@@ -292,7 +292,7 @@ def _source(function: Any) -> Callable[..., Any]:
             remedy = "Import ti from simphys.autograd.kernels.runtime; SIMPHYS_COMPILER chooses the compiler."
             raise InputError(f"kernel {name}", f"the compiler of this process is {runtime.compiler}", made_by, remedy)
         if function._is_classkernel:
-            remedy = "Move it out of the class, and pass what it uses of `self`."
+            remedy = "Move it out of the class, and pass the attributes of `self` that it uses."
             raise InputError(f"kernel {name}", "a kernel is a function", "a method", remedy)
         return function.__wrapped__
     if not inspect.isfunction(function):
@@ -308,7 +308,7 @@ def _written(name: str, source: Callable[..., Any]) -> frozenset[str]:
         remedy = "Put it into a file."
         raise InputError(f"kernel {name}", "its source is in a file", "none", remedy) from None
     if writes.captured:
-        remedy = "Pass it as an argument: what is captured has no version that would tell backward of the change."
+        remedy = "Pass it as an argument: a captured field has no version to show backward the change."
         raise InputError(
             f"kernel {name}", "it writes to its arguments only", ", ".join(sorted(writes.captured)), remedy
         )

@@ -1,6 +1,6 @@
 """`Memory`: an array whose writes are counted, and that can share its memory with arrays of other libraries.
 
-The array is locked against writing, so that what backward reads is what forward wrote. Memory with a second owner
+The array is locked against writing, so that backward reads the values of forward. Memory with a second owner
 cannot be guarded in that way: its owners must not write to it between forward and backward. It is marked, and anomaly
 mode compares checksums of it.
 """

@@ -95,7 +95,7 @@ class _Program:
     """The compiler's object that owns it."""
     sessions: dict[Settings, Session] = {}
     before_end: list[Callable[[], None]] = []
-    """Functions that drop what belongs to the program, called before it ends."""
+    """Functions that drop references to the program, called before it ends."""
 
 
 P = ParamSpec("P")
@@ -399,7 +399,7 @@ def require_memory(array: Any, who: str) -> None:
     """Raise InputError if an array of the compiler lost its memory, which ends with the program."""
     if array.arr is None:
         found = "one of settings before, whose program has ended"
-        remedy = "Make it again, and what holds it: run forward again under the settings in force."
+        remedy = "Make it again, with all that holds it: run forward again under the settings in force."
         raise InputError(who, f"memory on a device belongs to the settings in force, {settings()}", found, remedy)
 
 

@@ -1,6 +1,6 @@
 """Views of the graph of a result: as text for a terminal, as DOT and Mermaid, and as a matplotlib picture.
 
-Arrows point the way the computation ran, from leaves to the result; each carries the dtype and shape of what flows.
+Arrows point in the direction of the computation, from leaves to the result, and carry dtype and shape.
 All forms take the same options:
 
 - names: labels of leaves (else `leaf 1`, `leaf 2`, ...) and of results; a named result is always shown.

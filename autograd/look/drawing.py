@@ -1,6 +1,6 @@
 """The content of a drawing of a graph in any form: boxes, arrows, and their labels.
 
-Arrows point the way the computation ran, from leaves to the result; each carries the dtype and shape of what flows.
+Arrows point in the direction of the computation, from leaves to the result, and carry dtype and shape.
 Of five or more repetitions of the same nodes (the steps of a rollout) the first and the last are shown. One box
 between them stands for the others.
 """

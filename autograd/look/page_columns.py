@@ -52,7 +52,7 @@ def cut_into_columns(drawing: Drawing, count: int) -> list[Column]:
         if box.kind != "leaf":
             shown = box._replace(label=f"{box.label} [{number + 1}]") if number in referred else box
             placed[number] = columns[column_of[number]].add(shown, rows[number])
-    copies: dict[tuple[str, int], int] = {}  # (what is shown, column) -> its latest copy there
+    copies: dict[tuple[str, int], int] = {}  # (label and details, column) -> the latest copy there
 
     def copy(box: Box, at: int, row: int) -> int:
         key = (box.label + box.detail, at)

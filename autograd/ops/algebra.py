@@ -1,6 +1,6 @@
 """Elementwise arithmetic, broadcasting as in NumPy: the rules of each operation stand beside it.
 
-A factor is saved only where the other factor needs a gradient, so that writing to what no rule reads is allowed.
+A factor is saved only where the other factor needs a gradient: a write to an operand that no rule reads is allowed.
 """
 
 from __future__ import annotations

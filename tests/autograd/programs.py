@@ -1,10 +1,10 @@
 """Random programs of operations, as code: the strategy `programs` draws them, away from kinks, poles and overflow.
 
 A program is a list of lines such as `v2 = o.maximum(x0, v1)` with `o` for `ops`, or for anything with the same
-functions. Every value is known while the program is drawn, so that an operation with a kink is only taken where its
-operands are at least `MARGIN` away from it, poles are kept off by softplus, and what exceeds `LARGEST` is scaled down.
-Values that no line uses end in the loss through sin(v + 1), so that adjoints differ, second derivatives do not vanish,
-and opposite values do not cancel.
+functions. Every value is computed while the program is drawn. So an operation with a kink is drawn only for operands
+at least `MARGIN` away from it, softplus avoids poles, and values beyond `LARGEST` are scaled down. Values that no line
+uses enter the loss through sin(v + 1), so that adjoints differ, second derivatives do not vanish, and opposite values
+do not cancel.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class Program:
     lines: tuple[str, ...]
 
     def run(self, o: Any, *leaves: Any) -> Any:
-        """The loss, by the functions of `o`, of leaves in the order of their names."""
+        """Compute the loss with the functions of `o` from leaves in the order of their names."""
         names = dict(zip(self.leaves, leaves, strict=True))
         exec("\n".join(self.lines), {"o": o}, names)
         return names["loss"]
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """How hypothesis shows it."""
+        """The text that hypothesis shows."""
         printer.text(repr(self))
 
     def __repr__(self) -> str:
@@ -54,7 +54,7 @@ class Program:
 
 
 class Impossible(Exception):
-    """No value of the program so far is a fit operand."""
+    """No value of the program so far is a valid operand."""
 
 
 class Writer:
@@ -73,11 +73,11 @@ class Writer:
         return self.draw(st.sampled_from(choices))
 
     def name(self, fits: Callable[[Array], Any] = lambda x: True) -> str:
-        """A value that fits."""
+        """Draw a value that is a valid operand."""
         return str(self.one_of([name for name, x in self.values.items() if fits(x)]))
 
     def pair(self, fits: Callable[[Array, Array], Any]) -> tuple[str, str]:
-        """Two values, maybe the same one, that fit together."""
+        """Draw two values, maybe the same one, that are valid together."""
         x = self.name()
         return x, self.name(lambda y: fits(self.values[x], y))
 
@@ -105,20 +105,20 @@ class Writer:
     # --- parts of expressions
 
     def constant(self, shape: Shape) -> str:
-        """A number, or a list of this shape without its first axes."""
+        """Draw a number, or a list of this shape without some of its first axes."""
         numbers = st.sampled_from([0.5, -1.5, 2.0])
         shape = shape[self.draw(st.integers(0, len(shape))) :] if 0 not in shape else ()
         flat = [self.draw(numbers) for _ in range(int(np.prod(shape)))]
         return repr(np.reshape(flat, shape).tolist())
 
     def axes(self, x: Array) -> str:
-        """`axis` of a reduction, and maybe `keepdims`."""
+        """Draw the `axis` of a reduction, and maybe `keepdims`."""
         choices: list[Any] = [None, *range(-1, x.ndim)][: 1 if x.ndim == 0 else None]
         axis = self.one_of([*choices, *itertools.combinations(range(x.ndim), 2)])
         return f"{axis}, keepdims={self.draw(st.booleans())}"
 
     def index(self, shape: Shape) -> str:
-        """Basic, of integers that may repeat, a mask, or mixed."""
+        """Draw an index: basic, of integers that may repeat, a mask, or mixed."""
         first = shape[0]
         basic = ["0", "-1", "slice(1, None)", "(..., 0)", "(None, ..., slice(None, None, 2))", "(slice(None), None)"]
         repeated = self.draw(st.lists(st.integers(-first, first - 1), min_size=1, max_size=4))
@@ -149,7 +149,7 @@ def unary(template: str) -> Callable[[Writer], str]:
 
 
 def binary(template: str, fits: Callable[[Array, Array], Any] = lambda x, y: True) -> Callable[[Writer], str]:
-    """Of two values, or of a value and a constant on either side."""
+    """An operation of two values, or of a value and a constant on either side."""
 
     def write(w: Writer) -> str:
         kind = w.one_of(["values", "left", "right"])
@@ -181,7 +181,7 @@ def length(x: Array, axis: Any) -> int:
 
 
 def one_extreme(sign: int) -> Callable[[Array, Any], bool]:
-    """Whether the largest (smallest) over an axis is larger than the others by the margin."""
+    """True if the largest (smallest) over an axis differs from the others by the margin."""
 
     def fits(x: Array, axis: Any) -> bool:
         if length(x, axis) == 0:
@@ -243,7 +243,7 @@ def getitem(w: Writer) -> str:
 
 
 def put(w: Writer) -> str:
-    """Nothing is placed twice: torch leaves open what its adjoint is."""
+    """No element is placed twice, as torch does not define the adjoint then."""
     x = w.name(lambda x: x.ndim and x.size)
     size = len(w.values[x])
     mask = [True] + [w.draw(st.booleans()) for _ in range(size - 1)]
@@ -283,7 +283,7 @@ OPERATIONS: dict[str, list[Callable[[Writer], str]]] = {
 
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
-    """Up to 12 lines on up to 3 leaves."""
+    """Draw programs of up to 12 lines on up to 3 leaves."""
     writer = Writer(draw)
     random = np.random.default_rng(draw(st.integers(0, 999)))
     for i in range(draw(st.integers(1, 3))):

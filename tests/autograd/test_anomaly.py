@@ -51,7 +51,7 @@ class Split(Function):
 
 
 class Masked(Function):
-    """x, and an integer for each of its elements, which is the largest one."""
+    """x, and the largest integer for each of its elements."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor) -> Any:
@@ -80,7 +80,7 @@ class LogInPlace(Function):
 
 
 class Miscounted(Function):
-    """x, with a backward that returns too much."""
+    """x, with a backward that returns too many adjoints."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor) -> Any:
@@ -92,14 +92,14 @@ class Miscounted(Function):
 
 
 def anomaly(run: Callable[[], Any]) -> AnomalyError:
-    """What running in anomaly mode raises."""
+    """The error of a run in anomaly mode."""
     with pytest.raises(AnomalyError) as caught, detect_anomaly():
         run()
     return caught.value
 
 
 class TestForward:
-    def test_the_function_the_element_and_the_line_are_told(self) -> None:
+    def test_the_error_names_the_function_the_element_and_the_line(self) -> None:
         error = anomaly(lambda: logarithm(leaf(1.0, 0.0)))
         assert (error.function, error.phase, error.position) == ("Log", "forward", 0)
         assert (error.index, error.value) == ((1,), -np.inf)
@@ -116,7 +116,7 @@ class TestForward:
         assert not any("autograd/look/anomaly.py" in place.file for place in error.stack)
         assert re.search(r"called from .* in <lambda>: .*\n    called from .* in anomaly: run\(\)", str(error))
 
-    def test_whether_an_input_was_bad_already_is_told(self) -> None:
+    def test_an_input_that_is_bad_already_is_named(self) -> None:
         error = anomaly(lambda: ops.log(leaf(0.0)))
         assert "Its inputs are finite" in str(error)
         error = anomaly(lambda: leaf(1.0, 2.0) * leaf(1.0, np.nan))
@@ -124,11 +124,11 @@ class TestForward:
         error = anomaly(lambda: leaf(1.0) * np.inf)
         assert "Input 1 is inf already" in str(error)
 
-    def test_an_input_that_was_written_to_is_not_told_as_bad_before(self) -> None:
+    def test_an_input_that_forward_wrote_to_is_not_named_as_bad(self) -> None:
         error = anomaly(lambda: LogInPlace.apply(tensor([1.0, 0.0])))
         assert "Its other inputs are finite" in str(error)
 
-    def test_the_output_is_told_by_its_number(self) -> None:
+    def test_the_error_has_the_number_of_the_output(self) -> None:
         error = anomaly(lambda: Split.apply(leaf(1.0), tensor([[1.0, 2.0], [0.0, 0.0]]), 0.0))
         assert (error.function, error.position, error.index) == ("Split", 1, (1, 0))
         assert "output 1 (shape (2, 2)) is inf at index (1, 0)" in str(error)
@@ -138,7 +138,7 @@ class TestForward:
         assert error.index == ()
         assert "output 0 (shape ()) is -inf.\n" in str(error)
 
-    def test_what_is_not_recorded_is_checked(self) -> None:
+    def test_an_unrecorded_call_is_checked(self) -> None:
         with no_grad():
             assert anomaly(lambda: ops.log(leaf(0.0))).function == "Log"
 
@@ -153,7 +153,7 @@ class TestForward:
 
 
 class TestBackward:
-    def test_the_adjoint_the_element_and_the_line_of_the_forward_are_told(self) -> None:
+    def test_the_error_names_the_adjoint_the_element_and_the_line_of_the_forward(self) -> None:
         error = anomaly(lambda: root(leaf(1.0, 0.0)).backward())
         assert (error.function, error.phase, error.position) == ("Sqrt", "backward", 0)
         assert (error.index, error.value) == ((1,), np.inf)
@@ -161,7 +161,7 @@ class TestBackward:
         assert (error.where.function, error.where.source) == ("root", "y = ops.sqrt(x)")
         assert str(error).startswith("Sqrt, backward: the adjoint of input 0 (shape (2,)) is inf at index (1,).\n")
 
-    def test_the_input_is_told_by_its_number(self) -> None:
+    def test_the_error_has_the_number_of_the_input(self) -> None:
         def run() -> None:
             x, y = Split.apply(leaf(1.0), leaf(2.0, 4.0), np.nan)
             ops.sum(x * y).backward()
@@ -169,18 +169,18 @@ class TestBackward:
         error = anomaly(run)
         assert (error.function, error.position, error.index) == ("Split", 1, (0,))
 
-    def test_an_adjoint_that_nobody_asked_for_is_not_checked(self) -> None:
+    def test_an_adjoint_without_an_edge_is_not_checked(self) -> None:
         with detect_anomaly():
             x, _ = Split.apply(leaf(1.0), tensor([2.0]), np.nan)
             x.backward([1.0])
 
-    def test_a_bad_seed_is_told_as_such(self) -> None:
+    def test_a_bad_seed_is_named_as_the_cause(self) -> None:
         error = anomaly(lambda: ops.sin(leaf(1.0, 2.0)).backward([1.0, np.nan]))
         assert (error.function, error.phase, error.position, error.index) == ("Sin", "incoming", 0, (1,))
         assert "the incoming adjoint of output 0 (shape (2,)) is nan at index (1,)" in str(error)
         assert "it is the seed of backward" in str(error)
 
-    def test_a_bad_seed_is_told_as_such_where_an_earlier_backward_came_by(self) -> None:
+    def test_a_bad_seed_is_named_as_the_cause_after_an_earlier_backward(self) -> None:
         def run() -> None:
             y = ops.sin(leaf(1.0))
             (y * 2.0).backward([1.0], retain_graph=True)
@@ -247,7 +247,7 @@ class TestInside:
         made = "backward" if save == "inputs" else "forward"  # the replayed node, or the one that was kept
         assert f"inside Combine(root, exp), {made}:\n    applied at" in str(error)
 
-    def test_a_replay_tells_the_line_of_the_node_that_is_replayed(self) -> None:
+    def test_an_error_in_a_replay_has_the_line_of_the_replayed_node(self) -> None:
         def run() -> None:
             y = checkpoint(root, leaf(0.0))
             y.backward()
@@ -257,7 +257,7 @@ class TestInside:
         assert "inside Checkpoint, backward:\n    applied at" in str(error)
         assert "in run: y = checkpoint(root, leaf(0.0))" in str(error)
 
-    def test_a_node_of_a_gradient_tells_whose_gradient(self) -> None:
+    def test_an_error_in_a_gradient_names_the_function_of_that_gradient(self) -> None:
         def run() -> None:
             x = leaf(0.0)
             y = ops.sum(x**1.5)
@@ -269,17 +269,17 @@ class TestInside:
         assert error.where is not None and error.where.source == "(slope,) = grad(y, x, create_graph=True)"
         assert re.search(r"inside Pow, backward:\n    applied at .* in run: y = ops.sum\(x\*\*1.5\)", str(error))
 
-    def test_all_functions_around_are_told_the_innermost_first(self) -> None:
+    def test_the_error_names_all_functions_around_it_the_innermost_first(self) -> None:
         error = anomaly(lambda: checkpoint(combine(logarithm, ops.exp), leaf(0.0)))
         assert re.findall("inside (.*),", str(error)) == ["Combine(logarithm, exp)", "Checkpoint"]
 
-    def test_a_node_from_before_the_mode_is_told_with_the_remedy(self) -> None:
+    def test_a_node_from_before_the_mode_is_reported_with_the_remedy(self) -> None:
         y = checkpoint(root, leaf(0.0))
         error = anomaly(y.backward)
         assert error.where is not None and error.where.source == "y = ops.sqrt(x)"
         assert "inside Checkpoint, backward:\n    applied before anomaly mode was entered" in str(error)
 
-    def test_a_hook_that_makes_a_bad_value_is_told_by_its_line(self) -> None:
+    def test_a_hook_that_makes_a_bad_value_is_reported_with_its_line(self) -> None:
         def run() -> None:
             y = ops.sin(leaf(0.3))
             y.register_hook(lambda adj: adj / 0.0)
@@ -289,7 +289,7 @@ class TestInside:
         assert error.function == "Div"
         assert error.where is not None and error.where.source == "y.register_hook(lambda adj: adj / 0.0)"
 
-    def test_what_failed_before_is_not_told_as_running(self) -> None:
+    def test_a_function_that_failed_before_is_not_reported_as_running(self) -> None:
         def careless(x: Tensor) -> Tensor:
             with enable_grad(), pytest.raises(GraphError, match="returned 2 adjoints for 1 inputs"):
                 Miscounted.apply(leaf(0.0)).backward([1.0])
@@ -349,7 +349,7 @@ class TestSharedMemory:
         error = anomaly(run)
         assert (error.function, error.phase) == ("Checkpoint", "saved")
 
-    def test_a_write_through_the_tensor_is_told_by_its_version(self) -> None:
+    def test_a_write_through_the_tensor_raises_by_its_version(self) -> None:
         x = tensor(np.array([1.0, 2.0]), share=True)
         with detect_anomaly():
             y = ops.sum(leaf(3.0, 4.0) * x)

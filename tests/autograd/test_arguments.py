@@ -1,4 +1,4 @@
-"""Kernels check what they are given by name, and say at the decorator which annotations they take."""
+"""Kernels check their arguments by name, and refuse other annotations at the decorator."""
 
 from pathlib import Path
 from typing import Any, no_type_check
@@ -118,13 +118,13 @@ def test_a_dtype_left_open_is_that_of_the_array(kind: str, bound: bool) -> None:
     x, y = np.arange(3, dtype=kind), np.zeros(3, kind)
     double.bind(x, y)() if bound else double(x, y)
     np.testing.assert_array_equal(y, 2 * x)
-    with pytest.raises(InputError, match=r"argument y: it is a 1-d array of numbers .*; found .* of shape \(1, 3\)"):
+    with pytest.raises(InputError, match=r"argument y: it is a 1-d array of a type .*; found .* of shape \(1, 3\)"):
         double(x, y[None])
 
 
 @pytest.mark.parametrize("kind", ["c16", "f2", ">f8", "O", "U1"])
-def test_what_the_compiler_has_no_type_for_is_refused(kind: str) -> None:
-    with pytest.raises(InputError, match="argument x: it is an array of numbers that the compiler knows; found"):
+def test_a_type_that_the_compiler_lacks_is_refused(kind: str) -> None:
+    with pytest.raises(InputError, match="argument x: it is an array of a type that the compiler has; found"):
         double(np.zeros(3).astype(kind), np.zeros(3))
 
 

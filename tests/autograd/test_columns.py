@@ -1,4 +1,4 @@
-"""Cut into columns, a drawing still says all: every arrow is there, or a reference to where it comes from."""
+"""A drawing cut into columns is complete: it has every arrow, or a reference to its source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simphys.autograd.look.page_columns import Column, cut_into_columns
 
 
 def drawing_of(nodes: int, arrows: list[tuple[int, int]]) -> Drawing:
-    """Boxes n0, n1, ...; those that no arrow enters are leaves."""
+    """Boxes n0, n1, ...; those without an incoming arrow are leaves."""
     entered = {end for _, end in arrows}
     boxes = [Box("node" if number in entered else "leaf", f"n{number}") for number in range(nodes)]
     return Drawing(boxes, [Arrow(start, end, "f64") for start, end in arrows])
@@ -26,8 +26,8 @@ def random_drawing(seed: int, nodes: int = 80) -> Drawing:
     return drawing_of(nodes + 1, arrows + [(start, nodes) for start in range(nodes) if start not in used])
 
 
-def told(columns: list[Column]) -> Counter[tuple[str, str]]:
-    """The arrows of the whole drawing as (from, to), read off its columns."""
+def arrows_of(columns: list[Column]) -> Counter[tuple[str, str]]:
+    """The arrows of the whole drawing as (from, to), found from its columns."""
     found: Counter[tuple[str, str]] = Counter()
     for boxes, _, arrows in columns:
         for start, end, _ in arrows:
@@ -45,7 +45,7 @@ def test_columns_hold_every_box_and_every_arrow(seed: int, count: int) -> None:
     columns = cut_into_columns(drawing, count)
     shown = Counter(box.label.split()[0] for each in columns for box in each.boxes if box.kind == "node")
     assert shown == Counter(box.label for box in drawing.boxes if box.kind == "node")
-    assert told(columns) == Counter((f"n{start}", f"n{end}") for start, end, _ in drawing.arrows)
+    assert arrows_of(columns) == Counter((f"n{start}", f"n{end}") for start, end, _ in drawing.arrows)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -71,7 +71,7 @@ def test_a_leaf_is_drawn_again_near_each_use() -> None:
 
 @pytest.mark.parametrize(("before", "cut_at"), [(1, 13), (2, 10)])
 def test_columns_are_cut_where_one_reference_is_enough(before: int, cut_at: int) -> None:
-    """Rows of three between single boxes, after a chain that makes the middle fall on the ones or on the others."""
+    """Rows of three between single boxes, after a chain of a length that puts the middle at either kind of row."""
     arrows = [(i, i + 1) for i in range(before)]
     for neck in range(before, before + 28, 4):
         arrows += [pair for side in (1, 2, 3) for pair in [(neck, neck + side), (neck + side, neck + 4)]]
@@ -81,7 +81,7 @@ def test_columns_are_cut_where_one_reference_is_enough(before: int, cut_at: int)
 
 
 def test_many_arrows_from_far_away_are_drawn_as_one() -> None:
-    """The result takes all of a chain."""
+    """The result uses all boxes of a chain."""
     chain = [(i, i + 1) for i in range(30)]
     (column,) = cut_into_columns(drawing_of(32, [*chain, *((i, 31) for i in range(1, 31))]), 1)
     (many,) = [box for box in column.boxes if box.kind == "reference"]

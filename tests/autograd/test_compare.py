@@ -1,4 +1,4 @@
-"""`compare` tells what one way of putting functions together costs against another; worked examples of all ways."""
+"""`compare` of the costs of two ways to put functions together; worked examples of all ways."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class SumHybrid(Function):
 
 
 class ProductHybrid(Function):
-    """x^2 sin y, of which the inner graph is only the factors: the product's adjoint is written by hand."""
+    """x^2 sin y with an inner graph of the factors alone: the product's adjoint is written by hand."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor, y: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""Functions put together: nested, checkpointed and combined graphs give the same values and gradients."""
+"""Composition of functions: nested, checkpointed and combined graphs give the same values and gradients."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def leaf(*values: float) -> Tensor:
 
 
 def graph(*outputs: Tensor) -> list[Any]:
-    """The graph as text: each node's name, results and where its inputs come from."""
+    """The graph as text: each node's name, results and the sources of its inputs."""
     nodes = ancestors(outputs)
     number = {node.sequence: i for i, node in enumerate(nodes)}
     return [
@@ -51,13 +51,13 @@ def graph(*outputs: Tensor) -> list[Any]:
 
 
 def gradients(output: Tensor, inputs: list[Tensor]) -> list[float]:
-    """Of a scalar; all inputs have one."""
+    """The gradients of a scalar by inputs that all have one."""
     found = grad(output, inputs, retain_graph=True)
     return [float(g) for g in found if g is not None]
 
 
 def count(output: Tensor) -> int:
-    """Nodes besides leaves."""
+    """Number of nodes without leaves."""
     return sum(node.name() != "AccumulateGrad" for node in ancestors([output]))
 
 
@@ -127,7 +127,7 @@ class TestCombine:
         report = compare(nested, combine(turn, shear, product, save=save), [leaf(0.3, -1.2), leaf(0.7, 0.2)])
         assert (report.nested.nodes, report.combined.nodes) == (count(nested(leaf(1.0), leaf(1.0))), 1)
 
-    def test_the_node_tells_what_it_combines(self, save: Any) -> None:
+    def test_the_name_of_the_node_lists_its_functions(self, save: Any) -> None:
         y = combine(ops.sin, Square.apply, partial(ops.sum, axis=0), save=save)(leaf(0.3, 0.7))
         assert y.grad_fn is not None
         assert y.grad_fn.name() == "Combine(sin, Square, sum)Backward"
@@ -228,7 +228,7 @@ class TestCombine:
         finally:
             gc.enable()
 
-    def test_what_fn_returns_is_checked(self, save: Any) -> None:
+    def test_the_results_of_fn_are_checked(self, save: Any) -> None:
         with pytest.raises(InputError, match="a Tensor or a plain tuple of Tensors is returned"):
             combine(lambda x: [x], save=save)(leaf(0.3))
 

@@ -1,4 +1,4 @@
-"""What combine(save=names) keeps, what backward replays, and in which order."""
+"""The results that combine(save=names) keeps, and those that backward replays, in order."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_one_node_gives_the_nested_values_and_gradients(save: list[str]) -> None
         gradcheck(one, inputs)
 
 
-def test_the_node_tells_what_it_combines() -> None:
+def test_the_name_of_the_node_lists_its_functions() -> None:
     y = combine(ops.sin, Square.apply, save=["sin"])(leaf(0.3))
     assert y.grad_fn.name() == "Combine(sin, Square)Backward"
 
@@ -132,7 +132,7 @@ def test_anything_else_is_refused(save: Any) -> None:
 
 
 def called(calls: list[str], *names: str) -> list[Any]:
-    """A function of each name that tells when it runs."""
+    """A function of each name that records its calls."""
 
     def make(name: str) -> Any:
         def function(x: Tensor) -> Tensor:
@@ -146,7 +146,7 @@ def called(calls: list[str], *names: str) -> list[Any]:
 
 
 def memory(fn: Any, x: Tensor) -> tuple[int, int]:
-    """What is kept for backward, and the peak during backward besides what was there before forward [B]."""
+    """Memory kept for backward, and the peak during backward above that before forward [B]."""
     tracemalloc.start()
     try:
         y = fn(x)

@@ -1,4 +1,4 @@
-"""The graph as text, DOT and picture shows every node, where its inputs come from, and what flows."""
+"""The graph as text, DOT and picture shows every node, the sources of its inputs, and their shapes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Cost(NamedTuple):
 
 
 class Measured:
-    """Knows what a Force costs."""
+    """A profile with the cost of a Force."""
 
     def of(self, node: Node) -> Cost | None:
         return Cost(12e-6, 20e-6, 1200) if node.function is Force else None
@@ -145,7 +145,7 @@ def test_a_picture_can_be_saved_for_print(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", [to_text, to_dot, to_mermaid, draw])
-def test_a_result_without_a_graph_is_told(form: Any) -> None:
+def test_a_result_without_a_graph_is_refused(form: Any) -> None:
     with pytest.raises(InputError, match="draw: the result must have a graph"):
         form(tensor(1.0))
     x = tensor(1.0, requires_grad=True)

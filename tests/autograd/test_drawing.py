@@ -1,4 +1,4 @@
-"""What is shown of a graph: its nodes, or the first and the last of many like steps and a box for the rest."""
+"""The content of a drawing: all nodes, or the first and the last of many like steps and a box for the rest."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def labels(drawing: Drawing) -> list[str]:
 
 
 def arrows_at(drawing: Drawing, box: int) -> list[tuple[str, str, str]]:
-    """Arrows from and to a box: what it is joined to, and what flows."""
+    """Arrows from and to a box: the other boxes, and the labels."""
     arriving = [("from", drawing.boxes[a.start].label, a.label) for a in drawing.arrows if a.end == box]
     return arriving + [("to", drawing.boxes[a.end].label, a.label) for a in drawing.arrows if a.start == box]
 
@@ -83,13 +83,13 @@ def test_without_folding_every_node_is_shown() -> None:
     assert len(read_graph(rollout(50, leaf(), leaf())[-1].sum(), fold=False).boxes) == 2 + 50 * 4 + 1 + 1
 
 
-def test_values_that_a_fold_hands_on_are_counted() -> None:
+def test_values_that_pass_through_a_fold_are_counted() -> None:
     drawing = read_graph(ops.stack(rollout(20, leaf(), leaf())))
     assert ("from", "× 18 more", f"18 of {VECTOR}") in arrows_at(drawing, labels(drawing).index("StackBackward"))
 
 
 def test_leaves_of_hidden_steps_share_a_box() -> None:
-    """Each step has a control of its own, used twice."""
+    """Each step uses its own control twice."""
     x, controls = leaf(), [leaf() for _ in range(8)]
     cost = ops.sum(x)
     for control in controls:
@@ -109,7 +109,7 @@ def test_a_named_result_is_not_folded_away() -> None:
     assert labels(drawing)[10] == "AddBackward: half time" and "AddBackward: end" in labels(drawing)
 
 
-def test_a_long_step_is_told_by_its_most_different_names() -> None:
+def test_a_long_step_lists_a_few_of_its_names() -> None:
     functions = [ops.sin, ops.cos, ops.exp, ops.tanh, ops.abs, ops.neg, ops.sum, ops.sin]
     x = tensor(0.5, requires_grad=True)
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""A loop is found by its repeated nodes, and hides nothing that differs from step to step."""
+"""A loop is found by its repeated nodes; nodes that differ between steps are never hidden."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Inputs = list[list[int]]
 
 
 def find(keys: str, inputs: Inputs, shown: tuple[int, ...] = ()) -> list[Fold]:
-    """Nodes with one result each, numbered from 10 on; what comes before the nodes has lower numbers."""
+    """Nodes with one result each, numbered from 10 on; values from before have lower numbers."""
     named = [(key, len(taken)) for key, taken in zip(keys, inputs, strict=True)]
     return find_folds(named, [10 + i for i in range(len(keys))], inputs, shown)
 
@@ -41,7 +41,7 @@ def test_fewer_than_five_steps_are_shown() -> None:
 
 
 def test_steps_may_take_the_next_of_a_list_each() -> None:
-    """f of inputs 0 to 5, then g of each result, of which there are two to a step."""
+    """f of inputs 0 to 5, then g of each result; a step has two of them."""
     assert find("ffffff", [[i] for i in range(6)]) == [Fold(0, 1, 6)]
     assert find("abababababab" + "gggggg", [*loop(6)[1], *[[11 + 2 * i] for i in range(6)]]) == [
         Fold(0, 2, 6),
@@ -56,20 +56,20 @@ def test_an_input_that_jumps_is_shown() -> None:
 
 
 def test_steps_begin_where_the_body_of_the_loop_does() -> None:
-    """Before it stands a node like the loop's last."""
+    """The node before it is like the loop's last."""
     keys, inputs = loop(10)
     shifted = [[1 + i if i >= 10 else i for i in taken] for taken in inputs]
     assert find("b" + keys, [[2, 3], *shifted]) == [Fold(1, 2, 10)]
     assert find(keys + "a", [*inputs, [29, 0]]) == [Fold(0, 2, 10)]  # and one like its first after it
 
 
-def test_where_any_start_would_do_the_last_step_is_whole() -> None:
+def test_with_several_possible_starts_the_last_step_is_whole() -> None:
     """A chain: b, then ten times a, b."""
     assert find("b" + "ab" * 10, [[9 + i] for i in range(21)]) == [Fold(1, 2, 10)]
 
 
 def test_a_first_step_that_is_joined_in_another_way_is_left_out() -> None:
-    """x' = a(x, x before): the first two steps take from before the loop, and one of them can be the fold's first."""
+    """Steps x' = a(x, x before): the first two use values from before the loop; one of them can be the fold's first."""
     assert find("aaaaaaaa", [[1, 0], [10, 1], *[[9 + i, 8 + i] for i in range(2, 8)]]) == [Fold(1, 1, 7)]
 
 
@@ -91,7 +91,7 @@ def test_nothing_is_folded_in_no_nodes() -> None:
 
 @given(st.data())
 def test_hidden_steps_are_as_the_shown_ones(data: st.DataObject) -> None:
-    """In whatever graph: the same keys, and inputs that move on by the same from each step to the next."""
+    """In any graph, steps have the same keys, and inputs that move on by the same stride."""
     pieces = data.draw(st.lists(st.tuples(st.text("ab", min_size=1, max_size=3), st.integers(1, 9)), max_size=5))
     keys = "".join(body * count for body, count in pieces)
     reach = st.lists(st.integers(1, 4), min_size=2, max_size=2)

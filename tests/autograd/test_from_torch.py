@@ -1,4 +1,4 @@
-"""This layer calls torch: the values and gradients of our own operations, with our guards in force."""
+"""Calls of torch from this layer: values and gradients as by our own operations, with our guards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front end of the compiler reads each source once, and says what it said before."""
+"""The front end of the compiler reads each source once, with the same messages as before."""
 
 import textwrap
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ needs_taichi = pytest.mark.skipif(compiler != "taichi", reason="quadrants has a 
 
 @no_type_check
 def inlined(count: int) -> Any:
-    """A kernel that calls a function so many times, at compile time."""
+    """A kernel that calls a function this number of times, at compile time."""
 
     @ti.func
     def twice(x):
@@ -43,7 +43,7 @@ def of_a_missing_function() -> Any:
 
 
 @needs_taichi
-def test_the_source_of_what_is_inlined_often_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_source_of_a_function_that_is_inlined_often_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = ti.lang.kernel_impl
     read: list[str] = []
 

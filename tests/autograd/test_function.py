@@ -1,4 +1,4 @@
-"""A Function behaves as in PyTorch: what it records, what it saves, what it returns."""
+"""Functions as in PyTorch: recording, saved state, results."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def gradient(x: Tensor) -> np.ndarray:
 
 
 @pytest.mark.gpu
-def test_a_result_knows_the_node_that_made_it() -> None:
+def test_a_result_has_the_node_that_made_it() -> None:
     x = leaf([1.0, 2.0])
     y = Square.apply(x)
     z = Sum.apply(y)
@@ -124,7 +124,7 @@ def test_arguments_that_are_no_tensors_make_no_edge() -> None:
 
 
 @pytest.mark.gpu
-def test_next_functions_tells_which_output_was_used() -> None:
+def test_next_functions_has_the_number_of_the_output() -> None:
     a, b = Split.apply(leaf(1.0))
     assert Sum.apply(b, a).grad_fn.next_functions == ((a.grad_fn, 1), (a.grad_fn, 0))
 
@@ -271,7 +271,7 @@ def test_a_parameter_that_forward_returns_stays_a_leaf() -> None:
 
 
 @pytest.mark.gpu
-def test_a_forward_that_forgets_to_return_is_told() -> None:
+def test_a_forward_without_a_result_raises() -> None:
     class Silent(Function):
         @staticmethod
         def forward(ctx: Context, x: Tensor) -> Any:
@@ -421,7 +421,7 @@ def test_a_hybrid_function_is_one_node_that_uses_the_adjoints_of_those_inside(fu
 
 
 @pytest.mark.gpu
-def test_a_function_without_forward_or_backward_says_what_is_missing() -> None:
+def test_a_function_without_forward_or_backward_names_the_missing_one() -> None:
     class Empty(Function):
         pass
 

@@ -165,11 +165,11 @@ def test_auto_goes_in_reverse_where_a_function_has_no_jvp_inside_a_combined_node
         jacobian(way, tensor(X), mode="forward")
 
 
-# --- what a jvp receives
+# --- the tangents that a jvp receives
 
 
 def received(*arguments: Any, materialize: bool = True) -> list[Any]:
-    """The tangents that the jvp of a Function receives where the first argument alone moves."""
+    """The tangents that a jvp receives if the first argument alone moves."""
     found: list[Any] = []
 
     class Watched(Function):
@@ -200,7 +200,7 @@ def test_a_jvp_receives_zeros_for_tensors_that_do_not_move() -> None:
         assert zeros.shape == like.shape and zeros.dtype == like.dtype and not zeros.any()
 
 
-def test_a_jvp_receives_none_for_integers_and_for_what_is_no_tensor() -> None:
+def test_a_jvp_receives_none_for_integers_and_for_other_values() -> None:
     assert received(inputs()[0], tensor([1, 2]), tensor([True]), np.ones(2), 0.5, None)[1:] == [None] * 5
 
 
@@ -272,7 +272,7 @@ def test_linearize_needs_inputs_with_a_gradient() -> None:
         linearize(Reverse.apply(x), (x, tensor(Y)))
 
 
-def test_a_freed_graph_is_told_before_and_after_linearizing() -> None:
+def test_a_freed_graph_raises_before_and_after_linearizing() -> None:
     x, y = inputs()
     p, q = f(x, y)
     push = linearize(p, x)
@@ -299,7 +299,7 @@ def test_a_change_of_saved_state_is_noticed_by_tangents_too() -> None:
         ((None, np.ones(2)), r"tangent of output 1 has shape \(2,\)"),
     ],
 )
-def test_what_a_jvp_returns_is_checked(returned: Any, message: str) -> None:
+def test_the_results_of_a_jvp_are_checked(returned: Any, message: str) -> None:
     class Broken(Product):
         @staticmethod
         def jvp(ctx: Context, dx: Any, dy: Any) -> Any:

@@ -23,12 +23,14 @@ from .programs import OPERATIONS, Program, programs
 
 Array = np.ndarray
 Derivatives = tuple[float, list[Array], list[Array]]
-"""Of a program: the loss, the gradient by each leaf, and the Hessian times a vector."""
+"""Loss of a program, gradient by each leaf, and Hessian times a vector."""
 
 EPS = np.geomspace(1e-2, 1e-7, 8)
 TOLERANCE = 1e-6
-"""Of differences, relative to the derivative in a random direction: over 2,500 programs the worst error was 1.5e-8, the
-worst spread of the differences (their own estimate of their accuracy) 5e-8. A wrong rule errs by far more."""
+"""Tolerance of differences, relative to the derivative in a random direction.
+
+In 2,500 programs the worst error was 1.5e-8, and the worst spread (the differences' own estimate of their accuracy)
+5e-8. The error of a wrong rule is far larger."""
 
 
 def leaves_of(program: Program) -> list[Tensor]:
@@ -36,13 +38,13 @@ def leaves_of(program: Program) -> list[Tensor]:
 
 
 def check(program: Program, checker: Any) -> None:
-    """Hold a program's derivatives against differences, and its tangents against its adjoints."""
+    """Compare a program's derivatives with differences, and its tangents with its adjoints."""
     run = partial(program.run, ops)
     try:
         checker(run, leaves_of(program), mode="projected", eps=EPS, tolerance=TOLERANCE, repeats=1)
     except GradcheckError as error:
         assert error.report is not None
-        if error.report.outcome == "untrusted":  # a derivative that cancels to rounding: proves nothing; told if often
+        if error.report.outcome == "untrusted":  # a derivative that cancels to rounding: it proves nothing
             reject()
         raise
 
@@ -62,7 +64,7 @@ def test_every_operation_is_drawn() -> None:
 
 
 def test_a_wrong_rule_is_found_and_shrunk_to_a_script_of_a_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 1 - y in place of 1 - y^2 as the derivative of y = tanh x."""
+    """The derivative of y = tanh x is 1 - y in place of 1 - y^2."""
     rule = staticmethod(lambda ctx, adj: adj * (1 - ctx.saved[0]))
     monkeypatch.setattr(functions.Tanh, "backward", rule)
     monkeypatch.setattr(functions.Tanh, "jvp", rule)
@@ -86,7 +88,7 @@ def test_a_wrong_rule_is_found_and_shrunk_to_a_script_of_a_few_lines(monkeypatch
 
 
 def torch_operations(torch: Any) -> types.SimpleNamespace:
-    """What a program calls, for tensors of torch."""
+    """The functions that a program calls, for tensors of torch."""
 
     def constant(x: Any) -> Any:
         return x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=torch.float64)
@@ -158,7 +160,7 @@ def arrays(gradients: Sequence[Any], leaves: Sequence[Any]) -> list[Array]:
 
 
 def assert_close(found: Sequence[Array], expected: Sequence[Array]) -> None:
-    """To 1e-10 of the largest element of all leaves, at least of 1e-2: what is smaller has cancelled."""
+    """The tolerance is 1e-10 of the largest element of all leaves, at least of 1e-2: smaller ones have cancelled."""
     size = max([float(np.max(abs(g), initial=1e-2)) for g in expected])
     for g, h in zip(found, expected, strict=True):
         np.testing.assert_allclose(g, h, rtol=0, atol=1e-10 * size)

@@ -1,4 +1,4 @@
-"""gradcheck proves right adjoints, refutes wrong ones, and says when finite differences prove nothing."""
+"""gradcheck proves right adjoints, refutes wrong ones, and reports when finite differences prove nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODES = ["full", "projected"]
 
 
 class Wave(Function):
-    """sin(x) y summed over x's last axis: two inputs of different shapes, every term of the adjoint can be broken."""
+    """sin(x) y summed over x's last axis: two inputs of different shapes; any term of the adjoint can be wrong."""
 
     factors: tuple[float, float] = (1.0, 1.0)
     tangent_factor = 1.0
@@ -294,7 +294,7 @@ def test_eps_must_be_a_falling_series(eps: Any) -> None:
 # --- tangents
 
 
-def test_the_dot_product_test_holds_tangents_against_adjoints(xy: tuple[Tensor, Tensor]) -> None:
+def test_the_dot_product_test_compares_tangents_with_adjoints(xy: tuple[Tensor, Tensor]) -> None:
     assert dot_product_test(Wave.apply, xy) < 1e-14
     with pytest.raises(GradcheckError, match=r"jvp and adjoint disagree: .* differ by [0-9.]+e-0[123]"):
         dot_product_test(WrongTangent.apply, xy)

@@ -1,4 +1,4 @@
-"""gradgradcheck proves right second derivatives, refutes wrong ones, and names what differentiates only once."""
+"""gradgradcheck proves right second derivatives, refutes wrong ones, and names once differentiable Functions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class HalfRecorded(Cube):
 
 
 class CutFromTheSeed(Cube):
-    """The second derivative is right for x; the gradient seems not to depend on the adjoint that it came from."""
+    """The second derivative is right for x; the gradient seems independent of its adjoint."""
 
     @classmethod
     def backward(cls, ctx: Context, adj: Tensor) -> Any:
@@ -51,7 +51,7 @@ class CutFromTheSeed(Cube):
 
 
 class CubeOnce(Function):
-    """The same by arrays."""
+    """The same with arrays."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor) -> Any:

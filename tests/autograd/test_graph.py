@@ -14,7 +14,7 @@ from simphys.autograd import Context, Function, GraphError, InputError, Tensor, 
 
 
 class Scale(Function):
-    """c x, with x saved, so that freeing is observable."""
+    """c x, with x saved, so that freeing can be observed."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor, factor: float) -> np.ndarray:
@@ -40,7 +40,7 @@ class Times(Function):
 
 
 class Same(Function):
-    """Hands its adjoint on as it is."""
+    """x, with its adjoint passed on unchanged."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor, y: Tensor) -> np.ndarray:
@@ -60,7 +60,7 @@ def gradient(x: Tensor) -> np.ndarray:
     return x.grad.data
 
 
-# --- what arrives
+# --- arriving adjoints
 
 
 @pytest.mark.gpu
@@ -227,7 +227,7 @@ def test_retain_graph_keeps_it() -> None:
 
 
 @pytest.mark.gpu
-def test_backward_releases_what_was_saved() -> None:
+def test_backward_frees_the_saved_state() -> None:
     x = leaf(np.ones(3))
     y = Scale.apply(x, 2.0)
     z = Scale.apply(y, 2.0)
@@ -251,7 +251,7 @@ def test_grad_gives_gradients_of_leaves_and_intermediates_and_touches_no_leaf() 
 
 
 @pytest.mark.gpu
-def test_grad_of_an_input_without_a_path_raises_or_is_none_as_asked_and_of_no_inputs_it_is_empty() -> None:
+def test_grad_of_an_input_without_a_path_raises_or_is_none_and_of_no_inputs_it_is_empty() -> None:
     x, other = leaf(2.0), leaf(1.0)
     y = Times.apply(x, x)
     with pytest.raises(GraphError, match=r"do not depend on input 1 .*allow_unused"):
@@ -278,7 +278,7 @@ def test_grad_of_an_input_that_requires_none_is_refused() -> None:
         grad(Scale.apply(leaf(1.0), 2.0), tensor(1.0))
 
 
-# --- what backward returns is checked
+# --- checks of the results of backward
 
 
 def broken(returned: Any) -> type[Function]:
@@ -291,7 +291,7 @@ def broken(returned: Any) -> type[Function]:
 
 
 @pytest.mark.gpu
-def test_the_wrong_number_of_adjoints_is_told() -> None:
+def test_a_wrong_number_of_adjoints_raises() -> None:
     y = broken((np.ones(2),)).apply(leaf([1.0, 2.0]), leaf([1.0, 2.0]))
     with pytest.raises(GraphError, match="BrokenBackward: backward returned 1 adjoints for 2 inputs"):
         y.backward([1.0, 1.0])
@@ -299,7 +299,7 @@ def test_the_wrong_number_of_adjoints_is_told() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("wrong", [np.ones(3), np.ones((2, 1)), 1.0, Tensor(np.ones(1))], ids=repr)
-def test_an_adjoint_of_the_wrong_shape_is_told(wrong: Any) -> None:
+def test_an_adjoint_of_the_wrong_shape_raises(wrong: Any) -> None:
     y = broken((None, wrong)).apply(leaf([1.0, 2.0]), leaf([1.0, 2.0]))
     with pytest.raises(
         GraphError, match=r"BrokenBackward: the adjoint of input 1 has shape .*, the input.* shape \(2,\)"

@@ -1,4 +1,4 @@
-"""Hooks see, and may replace, what flows through the graph in reverse; as in PyTorch."""
+"""Hooks receive, and may replace, the adjoints in the graph, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_hook_on_a_tensor_sees_its_whole_gradient_once() -> None:
     assert seen == [7.0] and gradient(x) == 42.0
 
 
-def test_what_a_hook_returns_flows_on() -> None:
+def test_the_result_of_a_hook_flows_on() -> None:
     x = leaf(3.0)
     y = x * x
     y.register_hook(lambda g: g * 10)
@@ -46,7 +46,7 @@ def test_a_hook_on_a_leaf_sees_the_sum_over_all_its_uses_and_changes_what_is_kep
     assert seen == [[3.0, 5.0]] and gradient(x) == [1.5, 2.5]
 
 
-def test_grad_runs_the_hooks_of_what_it_is_asked_for() -> None:
+def test_grad_runs_the_hooks_of_its_inputs() -> None:
     x = leaf(3.0)
     y = x * x
     y.register_hook(lambda g: g * 10)
@@ -91,7 +91,7 @@ def test_a_node_s_hook_sees_and_replaces_the_adjoints_of_its_inputs() -> None:
     assert seen == [([4.0, 3.0], [1.0])] and gradient(x) == 40.0 and y.grad is None
 
 
-def test_a_node_s_prehook_replaces_what_it_receives() -> None:
+def test_a_prehook_replaces_the_adjoints_of_its_node() -> None:
     x = leaf(3.0)
     y = x * x
     assert y.grad_fn is not None
@@ -102,7 +102,7 @@ def test_a_node_s_prehook_replaces_what_it_receives() -> None:
 
 
 def test_hooks_belong_to_the_graph_of_a_recorded_gradient() -> None:
-    """With g -> g^2 on y = x^2 the gradient is 2 x u^2 for a seed u; its derivative by u at 3 is 12 x."""
+    """The hook g -> g^2 on y = x^2 makes the gradient 2 x u^2 for a seed u; its derivative by u at 3 is 12 x."""
     x, u = leaf(2.0), leaf(3.0)
     y = x * x
     y.register_hook(lambda g: g * g)

@@ -93,7 +93,7 @@ def test_in_place_writes_to_one_of_several_results() -> None:
     assert gradient(x) == [23.0, 45.0]
 
 
-def test_what_was_saved_of_a_dirty_input_before_raises() -> None:
+def test_a_node_that_saved_a_dirty_input_before_raises() -> None:
     x = leaf([1.0, 2.0])
     y = x * 3.0
     square = y * y
@@ -148,7 +148,7 @@ def test_a_dirty_input_that_is_not_returned_or_no_input_raises() -> None:
 
 
 def test_marking_alone_makes_a_new_version() -> None:
-    """As in PyTorch: whatever wrote, without telling, is told of by mark_dirty."""
+    """As in PyTorch, mark_dirty declares any write, also one that raised no version."""
 
     class Marked(Double):
         @staticmethod

@@ -1,4 +1,4 @@
-"""Kernels check what they are given, run what was bound, and tell Tensors that they were written."""
+"""Kernels check arguments, run bound launches, and raise the versions of written Tensors."""
 
 import gc
 import subprocess
@@ -127,7 +127,7 @@ def test_arrays_that_are_freed_and_allocated_between_launches_are_safe() -> None
 
 
 def test_arrays_of_the_first_launch_go_with_their_last_reference() -> None:
-    """And not when cycles are collected, which the compiler leaves behind: they may be the states of a whole motion."""
+    """They do not wait for the collection of cycles in the compiler: they may be the states of a whole motion."""
 
     @no_type_check
     @kernel
@@ -156,7 +156,7 @@ def test_arrays_of_any_length_may_follow_each_other_and_none_is_too_short() -> N
         axpy.bind(ones(count), 1.0, count, y)()
 
 
-# --- what the compiler's decorator made
+# --- kernels made by the compiler's decorator
 
 
 @no_type_check
@@ -203,7 +203,7 @@ class Holder:
         x[0] = 1.0
 
 
-def test_what_is_no_function_is_refused() -> None:
+def test_a_value_that_is_no_function_is_refused() -> None:
     with pytest.raises(InputError, match="kernel method: a kernel is a function; found a method"):
         kernel(Holder.method)
     with pytest.raises(InputError, match=r"it takes a function or a ti.kernel; found 3"):
@@ -256,7 +256,7 @@ def test_with_one_thread_loops_do_the_same_in_the_thread_that_launches() -> None
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_start_of_the_compiler_besides_the_runtime_is_told_and_does_not_crash(moment: str, tmp_path: Path) -> None:
+def test_a_start_of_the_compiler_outside_the_runtime_raises_and_does_not_crash(moment: str, tmp_path: Path) -> None:
     start = "ti.init(arch=ti.cpu, log_level=ti.ERROR)"
     script = tmp_path / "program.py"
     script.write_text(
@@ -397,8 +397,8 @@ def test_kernels_run_on_quadrants(precision: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.gpu
-def test_what_a_kernel_does_not_write_stays() -> None:
-    """Of numbers, of vectors, of Tensors, and where two arguments are the same memory."""
+def test_elements_that_a_kernel_does_not_write_stay() -> None:
+    """Elements are numbers and vectors; arguments are Tensors, too, and two of them the same memory."""
 
     @no_type_check
     @kernel

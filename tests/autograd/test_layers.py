@@ -1,4 +1,4 @@
-"""The order of the files and folders of autograd: each imports only what stands above it in the list; no circles."""
+"""The order of the files and folders of autograd: each imports only those above it in the list, without circles."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_look_proof_and_bridges_do_not_import_each_other() -> None:
 
 
 def test_no_circle_of_imports() -> None:
-    """Modules that import nothing left in the list are removed, again and again; a circle would remain."""
+    """Modules without imports of remaining modules are removed repeatedly; a circle would remain."""
     left = {module: set(imports(module)) - {module} for module in sources()}
     while free := [module for module, targets in left.items() if not targets & left.keys()]:
         for module in free:

@@ -1,4 +1,4 @@
-"""Boxes, labels and lines keep clear of each other, and rows are as the computation ran."""
+"""Boxes, labels and lines do not overlap, and rows follow the order of computation."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def laid_out(seed: int) -> tuple[Layout, list[Wire], np.ndarray, np.ndarray]:
     return layout, wires, boxes, corners(layout.labels, label_sizes)
 
 
-def test_rows_lie_as_low_as_what_they_lead_to_allows() -> None:
+def test_each_box_is_in_the_row_above_the_first_box_that_it_leads_to() -> None:
     assert rows_of(5, [(0, 2), (1, 3), (2, 3), (3, 4)]) == [0, 1, 1, 2, 3]
 
 
 def test_a_full_row_sends_boxes_to_the_one_above() -> None:
-    """Twenty boxes after one, before one."""
+    """Twenty boxes between two single ones."""
     rows = rows_of(23, [(0, 1), *((1, box) for box in range(2, 22)), *((box, 22) for box in range(2, 22))])
     assert rows[:2] == [0, 1] and rows[2:12] == [2] * 10 and rows[12:] == [3] * 10 + [4]
 
@@ -97,7 +97,7 @@ def test_a_chain_is_straight() -> None:
     assert np.ptp(place([(1.0, 0.3)] * 30, rows, wires, LABEL).boxes[:, 0]) < 1e-9
 
 
-def test_what_hangs_on_one_arrow_makes_way_for_the_chain() -> None:
+def test_a_box_on_a_single_arrow_does_not_push_the_chain_aside() -> None:
     """A leaf at each step of a long chain does not push it aside."""
     rows = [*range(40), *range(39)]
     wires = [Wire(i, i + 1, 0.4) for i in range(39)] + [Wire(40 + i, i + 1, 0.4) for i in range(39)]

@@ -9,7 +9,7 @@ from simphys.autograd import Tensor, enable_grad, is_grad_enabled, no_grad, tens
 pytestmark = pytest.mark.gpu
 
 
-def test_operations_are_recorded_unless_told_otherwise() -> None:
+def test_operations_are_recorded_by_default() -> None:
     x = tensor(2.0, requires_grad=True)
     assert is_grad_enabled() and (x * x).requires_grad
     with no_grad():

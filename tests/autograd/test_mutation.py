@@ -1,4 +1,4 @@
-"""A sharp check notices every mutant; a blunt one is told which it misses; nothing of a mutant stays."""
+"""A sharp check notices every mutant; for a blunt one the missed mutants are listed; no trace of a mutant stays."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sharp(module: Any) -> None:
 
 
 def at_one(module: Any) -> None:
-    """At x = y = 1, with the one adjoint 1, these factors cannot be told from none."""
+    """At x = y = 1, with the one adjoint 1, these factors make no difference."""
     x, y = tensor([1.0], requires_grad=True), tensor([1.0], requires_grad=True)
     gradcheck(module.Product.apply, (x, y))
 
@@ -62,7 +62,7 @@ def test_a_sharp_check_notices_every_mutant(product: ModuleType) -> None:
     assert find_unnoticed(product, sharp) == []
 
 
-def test_a_blunt_check_is_told_what_it_misses(product: ModuleType) -> None:
+def test_the_mutants_that_a_blunt_check_misses_are_listed(product: ModuleType) -> None:
     missed = find_unnoticed(product, at_one)
     assert {mutant.change for mutant in missed} == {
         *["adj * y * y -> adj * y", "adj * y -> adj", "adj * y -> y"],
@@ -89,7 +89,7 @@ def test_another_error_is_raised_not_counted(product: ModuleType) -> None:
     assert notices(broken, mutants(product)[0], errors=(KeyError,))
 
 
-def test_a_gradcheck_that_could_not_tell_has_not_noticed(product: ModuleType) -> None:
+def test_an_untrusted_gradcheck_has_not_noticed_the_mutant(product: ModuleType) -> None:
     def untrusted(module: Any) -> None:
         noise = np.random.default_rng(0)
         x, y = tensor([1.3], requires_grad=True), tensor([0.7], requires_grad=True)
@@ -117,7 +117,7 @@ def test_rules_are_chosen_by_name_or_path(product: ModuleType) -> None:
 
 
 def test_a_change_in_a_package_reaches_its_other_modules() -> None:
-    """The backward of all elementary functions is in another file than these."""
+    """The backward of all elementary functions is in another file than their rules."""
 
     def check(o: Any) -> None:
         gradcheck(o.exp, tensor([0.3, 1.2], requires_grad=True))

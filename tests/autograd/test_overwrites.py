@@ -62,7 +62,7 @@ def empty(like: Tensor) -> Tensor:
 
 
 class Exp(Function):
-    """Keeps its output."""
+    """A Function that keeps its output."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ class Exp(Function):
 
 
 class Square(Function):
-    """Keeps its input."""
+    """A Function that keeps its input."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ class Square(Function):
 
 
 class Double(Function):
-    """Keeps nothing."""
+    """A Function that keeps nothing."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor) -> Tensor:
@@ -282,7 +282,7 @@ def test_a_field_that_no_argument_names() -> None:
 
 
 class ExpOfArray(Exp):
-    """Keeps its output, an array."""
+    """A Function that keeps its output as an array."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor) -> Any:

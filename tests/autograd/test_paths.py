@@ -174,7 +174,7 @@ def test_paths_keep_the_graph_and_touch_no_grad() -> None:
         paths(loss, w1)
 
 
-def test_misuse_is_told() -> None:
+def test_misuse_raises() -> None:
     x = leaf(1.0, 2.0)
     with pytest.raises(InputError, match="the loss is a scalar"):
         paths(x * 2, x)
@@ -214,7 +214,7 @@ def test_a_branch_keeps_its_inner_nodes_together() -> None:
     assert [len(group) for group in independent_branches(step(x) * step(x))] == [3, 3]
 
 
-def test_what_cannot_be_cut_is_one_branch() -> None:
+def test_a_graph_that_cannot_be_cut_is_one_branch() -> None:
     x = scalar(1.0)
     assert [len(group) for group in independent_branches(chain(x, 7))] == [7]
     assert independent_branches(x) == []
@@ -258,7 +258,7 @@ def test_branches_of_long_graphs_are_found() -> None:
 
 
 def branches_by_definition(part: list[int], before: dict[int, set[int]]) -> list[list[int]]:
-    """Cut at what comes before or after all others; then, wherever several groups remain, cut each of them."""
+    """Cut at nodes that come before or after all others; where several groups remain, cut each of them."""
 
     def related(a: int, b: int) -> bool:
         return a in before[b] or b in before[a]

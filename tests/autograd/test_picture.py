@@ -1,4 +1,4 @@
-"""Pictures stay legible: text of one size that overlaps nothing, on a page of some shape, whatever the graph."""
+"""Pictures stay legible for any graph: text of one size without overlaps, on a page of a moderate shape."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def chain(length: int) -> Drawing:
 
 
 def irregular(nodes: int) -> Drawing:
-    """Six leaves, then nodes that take one or two of any before them; the last takes what nobody does."""
+    """Six leaves, then nodes with one or two inputs from any before them; the last has all unused results as inputs."""
     random = np.random.default_rng(0)
     arrows = [(int(s), end) for end in range(6, nodes) for s in random.integers(0, end, random.integers(1, 3))]
     used = {start for start, _ in arrows}

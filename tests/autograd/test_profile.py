@@ -38,7 +38,7 @@ class Slow(Function):
 
 
 class Around(Function):
-    """Slow twice, and a nap of its own."""
+    """Slow twice, and another nap."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor) -> Any:
@@ -51,7 +51,7 @@ class Around(Function):
 
 
 class Failing(Function):
-    """Applies Slow, then raises, forward or backward, or returns what raises in anomaly mode."""
+    """Slow, and then an error, forward or backward, or a result that raises in anomaly mode."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor, way: str) -> Any:
@@ -92,7 +92,7 @@ class TestRows:
         y.backward([1.0])
         assert calls(p) == {"Mul": (1, 0)}
 
-    def test_what_is_not_recorded_is_counted_and_saves_nothing(self) -> None:
+    def test_an_unrecorded_call_is_counted_and_saves_nothing(self) -> None:
         with profile() as p, no_grad():
             ops.sin(leaf(0.3))
         assert calls(p) == {"Sin": (1, 0)}
@@ -120,7 +120,7 @@ class TestRows:
         assert found["Slow"].forward >= 2 * NAP
         assert NAP <= found["Around"].forward <= elapsed - found["Slow"].forward
 
-    def test_a_replay_is_counted_in_the_rows_of_what_it_runs(self) -> None:
+    def test_a_replay_is_counted_in_the_rows_of_its_functions(self) -> None:
         with profile() as p:
             start = time.perf_counter()
             checkpoint(Slow.apply, leaf(0.3)).backward([1.0])
@@ -155,7 +155,7 @@ class TestRows:
 
 
 class TestNodes:
-    def test_a_node_tells_its_cost(self) -> None:
+    def test_the_profile_has_the_cost_of_a_node(self) -> None:
         x = tensor(np.ones(100), requires_grad=True)
         with profile() as p:
             y = Slow.apply(ops.sin(x))
@@ -182,7 +182,7 @@ class TestNodes:
         assert p.of(after.grad_fn) is None
         assert calls(p) == {"Sin": (0, 1)}
 
-    def test_a_combined_node_tells_its_cost_with_what_ran_inside(self) -> None:
+    def test_the_cost_of_a_combined_node_includes_inner_functions(self) -> None:
         x = tensor(np.ones(100), requires_grad=True)
         with profile() as p:
             replayed = checkpoint(Slow.apply, x)
@@ -265,7 +265,7 @@ class TestBlock:
         assert calls(p) == {"Neg": (1, 0)}
 
     @pytest.mark.parametrize("way", ["forward", "backward", "nan"])
-    def test_what_fails_is_not_counted_and_what_ran_inside_it_counts_once(self, way: str) -> None:
+    def test_a_failed_call_is_not_counted_and_inner_calls_count_once(self, way: str) -> None:
         def run(x: Tensor) -> Tensor:
             with pytest.raises((ZeroDivisionError, AnomalyError)), enable_grad():
                 Failing.apply(leaf(0.3), way).backward([1.0])

@@ -1,4 +1,4 @@
-"""A function as one node: what a checkpoint notices, its forward mode and its second derivatives."""
+"""A function as one node: the checks of a checkpoint, its forward mode and its second derivatives."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class TestCheckpoint:
         assert report.combined.nodes == 1
         assert report.combined.bytes_saved < 100
 
-    def test_a_checkpoint_may_not_capture_what_its_surroundings_computed(self) -> None:
+    def test_a_checkpoint_may_not_capture_intermediate_results(self) -> None:
         def outer(x: Tensor) -> Any:
             y = ops.sin(x)
             return checkpoint(lambda z: z * y, x)
@@ -166,7 +166,7 @@ class TestMissingJvp:
         with pytest.raises(MissingJvp, match="SquareBackward: Square has no jvp"):
             jvp(way, leaf(0.3), [1.0])
 
-    def test_what_can_do_without_falls_back_to_reverse_mode(self, way: Any) -> None:
+    def test_without_a_jvp_reverse_mode_is_used_if_possible(self, way: Any) -> None:
         np.testing.assert_allclose(jacobian(way, leaf(0.3)), np.sin(0.6), rtol=TOLERANCE)
         if DOUBLE:
             assert gradcheck(way, leaf(0.3)).dot_product_error is None
@@ -196,7 +196,7 @@ class TestSecondDerivatives:
         gradcheck(gradient(way), [leaf(0.3, -1.2), leaf(0.7, 0.2)], tolerance=1e-7)
 
     def test_an_input_that_was_computed_from_another(self, way: Any) -> None:
-        """The gradient of one input must not run through what the other was computed from."""
+        """The gradient of one input must not pass through the graph of the other."""
 
         def whole(way: Any) -> Any:
             return gradient(lambda x: way(x, ops.sin(x)))
@@ -204,7 +204,7 @@ class TestSecondDerivatives:
         report = compare(whole(nested), whole(way), [leaf(0.3, -1.2)])
         assert max(report.gradient_differences.values()) < TOLERANCE
 
-    def test_by_an_input_of_which_another_was_computed(self, way: Any) -> None:
+    def test_the_derivative_by_an_input_of_another_input(self, way: Any) -> None:
         x = leaf(0.3)
         y = ops.sin(x)
         direct, expected = ([g.item() for g in grad(f(x, y), [x, y], create_graph=True)] for f in (way, nested))
@@ -240,7 +240,7 @@ def test_second_derivatives_of_several_results() -> None:
         compare(both(lambda x, y: shear(*turn(x, y))), both(combine(turn, shear, save=save)), inputs)
 
 
-def test_what_is_captured_is_refused_where_a_second_derivative_is_recorded_too() -> None:
+def test_a_captured_tensor_is_refused_in_a_second_derivative_too() -> None:
     x, w = leaf(0.3), leaf(2.0)
     y = checkpoint(lambda x: x * w, x)
     with pytest.raises(GraphError, match="Pass all such tensors as inputs"):

@@ -1,4 +1,4 @@
-"""Which changes are made of a rule, and which are not."""
+"""The changes that are made in a rule, and those that are not."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def made(body: str, *, header: str = "def rule(ctx, adj):") -> set[str]:
         ("a.dot(b)", ["a.sum()", "b.sum()"]),
     ],
 )
-def test_an_expression_becomes_what_a_slip_would_write(expression: str, expected: list[str]) -> None:
+def test_an_expression_is_changed_as_by_a_slip_of_the_pen(expression: str, expected: list[str]) -> None:
     assert made(f"y = {expression}") == {f"{ast.unparse(ast.parse(expression))} -> {text}" for text in expected}
 
 
@@ -97,7 +97,7 @@ def test_accumulations_are_dropped_and_stores_negated() -> None:
         "pass",
     ],
 )
-def test_what_raises_by_itself_or_says_nothing_is_left_alone(body: str) -> None:
+def test_expressions_whose_change_raises_or_shows_nothing_stay(body: str) -> None:
     assert made(body) - {"x < y -> x > y", "x < y -> x <= y"} == set()
 
 

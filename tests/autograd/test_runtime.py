@@ -1,4 +1,4 @@
-"""The compiler starts with settings that exist on this machine, and says what is wrong with others."""
+"""The compiler starts with settings that exist on this machine, and refuses others with the reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PRELUDE = "import numpy as np\nfrom simphys.autograd import InputError, runtime,
 
 
 def in_new_process(program: str, **environment: str) -> str:
-    """What a program prints in a process of its own, whose compiler was not started yet."""
+    """The output of a program in a new process, in which the compiler was not started yet."""
     env = {**os.environ, **environment}
     done = subprocess.run(
         [sys.executable, "-c", PRELUDE + program], env=env, capture_output=True, text=True, timeout=120
@@ -106,7 +106,7 @@ def test_quadrants_is_held_to_the_same_settings() -> None:
 
 
 @pytest.mark.gpu
-def test_info_tells_what_a_recording_must_hold() -> None:
+def test_info_has_the_entries_for_a_recording() -> None:
     info = runtime.info()
     settings = runtime.settings()
     assert (info["arch"], info["precision"], info["threads"]) == (settings.arch, settings.precision, "1")
@@ -128,7 +128,7 @@ def test_values_survive_the_way_to_the_device_and_back(shape: tuple[int, ...]) -
 
 
 @pytest.mark.gpu
-def test_working_memory_has_the_shape_and_precision_asked_for() -> None:
+def test_working_memory_has_the_requested_shape_and_precision() -> None:
     for array, shape in ((runtime.device_array((3,)), (3,)), (runtime.device_array((3,), components=2), (3, 2))):
         values = runtime.to_host(array, shape)
         assert values.shape == shape and values.dtype == runtime.real_dtype()

@@ -1,4 +1,4 @@
-"""The memory that nodes keep: each memory once, that of views whole, that of inner graphs with the node around them."""
+"""The memory that nodes keep: each counted once, with the whole memory of views, and that of inner graphs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ITEM = np.dtype(runtime.real_dtype()).itemsize
 
 
 class Keeping(Function):
-    """2 x; keeps what it is told to, as an attribute."""
+    """2 x, which keeps the given object as an attribute."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor, keep: Any) -> Any:

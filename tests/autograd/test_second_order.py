@@ -1,4 +1,4 @@
-"""Second derivatives: of recorded gradients, along vectors, and of Functions that do or do not allow them."""
+"""Second derivatives of recorded gradients, along vectors, and of Functions that do or do not allow them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_gradient_belongs_to_a_graph_only_with_create_graph() -> None:
     np.testing.assert_array_equal(plain.data, recorded.data)
 
 
-def test_create_graph_retains_the_graph_unless_told_otherwise() -> None:
+def test_create_graph_retains_the_graph_by_default() -> None:
     x = leaf(2.0)
     y = x**3
     grad(y, x, create_graph=True)
@@ -147,7 +147,7 @@ def test_the_error_comes_also_where_another_path_could_hide_it() -> None:
         grad(g, x)
 
 
-def test_what_does_not_depend_on_such_a_function_is_not_disturbed() -> None:
+def test_a_gradient_without_such_a_function_is_unaffected() -> None:
     x, w = leaf(2.0), leaf(3.0)
     gx, gw = grad(Once.apply(x) + w**3, (x, w), create_graph=True)
     (ggw,) = grad(gx + gw, w)

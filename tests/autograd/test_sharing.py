@@ -1,4 +1,4 @@
-"""Shared memory is shared in both directions and only where asked for; a locked Tensor cannot be written through it."""
+"""Memory is shared in both directions, and only on request; a locked Tensor cannot be written through it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OLD_NUMPY = not NUMPY_IS_VERSIONED
 
 
 class Exported:
-    """A Tensor as another library sees it."""
+    """A Tensor as an object of another library."""
 
     def __init__(self, source: Tensor) -> None:
         self.source = source
@@ -31,7 +31,7 @@ class Exported:
 
 
 class Foreign:
-    """An array of another library, that speaks the first version of DLPack."""
+    """An array of another library with the first version of DLPack."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -111,16 +111,16 @@ def test_the_array_lives_as_long_as_the_tensor_and_no_longer() -> None:
         (np.array(["text"]), r"floats, integers or booleans; found <U4"),
     ],
 )
-def test_what_cannot_be_shared_is_refused_with_the_remedy(array: Any, message: str) -> None:
+def test_memory_that_cannot_be_shared_is_refused_with_the_remedy(array: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         tensor(array, share=True)
 
 
-# --- what becomes of shared memory in a computation
+# --- shared memory in a computation
 
 
 class Same(Function):
-    """Returns its input's memory, in one of the ways in which a forward can."""
+    """A Function that returns its input's memory, in one of several ways."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor, result: Any) -> Any:
@@ -193,7 +193,7 @@ def test_memory_is_not_shared_with_a_consumer_that_does_not_know_of_read_only_me
         tensor([1.0]).__dlpack__(copy=False, max_version=(0, 8))
 
 
-def test_a_tensor_in_a_graph_and_another_device_are_refused_as_the_protocol_asks() -> None:
+def test_a_tensor_in_a_graph_and_another_device_are_refused_by_the_protocol() -> None:
     x = tensor([1.0], requires_grad=True)
     for part in (x, x * 2.0):
         with pytest.raises(BufferError, match=r"Tensor\.__dlpack__.*detach\(\)") as error:
@@ -217,7 +217,7 @@ def test_values_come_in_as_a_copy_of_the_same_dtype(array: np.ndarray) -> None:
 
 
 @pytest.mark.skipif(OLD_NUMPY, reason="NumPy before 2.1 imports all memory as read-only")
-def test_asked_to_share_it_has_the_same_memory() -> None:
+def test_with_share_it_has_the_same_memory() -> None:
     array = np.zeros(2)
     x = from_dlpack(array, share=True)
     array[0] = 1.0
@@ -241,7 +241,7 @@ def test_memory_that_the_owner_does_not_call_writable_is_not_shared(external: An
         (np.ones((2, 3)).T, True, "C-contiguous"),
     ],
 )
-def test_what_cannot_come_in_is_refused_with_the_remedy(external: Any, share: bool, message: str) -> None:
+def test_an_array_that_cannot_be_imported_is_refused_with_the_remedy(external: Any, share: bool, message: str) -> None:
     with pytest.raises(InputError, match=message):
         from_dlpack(external, share=share)
 

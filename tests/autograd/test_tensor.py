@@ -106,7 +106,7 @@ def test_a_gradient_is_a_tensor_of_the_leaf_s_shape_and_starts_as_none() -> None
     assert type(x.grad) is Tensor and x.grad.shape == (1, 2) and not x.grad.requires_grad
 
 
-def test_it_tells_what_it_is() -> None:
+def test_a_tensor_has_a_readable_repr() -> None:
     x = tensor([1.0, 2.0], requires_grad=True)
     assert repr(x) == "tensor([1., 2.], requires_grad=True)"
     assert repr(x * 2.0) == "tensor([2., 4.], grad_fn=<MulBackward>)"

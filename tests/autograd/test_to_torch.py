@@ -1,4 +1,4 @@
-"""Torch calls this layer: the values and gradients of its own operations, with its guards in force."""
+"""Calls of this layer from torch: values and gradients as by its own operations, with its guards."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_an_array_among_the_arguments_may_change_afterwards() -> None:
         assert dx.item() == 6.0
 
 
-def test_torch_guards_what_was_saved_and_frees_it_with_its_own_graph() -> None:
+def test_torch_guards_the_saved_state_and_frees_it_with_its_own_graph() -> None:
     kept = []
 
     def fn(x: Tensor) -> Tensor:

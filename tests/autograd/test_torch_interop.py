@@ -1,4 +1,4 @@
-"""Torch and a simulator together; and torch itself is left as it was, or said to be missing."""
+"""Torch and a simulator together; torch itself stays unchanged, or is reported as missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels write is read from their source: no write to an argument or a captured field is missed."""
+"""Writes of kernels are found in their source: no write to an argument or a captured field is missed."""
 
 from types import SimpleNamespace
 from typing import Any, no_type_check
@@ -64,7 +64,7 @@ def test_an_array_handed_to_something_unknown_counts_as_written() -> None:
 
 @no_type_check
 def writers() -> dict[str, Any]:
-    """Kernels that write x and read y, each in its own way."""
+    """Kernels that write x and read y, in different ways."""
 
     def augmented(x: Reals, y: Reals):
         x[0] += y[0]
@@ -141,7 +141,7 @@ def test_a_copy_of_an_element_is_not_the_array() -> None:
     assert look_at.written == {"y"} and v.data.tolist() == [[1.0, 1.0]]
 
 
-# --- what is captured
+# --- captured names
 
 held = SimpleNamespace(field=None)
 step = 3
@@ -182,12 +182,12 @@ def write_held(value: real):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("name", sorted(set(capturing()) - {"read"}))
-def test_a_kernel_that_writes_what_it_captured_is_refused(name: str) -> None:
+def test_a_kernel_that_writes_to_a_captured_field_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"kernel {name}: it writes to its arguments only; found (field|held)"):
         kernel(capturing()[name])
 
 
-def test_what_is_captured_may_be_read() -> None:
+def test_captured_values_may_be_read() -> None:
     assert writes_of(capturing()["read"]) == Writes(frozenset({"x"}), frozenset())
 
 

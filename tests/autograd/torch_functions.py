@@ -1,4 +1,4 @@
-"""Functions of this layer and of torch, for the tests of either called from the other."""
+"""Functions of this layer and of torch, for tests in which one calls the other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def theirs(x: Any, y: Any) -> Any:
 
 
 class Scale(Function):
-    """factor * x and the count of elements; once differentiable."""
+    """factor * x and the number of elements; once differentiable."""
 
     @staticmethod
     def forward(ctx: Context, x: Tensor, factor: float) -> tuple[np.ndarray, int]:

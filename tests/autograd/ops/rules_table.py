@@ -1,4 +1,4 @@
-"""Every operation as calls written for `ops` and for NumPy alike, with shapes of inputs and where these are drawn."""
+"""Every operation as calls that run with `ops` and with NumPy, with shapes and domains of the inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 
 class Rule(NamedTuple):
-    """A call written for `ops` and for NumPy alike, the shapes of its inputs, and where these are drawn from."""
+    """A call that runs with `ops` and with NumPy, the shapes of its inputs, and their domain."""
 
     call: Callable[..., Any]
     shapes: Sequence[tuple[Shape, ...]]
@@ -140,7 +140,7 @@ RULES = {
 
 
 def draw(rule: Rule, shapes: tuple[Shape, ...]) -> list[Array]:
-    """Inputs of these shapes, the same each time."""
+    """Inputs of these shapes, always the same."""
     rng = np.random.default_rng(7)
     signs = (1.0,) if rule.domain == "positive" else (-1.0, 1.0)
     return [np.asarray(rng.uniform(0.2, 2.0, shape) * rng.choice(signs, shape)) for shape in shapes]

@@ -44,7 +44,7 @@ def test_a_power_of_a_negative_base_has_a_slope_by_the_base_only() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_power_does_not_compute_the_logarithm_that_nobody_needs() -> None:
+def test_a_power_does_not_compute_a_logarithm_without_need() -> None:
     x = tensor(-2.0, requires_grad=True)
     (x ** tensor(3.0)).backward()
     assert x.grad is not None and x.grad.item() == 12.0

@@ -1,4 +1,4 @@
-"""Elementary functions at their ends."""
+"""Elementary functions at the ends of their domains."""
 
 from __future__ import annotations
 

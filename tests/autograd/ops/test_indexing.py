@@ -1,4 +1,4 @@
-"""Indices of every kind: what they read, where adjoints go, what is placed."""
+"""Indices of every kind: elements read, adjoints, elements placed."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from simphys.autograd.ops.numpy_functions import _UFUNCS
 from .rules_table import NUMPY, RULES, Rule, draw, largest, leaves
 
 OURS = ["sigmoid", "softplus", "astype", "getitem", "put"]
-"""Operations that are no function of NumPy, or not of Tensors."""
+"""Operations without a function of NumPy for Tensors."""
 SAME = [name for name in RULES if name.split()[0] not in OURS and "array" not in name]
 UFUNCS = sorted({f for f in vars(np).values() if isinstance(f, np.ufunc)} - _UFUNCS.keys(), key=lambda f: f.__name__)
 

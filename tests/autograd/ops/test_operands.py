@@ -1,4 +1,4 @@
-"""What operations take: promotion, constants and their copies, types without gradients, guarded saved state."""
+"""Operands of operations: promotion, constants and their copies, types without gradients, guarded saved state."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_minimum_with_unsigned_integers_does_not_wrap() -> None:
 
 @given(shapes_of.mutually_broadcastable_shapes(num_shapes=3, max_dims=3, max_side=3, min_side=0))
 @settings(max_examples=60)
-def test_adjoints_have_the_shapes_of_their_inputs_and_sum_over_what_was_repeated(
+def test_adjoints_have_the_shapes_of_their_inputs_and_sum_over_broadcast_axes(
     shapes: shapes_of.BroadcastableShapes,
 ) -> None:
     rng = np.random.default_rng(1)
@@ -167,7 +167,7 @@ def test_a_result_written_between_forward_and_backward_is_noticed(op: Callable[.
         y.backward(np.ones(y.shape))
 
 
-def test_writing_to_what_no_rule_reads_is_allowed() -> None:
+def test_a_write_to_an_operand_that_no_rule_reads_is_allowed() -> None:
     x, w = tensor([1.0, 2.0], requires_grad=True), tensor([3.0, 4.0])
     y = ops.sum(w * x + x)
     with x.writable() as values:
@@ -177,7 +177,7 @@ def test_writing_to_what_no_rule_reads_is_allowed() -> None:
 
 
 @pytest.mark.parametrize("other", [None, "1"])
-def test_what_is_no_operand_is_refused(other: Any) -> None:
+def test_a_value_that_is_no_operand_is_refused(other: Any) -> None:
     with pytest.raises(InputError, match="operand"):
         tensor([1.0, 2.0]) * other
 

@@ -54,12 +54,12 @@ def test_clip_refuses_bounds_that_ask_for_a_gradient() -> None:
         ops.clip([1.0, 2.0], tensor(0.0, requires_grad=True))
 
 
-def test_where_lets_the_gradient_flow_to_what_was_taken_only() -> None:
+def test_where_sends_the_gradient_to_the_chosen_elements_only() -> None:
     assert slopes(lambda x, y: ops.where([True, False], x, y), [1.0, 2.0], [3.0, 4.0]) == [[1.0, 0.0], [0.0, 1.0]]
 
 
 @pytest.mark.filterwarnings("error")
-def test_where_keeps_an_infinite_adjoint_out_of_what_was_not_taken() -> None:
+def test_where_keeps_an_infinite_adjoint_from_the_other_elements() -> None:
     x, y = [tensor(v, dtype=np.float64, requires_grad=True) for v in (1.0, 0.0)]
     adjoints = grad(ops.where(True, x, y), (x, y), [np.inf])
     assert [None if adj is None else adj.item() for adj in adjoints] == [np.inf, 0.0]

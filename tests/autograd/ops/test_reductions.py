@@ -1,4 +1,4 @@
-"""Ties, emptiness and axes of reductions."""
+"""Ties, empty arrays and axes of reductions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every rule, over dtypes, shapes and layouts: values against NumPy, derivatives against differences and each other."""
+"""Every rule, over dtypes, shapes and layouts: values as in NumPy, derivatives as differences and as each other."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pushed(y: Tensor, tangents: Sequence[Array | None]) -> Array:
 
 
 def differences(f: Callable[..., Any], arrays: Sequence[Array], u: Array, step: float = 1e-5) -> list[Array]:
-    """Central differences of sum(u * f), one element of one input after the other."""
+    """Central differences of sum(u * f) by each element of each input."""
     gradients = []
     for array in arrays:
         gradient = np.zeros(array.shape)
@@ -64,7 +64,7 @@ def check_adjoint(rule: Rule, shapes: tuple[Shape, ...]) -> None:
 
 
 def check_tangent(rule: Rule, shapes: tuple[Shape, ...]) -> None:
-    """u . (J v) = (J^T u) . v, with a tangent for all inputs and for one input alone."""
+    """Check u . (J v) = (J^T u) . v, with a tangent for all inputs and for one input alone."""
     inputs = leaves(draw(rule, shapes))
     y = rule.call(ops, *inputs)
     rng = np.random.default_rng(9)
@@ -79,13 +79,13 @@ def check_tangent(rule: Rule, shapes: tuple[Shape, ...]) -> None:
 
 
 def check_second(call: Callable[..., Tensor], inputs: Sequence[Tensor]) -> None:
-    """The gradient's adjoints are its differences to 1e-7, and its tangents (forward over reverse) fit to rounding."""
+    """Compare the gradient's adjoints with its differences, to 1e-7, and with its tangents (forward over reverse)."""
     report = gradgradcheck(call, inputs, mode="projected", eps=EPS, tolerance=1e-7)
     assert report.dot_product_error is not None and report.dot_product_error < 1e-12
 
 
 def turned(rule: Rule, *inputs: Tensor) -> Tensor:
-    """The rule between transposes: neither its operands' adjoints and tangents nor its own arrive in C order."""
+    """The rule between transposes: no adjoint and no tangent arrives in C order."""
     return ops.transpose(rule.call(ops, *[ops.transpose(x) for x in inputs]))
 
 
@@ -117,7 +117,7 @@ def test_integers_have_numpys_values_and_dtype_and_no_gradient(rule: Rule, shape
 def test_a_constant_beside_an_input_is_an_input_without_a_gradient(
     rule: Rule, shapes: tuple[Shape, ...], dtype: Any
 ) -> None:
-    """Whole numbers in f64 and in i64, as arrays that are not contiguous: the gradient of the other is the same."""
+    """The constants are integers in f64 and in i64, as arrays that are not contiguous; the gradient stays the same."""
     arrays = [np.asarray(np.ceil(abs(array))) for array in draw(rule, shapes)]
     for place in range(2):
         inputs: list[Any] = leaves(arrays)
@@ -147,7 +147,7 @@ def test_second_derivatives_are_the_differences_of_first_ones(rule: Rule, shapes
 
 @pytest.mark.parametrize(("rule", "shapes"), CASES)
 def test_adjoints_in_f32_are_those_in_f64_but_for_rounding(rule: Rule, shapes: tuple[Shape, ...]) -> None:
-    """To 2e-6 of the largest: some ten roundings. With a graph of the gradient they are the same."""
+    """The tolerance is 2e-6 of the largest, about ten roundings; the same with a graph of the gradient."""
     arrays = [array.astype(np.float32) for array in draw(rule, shapes)]
     single, double = leaves(arrays, np.float32), leaves(arrays)
     y = rule.call(ops, *single)
@@ -207,7 +207,7 @@ def test_every_exported_operation_is_in_the_table() -> None:
 
 
 def mutants(ctx: Any, results: Any) -> list[Any]:
-    """What a backward returned, with each needed adjoint once left out and once off by a hundred-thousandth."""
+    """The results of a backward, with each needed adjoint once left out and once wrong by a relative 1e-5."""
     results = results if isinstance(results, tuple) else (results,)
     changed = []
     for i, needed in enumerate(ctx.needs_input_grad):
@@ -220,7 +220,7 @@ def mutants(ctx: Any, results: Any) -> list[Any]:
 @pytest.mark.parametrize("name", NOTICEABLE)
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_wrong_adjoint_is_noticed(name: str, order: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is always wrong, and one that is wrong only where a second derivative is recorded."""
+    """One is always wrong, the other only while a second derivative is recorded."""
     rule, shapes = RULES[name], largest(RULES[name])
     node = rule.call(ops, *leaves(draw(rule, shapes))).grad_fn
     right = node.function.backward

@@ -1,4 +1,4 @@
-"""Derivatives of gradients: the convention at each kink, third derivatives, precision, what is no function of x."""
+"""Derivatives of gradients: conventions at kinks, third derivatives, precision, gradients that are constant."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_at_a_kink_the_gradient_is_the_convention_and_its_derivative_is_0(
 
 @pytest.mark.filterwarnings("error")
 def test_the_kink_of_one_element_does_not_reach_another() -> None:
-    """|(3, 4)| has the Hessian (I - n n^T) / 5, next to a row whose norm is 0."""
+    """The norm of (3, 4) has the Hessian (I - n n^T) / 5; the other row has norm 0."""
     x = tensor([[3.0, 4.0], [0.0, 0.0]], dtype=np.float64, requires_grad=True)
     (g,) = grad(ops.norm(x, -1), x, [np.ones(2)], create_graph=True)
     (second,) = grad(g, x, [[[1.0, 0.0], [1.0, 0.0]]])
@@ -75,7 +75,7 @@ THIRD += ["norm over last", "matmul", "sum over one", "max over one", "getitem r
 
 @pytest.mark.parametrize("name", THIRD)
 def test_third_derivatives_are_the_differences_of_second_ones(name: str) -> None:
-    """Of the square of the rule, so that those of linear rules do not vanish."""
+    """They are those of the square of the rule, as derivatives of linear rules vanish."""
     rule, shapes = RULES[name], largest(RULES[name])
 
     def slopes(*inputs: Tensor) -> tuple[Tensor, ...]:

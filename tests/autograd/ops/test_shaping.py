@@ -1,4 +1,4 @@
-"""Shapes that do not fit, parts that need no gradient, memory that is not shared."""
+"""Wrong shapes, parts without a gradient, and memory that is not shared."""
 
 from __future__ import annotations
 
