@@ -30,11 +30,11 @@ _REMEDY = "Annotate it with ti.types.ndarray(dtype=..., ndim=...), ti.i32, ti.i6
 
 def parameter(kernel: str, name: str, annotation: Any, *, written: bool) -> Parameter:
     """A parameter as its annotation describes it. Errors: InputError for a type that fast launches do not take."""
-    who = f"kernel {kernel}, parameter {name}"
+    source = f"kernel {kernel}, parameter {name}"
     if isinstance(annotation, _NDARRAY):
         if annotation.dtype in (float, int, bool):  # the compilers take these and fail later
             remedy = "Name one: ti.f32, ti.f64, ti.i32, ti.i64."
-            raise InputError(who, "the dtype of an array is one of the compiler's", repr(annotation.dtype), remedy)
+            raise InputError(source, "the dtype of an array is one of the compiler's", repr(annotation.dtype), remedy)
         return ArrayParameter(kernel, name, annotation, written)
     if annotation in _REALS:
         return RealParameter(kernel, name)
@@ -48,7 +48,7 @@ def parameter(kernel: str, name: str, annotation: Any, *, written: bool) -> Para
     elif isinstance(annotation, str):
         remedy = "Remove `from __future__ import annotations`: the compiler reads annotations, not their text."
     shown = annotation.to_string() if type(annotation) is type(ti.f32) else repr(annotation)
-    raise InputError(who, "it is an array, an integer or a real number", shown, remedy)
+    raise InputError(source, "it is an array, an integer or a real number", shown, remedy)
 
 
 class Parameter(ABC):
@@ -58,7 +58,7 @@ class Parameter(ABC):
 
     def __init__(self, kernel: str, name: str) -> None:
         self.name = name
-        self._who = f"kernel {kernel}, argument {name}"
+        self._source = f"kernel {kernel}, argument {name}"
 
     @abstractmethod
     def check(self, value: Any) -> Any:
@@ -76,7 +76,7 @@ class Parameter(ABC):
         """
 
     def error(self, constraint: str, found: str, remedy: str) -> InputError:
-        return InputError(self._who, constraint, found, remedy)
+        return InputError(self._source, constraint, found, remedy)
 
 
 class ArrayParameter(Parameter):
@@ -101,7 +101,7 @@ class ArrayParameter(Parameter):
     def check(self, value: Any) -> Any:
         array = value.data if isinstance(value, Memory) else value
         if isinstance(array, _OWN_MEMORY):
-            runtime.require_memory(array, self._who)
+            runtime.require_memory(array, self._source)
             return array  # the compiler checks it
         if not isinstance(array, np.ndarray):
             raise self.error("it is an array", repr(value), "Pass a NumPy array or a Tensor.")

@@ -185,8 +185,8 @@ class Kernel:
                     raise argument.error(constraint, repr(value), remedy)
 
     def _count(self, found: int, names: list[str]) -> InputError:
-        who = f"kernel {self.name}"
-        return InputError(who, f"it takes {len(names)} arguments", f"{found}", f"Pass {', '.join(names) or 'none'}.")
+        source = f"kernel {self.name}"
+        return InputError(source, f"it takes {len(names)} arguments", f"{found}", f"Pass {', '.join(names) or 'none'}.")
 
     def _choose(self, arguments: tuple[Any, ...]) -> _Variant | None:
         """The variant for these arguments, compiled at first use; None if launches take the public path."""

@@ -153,7 +153,7 @@ def using(wanted: Settings) -> Iterator[Settings]:
 
 
 @contextlib.contextmanager
-def within(session: Session, who: str) -> Iterator[None]:
+def within(session: Session, source: str) -> Iterator[None]:
     """Put the settings of a session in force for a `with` block, for something that was made under them.
 
     Errors: InputError where they need another arch, whose start would end the memory of the present one.
@@ -161,7 +161,7 @@ def within(session: Session, who: str) -> Iterator[None]:
     present = settings()
     if present.arch != session.settings.arch:
         call = f"runtime.init(arch={session.settings.arch!r}, precision={session.settings.precision!r})"
-        raise InputError(who, f"it belongs to {session.settings}", f"{present} in force", f"Call {call} before.")
+        raise InputError(source, f"it belongs to {session.settings}", f"{present} in force", f"Call {call} before.")
     with using(session.settings):
         yield
 
@@ -332,13 +332,13 @@ def real_dtype() -> np.dtype[Any]:
     return np.dtype(np.float32 if initialised() and settings().precision == "f32" else np.float64)
 
 
-def require_precision(who: str, *values: Any) -> None:
+def require_precision(source: str, *values: Any) -> None:
     """Raise InputError for arrays or Tensors of real numbers that are in another precision than that in force."""
     wanted = real_dtype()
     for value in values:
         if value.dtype != wanted and value.dtype.kind == "f":
             remedy = f"Convert it, or compute in its precision: runtime.init(precision='f{8 * value.dtype.itemsize}')."
-            raise InputError(who, f"it computes in {wanted}, the precision in force", str(value.dtype), remedy)
+            raise InputError(source, f"it computes in {wanted}, the precision in force", str(value.dtype), remedy)
 
 
 def parallel(work_us: float) -> bool:
@@ -395,12 +395,12 @@ def to_host(array: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     return array.to_numpy().reshape(-1)[: math.prod(shape)].reshape(shape)
 
 
-def require_memory(array: Any, who: str) -> None:
+def require_memory(array: Any, source: str) -> None:
     """Raise InputError if an array of the compiler lost its memory, which ends with the program."""
     if array.arr is None:
         found = "one of settings before, whose program has ended"
         remedy = "Make it again, with all that holds it: run forward again under the settings in force."
-        raise InputError(who, f"memory on a device belongs to the settings in force, {settings()}", found, remedy)
+        raise InputError(source, f"memory on a device belongs to the settings in force, {settings()}", found, remedy)
 
 
 def _gpu_array(dtype: Any, shape: tuple[int, ...], components: int | None) -> Any:

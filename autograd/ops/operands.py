@@ -83,12 +83,13 @@ def elementwise(
 def _one_operand(f: Callable[..., Any], rule: Rule) -> dict[str, Any]:
     """The forward, backward and jvp of z = f(x)."""
     _, *reads = inspect.signature(rule).parameters
+    reads_x, reads_z = "x" in reads, "z" in reads
 
     def forward(ctx: Context, x: Tensor) -> Any:
         z = f(x.data)
-        if reads == ["x"]:
+        if reads_x:
             ctx.save_for_backward(x)
-        elif reads == ["z"]:
+        elif reads_z:
             z = Tensor(np.asarray(z))
             ctx.save_for_backward(z)
         return z
