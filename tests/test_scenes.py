@@ -1,7 +1,7 @@
 """Every scene that ships gives the results that it promises.
 
 The agreement of its nested and fused rollouts is part of its certificate (test_certificates.py), and to rounding of the
-test_agreement.py of its simulator.
+test_contract.py of its simulator.
 """
 
 from __future__ import annotations

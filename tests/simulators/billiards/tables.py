@@ -65,11 +65,6 @@ def unpack(*tensors: Tensor) -> tuple[Params, State]:
     return Params(*tensors[2:]), State(*tensors[:2])
 
 
-def copy_leaves(params: Params, state: State) -> tuple[Params, State]:
-    """Return the same inputs as new leaves without gradients."""
-    return unpack(*[tensor(each.data, requires_grad=True) for each in leaves(params, state)])
-
-
 def move(case: tuple[Billiards, Params, State], time: float) -> tuple[np.ndarray, np.ndarray]:
     """Return position and velocity after a time, whatever the time step is."""
     model, params, state = case

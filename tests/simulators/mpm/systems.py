@@ -180,12 +180,6 @@ def weights(shape: tuple[int, ...], seed: int = 1) -> Tensor:
     return tensor(np.random.default_rng(seed).standard_normal(shape))
 
 
-def assert_close(found: Any, expected: Any, relative: float, name: str = "") -> None:
-    """Compare arrays within a fraction of the largest expected value."""
-    scale = float(np.abs(expected).max())
-    np.testing.assert_allclose(found, expected, rtol=0, atol=relative * scale, err_msg=name)
-
-
 def tolerance(f64: float, f32: float) -> float:
     """Choose the tolerance for the precision of this process."""
     return f64 if runtime.real_dtype() == np.float64 else f32

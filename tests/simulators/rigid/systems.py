@@ -117,20 +117,9 @@ def unpack(*tensors: Tensor) -> tuple[Params, State]:
     return Params(*tensors[4:]), State(*tensors[:4])
 
 
-def copy_leaves(tensors: tuple[Tensor, ...]) -> tuple[Params, State]:
-    """Return the same inputs as new leaves without gradients."""
-    return unpack(*[tensor(each.data, requires_grad=True) for each in tensors])
-
-
 def weights(shape: tuple[int, ...], seed: int = 1) -> Tensor:
     """Return random weights, whose product with a result sums up to a scalar in which no entry is special."""
     return tensor(np.random.default_rng(seed).standard_normal(shape))
-
-
-def assert_close(found: Any, expected: Any, relative: float, name: str = "") -> None:
-    """Check that values agree to a fraction of the largest expected value."""
-    scale = float(np.abs(expected).max(initial=0.0))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=relative * scale, err_msg=name)
 
 
 def tolerance(f64: float, f32: float) -> float:

@@ -11,15 +11,13 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
-from simphys.autograd import Tensor, tensor
-from simphys.autograd.proof.gradcheck import gradcheck
+from simphys.autograd import tensor
 from simphys.rollout import rollout
 from simphys.simulators.rigid import WORLD, Box, Params, Plane, RigidBodies, Sphere, Spring, State
 
 from .free_bodies import bodies
 from .systems import GRAVITY as G
-from .systems import leaves, system, tumbling_in_plane, unpack
-from .test_agreement import STEPS, assert_same, evaluate
+from .systems import system
 
 Array = np.ndarray[Any, Any]
 MASS, MOMENTS, GRAVITY = 2.0, np.array([0.2, 0.3, 0.4]), np.array([0.0, -2.0, 0.0])
@@ -86,25 +84,6 @@ def test_a_bouncing_body_comes_to_rest() -> None:
     final = rollout(*system(model, state=state, restitution=0.5), steps=300).final
     np.testing.assert_allclose(final.position.data[0, 1], 0.1, rtol=1e-14)
     np.testing.assert_allclose(final.velocity.data[0], 0.0, atol=1e-14)
-
-
-def test_fused_and_nested_variational_steps_agree() -> None:
-    """States and gradients agree, with impacts, rest and friction. See test_agreement for bodies in space."""
-    model, params, state = tumbling_in_plane()
-    case = replace(model, integrator="variational"), params, state
-    nested = evaluate(case, mode="nested")
-    assert_same(evaluate(case), nested, 1e-11)
-    assert_same(evaluate(case, along=False), evaluate(case, along=False, mode="nested"), 1e-11)
-
-
-def test_the_derivative_over_the_horizon_is_right() -> None:
-    model, params, state = tumbling_in_plane()
-    model = replace(model, integrator="variational")
-
-    def final(*inputs: Tensor) -> tuple[Tensor, ...]:
-        return rollout(model, *unpack(*inputs), steps=STEPS, keep="final").final.tensors()
-
-    gradcheck(final, leaves(params, state), mode="projected", tolerance=1e-6)
 
 
 def test_an_impact_adds_the_moment_of_its_impulse_to_the_angular_momentum() -> None:

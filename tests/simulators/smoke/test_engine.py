@@ -17,8 +17,9 @@ from simphys.simulators.smoke import Smoke, advect, project
 from simphys.simulators.smoke.engine import SmokeEngine
 from simphys.simulators.smoke.solve_report import UnconvergedSolve
 
+from ...helpers.contract import System, assert_same, evaluate
+from .contract import STEPS, TOLERANCE
 from .fluids import fluid, leaves
-from .test_agreement import assert_same, evaluate
 
 OFF = ("viscosity", "buoyancy", "smoke_rate")
 """Parameters without effect while they are 0."""
@@ -30,15 +31,17 @@ def test_sub_steps_without_effect_are_skipped_but_not_in_the_gradient(wanted: tu
     params = params.replace(**{name: tensor(np.zeros(getattr(params, name).shape)) for name in OFF})
     for name, x in zip((*state.names(), *params.names()), leaves(params, state), strict=True):
         x.requires_grad_(name in wanted)
-    nested = evaluate((model, params, state), mode="nested")
+    system = System(model, params, state)
+    nested = evaluate(system, STEPS, mode="nested")
     assert all(nested[f"gradient by {name}"].any() for name in wanted)
-    assert_same(evaluate((model, params, state)), nested, 1e-11)
+    assert_same(evaluate(system, STEPS), nested, TOLERANCE)
 
 
 def test_batch_members_may_differ_in_active_sub_steps() -> None:
     model, params, state = fluid("torus", batch=2)
     params = params.replace(**{name: masked(getattr(params, name)) for name in OFF})
-    assert_same(evaluate((model, params, state)), evaluate((model, params, state), mode="nested"), 1e-11)
+    system = System(model, params, state)
+    assert_same(evaluate(system, STEPS), evaluate(system, STEPS, mode="nested"), TOLERANCE)
 
 
 def masked(values: Tensor) -> Tensor:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from simphys.autograd import Tensor, runtime, tensor
@@ -56,12 +54,6 @@ def unpacked(*tensors: Tensor) -> tuple[Params, State]:
 def random_leaf(*shape: int, seed: int = 0) -> Tensor:
     """Draw random numbers that require a gradient."""
     return tensor(np.random.default_rng(seed).uniform(-1, 1, shape), requires_grad=True)
-
-
-def assert_close(found: Any, expected: Any, relative: float, name: str = "") -> None:
-    """Compare arrays within a fraction of the largest expected value."""
-    scale = float(np.abs(expected).max())
-    np.testing.assert_allclose(found, expected, rtol=0, atol=relative * scale, err_msg=name)
 
 
 def tolerance(f64: float, f32: float) -> float:
