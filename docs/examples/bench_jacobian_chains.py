@@ -9,7 +9,6 @@ Run it:  python docs/examples/bench_jacobian_chains.py
 """
 
 import argparse
-import functools
 import json
 import os
 import subprocess
@@ -106,7 +105,7 @@ def compiled_reverse(jacobians: np.ndarray, adjoints: np.ndarray) -> Callable[[]
     return compute
 
 
-@functools.cache
+@runtime.cached
 @no_type_check
 def _kernel(n: int) -> Any:
     """The loop for states of n numbers, with the product unrolled."""

@@ -20,7 +20,7 @@ from typing import Any, no_type_check
 
 import numpy as np
 
-from simphys.autograd import kernel, runtime
+from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 
 from ..simulator import Array, Arrays, Shape
@@ -116,7 +116,7 @@ def functions(real: Any) -> SimpleNamespace:
     fraction, truncated at the seventh level. Two doublings, tanh 2t = 2 tanh t / (1 + tanh^2 t), lead back to x
     (Abramowitz and Stegun 4.5.70, 4.5.33).
     """
-    single = runtime.real_dtype() == np.float32
+    single = real == ti.f32
 
     @ti.func
     def tanh(x: real) -> real:

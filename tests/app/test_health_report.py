@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,12 +48,9 @@ def test_the_command_prints_tables_and_leaves_a_picture_and_the_data(tmp_path: P
 
 
 def test_in_single_precision_the_limit_is_nearer(tmp_path: Path) -> None:
-    """In a process of its own, as the precision is fixed for a process."""
-    scene = oscillator.write(tmp_path)
-    script = "import sys; from simphys.app.cli import main; sys.argv[0] = 'simphys'; main()"
-    arguments = ["health", str(scene), "runtime.precision=f32", f"output.folder={tmp_path / 'run'}"]
-    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    arguments = ["runtime.precision=f32", f"output.folder={tmp_path / 'run'}"]
+    done = simphys("health", oscillator.write(tmp_path), *arguments)
+    assert done.exit_code == 0
     assert "495 steps (0.99 s), f32" in done.stdout
     assert "the adjoint's growth passes 1/eps = 8.4e+06" in done.stdout
 

@@ -35,9 +35,6 @@ import functools
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
-import numpy as np
-
-from simphys.autograd import runtime
 from simphys.autograd.kernels.runtime import ti
 
 from . import islands
@@ -75,7 +72,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     An update concerns a group of rows: a joint's row, a contact's normal row, or its rows of friction.
     """
     spins = 1 if dim == 2 else 3
-    beyond = 1 + EDGE[runtime.real_dtype() == np.float32]
+    beyond = 1 + EDGE[real == ti.f32]
     D, W, L = dim + spins, dim + 2 * spins, record_length(dim)
     island = islands.loops(real)
     rho_, trial_, miss_, change_, g_ = (4 * D + k for k in range(5))  # offsets in a record after J_a, J_b, P_a, P_b

@@ -70,7 +70,7 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     at, part, rotate = rows.functions(real, dim), feature.functions(real, dim), rotation.functions(real, dim)
     f, island = pair.functions(real, dim, kinds), islands.loops(real)
     numbers, Feature, R, S, vec = feature.numbers(dim), part.Feature, at.rotations, at.spins, at.vec
-    close = CLOSE[runtime.real_dtype() == np.float32]
+    close = CLOSE[real == ti.f32]
 
     @ti.func
     def feature_at(c, second, constants: ti.template(), attitude: ti.template(), attitude0) -> Feature:
