@@ -27,7 +27,7 @@ CONTRACT = Contract(
             for name, batched in BATCHED.items()
         ]
     ),
-    devices=(Case("basin", functools.partial(build, batch=3, batched=NAMES), STEPS, members=1e-12, f32=1e-4),),
+    devices=(Case("basin", functools.partial(build, batch=3, batched=NAMES), STEPS, f32=1e-4),),
     budgets=(Case("basin", build, STEPS, keep=([STEPS], [0, 3, 8], "final"), budget=24 / 25),),
     derivatives=(
         Case("basin", GRIDS["basin"], 4),
