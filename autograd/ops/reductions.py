@@ -92,11 +92,13 @@ def _shares(ctx: Context) -> Array:
 class Amax(Operation):
     """The largest element over axes"""
 
+    extreme = staticmethod(max_over)
+
     @staticmethod
     def forward(ctx: Context, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
         ctx.axis = axis
         ctx.keepdims = keepdims
-        y = Tensor(np.asarray(max_over(x.data, axis=axis, keepdims=keepdims)))
+        y = Tensor(np.asarray(ctx.function.extreme(x.data, axis=axis, keepdims=keepdims)))
         ctx.save_for_backward(x, y)
         return y
 
@@ -110,19 +112,10 @@ class Amax(Operation):
         return sum_over(_shares(ctx) * dx, axis=ctx.axis, keepdims=ctx.keepdims)
 
 
-class Amin(Operation):
+class Amin(Amax):
     """The smallest element over axes"""
 
-    @staticmethod
-    def forward(ctx: Context, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
-        ctx.axis = axis
-        ctx.keepdims = keepdims
-        y = Tensor(np.asarray(min_over(x.data, axis=axis, keepdims=keepdims)))
-        ctx.save_for_backward(x, y)
-        return y
-
-    backward = Amax.backward
-    jvp = Amax.jvp
+    extreme = staticmethod(min_over)
 
 
 def sum(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Tensor:

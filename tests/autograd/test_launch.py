@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, GraphError, InputError, Tensor, kernel, no_grad, runtime, tensor
+from simphys.autograd.kernels.memory import Memory
 
 ti = runtime.ti
 real = runtime.real()
@@ -300,6 +301,13 @@ def test_a_tensor_that_a_kernel_writes_raises_its_version_and_one_it_reads_does_
     assert y.version == 1
     launch(), launch()
     assert (x.version, y.version) == (0, 3)
+
+
+@pytest.mark.gpu
+def test_memory_that_is_no_tensor_has_a_version_too() -> None:
+    y = Memory(zeros(2))
+    axpy(ones(2), 3.0, 2, y)
+    assert (y.version, y.data.tolist(), y.requires_grad, y.grad_fn) == (1, [3.0, 3.0], False, None)
 
 
 @pytest.mark.gpu
