@@ -19,10 +19,10 @@ Nodes = Sequence[Sequence[float]]
 
 
 def apart(call: str, *, threads: int = 1, **environment: str) -> Any:
-    """Evaluate `module.function(...)` of this package in a process limited to `threads`; return the value via JSON."""
+    """Evaluate `folder.module.function(...)` of benchmarks in a process limited to `threads`; return it via JSON."""
     program = (
         f"import json; from benchmarks import machine; machine.confine({threads}); "
-        f"from benchmarks import {call.partition('.')[0]}; print(json.dumps({call}))"
+        f"import benchmarks.{call.partition('(')[0].rpartition('.')[0]}; print(json.dumps(benchmarks.{call}))"
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],  # importing quadrants gives a warning

@@ -26,7 +26,7 @@ def measure(nodes: int, repetitions: int) -> Runs:
 
 def collect(*, nodes: int, rounds: int, repetitions: int = 5) -> Runs:
     """Measure each case in a separate process."""
-    return joined([apart(f"bench_bridges.measure({nodes}, {repetitions})") for _ in range(rounds)])
+    return joined([apart(f"graph.bridges.measure({nodes}, {repetitions})") for _ in range(rounds)])
 
 
 def table(runs: Runs) -> str:

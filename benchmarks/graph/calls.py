@@ -47,7 +47,7 @@ def measure(loops: int, repetitions: int) -> list[Times]:
 
 def collect(*, loops: int, repetitions: int = 51) -> list[Times]:
     """Measure all ways in a separate process."""
-    return [dict(times) for times in apart(f"bench_calls.measure({loops}, {repetitions})")]
+    return [dict(times) for times in apart(f"graph.calls.measure({loops}, {repetitions})")]
 
 
 def table(found: list[Times]) -> str:

@@ -151,7 +151,7 @@ def installed() -> list[str]:
 def collect(*, nodes: int, rounds: int, repetitions: int = 3) -> dict[str, Runs]:
     """Measure each compiler in separate, alternating processes."""
     compilers = installed()
-    call = f"bench_kernel_nodes.measure({nodes}, {repetitions})"
+    call = f"graph.kernel_nodes.measure({nodes}, {repetitions})"
     found = [[apart(call, SIMPHYS_COMPILER=compiler) for compiler in compilers] for _ in range(rounds)]
     return {compiler: joined(runs) for compiler, runs in zip(compilers, zip(*found, strict=True), strict=True)}
 

@@ -71,7 +71,7 @@ def measure(name: str, nodes: int) -> tuple[float, float]:
 
 def collect(*, nodes: int) -> dict[str, tuple[float, float]]:
     """Measure each kind of node in a separate process."""
-    return {name: apart(f"bench_node_memory.measure({name!r}, {nodes})") for name in NODES}
+    return {name: apart(f"graph.node_memory.measure({name!r}, {nodes})") for name in NODES}
 
 
 def table(found: dict[str, tuple[float, float]], *, nodes: int) -> str:

@@ -29,7 +29,7 @@ def measure(nodes: int, repetitions: int) -> Runs:
 
 def collect(*, nodes: int, rounds: int, repetitions: int = 5) -> Runs:
     """Measure in separate processes."""
-    return joined([apart(f"bench_watched.measure({nodes}, {repetitions})") for _ in range(rounds)])
+    return joined([apart(f"graph.observers.measure({nodes}, {repetitions})") for _ in range(rounds)])
 
 
 def table(runs: Runs) -> str:

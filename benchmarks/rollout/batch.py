@@ -53,7 +53,7 @@ def collect(
 ) -> list[Batch]:
     """Measure each case in a separate process."""
     return [
-        Batch(*apart(f"bench_batch.measure({count}, {size}, {steps}, {repetitions})", threads=count))
+        Batch(*apart(f"rollout.batch.measure({count}, {size}, {steps}, {repetitions})", threads=count))
         for count in threads
         for size in members
     ]

@@ -97,7 +97,10 @@ def _instead(of: type, name: str, method: Callable[..., Any]) -> Iterator[None]:
 
 def collect(*, repetitions: int) -> list[Looks]:
     """Measure each case in a separate process."""
-    return [Looks(*apart(f"bench_looks.measure({case!r}, {steps}, {repetitions})")) for case, steps in CASES.items()]
+    return [
+        Looks(*apart(f"rollout.blow_up_checks.measure({case!r}, {steps}, {repetitions})"))
+        for case, steps in CASES.items()
+    ]
 
 
 def table(rows: Sequence[Looks]) -> str:

@@ -50,7 +50,7 @@ def measure(threads: int, steps: int, repetitions: int) -> Deterministic:
 def collect(*, repetitions: int, threads: Sequence[int] = THREADS) -> list[Deterministic]:
     """Measure each number of threads in a separate process."""
     return [
-        Deterministic(*apart(f"bench_deterministic.measure({count}, {STEPS}, {repetitions})", threads=count))
+        Deterministic(*apart(f"rollout.deterministic.measure({count}, {STEPS}, {repetitions})", threads=count))
         for count in threads
     ]
 

@@ -73,7 +73,7 @@ def measure(steps: int, part: float, repetitions: int) -> Budget:
 
 def collect(*, repetitions: int, budgets: Mapping[int, Iterable[float]] = BUDGETS) -> list[Budget]:
     """Measure each budget in a separate process."""
-    calls = [f"bench_memory.measure({steps}, {part}, {repetitions})" for steps in budgets for part in budgets[steps]]
+    calls = [f"rollout.memory.measure({steps}, {part}, {repetitions})" for steps in budgets for part in budgets[steps]]
     return [Budget(*apart(call)) for call in calls]
 
 
@@ -123,7 +123,7 @@ def measure_long(steps: int, memory: str) -> dict[str, Any]:
 
 def collect_long(*, steps: int = LONG_STEPS, memory: str = LONG_BUDGET) -> dict[str, Any]:
     """Measure the long horizon in a separate process."""
-    found: dict[str, Any] = apart(f"bench_memory.measure_long({steps}, {memory!r})")
+    found: dict[str, Any] = apart(f"rollout.memory.measure_long({steps}, {memory!r})")
     return found
 
 

@@ -89,7 +89,7 @@ def test_a_recorded_node_holds_less_than_a_kilobyte(name: str) -> None:
 
 
 def test_memory_is_told_for_both_lengths() -> None:
-    found = measuring.apart("bench_node_memory.measure('built-in sin, saves its input', 1000)")
+    found = measuring.apart("graph.node_memory.measure('built-in sin, saves its input', 1000)")
     assert all(100 < held < 1000 for held in found)
     lines = bench_node_memory.table({"node": (400.4, 500.0)}, nodes=1000).splitlines()
     assert lines[0] == "| node | traced, 1,000 nodes, B a node | resident, 100,000 nodes, B a node |"

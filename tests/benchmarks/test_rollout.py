@@ -139,7 +139,7 @@ def test_ways_take_turns_after_a_call_that_does_not_count() -> None:
 
 
 def test_a_process_of_its_own_may_have_two_threads() -> None:
-    call = "bench_batch.measure(2, 2, 5, 1)"
+    call = "rollout.batch.measure(2, 2, 5, 1)"
     assert measuring.apart(call, threads=2)[:2] == [2, 2]
 
 
