@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PEERS = Path(os.environ.get("SIMPHYS_PEERS", ROOT.parent / "shared" / "peers")) / "reference.json"
-OWN = ROOT / "benchmarks" / "reference.json"
+OWN = ROOT / "benchmarks" / "workloads" / "reference.json"
 """The project's own copy, for use without the peers."""
 
 EVALUATE = """
