@@ -86,7 +86,8 @@ def measure_apart(integrator: str, precision: str, cache: str, repetitions: int)
     """Call `measure` in a new process, with compiled kernels cached in the folder `cache`."""
     call = f"measure({integrator!r}, {precision!r}, repetitions={repetitions})"
     program = (
-        "import json; from benchmarks import machine; from benchmarks.fits import air_track as track; machine.confine(1); "
+        "import json; from benchmarks import machine; from benchmarks.fits import air_track as track; "
+        "machine.confine(1); "
         f"print(json.dumps(track.{call}))"
     )
     environment = {**os.environ, "TI_OFFLINE_CACHE": "1", "TI_OFFLINE_CACHE_FILE_PATH": cache}
