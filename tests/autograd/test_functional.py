@@ -194,9 +194,10 @@ def received(*arguments: Any, materialize: bool = True) -> list[Any]:
 
 def test_a_jvp_receives_zeros_for_tensors_that_do_not_move() -> None:
     constant = tensor(np.ones((2, 1)), dtype=np.float32)
-    first, *others = received(inputs()[0], inputs()[1], constant)
+    moving, still = inputs()[:2]
+    first, *others = received(moving, still, constant)
     np.testing.assert_array_equal(first, np.ones(3))
-    for zeros, like in zip(others, (Y, constant.data), strict=True):
+    for zeros, like in zip(others, (still.data, constant.data), strict=True):
         assert zeros.shape == like.shape and zeros.dtype == like.dtype and not zeros.any()
 
 
