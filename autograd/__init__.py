@@ -21,6 +21,7 @@ from .function import Context, Function
 from .graph import backward, grad
 from .kernels import runtime
 from .kernels.launch import Kernel, kernel
+from .kernels.records import Record, View, record, stands_for
 from .look.anomaly import AnomalyError, detect_anomaly
 from .look.compare import compare
 from .look.draw import draw, to_dot, to_mermaid, to_text
@@ -41,8 +42,10 @@ __all__ = [
     "InputError",
     "Kernel",
     "MissingJvp",
+    "Record",
     "StorageError",
     "Tensor",
+    "View",
     "backward",
     "checkpoint",
     "combine",
@@ -70,7 +73,9 @@ __all__ = [
     "paths",
     "pipe",
     "profile",
+    "record",
     "runtime",
+    "stands_for",
     "tensor",
     "to_dot",
     "to_mermaid",

@@ -28,18 +28,22 @@ _QUADRANTS = runtime.compiler == "quadrants"
 _REMEDY = "Annotate it with ti.types.ndarray(dtype=..., ndim=...), ti.i32, ti.i64 or a real type."
 
 
-def parameter(kernel: str, name: str, annotation: Any, *, written: bool) -> Parameter:
-    """A parameter as its annotation describes it. Errors: InputError for a type that fast launches do not take."""
-    source = f"kernel {kernel}, parameter {name}"
+def parameter(kernel: str, name: str, annotation: Any, *, written: bool, record: str | None = None) -> Parameter:
+    """A parameter as its annotation describes it, or the field `name` of a record.
+
+    Errors: InputError for a type that fast launches do not take.
+    """
+    ending = "" if record is None else f" of record {record}"
+    source = f"kernel {kernel}, parameter {name}{ending}"
     if isinstance(annotation, _NDARRAY):
         if annotation.dtype in (float, int, bool):  # the compilers take these and fail later
             remedy = "Name one: ti.f32, ti.f64, ti.i32, ti.i64."
             raise InputError(source, "the dtype of an array is one of the compiler's", repr(annotation.dtype), remedy)
-        return ArrayParameter(kernel, name, annotation, written)
+        return ArrayParameter(kernel, name, annotation, written, ending)
     if annotation in _REALS:
-        return RealParameter(kernel, name)
+        return RealParameter(kernel, name, ending)
     if annotation in _INTEGERS:
-        return IntegerParameter(kernel, name, annotation)
+        return IntegerParameter(kernel, name, annotation, ending)
     remedy = _REMEDY
     if ti.template in (annotation, type(annotation)):
         remedy = "Pass arrays as ti.types.ndarray(); for values fixed at compile time, define the kernel in a function."
@@ -56,9 +60,10 @@ class Parameter(ABC):
 
     is_array = False
 
-    def __init__(self, kernel: str, name: str) -> None:
+    def __init__(self, kernel: str, name: str, ending: str) -> None:
+        """Make it; messages name it with this ending."""
         self.name = name
-        self._source = f"kernel {kernel}, argument {name}"
+        self._source = f"kernel {kernel}, argument {name}{ending}"
 
     @abstractmethod
     def check(self, value: Any) -> Any:
@@ -84,8 +89,8 @@ class ArrayParameter(Parameter):
 
     is_array = True
 
-    def __init__(self, kernel: str, name: str, annotation: Any, written: bool) -> None:
-        super().__init__(kernel, name)
+    def __init__(self, kernel: str, name: str, annotation: Any, written: bool, ending: str) -> None:
+        super().__init__(kernel, name, ending)
         element = annotation.dtype
         self.written = written
         self.element: tuple[int, ...] = tuple(element.get_shape()) if hasattr(element, "get_shape") else ()
@@ -189,8 +194,8 @@ class RealParameter(Parameter):
 class IntegerParameter(Parameter):
     """An integer of 32 or 64 bits."""
 
-    def __init__(self, kernel: str, name: str, annotation: Any) -> None:
-        super().__init__(kernel, name)
+    def __init__(self, kernel: str, name: str, annotation: Any, ending: str) -> None:
+        super().__init__(kernel, name, ending)
         limits = np.iinfo(np.int64 if annotation == ti.i64 else np.int32)
         self.lowest, self.highest = int(limits.min), int(limits.max)
 

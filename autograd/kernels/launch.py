@@ -25,7 +25,9 @@ from ..errors import InputError
 from ..mode import switch
 from . import runtime
 from .arguments import ArrayParameter, Parameter, Put, as_writable, parameter
+from .flattened import flatten
 from .memory import Memory
+from .records import Record, leaves
 from .writes import writes_of
 
 ti = runtime.ti
@@ -36,8 +38,9 @@ _QUADRANTS = runtime.compiler == "quadrants"
 class Kernel:
     """A kernel of the compiler behind checks of count, dtype, shape of elements, contiguity and writability.
 
-    Arguments are NumPy arrays, Tensors (a written Tensor's version is raised), numbers, and arrays of the compiler
-    (`ti.ndarray`: these have no version, and are launched by the public call). Lengths are not compared.
+    Arguments are NumPy arrays, Tensors (a written Tensor's version is raised), numbers, records of these (records.py),
+    and arrays of the compiler (`ti.ndarray`: these have no version, and are launched by the public call). Lengths are
+    not compared.
 
     A kernel that is made after `runtime.init` belongs to the precision then in force, as its types may depend on it. In
     another precision a call raises. Launches by `bind` keep the settings in which they were bound.
@@ -48,11 +51,15 @@ class Kernel:
         self.name = source.__name__
         signature = inspect.signature(source)
         self.parameters = list(signature.parameters)
-        self.written = _written(self.name, source)
-        self._arguments = [
-            parameter(self.name, name, described.annotation, written=name in self.written)
-            for name, described in signature.parameters.items()
-        ]
+        self._kinds = {name: described.annotation for name, described in signature.parameters.items()}
+        self._has_records = any(isinstance(kind, Record) for kind in self._kinds.values())
+        self.written = _written(self.name, source, self._kinds)
+        self._arguments: list[Parameter] = []
+        for name, kind in self._kinds.items():
+            record = kind.name if isinstance(kind, Record) else None
+            for leaf, inner in leaves(name, kind) if isinstance(kind, Record) else [(name, kind)]:
+                written = leaf in self.written
+                self._arguments.append(parameter(self.name, leaf, inner, written=written, record=record))
         if signature.return_annotation not in (inspect.Signature.empty, None):
             remedy = "Write the result to an array of one element."
             raise InputError(f"kernel {self.name}", "it returns nothing", repr(signature.return_annotation), remedy)
@@ -68,6 +75,8 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> None:
         """Launch. Errors: InputError for an argument that the kernel does not take; nothing is written then."""
+        if self._has_records:
+            arguments = self._flatten(arguments)
         if switch.enabled:
             self._refuse_unrecorded(arguments)
         if len(arguments) != len(self._arguments):
@@ -91,17 +100,20 @@ class Kernel:
 
         Trailing scalars may be left open: `bound = kernel.bind(x, y)`, then `bound(3)`.
         """
+        whole, given = arguments, len(arguments)
+        if self._has_records and given <= len(self.parameters):
+            arguments = self._flatten(arguments, given)
         if switch.enabled:
             self._refuse_unrecorded(arguments)
         first = len(arguments)
-        names, rest = self.parameters[first:], self._arguments[first:]
+        names, rest = self.parameters[given:], self._arguments[first:]
         if first > len(self._arguments) or any(a.is_array for a in rest):
-            raise self._count(first, self.parameters)
+            raise self._count(given, self.parameters)
         values = self._check(arguments)
         variant = self._choose(arguments)
         session = runtime.session()
         if variant is None or self._has_own_memory(values):
-            return lambda *rest: self._call_in(session, (*arguments, *rest))
+            return lambda *rest: self._call_in(session, (*whole, *rest))
         bound = variant
         context, puts = bound.bound_context(arguments, values)
         written = [arguments[i] for i in self._written_positions if isinstance(arguments[i], Memory)]
@@ -135,6 +147,18 @@ class Kernel:
             return self(*arguments)
         with runtime.within(session, f"kernel {self.name}"):
             self(*arguments)
+
+    def _flatten(self, arguments: tuple[Any, ...], count: int | None = None) -> tuple[Any, ...]:
+        """The fields of records in place of these. Errors: InputError for other fields, or another number."""
+        if len(arguments) != (len(self.parameters) if count is None else count):
+            raise self._count(len(arguments), self.parameters)
+        flat: list[Any] = []
+        for (name, kind), value in zip(self._kinds.items(), arguments, strict=False):
+            if isinstance(kind, Record):
+                flat += kind.flatten(f"kernel {self.name}, argument {name}", value)
+            else:
+                flat.append(value)
+        return tuple(flat)
 
     def _launch_publicly(self, arguments: tuple[Any, ...]) -> None:
         """Launch by the compiler's own call."""
@@ -227,7 +251,8 @@ class Kernel:
         if session not in self._compiled:
             known = _home().kernels
             before = len(known)
-            self._compiled[session], self._given = self._given or ti.kernel(self._source), None
+            source = flatten(self._source, self._kinds) if self._has_records else self._source
+            self._compiled[session], self._given = self._given or ti.kernel(source), None
             del known[before:]  # the compiler would hold it for ever
         return self._compiled[session]
 
@@ -300,10 +325,10 @@ def _source(function: Any) -> Callable[..., Any]:
     return function
 
 
-def _written(name: str, source: Callable[..., Any]) -> frozenset[str]:
+def _written(name: str, source: Callable[..., Any], kinds: dict[str, Any]) -> frozenset[str]:
     """The parameters that the kernel writes. Errors: InputError if it writes to anything else."""
     try:
-        writes = writes_of(source)
+        writes = writes_of(source, {name: kind for name, kind in kinds.items() if isinstance(kind, Record)})
     except OSError:
         remedy = "Put it into a file."
         raise InputError(f"kernel {name}", "its source is in a file", "none", remedy) from None

@@ -1,12 +1,13 @@
 """Writes of kernels are found in their source: no write to an argument or a captured field is missed."""
 
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 import pytest
 
 from simphys.autograd import InputError, kernel, runtime, tensor
+from simphys.autograd.kernels.records import View, record, stands_for
 from simphys.autograd.kernels.writes import Writes, writes_of
 
 ti = runtime.ti
@@ -139,6 +140,213 @@ def test_a_copy_of_an_element_is_not_the_array() -> None:
     v, y = tensor(np.ones((1, 2), dtype)), tensor(ones(1))
     look_at(v, y)
     assert look_at.written == {"y"} and v.data.tolist() == [[1.0, 1.0]]
+
+
+# --- records and views
+
+Springs = record("Springs", k=Reals, L=Reals, c=Reals)
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+Both = record(Pair, Springs)
+
+
+@ti.func
+def write_length(s: ti.template(), i):  # type: ignore[no-untyped-def]
+    s.L[i] = s.k[i]
+
+
+@ti.func
+def write_length_below(springs: ti.template(), i):  # type: ignore[no-untyped-def]
+    write_length(springs, i)
+
+
+@ti.func
+def write_first(a: ti.template(), b: ti.template(), c: ti.template()):  # type: ignore[no-untyped-def]
+    a[0] = b[0] + c[0]
+
+
+@ti.func
+def write_of_pair(pair: ti.template()):  # type: ignore[no-untyped-def]
+    write_length(pair.b, 0)
+
+
+@ti.func
+def write_unpacked(s: ti.template()):  # type: ignore[no-untyped-def]
+    k, L, c = ti.static(s)
+    L[0] = k[0] + c[0]
+
+
+def part(springs: Any, reads: Any) -> Any:
+    """A record that is made while the kernel compiles."""
+    return Pair(springs.L, reads)
+
+
+@stands_for("springs")
+def marked_part(springs: Any, reads: Any) -> Any:
+    """The same, with elements of `springs` alone written."""
+    return Pair(springs.L, reads)
+
+
+@no_type_check
+def writers_of_records() -> dict[str, Any]:
+    """Kernels that write s.L, and read all other fields."""
+
+    def direct(s: Springs, y: Reals):
+        s.L[0] = s.k[0] + y[0]
+
+    def augmented(s: Springs, y: Reals):
+        s.L[0] += s.k[0] * y[0]
+
+    def atomic(s: Springs, y: Reals):
+        ti.atomic_add(s.L[0], s.c[0])
+
+    def through_a_function(s: Springs, y: Reals):
+        for _ in range(1):
+            write_length(s, 0)
+
+    def through_two_functions(s: Springs, y: Reals):
+        for _ in range(1):
+            write_length_below(s, 0)
+
+    def alias_of_a_field(s: Springs, y: Reals):
+        for _ in range(1):
+            z = ti.static(s.L)
+            z[0] = s.k[0]
+
+    def alias_of_the_record(s: Springs, y: Reals):
+        for _ in range(1):
+            z = ti.static(s)
+            z.L[0] = s.k[0]
+
+    def fields_passed(s: Springs, y: Reals):
+        for _ in range(1):
+            write_first(s.L, s.k, c=s.c)
+
+    def unpacked(s: Springs, y: Reals):
+        for _ in range(1):
+            k, L, _c = ti.static(s)
+            L[0] = k[0]
+
+    def unpacked_in_a_function(s: Springs, y: Reals):
+        for _ in range(1):
+            write_unpacked(s)
+
+    def star(s: Springs, y: Reals):
+        for _ in range(1):
+            write_first(*ti.static((s.L, s.k, s.c)))
+
+    def made_here(s: Springs, y: Reals):
+        for _ in range(1):
+            other = ti.static(Springs(k=s.c, L=s.L, c=y))
+            write_length(other, 0)
+
+    def made_of_fields(s: Springs, y: Reals):
+        for _ in range(1):
+            pair = ti.static(Pair(s.k, s.L))
+            pair.b[0] = pair.a[0]
+
+    def made_in_the_call(s: Springs, y: Reals):
+        for _ in range(1):
+            write_first(ti.static(View(s.L, 1)), s.k, y)
+
+    def view(s: Springs, y: Reals):
+        for _ in range(1):
+            z = ti.static(View(s.L, 0))
+            z[0] = s.k[0]
+
+    def record_of_views(s: Springs, y: Reals):
+        for _ in range(1):
+            other = ti.static(Springs(k=View(s.k, 0), L=View(s.L, 0), c=y))
+            write_length_below(other, 0)
+
+    return {name: function for name, function in locals().items() if callable(function)}
+
+
+@no_type_check
+def wider_writers() -> dict[str, tuple[Any, set[str]]]:
+    """Kernels that write s.L, and other fields that count as written with it."""
+
+    def loop(s: Springs, y: Reals):
+        for _ in range(1):
+            for z in ti.static((s.k, s.L)):
+                z[0] = y[0]
+
+    def loop_of_pairs(s: Springs, y: Reals):
+        for _ in range(1):
+            for z, _reads in ti.static(((s.k, y), (s.L, y))):
+                z[0] = 2.0
+
+    def loop_of_zip(s: Springs, y: Reals):
+        for _ in range(1):
+            for z, _also in ti.static(zip((s.k, s.L), (s.L, s.k), strict=True)):
+                z[0] = y[0]
+
+    def loop_of_the_record(s: Springs, y: Reals):
+        for _ in range(1):
+            for z in ti.static(s):
+                z[0] = y[0]
+
+    def unknown_part(s: Springs, y: Reals):
+        for _ in range(1):
+            pair = ti.static(part(s, y))
+            pair.a[0] = pair.b[0]
+
+    def known_part(s: Springs, y: Reals):
+        for _ in range(1):
+            pair = ti.static(marked_part(s, y))
+            pair.a[0] = pair.b[0]
+
+    whole = {"s.k", "s.L", "s.c"}
+    return {
+        "loop": (loop, {"s.k", "s.L"}),
+        "loop_of_pairs": (loop_of_pairs, {"s.k", "s.L"}),
+        "loop_of_zip": (loop_of_zip, {"s.k", "s.L"}),
+        "loop_of_the_record": (loop_of_the_record, whole),
+        "unknown_part": (unknown_part, whole | {"y"}),
+        "known_part": (known_part, whole),
+    }
+
+
+RECORD_WRITERS = {name: (function, {"s.L"}) for name, function in writers_of_records().items()} | wider_writers()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", RECORD_WRITERS)
+def test_each_way_of_writing_a_field_is_found_and_does_write(name: str) -> None:
+    function, expected = RECORD_WRITERS[name]
+    write = kernel(function)
+    assert write.written == expected
+    s, y = Springs(*[tensor(value * ones(3)) for value in (7.0, 5.0, 3.0)]), tensor(11 * ones(3))
+    write(s, y)
+    assert [x.version for x in s] == [int(f"s.{field}" in expected) for field in s._fields]
+    assert (s.L.data != 5).any() and (s.c.data == 3).all() == (name != "loop_of_the_record")
+
+
+def test_a_field_of_a_record_in_a_record_is_found_through_functions() -> None:
+    @no_type_check
+    @kernel
+    def write(both: Both):
+        for _ in range(1):
+            write_of_pair(both)
+
+    assert write.written == {"both.b.L"}
+    both = Pair(*[Springs(*[tensor(ones(1)) for _ in range(3)]) for _ in range(2)])
+    write(both)
+    assert [x.version for s in both for x in s] == [0, 0, 0, 0, 1, 0]
+
+
+def test_a_record_handed_to_something_unknown_counts_as_written() -> None:
+    @no_type_check
+    def body(s: Springs, other: Springs, y: Reals):
+        unknown(s, other.k, (y,))  # noqa: F821
+
+    found = writes_of(body, {"s": Springs, "other": Springs})
+    assert found.parameters == {"s.k", "s.L", "s.c", "other.k", "y"}
 
 
 # --- captured names
