@@ -14,7 +14,7 @@ import os
 import textwrap
 from collections.abc import Callable, Mapping
 from types import CodeType
-from typing import Any
+from typing import Any, cast
 
 from . import runtime
 from .records import Record, leaves
@@ -50,7 +50,7 @@ def flatten(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Call
         kinds |= dict(leaves(name, kind))
     flat.__annotations__ = {identifier: kinds[dotted] for dotted, identifier in names.items()}
     flat.__module__, flat.__qualname__ = function.__module__, function.__qualname__
-    return flat  # type: ignore[no-any-return]
+    return cast(Callable[..., Any], flat)
 
 
 def _made(name: str, kind: Record, names: Mapping[str, str], makers: dict[str, Any]) -> str:
@@ -93,7 +93,7 @@ def _store(file: str, before: int, text: list[str]) -> str:
         name = os.path.join(folder, *["."] * number, base)
         if name not in linecache.cache:
             linecache.cache[name] = (0, None, [], name)
-        lines = linecache.cache[name][2]
+        lines = linecache.getlines(name)  # the list itself
         lines += ["\n"] * (before + len(text) - len(lines))
         place = slice(before, before + len(text))
         if lines[place] == text or not any(line.strip() for line in lines[place]):

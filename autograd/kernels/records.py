@@ -75,7 +75,7 @@ def record(like: str | type, default: Any = None, /, **types: Any) -> Record:
     Errors: InputError for a field that the NamedTuple has not, or one without a type.
     """
     if isinstance(like, str):
-        return Record(namedtuple(like, types), types)  # type: ignore[misc]
+        return Record(namedtuple(like, types), types)
     names = cast(Any, like)._fields
     unknown = [name for name in types if name not in names]
     untyped = [name for name in names if name not in types and default is None]
@@ -104,7 +104,7 @@ def stands_for(*names: str) -> Callable[[F], F]:
     return mark
 
 
-class View(tuple):  # type: ignore[type-arg]  # as ti.static admits tuples
+class View(tuple[Any, Any]):  # as ti.static admits tuples
     """A flat array from an offset on, which may be known at run time only: `x = ti.static(View(a, a0))`.
 
     `x[i]` is a[a0 + i], to be read and written. The offset is read once, where the view is made.

@@ -263,7 +263,9 @@ class _Source:
         arrays = [a for a in arguments if self._may_be_array(a)]
         callee = self._callee(call.func)
         if callee is None:
-            elements = [a for a in arguments if isinstance(a, ast.Subscript) and isinstance(call.func, ast.Name)]
+            elements: list[ast.expr] = [
+                a for a in arguments if isinstance(a, ast.Subscript) and isinstance(call.func, ast.Name)
+            ]
             return (set() if is_static(call) else self._all_places(arrays + elements)), frozenset()
         if makes_record(callee) or hasattr(callee, "stands_for"):
             return set(), frozenset()
@@ -283,7 +285,7 @@ class _Source:
             captured |= {base_name(call.func) or "self"} if any(p[0] == "self" for p in inside.places) else set()
         references = [n for n, p in parameters.items() if runtime.ti.template in (p.annotation, type(p.annotation))]
         written: set[Place] = set()
-        passed: dict[str, tuple[ast.expr, Place]] = {}
+        passed: dict[str | int, tuple[ast.expr, Place]] = {}
         for position, argument in enumerate(call.args):
             if isinstance(argument, ast.Starred):  # its parts are the arguments from here on
                 last = position == len(call.args) - 1
@@ -297,10 +299,11 @@ class _Source:
             else:
                 passed[keyword.arg] = (keyword.value, ())
         starred = has_star(call.args)
-        for name, *fields in inside.places:
-            argument, part = passed.get(str(name), (None, ()))
-            if argument is not None and (starred or name in references or self._may_be_array(argument)):
-                written |= self._places(argument, (*part, *fields))
+        for place in inside.places:
+            if place[0] in passed:
+                argument, fields = passed[place[0]]
+                if starred or place[0] in references or self._may_be_array(argument):
+                    written |= self._places(argument, (*fields, *place[1:]))
         if any(isinstance(a, ast.Starred) for a in call.args[:-1]) and inside.places:
             written |= self._all_places(call.args)
         return written, frozenset(captured)

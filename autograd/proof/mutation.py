@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib.util
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -108,8 +109,8 @@ def find_unnoticed(
     """Find the mutants of `module` that `check` passes; there are none if it proves every term of every rule.
 
     `check` receives a copy of the module (with `package`, of the whole package, as for `load_changed`), from which it
-    must take the rules. It notices a mutant by raising one of `errors`; any other error is raised. It must pass on a
-    copy without a change first.
+    must take the rules. For element functions that several kernels share, `package` is one that has such kernels. It
+    notices a mutant by raising one of `errors`; any other error is raised. It must first pass on an unchanged copy.
     """
     with load_changed(module, _path(module).read_bytes(), package=package) as copy:
         check(copy)
@@ -138,32 +139,75 @@ def notices(
 def load_changed(module: ModuleType, source: bytes, *, package: ModuleType | None = None) -> Iterator[ModuleType]:
     """Load a second `module`, of the same package, made of `source`. Its file lasts as long as the context.
 
-    All other modules keep the original. With `package`, that of the module, the whole package is loaded once more with
-    `source` in place of the module, so that its other modules use the changed one.
+    All other modules keep the original. With `package` the whole package is loaded once more, with `source` in place of
+    the module, so that its other modules use the changed one. The module lies in it, in a folder of it, or in another
+    package that it imports, such as one of element functions: that one is replaced while the context lasts.
     """
     path = _path(module)
-    unit = package or module
-    if package is not None and path.parent != _path(package).parent:
-        remedy = "Pass the package that holds the module itself."
-        raise InputError("load_changed", f"{module.__name__} lies in the package", package.__name__, remedy)
-    name = f"{unit.__name__}_mutant"
+    if package is None:
+        with tempfile.TemporaryDirectory() as folder:
+            changed = Path(folder, path.name)
+            changed.write_bytes(source)
+            with _loaded(f"{module.__name__}_mutant", changed, None) as copy:
+                yield copy
+        return
+    home = _path(package).parent
+    owner = package if path.is_relative_to(home) else sys.modules.get(module.__name__.rpartition(".")[0])
+    if owner is None:
+        remedy = "Pass the package that holds the module, or one that uses it."
+        raise InputError("load_changed", f"{module.__name__} lies in a package", package.__name__, remedy)
     with tempfile.TemporaryDirectory() as folder:
-        changed = Path(folder, path.name)
-        changed.write_bytes(source)
-        places = None if package is None else [folder, *package.__path__]  # the changed file comes first
-        spec = importlib.util.spec_from_file_location(
-            name, changed if unit is module else _path(unit), submodule_search_locations=places
-        )
-        assert spec is not None and spec.loader is not None
-        copy = importlib.util.module_from_spec(spec)
-        sys.modules[name] = copy
-        try:
-            spec.loader.exec_module(copy)
-            yield copy
-        finally:
-            for loaded_name in [other for other in sys.modules if other == name or other.startswith(f"{name}.")]:
-                del sys.modules[loaded_name]
-            sys.path_importer_cache.pop(folder, None)
+        inside = path.relative_to(_path(owner).parent)
+        if len(inside.parts) > 1:
+            shutil.copytree(_path(owner).parent / inside.parts[0], Path(folder, inside.parts[0]))
+        Path(folder, inside).write_bytes(source)
+        places = [folder, *owner.__path__]  # the changed file comes first
+        name = f"{package.__name__}_mutant"
+        if owner is package:
+            with _loaded(name, _path(package), places) as copy:
+                yield copy
+        else:
+            with _replacing(owner, places), _loaded(name, _path(package), list(package.__path__)) as copy:
+                yield copy
+
+
+@contextlib.contextmanager
+def _loaded(name: str, file: Path, places: list[str] | None) -> Iterator[ModuleType]:
+    """Load a file as a module, or as a package with its modules in `places`; forget all of it at the end."""
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=places)
+    assert spec is not None and spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    sys.modules[name] = copy
+    try:
+        spec.loader.exec_module(copy)
+        yield copy
+    finally:
+        _forget(name)
+        for place in places or ():
+            for known in [other for other in sys.path_importer_cache if Path(other).is_relative_to(place)]:
+                del sys.path_importer_cache[known]
+
+
+@contextlib.contextmanager
+def _replacing(package: ModuleType, places: list[str]) -> Iterator[None]:
+    """Load a package anew under its own name, with its modules in `places`; put the first one back at the end."""
+    name = package.__name__
+    first = _forget(name)
+    above, _, last = name.rpartition(".")
+    try:
+        with _loaded(name, _path(package), places) as copy:
+            if above:
+                setattr(sys.modules[above], last, copy)
+            yield
+    finally:
+        sys.modules |= first
+        if above:
+            setattr(sys.modules[above], last, package)
+
+
+def _forget(name: str) -> dict[str, ModuleType]:
+    """Take a package and its modules from those that are loaded, and return them."""
+    return {other: sys.modules.pop(other) for other in list(sys.modules) if f"{other}.".startswith(f"{name}.")}
 
 
 def _replaced(source: bytes, change: Change) -> bytes:

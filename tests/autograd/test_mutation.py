@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -127,9 +128,105 @@ def test_a_change_in_a_package_reaches_its_other_modules() -> None:
     check(ops)
 
 
+ELEMENTS = """
+import taichi_or_fork as ti
+
+@ti.func
+def scaled_square(a, x):
+    return a * x * x
+
+@ti.func
+def adj_scaled_square(a, x, adj):
+    return adj * x * x, 2 * a * x * adj
+"""
+KERNELS = """
+from simphys.autograd import Function, kernel, runtime
+from {elements} import adj_scaled_square, scaled_square
+import taichi_or_fork as ti
+import numpy as np
+
+real = runtime.real()
+reals = ti.types.ndarray(dtype=real, ndim=1)
+
+@kernel
+def forward(a: reals, x: reals, y: reals):
+    for i in range(2):
+        y[i] = scaled_square(a[i], x[i])
+
+@kernel
+def adjoint(a: reals, x: reals, adj: reals, adj_a: reals, adj_x: reals):
+    for i in range(2):
+        adj_a[i], adj_x[i] = adj_scaled_square(a[i], x[i], adj[i])
+
+class {name}(Function):
+    @staticmethod
+    def forward(ctx, a, x):
+        ctx.save_for_backward(a, x)
+        y = np.empty(2, real_dtype)
+        forward(a, x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, adj):
+        adj_a, adj_x = np.empty(2, real_dtype), np.empty(2, real_dtype)
+        adjoint(*ctx.saved_tensors, adj, adj_a, adj_x)
+        return adj_a, adj_x
+
+real_dtype = runtime.real_dtype()
+"""
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """A package of element functions at module level, and one with two modules of kernels that use them."""
+    files = {
+        "shared_elements/__init__.py": "",
+        "shared_elements/square.py": ELEMENTS,
+        "kernels_of_squares/__init__.py": "from .one import One\nfrom .inner.two import Two\n",
+        "kernels_of_squares/one.py": KERNELS.format(name="One", elements="shared_elements.square"),
+        "kernels_of_squares/inner/__init__.py": "",
+        "kernels_of_squares/inner/own.py": ELEMENTS,
+        "kernels_of_squares/inner/two.py": KERNELS.format(name="Two", elements=".own"),
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text.replace("import taichi_or_fork as ti", "from simphys.autograd.kernels.runtime import ti"))
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("kernels_of_squares")
+    for name in [other for other in sys.modules if other.split(".")[0] in ("kernels_of_squares", "shared_elements")]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("name", ["One", "Two"])
+def test_element_functions_of_a_module_are_changed_in_all_kernels_that_use_them(
+    packages: ModuleType, name: str
+) -> None:
+    """These lie in another package, or in a folder of the package."""
+    elements = sys.modules["shared_elements.square" if name == "One" else "kernels_of_squares.inner.own"]
+    a, x = tensor([1.3, -0.4], requires_grad=True), tensor([0.7, 1.9], requires_grad=True)
+
+    def check(package: Any) -> None:
+        gradcheck(getattr(package, name).apply, (a, x))
+
+    def check_of_one_input(package: Any) -> None:
+        gradcheck(lambda x: getattr(package, name).apply(a.detach(), x), (x,))
+
+    def ours() -> dict[str, ModuleType]:
+        return {n: m for n, m in sys.modules.items() if n.startswith(("kernels_of_squares", "shared_elements"))}
+
+    before = ours()
+    assert len(mutants(elements)) > 5
+    assert not find_unnoticed(elements, check, package=packages)
+    missed = find_unnoticed(elements, check_of_one_input, package=packages)
+    assert missed and all("adj * x" in mutant.change or "-adj" in mutant.change for mutant in missed)
+    assert ours() == before
+    check(packages)
+
+
 def test_a_package_that_does_not_hold_the_module_is_refused(product: ModuleType) -> None:
     with (
-        pytest.raises(InputError, match=r"product lies in the package.*simphys\.autograd\.ops"),
+        pytest.raises(InputError, match=r"product lies in a package.*simphys\.autograd\.ops"),
         load_changed(product, SOURCE.encode(), package=ops),
     ):
         pass
