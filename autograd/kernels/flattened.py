@@ -57,10 +57,10 @@ def _made(name: str, kind: Record, names: Mapping[str, str], makers: dict[str, A
     """The expression that makes a record of the parameters that are its fields."""
     maker = f"_{kind.name}_{len(makers)}"
     makers[maker] = kind
-    parts = [
-        _made(f"{name}.{field}", inner, names, makers) if isinstance(inner, Record) else names[f"{name}.{field}"]
-        for field, inner in kind.fields.items()
-    ]
+    parts = []
+    for field, inner in kind.fields.items():
+        dotted = f"{name}.{field}"
+        parts.append(f"{field}={_made(dotted, inner, names, makers) if isinstance(inner, Record) else names[dotted]}")
     return f"{maker}({', '.join(parts)})"
 
 

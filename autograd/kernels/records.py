@@ -40,12 +40,21 @@ class Record:
     def __init__(self, make: Callable[..., Any], fields: Mapping[str, Any]) -> None:
         self.name = make.__name__
         self.make = make
-        self.fields = dict(fields)
+        self.fields = {name: kind for name, kind in fields.items() if kind is not None}
         """Types of the fields by name: arrays, numbers, records."""
+        self._empty = [name for name, kind in fields.items() if kind is None]
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         """Make a record, in Python or inside a kernel."""
+        if self._empty:
+            given = [*self.names[: len(values)], *named]
+            named |= {name: None for name in self._empty if name not in given}
         return self.make(*values, **named)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All fields, with the empty ones."""
+        return tuple(cast(Any, self.make)._fields)
 
     def __repr__(self) -> str:
         return f"record {self.name}({', '.join(self.fields)})"
@@ -56,11 +65,13 @@ class Record:
         if names is None:
             remedy = f"Pass a tuple with these names, such as {self.name}(...)."
             raise InputError(source, f"it is a record with the fields {_list(self.fields)}", repr(value), remedy)
-        missing, others = [n for n in self.fields if n not in names], [n for n in names if n not in self.fields]
+        others = [n for n in names if n not in self.fields and not (n in self._empty and getattr(value, n) is None)]
+        missing = [n for n in self.fields if n not in names]
         if missing or others:
             changes = [f"{verb} {_list(which)}" for verb, which in (("add", missing), ("remove", others)) if which]
             constraint = f"record {self.name} has the fields {_list(self.fields)}"
-            raise InputError(source, constraint, _list(names), f"Make it by the record's type: {', '.join(changes)}.")
+            found = _list([name for name in names if name not in self._empty or name in others])
+            raise InputError(source, constraint, found, f"Make it by the record's type: {', '.join(changes)}.")
         flat = []
         for name, kind in self.fields.items():
             part = getattr(value, name)
@@ -71,14 +82,16 @@ class Record:
 def record(like: str | type, default: Any = None, /, **types: Any) -> Record:
     """The type of a record: of a name and types of fields, or of a NamedTuple and types.
 
-    With a NamedTuple, fields that are not named have the type `default`.
+    With a NamedTuple, fields that are not named have the type `default`. A field with the type None stays empty: it is
+    None in what is passed, and in the kernel.
     Errors: InputError for a field that the NamedTuple has not, or one without a type.
     """
     if isinstance(like, str):
         return Record(namedtuple(like, types), types)
     names = cast(Any, like)._fields
     unknown = [name for name in types if name not in names]
-    untyped = [name for name in names if name not in types and default is None]
+    optional = cast(Any, like)._field_defaults
+    untyped = [name for name in names if name not in types and default is None and name not in optional]
     if unknown or untyped:
         constraint, found = f"its fields are {_list(names)}", f"types for {_list(types) or 'none'}"
         raise InputError(f"record {like.__name__}", constraint, found, "Give a type for each, or one for all.")

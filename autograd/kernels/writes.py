@@ -74,9 +74,8 @@ def _names(place: Place, record: Record | None) -> list[str]:
     if record is None:
         return [str(name)]
     for field in fields:
-        names = list(record.fields)
-        if isinstance(field, int) and field < len(names):
-            field = names[field]
+        if isinstance(field, int) and field < len(record.names):
+            field = record.names[field]
         if field not in record.fields:
             break
         name = f"{name}.{field}"
@@ -218,7 +217,7 @@ class _Source:
         callee = self._callee(expression.func)
         if not makes_record(callee):
             return None
-        names = tuple(callee.fields if isinstance(callee, Record) else callee._fields)
+        names = callee.names if isinstance(callee, Record) else tuple(callee._fields)
         given = dict(zip(names, expression.args, strict=False))
         given |= {keyword.arg: keyword.value for keyword in expression.keywords if keyword.arg is not None}
         return _Made(tuple(given.values()), tuple(given))

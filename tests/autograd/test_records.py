@@ -185,6 +185,28 @@ def test_a_record_needs_a_type_for_each_field_and_for_no_other() -> None:
     assert list(record(Ends, ints, b=reals).fields.values()) == [ints, reals]
 
 
+class Motion(NamedTuple):
+    x: Any
+    v: Any = None
+
+
+def test_a_field_without_a_type_stays_empty() -> None:
+    position = record(Motion, reals, v=None)
+
+    @no_type_check
+    @kernel
+    def shift(old: position, new: record(Motion, x=reals)):
+        for i in range(2):
+            new.x[i] = old.x[i] + 1.0
+
+    x, new = np.zeros(2, dtype), np.zeros(2, dtype)
+    shift(Motion(x), position(new))
+    np.testing.assert_allclose(new, [1.0, 1.0])
+    assert shift.written == {"new.x"}
+    with pytest.raises(InputError, match=r"argument old: record Motion has the fields x; found x, v.*: remove v"):
+        shift(Motion(x, x), Motion(new))
+
+
 # --- views
 
 
