@@ -21,7 +21,7 @@ from .function import Context, Function
 from .graph import backward, grad
 from .kernels import runtime
 from .kernels.launch import Kernel, kernel
-from .kernels.records import Record, View, record, stands_for
+from .kernels.records import RecordType, View, record, stands_for
 from .look.anomaly import AnomalyError, detect_anomaly
 from .look.compare import compare
 from .look.draw import draw, to_dot, to_mermaid, to_text
@@ -42,7 +42,7 @@ __all__ = [
     "InputError",
     "Kernel",
     "MissingJvp",
-    "Record",
+    "RecordType",
     "StorageError",
     "Tensor",
     "View",

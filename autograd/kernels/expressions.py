@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .records import Record
+from .records import RecordType
 
 Place = tuple[str | int, ...]
 """A name, then fields of records by name or number; it stands for all that lies in it."""
@@ -18,7 +18,7 @@ EACH = "*"
 
 def makes_record(callee: Any) -> bool:
     """True for the type of a record, or a class of tuples with names."""
-    return isinstance(callee, Record) or (isinstance(callee, type) and hasattr(callee, "_fields"))
+    return isinstance(callee, RecordType) or (isinstance(callee, type) and hasattr(callee, "_fields"))
 
 
 def top_package(callee: Any) -> str:

@@ -17,7 +17,7 @@ from types import CodeType
 from typing import Any, cast
 
 from . import runtime
-from .records import Record, leaves
+from .records import RecordType, leaves
 
 ti = runtime.ti
 
@@ -26,7 +26,7 @@ def identifiers(parameters: Mapping[str, Any]) -> dict[str, str]:
     """An identifier for each dotted name in a parameter list: `s_k` for `s.k`, unless another parameter has it."""
     names: dict[str, str] = {}
     for name, kind in parameters.items():
-        for dotted in [leaf for leaf, _ in leaves(name, kind)] if isinstance(kind, Record) else [name]:
+        for dotted in [leaf for leaf, _ in leaves(name, kind)] if isinstance(kind, RecordType) else [name]:
             identifier = dotted.replace(".", "_")
             while identifier in names.values() or (identifier in parameters and identifier != dotted):
                 identifier += "_"
@@ -38,7 +38,7 @@ def flatten(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Call
     """A function with one parameter for each field; `parameters` are the types of those of `function`."""
     names = identifiers(parameters)
     makers: dict[str, Any] = {"_static": ti.static}
-    records = {name: kind for name, kind in parameters.items() if isinstance(kind, Record)}
+    records = {name: kind for name, kind in parameters.items() if isinstance(kind, RecordType)}
     bindings = [f"{name} = _static({_made(name, kind, names, makers)})" for name, kind in records.items()]
     code = _compiled(function, f"def {function.__name__}({', '.join(names.values())}):", "; ".join(bindings))
     captured = inspect.getclosurevars(function).nonlocals
@@ -53,14 +53,16 @@ def flatten(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Call
     return cast(Callable[..., Any], flat)
 
 
-def _made(name: str, kind: Record, names: Mapping[str, str], makers: dict[str, Any]) -> str:
+def _made(name: str, kind: RecordType, names: Mapping[str, str], makers: dict[str, Any]) -> str:
     """The expression that makes a record of the parameters that are its fields."""
     maker = f"_{kind.name}_{len(makers)}"
     makers[maker] = kind
     parts = []
     for field, inner in kind.fields.items():
         dotted = f"{name}.{field}"
-        parts.append(f"{field}={_made(dotted, inner, names, makers) if isinstance(inner, Record) else names[dotted]}")
+        parts.append(
+            f"{field}={_made(dotted, inner, names, makers) if isinstance(inner, RecordType) else names[dotted]}"
+        )
     return f"{maker}({', '.join(parts)})"
 
 

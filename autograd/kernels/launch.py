@@ -27,7 +27,7 @@ from . import runtime
 from .arguments import ArrayParameter, Parameter, Put, as_writable, parameter
 from .flattened import flatten
 from .memory import Memory
-from .records import Record, leaves
+from .records import RecordType, leaves
 from .writes import writes_of
 
 ti = runtime.ti
@@ -52,12 +52,12 @@ class Kernel:
         signature = inspect.signature(source)
         self.parameters = list(signature.parameters)
         self._kinds = {name: described.annotation for name, described in signature.parameters.items()}
-        self._has_records = any(isinstance(kind, Record) for kind in self._kinds.values())
+        self._has_records = any(isinstance(kind, RecordType) for kind in self._kinds.values())
         self.written = _written(self.name, source, self._kinds)
         self._arguments: list[Parameter] = []
         for name, kind in self._kinds.items():
-            record = kind.name if isinstance(kind, Record) else None
-            for leaf, inner in leaves(name, kind) if isinstance(kind, Record) else [(name, kind)]:
+            record = kind.name if isinstance(kind, RecordType) else None
+            for leaf, inner in leaves(name, kind) if isinstance(kind, RecordType) else [(name, kind)]:
                 written = leaf in self.written
                 self._arguments.append(parameter(self.name, leaf, inner, written=written, record=record))
         if signature.return_annotation not in (inspect.Signature.empty, None):
@@ -154,7 +154,7 @@ class Kernel:
             raise self._count(len(arguments), self.parameters)
         flat: list[Any] = []
         for (name, kind), value in zip(self._kinds.items(), arguments, strict=False):
-            if isinstance(kind, Record):
+            if isinstance(kind, RecordType):
                 flat += kind.flatten(f"kernel {self.name}, argument {name}", value)
             else:
                 flat.append(value)
@@ -328,7 +328,7 @@ def _source(function: Any) -> Callable[..., Any]:
 def _written(name: str, source: Callable[..., Any], kinds: dict[str, Any]) -> frozenset[str]:
     """The parameters that the kernel writes. Errors: InputError if it writes to anything else."""
     try:
-        writes = writes_of(source, {name: kind for name, kind in kinds.items() if isinstance(kind, Record)})
+        writes = writes_of(source, {name: kind for name, kind in kinds.items() if isinstance(kind, RecordType)})
     except OSError:
         remedy = "Put it into a file."
         raise InputError(f"kernel {name}", "its source is in a file", "none", remedy) from None

@@ -34,7 +34,7 @@ ti = runtime.ti
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Record:
+class RecordType:
     """The type of a record: annotation of a kernel's parameter, and maker of such records."""
 
     def __init__(self, make: Callable[..., Any], fields: Mapping[str, Any]) -> None:
@@ -75,11 +75,11 @@ class Record:
         flat = []
         for name, kind in self.fields.items():
             part = getattr(value, name)
-            flat += kind.flatten(f"{source}.{name}", part) if isinstance(kind, Record) else [part]
+            flat += kind.flatten(f"{source}.{name}", part) if isinstance(kind, RecordType) else [part]
         return flat
 
 
-def record(like: str | type, default: Any = None, /, **types: Any) -> Record:
+def record(like: str | type, default: Any = None, /, **types: Any) -> RecordType:
     """The type of a record: of a name and types of fields, or of a NamedTuple and types.
 
     With a NamedTuple, fields that are not named have the type `default`. A field with the type None stays empty: it is
@@ -87,7 +87,7 @@ def record(like: str | type, default: Any = None, /, **types: Any) -> Record:
     Errors: InputError for a field that the NamedTuple has not, or one without a type.
     """
     if isinstance(like, str):
-        return Record(namedtuple(like, types), types)
+        return RecordType(namedtuple(like, types), types)
     names = cast(Any, like)._fields
     unknown = [name for name in types if name not in names]
     optional = cast(Any, like)._field_defaults
@@ -95,13 +95,13 @@ def record(like: str | type, default: Any = None, /, **types: Any) -> Record:
     if unknown or untyped:
         constraint, found = f"its fields are {_list(names)}", f"types for {_list(types) or 'none'}"
         raise InputError(f"record {like.__name__}", constraint, found, "Give a type for each, or one for all.")
-    return Record(like, {name: types.get(name, default) for name in names})
+    return RecordType(like, {name: types.get(name, default) for name in names})
 
 
-def leaves(prefix: str, kind: Record) -> Iterator[tuple[str, Any]]:
+def leaves(prefix: str, kind: RecordType) -> Iterator[tuple[str, Any]]:
     """(dotted name, type) of each array and number in a record, to any depth."""
     for name, inner in kind.fields.items():
-        if isinstance(inner, Record):
+        if isinstance(inner, RecordType):
             yield from leaves(f"{prefix}.{name}", inner)
         else:
             yield f"{prefix}.{name}", inner

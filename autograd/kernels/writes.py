@@ -34,7 +34,7 @@ from .expressions import (
     target_names,
     top_package,
 )
-from .records import Record, leaves
+from .records import RecordType, leaves
 
 _Function = Callable[..., Any]
 _HARMLESS = ("builtins", "math", "numpy", runtime.compiler)  # their unwrapped functions take values
@@ -57,7 +57,7 @@ class Writes(NamedTuple):
     """Globals and variables of a closure: fields, and objects that hold them."""
 
 
-def writes_of(function: _Function, records: Mapping[str, Record] | None = None) -> Writes:
+def writes_of(function: _Function, records: Mapping[str, RecordType] | None = None) -> Writes:
     """Read the source of `function` and of all functions that it calls; `records` are the types of such parameters.
 
     Errors: OSError for a source without a file.
@@ -68,7 +68,7 @@ def writes_of(function: _Function, records: Mapping[str, Record] | None = None) 
     return Writes(frozenset(parameters), found.captured)
 
 
-def _names(place: Place, record: Record | None) -> list[str]:
+def _names(place: Place, record: RecordType | None) -> list[str]:
     """The parameter itself, or the names of all arrays at a place in a record."""
     name, *fields = place
     if record is None:
@@ -80,7 +80,7 @@ def _names(place: Place, record: Record | None) -> list[str]:
             break
         name = f"{name}.{field}"
         inner = record.fields[str(field)]
-        if not isinstance(inner, Record):
+        if not isinstance(inner, RecordType):
             return [name]
         record = inner
     return [leaf for leaf, _ in leaves(str(name), record)]
@@ -217,7 +217,7 @@ class _Source:
         callee = self._callee(expression.func)
         if not makes_record(callee):
             return None
-        names = callee.names if isinstance(callee, Record) else tuple(callee._fields)
+        names = callee.names if isinstance(callee, RecordType) else tuple(callee._fields)
         given = dict(zip(names, expression.args, strict=False))
         given |= {keyword.arg: keyword.value for keyword in expression.keywords if keyword.arg is not None}
         return _Made(tuple(given.values()), tuple(given))
