@@ -233,8 +233,21 @@ class _Source:
             return {p for n in callee.stands_for if n in given for p in self._places(given[n], (), seen)}
         if any(callee is each for each in (range, len, int, float)) or top_package(callee) == runtime.compiler:
             return set()
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "_replace":
+            return self._replaced(call, fields, seen)
         owner = [call.func.value] if callee is None and isinstance(call.func, ast.Attribute) else []
         return {place for array in owner + call_arguments(call) for place in self._places(array, (), seen)}
+
+    def _replaced(self, call: ast.Call, fields: Place, seen: frozenset[str]) -> set[Place]:
+        """The places of a record with other fields: `s._replace(k=z)`."""
+        assert isinstance(call.func, ast.Attribute), "it is a method"
+        given: dict[str | int | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
+        if fields and fields[0] in given:
+            return self._places(given[fields[0]], fields[1:], seen)
+        found = self._places(call.func.value, fields, seen)
+        if not fields or not isinstance(fields[0], str) or fields[0] == EACH:
+            found |= {place for value in given.values() for place in self._places(value, (), seen)}
+        return found
 
     def _callee(self, function: ast.expr) -> Any:
         """The object that is called; None for a name that is known at compile time only, or a method of an element."""
@@ -256,6 +269,8 @@ class _Source:
         name = getattr(call.func, "attr", getattr(call.func, "id", ""))
         if name.startswith("atomic"):
             return self._all_places(call.args[:1]), frozenset()
+        if name == "_replace":
+            return set(), frozenset()
         if name == "fill" and isinstance(call.func, ast.Attribute):
             return self._places(call.func.value), frozenset()
         arguments = call_arguments(call)

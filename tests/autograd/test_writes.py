@@ -254,6 +254,11 @@ def writers_of_records() -> dict[str, Any]:
         for _ in range(1):
             write_first(ti.static(View(s.L, 1)), s.k, y)
 
+    def replaced(s: Springs, y: Reals):
+        for _ in range(1):
+            other = ti.static(s._replace(L=y, k=s.L))
+            other.k[0] = other.L[0] + other.c[0]
+
     def view(s: Springs, y: Reals):
         for _ in range(1):
             z = ti.static(View(s.L, 0))
@@ -291,6 +296,11 @@ def wider_writers() -> dict[str, tuple[Any, set[str]]]:
             for z in ti.static(s):
                 z[0] = y[0]
 
+    def replaced(s: Springs, y: Reals):
+        for _ in range(1):
+            k, L, _c = ti.static(s._replace(k=s.L))
+            k[0] = L[0] + 1.0
+
     def unknown_part(s: Springs, y: Reals):
         for _ in range(1):
             pair = ti.static(part(s, y))
@@ -307,6 +317,7 @@ def wider_writers() -> dict[str, tuple[Any, set[str]]]:
         "loop_of_pairs": (loop_of_pairs, {"s.k", "s.L"}),
         "loop_of_zip": (loop_of_zip, {"s.k", "s.L"}),
         "loop_of_the_record": (loop_of_the_record, whole),
+        "replaced_and_unpacked": (replaced, {"s.k", "s.L"}),
         "unknown_part": (unknown_part, whole | {"y"}),
         "known_part": (known_part, whole),
     }

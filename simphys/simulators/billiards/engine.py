@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import runtime
-from simphys.simulator import Arrays
+from simphys.simulator import Array, Arrays
 from simphys.simulator.array_engine import ArrayEngine
 
 from . import fused, fused_adjoint, search
+from .arrays import Balls, Legs, Limits, Table
 from .model import BALL_US, PAIR_US, Billiards
 
 SPREAD = 512
@@ -31,11 +32,9 @@ class BilliardsEngine(ArrayEngine):
     def advance(self, segment: Arrays, *, first: int, start: int, steps: int) -> None:
         failed = np.zeros(self.batch, np.int32)
         failed[~np.isfinite(segment["position"][:, start]).all(axis=(1, 2))] = start + 1
-        flat = {name: values.reshape(-1, 2) for name, values in segment.items()}
         parallel, spread = self._choose_threads(steps)
-        fused.forward_kernel(runtime.real(), parallel, spread)(
-            *flat.values(), *self._arguments(segment), start, steps, failed
-        )
+        kernel = fused.forward_kernel(runtime.real(), parallel, spread)
+        kernel(*self._arguments(segment), start, steps, failed)
         for member in np.flatnonzero(failed):
             for values in segment.values():
                 values[member, failed[member] : start + steps + 1] = np.nan
@@ -44,12 +43,10 @@ class BilliardsEngine(ArrayEngine):
         parallel, spread = self._choose_threads(steps)
         sums = self.sums
         walls = search.stack_walls(sums["lower"], sums["upper"])
-        fused_adjoint.adjoint_kernel(runtime.real(), parallel, spread)(
-            *[values.reshape(-1, 2) for values in segment.values()], *self._arguments(segment), steps,
-            _is_dense(adjoint), *self._workspace(),
-            *[adjoint[name].reshape(-1, 2) for name in self.model.State.names()],
-            *[sums[name].reshape(-1) for name in ("radius", "mass")],
-            *[sums[name] for name in ("restitution", "cushion_restitution", "deceleration")], walls.reshape(-1),
+        kernel = fused_adjoint.adjoint_kernel(runtime.real(), parallel, spread)
+        kernel(
+            *self._arguments(segment), steps, _is_dense(adjoint), *self._workspace(), _balls(adjoint),
+            _table(sums, walls),
         )  # fmt: skip
         if self.model.cushions:
             sums["lower"][...], sums["upper"][...] = walls[:, 0::2], walls[:, 1::2]
@@ -57,19 +54,15 @@ class BilliardsEngine(ArrayEngine):
     def _workspace(self) -> tuple[Any, ...]:
         """Return the adjoint kernel's workspace: states, times and pairs of a step's legs, and running adjoints."""
         n, slots, real = self.model.balls, self.batch * (self.model.max_impacts + 1), runtime.real_dtype()
-        states = [np.zeros((slots * n, 2), real) for _ in range(2)]
-        running = [np.zeros((self.batch * n, 2), real) for _ in range(2)]
-        return *states, np.zeros(slots, real), np.zeros((slots, 2), np.int32), *running
+        states, running = [Balls(*np.zeros((2, count * n, 2), real)) for count in (slots, self.batch)]
+        return Legs(states, np.zeros(slots, real), np.zeros((slots, 2), np.int32)), running
 
     def _arguments(self, segment: Arrays) -> tuple[Any, ...]:
-        """Return the arguments that both kernels take after the states."""
+        """Return the arguments that both kernels take first."""
         model, p = self.model, self.params
-        walls = search.stack_walls(p["lower"], p["upper"]).reshape(-1)
-        counts = (model.balls, model.partners, model.max_impacts, self.batch, segment["position"].shape[1])
-        return (
-            p["radius"].reshape(-1), p["mass"].reshape(-1), p["restitution"], p["cushion_restitution"],
-            p["deceleration"], walls, model.dt, search.min_step(model), *counts,
-        )  # fmt: skip
+        table = _table(p, search.stack_walls(p["lower"], p["upper"]))
+        limits = Limits(model.dt, search.min_step(model), model.balls, model.partners, model.max_impacts)
+        return _balls(segment), table, limits, self.batch, segment["position"].shape[1]
 
     def _choose_threads(self, steps: int) -> tuple[bool, int]:
         """Choose the parallel loop or the serial one, and the number of iterations for each batch member."""
@@ -82,3 +75,15 @@ class BilliardsEngine(ArrayEngine):
 def _is_dense(adjoint: Arrays) -> bool:
     """Return True if `adjoint` has a row for every state, not just one."""
     return bool(adjoint["position"].shape[1] > 1)
+
+
+def _balls(states: Arrays) -> Balls:
+    """Return the record of states, for kernels."""
+    return Balls(states["position"].reshape(-1, 2), states["velocity"].reshape(-1, 2))
+
+
+def _table(values: Arrays, walls: Array) -> Table:
+    """Return the record of parameters or their adjoints, for kernels."""
+    names = ("radius", "mass", "restitution", "cushion_restitution", "deceleration")
+    r, m, c, side_c, a = [values[name].reshape(-1) for name in names]
+    return Table(r, m, c, side_c, a, walls.reshape(-1))

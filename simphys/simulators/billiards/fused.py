@@ -10,7 +10,8 @@ from typing import Any, no_type_check
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 
-from . import bounce, flight, impact, search
+from . import arrays, bounce, flight, impact, search
+from .arrays import balls_from, table_of
 
 
 @functools.cache
@@ -20,38 +21,23 @@ def functions(real: Any) -> SimpleNamespace:
     fly, hit, turn = flight.functions(real), impact.functions(real), bounce.functions(real)
 
     @ti.func
-    def fly_all(
-        x: ti.template(), v: ti.template(), x0, y: ti.template(), u: ti.template(), y0, n, a, t
-    ):  # fmt: skip
-        """Fly all balls, stored from index `x0` on, for a time t; store them from index `y0` on."""
+    def fly_all(balls: ti.template(), new: ti.template(), n, a, t):
+        """Fly all balls for a time t."""
         for i in range(n):
-            x_new, v_new = fly.flight(x[x0 + i], v[x0 + i], a, t)
-            y[y0 + i] = x_new
-            u[y0 + i] = v_new
+            x_new, v_new = fly.flight(balls.x[i], balls.v[i], a, t)
+            new.x[i] = x_new
+            new.v[i] = v_new
 
     @ti.func
-    def strike(
-        x: ti.template(),
-        v: ti.template(),
-        x0,
-        m: ti.template(),
-        m0,
-        c: ti.template(),
-        side_c: ti.template(),
-        b,
-        n,
-        i,
-        j,
-    ):
+    def strike(balls: ti.template(), table: ti.template(), n, i, j):
         """Update the velocities after an impact of ball i and partner j."""
         if j < n:
-            p, q = x0 + i, x0 + j
-            v_i, v_j = hit.impact(x[p] - x[q], v[p], v[q], m[m0 + i], m[m0 + j], c[b])
-            v[p] = v_i
-            v[q] = v_j
+            v_i, v_j = hit.impact(balls.x[i] - balls.x[j], balls.v[i], balls.v[j], table.m[i], table.m[j], table.c[0])
+            balls.v[i] = v_i
+            balls.v[j] = v_j
         else:
             axis = (j - n) // 2
-            v[x0 + i][axis] = turn.bounce(v[x0 + i][axis], side_c[b])
+            balls.v[i][axis] = turn.bounce(balls.v[i][axis], table.side_c[0])
 
     return SimpleNamespace(fly_all=fly_all, strike=strike)
 
@@ -60,40 +46,39 @@ def functions(real: Any) -> SimpleNamespace:
 @no_type_check
 def forward_kernel(real: Any, parallel: bool, spread: int) -> Any:
     """Return the forward loop; failed[b] becomes the row of the step in which the impacts of member b do not end."""
-    vec = ti.types.vector(2, real)
-    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
+    f, find, types = functions(real), search.functions(real), arrays.types(real)
+    balls_type, table_type, limits_type = types.balls, types.table, types.limits
     whole = ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, find = functions(real), search.functions(real)
 
     @kernel
     def forward(
-        x: vectors, v: vectors, r: reals, m: reals, c: reals, side_c: reals, a: reals, walls: reals,
-        h: real, min_step: real, n: ti.i32, partners: ti.i32, limit: ti.i32, members: ti.i32, rows: ti.i32,
+        segment: balls_type, params: table_type, limits: limits_type, members: ti.i32, rows: ti.i32,
         start: ti.i32, steps: ti.i32, failed: whole,
     ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for piece in range(members * spread):
             b = piece // spread
             if piece % spread == 0:
+                n = limits.n
+                table = ti.static(table_of(params, b, n))
                 for s in range(start, start + steps):
                     row0 = (b * rows + s + 1) * n
+                    old, balls = ti.static(balls_from(segment, row0 - n), balls_from(segment, row0))
                     for i in range(n):
-                        x[row0 + i] = x[row0 - n + i]
-                        v[row0 + i] = v[row0 - n + i]
-                    left, count, going = h, 0, failed[b] == 0
+                        balls.x[i] = old.x[i]
+                        balls.v[i] = old.v[i]
+                    left, count, going = limits.h, 0, failed[b] == 0
                     while going:
-                        t, i, j = find.first_impact(
-                            x, v, row0, r, b * n, walls, b * 4, n, partners, a[b], left, min_step
-                        )
-                        f.fly_all(x, v, row0, x, v, row0, n, a[b], ti.min(t, left))
+                        t, i, j = find.first_impact(balls, table, n, limits.partners, table.a[0], left, limits.min_step)
+                        f.fly_all(balls, balls, n, table.a[0], ti.min(t, left))
                         left -= t
                         count += 1
                         if i < 0:
                             going = False
-                        elif count > limit:
+                        elif count > limits.impacts:
                             failed[b] = s + 1
                             going = False
                         else:
-                            f.strike(x, v, row0, m, b * n, c, side_c, b, n, i, j)
+                            f.strike(balls, table, n, i, j)
 
     return forward

@@ -31,7 +31,7 @@ from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.simulator import Array
 
-from . import flight
+from . import arrays, flight
 from .model import Billiards
 
 CLOSE = 64
@@ -48,10 +48,7 @@ def rounding() -> float:
 @functools.cache
 @no_type_check
 def functions(real: Any) -> SimpleNamespace:
-    """Return the search for one pair of partners, and for the first impact of all; balls are stored from index `x0` on.
-
-    `walls` holds the coordinates of the four cushions, from index 4 * b for batch member b.
-    """
+    """Return the search for one pair of partners, and for the first impact of all."""
     vec = ti.types.vector(2, real)
     f = flight.functions(real)
     tiny = rounding()
@@ -97,39 +94,25 @@ def functions(real: Any) -> SimpleNamespace:
         return ti.select(axis == 0, w[0], w[1])
 
     @ti.func
-    def time_of_impact(
-        x: ti.template(),
-        v: ti.template(),
-        x0,
-        r: ti.template(),
-        r0,
-        walls: ti.template(),
-        walls0,
-        n,
-        a,
-        i,
-        j,
-        end,
-        min_step,
-    ):
+    def time_of_impact(balls: ti.template(), table: ti.template(), n, a, i, j, end, min_step):
         """Time of impact of ball i and partner j, NEVER if later than `end`; and its uncertainty due to rounding."""
         o = i
         if j < n:
             o = j
-        v_i, v_j = v[x0 + i], v[x0 + o]
-        d = x[x0 + i] - x[x0 + o]
-        reach, speed = r[r0 + i], v_i.norm()
-        place = ti.abs(x[x0 + i]).max()
+        v_i, v_j = balls.v[i], balls.v[o]
+        d = balls.x[i] - balls.x[o]
+        reach, speed = table.r[i], v_i.norm()
+        place = ti.abs(balls.x[i]).max()
         side = ti.max(j - n, 0)
         axis, sign = side // 2, 1 - 2 * (side % 2)
         gap = real(0.0)
         if j < n:
-            reach += r[r0 + j]
+            reach += table.r[j]
             speed += v_j.norm()
-            place += ti.abs(x[x0 + o]).max()
+            place += ti.abs(balls.x[o]).max()
             gap = d.norm() - reach
         else:
-            gap = sign * (component(x[x0 + i], axis) - walls[walls0 + side]) - reach
+            gap = sign * (component(balls.x[i], axis) - table.walls[side]) - reach
         near, slow = tiny * (place + reach), tiny * speed
         time, uncertainty = real(flight.NEVER), real(0.0)
         if speed > 0 and gap <= (speed + ti.max(-a, 0.0) * end) * end + near:
@@ -141,8 +124,8 @@ def functions(real: Any) -> SimpleNamespace:
                     until = ti.max(rest_i, rest_j)
                 until = ti.min(until, end)
                 if time == flight.NEVER and until > begin:
-                    y_i, u_i = f.flight(x[x0 + i], v_i, a, begin)
-                    y_j, u_j = f.flight(x[x0 + o], v_j, a, begin)
+                    y_i, u_i = f.flight(balls.x[i], v_i, a, begin)
+                    y_j, u_j = f.flight(balls.x[o], v_j, a, begin)
                     b_i, b_j = vec(0.0), vec(0.0)
                     if begin < rest_i and v_i.norm() > 0:
                         b_i = (-a / v_i.norm()) * v_i
@@ -152,7 +135,7 @@ def functions(real: Any) -> SimpleNamespace:
                     c0, c1, c2, c3, c4 = y.dot(y) - reach * reach, 2 * y.dot(w), w.dot(w) + y.dot(b), w.dot(b), b.dot(b)
                     scale = 2 * reach
                     if j >= n:
-                        c0 = sign * (component(y_i, axis) - walls[walls0 + side]) - reach
+                        c0 = sign * (component(y_i, axis) - table.walls[side]) - reach
                         c1, c2 = sign * component(u_i, axis), 0.5 * sign * component(b_i, axis)
                         c3, c4, scale = real(0.0), real(0.0), real(1.0)
                     root, slack = first_root(
@@ -164,15 +147,12 @@ def functions(real: Any) -> SimpleNamespace:
         return time, uncertainty
 
     @ti.func
-    def first_impact(
-        x: ti.template(), v: ti.template(), x0, r: ti.template(), r0, walls: ti.template(), walls0, n, partners, a, end,
-        min_step,
-    ):  # fmt: skip
+    def first_impact(balls: ti.template(), table: ti.template(), n, partners, a, end, min_step):
         """Time of the first impact, NEVER if later than `end`; and the numbers of its ball and its partner."""
         first, slack, ball, partner = real(flight.NEVER), real(0.0), -1, -1
         for i in range(n):
             for j in range(i + 1, partners):
-                time, uncertainty = time_of_impact(x, v, x0, r, r0, walls, walls0, n, a, i, j, end, min_step)
+                time, uncertainty = time_of_impact(balls, table, n, a, i, j, end, min_step)
                 if time + uncertainty + slack < first:
                     first, slack, ball, partner = time, uncertainty, i, j
         return first, ball, partner
@@ -184,27 +164,26 @@ def functions(real: Any) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any) -> SimpleNamespace:
     """Return kernels that run the search for the host."""
-    vec = ti.types.vector(2, real)
-    f = functions(real)
-    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
-    whole = ti.types.ndarray(dtype=ti.i32, ndim=1)
+    f, types = functions(real), arrays.types(real)
+    balls_type, rims_type = types.balls, types.rims
+    reals, whole = types.reals, ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @kernel
     def first(
-        x: vectors, v: vectors, r: reals, walls: reals, n: ti.i32, partners: ti.i32, a: real, end: real, min_step: real,
+        balls: balls_type, table: rims_type, n: ti.i32, partners: ti.i32, a: real, end: real, min_step: real,
         time: reals, pair: whole,
     ):  # fmt: skip
-        t, i, j = f.first_impact(x, v, 0, r, 0, walls, 0, n, partners, a, end, min_step)
+        t, i, j = f.first_impact(balls, table, n, partners, a, end, min_step)
         time[0] = t
         pair[0] = i
         pair[1] = j
 
     @kernel
     def one(
-        x: vectors, v: vectors, r: reals, walls: reals, n: ti.i32, i: ti.i32, j: ti.i32, a: real, end: real,
-        min_step: real, time: reals,
+        balls: balls_type, table: rims_type, n: ti.i32, i: ti.i32, j: ti.i32, a: real, end: real, min_step: real,
+        time: reals,
     ):  # fmt: skip
-        t, _ = f.time_of_impact(x, v, 0, r, 0, walls, 0, n, a, i, j, end, min_step)
+        t, _ = f.time_of_impact(balls, table, n, a, i, j, end, min_step)
         time[0] = t
 
     return SimpleNamespace(first=first, one=one)
@@ -226,7 +205,15 @@ def first_impact(
     """Find the first impact until `end` [s]; position and velocity are [n, 2], `walls` [4] is made by `stack_walls`."""
     time, pair = np.empty(1, position.dtype), np.empty(2, np.int32)
     kernels(runtime.real()).first(
-        position, velocity, radius, walls, model.balls, model.partners, deceleration, end, min_step(model), time, pair
+        arrays.Balls(position, velocity),
+        arrays.Table(r=radius, walls=walls),
+        model.balls,
+        model.partners,
+        deceleration,
+        end,
+        min_step(model),
+        time,
+        pair,
     )
     return NextImpact(float(time[0]), int(pair[0]), int(pair[1])) if time[0] < flight.NEVER else None
 

@@ -21,10 +21,10 @@ from typing import Any, no_type_check
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd import Context, Function, Tensor, kernel, record, runtime
 from simphys.autograd.kernels.runtime import ti
 
-from . import flight, search
+from . import arrays, flight, search
 from .model import Billiards
 
 AHEAD = 2.0
@@ -63,30 +63,32 @@ def kernels(real: Any) -> SimpleNamespace:
     """Return the kernels of the nested sub-step for ball i and ball o, or the cushion `side` (then o is i)."""
     vec = ti.types.vector(2, real)
     f, fly = functions(real), flight.functions(real)
-    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
+    types = arrays.types(real)
+    balls_type = types.balls
+    slopes = record(arrays.Table, r=types.reals, a=types.reals, walls=types.reals)
 
     @kernel
     def adjoint(
-        x: vectors, v: vectors, a: real, i: ti.i32, o: ti.i32, side: ti.i32, t: real, adj_t: real,
-        adj_x: vectors, adj_v: vectors, adj_r: reals, adj_a: reals, adj_walls: reals,
+        balls: balls_type, a: real, i: ti.i32, o: ti.i32, side: ti.i32, t: real, adj_t: real,
+        adj_balls: balls_type, adj_table: slopes,
     ):  # fmt: skip
-        x_i, v_i = fly.flight(x[i], v[i], a, t)
-        x_o, v_o = fly.flight(x[o], v[o], a, t)
+        x_i, v_i = fly.flight(balls.x[i], balls.v[i], a, t)
+        x_o, v_o = fly.flight(balls.x[o], balls.v[o], a, t)
         normal, w = f.approach(x_i, v_i, x_o, v_o, side)
         g, gr = f.adj_time_of_impact(normal, w, adj_t)
         if side >= 0:
             wall = ti.max(side, 0)
-            adj_walls[wall] = -g.sum()
+            adj_table.walls[wall] = -g.sum()
         for part in range(2):
             ball, sign = i, real(1.0)
             if part == 1:
                 ball, sign = o, real(-1.0)
             if part == 0 or side < 0:
-                gv, ga, _ = fly.adj_flight(v[ball], a, t, sign * g, vec(0.0))
-                adj_x[ball] = sign * g
-                adj_v[ball] = gv
-                adj_r[ball] = gr
-                adj_a[ball] = ga
+                gv, ga, _ = fly.adj_flight(balls.v[ball], a, t, sign * g, vec(0.0))
+                adj_balls.x[ball] = sign * g
+                adj_balls.v[ball] = gv
+                adj_table.r[ball] = gr
+                adj_table.a[ball] = ga
 
     return SimpleNamespace(adjoint=adjoint)
 
@@ -102,7 +104,15 @@ class TimeOfImpact(Function):
         time = np.empty(1, position.dtype)
         walls, end = search.stack_walls(lower.data, upper.data), AHEAD * model.dt
         search.kernels(runtime.real()).one(
-            position, velocity, radius, walls, model.balls, i, j, float(deceleration), end, search.min_step(model), time
+            arrays.Balls(position, velocity),
+            arrays.Table(r=radius, walls=walls),
+            model.balls,
+            i,
+            j,
+            float(deceleration),
+            end,
+            search.min_step(model),
+            time,
         )
         ctx.model, ctx.time = model, float(time[0])
         ctx.partners = (i, j, -1) if j < model.balls else (i, i, j - model.balls)
@@ -117,8 +127,8 @@ class TimeOfImpact(Function):
         adj_r, adj_a = np.zeros(model.balls, position.dtype), np.zeros(model.balls, position.dtype)
         adj_walls = np.zeros(4, position.dtype)
         kernels(runtime.real()).adjoint(
-            position, velocity, float(deceleration), *ctx.partners, ctx.time, float(adj_time),
-            adj_x, adj_v, adj_r, adj_a, adj_walls,
+            arrays.Balls(position, velocity), float(deceleration), *ctx.partners, ctx.time, float(adj_time),
+            arrays.Balls(adj_x, adj_v), arrays.Table(r=adj_r, a=adj_a, walls=adj_walls),
         )  # fmt: skip
         corners = (adj_walls[0::2], adj_walls[1::2]) if model.cushions else (adj_walls[:0], adj_walls[:0])
         return None, None, None, adj_x, adj_v, adj_r, adj_a.sum(), *corners

@@ -39,10 +39,10 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 
-from . import rows
+from . import arrays, rows
+from .arrays import flat
 from .model import RigidBodies
 from .nested import zeros_like
-from .rows import flatten
 
 
 @functools.cache
@@ -94,79 +94,95 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), functions(real, dim)
 
     @ti.func
-    def pair_friction(mu: ti.template(), mu0, a, b) -> real:
-        own = mu[mu0 + a]
+    def pair_friction(mu: ti.template(), a, b) -> real:
+        own = mu[a]
         if b >= 0:
-            own = (own + mu[mu0 + b]) / 2
+            own = (own + mu[b]) / 2
         return own
 
     @ti.func
-    def velocity(v: ti.template(), v0, w: ti.template(), w0, body, r):
+    def velocity(motion: ti.template(), body, r):
         """Velocity of a body's point at r."""
-        return at.vec_of(v, v0, body) + rotate.cross(at.spin_of(w, w0, body), r)
+        return at.vec_of(motion.v, body) + rotate.cross(at.spin_of(motion.w, body), r)
 
     @ti.func
     def compliant(
-        body_a: ti.template(), body_b: ti.template(), M, v_s, gap: ti.template(), gap0, frame: ti.template(), frame0,
-        v: ti.template(), v0, w: ti.template(), w0, k: ti.template(), k0, c: ti.template(), c0, mu: ti.template(), mu0,
-        wrench: ti.template(), wrench0,
-    ):  # fmt: skip
-        for i in range(M):
-            g = gap[gap0 + i]
+        candidates: ti.template(),
+        v_s,
+        contacts: ti.template(),
+        motion: ti.template(),
+        params: ti.template(),
+        change: ti.template(),
+    ):
+        for i in range(candidates.count):
+            g = contacts.gap[i]
             if g < 0:
-                a, b, start = body_a[i], body_b[i], frame0 + i * 3 * dim
-                n = at.vec_at(frame, start)
-                a_a = at.vec_at(frame, start + dim) - (g / 2) * n
-                a_b = at.vec_at(frame, start + 2 * dim) + (g / 2) * n
-                u = velocity(v, v0, w, w0, a, a_a) - velocity(v, v0, w, w0, b, a_b)
-                F = f.force(-g, n, u, pair_friction(mu, mu0, a, b), k[k0], c[c0], v_s)
-                at.add_twist(wrench, wrench0, a, F, rotate.moment(a_a, F))
-                at.add_twist(wrench, wrench0, b, -F, -rotate.moment(a_b, F))
+                a, b, start = candidates.body_a[i], candidates.body_b[i], i * 3 * dim
+                n = at.vec_at(contacts.frame, start)
+                a_a = at.vec_at(contacts.frame, start + dim) - (g / 2) * n
+                a_b = at.vec_at(contacts.frame, start + 2 * dim) + (g / 2) * n
+                u = velocity(motion, a, a_a) - velocity(motion, b, a_b)
+                F = f.force(
+                    -g,
+                    n,
+                    u,
+                    pair_friction(params.friction, a, b),
+                    params.contact_stiffness[0],
+                    params.contact_damping[0],
+                    v_s,
+                )
+                at.add_twist(change.wrench, a, F, rotate.moment(a_a, F))
+                at.add_twist(change.wrench, b, -F, -rotate.moment(a_b, F))
 
     @ti.func
     def adj_compliant(
-        body_a: ti.template(), body_b: ti.template(), M, v_s, gap: ti.template(), gap0, frame: ti.template(), frame0,
-        v: ti.template(), v0, w: ti.template(), w0, k: ti.template(), k0, c: ti.template(), c0, mu: ti.template(), mu0,
-        adj_wrench: ti.template(), adj_wrench0,
-        adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
-        adj_v: ti.template(), adj_v0, adj_w: ti.template(), adj_w0,
-        adj_k: ti.template(), adj_k0, adj_c: ti.template(), adj_c0, adj_mu: ti.template(), adj_mu0,
-    ):  # fmt: skip
-        for i in range(M):
-            d = gap[gap0 + i]
+        candidates: ti.template(),
+        v_s,
+        contacts: ti.template(),
+        motion: ti.template(),
+        params: ti.template(),
+        adj_change: ti.template(),
+        adj_contacts: ti.template(),
+        adj_motion: ti.template(),
+        adj_params: ti.template(),
+    ):
+        for i in range(candidates.count):
+            d = contacts.gap[i]
             if d < 0:
-                a, b, start = body_a[i], body_b[i], frame0 + i * 3 * dim
-                n = at.vec_at(frame, start)
-                a_a = at.vec_at(frame, start + dim) - (d / 2) * n
-                a_b = at.vec_at(frame, start + 2 * dim) + (d / 2) * n
-                u = velocity(v, v0, w, w0, a, a_a) - velocity(v, v0, w, w0, b, a_b)
-                mu_i = pair_friction(mu, mu0, a, b)
-                F = f.force(-d, n, u, mu_i, k[k0], c[c0], v_s)
+                a, b, start = candidates.body_a[i], candidates.body_b[i], i * 3 * dim
+                n = at.vec_at(contacts.frame, start)
+                a_a = at.vec_at(contacts.frame, start + dim) - (d / 2) * n
+                a_b = at.vec_at(contacts.frame, start + 2 * dim) + (d / 2) * n
+                u = velocity(motion, a, a_a) - velocity(motion, b, a_b)
+                mu_i = pair_friction(params.friction, a, b)
+                F = f.force(-d, n, u, mu_i, params.contact_stiffness[0], params.contact_damping[0], v_s)
 
-                h_a, h_b = at.angular(adj_wrench, adj_wrench0, a), at.angular(adj_wrench, adj_wrench0, b)
-                g = at.linear(adj_wrench, adj_wrench0, a) - at.linear(adj_wrench, adj_wrench0, b)
+                h_a, h_b = at.angular(adj_change.wrench, a), at.angular(adj_change.wrench, b)
+                g = at.linear(adj_change.wrench, a) - at.linear(adj_change.wrench, b)
                 g += rotate.cross(h_a, a_a) - rotate.cross(h_b, a_b)
-                g_p, g_n, g_u, g_mu, g_k, g_c = f.adj(-d, n, u, mu_i, k[k0], c[c0], v_s, g)
-                g_a = rotate.adj_cross(h_a, F) + rotate.adj_cross(at.spin_of(w, w0, a), g_u)
-                g_b = -rotate.adj_cross(h_b, F) - rotate.adj_cross(at.spin_of(w, w0, b), g_u)
+                g_p, g_n, g_u, g_mu, g_k, g_c = f.adj(
+                    -d, n, u, mu_i, params.contact_stiffness[0], params.contact_damping[0], v_s, g
+                )
+                g_a = rotate.adj_cross(h_a, F) + rotate.adj_cross(at.spin_of(motion.w, a), g_u)
+                g_b = -rotate.adj_cross(h_b, F) - rotate.adj_cross(at.spin_of(motion.w, b), g_u)
 
                 half = (g_b - g_a) / 2
-                adj_gap[adj_gap0 + i] = adj_gap[adj_gap0 + i] - g_p + n.dot(half)
-                to = adj_frame0 + i * 3 * dim
-                at.add_vec(adj_frame, to, g_n + d * half)
-                at.add_vec(adj_frame, to + dim, g_a)
-                at.add_vec(adj_frame, to + 2 * dim, g_b)
-                at.add_vec_of(adj_v, adj_v0, a, g_u)
-                at.add_vec_of(adj_v, adj_v0, b, -g_u)
-                at.add_spin_of(adj_w, adj_w0, a, rotate.moment(a_a, g_u))
-                at.add_spin_of(adj_w, adj_w0, b, -rotate.moment(a_b, g_u))
+                adj_contacts.gap[i] = adj_contacts.gap[i] - g_p + n.dot(half)
+                to = i * 3 * dim
+                at.add_vec(adj_contacts.frame, to, g_n + d * half)
+                at.add_vec(adj_contacts.frame, to + dim, g_a)
+                at.add_vec(adj_contacts.frame, to + 2 * dim, g_b)
+                at.add_vec_of(adj_motion.v, a, g_u)
+                at.add_vec_of(adj_motion.v, b, -g_u)
+                at.add_spin_of(adj_motion.w, a, rotate.moment(a_a, g_u))
+                at.add_spin_of(adj_motion.w, b, -rotate.moment(a_b, g_u))
                 g_share = g_mu
                 if b >= 0:
                     g_share = g_mu / 2
-                    adj_mu[adj_mu0 + b] = adj_mu[adj_mu0 + b] + g_share
-                adj_mu[adj_mu0 + a] = adj_mu[adj_mu0 + a] + g_share
-                adj_k[adj_k0] = adj_k[adj_k0] + g_k
-                adj_c[adj_c0] = adj_c[adj_c0] + g_c
+                    adj_params.friction[b] = adj_params.friction[b] + g_share
+                adj_params.friction[a] = adj_params.friction[a] + g_share
+                adj_params.contact_stiffness[0] = adj_params.contact_stiffness[0] + g_k
+                adj_params.contact_damping[0] = adj_params.contact_damping[0] + g_c
 
     return SimpleNamespace(compliant=compliant, adj=adj_compliant)
 
@@ -175,27 +191,27 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f = loops(real, dim)
+    f, types = loops(real, dim), arrays.types(real)
+    candidates_type = types.candidates
+    distances, forces = types.part(arrays.Contacts, "gap frame"), types.part(arrays.Change, "wrench")
+    velocities = types.part(arrays.Motion, "v w")
+    law = types.part(arrays.Params, "contact_stiffness contact_damping friction")
 
     @kernel
     def forward(
-        body_a: ints, body_b: ints, M: ti.i32, v_s: real, gap: reals, frame: reals, v: reals, w: reals,
-        k: reals, c: reals, mu: reals, wrench: reals,
+        candidates: candidates_type, v_s: real, contacts: distances, motion: velocities, params: law, change: forces,
     ):  # fmt: skip
         for _ in range(1):
-            f.compliant(body_a, body_b, M, v_s, gap, 0, frame, 0, v, 0, w, 0, k, 0, c, 0, mu, 0, wrench, 0)
+            f.compliant(candidates, v_s, contacts, motion, params, change)
 
     @kernel
     def adjoint(
-        body_a: ints, body_b: ints, M: ti.i32, v_s: real, gap: reals, frame: reals, v: reals, w: reals,
-        k: reals, c: reals, mu: reals, adj_wrench: reals, adj_gap: reals, adj_frame: reals, adj_v: reals,
-        adj_w: reals, adj_k: reals, adj_c: reals, adj_mu: reals,
+        candidates: candidates_type, v_s: real, contacts: distances, motion: velocities, params: law,
+        adj_change: forces, adj_contacts: distances, adj_motion: velocities, adj_params: law,
     ):  # fmt: skip
         for _ in range(1):
             f.adj(
-                body_a, body_b, M, v_s, gap, 0, frame, 0, v, 0, w, 0, k, 0, c, 0, mu, 0, adj_wrench, 0,
-                adj_gap, 0, adj_frame, 0, adj_v, 0, adj_w, 0, adj_k, 0, adj_c, 0, adj_mu, 0,
+                candidates, v_s, contacts, motion, params, adj_change, adj_contacts, adj_motion, adj_params
             )  # fmt: skip
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
@@ -212,19 +228,25 @@ class CompliantContact(Function):
         ctx.model = model
         ctx.save_for_backward(*inputs)
         wrench = np.zeros((model.bodies, model.dim + model.spins), inputs[0].dtype)
-        _kernels(model).forward(*_constants(model), *flatten(*inputs), wrench.reshape(-1))
+        _kernels(model).forward(*_constants(model), *_records(*inputs), flat(arrays.Change(wrench)))
         return wrench
 
     @staticmethod
     def backward(ctx: Context, adj_wrench: Tensor) -> tuple[Any, ...]:
         inputs, adjoints = ctx.saved_tensors, zeros_like(*ctx.saved_tensors)
-        _kernels(ctx.model).adjoint(*_constants(ctx.model), *flatten(*inputs, adj_wrench, *adjoints))
+        forces = flat(arrays.Change(adj_wrench))
+        _kernels(ctx.model).adjoint(*_constants(ctx.model), *_records(*inputs), forces, *_records(*adjoints))
         return None, *adjoints
 
 
 def _constants(model: RigidBodies) -> tuple[Any, ...]:
-    found = model.candidates
-    return found.body_a, found.body_b, found.count, model.slip_speed
+    return arrays.Candidates(*model.candidates.arrays(), model.candidates.count), model.slip_speed
+
+
+def _records(gap: Any, frame: Any, v: Any, w: Any, k: Any, c: Any, mu: Any) -> tuple[Any, ...]:
+    """Return contacts, motion and parameters, of the inputs or of their adjoints."""
+    law = arrays.Params(contact_stiffness=k, contact_damping=c, friction=mu)
+    return flat(arrays.Contacts(gap, frame)), flat(arrays.Motion(v=v, w=w)), flat(law)
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

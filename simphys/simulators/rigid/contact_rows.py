@@ -26,15 +26,15 @@ from typing import Any, no_type_check
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd import Context, Function, Tensor, kernel, record, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 
-from . import basis, rows
+from . import arrays, basis, rows
+from .arrays import flat
 from .islands import NONE, REST
 from .model import RigidBodies
 from .nested import zeros_like
-from .rows import flatten
 
 
 @functools.cache
@@ -47,89 +47,87 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     W = dim + 2 * spins
 
     @ti.func
-    def pair_mean(values: ti.template(), values0, a, b) -> real:
-        value = values[values0 + a]
+    def pair_mean(values: ti.template(), a, b) -> real:
+        value = values[a]
         if b >= 0:
-            value = 0.5 * (value + values[values0 + b])
+            value = 0.5 * (value + values[b])
         return value
 
     @ti.func
-    def add_pair_mean(values: ti.template(), values0, a, b, change: real):
+    def add_pair_mean(values: ti.template(), a, b, change: real):
         share = change
         if b >= 0:
             share = 0.5 * change
-            values[values0 + b] = values[values0 + b] + share
-        values[values0 + a] = values[values0 + a] + share
+            values[b] = values[b] + share
+        values[a] = values[a] + share
 
     @ti.func
     def contact_rows(
-        bodies: ti.template(), NJ, M, h, v_rest, active: ti.template(), active0,
-        gap: ti.template(), gap0, frame: ti.template(), frame0,
-        friction: ti.template(), friction0, restitution: ti.template(), restitution0,
-        row: ti.template(), row0, target: ti.template(), target0, limit: ti.template(), limit0,
-        bounce: ti.template(), bounce0,
-    ):  # fmt: skip
+        system: ti.template(), h, v_rest, contacts: ti.template(), params: ti.template(), rows: ti.template()
+    ):
         """Write the rows of active contacts; those of all others are left unchanged."""
-        for c in range(M):
-            if active[active0 + c] > NONE:
-                a, b, frame_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
+        for c in range(system.M):
+            if contacts.active[c] > NONE:
+                a, b, frame_c = system.bodies[2 * (system.NJ + c)], system.bodies[2 * (system.NJ + c) + 1], c * 3 * dim
                 n, r_a, r_b = (
-                    at.vec_at(frame, frame_c),
-                    at.vec_at(frame, frame_c + dim),
-                    at.vec_at(frame, frame_c + 2 * dim),
+                    at.vec_at(contacts.frame, frame_c),
+                    at.vec_at(contacts.frame, frame_c + dim),
+                    at.vec_at(contacts.frame, frame_c + 2 * dim),
                 )
                 T = normal_and_tangents.basis(n)
                 for j in ti.static(range(dim)):
                     for e in ti.static(range(dim)):
-                        row[row0 + (c * dim + j) * W + e] = T[j, e]
+                        rows.row[(c * dim + j) * W + e] = T[j, e]
                 for j in range(dim):
-                    r = row0 + (c * dim + j) * W
-                    direction = at.vec_at(row, r)
-                    at.put_spin(row, r + dim, rotate.moment(r_a, direction))
-                    at.put_spin(row, r + dim + spins, rotate.moment(r_b, direction))
-                    target[target0 + c * dim + j] = 0.0
-                if active[active0 + c] == REST:
-                    target[target0 + c * dim] = ti.min(-gap[gap0 + c] / h, v_rest)
-                limit[limit0 + c] = pair_mean(friction, friction0, a, b)
-                bounce[bounce0 + c] = pair_mean(restitution, restitution0, a, b)
+                    r = (c * dim + j) * W
+                    direction = at.vec_at(rows.row, r)
+                    at.put_spin(rows.row, r + dim, rotate.moment(r_a, direction))
+                    at.put_spin(rows.row, r + dim + spins, rotate.moment(r_b, direction))
+                    rows.target[c * dim + j] = 0.0
+                if contacts.active[c] == REST:
+                    rows.target[c * dim] = ti.min(-contacts.gap[c] / h, v_rest)
+                rows.limit[c] = pair_mean(params.friction, a, b)
+                rows.bounce[c] = pair_mean(params.restitution, a, b)
 
     @ti.func
     def adj_contact_rows(
-        bodies: ti.template(), NJ, M, h, v_rest, active: ti.template(), active0,
-        gap: ti.template(), gap0, frame: ti.template(), frame0, row: ti.template(), row0,
-        adj_row: ti.template(), adj_row0, adj_target: ti.template(), adj_target0, adj_limit: ti.template(), adj_limit0,
-        adj_bounce: ti.template(), adj_bounce0,
-        adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
-        adj_friction: ti.template(), adj_friction0, adj_restitution: ti.template(), adj_restitution0,
-    ):  # fmt: skip
+        system: ti.template(),
+        h,
+        v_rest,
+        contacts: ti.template(),
+        rows: ti.template(),
+        adj_rows: ti.template(),
+        adj_contacts: ti.template(),
+        adj_params: ti.template(),
+    ):
         """Add to the adjoints of the inputs; adj_row is overwritten."""
-        for c in range(M):
-            if active[active0 + c] > NONE:
-                a, b, frame_c = bodies[2 * (NJ + c)], bodies[2 * (NJ + c) + 1], frame0 + c * 3 * dim
+        for c in range(system.M):
+            if contacts.active[c] > NONE:
+                a, b, frame_c = system.bodies[2 * (system.NJ + c)], system.bodies[2 * (system.NJ + c) + 1], c * 3 * dim
                 n, r_a, r_b = (
-                    at.vec_at(frame, frame_c),
-                    at.vec_at(frame, frame_c + dim),
-                    at.vec_at(frame, frame_c + 2 * dim),
+                    at.vec_at(contacts.frame, frame_c),
+                    at.vec_at(contacts.frame, frame_c + dim),
+                    at.vec_at(contacts.frame, frame_c + 2 * dim),
                 )
-                r, g = row0 + c * dim * W, adj_row0 + c * dim * W
-                add_pair_mean(adj_friction, adj_friction0, a, b, adj_limit[adj_limit0 + c])
-                add_pair_mean(adj_restitution, adj_restitution0, a, b, adj_bounce[adj_bounce0 + c])
-                if active[active0 + c] == REST and -gap[gap0 + c] / h < v_rest:
-                    adj_gap[adj_gap0 + c] = adj_gap[adj_gap0 + c] - adj_target[adj_target0 + c * dim] / h
+                r, g = c * dim * W, c * dim * W
+                add_pair_mean(adj_params.friction, a, b, adj_rows.limit[c])
+                add_pair_mean(adj_params.restitution, a, b, adj_rows.bounce[c])
+                if contacts.active[c] == REST and -contacts.gap[c] / h < v_rest:
+                    adj_contacts.gap[c] = adj_contacts.gap[c] - adj_rows.target[c * dim] / h
                 adj_r_a, adj_r_b = vec(0.0), vec(0.0)
                 for j in range(dim):
-                    direction, g_j = at.vec_at(row, r + j * W), g + j * W
-                    adj_m_a, adj_m_b = at.spin_at(adj_row, g_j + dim), at.spin_at(adj_row, g_j + dim + spins)
+                    direction, g_j = at.vec_at(rows.row, r + j * W), g + j * W
+                    adj_m_a, adj_m_b = at.spin_at(adj_rows.row, g_j + dim), at.spin_at(adj_rows.row, g_j + dim + spins)
                     adj_r_a += rotate.adj_cross(adj_m_a, direction)
                     adj_r_b += rotate.adj_cross(adj_m_b, direction)
-                    at.add_vec(adj_row, g_j, rotate.cross(adj_m_a, r_a) + rotate.cross(adj_m_b, r_b))
+                    at.add_vec(adj_rows.row, g_j, rotate.cross(adj_m_a, r_a) + rotate.cross(adj_m_b, r_b))
                 G = mat(0.0)
                 for j, e in ti.static(ti.ndrange(dim, dim)):
-                    G[j, e] = adj_row[g + j * W + e]
-                adj_frame_c = adj_frame0 + c * 3 * dim
-                at.add_vec(adj_frame, adj_frame_c, normal_and_tangents.adj(n, G))
-                at.add_vec(adj_frame, adj_frame_c + dim, adj_r_a)
-                at.add_vec(adj_frame, adj_frame_c + 2 * dim, adj_r_b)
+                    G[j, e] = adj_rows.row[g + j * W + e]
+                adj_frame_c = c * 3 * dim
+                at.add_vec(adj_contacts.frame, adj_frame_c, normal_and_tangents.adj(n, G))
+                at.add_vec(adj_contacts.frame, adj_frame_c + dim, adj_r_a)
+                at.add_vec(adj_contacts.frame, adj_frame_c + 2 * dim, adj_r_b)
 
     return SimpleNamespace(contact_rows=contact_rows, adj_contact_rows=adj_contact_rows)
 
@@ -138,34 +136,26 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step."""
-    f = loops(real, dim)
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    f, types = loops(real, dim), arrays.types(real)
+    found, distances = types.part(arrays.Contacts, "gap frame active"), types.part(arrays.Contacts, "gap frame")
+    directions, law = types.part(arrays.Rows, "row"), types.part(arrays.Params, "friction restitution")
+    lines = types.part(arrays.Rows, "row target limit bounce")
+    blocks = record(arrays.System, bodies=types.ints, NJ=ti.i32, M=ti.i32)
 
     @kernel
-    def forward(
-        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, v_rest: real, active: reals, gap: reals, frame: reals,
-        friction: reals, restitution: reals, row: reals, target: reals, limit: reals, bounce: reals,
-    ):  # fmt: skip
+    def forward(system: blocks, h: real, v_rest: real, contacts: found, params: law, rows: lines):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            f.contact_rows(
-                bodies, NJ, M, h, v_rest, active, 0, gap, 0, frame, 0, friction, 0, restitution, 0,
-                row, 0, target, 0, limit, 0, bounce, 0,
-            )  # fmt: skip
+            f.contact_rows(system, h, v_rest, contacts, params, rows)
 
     @kernel
     def adjoint(
-        bodies: ints, NJ: ti.i32, M: ti.i32, h: real, v_rest: real, active: reals, gap: reals, frame: reals,
-        row: reals, adj_row: reals, adj_target: reals, adj_limit: reals, adj_bounce: reals,
-        adj_gap: reals, adj_frame: reals, adj_friction: reals, adj_restitution: reals,
+        system: blocks, h: real, v_rest: real, contacts: found, rows: directions, adj_rows: lines,
+        adj_contacts: distances, adj_params: law,
     ):  # fmt: skip
         ti.loop_config(serialize=True)
         for _ in range(1):
-            f.adj_contact_rows(
-                bodies, NJ, M, h, v_rest, active, 0, gap, 0, frame, 0, row, 0,
-                adj_row, 0, adj_target, 0, adj_limit, 0, adj_bounce, 0,
-                adj_gap, 0, adj_frame, 0, adj_friction, 0, adj_restitution, 0,
-            )  # fmt: skip
+            f.adj_contact_rows(system, h, v_rest, contacts, rows, adj_rows, adj_contacts, adj_params)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -182,7 +172,10 @@ class ContactRows(Function):
         M, dim, dtype = model.contacts, model.dim, inputs[0].dtype
         shapes = ((M * dim, dim + 2 * model.spins), (M * dim,), (M,), (M,))
         row, *others = [np.zeros(shape, dtype) for shape in shapes]
-        _kernels(model).forward(*_constants(model), *flatten(active, *inputs, row, *others))
+        gap, frame, friction, restitution = inputs
+        contacts = flat(arrays.Contacts(gap, frame, active=active))
+        law = flat(arrays.Params(friction=friction, restitution=restitution))
+        _kernels(model).forward(*_constants(model), contacts, law, flat(arrays.Rows(row, *others)))
         ctx.model = model
         ctx.save_for_backward(active, *inputs[:2], row)
         return row, *others
@@ -192,14 +185,21 @@ class ContactRows(Function):
         model: RigidBodies = ctx.model
         active, gap, frame, row = ctx.saved_tensors
         found = [*zeros_like(gap, frame), *np.zeros((2, model.bodies), adj_row.dtype)]
+        adj_gap, adj_frame, adj_friction, adj_restitution = found
         _kernels(model).adjoint(
-            *_constants(model), *flatten(active, gap, frame, row, adj_row.data.copy(), *adjoints, *found)
+            *_constants(model),
+            flat(arrays.Contacts(gap, frame, active=active)),
+            flat(arrays.Rows(row)),
+            flat(arrays.Rows(adj_row.data.copy(), *adjoints)),
+            flat(arrays.Contacts(adj_gap, adj_frame)),
+            flat(arrays.Params(friction=adj_friction, restitution=adj_restitution)),
         )
         return None, None, *found
 
 
 def _constants(model: RigidBodies) -> tuple[Any, ...]:
-    return model.row_bodies, model.joint_rows, model.contacts, model.dt, model.rest_speed
+    system = arrays.System(bodies=model.row_bodies, NJ=model.joint_rows, M=model.contacts)
+    return system, model.dt, model.rest_speed
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

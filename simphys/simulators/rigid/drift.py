@@ -24,7 +24,8 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 
-from . import rows, variational
+from . import arrays, rows, variational
+from .arrays import flat
 from .checks import VARIATIONAL
 from .model import RigidBodies
 from .nested import zeros_like
@@ -60,49 +61,55 @@ def loops(real: Any, dim: int, is_variational: bool) -> SimpleNamespace:
 
     @ti.func
     def drift(
-        n, h,
-        x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0, shift: ti.template(), shift0,
-        inertia: ti.template(), inertia0,
-        x_new: ti.template(), x_new0, q_new: ti.template(), q_new0,
-        v_new: ti.template(), v_new0, w_new: ti.template(), w_new0,
-    ):  # fmt: skip
+        n,
+        h,
+        motion: ti.template(),
+        twist: ti.template(),
+        shift: ti.template(),
+        params: ti.template(),
+        new: ti.template(),
+    ):
         for i in range(n):
-            v = at.linear(twist, twist0, i)
+            v = at.linear(twist, i)
             q_i, w_i = f.rotate(
-                at.rotation_of(q, q0, i), at.angular(twist, twist0, i), at.spin_of(inertia, inertia0, i), h,
-                at.angular(shift, shift0, i),
+                at.rotation_of(motion.q, i), at.angular(twist, i), at.spin_of(params.inertia, i), h,
+                at.angular(shift, i),
             )  # fmt: skip
-            at.put_vec(x_new, x_new0 + i * dim, at.vec_of(x, x0, i) + h * v - at.linear(shift, shift0, i))
-            at.put_vec(v_new, v_new0 + i * dim, v)
-            at.put_spin(w_new, w_new0 + i * at.spins, w_i)
+            at.put_vec(new.x, i * dim, at.vec_of(motion.x, i) + h * v - at.linear(shift, i))
+            at.put_vec(new.v, i * dim, v)
+            at.put_spin(new.w, i * at.spins, w_i)
             for c in ti.static(range(at.rotations)):
-                q_new[q_new0 + i * at.rotations + c] = q_i[c]
+                new.q[i * at.rotations + c] = q_i[c]
 
     @ti.func
     def adj_drift(
-        n, h,
-        q: ti.template(), q0, twist: ti.template(), twist0, shift: ti.template(), shift0,
-        inertia: ti.template(), inertia0,
-        adj_x_new: ti.template(), adj_x_new0, adj_q_new: ti.template(), adj_q_new0,
-        adj_v_new: ti.template(), adj_v_new0, adj_w_new: ti.template(), adj_w_new0,
-        adj_x: ti.template(), adj_x0, adj_q: ti.template(), adj_q0, adj_twist: ti.template(), adj_twist0,
-        adj_shift: ti.template(), adj_shift0, adj_inertia: ti.template(), adj_inertia0,
-    ):  # fmt: skip
-        """Add to the adjoints; adj_q [n, R], like adj_q_new, is by orientation components, not by a small rotation."""
+        n,
+        h,
+        motion: ti.template(),
+        twist: ti.template(),
+        shift: ti.template(),
+        params: ti.template(),
+        adj_new: ti.template(),
+        adj_motion: ti.template(),
+        adj_twist: ti.template(),
+        adj_shift: ti.template(),
+        adj_params: ti.template(),
+    ):
+        """Add to the adjoints; adj_q [n, R], like adj_new.q, is by orientation components, not by a small rotation."""
         for i in range(n):
-            g_x = at.vec_of(adj_x_new, adj_x_new0, i)
+            g_x = at.vec_of(adj_new.x, i)
             g_q, g_w, g_J, g_turn = f.adj(
-                at.rotation_of(q, q0, i), at.angular(twist, twist0, i), at.spin_of(inertia, inertia0, i), h,
-                at.angular(shift, shift0, i), at.rotation_of(adj_q_new, adj_q_new0, i),
-                at.spin_of(adj_w_new, adj_w_new0, i),
+                at.rotation_of(motion.q, i), at.angular(twist, i), at.spin_of(params.inertia, i), h,
+                at.angular(shift, i), at.rotation_of(adj_new.q, i),
+                at.spin_of(adj_new.w, i),
             )  # fmt: skip
-            at.add_vec_of(adj_x, adj_x0, i, g_x)
-            at.add_twist(adj_twist, adj_twist0, i, at.vec_of(adj_v_new, adj_v_new0, i) + h * g_x, g_w)
-            at.add_twist(adj_shift, adj_shift0, i, -g_x, g_turn)
-            at.add_spin_of(adj_inertia, adj_inertia0, i, g_J)
+            at.add_vec_of(adj_motion.x, i, g_x)
+            at.add_twist(adj_twist, i, at.vec_of(adj_new.v, i) + h * g_x, g_w)
+            at.add_twist(adj_shift, i, -g_x, g_turn)
+            at.add_spin_of(adj_params.inertia, i, g_J)
             for c in ti.static(range(at.rotations)):
-                k = adj_q0 + i * at.rotations + c
-                adj_q[k] = adj_q[k] + g_q[c]
+                k = i * at.rotations + c
+                adj_motion.q[k] = adj_motion.q[k] + g_q[c]
 
     return SimpleNamespace(drift=drift, adj=adj_drift)
 
@@ -111,30 +118,24 @@ def loops(real: Any, dim: int, is_variational: bool) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int, is_variational: bool) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    reals, f = ti.types.ndarray(dtype=real, ndim=1), loops(real, dim, is_variational)
+    f, types = loops(real, dim, is_variational), arrays.types(real)
+    pose_type, motion_type = types.pose, types.motion
+    reals, rotation_only, bodies = types.reals, types.part(arrays.Motion, "q"), types.part(arrays.Params, "inertia")
 
     @kernel
     def forward(
-        n: ti.i32, h: real, x: reals, q: reals, twist: reals, shift: reals, inertia: reals,
-        x_new: reals, q_new: reals, v_new: reals, w_new: reals,
+        n: ti.i32, h: real, pose: pose_type, twist: reals, shift: reals, params: bodies, new: motion_type,
     ):  # fmt: skip
         for _ in range(1):
-            f.drift(
-                n, h, x, 0, q, 0, twist, 0, shift, 0, inertia, 0, x_new, 0, q_new, 0, v_new, 0, w_new, 0
-            )  # fmt: skip
+            f.drift(n, h, pose, twist, shift, params, new)
 
     @kernel
     def adjoint(
-        n: ti.i32, h: real, q: reals, twist: reals, shift: reals, inertia: reals,
-        adj_x_new: reals, adj_q_new: reals, adj_v_new: reals, adj_w_new: reals,
-        adj_x: reals, adj_q: reals, adj_twist: reals, adj_shift: reals, adj_inertia: reals,
+        n: ti.i32, h: real, pose: rotation_only, twist: reals, shift: reals, params: bodies, adj_new: motion_type,
+        adj_pose: pose_type, adj_twist: reals, adj_shift: reals, adj_params: bodies,
     ):  # fmt: skip
         for _ in range(1):
-            f.adj(
-                n, h, q, 0, twist, 0, shift, 0, inertia, 0,
-                adj_x_new, 0, adj_q_new, 0, adj_v_new, 0, adj_w_new, 0,
-                adj_x, 0, adj_q, 0, adj_twist, 0, adj_shift, 0, adj_inertia, 0,
-            )  # fmt: skip
+            f.adj(n, h, pose, twist, shift, params, adj_new, adj_pose, adj_twist, adj_shift, adj_params)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -152,14 +153,24 @@ class Drift(Function):
         ctx.model, ctx.h = model, h
         ctx.save_for_backward(orientation, *inputs)
         new = [np.empty(shape, position.dtype) for shape in model.state_shapes().values()]
-        _kernels(model).forward(model.bodies, h, *flatten(position, orientation, *inputs), *flatten(*new))
+        twist, shift, inertia = flatten(*inputs)
+        pose = flat(arrays.Motion(position, orientation))
+        params = arrays.Params(inertia=inertia)
+        _kernels(model).forward(model.bodies, h, pose, twist, shift, params, flat(arrays.Motion(*new)))
         return tuple(new)
 
     @staticmethod
     def backward(ctx: Context, *adj_new: Tensor) -> tuple[Any, ...]:
         model: RigidBodies = ctx.model
+        q, twist, shift, inertia = flatten(*ctx.saved_tensors)
         adjoints = [np.zeros((model.bodies, model.dim), adj_new[0].dtype), *zeros_like(*ctx.saved_tensors)]
-        _kernels(model).adjoint(model.bodies, ctx.h, *flatten(*ctx.saved_tensors, *adj_new), *flatten(*adjoints))
+        adj_x, adj_q, adj_twist, adj_shift, adj_inertia = flatten(*adjoints)
+        params, adj_params = arrays.Params(inertia=inertia), arrays.Params(inertia=adj_inertia)
+        state, adj_state = arrays.Motion(q=q), arrays.Motion(adj_x, adj_q)
+        new = flat(arrays.Motion(*adj_new))
+        _kernels(model).adjoint(
+            model.bodies, ctx.h, state, twist, shift, params, new, adj_state, adj_twist, adj_shift, adj_params
+        )
         return None, None, *adjoints
 
 

@@ -14,6 +14,7 @@ from simphys.simulator import Array, Arrays
 from simphys.simulator.array_engine import ArrayEngine
 
 from . import fused, fused_adjoint, joint_tables
+from .arrays import Candidates, Constants, Motion, Packed, System, Table, Times, flat
 from .checks import COMPLIANT, VARIATIONAL, check_params
 from .model import RigidBodies
 from .rows import flatten
@@ -43,10 +44,10 @@ class RigidEngine(ArrayEngine):
     def pull(self, segment: Arrays, *, first: int, steps: int, adjoint: Arrays) -> None:
         given = adjoint["position"].shape[1]
         adj_control = self.sums.get("control", self._workspaces[0])
-        adj_state = [adjoint[name].reshape(-1) for name in self.model.State.names()]
+        adj_segment = Motion(*[adjoint[name].reshape(-1) for name in self.model.State.names()])
         with fused.reduced_optimization():
             fused_adjoint.adjoint_kernel(self._variant)(
-                *self._arguments(segment), first, steps, given, *adj_state, *flatten(self._packed_sums, adj_control)
+                *self._arguments(segment), first, steps, given, adj_segment, *flatten(self._packed_sums, adj_control)
             )
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
@@ -95,23 +96,31 @@ class RigidEngine(ArrayEngine):
             workspace[:, start : start + weights.shape[1]] = weights
         return workspace.reshape(-1), np.zeros(self.batch * (self.model.candidates.count + COUNTS), np.int32)
 
-    def _arguments(self, segment: Arrays) -> list[Any]:
-        """Return the arguments that both kernels take before the steps."""
+    @cached_property
+    def _constants(self) -> Constants:
         model = self.model
-        constraints, free_rows = joint_tables.tabulate_constraints(model), joint_tables.tabulate_free_rows(model)
-        ends, anchors, K = springs(model)
+        joints, free_rows = joint_tables.tabulate_constraints(model), joint_tables.tabulate_free_rows(model)
+        counts = model.bodies, model.joint_rows, model.candidates.count, model.sweeps
+        threshold = model.slip_speed if model.law == COMPLIANT else model.rest_speed
+        return Constants(
+            system=flat(System(model.free, model.row_bodies, *counts)),
+            candidates=flat(Candidates(*model.candidates.arrays(), model.candidates.count)),
+            joints=Table(joints.links, joints.parts, joints.rows),
+            free_rows=Table(free_rows.links, free_rows.parts, free_rows.rows),
+            springs=springs(model),
+            times=Times(model.dt, model.span, threshold, model.joint_correction / model.dt),
+        )
+
+    @cached_property
+    def _packed_arrays(self) -> Packed:
         control = self._workspaces[0] if self.control is None else self.control
         T, A = (0, 0) if self.control is None else self.control.shape[1:]
-        counts = np.array(
-            [model.bodies, model.joint_rows, model.candidates.count, model.sweeps, K, free_rows.rows, A], np.int32
-        )
-        threshold = model.slip_speed if model.law == COMPLIANT else model.rest_speed
+        params, control, work, order = flatten(self._packed, control, *self._workspaces)
+        order_size = self.model.candidates.count + COUNTS
+        layout, size = self._regions.layout, self._regions.size
+        return Packed(params, control, work, order, layout, self._packed.shape[1], T, A, size, order_size)
+
+    def _arguments(self, segment: Arrays) -> tuple[Any, ...]:
+        """Return the arguments that both kernels take before the steps."""
         rows = segment["position"].shape[1]
-        return [
-            *flatten(*segment.values(), self._packed, control, *self._workspaces), self._regions.layout, counts,
-            model.free,
-            *flatten(model.row_bodies, *model.candidates.arrays()), constraints.links, constraints.parts,
-            free_rows.links, free_rows.parts,
-            ends, anchors, model.dt, model.span, threshold, model.joint_correction / model.dt,
-            self.batch, rows, T, self._packed.shape[1], self._regions.size,
-        ]  # fmt: skip
+        return Motion(*flatten(*segment.values())), self._packed_arrays, self._constants, self.batch, rows

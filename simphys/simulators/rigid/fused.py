@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
-from simphys.autograd import kernel, runtime
+from simphys.autograd import View, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.nn import Controller, Network
 from simphys.nn import fused as network_loops
 
 from . import (
+    arrays,
     compliant,
     contact_rows,
     drift,
@@ -31,9 +32,9 @@ from . import (
     spring_damper,
     time_of_impact,
 )
+from .arrays import from_row, rows_of_contacts, select_rows
 from .geometry import contacts
-from .sweeps import COUNTS
-from .workspace import AT
+from .workspace import MEMBER, PARAM_NAMES, UNUSED_TARGET, select_impact, views
 
 
 @contextlib.contextmanager
@@ -125,115 +126,71 @@ def loops(variant: Variant) -> SimpleNamespace:
 def velocity_step(variant: Variant) -> Any:
     """Return the function for forces and impulses of a step; it leaves everything the adjoint needs in the workspace.
 
-    The workspace m of a member begins at m0, its parameters p at p0, the control u at u0; the state in which forces act
-    is in stage_x ... of the workspace. threshold is the restitution threshold, or the slip speed. counts are n, NJ, M,
-    sweeps, K, the number of free joint rows, and the size of a control.
+    `control` is that of the step. Forces act in the state in `member.stage`.
     """
     f, dim = loops(variant), variant.dim
     D, W = (3, 4) if dim == 2 else (6, 9)
 
     @ti.func
-    def step(
-        p: ti.template(), p0, u: ti.template(), u0, m: ti.template(), m0, order: ti.template(), order0,
-        layout: ti.template(), counts: ti.template(), free: ti.template(), bodies: ti.template(),
-        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(),
-        joint_links: ti.template(), joint_parts: ti.template(), free_links: ti.template(), free_parts: ti.template(),
-        ends: ti.template(), anchors: ti.template(), h, span, threshold, gain,
-    ):  # fmt: skip
-        n, NJ, M, count = counts[0], counts[1], counts[2], counts[3]
-        x, q, v, w = (
-            m0 + layout[AT.stage_x],
-            m0 + layout[AT.stage_q],
-            m0 + layout[AT.stage_v],
-            m0 + layout[AT.stage_w],
-        )
-        gap, frame, wrench = m0 + layout[AT.gap], m0 + layout[AT.frame], m0 + layout[AT.wrench]
-        twist, new, shift = m0 + layout[AT.twist], m0 + layout[AT.new_twist], m0 + layout[AT.shift]
+    def step(member: ti.template(), unused: ti.template(), control: ti.template(), A, constants: ti.template()):
+        stage, change, contacts = ti.static(member.stage, member.change, member.contacts)
+        rows, impact, params = ti.static(member.rows, member.impact, member.params)
+        candidates, joints, times = ti.static(constants.candidates, constants.joints, constants.times)
+        system = ti.static(select_rows(constants.system, variant.impulses))
+        n, h, span, threshold = system.n, times.h, times.span, times.threshold
         for e in range(n * D):
-            m[wrench + e] = 0.0
-            m[shift + e] = 0.0
+            change.wrench[e] = 0.0
+            change.shift[e] = 0.0
 
         if ti.static(variant.compliant):
-            f.contacts.contacts(kind, body_a, body_b, constants, M, m, x, m, q, m, gap, m, frame)
-            f.compliant.compliant(
-                body_a, body_b, M, threshold, m, gap, m, frame, m, v, m, w, p, p0 + layout[AT.contact_stiffness],
-                p, p0 + layout[AT.contact_damping], p, p0 + layout[AT.friction], m, wrench,
-            )  # fmt: skip
+            f.contacts.contacts(candidates, stage, contacts)
+            f.compliant.compliant(candidates, threshold, contacts, stage, params, change)
         if ti.static(variant.springs):
-            f.springs.spring_damper(
-                ends, anchors, counts[4], m, x, m, q, m, v, m, w, p, p0 + layout[AT.spring_stiffness],
-                p, p0 + layout[AT.spring_damping], p, p0 + layout[AT.spring_length], m, wrench,
-            )  # fmt: skip
+            f.springs.spring_damper(constants.springs, stage, params, change)
         if ti.static(variant.driven):
-            action = m0 + layout[AT.action]
-            if ti.static(variant.controlled):
-                inputs, waves = m0 + layout[AT.inputs], counts[6]
-                action = m0 + layout[AT.outputs]
-                for e in range(waves):
-                    m[inputs + e] = u[u0 + e]
-                f.sense.sense(n, m, x, m, q, m, v, m, w, m, inputs + waves)
-                f.network.forward(m, m0 + layout[AT.weights], m, inputs, m, m0 + layout[AT.hidden], m, action)
-            else:
-                for e in range(counts[6]):
-                    m[action + e] = u[u0 + e]
-            f.motor.joint_force(
-                free_links, free_parts, counts[5], m, x, m, q, m, v, m, w, m, action,
-                p, p0 + layout[AT.motor_strength], p, p0 + layout[AT.joint_damping], m, wrench,
-            )  # fmt: skip
-        f.kick.kick(
-            free, n, h, m, v, m, w, m, q, m, wrench, p, p0 + layout[AT.mass], p, p0 + layout[AT.inertia],
-            p, p0 + layout[AT.gravity], m, twist,
-        )  # fmt: skip
+            drive(member, control, A, constants)
+        f.kick.kick(system, h, stage, change, params)
 
         if ti.static(variant.rows):
-            row, target, attitude = m0 + layout[AT.row], m0 + layout[AT.target], m0 + layout[AT.attitude]
-            limit, time, active = m0 + layout[AT.limit], m0 + layout[AT.time], m0 + layout[AT.active]
-            first, fraction, bounce = m0 + layout[AT.first], m0 + layout[AT.fraction], m0 + layout[AT.bounce]
-            inverse_mass, spin_change, moment = (
-                m0 + layout[AT.inverse_mass], m0 + layout[AT.spin_change], m0 + layout[AT.moment]
-            )  # fmt: skip
-            contacts_count, x_impact, q_impact = 0, x, q
             if ti.static(variant.impulses):
-                contacts_count, x_impact, q_impact = M, m0 + layout[AT.impact_x], m0 + layout[AT.impact_q]
-                f.time_of_impact.time_of_impact(
-                    kind, body_a, body_b, constants, M, h, span, threshold, free, n, bodies, NJ,
-                    m, x, m, q, m, twist, m, gap, m, frame, m, attitude, m, time, m, active, m, first,
-                    m, m0 + layout[AT.gap_normal],
-                )  # fmt: skip
-                f.contact_rows.contact_rows(
-                    bodies, NJ, M, h, threshold, m, active, m, gap, m, frame, p, p0 + layout[AT.friction],
-                    p, p0 + layout[AT.restitution], m, row + NJ * W, m, target + NJ, m, limit, m, bounce,
-                )  # fmt: skip
-                f.split_step.split_step(
-                    n, h, span, m, x, m, q, m, twist, m, time, m, first, m, x_impact, m, q_impact, m, fraction
-                )  # fmt: skip
+                contact_part = ti.static(rows_of_contacts(rows, system.NJ, W))
+                f.time_of_impact.time_of_impact(candidates, system, h, span, threshold, stage, change, contacts)
+                f.contact_rows.contact_rows(system, h, threshold, contacts, params, contact_part)
+                f.split_step.split_step(n, h, span, stage, change, contacts, impact)
             else:
                 for b in range(n):
-                    m[first + b] = -1.0
-                    m[fraction + b] = 1.0
+                    contacts.first[b] = -1.0
+                    impact.fraction[b] = 1.0
             if ti.static(variant.joints):
-                unused_target = m0 + layout[AT.unused_target]
-                f.joint_constraints.joint_rows(joint_links, joint_parts, NJ, gain, m, x, m, q, m, row, m, target)
+                f.joint_constraints.joint_rows(joints, times.gain, stage, rows)
                 if ti.static(variant.impulses):
-                    f.joint_constraints.joint_rows(
-                        joint_links, joint_parts, NJ, gain, m, x_impact, m, q_impact, m, row, m, unused_target
-                    )
-            f.mobility.mobility(
-                free, n, bodies, NJ, contacts_count, m, row, m, active, m, q, m, q_impact, m, attitude,
-                p, p0 + layout[AT.mass], p, p0 + layout[AT.inertia], m, inverse_mass, m, spin_change, m, moment,
-            )  # fmt: skip
-            f.phases.solve_phases(
-                h, h - span, m, row, m, target, m, limit, m, bounce, m, inverse_mass, m, spin_change, m, moment,
-                m, time, m, fraction, m, twist, m, v, m, w, m, q, p, p0 + layout[AT.inertia], m, active, m, first,
-                bodies, NJ, contacts_count, n, count,
-                order, order0, m, m0 + layout[AT.held], m, m0 + layout[AT.record], m, m0 + layout[AT.speed],
-                m, m0 + layout[AT.trace],
-                m, m0 + layout[AT.phase_target], m, m0 + layout[AT.delta_v], m, m0 + layout[AT.result],
-                m, m0 + layout[AT.impulse], m, new, m, shift,
-            )  # fmt: skip
+                    f.joint_constraints.joint_rows(joints, times.gain, impact, unused)
+            f.mobility.mobility(system, rows, contacts, stage, impact, params)
+            f.phases.solve_phases(h, h - span, system, member)
         else:
             for e in range(n * D):
-                m[new + e] = m[twist + e]
+                change.new[e] = change.twist[e]
+
+    @ti.func
+    def drive(member: ti.template(), control: ti.template(), A, constants: ti.template()):
+        """Add the forces of motors and the damping of joints to the wrench."""
+        stage, signals = ti.static(member.stage, member.signals)
+        if ti.static(variant.controlled):
+            for e in range(A):
+                signals.inputs[e] = control[e]
+            f.sense.sense(constants.system.n, stage, ti.static(View(signals.inputs, A)))
+            weights, inputs, hidden, outputs = ti.static(
+                signals.weights, signals.inputs, signals.hidden, signals.outputs
+            )
+            f.network.forward(
+                weights.array, weights.start, inputs.array, inputs.start,
+                hidden.array, hidden.start, outputs.array, outputs.start,
+            )  # fmt: skip
+            f.motor.joint_force(constants.free_rows, stage, signals.outputs, member.params, member.change)
+        else:
+            for e in range(A):
+                signals.action[e] = control[e]
+            f.motor.joint_force(constants.free_rows, stage, signals.action, member.params, member.change)
 
     return step
 
@@ -241,7 +198,7 @@ def velocity_step(variant: Variant) -> Any:
 @functools.cache
 @no_type_check
 def drift_to_stage(variant: Variant) -> Any:
-    """Return the first part of a step, of length h: to the state in which forces act, stage_x ... .
+    """Return the first part of a step, of length h: from the motion `old` to that in which forces act, `member.stage`.
 
     The velocities with which bodies get there are stored in `twist`.
     """
@@ -249,29 +206,21 @@ def drift_to_stage(variant: Variant) -> Any:
     D = dim + at.spins
 
     @ti.func
-    def drift(
-        x: ti.template(), x0, q: ti.template(), q0, v: ti.template(), v0, w: ti.template(), w0,
-        p: ti.template(), p0, m: ti.template(), m0, layout: ti.template(), n, h,
-    ):  # fmt: skip
-        twist, shift = m0 + layout[AT.twist], m0 + layout[AT.shift]
-        x_new, q_new = m0 + layout[AT.stage_x], m0 + layout[AT.stage_q]
-        v_new, w_new = m0 + layout[AT.stage_v], m0 + layout[AT.stage_w]
+    def drift(old: ti.template(), member: ti.template(), n, h):
+        stage, change = ti.static(member.stage, member.change)
         for i in range(n):
-            at.put_vec(m, twist + i * D, at.vec_of(v, v0, i))
-            at.put_spin(m, twist + i * D + dim, at.spin_of(w, w0, i))
+            at.put_vec(change.twist, i * D, at.vec_of(old.v, i))
+            at.put_spin(change.twist, i * D + dim, at.spin_of(old.w, i))
         for e in range(n * D):
-            m[shift + e] = 0.0
+            change.shift[e] = 0.0
         if ti.static(variant.is_variational):
-            move.drift(
-                n, h, x, x0, q, q0, m, twist, m, shift, p, p0 + layout[AT.inertia], m, x_new, m, q_new,
-                m, v_new, m, w_new,
-            )  # fmt: skip
+            move.drift(n, h, old, change.twist, change.shift, member.params, stage)
         else:
             for i in range(n):
-                at.put_vec(m, x_new + i * dim, at.vec_of(x, x0, i))
-                at.put_rotation(m, q_new + i * at.rotations, at.rotation_of(q, q0, i))
-                at.put_vec(m, v_new + i * dim, at.vec_of(v, v0, i))
-                at.put_spin(m, w_new + i * at.spins, at.spin_of(w, w0, i))
+                at.put_vec(stage.x, i * dim, at.vec_of(old.x, i))
+                at.put_rotation(stage.q, i * at.rotations, at.rotation_of(old.q, i))
+                at.put_vec(stage.v, i * dim, at.vec_of(old.v, i))
+                at.put_spin(stage.w, i * at.spins, at.spin_of(old.w, i))
 
     return drift
 
@@ -279,41 +228,35 @@ def drift_to_stage(variant: Variant) -> Any:
 @functools.cache
 @no_type_check
 def forward_kernel(variant: Variant) -> Any:
-    """Return the kernel that computes states from row `start` to row `last` of a segment; `first` is the step of row 0.
+    """Return the kernel that computes rows `start` to `last` of a segment; `first` is the step of row 0.
 
-    x, q, v, w [B, rows, ...], p [B, P], u [B, T, A], m [B, size], order [B, M + 1].
+    x, q, v, w of the segment are [B, rows, ...].
     """
     real, dim = variant.real, variant.dim
-    spins, rotations = (1, 1) if dim == 2 else (3, 4)
     to_stage, step, move = drift_to_stage(variant), velocity_step(variant), loops(variant).drift
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    types = arrays.types(real)
+    motion_type, packed_type, constants_type = types.motion, types.packed, types.constants
 
     @kernel
     def forward(
-        x: reals, q: reals, v: reals, w: reals, p: reals, u: reals, m: reals, order: ints, layout: ints, counts: ints,
-        free: ints, bodies: ints, kind: ints, body_a: ints, body_b: ints, constants: reals, joint_links: ints,
-        joint_parts: reals, free_links: ints, free_parts: reals, ends: ints, anchors: reals, h: real, span: real,
-        threshold: real, gain: real, B: ti.i32, rows: ti.i32, T: ti.i32, P: ti.i32, size: ti.i32, first: ti.i32,
-        start: ti.i32, last: ti.i32,
+        segment: motion_type, packed: packed_type, constants: constants_type, B: ti.i32, rows: ti.i32,
+        first: ti.i32, start: ti.i32, last: ti.i32,
     ):  # fmt: skip
         ti.loop_config(serialize=not variant.parallel)
         for b in range(B):
-            n, M, A = counts[0], counts[2], counts[6]
+            n, A, h, span = constants.system.n, packed.A, constants.times.h, constants.times.span
+            work = ti.static(views(MEMBER, packed.work, b * packed.size, packed.layout))
+            params = ti.static(views(PARAM_NAMES, packed.params, b * packed.P, packed.layout))
+            solver = ti.static(work.solver._replace(order=View(packed.order, b * packed.order_size)))
+            impact = ti.static(select_impact(work, variant.impulses))
+            member = ti.static(work._replace(solver=solver, params=params, impact=impact))
+            unused = ti.static(views(UNUSED_TARGET, packed.work, b * packed.size, packed.layout))
             for j in range(start, last):
-                at, m0 = (b * rows + j) * n, b * size
-                to_stage(
-                    x, at * dim, q, at * rotations, v, at * dim, w, at * spins, p, b * P, m, m0, layout, n, h - span
-                )
-                step(
-                    p, b * P, u, (b * T + first + j) * A, m, m0, order, b * (M + COUNTS),
-                    layout, counts, free, bodies, kind, body_a, body_b, constants,
-                    joint_links, joint_parts, free_links, free_parts, ends, anchors, h, span, threshold, gain,
-                )  # fmt: skip
-                new = at + n
-                move.drift(
-                    n, span, m, m0 + layout[AT.stage_x], m, m0 + layout[AT.stage_q], m, m0 + layout[AT.new_twist],
-                    m, m0 + layout[AT.shift], p, b * P + layout[AT.inertia],
-                    x, new * dim, q, new * rotations, v, new * dim, w, new * spins,
-                )  # fmt: skip
+                at = (b * rows + j) * n
+                old, new = ti.static(from_row(segment, at, dim), from_row(segment, at + n, dim))
+                control = ti.static(View(packed.control, (b * packed.T + first + j) * A))
+                to_stage(old, member, n, h - span)
+                step(member, unused, control, A, constants)
+                move.drift(n, span, member.stage, member.change.new, member.change.shift, member.params, new)
 
     return forward

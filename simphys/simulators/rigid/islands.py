@@ -27,54 +27,53 @@ def loops(real: Any) -> SimpleNamespace:
         return found
 
     @ti.func
-    def is_earlier(new, old, time: ti.template(), time0) -> bool:
+    def is_earlier(new, old, time: ti.template()) -> bool:
         """Compare two candidates; a negative number stands for none."""
         found = False
         if new >= 0 and new != old:
             found = True
             if old >= 0:
-                apart = time[time0 + new] - time[time0 + old]
+                apart = time[new] - time[old]
                 found = apart < 0 or (apart == 0 and new < old)
         return found
 
     @ti.func
-    def find_first_impacts(
-        free: ti.template(), n, bodies: ti.template(), NJ, M, time: ti.template(), time0,
-        active: ti.template(), active0, first: ti.template(), first0,
-    ):  # fmt: skip
+    def find_first_impacts(system: ti.template(), contacts: ti.template()):
         """Set first [n]: the number of the first impact's candidate, or -1 for bodies that no impact reaches."""
-        for b in range(n):
-            first[first0 + b] = -1.0
-        for c in range(M):
-            if active[active0 + c] == IMPACT:
+        for b in range(system.n):
+            contacts.first[b] = -1.0
+        for c in range(system.M):
+            if contacts.active[c] == IMPACT:
                 for side in range(2):
-                    body = bodies[2 * (NJ + c) + side]
-                    if is_free(body, free) and is_earlier(c, ti.cast(first[first0 + body], ti.i32), time, time0):
-                        first[first0 + body] = c
+                    body = system.bodies[2 * (system.NJ + c) + side]
+                    if is_free(body, system.free) and is_earlier(
+                        c, ti.cast(contacts.first[body], ti.i32), contacts.time
+                    ):
+                        contacts.first[body] = c
         changed = True
         while changed:
             changed = False
-            for k in range(NJ + M):
-                a, b, counts = bodies[2 * k], bodies[2 * k + 1], True
-                if k >= NJ:
-                    counts = active[active0 + k - NJ] > NONE
-                if counts and is_free(a, free) and is_free(b, free):
-                    impact_a, impact_b = ti.cast(first[first0 + a], ti.i32), ti.cast(first[first0 + b], ti.i32)
-                    if is_earlier(impact_a, impact_b, time, time0):
-                        first[first0 + b] = impact_a
+            for k in range(system.NJ + system.M):
+                a, b, counts = system.bodies[2 * k], system.bodies[2 * k + 1], True
+                if k >= system.NJ:
+                    counts = contacts.active[k - system.NJ] > NONE
+                if counts and is_free(a, system.free) and is_free(b, system.free):
+                    impact_a, impact_b = ti.cast(contacts.first[a], ti.i32), ti.cast(contacts.first[b], ti.i32)
+                    if is_earlier(impact_a, impact_b, contacts.time):
+                        contacts.first[b] = impact_a
                         changed = True
-                    elif is_earlier(impact_b, impact_a, time, time0):
-                        first[first0 + a] = impact_b
+                    elif is_earlier(impact_b, impact_a, contacts.time):
+                        contacts.first[a] = impact_b
                         changed = True
 
     @ti.func
-    def block_impact(block, bodies: ti.template(), first: ti.template(), first0):
+    def block_impact(block, bodies: ti.template(), first: ti.template()):
         """Return the first impact that reaches the rows of a block, negative for none."""
         found = -1
         for side in range(2):
             body = bodies[2 * block + side]
             if body >= 0:
-                found = ti.max(found, ti.cast(first[first0 + body], ti.i32))
+                found = ti.max(found, ti.cast(first[body], ti.i32))
         return found
 
     return SimpleNamespace(find_first_impacts=find_first_impacts, block_impact=block_impact, is_free=is_free)

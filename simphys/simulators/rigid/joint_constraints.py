@@ -45,11 +45,11 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import quaternion, rotation
 
-from . import joint_tables, rows
+from . import arrays, joint_tables, rows
+from .arrays import flat
 from .joint_tables import ALIGN, LINE, numbers
 from .model import RigidBodies
 from .nested import orientation_adjoint, zeros_like
-from .rows import flatten
 
 
 @functools.cache
@@ -203,40 +203,36 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     width = dim + 2 * at.spins
 
     @ti.func
-    def joint_rows(
-        links: ti.template(), parts: ti.template(), count, gain, x: ti.template(), x0, q: ti.template(), q0,
-        row: ti.template(), row0, target: ti.template(), target0,
-    ):  # fmt: skip
-        for k in range(count):
-            i, j = links[5 * k], links[5 * k + 1]
-            a = f.pose(at.vec_of(x, x0, i), at.rotation_of(q, q0, i))
-            b = f.pose(at.vec_of(x, x0, j), at.rotation_of(q, q0, j))
-            direction, m_a, m_b, error = f.row(links[5 * k + 2], f.read(parts, k), a, b)
-            start = row0 + k * width
-            at.put_vec(row, start, direction)
-            at.put_spin(row, start + dim, m_a)
-            at.put_spin(row, start + dim + at.spins, m_b)
-            target[target0 + k] = -gain * error
+    def joint_rows(table: ti.template(), gain, pose: ti.template(), rows: ti.template()):
+        for k in range(table.count):
+            i, j = table.links[5 * k], table.links[5 * k + 1]
+            a = f.pose(at.vec_of(pose.x, i), at.rotation_of(pose.q, i))
+            b = f.pose(at.vec_of(pose.x, j), at.rotation_of(pose.q, j))
+            direction, m_a, m_b, error = f.row(table.links[5 * k + 2], f.read(table.parts, k), a, b)
+            start = k * width
+            at.put_vec(rows.row, start, direction)
+            at.put_spin(rows.row, start + dim, m_a)
+            at.put_spin(rows.row, start + dim + at.spins, m_b)
+            rows.target[k] = -gain * error
 
     @ti.func
     def adj_joint_rows(
-        links: ti.template(), parts: ti.template(), count, gain, x: ti.template(), x0, q: ti.template(), q0,
-        adj_row: ti.template(), adj_row0, adj_target: ti.template(), adj_target0,
-        adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0,
-    ):  # fmt: skip
-        for k in range(count):
-            i, j = links[5 * k], links[5 * k + 1]
-            a = f.pose(at.vec_of(x, x0, i), at.rotation_of(q, q0, i))
-            b = f.pose(at.vec_of(x, x0, j), at.rotation_of(q, q0, j))
-            start = adj_row0 + k * width
+        table: ti.template(), gain, pose: ti.template(), adj_rows: ti.template(), adj_pose: ti.template()
+    ):
+        for k in range(table.count):
+            i, j = table.links[5 * k], table.links[5 * k + 1]
+            a = f.pose(at.vec_of(pose.x, i), at.rotation_of(pose.q, i))
+            b = f.pose(at.vec_of(pose.x, j), at.rotation_of(pose.q, j))
+            start = k * width
             g_x, g_a, g_b = f.adj(
-                links[5 * k + 2], f.read(parts, k), a, b, at.vec_at(adj_row, start), at.spin_at(adj_row, start + dim),
-                at.spin_at(adj_row, start + dim + at.spins), -gain * adj_target[adj_target0 + k],
+                table.links[5 * k + 2], f.read(table.parts, k), a, b,
+                at.vec_at(adj_rows.row, start), at.spin_at(adj_rows.row, start + dim),
+                at.spin_at(adj_rows.row, start + dim + at.spins), -gain * adj_rows.target[k],
             )  # fmt: skip
-            at.add_vec_of(adj_x, adj_x0, i, g_x)
-            at.add_vec_of(adj_x, adj_x0, j, -g_x)
-            at.add_spin_of(adj_theta, adj_theta0, i, g_a)
-            at.add_spin_of(adj_theta, adj_theta0, j, g_b)
+            at.add_vec_of(adj_pose.x, i, g_x)
+            at.add_vec_of(adj_pose.x, j, -g_x)
+            at.add_spin_of(adj_pose.theta, i, g_a)
+            at.add_spin_of(adj_pose.theta, j, g_b)
 
     return SimpleNamespace(joint_rows=joint_rows, adj=adj_joint_rows)
 
@@ -245,24 +241,22 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, add_turns = loops(real, dim), orientation_adjoint(real, dim)
+    f, add_turns, types = loops(real, dim), orientation_adjoint(real, dim), arrays.types(real)
+    table_type, pose_type, turned_pose_type = types.table, types.pose, types.turned_pose
+    lines = types.part(arrays.Rows, "row target")
 
     @kernel
-    def forward(links: ints, parts: reals, count: ti.i32, gain: real, x: reals, q: reals, row: reals, target: reals):
+    def forward(table: table_type, gain: real, pose: pose_type, rows: lines):
         for _ in range(1):
-            f.joint_rows(links, parts, count, gain, x, 0, q, 0, row, 0, target, 0)
+            f.joint_rows(table, gain, pose, rows)
 
     @kernel
     def adjoint(
-        links: ints, parts: reals, count: ti.i32, gain: real, x: reals, q: reals, n: ti.i32,
-        adj_row: reals, adj_target: reals, adj_theta: reals, adj_x: reals, adj_q: reals,
+        table: table_type, gain: real, pose: pose_type, n: ti.i32, adj_rows: lines, adj_pose: turned_pose_type,
     ):  # fmt: skip
         for _ in range(1):
-            f.adj(
-                links, parts, count, gain, x, 0, q, 0, adj_row, 0, adj_target, 0, adj_x, 0, adj_theta, 0
-            )  # fmt: skip
-            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+            f.adj(table, gain, pose, adj_rows, adj_pose)
+            add_turns(pose.q, n, adj_pose.theta, adj_pose.q)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -278,7 +272,8 @@ class JointRows(Function):
         ctx.save_for_backward(position, orientation)
         count, dtype = model.joint_rows, position.dtype
         row, target = np.empty((count, model.dim + 2 * model.spins), dtype), np.empty(count, dtype)
-        _kernels(model).forward(*_arguments(model), *flatten(position, orientation, row, target))
+        pose = flat(arrays.Motion(position, orientation))
+        _kernels(model).forward(*_arguments(model), pose, flat(arrays.Rows(row, target)))
         return row, target
 
     @staticmethod
@@ -286,16 +281,15 @@ class JointRows(Function):
         model: RigidBodies = ctx.model
         adj_theta = np.zeros(model.bodies * model.spins, adj_row.dtype)
         adjoints = zeros_like(*ctx.saved_tensors)
-        _kernels(model).adjoint(
-            *_arguments(model), *flatten(*ctx.saved_tensors), model.bodies, *flatten(adj_row, adj_target, adj_theta),
-            *flatten(*adjoints),
-        )  # fmt: skip
+        pose, adj_rows = flat(arrays.Motion(*ctx.saved_tensors)), flat(arrays.Rows(adj_row, adj_target))
+        turned = flat(arrays.Motion(*adjoints)._replace(theta=adj_theta))
+        _kernels(model).adjoint(*_arguments(model), pose, model.bodies, adj_rows, turned)
         return None, *adjoints
 
 
 def _arguments(model: RigidBodies) -> tuple[Any, ...]:
     table = joint_tables.tabulate_constraints(model)
-    return table.links, table.parts, table.rows, model.joint_correction / model.dt
+    return arrays.Table(table.links, table.parts, table.rows), model.joint_correction / model.dt
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

@@ -36,11 +36,11 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 
-from . import inertia, rows
+from . import arrays, inertia, rows
+from .arrays import flat
 from .checks import EULER
 from .model import RigidBodies
 from .nested import orientation_adjoint, zeros_like
-from .rows import flatten
 
 
 @functools.cache
@@ -107,46 +107,42 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
     at, f = rows.functions(real, dim), functions(real, dim, gyroscopic)
 
     @ti.func
-    def kick(
-        free: ti.template(), n, h,
-        v: ti.template(), v0, w: ti.template(), w0, q: ti.template(), q0, wrench: ti.template(), wrench0,
-        mass: ti.template(), mass0, inertia: ti.template(), inertia0, gravity: ti.template(), gravity0,
-        twist: ti.template(), twist0,
-    ):  # fmt: skip
-        for i in range(n):
+    def kick(system: ti.template(), h, motion: ti.template(), change: ti.template(), params: ti.template()):
+        for i in range(system.n):
             v_new, w_new = f.kick(
-                at.vec_of(v, v0, i), at.spin_of(w, w0, i), at.rotation_of(q, q0, i), at.linear(wrench, wrench0, i),
-                at.angular(wrench, wrench0, i), mass[mass0 + i], at.spin_of(inertia, inertia0, i),
-                at.vec_at(gravity, gravity0), free[i] * h,
+                at.vec_of(motion.v, i), at.spin_of(motion.w, i), at.rotation_of(motion.q, i),
+                at.linear(change.wrench, i), at.angular(change.wrench, i), params.mass[i],
+                at.spin_of(params.inertia, i), at.vec_at(params.gravity, 0), system.free[i] * h,
             )  # fmt: skip
-            start = twist0 + i * (dim + at.spins)
-            at.put_vec(twist, start, v_new)
-            at.put_spin(twist, start + dim, w_new)
+            start = i * (dim + at.spins)
+            at.put_vec(change.twist, start, v_new)
+            at.put_spin(change.twist, start + dim, w_new)
 
     @ti.func
     def adj_kick(
-        free: ti.template(), n, h,
-        w: ti.template(), w0, q: ti.template(), q0, wrench: ti.template(), wrench0,
-        mass: ti.template(), mass0, inertia: ti.template(), inertia0,
-        adj_twist: ti.template(), adj_twist0,
-        adj_v: ti.template(), adj_v0, adj_w: ti.template(), adj_w0, adj_theta: ti.template(), adj_theta0,
-        adj_wrench: ti.template(), adj_wrench0, adj_mass: ti.template(), adj_mass0,
-        adj_inertia: ti.template(), adj_inertia0, adj_gravity: ti.template(), adj_gravity0,
-    ):  # fmt: skip
-        for i in range(n):
-            g_v = at.linear(adj_twist, adj_twist0, i)
+        system: ti.template(),
+        h,
+        motion: ti.template(),
+        change: ti.template(),
+        params: ti.template(),
+        adj_change: ti.template(),
+        adj_motion: ti.template(),
+        adj_params: ti.template(),
+    ):
+        for i in range(system.n):
+            g_v = at.linear(adj_change.twist, i)
             g_w, g_theta, g_f, g_tau, g_m, g_J = f.adj(
-                at.spin_of(w, w0, i), at.rotation_of(q, q0, i), at.linear(wrench, wrench0, i),
-                at.angular(wrench, wrench0, i), mass[mass0 + i], at.spin_of(inertia, inertia0, i), free[i] * h,
-                g_v, at.angular(adj_twist, adj_twist0, i),
+                at.spin_of(motion.w, i), at.rotation_of(motion.q, i), at.linear(change.wrench, i),
+                at.angular(change.wrench, i), params.mass[i], at.spin_of(params.inertia, i), system.free[i] * h,
+                g_v, at.angular(adj_change.twist, i),
             )  # fmt: skip
-            at.add_vec_of(adj_v, adj_v0, i, g_v)
-            at.add_spin_of(adj_w, adj_w0, i, g_w)
-            at.add_spin_of(adj_theta, adj_theta0, i, g_theta)
-            at.add_twist(adj_wrench, adj_wrench0, i, g_f, g_tau)
-            adj_mass[adj_mass0 + i] = adj_mass[adj_mass0 + i] + g_m
-            at.add_spin_of(adj_inertia, adj_inertia0, i, g_J)
-            at.add_vec(adj_gravity, adj_gravity0, free[i] * h * g_v)
+            at.add_vec_of(adj_motion.v, i, g_v)
+            at.add_spin_of(adj_motion.w, i, g_w)
+            at.add_spin_of(adj_motion.theta, i, g_theta)
+            at.add_twist(adj_change.wrench, i, g_f, g_tau)
+            adj_params.mass[i] = adj_params.mass[i] + g_m
+            at.add_spin_of(adj_params.inertia, i, g_J)
+            at.add_vec(adj_params.gravity, 0, system.free[i] * h * g_v)
 
     return SimpleNamespace(kick=kick, adj=adj_kick)
 
@@ -155,29 +151,26 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, add_turns = loops(real, dim, gyroscopic), orientation_adjoint(real, dim)
+    f, add_turns, types = loops(real, dim, gyroscopic), orientation_adjoint(real, dim), arrays.types(real)
+    bodies_type = types.bodies
+    motions, turned = types.part(arrays.Motion, "v w q"), types.part(arrays.Motion, "v w q theta")
+    saved = types.part(arrays.Motion, "w q")
+    forces, twists = types.part(arrays.Change, "wrench"), types.part(arrays.Change, "wrench twist")
+    masses, loads = types.part(arrays.Params, "mass inertia"), types.part(arrays.Params, "mass inertia gravity")
 
     @kernel
-    def forward(
-        free: ints, n: ti.i32, h: real, v: reals, w: reals, q: reals, wrench: reals, mass: reals, inertia: reals,
-        gravity: reals, twist: reals,
-    ):  # fmt: skip
+    def forward(system: bodies_type, h: real, motion: motions, change: twists, params: loads):
         for _ in range(1):
-            f.kick(free, n, h, v, 0, w, 0, q, 0, wrench, 0, mass, 0, inertia, 0, gravity, 0, twist, 0)
+            f.kick(system, h, motion, change, params)
 
     @kernel
     def adjoint(
-        free: ints, n: ti.i32, h: real, w: reals, q: reals, wrench: reals, mass: reals, inertia: reals,
-        adj_twist: reals, adj_theta: reals, adj_v: reals, adj_w: reals, adj_q: reals, adj_wrench: reals,
-        adj_mass: reals, adj_inertia: reals, adj_gravity: reals,
+        system: bodies_type, h: real, motion: saved, change: forces, params: masses,
+        adj_change: twists, adj_motion: turned, adj_params: loads,
     ):  # fmt: skip
         for _ in range(1):
-            f.adj(
-                free, n, h, w, 0, q, 0, wrench, 0, mass, 0, inertia, 0, adj_twist, 0, adj_v, 0, adj_w, 0,
-                adj_theta, 0, adj_wrench, 0, adj_mass, 0, adj_inertia, 0, adj_gravity, 0,
-            )  # fmt: skip
-            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+            f.adj(system, h, motion, change, params, adj_change, adj_motion, adj_params)
+            add_turns(motion.q, system.n, adj_motion.theta, adj_motion.q)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -193,21 +186,34 @@ class Kick(Function):
         ctx.model, ctx.h = model, h
         ctx.save_for_backward(*inputs)
         twist = np.empty((model.bodies, model.dim + model.spins), velocity.dtype)
-        _kernels(model).forward(model.free, model.bodies, h, *flatten(velocity, *inputs), twist.reshape(-1))
+        w, q, wrench, mass, inertia, gravity = inputs
+        motion, change = arrays.Motion(v=velocity, w=w, q=q), arrays.Change(wrench, twist)
+        params = arrays.Params(mass, inertia, gravity)
+        _kernels(model).forward(_system(model), h, flat(motion), flat(change), flat(params))
         return twist
 
     @staticmethod
     def backward(ctx: Context, adj_twist: Tensor) -> tuple[Any, ...]:
         model: RigidBodies = ctx.model
-        saved = ctx.saved_tensors
-        adj_theta = np.zeros(model.bodies * model.spins, adj_twist.dtype)
+        w, q, wrench, mass, inertia, _ = ctx.saved_tensors
         adj_v = np.zeros((model.bodies, model.dim), adj_twist.dtype)
-        adjoints = [adj_v, *zeros_like(*saved)]
+        adj_w, adj_q, adj_wrench, *adj_params = zeros_like(*ctx.saved_tensors)
+        adj_theta = np.zeros(model.bodies * model.spins, adj_twist.dtype)
         _kernels(model).adjoint(
-            model.free, model.bodies, ctx.h, *flatten(*saved[:-1], adj_twist), adj_theta,
-            *flatten(*adjoints),
-        )  # fmt: skip
-        return None, None, *adjoints
+            _system(model),
+            ctx.h,
+            flat(arrays.Motion(w=w, q=q)),
+            flat(arrays.Change(wrench)),
+            flat(arrays.Params(mass, inertia)),
+            flat(arrays.Change(adj_wrench, adj_twist)),
+            flat(arrays.Motion(v=adj_v, w=adj_w, q=adj_q, theta=adj_theta)),
+            flat(arrays.Params(*adj_params)),
+        )
+        return None, None, adj_v, adj_w, adj_q, adj_wrench, *adj_params
+
+
+def _system(model: RigidBodies) -> arrays.System:
+    return arrays.System(free=model.free, n=model.bodies)
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

@@ -26,11 +26,12 @@ from typing import Any, no_type_check
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd import Context, Function, Tensor, kernel, record, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 
-from . import inertia, rows
+from . import arrays, inertia, rows
+from .arrays import flat
 from .islands import NONE
 from .model import RigidBodies
 from .nested import orientation_adjoint, zeros_like
@@ -49,11 +50,11 @@ def loops(real: Any, dim: int, tracks_momentum: bool) -> SimpleNamespace:
     W = dim + 2 * S
 
     @ti.func
-    def is_active(k, NJ, active: ti.template(), active0) -> bool:
+    def is_active(k, NJ, active: ti.template()) -> bool:
         """Return True if row k is active: a joint row, or a row of an active contact."""
         found = True
         if k >= NJ:
-            found = active[active0 + (k - NJ) // dim] > NONE
+            found = active[(k - NJ) // dim] > NONE
         return found
 
     @ti.func
@@ -70,91 +71,94 @@ def loops(real: Any, dim: int, tracks_momentum: bool) -> SimpleNamespace:
         return 2 * ((k - NJ) // dim) + side if k >= NJ else -1
 
     @ti.func
-    def rotation_at(k, side, body, NJ, q_impact: ti.template(), q_impact0, attitude: ti.template(), attitude0):
+    def rotation_at(k, side, body, NJ, q_impact: ti.template(), attitude: ti.template()):
         orientation = at.rotation(0.0)
         for c in ti.static(range(R)):
             if k >= NJ:
-                orientation[c] = attitude[attitude0 + attitude_index(k, side, NJ) * R + c]
+                orientation[c] = attitude[attitude_index(k, side, NJ) * R + c]
             else:
-                orientation[c] = q_impact[q_impact0 + body * R + c]
+                orientation[c] = q_impact[body * R + c]
         return rotate.matrix(orientation)
 
     @ti.func
     def mobility(
-        free: ti.template(), n, bodies: ti.template(), NJ, M, row: ti.template(), row0, active: ti.template(), active0,
-        q: ti.template(), q0, q_impact: ti.template(), q_impact0, attitude: ti.template(), attitude0,
-        mass: ti.template(), mass0, inertia: ti.template(), inertia0,
-        inverse_mass: ti.template(), inverse_mass0, spin_change: ti.template(), spin_change0, moment: ti.template(),
-        moment0,
-    ):  # fmt: skip
-        for b in range(n):
-            inverse_mass[inverse_mass0 + b] = free[b] / mass[mass0 + b]
-        for k in range(NJ + M * dim):
-            if is_active(k, NJ, active, active0):
+        system: ti.template(),
+        rows: ti.template(),
+        contacts: ti.template(),
+        motion: ti.template(),
+        impact: ti.template(),
+        params: ti.template(),
+    ):
+        for b in range(system.n):
+            rows.inverse_mass[b] = system.free[b] / params.mass[b]
+        for k in range(system.NJ + system.M * dim):
+            if is_active(k, system.NJ, contacts.active):
                 for side in range(2):
-                    body, to, is_free = body_of(k, side, NJ, bodies), (2 * k + side) * S, False
+                    body, to, is_free = body_of(k, side, system.NJ, system.bodies), (2 * k + side) * S, False
                     if body >= 0:
-                        is_free = free[body] == 1
-                    m = at.spin_at(row, row0 + k * W + dim + side * S)
-                    at.put_spin(spin_change, spin_change0 + to, at.spin(0.0))
-                    at.put_spin(moment, moment0 + to, m)
+                        is_free = system.free[body] == 1
+                    m = at.spin_at(rows.row, k * W + dim + side * S)
+                    at.put_spin(rows.spin_change, to, at.spin(0.0))
+                    at.put_spin(rows.moment, to, m)
                     if is_free:
-                        T = rotation_at(k, side, body, NJ, q_impact, q_impact0, attitude, attitude0)
-                        J = at.spin_of(inertia, inertia0, body)
+                        T = rotation_at(k, side, body, system.NJ, impact.q, contacts.attitude)
+                        J = at.spin_of(params.inertia, body)
                         if ti.static(tracks_momentum):
-                            now = rotate.matrix(at.rotation_of(q, q0, body))
-                            at.put_spin(spin_change, spin_change0 + to, f.apply(now, 1 / J, m))
-                            at.put_spin(moment, moment0 + to, f.apply(now, J, f.apply(T, 1 / J, m)))
+                            now = rotate.matrix(at.rotation_of(motion.q, body))
+                            at.put_spin(rows.spin_change, to, f.apply(now, 1 / J, m))
+                            at.put_spin(rows.moment, to, f.apply(now, J, f.apply(T, 1 / J, m)))
                         else:
-                            at.put_spin(spin_change, spin_change0 + to, f.apply(T, 1 / J, m))
+                            at.put_spin(rows.spin_change, to, f.apply(T, 1 / J, m))
 
     @ti.func
     def adj_mobility(
-        free: ti.template(), n, bodies: ti.template(), NJ, M, row: ti.template(), row0, active: ti.template(), active0,
-        q: ti.template(), q0, q_impact: ti.template(), q_impact0, attitude: ti.template(), attitude0,
-        mass: ti.template(), mass0, inertia: ti.template(), inertia0,
-        adj_inverse_mass: ti.template(), adj_inverse_mass0, adj_spin_change: ti.template(), adj_spin_change0,
-        adj_moment: ti.template(), adj_moment0,
-        adj_row: ti.template(), adj_row0, adj_theta: ti.template(), adj_theta0, adj_impact_theta: ti.template(),
-        adj_impact_theta0,
-        adj_attitude: ti.template(), adj_attitude0, adj_mass: ti.template(), adj_mass0,
-        adj_inertia: ti.template(), adj_inertia0,
-    ):  # fmt: skip
-        """Add to the adjoints; adj_impact_theta [n, S] and adj_attitude [M, 2 S] are by small rotations."""
-        for b in range(n):
-            m = mass[mass0 + b]
-            change = free[b] * adj_inverse_mass[adj_inverse_mass0 + b] / (m * m)
-            adj_mass[adj_mass0 + b] = adj_mass[adj_mass0 + b] - change
-        for k in range(NJ + M * dim):
-            if is_active(k, NJ, active, active0):
+        system: ti.template(),
+        rows: ti.template(),
+        contacts: ti.template(),
+        motion: ti.template(),
+        impact: ti.template(),
+        params: ti.template(),
+        adj_rows: ti.template(),
+        adj_contacts: ti.template(),
+        adj_motion: ti.template(),
+        adj_impact: ti.template(),
+        adj_params: ti.template(),
+    ):
+        """Add to the adjoints; those of attitudes [M, 2 S] are by small rotations."""
+        for b in range(system.n):
+            m = params.mass[b]
+            change = system.free[b] * adj_rows.inverse_mass[b] / (m * m)
+            adj_params.mass[b] = adj_params.mass[b] - change
+        for k in range(system.NJ + system.M * dim):
+            if is_active(k, system.NJ, contacts.active):
                 for side in range(2):
-                    body, is_free = body_of(k, side, NJ, bodies), False
+                    body, is_free = body_of(k, side, system.NJ, system.bodies), False
                     if body >= 0:
-                        is_free = free[body] == 1
+                        is_free = system.free[body] == 1
                     m_offset, g_offset = k * W + dim + side * S, (2 * k + side) * S
-                    m, g = at.spin_at(row, row0 + m_offset), at.spin_at(adj_spin_change, adj_spin_change0 + g_offset)
-                    g_m = at.spin_at(adj_moment, adj_moment0 + g_offset)
+                    m, g = at.spin_at(rows.row, m_offset), at.spin_at(adj_rows.spin_change, g_offset)
+                    g_m = at.spin_at(adj_rows.moment, g_offset)
                     if is_free:
-                        T = rotation_at(k, side, body, NJ, q_impact, q_impact0, attitude, attitude0)
-                        J, g_T, g_inverse = at.spin_of(inertia, inertia0, body), at.spin(0.0), at.spin(0.0)
+                        T = rotation_at(k, side, body, system.NJ, impact.q, contacts.attitude)
+                        J, g_T, g_inverse = at.spin_of(params.inertia, body), at.spin(0.0), at.spin(0.0)
                         if ti.static(tracks_momentum):
-                            now = rotate.matrix(at.rotation_of(q, q0, body))
+                            now = rotate.matrix(at.rotation_of(motion.q, body))
                             g_J, g_spin, g_now = f.adj(now, J, f.apply(T, 1 / J, m), g_m)
                             g_inverse, g_m, g_T = f.adj(T, 1 / J, m, g_spin)
                             more_g_inverse, more_g_m, more_g_now = f.adj(now, 1 / J, m, g)
                             g_m += more_g_m
                             g_inverse += more_g_inverse
-                            at.add_spin_of(adj_theta, adj_theta0, body, g_now + more_g_now)
-                            at.add_spin_of(adj_inertia, adj_inertia0, body, g_J)
+                            at.add_spin_of(adj_motion.theta, body, g_now + more_g_now)
+                            at.add_spin_of(adj_params.inertia, body, g_J)
                         else:
                             g_inverse, more_g_m, g_T = f.adj(T, 1 / J, m, g)
                             g_m += more_g_m
-                        at.add_spin_of(adj_inertia, adj_inertia0, body, -g_inverse / (J * J))
-                        if k >= NJ:
-                            at.add_spin(adj_attitude, adj_attitude0 + attitude_index(k, side, NJ) * S, g_T)
+                        at.add_spin_of(adj_params.inertia, body, -g_inverse / (J * J))
+                        if k >= system.NJ:
+                            at.add_spin(adj_contacts.attitude, attitude_index(k, side, system.NJ) * S, g_T)
                         else:
-                            at.add_spin_of(adj_impact_theta, adj_impact_theta0, body, g_T)
-                    at.add_spin(adj_row, adj_row0 + m_offset, g_m)
+                            at.add_spin_of(adj_impact.theta, body, g_T)
+                    at.add_spin(adj_rows.row, m_offset, g_m)
 
     return SimpleNamespace(mobility=mobility, adj=adj_mobility)
 
@@ -163,39 +167,37 @@ def loops(real: Any, dim: int, tracks_momentum: bool) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int, tracks_momentum: bool) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
     f, add_turns = loops(real, dim, tracks_momentum), orientation_adjoint(real, dim)
+    types = arrays.types(real)
+    reals = types.reals
+    all_rows = types.part(arrays.Rows, "row inverse_mass spin_change moment")
+    directions, attitudes = types.part(arrays.Rows, "row"), types.part(arrays.Contacts, "active attitude")
+    turns = types.part(arrays.Contacts, "attitude")
+    still, turned = types.part(arrays.Motion, "q"), types.part(arrays.Motion, "q theta")
+    met, turned_impact = types.part(arrays.Impact, "q"), types.part(arrays.Impact, "q theta")
+    masses = types.part(arrays.Params, "mass inertia")
+    system_of_rows = record(arrays.System, ti.i32, free=types.ints, bodies=types.ints, sweeps=None)
 
     @kernel
     def forward(
-        free: ints, n: ti.i32, bodies: ints, NJ: ti.i32, M: ti.i32, active: reals, row: reals, q: reals,
-        q_impact: reals,
-        attitude: reals, mass: reals, inertia: reals, inverse_mass: reals, spin_change: reals, moment: reals,
+        system: system_of_rows, rows: all_rows, contacts: attitudes, motion: still, impact: met, params: masses,
     ):  # fmt: skip
         for _ in range(1):
-            f.mobility(
-                free, n, bodies, NJ, M, row, 0, active, 0, q, 0, q_impact, 0, attitude, 0, mass, 0, inertia, 0,
-                inverse_mass, 0, spin_change, 0, moment, 0,
-            )  # fmt: skip
+            f.mobility(system, rows, contacts, motion, impact, params)
 
     @kernel
     def adjoint(
-        free: ints, n: ti.i32, bodies: ints, NJ: ti.i32, M: ti.i32, active: reals, row: reals, q: reals,
-        q_impact: reals,
-        attitude: reals, mass: reals, inertia: reals, adj_inverse_mass: reals, adj_spin_change: reals,
-        adj_moment: reals,
-        adj_theta: reals, adj_impact_theta: reals, adj_turns: reals,
-        adj_row: reals, adj_q: reals, adj_q_impact: reals, adj_attitude: reals, adj_mass: reals, adj_inertia: reals,
+        system: system_of_rows, rows: directions, contacts: attitudes, motion: still, impact: met, params: masses,
+        adj_rows: all_rows, adj_turns: turns, adj_motion: turned, adj_impact: turned_impact, adj_params: masses,
+        adj_attitude: reals,
     ):  # fmt: skip
         for _ in range(1):
             f.adj(
-                free, n, bodies, NJ, M, row, 0, active, 0, q, 0, q_impact, 0, attitude, 0, mass, 0, inertia, 0,
-                adj_inverse_mass, 0, adj_spin_change, 0, adj_moment, 0, adj_row, 0, adj_theta, 0, adj_impact_theta, 0,
-                adj_turns, 0, adj_mass, 0, adj_inertia, 0,
+                system, rows, contacts, motion, impact, params, adj_rows, adj_turns, adj_motion, adj_impact, adj_params
             )  # fmt: skip
-            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
-            add_turns(q_impact, 0, n, adj_impact_theta, 0, adj_q_impact, 0)
-            add_turns(attitude, 0, 2 * M, adj_turns, 0, adj_attitude, 0)
+            add_turns(motion.q, system.n, adj_motion.theta, adj_motion.q)
+            add_turns(impact.q, system.n, adj_impact.theta, adj_impact.q)
+            add_turns(contacts.attitude, 2 * system.M, adj_turns.attitude, adj_attitude)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -213,22 +215,45 @@ class Mobility(Function):
         ctx.save_for_backward(active, *inputs)
         dtype = inputs[0].dtype
         found = np.empty(model.bodies, dtype), *np.zeros((2, model.rows, 2 * model.spins), dtype)
-        _kernels(model).forward(*_counts(model), *flatten(active, *inputs, *found))
+        row, q, q_impact, attitude, mass, inertia = inputs
+        _kernels(model).forward(
+            _system(model),
+            flat(arrays.Rows(row, None, None, None, *found)),
+            flat(arrays.Contacts(attitude=attitude, active=active)),
+            flat(arrays.Motion(q=q)),
+            flat(arrays.Impact(q=q_impact)),
+            flat(arrays.Params(mass, inertia)),
+        )
         return found
 
     @staticmethod
     def backward(ctx: Context, *adj_outputs: Tensor) -> tuple[Any, ...]:
         model: RigidBodies = ctx.model
         active, *inputs = ctx.saved_tensors
+        row, q, q_impact, attitude, mass, inertia = inputs
         places = model.bodies, model.bodies, 2 * model.contacts
-        work = [np.zeros(count * model.spins, adj_outputs[0].dtype) for count in places]
+        adj_theta, adj_impact_theta, adj_turns = [np.zeros(n * model.spins, row.dtype) for n in places]
         adjoints = zeros_like(*inputs)
-        _kernels(model).adjoint(*_counts(model), *flatten(active, *inputs, *adj_outputs, *work, *adjoints))
+        adj_row, adj_q, adj_q_impact, adj_attitude, *adj_params = adjoints
+        _kernels(model).adjoint(
+            _system(model),
+            flat(arrays.Rows(row)),
+            flat(arrays.Contacts(attitude=attitude, active=active)),
+            flat(arrays.Motion(q=q)),
+            flat(arrays.Impact(q=q_impact)),
+            flat(arrays.Params(mass, inertia)),
+            flat(arrays.Rows(adj_row, None, None, None, *adj_outputs)),
+            flat(arrays.Contacts(attitude=adj_turns)),
+            flat(arrays.Motion(q=adj_q, theta=adj_theta)),
+            flat(arrays.Impact(q=adj_q_impact, theta=adj_impact_theta)),
+            flat(arrays.Params(*adj_params)),
+            *flatten(adj_attitude),
+        )
         return None, None, *adjoints
 
 
-def _counts(model: RigidBodies) -> tuple[Any, ...]:
-    return model.free, model.bodies, model.row_bodies, model.joint_rows, model.contacts
+def _system(model: RigidBodies) -> arrays.System:
+    return arrays.System(model.free, model.row_bodies, model.bodies, model.joint_rows, model.contacts)
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

@@ -26,7 +26,8 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
-from . import joint_constraints, joint_tables, rows
+from . import arrays, joint_constraints, joint_tables, rows
+from .arrays import flat
 from .model import RigidBodies
 from .nested import orientation_adjoint, zeros_like
 from .rows import flatten
@@ -40,68 +41,72 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def joint_force(
-        links: ti.template(), parts: ti.template(), count,
-        x: ti.template(), x0, q: ti.template(), q0, v: ti.template(), v0, w: ti.template(), w0,
-        action: ti.template(), action0, strength: ti.template(), strength0, damping: ti.template(), damping0,
-        wrench: ti.template(), wrench0,
-    ):  # fmt: skip
-        for k in range(count):
-            i, j, motor = links[5 * k], links[5 * k + 1], links[5 * k + 4]
-            a = f.pose(at.vec_of(x, x0, i), at.rotation_of(q, q0, i))
-            b = f.pose(at.vec_of(x, x0, j), at.rotation_of(q, q0, j))
-            direction, m_a, m_b, _ = f.row(links[5 * k + 2], f.read(parts, k), a, b)
-            u = direction.dot(at.vec_of(v, v0, i) - at.vec_of(v, v0, j))
-            u += m_a.dot(at.spin_of(w, w0, i)) - m_b.dot(at.spin_of(w, w0, j))
-            s = -damping[damping0 + links[5 * k + 3]] * u
+        table: ti.template(), motion: ti.template(), action: ti.template(), params: ti.template(), change: ti.template()
+    ):
+        for k in range(table.count):
+            i, j, motor = table.links[5 * k], table.links[5 * k + 1], table.links[5 * k + 4]
+            a = f.pose(at.vec_of(motion.x, i), at.rotation_of(motion.q, i))
+            b = f.pose(at.vec_of(motion.x, j), at.rotation_of(motion.q, j))
+            direction, m_a, m_b, _ = f.row(table.links[5 * k + 2], f.read(table.parts, k), a, b)
+            u = direction.dot(at.vec_of(motion.v, i) - at.vec_of(motion.v, j))
+            u += m_a.dot(at.spin_of(motion.w, i)) - m_b.dot(at.spin_of(motion.w, j))
+            s = -params.joint_damping[table.links[5 * k + 3]] * u
             if motor >= 0:
-                s += strength[strength0 + motor] * action[action0 + motor]
-            at.add_twist(wrench, wrench0, i, s * direction, s * m_a)
-            at.add_twist(wrench, wrench0, j, -s * direction, -s * m_b)
+                s += params.motor_strength[motor] * action[motor]
+            at.add_twist(change.wrench, i, s * direction, s * m_a)
+            at.add_twist(change.wrench, j, -s * direction, -s * m_b)
 
     @ti.func
     def adj_joint_force(
-        links: ti.template(), parts: ti.template(), count,
-        x: ti.template(), x0, q: ti.template(), q0, v: ti.template(), v0, w: ti.template(), w0,
-        action: ti.template(), action0, strength: ti.template(), strength0, damping: ti.template(), damping0,
-        adj_wrench: ti.template(), adj_wrench0,
-        adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0,
-        adj_v: ti.template(), adj_v0, adj_w: ti.template(), adj_w0,
-        adj_action: ti.template(), adj_action0, adj_strength: ti.template(), adj_strength0,
-        adj_damping: ti.template(), adj_damping0,
-    ):  # fmt: skip
-        for k in range(count):
-            i, j, joint, motor = links[5 * k], links[5 * k + 1], links[5 * k + 3], links[5 * k + 4]
-            a = f.pose(at.vec_of(x, x0, i), at.rotation_of(q, q0, i))
-            b = f.pose(at.vec_of(x, x0, j), at.rotation_of(q, q0, j))
-            direction, m_a, m_b, _ = f.row(links[5 * k + 2], f.read(parts, k), a, b)
-            v_ab, w_a, w_b = at.vec_of(v, v0, i) - at.vec_of(v, v0, j), at.spin_of(w, w0, i), at.spin_of(w, w0, j)
+        table: ti.template(),
+        motion: ti.template(),
+        action: ti.template(),
+        params: ti.template(),
+        adj_change: ti.template(),
+        adj_motion: ti.template(),
+        adj_action: ti.template(),
+        adj_params: ti.template(),
+    ):
+        for k in range(table.count):
+            i, j, joint, motor = (
+                table.links[5 * k],
+                table.links[5 * k + 1],
+                table.links[5 * k + 3],
+                table.links[5 * k + 4],
+            )
+            a = f.pose(at.vec_of(motion.x, i), at.rotation_of(motion.q, i))
+            b = f.pose(at.vec_of(motion.x, j), at.rotation_of(motion.q, j))
+            direction, m_a, m_b, _ = f.row(table.links[5 * k + 2], f.read(table.parts, k), a, b)
+            v_ab, w_a, w_b = (
+                at.vec_of(motion.v, i) - at.vec_of(motion.v, j),
+                at.spin_of(motion.w, i),
+                at.spin_of(motion.w, j),
+            )
             u = direction.dot(v_ab) + m_a.dot(w_a) - m_b.dot(w_b)
-            s = -damping[damping0 + joint] * u
+            s = -params.joint_damping[joint] * u
             if motor >= 0:
-                s += strength[strength0 + motor] * action[action0 + motor]
+                s += params.motor_strength[motor] * action[motor]
 
-            g = at.linear(adj_wrench, adj_wrench0, i) - at.linear(adj_wrench, adj_wrench0, j)
-            h_a, h_b = at.angular(adj_wrench, adj_wrench0, i), at.angular(adj_wrench, adj_wrench0, j)
+            g = at.linear(adj_change.wrench, i) - at.linear(adj_change.wrench, j)
+            h_a, h_b = at.angular(adj_change.wrench, i), at.angular(adj_change.wrench, j)
             adj_s = direction.dot(g) + m_a.dot(h_a) - m_b.dot(h_b)
-            adj_u = -damping[damping0 + joint] * adj_s
+            adj_u = -params.joint_damping[joint] * adj_s
             g_x, g_a, g_b = f.adj(
-                links[5 * k + 2], f.read(parts, k), a, b,
+                table.links[5 * k + 2], f.read(table.parts, k), a, b,
                 s * g + adj_u * v_ab, s * h_a + adj_u * w_a, -s * h_b - adj_u * w_b, 0.0,
             )  # fmt: skip
             if motor >= 0:
-                adj_action[adj_action0 + motor] = adj_action[adj_action0 + motor] + strength[strength0 + motor] * adj_s
-                adj_strength[adj_strength0 + motor] = (
-                    adj_strength[adj_strength0 + motor] + action[action0 + motor] * adj_s
-                )
-            adj_damping[adj_damping0 + joint] = adj_damping[adj_damping0 + joint] - u * adj_s
-            at.add_vec_of(adj_x, adj_x0, i, g_x)
-            at.add_vec_of(adj_x, adj_x0, j, -g_x)
-            at.add_spin_of(adj_theta, adj_theta0, i, g_a)
-            at.add_spin_of(adj_theta, adj_theta0, j, g_b)
-            at.add_vec_of(adj_v, adj_v0, i, adj_u * direction)
-            at.add_vec_of(adj_v, adj_v0, j, -adj_u * direction)
-            at.add_spin_of(adj_w, adj_w0, i, adj_u * m_a)
-            at.add_spin_of(adj_w, adj_w0, j, -adj_u * m_b)
+                adj_action[motor] = adj_action[motor] + params.motor_strength[motor] * adj_s
+                adj_params.motor_strength[motor] = adj_params.motor_strength[motor] + action[motor] * adj_s
+            adj_params.joint_damping[joint] = adj_params.joint_damping[joint] - u * adj_s
+            at.add_vec_of(adj_motion.x, i, g_x)
+            at.add_vec_of(adj_motion.x, j, -g_x)
+            at.add_spin_of(adj_motion.theta, i, g_a)
+            at.add_spin_of(adj_motion.theta, j, g_b)
+            at.add_vec_of(adj_motion.v, i, adj_u * direction)
+            at.add_vec_of(adj_motion.v, j, -adj_u * direction)
+            at.add_spin_of(adj_motion.w, i, adj_u * m_a)
+            at.add_spin_of(adj_motion.w, j, -adj_u * m_b)
 
     return SimpleNamespace(joint_force=joint_force, adj=adj_joint_force)
 
@@ -110,32 +115,24 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, add_turns = loops(real, dim), orientation_adjoint(real, dim)
+    f, add_turns, types = loops(real, dim), orientation_adjoint(real, dim), arrays.types(real)
+    table_type, motion_type, turned_motion_type = types.table, types.motion, types.turned_motion
+    reals, forces = types.reals, types.part(arrays.Change, "wrench")
+    drives = types.part(arrays.Params, "joint_damping motor_strength")
 
     @kernel
-    def forward(
-        links: ints, parts: reals, count: ti.i32, x: reals, q: reals, v: reals, w: reals,
-        action: reals, strength: reals, damping: reals, wrench: reals,
-    ):  # fmt: skip
+    def forward(table: table_type, motion: motion_type, action: reals, params: drives, change: forces):
         for _ in range(1):
-            f.joint_force(
-                links, parts, count, x, 0, q, 0, v, 0, w, 0, action, 0, strength, 0, damping, 0, wrench, 0
-            )  # fmt: skip
+            f.joint_force(table, motion, action, params, change)
 
     @kernel
     def adjoint(
-        links: ints, parts: reals, count: ti.i32, n: ti.i32, x: reals, q: reals, v: reals, w: reals,
-        action: reals, strength: reals, damping: reals, adj_wrench: reals, adj_theta: reals,
-        adj_x: reals, adj_q: reals, adj_v: reals, adj_w: reals,
-        adj_action: reals, adj_strength: reals, adj_damping: reals,
+        table: table_type, n: ti.i32, motion: motion_type, action: reals, params: drives, adj_change: forces,
+        adj_motion: turned_motion_type, adj_action: reals, adj_params: drives,
     ):  # fmt: skip
         for _ in range(1):
-            f.adj(
-                links, parts, count, x, 0, q, 0, v, 0, w, 0, action, 0, strength, 0, damping, 0, adj_wrench, 0,
-                adj_x, 0, adj_theta, 0, adj_v, 0, adj_w, 0, adj_action, 0, adj_strength, 0, adj_damping, 0,
-            )  # fmt: skip
-            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+            f.adj(table, motion, action, params, adj_change, adj_motion, adj_action, adj_params)
+            add_turns(motion.q, n, adj_motion.theta, adj_motion.q)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -151,7 +148,7 @@ class JointForce(Function):
         ctx.model = model
         ctx.save_for_backward(*inputs)
         wrench = np.zeros((model.bodies, model.dim + model.spins), inputs[0].dtype)
-        _kernels(model).forward(*_table(model), *flatten(*inputs, wrench))
+        _kernels(model).forward(_table(model), *_records(*inputs), flat(arrays.Change(wrench)))
         return wrench
 
     @staticmethod
@@ -159,15 +156,22 @@ class JointForce(Function):
         model: RigidBodies = ctx.model
         adj_theta = np.zeros(model.bodies * model.spins, adj_wrench.dtype)
         adjoints = zeros_like(*ctx.saved_tensors)
-        _kernels(model).adjoint(
-            *_table(model), model.bodies, *flatten(*ctx.saved_tensors, adj_wrench, adj_theta), *flatten(*adjoints)
-        )
+        motion, *others = _records(*ctx.saved_tensors)
+        adj_motion, *adj_others = _records(*adjoints)
+        forces, turned = flat(arrays.Change(adj_wrench)), adj_motion._replace(theta=adj_theta)
+        _kernels(model).adjoint(_table(model), model.bodies, motion, *others, forces, turned, *adj_others)
         return None, *adjoints
 
 
-def _table(model: RigidBodies) -> tuple[Any, ...]:
+def _records(x: Any, q: Any, v: Any, w: Any, action: Any, strength: Any, damping: Any) -> tuple[Any, ...]:
+    """Return motion, action and parameters, of the inputs or of their adjoints."""
+    params = arrays.Params(joint_damping=damping, motor_strength=strength)
+    return flat(arrays.Motion(x, q, v, w)), *flatten(action), flat(params)
+
+
+def _table(model: RigidBodies) -> arrays.Table:
     table = joint_tables.tabulate_free_rows(model)
-    return table.links, table.parts, table.rows
+    return arrays.Table(table.links, table.parts, table.rows)
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

@@ -20,11 +20,11 @@ def orientation_adjoint(real: Any, dim: int) -> Any:
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
 
     @ti.func
-    def add_turns(q: ti.template(), q0, n, adj_theta: ti.template(), adj_theta0, adj_q: ti.template(), adj_q0):
+    def add_turns(q: ti.template(), n, adj_theta: ti.template(), adj_q: ti.template()):
         for i in range(n):
-            rotated = rotate.adj_turn(at.rotation_of(q, q0, i), at.spin_of(adj_theta, adj_theta0, i))
+            rotated = rotate.adj_turn(at.rotation_of(q, i), at.spin_of(adj_theta, i))
             for c in ti.static(range(rotate.rotations)):
-                k = adj_q0 + i * rotate.rotations + c
+                k = i * rotate.rotations + c
                 adj_q[k] = adj_q[k] + rotated[c]
 
     return add_turns

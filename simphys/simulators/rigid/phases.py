@@ -59,7 +59,7 @@ PHASES = 4
 @functools.cache
 @no_type_check
 def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
-    """Return `solve_phases` and its adjoint, see rows.py and sweeps.py; gyroscopic: kicks include that torque.
+    """Return `solve_phases` and its adjoint, see arrays.py and sweeps.py; gyroscopic: kicks include that torque.
 
     Workspace that the adjoint needs again: order, held [M], record, trace [PHASES sweeps, N], phase_target [2, N],
     delta_v [n + 1, D] (dV), and result [PHASES, n, D] (velocities after each phase).
@@ -69,42 +69,37 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
     D, L = dim + at.spins, sweeps.record_length(dim)
 
     @ti.func
-    def count_phases(order: ti.template(), order0):
-        return ti.select(order[order0] > order[order0 + 1], PHASES, 1)
+    def count_phases(order: ti.template()):
+        return ti.select(order[0] > order[1], PHASES, 1)
 
     @ti.func
-    def row_velocity(record: ti.template(), p, speed: ti.template(), speed0, a, b) -> real:
+    def row_velocity(record: ti.template(), p, speed: ti.template(), a, b) -> real:
         """Return J V of a row; a, b are the indices of its bodies in `speed`."""
-        return f.dot(record, p, speed, speed0 + a * D) + f.dot(record, p + D, speed, speed0 + b * D)
+        return f.dot(record, p, speed, a * D) + f.dot(record, p + D, speed, b * D)
 
     @ti.func
-    def target_offset(phase, N):
-        """Return the offset of the targets of a phase."""
-        return ti.select(BEFORE_IMPACT <= phase <= AT_IMPACT, N, 0)
-
-    @ti.func
-    def has_own_target(i, NJ, active: ti.template(), active0, held: ti.template(), held0) -> bool:
+    def has_own_target(i, NJ, active: ti.template(), held: ti.template()) -> bool:
         """Return True if a row has its own target before an impact."""
         found = False
         if i >= NJ:
             c = (i - NJ) // dim
-            found = active[active0 + c] == REST and held[held0 + c] == 0
+            found = active[c] == REST and held[c] == 0
         return found
 
     @ti.func
-    def timing_body(block, bodies: ti.template(), first: ti.template(), first0):
+    def timing_body(block, bodies: ti.template(), first: ti.template()):
         """Return the body whose fraction of the step applies to a row."""
         a, b = bodies[2 * block], bodies[2 * block + 1]
         found = a
-        if b >= 0 and first[first0 + a] < 0:
+        if b >= 0 and first[a] < 0:
             found = b
         return found
 
     @ti.func
-    def is_impact_row(i, NJ, active: ti.template(), active0) -> bool:
+    def is_impact_row(i, NJ, active: ti.template()) -> bool:
         found = False
         if i >= NJ:
-            found = active[active0 + (i - NJ) // dim] == IMPACT
+            found = active[(i - NJ) // dim] == IMPACT
         return found
 
     @ti.func
@@ -118,258 +113,218 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
         return t
 
     @ti.func
-    def solve_phases(
-        h, before, row: ti.template(), row0, target: ti.template(), t0, limit: ti.template(), mu0,
-        bounce: ti.template(), bounce0, im: ti.template(), im0, spin_change: ti.template(), spin_change0,
-        moment: ti.template(), moment0, time: ti.template(), time0, fraction: ti.template(), fraction0,
-        twist: ti.template(), twist0, v: ti.template(), v0, w: ti.template(), w0,
-        q: ti.template(), q0, inertia: ti.template(), inertia0,
-        active: ti.template(), active0, first: ti.template(), first0, bodies: ti.template(), NJ, M, n, count,
-        order: ti.template(), order0, held: ti.template(), held0, record: ti.template(), record0,
-        speed: ti.template(), speed0,
-        trace: ti.template(), trace0, phase_target: ti.template(), phase_target0, delta_v: ti.template(), delta_v0,
-        result: ti.template(), result0, impulse: ti.template(), impulse0, new: ti.template(), new0,
-        shift: ti.template(), shift0,
-    ):  # fmt: skip
-        N = NJ + M * dim
-        f.sort_contacts(active, active0, first, first0, bodies, NJ, M, order, order0)
-        f.prepare(
-            row, row0, moment, moment0, im, im0, spin_change, spin_change0, bodies, NJ, order, order0, record, record0
-        )  # fmt: skip
-        phase_count = count_phases(order, order0)
+    def solve_phases(h, before, system: ti.template(), member: ti.template()):
+        contacts, rows, impact, solver = ti.static(member.contacts, member.rows, member.impact, member.solver)
+        change, motion, params = ti.static(member.change, member.stage, member.params)
+        n, NJ, N = system.n, system.NJ, system.NJ + system.M * dim
+        f.sort_contacts(system, contacts, solver.order)
+        f.prepare(system, rows, solver)
+        phase_count = count_phases(solver.order)
         for e in range(D):
-            speed[speed0 + n * D + e] = 0.0
-            delta_v[delta_v0 + n * D + e] = 0.0
+            solver.speed[n * D + e] = 0.0
+            solver.delta_v[n * D + e] = 0.0
         for b in range(n):
             for e in range(dim):
-                delta_v[delta_v0 + b * D + e] = twist[twist0 + b * D + e] - v[v0 + b * dim + e]
+                solver.delta_v[b * D + e] = change.twist[b * D + e] - motion.v[b * dim + e]
             for e in range(at.spins):
                 k = b * D + dim + e
-                delta_v[delta_v0 + k] = twist[twist0 + k] - w[w0 + b * at.spins + e]
+                solver.delta_v[k] = change.twist[k] - motion.w[b * at.spins + e]
         for i in range(N):
-            phase_target[phase_target0 + i] = target[t0 + i]
-            phase_target[phase_target0 + N + i] = 0.0
+            solver.phase_target[i] = rows.target[i]
+            solver.phase_target[N + i] = 0.0
         for phase in range(phase_count):
             if ti.static(has_torque):
                 for b in range(n):
-                    if phase == AFTER_IMPACT and first[first0 + b] >= 0:
-                        pose, J = at.rotation_of(q, q0, b), at.spin_of(inertia, inertia0, b)
-                        change = at.spin(0.0)
+                    if phase == AFTER_IMPACT and contacts.first[b] >= 0:
+                        pose, J = at.rotation_of(motion.q, b), at.spin_of(params.inertia, b)
+                        turn = at.spin(0.0)
                         for then in range(2):
-                            spin = at.spin_of(w, w0, b)
+                            spin = at.spin_of(motion.w, b)
                             if then == 1:
-                                spin = at.angular(speed, speed0, b)
-                            change += (2 * then - 1) * spins.gyrate(spin, pose, J, h)
-                        at.add_twist(speed, speed0, b, at.vec(0.0), (1.0 - fraction[fraction0 + b]) * change)
+                                spin = at.angular(solver.speed, b)
+                            turn += (2 * then - 1) * spins.gyrate(spin, pose, J, h)
+                        at.add_twist(solver.speed, b, at.vec(0.0), (1.0 - impact.fraction[b]) * turn)
             for e in range(n * D):
-                remainder, reached = 1.0 - fraction[fraction0 + e // D], first[first0 + e // D] >= 0
+                remainder, reached = 1.0 - impact.fraction[e // D], contacts.first[e // D] >= 0
                 if phase == WHOLE_STEP or (phase == BEFORE_IMPACT and reached):
-                    speed[speed0 + e] = twist[twist0 + e]
+                    solver.speed[e] = change.twist[e]
                 if reached and phase == BEFORE_IMPACT:
-                    speed[speed0 + e] = speed[speed0 + e] - remainder * delta_v[delta_v0 + e]
+                    solver.speed[e] = solver.speed[e] - remainder * solver.delta_v[e]
                 if phase == AFTER_IMPACT:
-                    speed[speed0 + e] = speed[speed0 + e] + remainder * delta_v[delta_v0 + e]
+                    solver.speed[e] = solver.speed[e] + remainder * solver.delta_v[e]
             if phase == AT_IMPACT:
-                for k in range(order[order0 + 1] * dim, order[order0] * dim):
-                    i, block = f.row_at(NJ + k, NJ, order, order0)
-                    a, b = bodies[2 * block], f.slot(bodies[2 * block + 1], n)
-                    body = timing_body(block, bodies, first, first0)
-                    d = time[time0 + block - NJ] / h + 0.5 - fraction[fraction0 + body]
-                    lag = d * row_velocity(record, record0 + i * L, delta_v, delta_v0, a, b)
+                for k in range(solver.order[1] * dim, solver.order[0] * dim):
+                    i, block = f.row_at(NJ + k, NJ, solver.order)
+                    a, b = system.bodies[2 * block], f.slot(system.bodies[2 * block + 1], n)
+                    body = timing_body(block, system.bodies, contacts.first)
+                    d = contacts.time[block - NJ] / h + 0.5 - impact.fraction[body]
+                    lag = d * row_velocity(solver.record, i * L, solver.delta_v, a, b)
                     rebound = real(0.0)
                     if k % dim == 0:
-                        u = row_velocity(record, record0 + i * L, speed, speed0, a, b) + lag
-                        rebound = ti.max(0.0, -bounce[bounce0 + block - NJ] * u)
-                    phase_target[phase_target0 + N + i] = rebound - lag
-            f.sweep(
-                phase, phase_target, phase_target0 + target_offset(phase, N), limit, mu0, bodies, first, first0,
-                held, held0, NJ, M, n, count, order, order0, record, record0, speed, speed0,
-                trace, trace0 + phase * count * N, impulse, impulse0 + phase * N,
-            )  # fmt: skip
+                        u = row_velocity(solver.record, i * L, solver.speed, a, b) + lag
+                        rebound = ti.max(0.0, -rows.bounce[block - NJ] * u)
+                    solver.phase_target[N + i] = rebound - lag
+            f.sweep(phase, system, rows, contacts, solver)
             if phase == WHOLE_STEP and phase_count > 1:
-                f.mark_held(NJ, limit, mu0, impulse, impulse0, order, order0, held, held0)
-                for k in range(NJ + order[order0 + 1] * dim):
-                    i, block = f.row_at(k, NJ, order, order0)
-                    if f.is_reached(block, bodies, first, first0):
-                        impulse[impulse0 + i] = 0.0  # it only served to find the held contacts
-                        if has_own_target(i, NJ, active, active0, held, held0):
-                            phase_target[phase_target0 + N + i] = target[t0 + i]
+                f.mark_held(system, rows, solver)
+                for k in range(NJ + solver.order[1] * dim):
+                    i, block = f.row_at(k, NJ, solver.order)
+                    if f.is_reached(block, system.bodies, contacts.first):
+                        solver.impulse[i] = 0.0  # it only served to find the held contacts
+                        if has_own_target(i, NJ, contacts.active, solver.held):
+                            solver.phase_target[N + i] = rows.target[i]
             for e in range(n * D):
-                result[result0 + phase * n * D + e] = speed[speed0 + e]
+                solver.result[phase * n * D + e] = solver.speed[e]
         for i in range(phase_count * N, PHASES * N):
-            impulse[impulse0 + i] = 0.0
+            solver.impulse[i] = 0.0
         for e in range(n * D):
-            new[new0 + e] = speed[speed0 + e]
-            shift[shift0 + e] = 0.0
+            change.new[e] = solver.speed[e]
+            change.shift[e] = 0.0
         if phase_count > 1:
-            for k in range(NJ + order[order0] * dim):
-                i, block = f.row_at(k, NJ, order, order0)
-                s, tau = fraction[fraction0 + timing_body(block, bodies, first, first0)], real(0.0)
-                is_met = is_impact_row(i, NJ, active, active0)
+            for k in range(NJ + solver.order[0] * dim):
+                i, block = f.row_at(k, NJ, solver.order)
+                s, tau = impact.fraction[timing_body(block, system.bodies, contacts.first)], real(0.0)
+                is_met = is_impact_row(i, NJ, contacts.active)
                 if is_met:
-                    tau = time[time0 + block - NJ]
+                    tau = contacts.time[block - NJ]
                 total = real(0.0)
                 for phase in range(PHASES):
-                    total += impulse_time(phase, s, h, before, is_met, tau) * impulse[impulse0 + phase * N + i]
+                    total += impulse_time(phase, s, h, before, is_met, tau) * solver.impulse[phase * N + i]
                 for side in range(2):
-                    body = bodies[2 * block + side]
+                    body = system.bodies[2 * block + side]
                     if body >= 0:
-                        f.add(shift, shift0 + body * D, total, record, record0 + i * L + (2 + side) * D)
+                        f.add(change.shift, body * D, total, solver.record, i * L + (2 + side) * D)
 
     @ti.func
-    def adj_solve_phases(
-        h, before, row: ti.template(), row0, limit: ti.template(), mu0, bounce: ti.template(), bounce0,
-        im: ti.template(), im0, time: ti.template(), time0, fraction: ti.template(), fraction0,
-        w: ti.template(), w0, q: ti.template(), q0, inertia: ti.template(), inertia0,
-        active: ti.template(), active0, first: ti.template(), first0, bodies: ti.template(), NJ, M, n, count,
-        order: ti.template(), order0, held: ti.template(), held0, record: ti.template(), record0,
-        speed: ti.template(), speed0,
-        trace: ti.template(), trace0, phase_target: ti.template(), phase_target0, delta_v: ti.template(), delta_v0,
-        result: ti.template(), result0, impulse: ti.template(), impulse0,
-        adj_record: ti.template(), adj_record0,
-        adj_speed: ti.template(), adj_speed0, adj_phase_target: ti.template(), adj_phase_target0,
-        adj_delta_v: ti.template(), adj_delta_v0, adj_impulse: ti.template(), adj_impulse0,
-        adj_new: ti.template(), adj_new0, adj_shift: ti.template(), adj_shift0,
-        adj_row: ti.template(), adj_row0, adj_target: ti.template(), adj_t0, adj_limit: ti.template(), adj_mu0,
-        adj_bounce: ti.template(), adj_bounce0, adj_im: ti.template(), adj_im0,
-        adj_spin_change: ti.template(), adj_spin_change0, adj_moment: ti.template(), adj_moment0,
-        adj_time: ti.template(), adj_time0, adj_fraction: ti.template(), adj_fraction0,
-        adj_twist: ti.template(), adj_twist0, adj_v: ti.template(), adj_v0, adj_w: ti.template(), adj_w0,
-        adj_theta: ti.template(), adj_theta0, adj_inertia: ti.template(), adj_inertia0,
-    ):  # fmt: skip
-        """Reverse all phases. adj_impulse and the workspace (adj_record, adj_speed, adj_phase_target, ...) change."""
-        N, phase_count = NJ + M * dim, count_phases(order, order0)
-        for k in range(NJ + order[order0] * dim):
-            i, block = f.row_at(k, NJ, order, order0)
+    def adj_solve_phases(h, before, system: ti.template(), member: ti.template(), adj_member: ti.template()):
+        """Reverse all phases; the adjoint of the solver changes, in which that of the impulses is given."""
+        contacts, rows, impact, solver = ti.static(member.contacts, member.rows, member.impact, member.solver)
+        motion, params = ti.static(member.stage, member.params)
+        adj_contacts, adj_rows, adj_impact = ti.static(adj_member.contacts, adj_member.rows, adj_member.impact)
+        adj_change, adj_motion, adj_solver = ti.static(adj_member.change, adj_member.stage, adj_member.solver)
+        n, NJ, N, phase_count = system.n, system.NJ, system.NJ + system.M * dim, count_phases(solver.order)
+        for k in range(NJ + solver.order[0] * dim):
+            i, block = f.row_at(k, NJ, solver.order)
             for e in range(L):
-                adj_record[adj_record0 + i * L + e] = 0.0
+                adj_solver.record[i * L + e] = 0.0
         for i in range(2 * N):
-            adj_phase_target[adj_phase_target0 + i] = 0.0
+            adj_solver.phase_target[i] = 0.0
         for e in range((n + 1) * D):
-            adj_delta_v[adj_delta_v0 + e] = 0.0
+            adj_solver.delta_v[e] = 0.0
         for e in range(D):
-            adj_speed[adj_speed0 + n * D + e] = 0.0
+            adj_solver.speed[n * D + e] = 0.0
         for e in range(n * D):
-            adj_speed[adj_speed0 + e] = adj_new[adj_new0 + e]
+            adj_solver.speed[e] = adj_change.new[e]
 
         if phase_count > 1:
-            for k in range(NJ + order[order0] * dim):
-                i, block = f.row_at(k, NJ, order, order0)
-                body, tau = timing_body(block, bodies, first, first0), real(0.0)
-                is_met = is_impact_row(i, NJ, active, active0)
-                s, total, adj_total = fraction[fraction0 + body], real(0.0), real(0.0)
+            for k in range(NJ + solver.order[0] * dim):
+                i, block = f.row_at(k, NJ, solver.order)
+                body, tau = timing_body(block, system.bodies, contacts.first), real(0.0)
+                is_met = is_impact_row(i, NJ, contacts.active)
+                s, total, adj_total = impact.fraction[body], real(0.0), real(0.0)
                 if is_met:
-                    tau = time[time0 + block - NJ]
+                    tau = contacts.time[block - NJ]
                 for side in range(2):
-                    if bodies[2 * block + side] >= 0:
-                        P_offset = record0 + i * L + (2 + side) * D
-                        shift_offset = adj_shift0 + bodies[2 * block + side] * D
-                        adj_total += f.dot(record, P_offset, adj_shift, shift_offset)
+                    if system.bodies[2 * block + side] >= 0:
+                        P_offset = i * L + (2 + side) * D
+                        shift_offset = system.bodies[2 * block + side] * D
+                        adj_total += f.dot(solver.record, P_offset, adj_change.shift, shift_offset)
                 for phase in range(PHASES):
-                    t, after = impulse_time(phase, s, h, before, is_met, tau), impulse[impulse0 + phase * N + i]
+                    t, after = impulse_time(phase, s, h, before, is_met, tau), solver.impulse[phase * N + i]
                     total += t * after
-                    impulse_k = adj_impulse0 + phase * N + i
-                    adj_impulse[impulse_k] = adj_impulse[impulse_k] + t * adj_total
+                    impulse_k = phase * N + i
+                    adj_solver.impulse[impulse_k] = adj_solver.impulse[impulse_k] + t * adj_total
                     dt_ds = before
                     if phase == AT_IMPACT:
                         dt_ds = ti.select(is_met, 0.0, h)
                         if is_met:
-                            c = adj_time0 + block - NJ
-                            adj_time[c] = adj_time[c] + after * adj_total
-                    adj_fraction[adj_fraction0 + body] = adj_fraction[adj_fraction0 + body] + dt_ds * after * adj_total
+                            c = block - NJ
+                            adj_contacts.time[c] = adj_contacts.time[c] + after * adj_total
+                    adj_impact.fraction[body] = adj_impact.fraction[body] + dt_ds * after * adj_total
                 for side in range(2):
-                    if bodies[2 * block + side] >= 0:
-                        P_offset, shift_offset = i * L + (2 + side) * D, adj_shift0 + bodies[2 * block + side] * D
-                        f.add(adj_record, adj_record0 + P_offset, total, adj_shift, shift_offset)
+                    if system.bodies[2 * block + side] >= 0:
+                        P_offset, shift_offset = i * L + (2 + side) * D, system.bodies[2 * block + side] * D
+                        f.add(adj_solver.record, P_offset, total, adj_change.shift, shift_offset)
 
         if phase_count > 1:
-            for k in range(NJ + order[order0 + 1] * dim):
-                i, block = f.row_at(k, NJ, order, order0)
-                if f.is_reached(block, bodies, first, first0):
-                    adj_impulse[adj_impulse0 + i] = 0.0  # these impulses are discarded
+            for k in range(NJ + solver.order[1] * dim):
+                i, block = f.row_at(k, NJ, solver.order)
+                if f.is_reached(block, system.bodies, contacts.first):
+                    adj_solver.impulse[i] = 0.0  # these impulses are discarded
 
         for back in range(phase_count):
             phase = phase_count - 1 - back
             for e in range(n * D):
-                speed[speed0 + e] = result[result0 + phase * n * D + e]
-            f.adj_sweep(
-                phase, phase_target, phase_target0 + target_offset(phase, N), limit, mu0, bodies, first, first0,
-                held, held0, NJ, M, n, count, order, order0, record, record0, speed, speed0,
-                trace, trace0 + phase * count * N, adj_record, adj_record0, adj_speed, adj_speed0,
-                adj_impulse, adj_impulse0 + phase * N, adj_phase_target, adj_phase_target0 + target_offset(phase, N),
-                adj_limit, adj_mu0,
-            )  # fmt: skip
+                solver.speed[e] = solver.result[phase * n * D + e]
+            f.adj_sweep(phase, system, rows, contacts, solver, adj_solver, adj_rows)
             if phase == AT_IMPACT:
-                for k in range(order[order0 + 1] * dim, order[order0] * dim):
-                    i, block = f.row_at(NJ + k, NJ, order, order0)
-                    c, p, gp = block - NJ, record0 + i * L, adj_record0 + i * L
-                    a, b = bodies[2 * block], f.slot(bodies[2 * block + 1], n)
-                    body = timing_body(block, bodies, first, first0)
-                    d = time[time0 + c] / h + 0.5 - fraction[fraction0 + body]
-                    gain = row_velocity(record, p, delta_v, delta_v0, a, b)
-                    g = adj_phase_target[adj_phase_target0 + N + i]
-                    u, g_u = row_velocity(record, p, speed, speed0, a, b) + d * gain, real(0.0)
-                    if k % dim == 0 and -bounce[bounce0 + c] * u > 0:
-                        g_u = -bounce[bounce0 + c] * g
-                        adj_bounce[adj_bounce0 + c] = adj_bounce[adj_bounce0 + c] - u * g
+                for k in range(solver.order[1] * dim, solver.order[0] * dim):
+                    i, block = f.row_at(NJ + k, NJ, solver.order)
+                    c, p, gp = block - NJ, i * L, i * L
+                    a, b = system.bodies[2 * block], f.slot(system.bodies[2 * block + 1], n)
+                    body = timing_body(block, system.bodies, contacts.first)
+                    d = contacts.time[c] / h + 0.5 - impact.fraction[body]
+                    gain = row_velocity(solver.record, p, solver.delta_v, a, b)
+                    g = adj_solver.phase_target[N + i]
+                    u, g_u = row_velocity(solver.record, p, solver.speed, a, b) + d * gain, real(0.0)
+                    if k % dim == 0 and -rows.bounce[c] * u > 0:
+                        g_u = -rows.bounce[c] * g
+                        adj_rows.bounce[c] = adj_rows.bounce[c] - u * g
                     g_d, g_gain = gain * (g_u - g), d * (g_u - g)
-                    adj_time[adj_time0 + c] = adj_time[adj_time0 + c] + g_d / h
-                    adj_fraction[adj_fraction0 + body] = adj_fraction[adj_fraction0 + body] - g_d
+                    adj_contacts.time[c] = adj_contacts.time[c] + g_d / h
+                    adj_impact.fraction[body] = adj_impact.fraction[body] - g_d
                     for side in range(2):
                         J_offset, body_offset = side * D, (a + side * (b - a)) * D
-                        f.add(adj_record, gp + J_offset, g_gain, delta_v, delta_v0 + body_offset)
-                        f.add(adj_delta_v, adj_delta_v0 + body_offset, g_gain, record, p + J_offset)
-                        f.add(adj_record, gp + J_offset, g_u, speed, speed0 + body_offset)
-                        f.add(adj_speed, adj_speed0 + body_offset, g_u, record, p + J_offset)
+                        f.add(adj_solver.record, gp + J_offset, g_gain, solver.delta_v, body_offset)
+                        f.add(adj_solver.delta_v, body_offset, g_gain, solver.record, p + J_offset)
+                        f.add(adj_solver.record, gp + J_offset, g_u, solver.speed, body_offset)
+                        f.add(adj_solver.speed, body_offset, g_u, solver.record, p + J_offset)
             for e in range(n * D):
-                g, sign = adj_speed[adj_speed0 + e], real(0.0)
+                g, sign = adj_solver.speed[e], real(0.0)
                 if phase == AFTER_IMPACT:
                     sign = 1.0
-                if phase == BEFORE_IMPACT and first[first0 + e // D] >= 0:
+                if phase == BEFORE_IMPACT and contacts.first[e // D] >= 0:
                     sign = -1.0
                 if phase == WHOLE_STEP or sign < 0:
-                    adj_twist[adj_twist0 + e] = adj_twist[adj_twist0 + e] + g
+                    adj_change.twist[e] = adj_change.twist[e] + g
                 if sign < 0:
-                    adj_speed[adj_speed0 + e] = 0.0
-                g_fraction, remainder = sign * delta_v[delta_v0 + e] * g, 1.0 - fraction[fraction0 + e // D]
-                adj_delta_v[adj_delta_v0 + e] = adj_delta_v[adj_delta_v0 + e] + sign * remainder * g
-                adj_fraction[adj_fraction0 + e // D] = adj_fraction[adj_fraction0 + e // D] - g_fraction
+                    adj_solver.speed[e] = 0.0
+                g_fraction, remainder = sign * solver.delta_v[e] * g, 1.0 - impact.fraction[e // D]
+                adj_solver.delta_v[e] = adj_solver.delta_v[e] + sign * remainder * g
+                adj_impact.fraction[e // D] = adj_impact.fraction[e // D] - g_fraction
             if ti.static(has_torque):
                 for b in range(n):
-                    if phase == AFTER_IMPACT and first[first0 + b] >= 0:
-                        remainder, g = 1.0 - fraction[fraction0 + b], at.angular(adj_speed, adj_speed0, b)
-                        pose, J = at.rotation_of(q, q0, b), at.spin_of(inertia, inertia0, b)
+                    if phase == AFTER_IMPACT and contacts.first[b] >= 0:
+                        remainder, g = 1.0 - impact.fraction[b], at.angular(adj_solver.speed, b)
+                        pose, J = at.rotation_of(motion.q, b), at.spin_of(params.inertia, b)
                         for then in range(2):
-                            spin, sign = at.spin_of(w, w0, b), real(-1.0)
+                            spin, sign = at.spin_of(motion.w, b), real(-1.0)
                             if then == 1:
-                                spin, sign = at.angular(result, result0 + AT_IMPACT * n * D, b), real(1.0)
+                                spin, sign = at.angular(solver.result, AT_IMPACT * n + b), real(1.0)
                             g_w, g_theta, g_J = spins.adj_gyrate(spin, pose, J, h, sign * remainder * g)
                             if then == 1:
-                                at.add_twist(adj_speed, adj_speed0, b, at.vec(0.0), g_w)
+                                at.add_twist(adj_solver.speed, b, at.vec(0.0), g_w)
                             else:
-                                at.add_spin_of(adj_w, adj_w0, b, g_w)
-                            at.add_spin_of(adj_theta, adj_theta0, b, g_theta)
-                            at.add_spin_of(adj_inertia, adj_inertia0, b, g_J)
+                                at.add_spin_of(adj_motion.w, b, g_w)
+                            at.add_spin_of(adj_motion.theta, b, g_theta)
+                            at.add_spin_of(adj_member.params.inertia, b, g_J)
                             g_fraction = sign * spins.gyrate(spin, pose, J, h).dot(g)
-                            adj_fraction[adj_fraction0 + b] = adj_fraction[adj_fraction0 + b] - g_fraction
+                            adj_impact.fraction[b] = adj_impact.fraction[b] - g_fraction
 
         for i in range(N):
-            g_target = adj_phase_target[adj_phase_target0 + i]
-            if has_own_target(i, NJ, active, active0, held, held0):
-                g_target += adj_phase_target[adj_phase_target0 + N + i]
-            adj_target[adj_t0 + i] = adj_target[adj_t0 + i] + g_target
+            g_target = adj_solver.phase_target[i]
+            if has_own_target(i, NJ, contacts.active, solver.held):
+                g_target += adj_solver.phase_target[N + i]
+            adj_rows.target[i] = adj_rows.target[i] + g_target
         for b in range(n):
             for e in range(dim):
-                g = adj_delta_v[adj_delta_v0 + b * D + e]
-                adj_twist[adj_twist0 + b * D + e] = adj_twist[adj_twist0 + b * D + e] + g
-                adj_v[adj_v0 + b * dim + e] = adj_v[adj_v0 + b * dim + e] - g
+                g = adj_solver.delta_v[b * D + e]
+                adj_change.twist[b * D + e] = adj_change.twist[b * D + e] + g
+                adj_motion.v[b * dim + e] = adj_motion.v[b * dim + e] - g
             for e in range(at.spins):
                 k, s = b * D + dim + e, b * at.spins + e
-                adj_twist[adj_twist0 + k] = adj_twist[adj_twist0 + k] + adj_delta_v[adj_delta_v0 + k]
-                adj_w[adj_w0 + s] = adj_w[adj_w0 + s] - adj_delta_v[adj_delta_v0 + k]
-        f.adj_prepare(
-            row, row0, im, im0, bodies, NJ, order, order0, record, record0, adj_record, adj_record0,
-            adj_row, adj_row0, adj_moment, adj_moment0, adj_im, adj_im0, adj_spin_change, adj_spin_change0,
-        )  # fmt: skip
+                adj_change.twist[k] = adj_change.twist[k] + adj_solver.delta_v[k]
+                adj_motion.w[s] = adj_motion.w[s] - adj_solver.delta_v[k]
+        f.adj_prepare(system, rows, solver, adj_solver, adj_rows)
 
     return SimpleNamespace(solve_phases=solve_phases, adj=adj_solve_phases)

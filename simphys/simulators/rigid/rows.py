@@ -36,10 +36,9 @@ joints come first, in order, then those of the candidates, in order.
 
 Body WORLD = -1 is at rest at the origin: its position, spin and velocity read as 0, its orientation as the identity.
 
-Loop functions (`loops(real, dim)` of each sub-step) are ti.funcs over arrays, called by nested kernels and by the fused
-loop. Each array that depends on the step takes two arguments: the flat array `a: ti.template()` and `a0`, the offset of
-its first element. In fused loops most arrays are parts of one. Adjoint loops *add* to the adjoints of their inputs.
-Derivatives by an orientation are those by a small rotation in the world frame, adj_theta [n, S] (see
+Loop functions (`loops(real, dim)` of each sub-step) are ti.funcs over records of flat arrays (arrays.py), called by
+nested kernels and by the fused loop. In fused loops most arrays are views of one. Adjoint loops *add* to the adjoints
+of their inputs. Derivatives by an orientation are those by a small rotation in the world frame, adj_theta [n, S] (see
 numerics/rotation.py); the kernel that has summed them all converts them to adj_q. Those by `attitude` likewise have
 shape [M, 2 S]. Adjoints of outputs are read, not cleared.
 """
@@ -57,7 +56,7 @@ from simphys.autograd.kernels.runtime import ti
 @functools.cache
 @no_type_check
 def functions(real: Any, dim: int) -> SimpleNamespace:
-    """Return reads and writes of vectors in flat arrays `a` with first element at `a0`; body -1 is the world."""
+    """Return reads and writes of vectors in flat arrays or views `a`; body -1 is the world."""
     spins = 1 if dim == 2 else 3
     rotations = 1 if dim == 2 else 4
     both = dim + spins
@@ -113,74 +112,74 @@ def functions(real: Any, dim: int) -> SimpleNamespace:
             a[start + c] = a[start + c] + r[c]
 
     @ti.func
-    def vec_of(a: ti.template(), a0, body) -> vec:
+    def vec_of(a: ti.template(), body) -> vec:
         """Read row `body` of [n, dim]; 0 for the world."""
         r = vec(0.0)
         if body >= 0:
             for c in ti.static(range(dim)):
-                r[c] = a[a0 + body * dim + c]
+                r[c] = a[body * dim + c]
         return r
 
     @ti.func
-    def spin_of(a: ti.template(), a0, body) -> spin:
+    def spin_of(a: ti.template(), body) -> spin:
         """Read row `body` of [n, S]; 0 for the world."""
         r = spin(0.0)
         if body >= 0:
             for c in ti.static(range(spins)):
-                r[c] = a[a0 + body * spins + c]
+                r[c] = a[body * spins + c]
         return r
 
     @ti.func
-    def rotation_of(a: ti.template(), a0, body) -> rotation:
+    def rotation_of(a: ti.template(), body) -> rotation:
         """Read row `body` of [n, R]; the identity for the world."""
         r = rotation(0.0)
         if ti.static(dim == 3):
             r[0] = 1.0
         if body >= 0:
             for c in ti.static(range(rotations)):
-                r[c] = a[a0 + body * rotations + c]
+                r[c] = a[body * rotations + c]
         return r
 
     @ti.func
-    def add_vec_of(a: ti.template(), a0, body, r: vec):
+    def add_vec_of(a: ti.template(), body, r: vec):
         """Add to row `body` of [n, dim]; ignore the world."""
         if body >= 0:
             for c in ti.static(range(dim)):
-                a[a0 + body * dim + c] = a[a0 + body * dim + c] + r[c]
+                a[body * dim + c] = a[body * dim + c] + r[c]
 
     @ti.func
-    def add_spin_of(a: ti.template(), a0, body, r: spin):
+    def add_spin_of(a: ti.template(), body, r: spin):
         """Add to row `body` of [n, S]; ignore the world."""
         if body >= 0:
             for c in ti.static(range(spins)):
-                a[a0 + body * spins + c] = a[a0 + body * spins + c] + r[c]
+                a[body * spins + c] = a[body * spins + c] + r[c]
 
     @ti.func
-    def linear(a: ti.template(), a0, body) -> vec:
+    def linear(a: ti.template(), body) -> vec:
         """Read the linear part of row `body` of [n, D]: a velocity, a force; 0 for the world."""
         r = vec(0.0)
         if body >= 0:
             for c in ti.static(range(dim)):
-                r[c] = a[a0 + body * both + c]
+                r[c] = a[body * both + c]
         return r
 
     @ti.func
-    def angular(a: ti.template(), a0, body) -> spin:
+    def angular(a: ti.template(), body) -> spin:
         """Read the angular part of row `body` of [n, D]: an angular velocity, a torque; 0 for the world."""
         r = spin(0.0)
         if body >= 0:
             for c in ti.static(range(spins)):
-                r[c] = a[a0 + body * both + dim + c]
+                r[c] = a[body * both + dim + c]
         return r
 
     @ti.func
-    def add_twist(a: ti.template(), a0, body, v: vec, w: spin):
+    def add_twist(a: ti.template(), body, v: vec, w: spin):
         """Add to row `body` of [n, D]; ignore the world."""
         if body >= 0:
             for c in ti.static(range(dim)):
-                a[a0 + body * both + c] = a[a0 + body * both + c] + v[c]
+                a[body * both + c] = a[body * both + c] + v[c]
             for c in ti.static(range(spins)):
-                a[a0 + body * both + dim + c] = a[a0 + body * both + dim + c] + w[c]
+                a[body * both + dim + c] = a[body * both + dim + c] + w[c]
 
     return SimpleNamespace(
         vec=vec, spin=spin, rotation=rotation, spins=spins, rotations=rotations,

@@ -1,19 +1,21 @@
 """Solve for the impulses of all rows: the phases of a step (phases.py) as a Function."""
 
 import functools
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd import Context, Function, Tensor, kernel, record, runtime
 from simphys.autograd.kernels.runtime import ti
 
+from . import arrays
+from .arrays import flat
 from .checks import EULER
 from .model import RigidBodies
 from .nested import orientation_adjoint, zeros_like
 from .phases import PHASES, loops
-from .rows import flatten
 from .sweeps import COUNTS, record_length
 
 
@@ -22,52 +24,42 @@ from .sweeps import COUNTS, record_length
 def kernels(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
     """Return the kernels of the nested sub-step."""
     f, add_turns = loops(real, dim, gyroscopic), orientation_adjoint(real, dim)
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    types = arrays.types(real)
+    system_type = types.system
+    reals, ints = types.reals, types.ints
+    motion, change = types.part(arrays.Motion, "q v w"), types.part(arrays.Change, "twist new shift")
+    shared = {
+        "change": change,
+        "rows": record(arrays.Rows, reals),
+        "impact": types.part(arrays.Impact, "fraction"),
+        "params": types.part(arrays.Params, "inertia"),
+    }
+    kept = {
+        "stage": motion,
+        "contacts": types.part(arrays.Contacts, "time active first"),
+        "solver": record(arrays.Solver, reals, order=ints),
+    }
+    member, saved = record(arrays.Member, **shared, **kept), record(arrays.Member, **{**shared, **kept, "change": None})
+    adj_member = record(
+        arrays.Member,
+        **shared,
+        stage=types.part(arrays.Motion, "q v w theta"),
+        contacts=types.part(arrays.Contacts, "time"),
+        solver=types.part(arrays.Solver, "impulse record speed phase_target delta_v"),
+    )
 
     @kernel
-    def forward(
-        h: real, before: real, bodies: ints, NJ: ti.i32, M: ti.i32, n: ti.i32, count: ti.i32,
-        active: reals, first: reals, row: reals, target: reals, limit: reals, bounce: reals, im: reals,
-        spin_change: reals,
-        moment: reals, time: reals, fraction: reals, twist: reals, v: reals, w: reals, q: reals, inertia: reals,
-        order: ints, held: reals,
-        record: reals, speed: reals, trace: reals, phase_target: reals, delta_v: reals, result: reals, impulse: reals,
-        new: reals, shift: reals,
-    ):  # fmt: skip
+    def forward(h: real, before: real, system: system_type, given: member):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            f.solve_phases(
-                h, before, row, 0, target, 0, limit, 0, bounce, 0, im, 0, spin_change, 0, moment, 0, time, 0, fraction,
-                0,
-                twist, 0, v, 0, w, 0, q, 0, inertia, 0, active, 0, first, 0, bodies, NJ, M, n, count, order, 0, held, 0,
-                record, 0, speed, 0, trace, 0, phase_target, 0, delta_v, 0, result, 0, impulse, 0, new, 0, shift, 0,
-            )  # fmt: skip
+            f.solve_phases(h, before, system, given)
 
     @kernel
-    def adjoint(
-        h: real, before: real, bodies: ints, NJ: ti.i32, M: ti.i32, n: ti.i32, count: ti.i32,
-        active: reals, first: reals, row: reals, limit: reals, bounce: reals, im: reals, time: reals, fraction: reals,
-        w: reals, q: reals, inertia: reals, order: ints, held: reals, record: reals, speed: reals, trace: reals,
-        phase_target: reals, delta_v: reals, result: reals, impulse: reals, adj_theta: reals, adj_record: reals,
-        adj_speed: reals, adj_phase_target: reals, adj_delta_v: reals, adj_impulse: reals,
-        adj_new: reals, adj_shift: reals, adj_row: reals, adj_target: reals, adj_limit: reals, adj_bounce: reals,
-        adj_im: reals, adj_spin_change: reals, adj_moment: reals, adj_time: reals, adj_fraction: reals,
-        adj_twist: reals,
-        adj_v: reals, adj_w: reals, adj_q: reals, adj_inertia: reals,
-    ):  # fmt: skip
+    def adjoint(h: real, before: real, system: system_type, given: saved, adj_given: adj_member):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            f.adj(
-                h, before, row, 0, limit, 0, bounce, 0, im, 0, time, 0, fraction, 0,
-                w, 0, q, 0, inertia, 0, active, 0, first, 0,
-                bodies, NJ, M, n, count, order, 0, held, 0, record, 0, speed, 0, trace, 0,
-                phase_target, 0, delta_v, 0, result, 0,
-                impulse, 0, adj_record, 0, adj_speed, 0, adj_phase_target, 0, adj_delta_v, 0, adj_impulse, 0,
-                adj_new, 0, adj_shift, 0, adj_row, 0, adj_target, 0, adj_limit, 0, adj_bounce, 0, adj_im, 0,
-                adj_spin_change, 0, adj_moment, 0, adj_time, 0, adj_fraction, 0, adj_twist, 0, adj_v, 0, adj_w, 0,
-                adj_theta, 0, adj_inertia, 0,
-            )  # fmt: skip
-            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+            f.adj(h, before, system, given, adj_given)
+            add_turns(given.stage.q, system.n, adj_given.stage.theta, adj_given.stage.q)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -83,42 +75,63 @@ class Solve(Function):
 
     @staticmethod
     def forward(ctx: Context, model: RigidBodies, active: Tensor, first: Tensor, *inputs: Tensor) -> tuple[Any, ...]:
-        row, twist = inputs[0], inputs[9]
-        (n, D), N, real = twist.shape, len(row.data), twist.dtype
-        ctx.counts = model.row_bodies, model.joint_rows, model.contacts, n, model.sweeps
-        order = np.zeros(model.contacts + COUNTS, np.int32)
-        shapes = [(model.contacts,), (N, record_length(model.dim)), (n + 1, D), (PHASES * model.sweeps, N)]
-        shapes += [(2, N), (n + 1, D), (PHASES, n, D)]
-        work = [order, *(np.zeros(shape, real) for shape in shapes)]
-        impulse, new, shift = np.zeros((PHASES, N), real), *np.empty((2, n, D), real)
-        _kernels(model).forward(
-            *_times(model), *ctx.counts, *flatten(active, first, *inputs, *work, impulse, new, shift)
-        )  # fmt: skip
+        (n, D), N, real = inputs[9].shape, len(inputs[0].data), inputs[0].dtype
+        solver = arrays.Solver(
+            impulse=np.zeros((PHASES, N), real),
+            order=np.zeros(model.contacts + COUNTS, np.int32),
+            held=np.zeros(model.contacts, real),
+            record=np.zeros((N, record_length(model.dim)), real),
+            speed=np.zeros((n + 1, D), real),
+            trace=np.zeros((PHASES * model.sweeps, N), real),
+            phase_target=np.zeros((2, N), real),
+            delta_v=np.zeros((n + 1, D), real),
+            result=np.zeros((PHASES, n, D), real),
+        )
+        new, shift = np.empty((2, n, D), real)
+        member = _member(inputs, solver, states=(active, first), results=(new, shift))
+        _kernels(model).forward(*_constants(model), flat(member))
         ctx.model = model
-        ctx.save_for_backward(active, first, *inputs, *work, impulse)
-        return new, shift, impulse
+        ctx.save_for_backward(active, first, *inputs, *solver)
+        return new, shift, solver.impulse
 
     @staticmethod
     def backward(ctx: Context, adj_new: Tensor, adj_shift: Tensor, adj_impulse: Tensor) -> tuple[Any, ...]:
+        model: RigidBodies = ctx.model
         active, first, *saved = ctx.saved_tensors
-        inputs, work = saved[:14], saved[14:]
-        row, _, limit, bounce, im, _, _, time, fraction, _, _, w, q, inertia = inputs
-        order, held, record, speed, *rest = work
-        scratch = [record.data.copy(), speed.data.copy()]
-        adj_work = [np.empty(work[index].shape, adj_new.dtype) for index in (2, 3, 5, 6)]
+        inputs, solver = saved[:14], arrays.Solver(*saved[14:])
+        scratch = solver._replace(record=solver.record.data.copy(), speed=solver.speed.data.copy())
+        member = _member(inputs, scratch, states=(active, first))._replace(change=None)
+        empty = [
+            np.empty_like(each.data) for each in (solver.record, solver.speed, solver.phase_target, solver.delta_v)
+        ]
+        names = ("record", "speed", "phase_target", "delta_v")
+        adj_solver = arrays.Solver(impulse=adj_impulse.data.copy(), **dict(zip(names, empty, strict=True)))
         found = zeros_like(*inputs)
-        _kernels(ctx.model).adjoint(
-            *_times(ctx.model), *ctx.counts,
-            *flatten(active, first, row, limit, bounce, im, time, fraction, w, q, inertia, order, held, *scratch),
-            *flatten(*rest, np.zeros((ctx.model.bodies, ctx.model.spins), adj_new.dtype), *adj_work),
-            *flatten(adj_impulse.data.copy(), adj_new, adj_shift, *found),
-        )  # fmt: skip
+        adj_member = _member(found, adj_solver, results=(adj_new, adj_shift))
+        turned = adj_member.stage._replace(theta=np.zeros((model.bodies, model.spins), adj_new.dtype))
+        _kernels(model).adjoint(*_constants(model), flat(member), flat(adj_member._replace(stage=turned)))
         return None, None, None, *found
 
 
-def _times(model: RigidBodies) -> tuple[float, float]:
-    """Return the time step, and the time from its start to the forces."""
-    return model.dt, model.dt - model.span
+def _member(inputs: Sequence[Any], solver: arrays.Solver, *, states: Any = (None, None), results: Any = ()) -> Any:
+    """Make the record of a member, of the inputs or their adjoints; `states` are those of contacts, and first."""
+    *rows, time, fraction, twist, v, w, q, inertia = inputs
+    active, first = states
+    return arrays.Member(
+        stage=arrays.Motion(q=q, v=v, w=w),
+        change=arrays.Change(None, twist, *results),
+        contacts=arrays.Contacts(time=time, active=active, first=first),
+        rows=arrays.Rows(*rows),
+        impact=arrays.Impact(fraction=fraction),
+        solver=solver,
+        params=arrays.Params(inertia=inertia),
+    )
+
+
+def _constants(model: RigidBodies) -> tuple[Any, ...]:
+    """Return the time step, the time from its start to the forces, and the rows."""
+    counts = model.bodies, model.joint_rows, model.contacts, model.sweeps
+    return model.dt, model.dt - model.span, flat(arrays.System(model.free, model.row_bodies, *counts))
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

@@ -22,10 +22,10 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 
-from . import rows
+from . import arrays, rows
+from .arrays import flat
 from .model import RigidBodies
 from .nested import orientation_adjoint, zeros_like
-from .rows import flatten
 
 
 @functools.cache
@@ -36,44 +36,46 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
     @ti.func
     def split_step(
-        n, h, span, x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
-        time: ti.template(), time0, first: ti.template(), first0,
-        x_impact: ti.template(), x_impact0, q_impact: ti.template(), q_impact0, fraction: ti.template(), fraction0,
-    ):  # fmt: skip
+        n, h, span, motion: ti.template(), change: ti.template(), contacts: ti.template(), impact: ti.template()
+    ):
         for b in range(n):
-            tau, s, c = real(0.0), real(1.0), ti.cast(first[first0 + b], ti.i32)
+            tau, s, c = real(0.0), real(1.0), ti.cast(contacts.first[b], ti.i32)
             if c >= 0:
-                tau = time[time0 + c]
+                tau = contacts.time[c]
                 s = (tau + h - span) / h
-            fraction[fraction0 + b] = s
-            at.put_vec(x_impact, x_impact0 + b * dim, at.vec_of(x, x0, b) + tau * at.linear(twist, twist0, b))
-            rotated = rotate.advance(at.rotation_of(q, q0, b), tau * at.angular(twist, twist0, b))
-            at.put_rotation(q_impact, q_impact0 + b * at.rotations, rotated)
+            impact.fraction[b] = s
+            at.put_vec(impact.x, b * dim, at.vec_of(motion.x, b) + tau * at.linear(change.twist, b))
+            rotated = rotate.advance(at.rotation_of(motion.q, b), tau * at.angular(change.twist, b))
+            at.put_rotation(impact.q, b * at.rotations, rotated)
 
     @ti.func
     def adj_split_step(
-        n, h, q: ti.template(), q0, twist: ti.template(), twist0, time: ti.template(), time0,
-        first: ti.template(), first0, q_impact: ti.template(), q_impact0,
-        adj_x_impact: ti.template(), adj_x_impact0, adj_rotation: ti.template(), adj_rotation0,
-        adj_fraction: ti.template(), adj_fraction0,
-        adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0, adj_twist: ti.template(), adj_twist0,
-        adj_time: ti.template(), adj_time0,
-    ):  # fmt: skip
-        """Add to the adjoints; adj_rotation [n, S] is the adjoint of q_impact by small rotations."""
+        n,
+        h,
+        motion: ti.template(),
+        change: ti.template(),
+        contacts: ti.template(),
+        impact: ti.template(),
+        adj_impact: ti.template(),
+        adj_motion: ti.template(),
+        adj_change: ti.template(),
+        adj_contacts: ti.template(),
+    ):
+        """Add to the adjoints; that of the impact's orientations [n, S] is by small rotations."""
         for b in range(n):
-            tau, c = real(0.0), ti.cast(first[first0 + b], ti.i32)
+            tau, c = real(0.0), ti.cast(contacts.first[b], ti.i32)
             if c >= 0:
-                tau = time[time0 + c]
-            g_x, still = at.vec_of(adj_x_impact, adj_x_impact0, b), at.rotation_of(q, q0, b)
-            w = at.angular(twist, twist0, b)
-            g_pose = rotate.adj_turn(at.rotation_of(q_impact, q_impact0, b), at.spin_of(adj_rotation, adj_rotation0, b))
+                tau = contacts.time[c]
+            g_x, still = at.vec_of(adj_impact.x, b), at.rotation_of(motion.q, b)
+            w = at.angular(change.twist, b)
+            g_pose = rotate.adj_turn(at.rotation_of(impact.q, b), at.spin_of(adj_impact.theta, b))
             g_q, g_phi = rotate.adj_advance(still, tau * w, g_pose)
-            at.add_vec_of(adj_x, adj_x0, b, g_x)
-            at.add_spin_of(adj_theta, adj_theta0, b, rotate.adj_theta(still, g_q))
-            at.add_twist(adj_twist, adj_twist0, b, tau * g_x, tau * g_phi)
+            at.add_vec_of(adj_motion.x, b, g_x)
+            at.add_spin_of(adj_motion.theta, b, rotate.adj_theta(still, g_q))
+            at.add_twist(adj_change.twist, b, tau * g_x, tau * g_phi)
             if c >= 0:
-                g_tau = adj_fraction[adj_fraction0 + b] / h + g_x.dot(at.linear(twist, twist0, b)) + g_phi.dot(w)
-                adj_time[adj_time0 + c] = adj_time[adj_time0 + c] + g_tau
+                g_tau = adj_impact.fraction[b] / h + g_x.dot(at.linear(change.twist, b)) + g_phi.dot(w)
+                adj_contacts.time[c] = adj_contacts.time[c] + g_tau
 
     return SimpleNamespace(split_step=split_step, adj=adj_split_step)
 
@@ -82,32 +84,32 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    reals, f, add_turns = ti.types.ndarray(dtype=real, ndim=1), loops(real, dim), orientation_adjoint(real, dim)
+    f, add_turns, types = loops(real, dim), orientation_adjoint(real, dim), arrays.types(real)
+    pose_type, turned_pose_type = types.pose, types.turned_pose
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
+    twists, impacts = types.part(arrays.Change, "twist"), types.part(arrays.Contacts, "time first")
+    met, times = types.part(arrays.Impact, "x q fraction"), types.part(arrays.Contacts, "time")
+    still, poses = types.part(arrays.Motion, "q"), types.part(arrays.Impact, "q")
+    turned = types.part(arrays.Impact, "x q fraction theta")
 
     @kernel
     def forward(
-        n: ti.i32, h: real, span: real, x: reals, q: reals, twist: reals, time: reals, first: reals,
-        x_impact: reals, q_impact: reals, fraction: reals,
+        n: ti.i32, h: real, span: real, motion: pose_type, change: twists, contacts: impacts, impact: met,
     ):  # fmt: skip
         for _ in range(1):
-            f.split_step(n, h, span, x, 0, q, 0, twist, 0, time, 0, first, 0, x_impact, 0, q_impact, 0, fraction, 0)
+            f.split_step(n, h, span, motion, change, contacts, impact)
 
     @kernel
     def adjoint(
-        n: ti.i32, h: real, q: reals, twist: reals, time: reals, first: reals, q_impact: reals,
-        adj_x_impact: reals, adj_q_impact: reals, adj_fraction: reals, adj_rotation: reals, adj_theta: reals,
-        adj_x: reals, adj_q: reals, adj_twist: reals, adj_time: reals,
+        n: ti.i32, h: real, motion: still, change: twists, contacts: impacts, impact: poses,
+        adj_impact: turned, adj_motion: turned_pose_type, adj_change: twists, adj_contacts: times,
     ):  # fmt: skip
         for _ in range(1):
             for b in range(n):
-                g_rotation = rotate.adj_theta(at.rotation_of(q_impact, 0, b), at.rotation_of(adj_q_impact, 0, b))
-                at.put_spin(adj_rotation, b * at.spins, g_rotation)
-            f.adj(
-                n, h, q, 0, twist, 0, time, 0, first, 0, q_impact, 0, adj_x_impact, 0, adj_rotation, 0, adj_fraction, 0,
-                adj_x, 0, adj_theta, 0, adj_twist, 0, adj_time, 0,
-            )  # fmt: skip
-            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+                g_rotation = rotate.adj_theta(at.rotation_of(impact.q, b), at.rotation_of(adj_impact.q, b))
+                at.put_spin(adj_impact.theta, b * at.spins, g_rotation)
+            f.adj(n, h, motion, change, contacts, impact, adj_impact, adj_motion, adj_change, adj_contacts)
+            add_turns(motion.q, n, adj_motion.theta, adj_motion.q)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -125,11 +127,15 @@ class SplitStep(Function):
     ) -> tuple[Any, ...]:
         x_impact, q_impact = np.empty_like(position.data), np.empty_like(orientation.data)
         fraction = np.empty(model.bodies, position.dtype)
+        twist, time = inputs
         _kernels(model).forward(
             model.bodies,
             model.dt,
             model.span,
-            *flatten(position, orientation, *inputs, first, x_impact, q_impact, fraction),
+            flat(arrays.Motion(position, orientation)),
+            flat(arrays.Change(twist=twist)),
+            flat(arrays.Contacts(time=time, first=first)),
+            flat(arrays.Impact(x_impact, q_impact, fraction)),
         )
         ctx.model = model
         ctx.save_for_backward(orientation, *inputs, first, q_impact)
@@ -138,9 +144,22 @@ class SplitStep(Function):
     @staticmethod
     def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
         model: RigidBodies = ctx.model
-        work = [np.zeros(model.bodies * model.spins, adjoints[0].dtype) for _ in range(2)]
-        found = [np.zeros((model.bodies, model.dim), adjoints[0].dtype), *zeros_like(*ctx.saved_tensors[:3])]
-        _kernels(model).adjoint(model.bodies, model.dt, *flatten(*ctx.saved_tensors, *adjoints, *work, *found))
+        orientation, twist, time, first, q_impact = ctx.saved_tensors
+        adj_rotation, adj_theta = np.zeros((2, model.bodies * model.spins), adjoints[0].dtype)
+        found = [np.zeros((model.bodies, model.dim), adjoints[0].dtype), *zeros_like(orientation, twist, time)]
+        adj_x, adj_q, adj_twist, adj_time = found
+        _kernels(model).adjoint(
+            model.bodies,
+            model.dt,
+            flat(arrays.Motion(q=orientation)),
+            flat(arrays.Change(twist=twist)),
+            flat(arrays.Contacts(time=time, first=first)),
+            flat(arrays.Impact(q=q_impact)),
+            flat(arrays.Impact(*adjoints)._replace(theta=adj_rotation)),
+            flat(arrays.Motion(adj_x, adj_q, theta=adj_theta)),
+            flat(arrays.Change(twist=adj_twist)),
+            flat(arrays.Contacts(time=adj_time)),
+        )
         return None, None, *found
 
 

@@ -19,12 +19,11 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation, spring
-from simphys.simulator import Array
 
-from . import rows
+from . import arrays, rows
+from .arrays import flat
 from .model import RigidBodies
 from .nested import orientation_adjoint, zeros_like
-from .rows import flatten
 
 
 @functools.cache
@@ -35,67 +34,60 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     vec = at.vec
 
     @ti.func
-    def arm(anchors: ti.template(), end, q: ti.template(), q0, body) -> vec:
-        return rotate.matrix(at.rotation_of(q, q0, body)) @ at.vec_at(anchors, end * dim)
+    def arm(anchors: ti.template(), end, q: ti.template(), body) -> vec:
+        return rotate.matrix(at.rotation_of(q, body)) @ at.vec_at(anchors, end * dim)
 
     @ti.func
-    def rate(v: ti.template(), v0, w: ti.template(), w0, body, r: vec) -> vec:
-        return at.vec_of(v, v0, body) + rotate.cross(at.spin_of(w, w0, body), r)
+    def rate(motion: ti.template(), body, r: vec) -> vec:
+        return at.vec_of(motion.v, body) + rotate.cross(at.spin_of(motion.w, body), r)
 
     @ti.func
-    def spring_damper(
-        bodies: ti.template(), anchors: ti.template(), K,
-        x: ti.template(), x0, q: ti.template(), q0, v: ti.template(), v0, w: ti.template(), w0,
-        stiffness: ti.template(), stiffness0, damping: ti.template(), damping0, length: ti.template(), length0,
-        wrench: ti.template(), wrench0,
-    ):  # fmt: skip
-        for k in range(K):
-            i, j = bodies[2 * k], bodies[2 * k + 1]
-            r_a, r_b = arm(anchors, 2 * k, q, q0, i), arm(anchors, 2 * k + 1, q, q0, j)
-            d = at.vec_of(x, x0, j) + r_b - at.vec_of(x, x0, i) - r_a
-            z = rate(v, v0, w, w0, j, r_b) - rate(v, v0, w, w0, i, r_a)
-            F = f.force(d, z, stiffness[stiffness0 + k], damping[damping0 + k], length[length0 + k])
-            at.add_twist(wrench, wrench0, i, F, rotate.moment(r_a, F))
-            at.add_twist(wrench, wrench0, j, -F, -rotate.moment(r_b, F))
+    def spring_damper(springs: ti.template(), motion: ti.template(), params: ti.template(), change: ti.template()):
+        for k in range(springs.count):
+            i, j = springs.bodies[2 * k], springs.bodies[2 * k + 1]
+            r_a, r_b = arm(springs.anchors, 2 * k, motion.q, i), arm(springs.anchors, 2 * k + 1, motion.q, j)
+            d = at.vec_of(motion.x, j) + r_b - at.vec_of(motion.x, i) - r_a
+            z = rate(motion, j, r_b) - rate(motion, i, r_a)
+            F = f.force(d, z, params.spring_stiffness[k], params.spring_damping[k], params.spring_length[k])
+            at.add_twist(change.wrench, i, F, rotate.moment(r_a, F))
+            at.add_twist(change.wrench, j, -F, -rotate.moment(r_b, F))
 
     @ti.func
     def adj_spring_damper(
-        bodies: ti.template(), anchors: ti.template(), K,
-        x: ti.template(), x0, q: ti.template(), q0, v: ti.template(), v0, w: ti.template(), w0,
-        stiffness: ti.template(), stiffness0, damping: ti.template(), damping0, length: ti.template(), length0,
-        adj_wrench: ti.template(), adj_wrench0,
-        adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0,
-        adj_v: ti.template(), adj_v0, adj_w: ti.template(), adj_w0,
-        adj_stiffness: ti.template(), adj_stiffness0, adj_damping: ti.template(), adj_damping0,
-        adj_length: ti.template(), adj_length0,
-    ):  # fmt: skip
-        for s in range(K):
-            i, j = bodies[2 * s], bodies[2 * s + 1]
-            r_a, r_b = arm(anchors, 2 * s, q, q0, i), arm(anchors, 2 * s + 1, q, q0, j)
-            d = at.vec_of(x, x0, j) + r_b - at.vec_of(x, x0, i) - r_a
-            z = rate(v, v0, w, w0, j, r_b) - rate(v, v0, w, w0, i, r_a)
-            k, c, L = stiffness[stiffness0 + s], damping[damping0 + s], length[length0 + s]
+        springs: ti.template(),
+        motion: ti.template(),
+        params: ti.template(),
+        adj_change: ti.template(),
+        adj_motion: ti.template(),
+        adj_params: ti.template(),
+    ):
+        for s in range(springs.count):
+            i, j = springs.bodies[2 * s], springs.bodies[2 * s + 1]
+            r_a, r_b = arm(springs.anchors, 2 * s, motion.q, i), arm(springs.anchors, 2 * s + 1, motion.q, j)
+            d = at.vec_of(motion.x, j) + r_b - at.vec_of(motion.x, i) - r_a
+            z = rate(motion, j, r_b) - rate(motion, i, r_a)
+            k, c, L = params.spring_stiffness[s], params.spring_damping[s], params.spring_length[s]
             F = f.force(d, z, k, c, L)
 
-            h_a, h_b = at.angular(adj_wrench, adj_wrench0, i), at.angular(adj_wrench, adj_wrench0, j)
-            g = at.linear(adj_wrench, adj_wrench0, i) - at.linear(adj_wrench, adj_wrench0, j)
+            h_a, h_b = at.angular(adj_change.wrench, i), at.angular(adj_change.wrench, j)
+            g = at.linear(adj_change.wrench, i) - at.linear(adj_change.wrench, j)
             g += rotate.cross(h_a, r_a) - rotate.cross(h_b, r_b)
             adj_d, adj_z, adj_k, adj_c, adj_L = f.adj(d, z, k, c, L, g)
-            w_a, w_b = at.spin_of(w, w0, i), at.spin_of(w, w0, j)
+            w_a, w_b = at.spin_of(motion.w, i), at.spin_of(motion.w, j)
             adj_ra = rotate.adj_cross(h_a, F) - adj_d - rotate.adj_cross(w_a, adj_z)
             adj_rb = -rotate.adj_cross(h_b, F) + adj_d + rotate.adj_cross(w_b, adj_z)
 
-            at.add_vec_of(adj_x, adj_x0, i, -adj_d)
-            at.add_vec_of(adj_x, adj_x0, j, adj_d)
-            at.add_spin_of(adj_theta, adj_theta0, i, rotate.moment(r_a, adj_ra))
-            at.add_spin_of(adj_theta, adj_theta0, j, rotate.moment(r_b, adj_rb))
-            at.add_vec_of(adj_v, adj_v0, i, -adj_z)
-            at.add_vec_of(adj_v, adj_v0, j, adj_z)
-            at.add_spin_of(adj_w, adj_w0, i, -rotate.moment(r_a, adj_z))
-            at.add_spin_of(adj_w, adj_w0, j, rotate.moment(r_b, adj_z))
-            adj_stiffness[adj_stiffness0 + s] = adj_stiffness[adj_stiffness0 + s] + adj_k
-            adj_damping[adj_damping0 + s] = adj_damping[adj_damping0 + s] + adj_c
-            adj_length[adj_length0 + s] = adj_length[adj_length0 + s] + adj_L
+            at.add_vec_of(adj_motion.x, i, -adj_d)
+            at.add_vec_of(adj_motion.x, j, adj_d)
+            at.add_spin_of(adj_motion.theta, i, rotate.moment(r_a, adj_ra))
+            at.add_spin_of(adj_motion.theta, j, rotate.moment(r_b, adj_rb))
+            at.add_vec_of(adj_motion.v, i, -adj_z)
+            at.add_vec_of(adj_motion.v, j, adj_z)
+            at.add_spin_of(adj_motion.w, i, -rotate.moment(r_a, adj_z))
+            at.add_spin_of(adj_motion.w, j, rotate.moment(r_b, adj_z))
+            adj_params.spring_stiffness[s] = adj_params.spring_stiffness[s] + adj_k
+            adj_params.spring_damping[s] = adj_params.spring_damping[s] + adj_c
+            adj_params.spring_length[s] = adj_params.spring_length[s] + adj_L
 
     return SimpleNamespace(spring_damper=spring_damper, adj=adj_spring_damper)
 
@@ -104,32 +96,24 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, add_turns = loops(real, dim), orientation_adjoint(real, dim)
+    f, add_turns, types = loops(real, dim), orientation_adjoint(real, dim), arrays.types(real)
+    springs_type, motion_type, turned_motion_type = types.springs, types.motion, types.turned_motion
+    forces = types.part(arrays.Change, "wrench")
+    law = types.part(arrays.Params, "spring_stiffness spring_damping spring_length")
 
     @kernel
-    def forward(
-        bodies: ints, anchors: reals, K: ti.i32, x: reals, q: reals, v: reals, w: reals,
-        stiffness: reals, damping: reals, length: reals, wrench: reals,
-    ):  # fmt: skip
+    def forward(springs: springs_type, motion: motion_type, params: law, change: forces):
         for _ in range(1):
-            f.spring_damper(
-                bodies, anchors, K, x, 0, q, 0, v, 0, w, 0, stiffness, 0, damping, 0, length, 0, wrench, 0
-            )  # fmt: skip
+            f.spring_damper(springs, motion, params, change)
 
     @kernel
     def adjoint(
-        bodies: ints, anchors: reals, K: ti.i32, n: ti.i32, x: reals, q: reals, v: reals, w: reals,
-        stiffness: reals, damping: reals, length: reals, adj_wrench: reals, adj_theta: reals,
-        adj_x: reals, adj_q: reals, adj_v: reals, adj_w: reals,
-        adj_stiffness: reals, adj_damping: reals, adj_length: reals,
+        springs: springs_type, n: ti.i32, motion: motion_type, params: law, adj_change: forces,
+        adj_motion: turned_motion_type, adj_params: law,
     ):  # fmt: skip
         for _ in range(1):
-            f.adj(
-                bodies, anchors, K, x, 0, q, 0, v, 0, w, 0, stiffness, 0, damping, 0, length, 0, adj_wrench, 0,
-                adj_x, 0, adj_theta, 0, adj_v, 0, adj_w, 0, adj_stiffness, 0, adj_damping, 0, adj_length, 0,
-            )  # fmt: skip
-            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+            f.adj(springs, motion, params, adj_change, adj_motion, adj_params)
+            add_turns(motion.q, n, adj_motion.theta, adj_motion.q)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -145,7 +129,7 @@ class SpringDamper(Function):
         ctx.model = model
         ctx.save_for_backward(*inputs)
         wrench = np.zeros((model.bodies, model.dim + model.spins), inputs[0].dtype)
-        _kernels(model).forward(*springs(model), *flatten(*inputs, wrench))
+        _kernels(model).forward(springs(model), *_records(*inputs), flat(arrays.Change(wrench)))
         return wrench
 
     @staticmethod
@@ -153,17 +137,24 @@ class SpringDamper(Function):
         model: RigidBodies = ctx.model
         adj_theta = np.zeros(model.bodies * model.spins, adj_wrench.dtype)
         adjoints = zeros_like(*ctx.saved_tensors)
-        _kernels(model).adjoint(
-            *springs(model), model.bodies, *flatten(*ctx.saved_tensors, adj_wrench, adj_theta), *flatten(*adjoints)
-        )
+        adj_motion, adj_params = _records(*adjoints)
+        forces, turned = flat(arrays.Change(adj_wrench)), adj_motion._replace(theta=adj_theta)
+        _kernels(model).adjoint(springs(model), model.bodies, *_records(*ctx.saved_tensors), forces, turned, adj_params)
         return None, *adjoints
 
 
-def springs(model: RigidBodies) -> tuple[Array, Array, int]:
-    """Return bodies [2 K] and anchors [2 K dim] of all springs, end a first, and their number K."""
+def _records(x: Any, q: Any, v: Any, w: Any, stiffness: Any, damping: Any, length: Any) -> tuple[Any, Any]:
+    """Return motion and parameters, of the inputs or of their adjoints."""
+    law = arrays.Params(spring_stiffness=stiffness, spring_damping=damping, spring_length=length)
+    return flat(arrays.Motion(x, q, v, w)), flat(law)
+
+
+def springs(model: RigidBodies) -> arrays.Springs:
+    """Return bodies, anchors and number of all springs."""
     bodies = [(spring.a, spring.b) for spring in model.springs]
     anchors = [(spring.anchor_a, spring.anchor_b) for spring in model.springs]
-    return *flatten(np.array(bodies, np.int32), np.array(anchors, runtime.real_dtype())), len(model.springs)
+    ends = np.array(bodies, np.int32), np.array(anchors, runtime.real_dtype())
+    return flat(arrays.Springs(*ends, len(model.springs)))
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

@@ -9,6 +9,7 @@ import numpy as np
 from simphys.autograd import Tensor, ops, tensor
 
 from . import joint_tables
+from .arrays import Rows
 from .checks import COMPLIANT, VARIATIONAL, check_params
 from .compliant import CompliantContact
 from .contact_rows import ContactRows
@@ -74,8 +75,9 @@ def solve_step(model: RigidBodies, params: Params, state: State, control: Tensor
         _, joint_target = JointRows.apply(model, x, q)
         row, target = ops.concatenate([joint_row, row]), ops.concatenate([joint_target, target])
     mobilities = Mobility.apply(model, active, row, q, q_impact, attitude, params.mass, params.inertia)
+    rows = Rows(row, target, limit, bounce, *mobilities)
     new, shift, impulse = Solve.apply(
-        model, active, first, row, target, limit, bounce, *mobilities, time, fraction, twist, v, w, q, params.inertia
+        model, active, first, *rows, time, fraction, twist, v, w, q, params.inertia
     )  # fmt: skip
     return StepSolution(state, new, shift, twist, contacts or (gap, frame), row, target, limit, time, active, impulse)
 

@@ -35,6 +35,7 @@ import functools
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
+from simphys.autograd.kernels.records import View
 from simphys.autograd.kernels.runtime import ti
 
 from . import islands
@@ -96,149 +97,147 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         return body if body >= 0 else n
 
     @ti.func
-    def is_reached(block, bodies: ti.template(), first: ti.template(), first0) -> bool:
+    def is_reached(block, bodies: ti.template(), first: ti.template()) -> bool:
         """Return True if an impact of the step reaches a row of this block."""
-        return island.block_impact(block, bodies, first, first0) >= 0
+        return island.block_impact(block, bodies, first) >= 0
 
     @ti.func
-    def sort_contacts(
-        active: ti.template(), active0, first: ti.template(), first0, bodies: ti.template(), NJ, M,
-        order: ti.template(), order0,
-    ):  # fmt: skip
+    def sort_contacts(system: ti.template(), contacts: ti.template(), order: ti.template()):
         count = 0
         for kind in range(COUNTS):  # at rest and not reached, at rest and reached, impacts
-            for c in range(M):
-                state = active[active0 + c]
+            for c in range(system.M):
+                state = contacts.active[c]
                 belongs = state == IMPACT
                 if kind < COUNTS - 1:
-                    belongs = state == REST and is_reached(NJ + c, bodies, first, first0) == (kind == 1)
+                    belongs = state == REST and is_reached(system.NJ + c, system.bodies, contacts.first) == (kind == 1)
                 if belongs:
-                    order[order0 + COUNTS + count] = c
+                    order[COUNTS + count] = c
                     count += 1
-            order[order0 + COUNTS - 1 - kind] = count
+            order[COUNTS - 1 - kind] = count
 
     @ti.func
-    def row_at(k, NJ, order: ti.template(), order0):
+    def row_at(k, NJ, order: ti.template()):
         """Return the number of the k-th active row, and that of its block."""
         i, block = k, k
         if k >= NJ:
-            c = order[order0 + COUNTS + (k - NJ) // dim]
+            c = order[COUNTS + (k - NJ) // dim]
             i, block = NJ + c * dim + (k - NJ) % dim, NJ + c
         return i, block
 
     @ti.func
-    def group_at(k, phase, bodies: ti.template(), first: ti.template(), first0, NJ, order: ti.template(), order0):
+    def group_at(k, phase, system: ti.template(), first: ti.template(), order: ti.template()):
         """Return, for the k-th group of a phase: first row, number of rows, projection, and block."""
         i, count, kind, block = k, 1, JOINT, k
-        if k >= NJ:
+        if k >= system.NJ:
             skipped = 0
             if phase != WHOLE_STEP:
-                skipped = order[order0 + 2]
-            c = order[order0 + COUNTS + skipped + (k - NJ) // 2]
-            i, kind, block = NJ + c * dim, NORMAL, NJ + c
-            if (k - NJ) % 2 == 1:
+                skipped = order[2]
+            c = order[COUNTS + skipped + (k - system.NJ) // 2]
+            i, kind, block = system.NJ + c * dim, NORMAL, system.NJ + c
+            if (k - system.NJ) % 2 == 1:
                 i, count, kind = i + 1, dim - 1, FRICTION
-        elif phase != WHOLE_STEP and not is_reached(k, bodies, first, first0):
+        elif phase != WHOLE_STEP and not is_reached(k, system.bodies, first):
             count = 0
         return i, count, kind, block
 
     @ti.func
-    def count_groups(phase, NJ, order: ti.template(), order0):
+    def count_groups(phase, NJ, order: ti.template()):
         """Return the number of groups in a phase."""
-        contacts = order[order0 + 1]
+        contacts = order[1]
         if phase > BEFORE_IMPACT:
-            contacts = order[order0]
+            contacts = order[0]
         if phase != WHOLE_STEP:
-            contacts -= order[order0 + 2]
+            contacts -= order[2]
         return NJ + 2 * contacts
 
     @ti.func
-    def prepare(
-        row: ti.template(), row0, moment: ti.template(), moment0, im: ti.template(), im0,
-        spin_change: ti.template(), spin_change0, bodies: ti.template(), NJ, order: ti.template(), order0,
-        record: ti.template(), record0,
-    ):  # fmt: skip
+    def prepare(system: ti.template(), rows: ti.template(), solver: ti.template()):
         """Compute J, P and rho of all active rows."""
-        for k in range(NJ + order[order0] * dim):
-            i, block = row_at(k, NJ, order, order0)
-            p, d = record0 + i * L, real(0.0)
+        for k in range(system.NJ + solver.order[0] * dim):
+            i, block = row_at(k, system.NJ, solver.order)
+            p, d = i * L, real(0.0)
             for side in range(2):
-                body, sign, r = bodies[2 * block + side], real(1.0 - 2.0 * side), row0 + i * W
+                body, sign, r = system.bodies[2 * block + side], real(1.0 - 2.0 * side), i * W
                 J, P, m = p + side * D, p + (2 + side) * D, (2 * i + side) * spins
                 inverse = real(0.0)
                 if body >= 0:
-                    inverse = im[im0 + body]
+                    inverse = rows.inverse_mass[body]
                 for e in range(dim):
-                    record[J + e] = sign * row[r + e]
-                    record[P + e] = sign * inverse * row[r + e]
+                    solver.record[J + e] = sign * rows.row[r + e]
+                    solver.record[P + e] = sign * inverse * rows.row[r + e]
                 for e in range(spins):
-                    record[J + dim + e] = sign * moment[moment0 + m + e]
-                    record[P + dim + e] = sign * spin_change[spin_change0 + m + e]
-                d += dot(record, J, record, P)
-            record[p + rho_] = 1.0 / d
+                    solver.record[J + dim + e] = sign * rows.moment[m + e]
+                    solver.record[P + dim + e] = sign * rows.spin_change[m + e]
+                d += dot(solver.record, J, solver.record, P)
+            solver.record[p + rho_] = 1.0 / d
         if ti.static(dim == 3):
-            for k in range(order[order0]):
-                p = record0 + (NJ + order[order0 + COUNTS + k] * dim + 1) * L + rho_
-                rho = 2.0 / (1.0 / record[p] + 1.0 / record[p + L])
-                record[p] = rho
-                record[p + L] = rho
+            for k in range(solver.order[0]):
+                p = (system.NJ + solver.order[COUNTS + k] * dim + 1) * L + rho_
+                rho = 2.0 / (1.0 / solver.record[p] + 1.0 / solver.record[p + L])
+                solver.record[p] = rho
+                solver.record[p + L] = rho
 
     @ti.func
     def adj_prepare(
-        row: ti.template(), row0, im: ti.template(), im0, bodies: ti.template(), NJ, order: ti.template(), order0,
-        record: ti.template(), record0, adj_record: ti.template(), adj_record0,
-        adj_row: ti.template(), adj_row0, adj_moment: ti.template(), adj_moment0, adj_im: ti.template(), adj_im0,
-        adj_spin_change: ti.template(), adj_spin_change0,
-    ):  # fmt: skip
-        for k in range(NJ + order[order0] * dim):
-            i, block = row_at(k, NJ, order, order0)
-            p, gp = record0 + i * L, adj_record0 + i * L
-            adj_rho, rho = adj_record[gp + rho_], record[p + rho_]
+        system: ti.template(),
+        rows: ti.template(),
+        solver: ti.template(),
+        adj_solver: ti.template(),
+        adj_rows: ti.template(),
+    ):
+        for k in range(system.NJ + solver.order[0] * dim):
+            i, block = row_at(k, system.NJ, solver.order)
+            p, gp = i * L, i * L
+            adj_rho, rho = adj_solver.record[gp + rho_], solver.record[p + rho_]
             if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
-                if k >= NJ and (k - NJ) % dim > 0:
-                    other = 3 - 2 * ((k - NJ) % dim)  # rho of both friction rows depends on both d
-                    adj_rho = 0.5 * (adj_rho + adj_record[gp + other * L + rho_])
+                if k >= system.NJ and (k - system.NJ) % dim > 0:
+                    other = 3 - 2 * ((k - system.NJ) % dim)  # rho of both friction rows depends on both d
+                    adj_rho = 0.5 * (adj_rho + adj_solver.record[gp + other * L + rho_])
             adj_d = -rho * rho * adj_rho
             for side in range(2):
-                body, sign, r, g = bodies[2 * block + side], real(1.0 - 2.0 * side), i * W, (2 * i + side) * spins
+                body, sign, r, g = (
+                    system.bodies[2 * block + side],
+                    real(1.0 - 2.0 * side),
+                    i * W,
+                    (2 * i + side) * spins,
+                )
                 J, P = side * D, (2 + side) * D
-                add(adj_record, gp + J, adj_d, record, p + P)
-                add(adj_record, gp + P, adj_d, record, p + J)
+                add(adj_solver.record, gp + J, adj_d, solver.record, p + P)
+                add(adj_solver.record, gp + P, adj_d, solver.record, p + J)
                 inverse = real(0.0)
                 if body >= 0:
-                    inverse = im[im0 + body]
+                    inverse = rows.inverse_mass[body]
                     projection = real(0.0)
                     for e in range(dim):
-                        projection += sign * row[row0 + r + e] * adj_record[gp + P + e]
-                    adj_im[adj_im0 + body] = adj_im[adj_im0 + body] + projection
+                        projection += sign * rows.row[r + e] * adj_solver.record[gp + P + e]
+                    adj_rows.inverse_mass[body] = adj_rows.inverse_mass[body] + projection
                 for e in range(dim):
-                    change = sign * (adj_record[gp + J + e] + inverse * adj_record[gp + P + e])
-                    adj_row[adj_row0 + r + e] = adj_row[adj_row0 + r + e] + change
+                    change = sign * (adj_solver.record[gp + J + e] + inverse * adj_solver.record[gp + P + e])
+                    adj_rows.row[r + e] = adj_rows.row[r + e] + change
                 for e in range(spins):
-                    m_k, t_k = adj_moment0 + g + e, adj_spin_change0 + g + e
-                    adj_moment[m_k] = adj_moment[m_k] + sign * adj_record[gp + J + dim + e]
-                    adj_spin_change[t_k] = adj_spin_change[t_k] + sign * adj_record[gp + P + dim + e]
+                    m_k, t_k = g + e, g + e
+                    adj_rows.moment[m_k] = adj_rows.moment[m_k] + sign * adj_solver.record[gp + J + dim + e]
+                    adj_rows.spin_change[t_k] = adj_rows.spin_change[t_k] + sign * adj_solver.record[gp + P + dim + e]
 
     @ti.func
-    def mark_held(
-        NJ, limit: ti.template(), mu0, impulse: ti.template(), impulse0, order: ti.template(), order0,
-        held: ti.template(), held0,
-    ):  # fmt: skip
+    def mark_held(system: ti.template(), rows: ti.template(), solver: ti.template()):
         """Set held [M] from a step without an impact: NORMAL if the contact presses, FRICTION if it sticks, too."""
-        for k in range(order[order0 + 2], order[order0 + 1]):
-            c = order[order0 + COUNTS + k]
-            i, square = impulse0 + NJ + c * dim, real(0.0)
+        for k in range(solver.order[2], solver.order[1]):
+            c = solver.order[COUNTS + k]
+            i, square = system.NJ + c * dim, real(0.0)
             for j in range(1, dim):
-                square += impulse[i + j] * impulse[i + j]
-            held[held0 + c] = 0.0
-            if impulse[i] > 0:
-                held[held0 + c] = ti.select(ti.sqrt(square) * beyond < limit[mu0 + c] * impulse[i], FRICTION, NORMAL)
+                square += solver.impulse[i + j] * solver.impulse[i + j]
+            solver.held[c] = 0.0
+            if solver.impulse[i] > 0:
+                solver.held[c] = ti.select(
+                    ti.sqrt(square) * beyond < rows.limit[c] * solver.impulse[i], FRICTION, NORMAL
+                )
 
     @ti.func
-    def is_held(phase, kind, block, NJ, held: ti.template(), held0) -> bool:
+    def is_held(phase, kind, block, NJ, held: ti.template()) -> bool:
         found = False
         if phase == BEFORE_IMPACT and kind != JOINT:
-            found = held[held0 + block - NJ] >= kind
+            found = held[block - NJ] >= kind
         return found
 
     @ti.func
@@ -250,112 +249,124 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
         return ti.sqrt(square)
 
     @ti.func
-    def sweep(
-        phase, target: ti.template(), t0, limit: ti.template(), mu0, bodies: ti.template(),
-        first: ti.template(), first0, held: ti.template(), held0, NJ, M, n, sweeps, order: ti.template(), order0,
-        record: ti.template(), record0, speed: ti.template(), speed0, trace: ti.template(), trace0,
-        impulse: ti.template(), impulse0,
-    ):  # fmt: skip
+    def target_offset(phase, N):
+        """Return the offset of the targets of a phase."""
+        return ti.select(BEFORE_IMPACT <= phase <= AT_IMPACT, N, 0)
+
+    @ti.func
+    def sweep(phase, system: ti.template(), rows: ti.template(), contacts: ti.template(), solver: ti.template()):
         """Sweep over all groups; `speed` is changed."""
-        N = NJ + M * dim
+        N = system.NJ + system.M * dim
+        start = target_offset(phase, N)
+        target, trace = ti.static(View(solver.phase_target, start), View(solver.trace, phase * system.sweeps * N))
+        impulse = ti.static(View(solver.impulse, phase * N))
         for i in range(N):
-            impulse[impulse0 + i] = 0.0
-        for s in range(sweeps):
-            for k in range(count_groups(phase, NJ, order, order0)):
-                i, size, kind, block = group_at(k, phase, bodies, first, first0, NJ, order, order0)
-                p, now = record0 + i * L, trace0 + s * N + i
-                va, vb = speed0 + bodies[2 * block] * D, speed0 + slot(bodies[2 * block + 1], n) * D
+            impulse[i] = 0.0
+        for s in range(system.sweeps):
+            for k in range(count_groups(phase, system.NJ, solver.order)):
+                i, size, kind, block = group_at(k, phase, system, contacts.first, solver.order)
+                p, now = i * L, s * N + i
+                va, vb = system.bodies[2 * block] * D, slot(system.bodies[2 * block + 1], system.n) * D
                 for j in range(size):
                     q = p + j * L
-                    miss = dot(record, q, speed, va) + dot(record, q + D, speed, vb) - target[t0 + i + j]
-                    record[q + trial_] = impulse[impulse0 + i + j] - record[q + rho_] * miss
+                    miss = (
+                        dot(solver.record, q, solver.speed, va)
+                        + dot(solver.record, q + D, solver.speed, vb)
+                        - target[i + j]
+                    )
+                    solver.record[q + trial_] = impulse[i + j] - solver.record[q + rho_] * miss
                 factor = real(1.0)
-                free = is_held(phase, kind, block, NJ, held, held0)
-                if kind == NORMAL and not free and record[p + trial_] <= 0.0:
+                free = is_held(phase, kind, block, system.NJ, solver.held)
+                if kind == NORMAL and not free and solver.record[p + trial_] <= 0.0:
                     factor = 0.0
                 if kind == FRICTION and not free:
-                    bound = limit[mu0 + block - NJ] * impulse[impulse0 + i - 1]
-                    length = trial_length(record, p, size)
+                    bound = rows.limit[block - system.NJ] * impulse[i - 1]
+                    length = trial_length(solver.record, p, size)
                     if length >= bound:
                         factor = bound / ti.max(length, 1e-30)
                 for j in range(size):
                     q = p + j * L
-                    after = factor * record[q + trial_]
-                    change = after - impulse[impulse0 + i + j]
-                    add(speed, va, change, record, q + 2 * D)
-                    add(speed, vb, change, record, q + 3 * D)
-                    impulse[impulse0 + i + j] = after
+                    after = factor * solver.record[q + trial_]
+                    change = after - impulse[i + j]
+                    add(solver.speed, va, change, solver.record, q + 2 * D)
+                    add(solver.speed, vb, change, solver.record, q + 3 * D)
+                    impulse[i + j] = after
                     trace[now + j] = after
 
     @ti.func
     def adj_sweep(
-        phase, target: ti.template(), t0, limit: ti.template(), mu0, bodies: ti.template(),
-        first: ti.template(), first0, held: ti.template(), held0, NJ, M, n, sweeps, order: ti.template(), order0,
-        record: ti.template(), record0, speed: ti.template(), speed0, trace: ti.template(), trace0,
-        adj_record: ti.template(), adj_record0, adj_speed: ti.template(), adj_speed0,
-        adj_impulse: ti.template(), adj_impulse0, adj_target: ti.template(), adj_t0,
-        adj_limit: ti.template(), adj_mu0,
-    ):  # fmt: skip
+        phase,
+        system: ti.template(),
+        rows: ti.template(),
+        contacts: ti.template(),
+        solver: ti.template(),
+        adj_solver: ti.template(),
+        adj_rows: ti.template(),
+    ):
         """Reverse the sweeps; `speed` and `adj_speed` are those after the sweeps on entry, those before on return."""
-        N, count = NJ + M * dim, count_groups(phase, NJ, order, order0)
-        for back in range(sweeps):
-            s = sweeps - 1 - back
+        N, count = system.NJ + system.M * dim, count_groups(phase, system.NJ, solver.order)
+        start = target_offset(phase, N)
+        target, trace = ti.static(View(solver.phase_target, start), View(solver.trace, phase * system.sweeps * N))
+        adj_impulse = ti.static(View(adj_solver.impulse, phase * N))
+        adj_target = ti.static(View(adj_solver.phase_target, start))
+        for back in range(system.sweeps):
+            s = system.sweeps - 1 - back
             for k_back in range(count):
-                i, size, kind, block = group_at(count - 1 - k_back, phase, bodies, first, first0, NJ, order, order0)
-                p, gp, now = record0 + i * L, adj_record0 + i * L, trace0 + s * N + i
-                va, vb = bodies[2 * block] * D, slot(bodies[2 * block + 1], n) * D
+                i, size, kind, block = group_at(count - 1 - k_back, phase, system, contacts.first, solver.order)
+                p, gp, now = i * L, i * L, s * N + i
+                va, vb = system.bodies[2 * block] * D, slot(system.bodies[2 * block + 1], system.n) * D
                 for j in range(size):
                     q, before = p + j * L, real(0.0)
                     if s > 0:
                         before = trace[now - N + j]
                     change = trace[now + j] - before
-                    record[q + trial_] = before
-                    record[q + change_] = change
-                    add(speed, speed0 + va, -change, record, q + 2 * D)
-                    add(speed, speed0 + vb, -change, record, q + 3 * D)
+                    solver.record[q + trial_] = before
+                    solver.record[q + change_] = change
+                    add(solver.speed, va, -change, solver.record, q + 2 * D)
+                    add(solver.speed, vb, -change, solver.record, q + 3 * D)
                 for j in range(size):
                     q = p + j * L
-                    miss = dot(record, q, speed, speed0 + va) + dot(record, q + D, speed, speed0 + vb)
-                    miss -= target[t0 + i + j]
-                    record[q + miss_] = miss
-                    record[q + trial_] = record[q + trial_] - record[q + rho_] * miss
-                    projection = dot(record, q + 2 * D, adj_speed, adj_speed0 + va)
-                    projection += dot(record, q + 3 * D, adj_speed, adj_speed0 + vb)
-                    record[q + g_] = adj_impulse[adj_impulse0 + i + j] + projection
-                    adj_impulse[adj_impulse0 + i + j] = -projection
+                    miss = dot(solver.record, q, solver.speed, va) + dot(solver.record, q + D, solver.speed, vb)
+                    miss -= target[i + j]
+                    solver.record[q + miss_] = miss
+                    solver.record[q + trial_] = solver.record[q + trial_] - solver.record[q + rho_] * miss
+                    projection = dot(solver.record, q + 2 * D, adj_solver.speed, va)
+                    projection += dot(solver.record, q + 3 * D, adj_solver.speed, vb)
+                    solver.record[q + g_] = adj_impulse[i + j] + projection
+                    adj_impulse[i + j] = -projection
 
                 factor, across, length = real(1.0), real(0.0), real(1.0)  # adj_lambda^ = factor (g - e across)
-                free = is_held(phase, kind, block, NJ, held, held0)
-                if kind == NORMAL and not free and record[p + trial_] <= 0.0:
+                free = is_held(phase, kind, block, system.NJ, solver.held)
+                if kind == NORMAL and not free and solver.record[p + trial_] <= 0.0:
                     factor = 0.0
                 if kind == FRICTION and not free:
-                    c = block - NJ
-                    bound = limit[mu0 + c] * trace[now - 1]
-                    if bound <= 0.0 or trial_length(record, p, size) > bound * beyond:
-                        length = ti.max(trial_length(record, p, size), 1e-30)
+                    c = block - system.NJ
+                    bound = rows.limit[c] * trace[now - 1]
+                    if bound <= 0.0 or trial_length(solver.record, p, size) > bound * beyond:
+                        length = ti.max(trial_length(solver.record, p, size), 1e-30)
                         factor = bound / length
                         for j in range(size):
-                            across += record[p + j * L + trial_] / length * record[p + j * L + g_]
-                        adj_limit[adj_mu0 + c] = adj_limit[adj_mu0 + c] + across * trace[now - 1]
-                        normal = adj_impulse0 + i - 1
-                        adj_impulse[normal] = adj_impulse[normal] + across * limit[mu0 + c]
+                            across += solver.record[p + j * L + trial_] / length * solver.record[p + j * L + g_]
+                        adj_rows.limit[c] = adj_rows.limit[c] + across * trace[now - 1]
+                        normal = i - 1
+                        adj_impulse[normal] = adj_impulse[normal] + across * rows.limit[c]
 
                 for j in range(size):
-                    q, gq, g = p + j * L, gp + j * L, adj_impulse0 + i + j
-                    adj_trial = factor * (record[q + g_] - record[q + trial_] / length * across)
-                    u = -record[q + rho_] * adj_trial
+                    q, gq, g = p + j * L, gp + j * L, i + j
+                    adj_trial = factor * (solver.record[q + g_] - solver.record[q + trial_] / length * across)
+                    u = -solver.record[q + rho_] * adj_trial
                     adj_impulse[g] = adj_impulse[g] + adj_trial
-                    adj_target[adj_t0 + i + j] = adj_target[adj_t0 + i + j] - u
-                    adj_record[gq + rho_] = adj_record[gq + rho_] - record[q + miss_] * adj_trial
-                    record[q + g_] = u
-                    add(adj_record, gq, u, speed, speed0 + va)
-                    add(adj_record, gq + D, u, speed, speed0 + vb)
-                    add(adj_record, gq + 2 * D, record[q + change_], adj_speed, adj_speed0 + va)
-                    add(adj_record, gq + 3 * D, record[q + change_], adj_speed, adj_speed0 + vb)
+                    adj_target[i + j] = adj_target[i + j] - u
+                    adj_solver.record[gq + rho_] = adj_solver.record[gq + rho_] - solver.record[q + miss_] * adj_trial
+                    solver.record[q + g_] = u
+                    add(adj_solver.record, gq, u, solver.speed, va)
+                    add(adj_solver.record, gq + D, u, solver.speed, vb)
+                    add(adj_solver.record, gq + 2 * D, solver.record[q + change_], adj_solver.speed, va)
+                    add(adj_solver.record, gq + 3 * D, solver.record[q + change_], adj_solver.speed, vb)
                 for j in range(size):
                     q = p + j * L
-                    add(adj_speed, adj_speed0 + va, record[q + g_], record, q)
-                    add(adj_speed, adj_speed0 + vb, record[q + g_], record, q + D)
+                    add(adj_solver.speed, va, solver.record[q + g_], solver.record, q)
+                    add(adj_solver.speed, vb, solver.record[q + g_], solver.record, q + D)
 
     return SimpleNamespace(
         sort_contacts=sort_contacts, mark_held=mark_held, row_at=row_at, is_reached=is_reached, prepare=prepare,

@@ -41,11 +41,12 @@ from typing import Any, no_type_check
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd import Context, Function, Tensor, kernel, record, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 
-from . import islands, rows
+from . import arrays, islands, rows
+from .arrays import flat
 from .geometry import feature, pair
 from .islands import IMPACT, NONE, REST
 from .model import RigidBodies
@@ -73,64 +74,66 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     close = CLOSE[real == ti.f32]
 
     @ti.func
-    def feature_at(c, second, constants: ti.template(), attitude: ti.template(), attitude0) -> Feature:
+    def feature_at(c, second, constants: ti.template(), attitude: ti.template()) -> Feature:
         """Return the first or the second feature of candidate c."""
-        rotated = rotate.matrix(at.rotation_at(attitude, attitude0 + (2 * c + second) * R))
+        rotated = rotate.matrix(at.rotation_at(attitude, (2 * c + second) * R))
         return part.read(constants, (2 * c + second) * numbers, rotated)
 
     @ti.func
-    def centre_offset(x: ti.template(), x0, twist: ti.template(), twist0, i, j, tau: real) -> vec:
+    def centre_offset(motion: ti.template(), twist: ti.template(), i, j, tau: real) -> vec:
         """Return the vector from the centre of body j to that of i."""
-        still = at.vec_of(x, x0, i) - at.vec_of(x, x0, j)
-        return still + tau * (at.linear(twist, twist0, i) - at.linear(twist, twist0, j))
+        still = at.vec_of(motion.x, i) - at.vec_of(motion.x, j)
+        return still + tau * (at.linear(twist, i) - at.linear(twist, j))
 
     @ti.func
-    def speed(frame: ti.template(), start, twist: ti.template(), twist0, i, j) -> real:
+    def speed(frame: ti.template(), start, twist: ti.template(), i, j) -> real:
         """Return u for features with this frame."""
         r_a, r_b = at.vec_at(frame, start + dim), at.vec_at(frame, start + 2 * dim)
-        u_a = at.linear(twist, twist0, i) + rotate.cross(at.angular(twist, twist0, i), r_a)
-        u_b = at.linear(twist, twist0, j) + rotate.cross(at.angular(twist, twist0, j), r_b)
+        u_a = at.linear(twist, i) + rotate.cross(at.angular(twist, i), r_a)
+        u_b = at.linear(twist, j) + rotate.cross(at.angular(twist, j), r_b)
         return at.vec_at(frame, start).dot(u_a - u_b)
 
     @ti.func
     def time_of_impact(
-        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M, h, span, v_rest,
-        free: ti.template(), n, bodies: ti.template(), NJ,
-        x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
-        gap: ti.template(), gap0, frame: ti.template(), frame0, attitude: ti.template(), attitude0,
-        time: ti.template(), time0, active: ti.template(), active0, first: ti.template(), first0,
-        gap_normal: ti.template(), gap_normal0,
-    ):  # fmt: skip
+        candidates: ti.template(),
+        system: ti.template(),
+        h,
+        span,
+        v_rest,
+        motion: ti.template(),
+        change: ti.template(),
+        contacts: ti.template(),
+    ):
         begin = span - h
         for search_pass in range(2):  # first the state of each candidate, then those at rest at the time of an impact
-            for c in range(M):
-                i, j, start, saved_gap = body_a[c], body_b[c], frame0 + c * 3 * dim, gap[gap0 + c]
+            for c in range(candidates.count):
+                i, j, start, saved_gap = candidates.body_a[c], candidates.body_b[c], c * 3 * dim, contacts.gap[c]
                 tau, found, state, stage, overlap, earliest = begin, begin, NONE, FIRST, False, begin - LOOK_BACK * h
                 if search_pass == 1:
-                    impact, stage = island.block_impact(NJ + c, bodies, first, first0), DONE
-                    if active[active0 + c] == REST and impact >= 0:
-                        tau, stage = time[time0 + impact], LAST
+                    impact, stage = island.block_impact(system.NJ + c, system.bodies, contacts.first), DONE
+                    if contacts.active[c] == REST and impact >= 0:
+                        tau, stage = contacts.time[impact], LAST
                 is_retimed = stage == LAST
                 if is_retimed:
-                    at.put_vec(gap_normal, gap_normal0 + c * dim, at.vec_at(frame, start))
+                    at.put_vec(contacts.gap_normal, c * dim, at.vec_at(contacts.frame, start))
                 iterations = 0
                 while stage != DONE:
                     for second in range(2):
                         body = i + second * (j - i)
-                        rotated = rotate.advance(at.rotation_of(q, q0, body), tau * at.angular(twist, twist0, body))
-                        at.put_rotation(attitude, attitude0 + (2 * c + second) * R, rotated)
+                        rotated = rotate.advance(at.rotation_of(motion.q, body), tau * at.angular(change.twist, body))
+                        at.put_rotation(contacts.attitude, (2 * c + second) * R, rotated)
                     a, b = (
-                        feature_at(c, 0, constants, attitude, attitude0),
-                        feature_at(c, 1, constants, attitude, attitude0),
+                        feature_at(c, 0, candidates.constants, contacts.attitude),
+                        feature_at(c, 1, candidates.constants, contacts.attitude),
                     )
                     g, n_c, r_a, r_b, is_valid = f.contact(
-                        kind[c], centre_offset(x, x0, twist, twist0, i, j, tau), a, b
+                        candidates.kind[c], centre_offset(motion, change.twist, i, j, tau), a, b
                     )
-                    gap[gap0 + c] = g
-                    at.put_vec(frame, start, n_c)
-                    at.put_vec(frame, start + dim, r_a)
-                    at.put_vec(frame, start + 2 * dim, r_b)
-                    u = speed(frame, start, twist, twist0, i, j)
+                    contacts.gap[c] = g
+                    at.put_vec(contacts.frame, start, n_c)
+                    at.put_vec(contacts.frame, start + dim, r_a)
+                    at.put_vec(contacts.frame, start + 2 * dim, r_b)
+                    u = speed(contacts.frame, start, change.twist, i, j)
                     if stage == SEARCH:
                         found = ti.max(tau - g / ti.min(u, -1e-30), earliest)
                         is_last = ti.abs(found - tau) <= close * h or iterations == MAX_ITERATIONS
@@ -152,98 +155,111 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                         stage = DONE
                     iterations += 1
                 if search_pass == 0:
-                    time[time0 + c] = tau
-                    active[active0 + c] = state
+                    contacts.time[c] = tau
+                    contacts.active[c] = state
                 elif is_retimed:
-                    time[time0 + c] = tau
-                    gap[gap0 + c] = saved_gap
+                    contacts.time[c] = tau
+                    contacts.gap[c] = saved_gap
             if search_pass == 0:
-                for c in range(M):
-                    if active[active0 + c] == IMPACT:
-                        for e in range(M):
-                            one_pair = body_a[e] == body_a[c] and body_b[e] == body_b[c]
-                            one_pair = one_pair or (body_a[e] == body_b[c] and body_b[e] == body_a[c])
-                            is_impact = one_pair and active[active0 + e] == IMPACT
-                            if is_impact and time[time0 + e] < time[time0 + c] - SIMULTANEOUS * h:
-                                active[active0 + c] = NONE
-                island.find_first_impacts(free, n, bodies, NJ, M, time, time0, active, active0, first, first0)
+                for c in range(candidates.count):
+                    if contacts.active[c] == IMPACT:
+                        for e in range(candidates.count):
+                            one_pair = (
+                                candidates.body_a[e] == candidates.body_a[c]
+                                and candidates.body_b[e] == candidates.body_b[c]
+                            )
+                            one_pair = one_pair or (
+                                candidates.body_a[e] == candidates.body_b[c]
+                                and candidates.body_b[e] == candidates.body_a[c]
+                            )
+                            is_impact = one_pair and contacts.active[e] == IMPACT
+                            if is_impact and contacts.time[e] < contacts.time[c] - SIMULTANEOUS * h:
+                                contacts.active[c] = NONE
+                island.find_first_impacts(system, contacts)
 
     @ti.func
     def adj_time_of_impact(
-        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M,
-        bodies: ti.template(), NJ, x: ti.template(), x0, q: ti.template(), q0, twist: ti.template(), twist0,
-        gap: ti.template(), gap0, frame: ti.template(), frame0, attitude: ti.template(), attitude0,
-        time: ti.template(), time0, active: ti.template(), active0, first: ti.template(), first0,
-        gap_normal: ti.template(), gap_normal0,
-        adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
-        adj_attitude: ti.template(), adj_attitude0, adj_time: ti.template(), adj_time0,
-        adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0, adj_twist: ti.template(), adj_twist0,
-    ):  # fmt: skip
-        """Add to the adjoints; adj_attitude [M, 2 S] is by small rotations. Skip candidates with zero adjoints."""
+        candidates: ti.template(),
+        system: ti.template(),
+        motion: ti.template(),
+        change: ti.template(),
+        contacts: ti.template(),
+        adj_contacts: ti.template(),
+        adj_motion: ti.template(),
+        adj_change: ti.template(),
+    ):
+        """Add to the adjoints; that of attitudes [M, 2 S] is by small rotations. Skip candidates with zero adjoints."""
         for impacts_pass in range(2):  # contacts at rest come first, as they add to adj_time of impacts
-            for c in range(M):
-                start, g_start, g_rotation0 = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim, adj_attitude0 + 2 * c * S
-                is_idle = adj_gap[adj_gap0 + c] == 0 and adj_time[adj_time0 + c] == 0  # False for NaN
+            for c in range(candidates.count):
+                start, g_start, g_rotation0 = c * 3 * dim, c * 3 * dim, 2 * c * S
+                is_idle = adj_contacts.gap[c] == 0 and adj_contacts.time[c] == 0  # False for NaN
                 for e in range(3 * dim):
-                    is_idle = is_idle and adj_frame[g_start + e] == 0
+                    is_idle = is_idle and adj_contacts.frame[g_start + e] == 0
                 for e in range(2 * S):
-                    is_idle = is_idle and adj_attitude[g_rotation0 + e] == 0
+                    is_idle = is_idle and adj_contacts.attitude[g_rotation0 + e] == 0
                 poses = 1
-                impact = island.block_impact(NJ + c, bodies, first, first0)
-                if active[active0 + c] == REST and impact >= 0:  # noqa: SIM102 - read only if it exists
-                    if time[time0 + c] == time[time0 + impact]:
-                        poses = 2  # that of the frame, then that of the gap
-                if is_idle or (active[active0 + c] == IMPACT) != (impacts_pass == 1):
+                impact = island.block_impact(system.NJ + c, system.bodies, contacts.first)
+                if contacts.active[c] == REST and impact >= 0:  # noqa: SIM102 - read only if it exists
+                    if contacts.time[c] == contacts.time[impact]:
+                        poses = 2  # that of the contacts.frame, then that of the gap
+                if is_idle or (contacts.active[c] == IMPACT) != (impacts_pass == 1):
                     poses = 0
                 for pose in range(poses):
-                    i, j, tau = body_a[c], body_b[c], time[time0 + c]
+                    i, j, tau = candidates.body_a[c], candidates.body_b[c], contacts.time[c]
                     if pose == 1:
                         tau = 0.0
                     p_d, p_a, p_b = vec(0.0), at.spin(0.0), at.spin(0.0)
                     g_gap, g_n, g_ra, g_rb = real(0.0), vec(0.0), vec(0.0), vec(0.0)
                     if pose == 0:
-                        p_a, p_b = at.spin_at(adj_attitude, g_rotation0), at.spin_at(adj_attitude, g_rotation0 + S)
-                        g_n, g_ra = at.vec_at(adj_frame, g_start), at.vec_at(adj_frame, g_start + dim)
-                        g_rb = at.vec_at(adj_frame, g_start + 2 * dim)
+                        p_a, p_b = (
+                            at.spin_at(adj_contacts.attitude, g_rotation0),
+                            at.spin_at(adj_contacts.attitude, g_rotation0 + S),
+                        )
+                        g_n, g_ra = at.vec_at(adj_contacts.frame, g_start), at.vec_at(adj_contacts.frame, g_start + dim)
+                        g_rb = at.vec_at(adj_contacts.frame, g_start + 2 * dim)
                     if pose == poses - 1:
-                        g_gap = adj_gap[adj_gap0 + c]
-                    rotated_a = rotate.advance(at.rotation_of(q, q0, i), tau * at.angular(twist, twist0, i))
-                    rotated_b = rotate.advance(at.rotation_of(q, q0, j), tau * at.angular(twist, twist0, j))
-                    a = part.read(constants, 2 * c * numbers, rotate.matrix(rotated_a))
-                    b = part.read(constants, (2 * c + 1) * numbers, rotate.matrix(rotated_b))
-                    d = centre_offset(x, x0, twist, twist0, i, j, tau)
-                    g, n, r_a = gap[gap0 + c], at.vec_at(frame, start), at.vec_at(frame, start + dim)
+                        g_gap = adj_contacts.gap[c]
+                    rotated_a = rotate.advance(at.rotation_of(motion.q, i), tau * at.angular(change.twist, i))
+                    rotated_b = rotate.advance(at.rotation_of(motion.q, j), tau * at.angular(change.twist, j))
+                    a = part.read(candidates.constants, 2 * c * numbers, rotate.matrix(rotated_a))
+                    b = part.read(candidates.constants, (2 * c + 1) * numbers, rotate.matrix(rotated_b))
+                    d = centre_offset(motion, change.twist, i, j, tau)
+                    g, n, r_a = (
+                        contacts.gap[c],
+                        at.vec_at(contacts.frame, start),
+                        at.vec_at(contacts.frame, start + dim),
+                    )
                     if pose == 1:
-                        n = at.vec_at(gap_normal, gap_normal0 + c * dim)
+                        n = at.vec_at(contacts.gap_normal, c * dim)
                     elif poses > 1:
-                        g = n.dot(d + r_a - at.vec_at(frame, start + 2 * dim))
+                        g = n.dot(d + r_a - at.vec_at(contacts.frame, start + 2 * dim))
                     if g < pair.FAR:
-                        g_d, g_a, g_b = f.adj(kind[c], d, a, b, g, n, g_gap, g_n, g_ra, g_rb)
+                        g_d, g_a, g_b = f.adj(candidates.kind[c], d, a, b, g, n, g_gap, g_n, g_ra, g_rb)
                         p_d += g_d
                         p_a += g_a
                         p_b += g_b
-                    if poses == 2 or active[active0 + c] == IMPACT:
-                        g_tau = p_d.dot(at.linear(twist, twist0, i) - at.linear(twist, twist0, j))
-                        g_tau += p_a.dot(at.angular(twist, twist0, i)) + p_b.dot(at.angular(twist, twist0, j))
+                    if poses == 2 or contacts.active[c] == IMPACT:
+                        g_tau = p_d.dot(at.linear(change.twist, i) - at.linear(change.twist, j))
+                        g_tau += p_a.dot(at.angular(change.twist, i)) + p_b.dot(at.angular(change.twist, j))
                         if pose == 0:
-                            g_tau += adj_time[adj_time0 + c]
-                        if active[active0 + c] == IMPACT:
-                            p_gap = -g_tau / speed(frame, start, twist, twist0, i, j)
+                            g_tau += adj_contacts.time[c]
+                        if contacts.active[c] == IMPACT:
+                            p_gap = -g_tau / speed(contacts.frame, start, change.twist, i, j)
                             p_d += p_gap * n
                             p_a += p_gap * rotate.moment(r_a, n)
-                            p_b -= p_gap * rotate.moment(at.vec_at(frame, start + 2 * dim), n)
+                            p_b -= p_gap * rotate.moment(at.vec_at(contacts.frame, start + 2 * dim), n)
                         elif pose == 0:
-                            adj_time[adj_time0 + impact] = adj_time[adj_time0 + impact] + g_tau
-                    at.add_vec_of(adj_x, adj_x0, i, p_d)
-                    at.add_vec_of(adj_x, adj_x0, j, -p_d)
+                            adj_contacts.time[impact] = adj_contacts.time[impact] + g_tau
+                    at.add_vec_of(adj_motion.x, i, p_d)
+                    at.add_vec_of(adj_motion.x, j, -p_d)
                     for second in range(2):
                         body, rotated = i + second * (j - i), p_a + second * (p_b - p_a)
-                        still, now = at.rotation_of(q, q0, body), rotated_a + second * (rotated_b - rotated_a)
+                        still, now = at.rotation_of(motion.q, body), rotated_a + second * (rotated_b - rotated_a)
                         g_q, g_phi = rotate.adj_advance(
-                            still, tau * at.angular(twist, twist0, body), rotate.adj_turn(now, rotated)
+                            still, tau * at.angular(change.twist, body), rotate.adj_turn(now, rotated)
                         )
-                        at.add_spin_of(adj_theta, adj_theta0, body, rotate.adj_theta(still, g_q))
-                        at.add_twist(adj_twist, adj_twist0, body, (1 - 2 * second) * tau * p_d, tau * g_phi)
+                        at.add_spin_of(adj_motion.theta, body, rotate.adj_theta(still, g_q))
+                        at.add_twist(adj_change.twist, body, (1 - 2 * second) * tau * p_d, tau * g_phi)
 
     return SimpleNamespace(time_of_impact=time_of_impact, adj=adj_time_of_impact)
 
@@ -252,42 +268,33 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, add_turns = loops(real, dim, kinds), orientation_adjoint(real, dim)
+    f, add_turns, types = loops(real, dim, kinds), orientation_adjoint(real, dim), arrays.types(real)
+    candidates_type, pose_type, reals, turned_pose_type = types.candidates, types.pose, types.reals, types.turned_pose
     at, rotate = rows.functions(real, dim), rotation.functions(real, dim)
+    blocks = record(arrays.System, ti.i32, free=types.ints, bodies=types.ints, sweeps=None)
+    found, twists = record(arrays.Contacts, types.reals), types.part(arrays.Change, "twist")
+    distances = types.part(arrays.Contacts, "gap frame attitude time")
 
     @kernel
     def forward(
-        kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, h: real, span: real, v_rest: real,
-        free: ints, n: ti.i32, bodies: ints, NJ: ti.i32, x: reals, q: reals, twist: reals,
-        gap: reals, frame: reals, attitude: reals, time: reals, active: reals, first: reals, gap_normal: reals,
+        candidates: candidates_type, system: blocks, h: real, span: real, v_rest: real,
+        motion: pose_type, change: twists, contacts: found,
     ):  # fmt: skip
         for _ in range(1):
-            f.time_of_impact(
-                kind, body_a, body_b, constants, M, h, span, v_rest, free, n, bodies, NJ, x, 0, q, 0, twist, 0,
-                gap, 0, frame, 0, attitude, 0, time, 0, active, 0, first, 0, gap_normal, 0,
-            )  # fmt: skip
+            f.time_of_impact(candidates, system, h, span, v_rest, motion, change, contacts)
 
     @kernel
     def adjoint(
-        kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, n: ti.i32, bodies: ints, NJ: ti.i32,
-        x: reals, q: reals, twist: reals,
-        gap: reals, frame: reals, attitude: reals, time: reals, active: reals, first: reals, gap_normal: reals,
-        adj_time: reals, adj_gap: reals, adj_frame: reals, adj_attitude: reals,
-        adj_rotations: reals, adj_theta: reals, adj_x: reals, adj_q: reals, adj_twist: reals,
+        candidates: candidates_type, system: blocks, motion: pose_type, change: twists, contacts: found,
+        adj_attitude: reals, adj_contacts: distances, adj_motion: turned_pose_type, adj_change: twists,
     ):  # fmt: skip
         for _ in range(1):
-            for k in range(2 * M):
-                g_rotation = rotate.adj_theta(
-                    at.rotation_at(attitude, k * at.rotations), at.rotation_at(adj_attitude, k * at.rotations)
-                )
-                at.put_spin(adj_rotations, k * at.spins, g_rotation)
-            f.adj(
-                kind, body_a, body_b, constants, M, bodies, NJ, x, 0, q, 0, twist, 0,
-                gap, 0, frame, 0, attitude, 0, time, 0, active, 0, first, 0, gap_normal, 0,
-                adj_gap, 0, adj_frame, 0, adj_rotations, 0, adj_time, 0, adj_x, 0, adj_theta, 0, adj_twist, 0,
-            )  # fmt: skip
-            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+            for k in range(2 * candidates.count):
+                attitude = at.rotation_at(contacts.attitude, k * at.rotations)
+                g_rotation = rotate.adj_theta(attitude, at.rotation_at(adj_attitude, k * at.rotations))
+                at.put_spin(adj_contacts.attitude, k * at.spins, g_rotation)
+            f.adj(candidates, system, motion, change, contacts, adj_contacts, adj_motion, adj_change)
+            add_turns(motion.q, system.n, adj_motion.theta, adj_motion.q)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -304,31 +311,50 @@ class TimeOfImpact(Function):
     def forward(ctx: Context, model: RigidBodies, *inputs: Tensor) -> tuple[Any, ...]:
         M, dim, dtype = model.contacts, model.dim, inputs[0].dtype
         shapes = ((M,), (M, 3 * dim), (M, 2 * model.rotations), (M,), (M,), (model.bodies,))
-        *found, active, first = [np.zeros(shape, dtype) for shape in shapes]
+        gap, frame, attitude, time, active, first = [np.zeros(shape, dtype) for shape in shapes]
         gap_normal = np.zeros((M, dim), dtype)
+        x, q, twist = inputs
+        contacts = arrays.Contacts(gap, frame, attitude, time, active, first, gap_normal)
         _kernels(model).forward(
-            *flatten(*model.candidates.arrays()), M, model.dt, model.span, model.rest_speed, model.free, model.bodies,
-            model.row_bodies, model.joint_rows, *flatten(*inputs, *found, active, first, gap_normal),
-        )  # fmt: skip
+            *_constants(model),
+            model.dt,
+            model.span,
+            model.rest_speed,
+            flat(arrays.Motion(x, q)),
+            flat(arrays.Change(twist=twist)),
+            flat(contacts),
+        )
         ctx.model = model
-        ctx.save_for_backward(*inputs, *found, active, first, gap_normal)
+        ctx.save_for_backward(*inputs, *contacts)
         choices = Tensor(active), Tensor(first)
         ctx.mark_non_differentiable(*choices)
-        return *found, *choices
+        return gap, frame, attitude, time, *choices
 
     @staticmethod
     def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
         model: RigidBodies = ctx.model
         M, n, S, dtype = model.contacts, model.bodies, model.spins, adjoints[0].dtype
-        work = np.zeros(2 * M * S, dtype), np.zeros(n * S, dtype)
-        found = zeros_like(*ctx.saved_tensors[:3])
-        *others, adj_time = adjoints[:4]
+        x, q, twist, *contacts = ctx.saved_tensors
+        adj_gap, adj_frame, adj_attitude, adj_time = adjoints[:4]
+        adj_turns, adj_theta = np.zeros(2 * M * S, dtype), np.zeros(n * S, dtype)
+        adj_x, adj_q, adj_twist = found = zeros_like(x, q, twist)
         _kernels(model).adjoint(
-            *flatten(*model.candidates.arrays()), M, n, model.row_bodies, model.joint_rows,
-            *flatten(*ctx.saved_tensors),
-            *flatten(adj_time.data.copy(), *others, *work, *found),
-        )  # fmt: skip
+            *_constants(model),
+            flat(arrays.Motion(x, q)),
+            flat(arrays.Change(twist=twist)),
+            flat(arrays.Contacts(*contacts)),
+            *flatten(adj_attitude),
+            flat(arrays.Contacts(adj_gap, adj_frame, adj_turns, adj_time.data.copy())),
+            flat(arrays.Motion(adj_x, adj_q, theta=adj_theta)),
+            flat(arrays.Change(twist=adj_twist)),
+        )
         return None, *found
+
+
+def _constants(model: RigidBodies) -> tuple[Any, ...]:
+    candidates = arrays.Candidates(*model.candidates.arrays(), model.contacts)
+    system = arrays.System(model.free, model.row_bodies, model.bodies, model.joint_rows, model.contacts)
+    return flat(candidates), flat(system)
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from types import SimpleNamespace
+from typing import no_type_check
 
 import numpy as np
 
+from simphys.autograd import View, stands_for
 from simphys.nn.fused import Layout
 from simphys.simulator import Array, Shape
 
+from .arrays import Change, Contacts, Impact, Member, Motion, Params, Rows, Signals, Solver
 from .model import RigidBodies
 from .phases import PHASES
 from .sweeps import record_length
 
-PARAMS = (
-    "mass", "inertia", "gravity", "friction", "restitution", "contact_stiffness", "contact_damping",
-    "spring_stiffness", "spring_damping", "spring_length", "joint_damping", "motor_strength",
-    "hidden_weight", "hidden_bias", "output_weight", "output_bias",
-)  # fmt: skip
+PARAMS = Params._fields
 """Order in which a member's parameters are packed."""
+
+PARAM_NAMES = Params(*PARAMS)
 
 FORWARD = (
     "stage_x", "stage_q", "stage_v", "stage_w", "weights", "inputs", "hidden", "outputs",
@@ -56,6 +57,59 @@ REGIONS = FORWARD + ADJOINT + REVERSE
 
 AT = SimpleNamespace(**{name: number for number, name in enumerate((*PARAMS, *REGIONS))})
 """Number of each region; the `layout` of a `Workspace` gives its offset."""
+
+
+MEMBER = Member(
+    stage=Motion("stage_x", "stage_q", "stage_v", "stage_w"),
+    change=Change("wrench", "twist", "new_twist", "shift"),
+    contacts=Contacts(*Contacts._fields),
+    rows=Rows(*Rows._fields),
+    impact=Impact("impact_x", "impact_q", "fraction"),
+    solver=Solver(*Solver._fields)._replace(order=None),
+    signals=Signals(*Signals._fields),
+)
+"""The regions of a step by record and field."""
+
+ADJ_MEMBER = Member(
+    stage=Motion("adj_x", "adj_q", "adj_v", "adj_w", "adj_theta"),
+    change=Change("adj_wrench", "adj_twist", "adj_new_twist", "adj_shift"),
+    contacts=Contacts("adj_gap", "adj_frame", "adj_rotations", "adj_time"),
+    rows=Rows(*[f"adj_{name}" for name in Rows._fields]),
+    impact=Impact(x="adj_impact_x", theta="adj_impact_theta", fraction="adj_fraction"),
+    solver=Solver(
+        impulse="adj_impulse",
+        record="adj_record",
+        speed="adj_speed",
+        phase_target="adj_phase_target",
+        delta_v="adj_delta_v",
+    ),
+    signals=Signals("adj_action", None, "adj_inputs", "adj_hidden", "adj_outputs"),
+)
+"""The regions of its adjoint."""
+
+ADJ_STAGE = Motion("adj_stage_x", "adj_stage_q", "adj_stage_v", "adj_stage_w")
+ADJ_NEW = Motion("adj_x_new", "adj_q_new", "adj_v_new", "adj_w_new")
+UNUSED_TARGET = Rows(row="row", target="unused_target")
+ADJ_UNUSED_ROW = Rows(row="adj_unused_row", target="adj_target")
+ADJ_UNUSED_TARGET = Rows(row="adj_row", target="adj_unused_target")
+
+
+@stands_for("array")
+@no_type_check
+def views(names, array, start, layout):
+    """Make the record of views of an array at the regions with these names, in a kernel."""
+    if isinstance(names, str):
+        return View(array, start + View(layout)[getattr(AT, names)])
+    found = [None if name is None else views(name, array, start, layout) for name in names]
+    return tuple(found) if type(names) is tuple else type(names)(*found)
+
+
+@stands_for("work")
+@no_type_check
+def select_impact(work, impulses):
+    """Return the poses at an impact, or those where forces act if contacts give no impulses, in a kernel."""
+    stage = work.stage
+    return work.impact if impulses else work.impact._replace(x=stage.x, q=stage.q, theta=stage.theta)
 
 
 class Workspace:

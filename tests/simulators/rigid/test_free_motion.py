@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 
 from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels.runtime import ti
-from simphys.simulators.rigid import drift, kick
+from simphys.simulators.rigid import arrays, drift, kick
 
 MOMENTS = np.array([1.0, 2.0, 3.0])
 START = np.array([0.01, 2.0, 0.02])
@@ -30,22 +30,20 @@ def _kernel(is_variational: bool) -> Any:
     """Return the kernel of a motion; x, q, v and w have a row for each state."""
     real = runtime.real()
     kicks, drifts = kick.loops(real, 3, not is_variational), drift.loops(real, 3, is_variational)
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+    types = arrays.types(real)
+    bodies, moments = types.bodies, types.part(arrays.Params, "mass inertia gravity")
+    changes, motions = types.part(arrays.Change, "wrench twist shift"), types.motion
 
     @kernel
     def motion(
-        free: ints, moments: reals, none: reals, h: real, steps: ti.i32, twist: reals, x: reals, q: reals, v: reals,
-        w: reals,
+        system: bodies, params: moments, change: changes, h: real, steps: ti.i32, states: motions
     ):  # fmt: skip
         for _ in range(1):
             for k in range(steps):
-                a, b = 3 * k, 3 * (k + 1)
-                kicks.kick(
-                    free, 1, h, v, a, w, a, q, 4 * k, none, 0, moments, 0, moments, 0, none, 0, twist, 0
-                )  # fmt: skip
-                drifts.drift(
-                    1, h, x, a, q, 4 * k, twist, 0, none, 0, moments, 0, x, b, q, 4 * (k + 1), v, b, w, b
-                )  # fmt: skip
+                old = ti.static(arrays.from_row(states, k, 3))
+                new = ti.static(arrays.from_row(states, k + 1, 3))
+                kicks.kick(system, h, old, change, params)
+                drifts.drift(1, h, old, change.twist, change.shift, params, new)
 
     return motion
 
@@ -54,9 +52,12 @@ def turn(integrator: str, h: float, steps: int, start: Motion = (UNTURNED, START
     """Return orientations [steps + 1, 4] and angular velocities [steps + 1, 3]."""
     q, w, x, v = np.zeros((steps + 1, 4)), np.zeros((steps + 1, 3)), np.zeros(3 * steps + 3), np.zeros(3 * steps + 3)
     q[0], w[0] = start
-    _kernel(integrator == "variational")(
-        np.ones(1, np.int32), MOMENTS, np.zeros(6), h, steps, np.zeros(6), x, q.reshape(-1), v, w.reshape(-1)
+    change, params = (
+        arrays.Change(np.zeros(6), np.zeros(6), shift=np.zeros(6)),
+        arrays.Params(MOMENTS, MOMENTS, np.zeros(6)),
     )
+    states = arrays.Motion(x, q.reshape(-1), v, w.reshape(-1))
+    _kernel(integrator == "variational")(arrays.System(np.ones(1, np.int32), n=1), params, change, h, steps, states)
     return q, w
 
 

@@ -14,14 +14,14 @@ from typing import Any, no_type_check
 
 import numpy as np
 
-from simphys.autograd import Context, Function, Tensor, kernel, runtime
+from simphys.autograd import Context, Function, Tensor, kernel, record, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 
-from .. import rows
+from .. import arrays, rows
+from ..arrays import flat
 from ..model import RigidBodies
 from ..nested import orientation_adjoint, zeros_like
-from ..rows import flatten
 from . import feature, pair
 
 
@@ -34,57 +34,61 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     numbers, Feature = feature.numbers(dim), part.Feature
 
     @ti.func
-    def feature_of(c, second, body, constants: ti.template(), q: ti.template(), q0) -> Feature:
+    def feature_of(c, second, body, constants: ti.template(), q: ti.template()) -> Feature:
         """Return the first or the second feature of candidate c."""
-        return part.read(constants, (2 * c + second) * numbers, rotate.matrix(at.rotation_of(q, q0, body)))
+        return part.read(constants, (2 * c + second) * numbers, rotate.matrix(at.rotation_of(q, body)))
 
     @ti.func
     def contacts(
-        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M,
-        x: ti.template(), x0, q: ti.template(), q0,
-        gap: ti.template(), gap0, frame: ti.template(), frame0,
+        candidates: ti.template(), motion: ti.template(), found: ti.template()
     ):  # fmt: skip
-        for c in range(M):
-            i, j = body_a[c], body_b[c]
-            a, b = feature_of(c, 0, i, constants, q, q0), feature_of(c, 1, j, constants, q, q0)
-            g, n, r_a, r_b, is_active = f.contact(kind[c], at.vec_of(x, x0, i) - at.vec_of(x, x0, j), a, b)
-            start = frame0 + c * 3 * dim
-            gap[gap0 + c] = g
-            at.put_vec(frame, start, n)
-            at.put_vec(frame, start + dim, r_a)
-            at.put_vec(frame, start + 2 * dim, r_b)
+        for c in range(candidates.count):
+            i, j = candidates.body_a[c], candidates.body_b[c]
+            a, b = (
+                feature_of(c, 0, i, candidates.constants, motion.q),
+                feature_of(c, 1, j, candidates.constants, motion.q),
+            )
+            g, n, r_a, r_b, is_active = f.contact(
+                candidates.kind[c], at.vec_of(motion.x, i) - at.vec_of(motion.x, j), a, b
+            )
+            start = c * 3 * dim
+            found.gap[c] = g
+            at.put_vec(found.frame, start, n)
+            at.put_vec(found.frame, start + dim, r_a)
+            at.put_vec(found.frame, start + 2 * dim, r_b)
             if not is_active:
-                gap[gap0 + c] = pair.FAR
+                found.gap[c] = pair.FAR
                 for e in range(3 * dim):
-                    frame[start + e] = 0.0
-                frame[start] = 1.0
+                    found.frame[start + e] = 0.0
+                found.frame[start] = 1.0
 
     @ti.func
     def adj_contacts(
-        kind: ti.template(), body_a: ti.template(), body_b: ti.template(), constants: ti.template(), M,
-        x: ti.template(), x0, q: ti.template(), q0,
-        gap: ti.template(), gap0, frame: ti.template(), frame0,
-        adj_gap: ti.template(), adj_gap0, adj_frame: ti.template(), adj_frame0,
-        adj_x: ti.template(), adj_x0, adj_theta: ti.template(), adj_theta0,
+        candidates: ti.template(), motion: ti.template(), found: ti.template(), adj_found: ti.template(),
+        adj_motion: ti.template(),
     ):  # fmt: skip
-        """Add to the adjoints; `gap` and `frame` are the results. Candidates with zero adjoints are skipped."""
-        for c in range(M):
-            frame_c, adj_frame_c = frame0 + c * 3 * dim, adj_frame0 + c * 3 * dim
-            is_idle = adj_gap[adj_gap0 + c] == 0  # False for NaN, which `!= 0` may miss
+        """Add to the adjoints; `found` are the results. Candidates with zero adjoints are skipped."""
+        for c in range(candidates.count):
+            frame_c, adj_frame_c = c * 3 * dim, c * 3 * dim
+            is_idle = adj_found.gap[c] == 0  # False for NaN, which `!= 0` may miss
             for e in range(3 * dim):
-                is_idle = is_idle and adj_frame[adj_frame_c + e] == 0
-            if not is_idle and gap[gap0 + c] < pair.FAR:
-                i, j = body_a[c], body_b[c]
-                a, b = feature_of(c, 0, i, constants, q, q0), feature_of(c, 1, j, constants, q, q0)
+                is_idle = is_idle and adj_found.frame[adj_frame_c + e] == 0
+            if not is_idle and found.gap[c] < pair.FAR:
+                i, j = candidates.body_a[c], candidates.body_b[c]
+                a, b = (
+                    feature_of(c, 0, i, candidates.constants, motion.q),
+                    feature_of(c, 1, j, candidates.constants, motion.q),
+                )
                 adj_d, adj_theta_a, adj_theta_b = f.adj(
-                    kind[c], at.vec_of(x, x0, i) - at.vec_of(x, x0, j), a, b,
-                    gap[gap0 + c], at.vec_at(frame, frame_c), adj_gap[adj_gap0 + c], at.vec_at(adj_frame, adj_frame_c),
-                    at.vec_at(adj_frame, adj_frame_c + dim), at.vec_at(adj_frame, adj_frame_c + 2 * dim),
+                    candidates.kind[c], at.vec_of(motion.x, i) - at.vec_of(motion.x, j), a, b,
+                    found.gap[c], at.vec_at(found.frame, frame_c),
+                    adj_found.gap[c], at.vec_at(adj_found.frame, adj_frame_c),
+                    at.vec_at(adj_found.frame, adj_frame_c + dim), at.vec_at(adj_found.frame, adj_frame_c + 2 * dim),
                 )  # fmt: skip
-                at.add_vec_of(adj_x, adj_x0, i, adj_d)
-                at.add_vec_of(adj_x, adj_x0, j, -adj_d)
-                at.add_spin_of(adj_theta, adj_theta0, i, adj_theta_a)
-                at.add_spin_of(adj_theta, adj_theta0, j, adj_theta_b)
+                at.add_vec_of(adj_motion.x, i, adj_d)
+                at.add_vec_of(adj_motion.x, j, -adj_d)
+                at.add_spin_of(adj_motion.theta, i, adj_theta_a)
+                at.add_spin_of(adj_motion.theta, j, adj_theta_b)
 
     return SimpleNamespace(contacts=contacts, adj=adj_contacts)
 
@@ -93,37 +97,25 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
 @no_type_check
 def kernels(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     """Return the kernels of the nested sub-step, over flat arrays."""
-    reals, ints = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
-    f, add_turns = loops(real, dim, kinds), orientation_adjoint(real, dim)
+    f, add_turns, types = loops(real, dim, kinds), orientation_adjoint(real, dim), arrays.types(real)
+    candidates_type, pose_type = types.candidates, types.pose
+    distances = record(arrays.Contacts, gap=types.reals, frame=types.reals)
+    turned = record(arrays.Motion, x=types.reals, q=types.reals, theta=types.reals)
 
     @kernel
-    def forward(
-        kind: ints,
-        body_a: ints,
-        body_b: ints,
-        constants: reals,
-        M: ti.i32,
-        x: reals,
-        q: reals,
-        gap: reals,
-        frame: reals,
-    ):
+    def forward(candidates: candidates_type, pose: pose_type, found: distances):
         for _ in range(1):
-            f.contacts(kind, body_a, body_b, constants, M, x, 0, q, 0, gap, 0, frame, 0)
+            f.contacts(candidates, pose, found)
 
     @kernel
     def adjoint(
-        kind: ints, body_a: ints, body_b: ints, constants: reals, M: ti.i32, x: reals, q: reals,
-        gap: reals, frame: reals, n: ti.i32, adj_gap: reals, adj_frame: reals,
-        adj_x: reals, adj_theta: reals, adj_q: reals,
+        candidates: candidates_type, pose: pose_type, found: distances, n: ti.i32, adj_found: distances,
+        adj_pose: turned,
     ):  # fmt: skip
         for _ in range(1):
-            f.adj(
-                kind, body_a, body_b, constants, M, x, 0, q, 0, gap, 0, frame, 0,
-                adj_gap, 0, adj_frame, 0, adj_x, 0, adj_theta, 0,
-            )  # fmt: skip
+            f.adj(candidates, pose, found, adj_found, adj_pose)
         for _ in range(1):
-            add_turns(q, 0, n, adj_theta, 0, adj_q, 0)
+            add_turns(pose.q, n, adj_pose.theta, adj_pose.q)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint)
 
@@ -138,7 +130,8 @@ class Contacts(Function):
         M = model.candidates.count
         gap, frame = np.empty(M, position.dtype), np.empty((M, 3 * model.dim), position.dtype)
         if M:
-            _kernels(model).forward(*_arguments(model), *flatten(position, orientation, gap, frame))
+            pose, found = arrays.Motion(position, orientation), arrays.Contacts(gap, frame)
+            _kernels(model).forward(_candidates(model), flat(pose), flat(found))
         ctx.model = model
         ctx.save_for_backward(position, orientation, gap, frame)
         return gap, frame
@@ -151,14 +144,18 @@ class Contacts(Function):
         if model.candidates.count:
             adj_theta = np.zeros((model.bodies, model.spins), position.dtype)
             _kernels(model).adjoint(
-                *_arguments(model), *flatten(position, orientation, gap, frame), model.bodies,
-                *flatten(adj_gap, adj_frame, adj_x, adj_theta, adj_q),
-            )  # fmt: skip
+                _candidates(model),
+                flat(arrays.Motion(position, orientation)),
+                flat(arrays.Contacts(gap, frame)),
+                model.bodies,
+                flat(arrays.Contacts(adj_gap, adj_frame)),
+                flat(arrays.Motion(x=adj_x, q=adj_q, theta=adj_theta)),
+            )
         return None, adj_x, adj_q
 
 
-def _arguments(model: RigidBodies) -> tuple[Any, ...]:
-    return *model.candidates.arrays(), model.candidates.count
+def _candidates(model: RigidBodies) -> arrays.Candidates:
+    return arrays.Candidates(*model.candidates.arrays(), model.candidates.count)
 
 
 def _kernels(model: RigidBodies) -> SimpleNamespace:
