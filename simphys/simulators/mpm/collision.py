@@ -22,13 +22,25 @@ Source: Stomakhin et al. 2013, section 8, with the influence of Hu et al. 2018 (
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any, NamedTuple, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import rotation
 
 from . import contact, signed_distance
 from .stages import accumulate
+
+
+class Body(NamedTuple):
+    """Motion and friction of a collider, or their tangents."""
+
+    q: Any
+    """Orientation."""
+    v: Any
+    """Velocity [m/s]."""
+    omega: Any
+    """Angular velocity [rad/s]."""
+    mu: Any
 
 
 @functools.cache
@@ -38,7 +50,7 @@ def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
     turn = rotation.functions(real, dim)
     sd, touch = signed_distance.functions(real, dim, shape), contact.functions(real, dim, law)
     vec, vec3 = ti.types.vector(dim, real), ti.types.vector(3, real)
-    spin, quat = ti.types.vector(turn.spins, real), ti.types.vector(turn.rotations, real)
+    quat = ti.types.vector(turn.rotations, real)
 
     @ti.func
     def influence(phi: real, skin: real):
@@ -47,7 +59,8 @@ def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
         return t * t * (3 - 2 * t), -6 * t * (1 - t) / skin
 
     @ti.func
-    def collide(u: vec, r: vec, q: quat, v: vec, omega: spin, mu: real, size: vec3, skin: real) -> vec:
+    def collide(u: vec, r: vec, body: ti.template(), size: vec3, skin: real) -> vec:
+        q, v, omega, mu = body.q, body.v, body.omega, body.mu
         R = turn.matrix(q)
         phi, n_0, _ = sd.distance(R.transpose() @ r, size)
         s, _ = influence(phi, skin)
@@ -55,7 +68,8 @@ def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
         return u + s * (v_c + touch.velocity(u - v_c, R @ n_0, mu) - u)
 
     @ti.func
-    def adj_collide(u: vec, r: vec, q: quat, v: vec, omega: spin, mu: real, size: vec3, skin: real, g: vec):
+    def adj_collide(u: vec, r: vec, body: ti.template(), size: vec3, skin: real, g: vec):
+        q, v, omega, mu = body.q, body.v, body.omega, body.mu
         R = turn.matrix(q)
         x = R.transpose() @ r
         phi, n_0, kappa = sd.distance(x, size)
@@ -72,20 +86,20 @@ def functions(real: Any, dim: int, shape: str, law: str) -> SimpleNamespace:
 
     @ti.func
     def jvp_collide(
-        u: vec, r: vec, q: quat, v: vec, omega: spin, mu: real, size: vec3, skin: real,
-        du: vec, dr: vec, dq: quat, dv: vec, domega: spin, dmu: real,
-    ) -> vec:  # fmt: skip
+        u: vec, r: vec, body: ti.template(), size: vec3, skin: real, du: vec, dr: vec, dbody: ti.template()
+    ) -> vec:
+        q, v, omega, mu = body.q, body.v, body.omega, body.mu
         R = turn.matrix(q)
         x = R.transpose() @ r
         phi, n_0, kappa = sd.distance(x, size)
         s, slope = influence(phi, skin)
         n, v_c = R @ n_0, v + turn.cross(omega, r)
-        dtheta = turn.jvp_turn(q, dq)
+        dtheta = turn.jvp_turn(q, dbody.q)
         dphi, dn_0 = sd.jvp(x, n_0, kappa, size, R.transpose() @ (dr - turn.cross(dtheta, r)))
         dn = R @ dn_0 + turn.cross(dtheta, n)
-        dv_c = dv + turn.cross(domega, r) + turn.cross(omega, dr)
+        dv_c = dbody.v + turn.cross(dbody.omega, r) + turn.cross(omega, dr)
         change = v_c + touch.velocity(u - v_c, n, mu) - u
-        dchange = dv_c + touch.jvp(u - v_c, n, mu, du - dv_c, dn, dmu) - du
+        dchange = dv_c + touch.jvp(u - v_c, n, mu, du - dv_c, dn, dbody.mu) - du
         return du + slope * dphi * change + s * dchange
 
     @ti.func
@@ -115,46 +129,43 @@ def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> Simp
         return vec3(sizes[3 * k], sizes[3 * k + 1], sizes[3 * k + 2])
 
     @ti.func
-    def velocity(cell, u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real) -> vec:
-        new, r, size = u, dx * cell - read_position(env, at), size_of(sizes)
-        if f.is_near(r, read_rotation(env, at), size, skin):
-            new = f.velocity(
-                u, r, read_rotation(env, at), read_velocity(env, at), read_spin(env, at), read_friction(env, at)[0],
-                size, skin,
-            )  # fmt: skip
+    def velocity(cell, u: vec, env: ti.template(), sizes: ti.template(), dx: real, skin: real) -> vec:
+        new, r, size = u, dx * cell - read_position(env), size_of(sizes)
+        if f.is_near(r, read_rotation(env), size, skin):
+            q, v, omega, mu = read_rotation(env), read_velocity(env), read_spin(env), read_friction(env)[0]
+            body = ti.static(Body(q, v, omega, mu))
+            new = f.velocity(u, r, body, size, skin)
         return new
 
     @ti.func
     def adj_velocity(
-        cell, u: vec, g: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real,
-        acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
+        cell, u: vec, g: vec, env: ti.template(), sizes: ti.template(), dx: real, skin: real,
+        acc: ti.template(), wanted: ti.template(), atomic: ti.template(),
     ) -> vec:  # fmt: skip
-        adj_u, r, size = g, dx * cell - read_position(env, at), size_of(sizes)
-        if f.is_near(r, read_rotation(env, at), size, skin):
-            gu, gr, gq, gv, gomega, gmu = f.adj(
-                u, r, read_rotation(env, at), read_velocity(env, at), read_spin(env, at), read_friction(env, at)[0],
-                size, skin, g,
-            )  # fmt: skip
+        adj_u, r, size = g, dx * cell - read_position(env), size_of(sizes)
+        if f.is_near(r, read_rotation(env), size, skin):
+            q, v, omega, mu = read_rotation(env), read_velocity(env), read_spin(env), read_friction(env)[0]
+            body = ti.static(Body(q, v, omega, mu))
+            gu, gr, gq, gv, gomega, gmu = f.adj(u, r, body, size, skin, g)
             adj_u = gu
             if ti.static(wanted):
-                accumulate(acc, slot, offsets[0], widths[0], -gr, atomic)
-                accumulate(acc, slot, offsets[1], widths[1], gq, atomic)
-                accumulate(acc, slot, offsets[2], widths[2], gv, atomic)
-                accumulate(acc, slot, offsets[3], widths[3], gomega, atomic)
-                accumulate(acc, slot, offsets[4], widths[4], ti.Vector([gmu]), atomic)
+                accumulate(acc, offsets[0], widths[0], -gr, atomic)
+                accumulate(acc, offsets[1], widths[1], gq, atomic)
+                accumulate(acc, offsets[2], widths[2], gv, atomic)
+                accumulate(acc, offsets[3], widths[3], gomega, atomic)
+                accumulate(acc, offsets[4], widths[4], ti.Vector([gmu]), atomic)
         return adj_u
 
     @ti.func
     def jvp_velocity(
-        cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), at, sizes: ti.template(), dx: real, skin: real
+        cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), sizes: ti.template(), dx: real, skin: real
     ) -> vec:
-        new, r, size = du, dx * cell - read_position(env, at), size_of(sizes)
-        if f.is_near(r, read_rotation(env, at), size, skin):
-            new = f.jvp(
-                u, r, read_rotation(env, at), read_velocity(env, at), read_spin(env, at), read_friction(env, at)[0],
-                size, skin, du, -read_position(denv, at), read_rotation(denv, at), read_velocity(denv, at),
-                read_spin(denv, at), read_friction(denv, at)[0],
-            )  # fmt: skip
+        new, r, size = du, dx * cell - read_position(env), size_of(sizes)
+        if f.is_near(r, read_rotation(env), size, skin):
+            q, v, omega, mu = read_rotation(env), read_velocity(env), read_spin(env), read_friction(env)[0]
+            dq, dv, domega, dmu = read_rotation(denv), read_velocity(denv), read_spin(denv), read_friction(denv)[0]
+            body, dbody = ti.static(Body(q, v, omega, mu), Body(dq, dv, domega, dmu))
+            new = f.jvp(u, r, body, size, skin, du, -read_position(denv), dbody)
         return new
 
     return SimpleNamespace(velocity=velocity, adj=adj_velocity, jvp=jvp_velocity)
@@ -162,11 +173,11 @@ def stage(real: Any, dim: int, shape: str, law: str, k: int, count: int) -> Simp
 
 @no_type_check
 def _vector_reader(real: Any, first: int, width: int) -> Any:
-    """Return a function that reads the vector env[at + first : at + first + width]."""
+    """Return a function that reads the vector env[first : at + first + width]."""
     vector = ti.types.vector(width, real)
 
     @ti.func
-    def read(env: ti.template(), at) -> vector:
-        return vector([env[at + first + j] for j in ti.static(range(width))])
+    def read(env: ti.template()) -> vector:
+        return vector([env[first + j] for j in ti.static(range(width))])
 
     return read

@@ -16,7 +16,7 @@ from simphys.simulator.actuators import extend_control
 from simphys.simulator.array_engine import ArrayEngine
 
 from . import actuate, fused, fused_adjoint, fused_tangent, grid
-from .arrays import flatten
+from .arrays import Boundary, Constants, Counts, Grid, Material, Particles, flatten
 from .constitutive import adj_coefficients, coefficients, jvp_coefficients
 from .environment import POSES, EnvironmentRows, environment_size
 from .laws import LAW_PARAMETERS
@@ -110,10 +110,8 @@ class MPMEngine(ArrayEngine):
         model, dsegment = self.model, self.segment(steps)
         dsegment.load(tangent)
         kernels = fused_tangent.kernels(replace(self._variant.forward, single=True))
-        G, _, U, span = self._workspace
+        grid, k, n = self._workspace, self._constants, model.particles
         dG, dU = (runtime.device_array((model.nodes * width,)) for width in (model.dim + 1, model.dim))
-        h, dx, skin, floor = self._constants
-        n = model.particles
         for b in range(self.batch):
             poses, env_rows = self._take_poses(segment, b), self._environment_rows(b)
             dparams = self._take_member(self.tangents, b)
@@ -124,14 +122,14 @@ class MPMEngine(ArrayEngine):
             dmass, dvolume, dc_, *_, dcontrol = self._upload_material(
                 b, self.tangents, dc, None if self.control is None else self.tangents["control"]
             )
-            x, v, C, F, q = segment.particles[b]
-            tx, tv, tC, tF, tq = dsegment.particles[b]
+            states, dstates = Particles(*segment.particles[b]), Particles(*dsegment.particles[b])
+            dmaterial = Material(dmass, dvolume, dc_, control=dcontrol)
             to_grid = kernels.to_grid.bind(
-                x, v, C, F, q, *self._materials[b], G, span, tx, tv, tC, tF, tq, dmass, dvolume, dc_, dcontrol, dG,
-                h, dx, n,
-            )  # fmt: skip
-            nodes = kernels.nodes.bind(env, denv, self._sizes, G, dG, U, dU, span, h, dx, skin, floor)
-            to_particles = kernels.to_particles.bind(x, U, tx, tv, tC, dU, h, dx, n)
+                states, self._materials[b], Grid(grid.G, span=grid.span), dstates, dmaterial, dG, k, n
+            )
+            boundary, velocities = Boundary(env, self._sizes), grid._replace(total=None)
+            nodes = kernels.nodes.bind(boundary, denv, velocities, Grid(dG, U=dU), k)
+            to_particles = kernels.to_particles.bind(states.x, grid.U, _moved(dstates), dU, k, n)
             for row in range(steps):
                 to_grid(row, self._control_offset(first + row))
                 nodes(row * rows.shape[1])
@@ -145,13 +143,11 @@ class MPMEngine(ArrayEngine):
         and of its row of `rows`.
         """
         kernels, env = fused.kernels(self._variant.forward), runtime.to_device(flatten(rows))
-        x, v, C, F, q = segment.particles[b]
-        G, total, U, span = self._workspace
-        h, dx, skin, floor = self._constants
+        states, grid, k = Particles(*segment.particles[b]), self._workspace, self._constants
         n, pieces = self.model.particles, self._pieces
-        to_grid = kernels.to_grid.bind(x, v, C, F, q, *self._materials[b], G, span, h, dx, n, pieces)
-        nodes = kernels.nodes.bind(env, self._sizes, G, total, U, span, h, dx, skin, floor, pieces, PARTS)
-        to_particles = kernels.to_particles.bind(x, v, C, U, h, dx, math.nan, n, pieces)
+        to_grid = kernels.to_grid.bind(states, self._materials[b], Grid(grid.G, span=grid.span), k, n, pieces)
+        nodes = kernels.nodes.bind(Boundary(env, self._sizes), grid, k, pieces, PARTS)
+        to_particles = kernels.to_particles.bind(_moved(states), grid.U, k, math.nan, n, pieces)
 
         def step(now: int, control_at: int, env_at: int) -> None:
             to_grid(now, control_at)
@@ -165,26 +161,23 @@ class MPMEngine(ArrayEngine):
     ) -> Callable[[int, int, int, int], None]:
         """Bind the reverse of `step`; a fourth argument, adj_rows_at, is the offset of its results in `adj_rows`."""
         again, kernels = fused.kernels(self._variant.forward), fused_adjoint.kernels(self._variant)
-        env, size = runtime.to_device(flatten(rows)), rows.shape[1]
-        x, v, C, F, q = segment.particles[b]
-        G, total, U, span = self._workspace
-        h, dx, skin, floor = self._constants
-        n, pieces = self.model.particles, self._pieces
-        to_grid = again.to_grid.bind(x, v, C, F, q, *self._materials[b], G, span, h, dx, n, pieces)
-        nodes = again.nodes.bind(env, self._sizes, G, total, U, span, h, dx, skin, floor, pieces, PARTS)
+        boundary, size = Boundary(runtime.to_device(flatten(rows)), self._sizes), rows.shape[1]
+        states, grid, k = Particles(*segment.particles[b]), self._workspace, self._constants
+        n, pieces, adj = self.model.particles, self._pieces, Particles(*running.arrays)
+        counts = Counts(n, pieces, PARTS, size, self._control_width)
+        velocities = Grid(U=grid.U, span=grid.span)
+        to_grid = again.to_grid.bind(states, self._materials[b], Grid(grid.G, span=grid.span), k, n, pieces)
+        nodes = again.nodes.bind(boundary, grid, k, pieces, PARTS)
         from_particles = kernels.from_particles.bind(
-            x, U, span, self._adj_velocity, *running.arrays[:3], h, dx, n, pieces
+            _moved(states), velocities, self._adj_velocity, _moved(adj), k, n, pieces
         )
         adj_nodes = kernels.nodes.bind(
-            env, self._sizes, total, U, span, self._adj_velocity, partial, h, dx, skin, floor, pieces, PARTS, size
+            boundary, grid._replace(G=None), self._adj_velocity, partial, k, pieces, PARTS, size
         )
         from_grid = kernels.from_grid.bind(
-            x, v, C, F, q, *self._materials[b], total, *running.arrays, *self._adj_material[b], partial,
-            h, dx, n, pieces, PARTS, size, self._control_width,
-        )  # fmt: skip
-        reduce_partial_sums = kernels.reduce_partial_sums.bind(
-            partial, adj_rows, pieces, PARTS, size, self._control_width
+            states, self._materials[b], grid.total, adj, self._adj_material[b], partial, k, counts
         )
+        reduce_partial_sums = kernels.reduce_partial_sums.bind(partial, adj_rows, counts)
         reduces = self._variant.adj_environment or self._variant.adj_control
 
         def back(now: int, control_at: int, env_at: int, adj_rows_at: int) -> None:
@@ -200,7 +193,7 @@ class MPMEngine(ArrayEngine):
 
     def gradients(self) -> Arrays:
         n, width = self.model.particles, self.model.width
-        for b, (mass, volume, c) in enumerate(self._adj_material):
+        for b, (mass, volume, c, *_) in enumerate(self._adj_material):
             self.sums["mass"][b] += runtime.to_host(mass, (n,))
             self.sums["volume"][b] += runtime.to_host(volume, (n,))
             adj_c = runtime.to_host(c, (n, width))
@@ -254,23 +247,23 @@ class MPMEngine(ArrayEngine):
         return self.model.actuators + 1 if self._variant.actuated else 1
 
     @cached_property
-    def _workspace(self) -> tuple[Any, Any, Any, Any]:
+    def _workspace(self) -> Grid:
         """Workspace: the grids of the pieces, their sum, the velocities of the nodes, the boxes of the pieces."""
         model = self.model
         grid = runtime.device_array((self._grid_count * model.nodes * (model.dim + 1),))
         total = grid if self._grid_count == 1 else runtime.device_array((model.nodes * (model.dim + 1),))
         span = runtime.to_device(np.zeros(self._grid_count * 2 * model.dim, np.int32))
-        return grid, total, runtime.device_array((model.nodes * model.dim,)), span
+        return Grid(grid, total, runtime.device_array((model.nodes * model.dim,)), span)
 
     @cached_property
     def _adj_velocity(self) -> Any:
         return runtime.device_array((self._grid_count * self.model.nodes * self.model.dim,))
 
     @property
-    def _constants(self) -> tuple[float, ...]:
-        return self.model.dt, self.model.spacing, self.model.skin, self.model.mass_floor
+    def _constants(self) -> Constants:
+        return Constants(self.model.dt, self.model.spacing, self.model.skin, self.model.mass_floor)
 
-    def _upload_material(self, b: int, params: Arrays, c: Array, control: Array | None) -> list[Any]:
+    def _upload_material(self, b: int, params: Arrays, c: Array, control: Array | None) -> Material:
         """Copy to the device a batch member's masses, volumes, coefficients, laws, actuators, fibres and controls.
 
         Given tangents of mass, volume, coefficients and control, it copies these instead.
@@ -283,11 +276,11 @@ class MPMEngine(ArrayEngine):
             actuator, fibre = actuate.control_columns(model), actuate.fibres(model)
             signals = extend_control(control[b][:, : model.actuators])
         taken = params["mass"][b], params["volume"][b], c, law, actuator, fibre, signals
-        return [runtime.to_device(flatten(values)) for values in taken]
+        return Material(*[runtime.to_device(flatten(values)) for values in taken])
 
-    def _zero_material(self) -> list[Any]:
+    def _zero_material(self) -> Material:
         n, real = self.model.particles, runtime.real_dtype()
-        return [runtime.to_device(np.zeros(size, real)) for size in (n, n, n * self.model.width)]
+        return Material(*[runtime.to_device(np.zeros(size, real)) for size in (n, n, n * self.model.width)])
 
     def _environment_rows(self, b: int) -> EnvironmentRows:
         control = None if self.control is None else self.control[b]
@@ -302,6 +295,11 @@ class MPMEngine(ArrayEngine):
     def _control_offset(self, time: int) -> int:
         """Return the offset of the controls of a step."""
         return time * self._control_width if self._variant.actuated else 0
+
+
+def _moved(particles: Particles) -> Particles:
+    """Return position, velocity and velocity gradient alone."""
+    return Particles(particles.x, particles.v, particles.C)
 
 
 assert set(PARTICLE_FIELDS) | set(POSES) == set(MPM.State.names()), "a segment holds the whole state"

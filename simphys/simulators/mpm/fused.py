@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
-from simphys.autograd import kernel
+from simphys.autograd import View, kernel
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import memory
 
-from . import actuate, box, constitutive, deformation, g2p, grid, p2g, transfer
+from . import actuate, arrays, box, constitutive, deformation, g2p, grid, p2g, transfer
+from .arrays import Boundary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,16 +68,14 @@ class Variant:
         )
 
 
-def types(variant: Variant) -> SimpleNamespace:
-    """Return the annotations of array arguments, and the functions of the sub-steps."""
+def parts_of_step(variant: Variant) -> SimpleNamespace:
+    """Return the types of vectors, and the functions of the sub-steps."""
     real, dim, cells = variant.real, variant.dim, variant.cells
     return SimpleNamespace(
         vec=ti.types.vector(dim, real),
         mat=ti.types.matrix(dim, dim, real),
         row=ti.types.vector(variant.width, real),
         ivec=ti.types.vector(dim, ti.i32),
-        reals=ti.types.ndarray(dtype=real, ndim=1),
-        ints=ti.types.ndarray(dtype=ti.i32, ndim=1),
         at=memory.functions(real, dim),
         box=box.functions(real, dim, cells),
         deformation=deformation.functions(real, dim),
@@ -102,7 +101,7 @@ def shared_functions(variant: Variant) -> SimpleNamespace:
     processed in blocks. One loop computes, and writes to a local table of `block` entries for each result; another
     copies the table to arrays.
     """
-    t = types(variant)
+    t = parts_of_step(variant)
     real, vec, mat, row, at, dim = variant.real, t.vec, t.mat, t.row, t.at, variant.dim
 
     @ti.func
@@ -128,26 +127,28 @@ def shared_functions(variant: Variant) -> SimpleNamespace:
 
     @ti.func
     def respond(
-        C: mat, F: ti.template(), q: ti.template(), c: ti.template(), law: ti.template(), act: ti.template(),
-        fibre: ti.template(), control: ti.template(), h: real, i: ti.i32, k: ti.i32, control_at: ti.i32,
+        C: mat, states: ti.template(), material: ti.template(), h: real, i: ti.i32, k: ti.i32, control_at: ti.i32,
     ):
         """Return the trial deformation, F', q' and tau of particle k, whose state is entry i of its arrays."""
-        trial = t.deformation.deform(C, at.matrix(F, i), h)
-        F_new, q_new, tau = t.law.respond(read_law(law, k), trial, read_hidden(q, i), read_coefficients(c, k))
+        trial = t.deformation.deform(C, at.matrix(states.F, i), h)
+        F_new, q_new, tau = t.law.respond(
+            read_law(material.law, k), trial, read_hidden(states.q, i), read_coefficients(material.c, k)
+        )
         if ti.static(variant.actuated):
-            tau += t.actuate.stress(F_new, at.vector(fibre, k), control[control_at + act[k]])
+            tau += t.actuate.stress(
+                F_new, at.vector(material.fibre, k), material.control[control_at + material.act[k]]
+            )
         return trial, F_new, q_new, tau
 
     @ti.func
     def node_velocity(
-        cell, node: ti.i32, total: ti.template(), U: ti.template(), env: ti.template(), env_at: ti.i32,
-        sizes: ti.template(), dx: real, h: real, skin: real, floor: real,
+        cell, node: ti.i32, total: ti.template(), U: ti.template(), boundary: ti.template(), constants: ti.template(),
     ):
         p = vec(0.0)
         for d in ti.static(range(dim)):
             p[d] = total[node * (dim + 1) + d]
         m = total[node * (dim + 1) + dim]
-        at.put_vector(U, node, t.grid.velocity(cell, m, p, env, env_at, sizes, dx, h, skin, floor))
+        at.put_vector(U, node, t.grid.velocity(cell, m, p, boundary, constants))
 
     @ti.func
     def cell_of(node: ti.i32):
@@ -167,29 +168,30 @@ def shared_functions(variant: Variant) -> SimpleNamespace:
 @functools.cache
 @no_type_check
 def kernels(variant: Variant) -> SimpleNamespace:
-    """The loops of a step of one batch member, from row `now` of its states x ... q to the next row.
+    """The loops of a step of one batch member, from row `now` of its states to the next row.
 
-    All arrays are flat; states are [rows, n, ...]. control is [T, A + 1] with a last column of 0; this step's row
-    begins at control_at. Likewise env begins at env_at. Workspace: a grid G for each piece, their sum `total` (the same
-    array if there is one piece), velocities U, and boxes `span` of the pieces.
+    All arrays are flat; states are [rows, n, ...]. This step's controls begin at control_at, its environment at env_at.
+    See arrays.py for the records.
     """
-    t, s = types(variant), shared_functions(variant)
-    real, reals, ints, at, dim = variant.real, t.reals, t.ints, t.at, variant.dim
+    t, s, types = parts_of_step(variant), shared_functions(variant), arrays.types(variant.real)
+    real, reals, at, dim = variant.real, types.reals, t.at, variant.dim
     spread, L, size = variant.spread, variant.block, variant.dim + 1
     results = ti.types.vector((2 * dim + dim * dim) * L, real)
     table, places = ti.types.vector(t.transfer.width * L, real), ti.types.vector(L, ti.i32)
     deformed = ti.types.vector((dim * dim + 1) * L, real)
+    particles_type, material_type, boundary_type = types.particles, types.material, types.boundary
+    moved_type, constants_type = types.moved, types.constants
+    pieces_type, grid_type = types.part(arrays.Grid, "G span"), types.part(arrays.Grid, "G total U span")
 
     @kernel
     def to_grid(
-        x: reals, v: reals, C: reals, F: reals, q: reals, mass: reals, volume: reals, c: reals, law: ints, act: ints,
-        fibre: reals, control: reals, G: reals, span: ints, h: real, dx: real, n: ti.i32, pieces: ti.i32,
-        now: ti.i32, control_at: ti.i32,
+        states: particles_type, material: material_type, grid: pieces_type, constants: constants_type, n: ti.i32,
+        pieces: ti.i32, now: ti.i32, control_at: ti.i32,
     ):
-        """Compute G and span, and F and q of the row after `now`."""
+        """Compute the grids and boxes of all pieces, and F and q of the row after `now`."""
         if ti.static(variant.atomic):
             for k in range(t.nodes * size):
-                G[k] = 0.0
+                grid.G[k] = 0.0
         ti.loop_config(serialize=not variant.parallel_particles)
         for r in range(pieces * spread):
             if r % spread == 0:
@@ -197,18 +199,19 @@ def kernels(variant: Variant) -> SimpleNamespace:
                 begin, end, G_at = n * piece // pieces, n * (piece + 1) // pieces, 0
                 if ti.static(not variant.atomic):
                     G_at = piece * t.nodes * size
-                    t.box.find(span, piece, x, now * n + begin, now * n + end, 1.0 / dx)
-                    t.box.clear(span, piece, G, G_at, size)
+                    t.box.find(grid.span, piece, states.x, now * n + begin, now * n + end, 1.0 / constants.dx)
+                    t.box.clear(grid.span, piece, grid.G, G_at, size)
                 for number in range((end - begin + L - 1) // L):
                     low = begin + number * L
                     count = ti.min(L, end - low)
                     shares, nodes, new = table(0.0), places(0), deformed(0.0)
                     for lane in range(count):
                         k, i = low + lane, now * n + low + lane
-                        C_i, m = at.matrix(C, i), mass[k]
-                        _, F_new, q_new, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, k, control_at)
+                        C_i, m = at.matrix(states.C, i), material.mass[k]
+                        _, F_new, q_new, tau = s.respond(C_i, states, material, constants.h, i, k, control_at)
                         node, share = t.p2g.compute_shares(
-                            at.vector(x, i), at.vector(v, i), C_i, tau, m, volume[k], h, dx
+                            at.vector(states.x, i), at.vector(states.v, i), C_i, tau, m, material.volume[k],
+                            constants.h, constants.dx,
                         )
                         nodes[lane] = node
                         for e in range(t.transfer.width):
@@ -220,42 +223,44 @@ def kernels(variant: Variant) -> SimpleNamespace:
                         share = t.transfer.table(0.0)
                         for e in range(t.transfer.width):
                             share[e] = shares[e * L + lane]
-                        t.p2g.scatter(G, G_at, nodes[lane], share, mass[low + lane], variant.atomic)
+                        t.p2g.scatter(grid.G, G_at, nodes[lane], share, material.mass[low + lane], variant.atomic)
                     for lane in range(count):
                         i = (now + 1) * n + low + lane
                         for d in ti.static(range(dim * dim)):
-                            F[i * dim * dim + d] = new[d * L + lane]
+                            states.F[i * dim * dim + d] = new[d * L + lane]
                         if ti.static(variant.has_hidden):
-                            q[i] = new[dim * dim * L + lane]
+                            states.q[i] = new[dim * dim * L + lane]
 
     @kernel
     def nodes(
-        env: reals, sizes: reals, G: reals, total: reals, U: reals, span: ints, h: real, dx: real, skin: real,
-        floor: real, pieces: ti.i32, parts: ti.i32, env_at: ti.i32,
+        boundary: boundary_type, grid: grid_type, constants: constants_type, pieces: ti.i32, parts: ti.i32,
+        env_at: ti.i32,
     ):
         """Compute total and U."""
         if ti.static(variant.atomic):
             for node in range(t.nodes):
-                s.node_velocity(s.cell_of(node), node, total, U, env, env_at, sizes, dx, h, skin, floor)
+                here = ti.static(Boundary(View(boundary.env, env_at), boundary.sizes))
+                s.node_velocity(s.cell_of(node), node, grid.total, grid.U, here, constants)
         else:
             ti.loop_config(serialize=not variant.parallel_nodes)
             for r in range(parts * spread):
                 if r % spread == 0:
                     part = r // spread
-                    a, b = t.box.union(span, pieces)
+                    a, b = t.box.union(grid.span, pieces)
+                    here = ti.static(Boundary(View(boundary.env, env_at), boundary.sizes))
                     lines = t.box.count_lines(a, b)
                     for line in range(lines * part // parts, lines * (part + 1) // parts):
                         if ti.static(not variant.single):
-                            t.box.sum_line(span, pieces, a, b, line, G, t.nodes * size, total, size)
+                            t.box.sum_line(grid.span, pieces, a, b, line, grid.G, t.nodes * size, grid.total, size)
                         cell = t.box.first_node(a, b, line)
                         first = t.box.node_index(cell)
                         for k in range(b[dim - 1] - a[dim - 1]):
-                            s.node_velocity(cell, first + k, total, U, env, env_at, sizes, dx, h, skin, floor)
+                            s.node_velocity(cell, first + k, grid.total, grid.U, here, constants)
                             cell[dim - 1] += 1
 
     @kernel
     def to_particles(
-        x: reals, v: reals, C: reals, U: reals, h: real, dx: real, nan: real, n: ti.i32, pieces: ti.i32, now: ti.i32,
+        states: moved_type, U: reals, constants: constants_type, nan: real, n: ti.i32, pieces: ti.i32, now: ti.i32,
     ):
         """Compute x, v and C of the row after `now`."""
         ti.loop_config(serialize=not variant.parallel_particles)
@@ -268,7 +273,9 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     count = ti.min(L, now * n + end - low)
                     moved = results(0.0)
                     for lane in range(count):
-                        x_new, v_new, C_new = t.g2p.gather(U, at.vector(x, low + lane), h, dx, nan)
+                        x_new, v_new, C_new = t.g2p.gather(
+                            U, at.vector(states.x, low + lane), constants.h, constants.dx, nan
+                        )
                         for d in ti.static(range(dim)):
                             moved[d * L + lane], moved[(dim + d) * L + lane] = x_new[d], v_new[d]
                         for d in ti.static(range(dim * dim)):
@@ -276,9 +283,9 @@ def kernels(variant: Variant) -> SimpleNamespace:
                     for lane in range(count):
                         new = low + n + lane
                         for d in ti.static(range(dim)):
-                            x[new * dim + d] = moved[d * L + lane]
-                            v[new * dim + d] = moved[(dim + d) * L + lane]
+                            states.x[new * dim + d] = moved[d * L + lane]
+                            states.v[new * dim + d] = moved[(dim + d) * L + lane]
                         for d in ti.static(range(dim * dim)):
-                            C[new * dim * dim + d] = moved[(2 * dim + d) * L + lane]
+                            states.C[new * dim * dim + d] = moved[(2 * dim + d) * L + lane]
 
     return SimpleNamespace(to_grid=to_grid, nodes=nodes, to_particles=to_particles)

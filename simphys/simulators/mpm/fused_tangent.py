@@ -4,121 +4,124 @@ import functools
 from types import SimpleNamespace
 from typing import no_type_check
 
-from simphys.autograd import kernel
+from simphys.autograd import View, kernel
 from simphys.autograd.kernels.runtime import ti
 
-from .fused import Variant, shared_functions, types
+from . import arrays
+from .arrays import Boundary, Particles
+from .fused import Variant, parts_of_step, shared_functions
 
 
 # fmt: off
 @functools.cache
 @no_type_check
 def kernels(variant: Variant) -> SimpleNamespace:
-    """The loops of `fused.kernels` for one piece, from row `now` of the states' tangents tx ... tq to the next row.
+    """The loops of `fused.kernels` for one piece, from row `now` of the states' tangents to the next row.
 
-    tmass ... tcontrol and tenv are the tangents of mass ... control and env, with the same layout. Workspace: grids
-    G and tG, velocities U and tU, the box `span`.
+    dstates, dmaterial, denv and dgrid are the tangents of records and arrays with the same layout.
     """
-    t, s = types(variant), shared_functions(variant)
-    real, vec, reals, ints, at = variant.real, t.vec, t.reals, t.ints, t.at
+    t, s, types = parts_of_step(variant), shared_functions(variant), arrays.types(variant.real)
+    vec, reals, at = t.vec, types.reals, t.at
     dim, size = variant.dim, variant.dim + 1
+    particles_type, material_type, dmaterial_type = types.particles, types.material, types.dmaterial
+    boundary_type, constants_type, moved_type = types.boundary, types.constants, types.moved
+    scattered_type, grid_type = types.part(arrays.Grid, "G span"), types.part(arrays.Grid, "G U span")
+    dgrid_type = types.part(arrays.Grid, "G U")
 
     @ti.func
     def scatter_particle(
-        x: ti.template(), v: ti.template(), C: ti.template(), F: ti.template(), q: ti.template(), mass: ti.template(),
-        volume: ti.template(), c: ti.template(), law: ti.template(), act: ti.template(), fibre: ti.template(),
-        control: ti.template(), G: ti.template(), tx: ti.template(), tv: ti.template(), tC: ti.template(),
-        tF: ti.template(), tq: ti.template(), tmass: ti.template(), tvolume: ti.template(), tc: ti.template(),
-        tcontrol: ti.template(), tG: ti.template(), h: real, dx: real, n, now, control_at, k,
+        states: ti.template(), material: ti.template(), G: ti.template(), dstates: ti.template(),
+        dmaterial: ti.template(), dG: ti.template(), constants: ti.template(), n, now, control_at, k,
     ):
         """Scatter particle k and its tangent to the grids, and store the tangents of its new F and q."""
-        i, new, m, V = now * n + k, (now + 1) * n + k, mass[k], volume[k]
-        C_i, tC_i, q_i, law_k = at.matrix(C, i), at.matrix(tC, i), s.read_hidden(q, i), s.read_law(law, k)
-        c_k, tc_k = s.read_coefficients(c, k), s.read_coefficients(tc, k)
-        trial, F_new, _, tau = s.respond(C_i, F, q, c, law, act, fibre, control, h, i, k, control_at)
-        ttrial = t.deformation.jvp(C_i, at.matrix(F, i), h, tC_i, at.matrix(tF, i))
-        tF_new, tq_new, ttau = t.law.jvp(law_k, trial, q_i, c_k, ttrial, s.read_hidden(tq, i), tc_k)
+        h, dx = constants.h, constants.dx
+        i, new, m, V = now * n + k, (now + 1) * n + k, material.mass[k], material.volume[k]
+        C_i, tC_i, q_i = at.matrix(states.C, i), at.matrix(dstates.C, i), s.read_hidden(states.q, i)
+        law_k = s.read_law(material.law, k)
+        c_k, tc_k = s.read_coefficients(material.c, k), s.read_coefficients(dmaterial.c, k)
+        trial, F_new, _, tau = s.respond(C_i, states, material, h, i, k, control_at)
+        ttrial = t.deformation.jvp(C_i, at.matrix(states.F, i), h, tC_i, at.matrix(dstates.F, i))
+        tF_new, tq_new, ttau = t.law.jvp(law_k, trial, q_i, c_k, ttrial, s.read_hidden(dstates.q, i), tc_k)
         if ti.static(variant.actuated):
-            f, u, tu = at.vector(fibre, k), control[control_at + act[k]], tcontrol[control_at + act[k]]
+            column = control_at + material.act[k]
+            f, u, tu = at.vector(material.fibre, k), material.control[column], dmaterial.control[column]
             ttau += t.actuate.jvp(F_new, f, u, tF_new, tu)
-        at.put_matrix(tF, new, tF_new)
+        at.put_matrix(dstates.F, new, tF_new)
         if ti.static(variant.has_hidden):
-            tq[new] = tq_new
-        x_i, v_i = at.vector(x, i), at.vector(v, i)
+            dstates.q[new] = tq_new
+        x_i, v_i = at.vector(states.x, i), at.vector(states.v, i)
+        tx_i, tv_i, tm, tV = at.vector(dstates.x, i), at.vector(dstates.v, i), dmaterial.mass[k], dmaterial.volume[k]
         node, shares = t.p2g.compute_shares(x_i, v_i, C_i, tau, m, V, h, dx)
         t.p2g.scatter(G, 0, node, shares, m, variant.atomic)
-        t.p2g.jvp(
-            tG, x_i, v_i, C_i, tau, m, V, h, dx, at.vector(tx, i), at.vector(tv, i), tC_i, ttau, tmass[k], tvolume[k],
-            variant.atomic,
-        )
+        particle = ti.static(Particles(x_i, v_i, C_i, tau=tau, m=m, V=V))
+        dparticle = ti.static(Particles(tx_i, tv_i, tC_i, tau=ttau, m=tm, V=tV))
+        t.p2g.jvp(dG, particle, dparticle, h, dx, variant.atomic)
 
     @ti.func
     def compute_velocities(
-        cell, node: ti.i32, G: ti.template(), tG: ti.template(), U: ti.template(), tU: ti.template(),
-        env: ti.template(), tenv: ti.template(), env_at, sizes: ti.template(), dx: real, h: real, skin: real,
-        floor: real,
+        cell, node: ti.i32, grid: ti.template(), dgrid: ti.template(), boundary: ti.template(), denv: ti.template(),
+        constants: ti.template(),
     ):
         p, tp = vec(0.0), vec(0.0)
         for d in ti.static(range(dim)):
-            p[d], tp[d] = G[node * size + d], tG[node * size + d]
-        m, tm = G[node * size + dim], tG[node * size + dim]
-        at.put_vector(U, node, t.grid.velocity(cell, m, p, env, env_at, sizes, dx, h, skin, floor))
-        tu = t.grid.jvp_velocity(cell, m, p, tm, tp, env, tenv, env_at, sizes, dx, h, skin, floor)
-        at.put_vector(tU, node, tu)
+            p[d], tp[d] = grid.G[node * size + d], dgrid.G[node * size + d]
+        m, tm = grid.G[node * size + dim], dgrid.G[node * size + dim]
+        at.put_vector(grid.U, node, t.grid.velocity(cell, m, p, boundary, constants))
+        tu = t.grid.jvp_velocity(cell, m, p, tm, tp, boundary, denv, constants)
+        at.put_vector(dgrid.U, node, tu)
 
     @kernel
     def to_grid(
-        x: reals, v: reals, C: reals, F: reals, q: reals, mass: reals, volume: reals, c: reals, law: ints, act: ints,
-        fibre: reals, control: reals, G: reals, span: ints, tx: reals, tv: reals, tC: reals, tF: reals, tq: reals,
-        tmass: reals, tvolume: reals, tc: reals, tcontrol: reals, tG: reals, h: real, dx: real, n: ti.i32,
-        now: ti.i32, control_at: ti.i32,
+        states: particles_type, material: material_type, grid: scattered_type, dstates: particles_type,
+        dmaterial: dmaterial_type, dG: reals, constants: constants_type, n: ti.i32, now: ti.i32, control_at: ti.i32,
     ):
         if ti.static(variant.atomic):
             for k in range(t.nodes * size):
-                G[k] = 0.0
-                tG[k] = 0.0
+                grid.G[k] = 0.0
+                dG[k] = 0.0
         else:
             ti.loop_config(serialize=True)
             for piece in range(1):
-                t.box.find(span, piece, x, now * n, now * n + n, 1.0 / dx)
-                t.box.clear(span, piece, G, 0, size)
-                t.box.clear(span, piece, tG, 0, size)
+                t.box.find(grid.span, piece, states.x, now * n, now * n + n, 1.0 / constants.dx)
+                t.box.clear(grid.span, piece, grid.G, 0, size)
+                t.box.clear(grid.span, piece, dG, 0, size)
         ti.loop_config(serialize=not variant.atomic)
         for k in range(n):
-            scatter_particle(
-                x, v, C, F, q, mass, volume, c, law, act, fibre, control, G, tx, tv, tC, tF, tq, tmass, tvolume, tc,
-                tcontrol, tG, h, dx, n, now, control_at, k,
-            )
+            scatter_particle(states, material, grid.G, dstates, dmaterial, dG, constants, n, now, control_at, k)
 
     @kernel
     def nodes(
-        env: reals, tenv: reals, sizes: reals, G: reals, tG: reals, U: reals, tU: reals, span: ints, h: real, dx: real,
-        skin: real, floor: real, env_at: ti.i32,
+        boundary: boundary_type, denv: reals, grid: grid_type, dgrid: dgrid_type, constants: constants_type,
+        env_at: ti.i32,
     ):
         if ti.static(variant.atomic):
             for node in range(t.nodes):
-                compute_velocities(s.cell_of(node), node, G, tG, U, tU, env, tenv, env_at, sizes, dx, h, skin, floor)
+                here, dhere = ti.static(Boundary(View(boundary.env, env_at), boundary.sizes), View(denv, env_at))
+                compute_velocities(s.cell_of(node), node, grid, dgrid, here, dhere, constants)
         else:
             ti.loop_config(serialize=True)
             for piece in range(1):
-                a, b = t.box.union(span, piece + 1)
+                a, b = t.box.union(grid.span, piece + 1)
+                here, dhere = ti.static(Boundary(View(boundary.env, env_at), boundary.sizes), View(denv, env_at))
                 for line in range(t.box.count_lines(a, b)):
                     cell = t.box.first_node(a, b, line)
                     begin = t.box.node_index(cell)
                     for k in range(b[dim - 1] - a[dim - 1]):
-                        compute_velocities(cell, begin + k, G, tG, U, tU, env, tenv, env_at, sizes, dx, h, skin, floor)
+                        compute_velocities(cell, begin + k, grid, dgrid, here, dhere, constants)
                         cell[dim - 1] += 1
 
     @kernel
     def to_particles(
-        x: reals, U: reals, tx: reals, tv: reals, tC: reals, tU: reals, h: real, dx: real, n: ti.i32, now: ti.i32,
+        x: reals, U: reals, dstates: moved_type, dU: reals, constants: constants_type, n: ti.i32, now: ti.i32,
     ):
         ti.loop_config(serialize=not variant.parallel_particles)
         for k in range(n):
             i, new = now * n + k, (now + 1) * n + k
-            tx_new, tv_new, tC_new = t.g2p.jvp(U, tU, at.vector(x, i), at.vector(tx, i), h, dx)
-            at.put_vector(tx, new, tx_new)
-            at.put_vector(tv, new, tv_new)
-            at.put_matrix(tC, new, tC_new)
+            tx_new, tv_new, tC_new = t.g2p.jvp(
+                U, dU, at.vector(x, i), at.vector(dstates.x, i), constants.h, constants.dx
+            )
+            at.put_vector(dstates.x, new, tx_new)
+            at.put_vector(dstates.v, new, tv_new)
+            at.put_matrix(dstates.C, new, tC_new)
 
     return SimpleNamespace(to_grid=to_grid, nodes=nodes, to_particles=to_particles)

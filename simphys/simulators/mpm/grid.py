@@ -21,7 +21,7 @@ import numpy as np
 from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 
-from . import collision, wall
+from . import arrays, collision, wall
 from .stages import accumulate, compose
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def functions(
     shapes: tuple[str, ...],
     contacts: tuple[str, ...],
 ) -> SimpleNamespace:
-    """The element functions of a node. `cell` is its index along each axis; `env` of the step begins at `at`.
+    """The element functions of a node. `cell` is its index along each axis; `boundary` is that of the step.
 
-    If `wanted`, `adj_velocity` adds the adjoint of env to `acc` from `slot` on, by atomics if `atomic`.
+    If `wanted`, `adj_velocity` adds the adjoint of env to `acc`, by atomics if `atomic`.
     """
     vec, ivec = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32)
     count = len(shapes)
@@ -50,37 +50,42 @@ def functions(
     boundary_stages = compose(real, dim, stages)
 
     @ti.func
-    def free_velocity(m: real, p: vec, env: ti.template(), at, dt: real, floor: real) -> vec:
-        return p / (m + floor) + dt * vec([env[at + j] for j in ti.static(range(dim))])
+    def free_velocity(m: real, p: vec, env: ti.template(), k: ti.template()) -> vec:
+        return p / (m + k.floor) + k.h * vec([env[j] for j in ti.static(range(dim))])
 
     @ti.func
-    def velocity(
-        cell: ivec, m: real, p: vec, env: ti.template(), at, sizes: ti.template(), dx: real, dt: real, skin: real,
-        floor: real,
-    ) -> vec:  # fmt: skip
-        return boundary_stages.velocity(cell, free_velocity(m, p, env, at, dt, floor), env, at, sizes, dx, skin)
+    def velocity(cell: ivec, m: real, p: vec, boundary: ti.template(), k: ti.template()) -> vec:
+        return boundary_stages.velocity(
+            cell, free_velocity(m, p, boundary.env, k), boundary.env, boundary.sizes, k.dx, k.skin
+        )
 
     @ti.func
     def adj_velocity(
-        cell: ivec, m: real, p: vec, adj_u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, dt: real,
-        skin: real, floor: real, acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
-    ):  # fmt: skip
-        u = free_velocity(m, p, env, at, dt, floor)
-        a = boundary_stages.adj(cell, u, adj_u, env, at, sizes, dx, skin, acc, slot, wanted, atomic)
-        inverse = 1 / (m + floor)
+        cell: ivec,
+        m: real,
+        p: vec,
+        adj_u: vec,
+        boundary: ti.template(),
+        k: ti.template(),
+        acc: ti.template(),
+        wanted: ti.template(),
+        atomic: ti.template(),
+    ):
+        u = free_velocity(m, p, boundary.env, k)
+        a = boundary_stages.adj(cell, u, adj_u, boundary.env, boundary.sizes, k.dx, k.skin, acc, wanted, atomic)
+        inverse = 1 / (m + k.floor)
         if ti.static(wanted):  # noqa: SIM102 - one is compiled in, the other runs
             if ti.abs(a).sum() > 0:  # most nodes are empty, and adding to memory is slow
-                accumulate(acc, slot, 0, dim, dt * a, atomic)
+                accumulate(acc, 0, dim, k.h * a, atomic)
         return -p.dot(a) * inverse * inverse, a * inverse
 
     @ti.func
     def jvp_velocity(
-        cell: ivec, m: real, p: vec, dm: real, dp: vec, env: ti.template(), denv: ti.template(), at,
-        sizes: ti.template(), dx: real, dt: real, skin: real, floor: real,
-    ) -> vec:  # fmt: skip
-        u, inverse = free_velocity(m, p, env, at, dt, floor), 1 / (m + floor)
-        du = (dp - dm * inverse * p) * inverse + dt * vec([denv[at + j] for j in ti.static(range(dim))])
-        return boundary_stages.jvp(cell, u, du, env, denv, at, sizes, dx, skin)
+        cell: ivec, m: real, p: vec, dm: real, dp: vec, boundary: ti.template(), denv: ti.template(), k: ti.template()
+    ) -> vec:
+        u, inverse = free_velocity(m, p, boundary.env, k), 1 / (m + k.floor)
+        du = (dp - dm * inverse * p) * inverse + k.h * vec([denv[j] for j in ti.static(range(dim))])
+        return boundary_stages.jvp(cell, u, du, boundary.env, denv, boundary.sizes, k.dx, k.skin)
 
     return SimpleNamespace(velocity=velocity, adj_velocity=adj_velocity, jvp_velocity=jvp_velocity)
 
@@ -93,7 +98,8 @@ def kernels(
     """Loops over nodes for the nested sub-step; `setup` holds the arguments of `functions` after `cells`."""
     vec, ivec = ti.types.vector(dim, real), ti.types.vector(dim, ti.i32)
     f = functions(real, dim, cells, *setup)
-    vectors, reals = ti.types.ndarray(dtype=vec, ndim=1), ti.types.ndarray(dtype=real, ndim=1)
+    vectors, types = ti.types.ndarray(dtype=vec, ndim=1), arrays.types(real)
+    reals, boundary_type, constants_type = types.reals, types.boundary, types.constants
 
     @ti.func
     def cell_of(node) -> ivec:
@@ -105,35 +111,30 @@ def kernels(
         return cell
 
     @kernel
-    def forward(
-        m: reals, p: vectors, env: reals, sizes: reals, dx: real, dt: real, skin: real, floor: real, n: ti.i32,
-        u: vectors,
-    ):  # fmt: skip
+    def forward(m: reals, p: vectors, boundary: boundary_type, k: constants_type, n: ti.i32, u: vectors):
         ti.loop_config(serialize=not parallel)
         for i in range(n):
-            u[i] = f.velocity(cell_of(i), m[i], p[i], env, 0, sizes, dx, dt, skin, floor)
+            u[i] = f.velocity(cell_of(i), m[i], p[i], boundary, k)
 
     @kernel
     def adjoint(
-        m: reals, p: vectors, env: reals, sizes: reals, dx: real, dt: real, skin: real, floor: real, n: ti.i32,
+        m: reals, p: vectors, boundary: boundary_type, k: constants_type, n: ti.i32,
         adj_u: vectors, adj_m: reals, adj_p: vectors, adj_env: reals,
     ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for i in range(n):
-            gm, gp = f.adj_velocity(
-                cell_of(i), m[i], p[i], adj_u[i], env, 0, sizes, dx, dt, skin, floor, adj_env, 0, wanted, atomic
-            )
+            gm, gp = f.adj_velocity(cell_of(i), m[i], p[i], adj_u[i], boundary, k, adj_env, wanted, atomic)
             adj_m[i] = gm
             adj_p[i] = gp
 
     @kernel
     def tangent(
-        m: reals, p: vectors, env: reals, sizes: reals, dx: real, dt: real, skin: real, floor: real, n: ti.i32,
+        m: reals, p: vectors, boundary: boundary_type, k: constants_type, n: ti.i32,
         dm: reals, dp: vectors, denv: reals, du: vectors,
     ):  # fmt: skip
         ti.loop_config(serialize=not parallel)
         for i in range(n):
-            du[i] = f.jvp_velocity(cell_of(i), m[i], p[i], dm[i], dp[i], env, denv, 0, sizes, dx, dt, skin, floor)
+            du[i] = f.jvp_velocity(cell_of(i), m[i], p[i], dm[i], dp[i], boundary, denv, k)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
@@ -153,7 +154,7 @@ class GridVelocity(Function):
         ctx.model = model
         ctx.save_for_backward(mass, momentum, env)
         u = np.empty(momentum.shape, momentum.dtype)
-        _kernels(model).forward(mass, momentum, env, *_scalars(model), u)
+        _kernels(model).forward(mass, momentum, *_surroundings(model, env), u)
         return u
 
     @staticmethod
@@ -161,13 +162,14 @@ class GridVelocity(Function):
         mass, momentum, env = ctx.saved_tensors
         adj_m, adj_p, adj_env = np.empty_like(mass.data), np.empty_like(momentum.data), np.zeros_like(env.data)
         chosen = _kernels(ctx.model, wanted=ctx.needs_input_grad[3])
-        chosen.adjoint(mass, momentum, env, *_scalars(ctx.model), adj_u, adj_m, adj_p, adj_env)
+        chosen.adjoint(mass, momentum, *_surroundings(ctx.model, env), adj_u, adj_m, adj_p, adj_env)
         return None, adj_m, adj_p, adj_env
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> np.ndarray[Any, Any]:
         du = np.empty_like(tangents[1])
-        _kernels(ctx.model).tangent(*ctx.saved_tensors, *_scalars(ctx.model), *tangents, du)
+        mass, momentum, env = ctx.saved_tensors
+        _kernels(ctx.model).tangent(mass, momentum, *_surroundings(ctx.model, env), *tangents, du)
         return du
 
 
@@ -183,8 +185,9 @@ def collider_sizes(model: "MPM") -> np.ndarray[Any, Any]:
     return np.array(rows, runtime.real_dtype()).ravel()
 
 
-def _scalars(model: "MPM") -> tuple[Any, ...]:
-    return collider_sizes(model), model.spacing, model.dt, model.skin, model.mass_floor, model.nodes
+def _surroundings(model: "MPM", env: Tensor) -> tuple[Any, ...]:
+    constants = arrays.Constants(model.dt, model.spacing, model.skin, model.mass_floor)
+    return arrays.Boundary(env, collider_sizes(model)), constants, model.nodes
 
 
 def _kernels(model: "MPM", wanted: bool = False) -> SimpleNamespace:

@@ -25,7 +25,7 @@ from simphys.autograd import Context, Function, Tensor, kernel, runtime
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import bspline, memory
 
-from . import transfer
+from . import arrays, transfer
 from .arrays import empty_like, flatten
 
 if TYPE_CHECKING:
@@ -73,10 +73,12 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 
     @ti.func
     def jvp_shares(
-        dG: ti.template(), x: vec, v: vec, C: mat, tau: mat, m: real, V: real, h: real, dx: real,
-        tx: vec, tv: vec, tC: mat, ttau: mat, tm: real, tV: real, atomic: ti.template(),
+        dG: ti.template(), particle: ti.template(), dparticle: ti.template(), h: real, dx: real, atomic: ti.template(),
     ):
-        """Scatter the tangents of mass and momentum, from the tangents (t...) of the inputs."""
+        """Scatter the tangents of mass and momentum, from the tangents of one particle."""
+        x, v, C, tau, m, V = particle.x, particle.v, particle.C, particle.tau, particle.m, particle.V
+        d = ti.static(dparticle)
+        tx, tv, tC, ttau, tm, tV = d.x, d.v, d.C, d.tau, d.m, d.V
         A, tA = affine(C, tau, m, V, h, dx), tm * C + m * tC - stress_factor(h, dx) * (tV * tau + V * ttau)
         inv_dx = 1.0 / dx
         base = spline.base(x, inv_dx)
@@ -113,45 +115,48 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
 def kernels(real: Any, dim: int, cells: tuple[int, ...], on_gpu: bool) -> SimpleNamespace:
     """Loops over particles for the nested sub-step; a GPU adds to nodes by atomics."""
     f, at = functions(real, dim, cells), memory.functions(real, dim)
-    reals = ti.types.ndarray(dtype=real, ndim=1)
+    types = arrays.types(real)
+    reals, stressed_type = types.reals, types.stressed
 
     @kernel
-    def forward(x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, h: real, dx: real, n: ti.i32, G: reals):
+    def forward(given: stressed_type, h: real, dx: real, n: ti.i32, G: reals):
         ti.loop_config(serialize=not on_gpu)
         for i in range(n):
+            m = given.m[i]
             first, shares = f.compute_shares(
-                at.vector(x, i), at.vector(v, i), at.matrix(C, i), at.matrix(tau, i), m[i], V[i], h, dx
+                at.vector(given.x, i), at.vector(given.v, i), at.matrix(given.C, i), at.matrix(given.tau, i), m,
+                given.V[i], h, dx,
             )
-            f.scatter(G, 0, first, shares, m[i], on_gpu)
+            f.scatter(G, 0, first, shares, m, on_gpu)
 
     @kernel
-    def adjoint(
-        x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, h: real, dx: real, n: ti.i32, adj_G: reals,
-        adj_x: reals, adj_v: reals, adj_C: reals, adj_tau: reals, adj_m: reals, adj_V: reals,
-    ):
+    def adjoint(given: stressed_type, h: real, dx: real, n: ti.i32, adj_G: reals, adj_given: stressed_type):
         ti.loop_config(serialize=not on_gpu)
         for i in range(n):
             gx, gv, gC, gtau, gm, gV = f.adj(
-                adj_G, at.vector(x, i), at.vector(v, i), at.matrix(C, i), at.matrix(tau, i), m[i], V[i], h, dx
+                adj_G, at.vector(given.x, i), at.vector(given.v, i), at.matrix(given.C, i), at.matrix(given.tau, i),
+                given.m[i], given.V[i], h, dx,
             )
-            at.put_vector(adj_x, i, gx)
-            at.put_vector(adj_v, i, gv)
-            at.put_matrix(adj_C, i, gC)
-            at.put_matrix(adj_tau, i, gtau)
-            adj_m[i] = gm
-            adj_V[i] = gV
+            at.put_vector(adj_given.x, i, gx)
+            at.put_vector(adj_given.v, i, gv)
+            at.put_matrix(adj_given.C, i, gC)
+            at.put_matrix(adj_given.tau, i, gtau)
+            adj_given.m[i] = gm
+            adj_given.V[i] = gV
 
     @kernel
-    def tangent(
-        x: reals, v: reals, C: reals, tau: reals, m: reals, V: reals, h: real, dx: real, n: ti.i32,
-        tx: reals, tv: reals, tC: reals, ttau: reals, tm: reals, tV: reals, dG: reals,
-    ):
+    def tangent(given: stressed_type, h: real, dx: real, n: ti.i32, dgiven: stressed_type, dG: reals):
         ti.loop_config(serialize=not on_gpu)
         for i in range(n):
-            f.jvp(
-                dG, at.vector(x, i), at.vector(v, i), at.matrix(C, i), at.matrix(tau, i), m[i], V[i], h, dx,
-                at.vector(tx, i), at.vector(tv, i), at.matrix(tC, i), at.matrix(ttau, i), tm[i], tV[i], on_gpu,
+            x, v, C, tau = (
+                at.vector(given.x, i), at.vector(given.v, i), at.matrix(given.C, i), at.matrix(given.tau, i)
             )
+            tx, tv, tC, ttau = (
+                at.vector(dgiven.x, i), at.vector(dgiven.v, i), at.matrix(dgiven.C, i), at.matrix(dgiven.tau, i)
+            )
+            particle = ti.static(arrays.Particles(x, v, C, tau=tau, m=given.m[i], V=given.V[i]))
+            dparticle = ti.static(arrays.Particles(tx, tv, tC, tau=ttau, m=dgiven.m[i], V=dgiven.V[i]))
+            f.jvp(dG, particle, dparticle, h, dx, on_gpu)
 
     return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 # fmt: on
@@ -173,19 +178,25 @@ class ParticleToGrid(Function):
         inputs = ctx.saved_tensors
         adj_grid = np.concatenate([adj_momentum.data, adj_mass.data[:, None]], axis=1)
         adjoints = empty_like(*inputs)
-        _kernels(ctx.model).adjoint(*_arguments(ctx.model, inputs), flatten(adj_grid), *map(flatten, adjoints))
+        _kernels(ctx.model).adjoint(*_arguments(ctx.model, inputs), flatten(adj_grid), _particles(adjoints))
         return None, *adjoints
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> tuple[np.ndarray[Any, Any], ...]:
         inputs, model = ctx.saved_tensors, ctx.model
         dgrid = np.zeros((model.nodes, model.dim + 1), inputs[0].dtype)
-        _kernels(model).tangent(*_arguments(model, inputs), *map(flatten, tangents), flatten(dgrid))
+        _kernels(model).tangent(*_arguments(model, inputs), _particles(tangents), flatten(dgrid))
         return dgrid[:, -1].copy(), dgrid[:, :-1].copy()
 
 
 def _arguments(model: "MPM", inputs: Any) -> tuple[Any, ...]:
-    return *map(flatten, inputs), model.dt, model.spacing, model.particles
+    return _particles(inputs), model.dt, model.spacing, model.particles
+
+
+def _particles(values: Any) -> arrays.Particles:
+    """Return the record of the inputs, or of their adjoints or tangents."""
+    x, v, C, tau, m, V = map(flatten, values)
+    return arrays.Particles(x, v, C, tau=tau, m=m, V=V)
 
 
 def _kernels(model: "MPM") -> SimpleNamespace:

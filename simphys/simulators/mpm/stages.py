@@ -24,35 +24,35 @@ def _prepend(real: Any, dim: int, stage: SimpleNamespace, rest: SimpleNamespace)
     vec = ti.types.vector(dim, real)
 
     @ti.func
-    def velocity(cell, u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real) -> vec:
-        return rest.velocity(cell, stage.velocity(cell, u, env, at, sizes, dx, skin), env, at, sizes, dx, skin)
+    def velocity(cell, u: vec, env: ti.template(), sizes: ti.template(), dx: real, skin: real) -> vec:
+        return rest.velocity(cell, stage.velocity(cell, u, env, sizes, dx, skin), env, sizes, dx, skin)
 
     @ti.func
     def adj_velocity(
-        cell, u: vec, g: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real,
-        acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
+        cell, u: vec, g: vec, env: ti.template(), sizes: ti.template(), dx: real, skin: real,
+        acc: ti.template(), wanted: ti.template(), atomic: ti.template(),
     ) -> vec:  # fmt: skip
-        new = stage.velocity(cell, u, env, at, sizes, dx, skin)
-        adj_new = rest.adj(cell, new, g, env, at, sizes, dx, skin, acc, slot, wanted, atomic)
-        return stage.adj(cell, u, adj_new, env, at, sizes, dx, skin, acc, slot, wanted, atomic)
+        new = stage.velocity(cell, u, env, sizes, dx, skin)
+        adj_new = rest.adj(cell, new, g, env, sizes, dx, skin, acc, wanted, atomic)
+        return stage.adj(cell, u, adj_new, env, sizes, dx, skin, acc, wanted, atomic)
 
     @ti.func
     def jvp_velocity(
-        cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), at, sizes: ti.template(), dx: real, skin: real
+        cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), sizes: ti.template(), dx: real, skin: real
     ) -> vec:
-        new = stage.velocity(cell, u, env, at, sizes, dx, skin)
-        dnew = stage.jvp(cell, u, du, env, denv, at, sizes, dx, skin)
-        return rest.jvp(cell, new, dnew, env, denv, at, sizes, dx, skin)
+        new = stage.velocity(cell, u, env, sizes, dx, skin)
+        dnew = stage.jvp(cell, u, du, env, denv, sizes, dx, skin)
+        return rest.jvp(cell, new, dnew, env, denv, sizes, dx, skin)
 
     return SimpleNamespace(velocity=velocity, adj=adj_velocity, jvp=jvp_velocity)
 
 
 @ti.func
 @no_type_check
-def accumulate(acc: ti.template(), slot, first: ti.template(), width: ti.template(), x, atomic: ti.template()):
+def accumulate(acc: ti.template(), first: ti.template(), width: ti.template(), x, atomic: ti.template()):
     """Add a vector of `width` entries to sums in memory; with `atomic`, other threads may add at the same time."""
     for j in ti.static(range(width)):
         if ti.static(atomic):
-            ti.atomic_add(acc[slot + first + j], x[j])
+            ti.atomic_add(acc[first + j], x[j])
         else:
-            acc[slot + first + j] = acc[slot + first + j] + x[j]
+            acc[first + j] = acc[first + j] + x[j]

@@ -10,10 +10,20 @@ compile time grows faster than the size of the code.
 
 import functools
 from types import SimpleNamespace
-from typing import Any, no_type_check
+from typing import Any, NamedTuple, no_type_check
 
 from simphys.autograd.kernels.runtime import ti
 from simphys.numerics import bspline
+
+
+class Sums(NamedTuple):
+    """Sums over the stencil of a particle."""
+
+    v: Any
+    V: Any
+    adj_f: Any
+    scalar: Any
+    """A vector, of which the first entry counts."""
 
 
 # fmt: off
@@ -75,8 +85,9 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
     @ti.func
     def gather_line_derivatives(
         number, grid: ti.template(), size: ti.template(), first: ti.i32, f: vec, w: weights_, s: weights_, q: vec,
-        B: mat, m: real, v: ti.template(), V: ti.template(), adj_f: ti.template(), scalar: ti.template(),
+        B: mat, m: real, sums: ti.template(),
     ):
+        v, V, adj_f, scalar = ti.static(sums)
         o = spline.offset(number)
         i, weight, here = (first + spline.line_offset(o)) * size, spline.line_weight(w, o), value_on_line(q, B, f, o)
         P, Q, wk, wz, sz = vec(0.0), vec(0.0), real(0.0), real(0.0), real(0.0)  # sums along the line
@@ -113,12 +124,13 @@ def functions(real: Any, dim: int, cells: tuple[int, ...]) -> SimpleNamespace:
         f = x * inv_dx - base
         w, s = spline.weights(f), spline.slopes(f)
         v, V, adj_f, scalar = vec(0.0), mat(0.0), vec(0.0), vec(0.0)
+        sums = ti.static(Sums(v, V, adj_f, scalar))
         if ti.static(dim == 2):
             for number in ti.static(range(lines)):
-                gather_line_derivatives(number, grid, size, spline.start(base), f, w, s, q, B, m, v, V, adj_f, scalar)
+                gather_line_derivatives(number, grid, size, spline.start(base), f, w, s, q, B, m, sums)
         else:
             for number in range(lines):
-                gather_line_derivatives(number, grid, size, spline.start(base), f, w, s, q, B, m, v, V, adj_f, scalar)
+                gather_line_derivatives(number, grid, size, spline.start(base), f, w, s, q, B, m, sums)
         return v, V, adj_f, scalar[0]
 
     @ti.func

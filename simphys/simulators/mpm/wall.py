@@ -31,36 +31,36 @@ def stage(real: Any, dim: int, axis: int, cells: int, margin: int, walls: tuple[
         return cell[axis] > ti.static(cells - margin) if ti.static(upper) else cell[axis] < margin
 
     @ti.func
-    def read_friction(env: ti.template(), at) -> real:
-        return env[at + dim] if ti.static(has_friction) else 0.0
+    def read_friction(env: ti.template()) -> real:
+        return env[dim] if ti.static(has_friction) else 0.0
 
     @ti.func
-    def velocity(cell, u: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real) -> vec:
+    def velocity(cell, u: vec, env: ti.template(), sizes: ti.template(), dx: real, skin: real) -> vec:
         new = u
         for upper in ti.static(range(2)):
             if is_at(upper, cell):
-                new = ti.static(laws[upper].velocity)(u, normal(upper), read_friction(env, at))
+                new = ti.static(laws[upper].velocity)(u, normal(upper), read_friction(env))
         return new
 
     @ti.func
     def adj_velocity(
-        cell, u: vec, g: vec, env: ti.template(), at, sizes: ti.template(), dx: real, skin: real,
-        acc: ti.template(), slot, wanted: ti.template(), atomic: ti.template(),
+        cell, u: vec, g: vec, env: ti.template(), sizes: ti.template(), dx: real, skin: real,
+        acc: ti.template(), wanted: ti.template(), atomic: ti.template(),
     ) -> vec:  # fmt: skip
         adj_u = g
         for upper in ti.static(range(2)):
             if is_at(upper, cell):
-                adj_w, _, adj_mu = ti.static(laws[upper].adj)(u, normal(upper), read_friction(env, at), g)
+                adj_w, _, adj_mu = ti.static(laws[upper].adj)(u, normal(upper), read_friction(env), g)
                 adj_u = adj_w
                 if ti.static(wanted and has_friction):
-                    accumulate(acc, slot, dim, 1, ti.Vector([adj_mu]), atomic)
+                    accumulate(acc, dim, 1, ti.Vector([adj_mu]), atomic)
         return adj_u
 
     @ti.func
     def jvp_velocity(
-        cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), at, sizes: ti.template(), dx: real, skin: real
+        cell, u: vec, du: vec, env: ti.template(), denv: ti.template(), sizes: ti.template(), dx: real, skin: real
     ) -> vec:
-        dnew, mu, dmu = du, read_friction(env, at), read_friction(denv, at)
+        dnew, mu, dmu = du, read_friction(env), read_friction(denv)
         for upper in ti.static(range(2)):
             if is_at(upper, cell):
                 dnew = ti.static(laws[upper].jvp)(u, normal(upper), mu, du, vec(0.0), dmu)

@@ -46,16 +46,13 @@ def collide(shape: str, law: str, dim: int) -> Any:
 
         @ti.func
         def value(x: row) -> vec:
-            return f.velocity(
-                vector(x, 0), vector(x, 1), rotation(x), vector(x, 3), angular(x), x[first[5]], vec3(size), SKIN
-            )
+            body = ti.static(collision.Body(rotation(x), vector(x, 3), angular(x), x[first[5]]))
+            return f.velocity(vector(x, 0), vector(x, 1), body, vec3(size), SKIN)
 
         @ti.func
         def adj(x: row, g: vec) -> row:
-            adj_u, adj_r, adj_q, adj_v, adj_omega, adj_mu = f.adj(
-                vector(x, 0), vector(x, 1), rotation(x), vector(x, 3), angular(x), x[first[5]], vec3(size), SKIN,
-                g,
-            )  # fmt: skip
+            body = ti.static(collision.Body(rotation(x), vector(x, 3), angular(x), x[first[5]]))
+            adj_u, adj_r, adj_q, adj_v, adj_omega, adj_mu = f.adj(vector(x, 0), vector(x, 1), body, vec3(size), SKIN, g)
             adj_x = row(adj_mu)
             for j in ti.static(range(dim)):
                 adj_x[first[0] + j] = adj_u[j]
@@ -69,10 +66,9 @@ def collide(shape: str, law: str, dim: int) -> Any:
 
         @ti.func
         def jvp(x: row, dx: row) -> vec:
-            return f.jvp(
-                vector(x, 0), vector(x, 1), rotation(x), vector(x, 3), angular(x), x[first[5]], vec3(size), SKIN,
-                vector(dx, 0), vector(dx, 1), rotation(dx), vector(dx, 3), angular(dx), dx[first[5]],
-            )  # fmt: skip
+            body = ti.static(collision.Body(rotation(x), vector(x, 3), angular(x), x[first[5]]))
+            dbody = ti.static(collision.Body(rotation(dx), vector(dx, 3), angular(dx), dx[first[5]]))
+            return f.jvp(vector(x, 0), vector(x, 1), body, vec3(size), SKIN, vector(dx, 0), vector(dx, 1), dbody)
 
         return SimpleNamespace(f=value, adj=adj, jvp=jvp)
 
