@@ -168,10 +168,9 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
 
                 half = (g_b - g_a) / 2
                 adj_contacts.gap[i] = adj_contacts.gap[i] - g_p + n.dot(half)
-                to = i * 3 * dim
-                at.add_vec(adj_contacts.frame, to, g_n + d * half)
-                at.add_vec(adj_contacts.frame, to + dim, g_a)
-                at.add_vec(adj_contacts.frame, to + 2 * dim, g_b)
+                at.add_vec(adj_contacts.frame, start, g_n + d * half)
+                at.add_vec(adj_contacts.frame, start + dim, g_a)
+                at.add_vec(adj_contacts.frame, start + 2 * dim, g_b)
                 at.add_vec_of(adj_motion.v, a, g_u)
                 at.add_vec_of(adj_motion.v, b, -g_u)
                 at.add_spin_of(adj_motion.w, a, rotate.moment(a_a, g_u))

@@ -109,25 +109,25 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     at.vec_at(contacts.frame, frame_c + dim),
                     at.vec_at(contacts.frame, frame_c + 2 * dim),
                 )
-                r, g = c * dim * W, c * dim * W
+                r = c * dim * W
                 add_pair_mean(adj_params.friction, a, b, adj_rows.limit[c])
                 add_pair_mean(adj_params.restitution, a, b, adj_rows.bounce[c])
                 if contacts.active[c] == REST and -contacts.gap[c] / h < v_rest:
                     adj_contacts.gap[c] = adj_contacts.gap[c] - adj_rows.target[c * dim] / h
                 adj_r_a, adj_r_b = vec(0.0), vec(0.0)
                 for j in range(dim):
-                    direction, g_j = at.vec_at(rows.row, r + j * W), g + j * W
-                    adj_m_a, adj_m_b = at.spin_at(adj_rows.row, g_j + dim), at.spin_at(adj_rows.row, g_j + dim + spins)
+                    r_j = r + j * W
+                    direction = at.vec_at(rows.row, r_j)
+                    adj_m_a, adj_m_b = at.spin_at(adj_rows.row, r_j + dim), at.spin_at(adj_rows.row, r_j + dim + spins)
                     adj_r_a += rotate.adj_cross(adj_m_a, direction)
                     adj_r_b += rotate.adj_cross(adj_m_b, direction)
-                    at.add_vec(adj_rows.row, g_j, rotate.cross(adj_m_a, r_a) + rotate.cross(adj_m_b, r_b))
+                    at.add_vec(adj_rows.row, r_j, rotate.cross(adj_m_a, r_a) + rotate.cross(adj_m_b, r_b))
                 G = mat(0.0)
                 for j, e in ti.static(ti.ndrange(dim, dim)):
-                    G[j, e] = adj_rows.row[g + j * W + e]
-                adj_frame_c = c * 3 * dim
-                at.add_vec(adj_contacts.frame, adj_frame_c, normal_and_tangents.adj(n, G))
-                at.add_vec(adj_contacts.frame, adj_frame_c + dim, adj_r_a)
-                at.add_vec(adj_contacts.frame, adj_frame_c + 2 * dim, adj_r_b)
+                    G[j, e] = adj_rows.row[r + j * W + e]
+                at.add_vec(adj_contacts.frame, frame_c, normal_and_tangents.adj(n, G))
+                at.add_vec(adj_contacts.frame, frame_c + dim, adj_r_a)
+                at.add_vec(adj_contacts.frame, frame_c + 2 * dim, adj_r_b)
 
     return SimpleNamespace(contact_rows=contact_rows, adj_contact_rows=adj_contact_rows)
 

@@ -260,7 +260,7 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
             if phase == AT_IMPACT:
                 for k in range(solver.order[1] * dim, solver.order[0] * dim):
                     i, block = f.row_at(NJ + k, NJ, solver.order)
-                    c, p, gp = block - NJ, i * L, i * L
+                    c, p = block - NJ, i * L
                     a, b = system.bodies[2 * block], f.slot(system.bodies[2 * block + 1], n)
                     body = timing_body(block, system.bodies, contacts.first)
                     d = contacts.time[c] / h + 0.5 - impact.fraction[body]
@@ -275,9 +275,9 @@ def loops(real: Any, dim: int, gyroscopic: bool) -> SimpleNamespace:
                     adj_impact.fraction[body] = adj_impact.fraction[body] - g_d
                     for side in range(2):
                         J_offset, body_offset = side * D, (a + side * (b - a)) * D
-                        f.add(adj_solver.record, gp + J_offset, g_gain, solver.delta_v, body_offset)
+                        f.add(adj_solver.record, p + J_offset, g_gain, solver.delta_v, body_offset)
                         f.add(adj_solver.delta_v, body_offset, g_gain, solver.record, p + J_offset)
-                        f.add(adj_solver.record, gp + J_offset, g_u, solver.speed, body_offset)
+                        f.add(adj_solver.record, p + J_offset, g_u, solver.speed, body_offset)
                         f.add(adj_solver.speed, body_offset, g_u, solver.record, p + J_offset)
             for e in range(n * D):
                 g, sign = adj_solver.speed[e], real(0.0)

@@ -187,12 +187,12 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
     ):
         for k in range(system.NJ + solver.order[0] * dim):
             i, block = row_at(k, system.NJ, solver.order)
-            p, gp = i * L, i * L
-            adj_rho, rho = adj_solver.record[gp + rho_], solver.record[p + rho_]
+            p = i * L
+            adj_rho, rho = adj_solver.record[p + rho_], solver.record[p + rho_]
             if ti.static(dim == 3):  # noqa: SIM102 - decided when compiling
                 if k >= system.NJ and (k - system.NJ) % dim > 0:
                     other = 3 - 2 * ((k - system.NJ) % dim)  # rho of both friction rows depends on both d
-                    adj_rho = 0.5 * (adj_rho + adj_solver.record[gp + other * L + rho_])
+                    adj_rho = 0.5 * (adj_rho + adj_solver.record[p + other * L + rho_])
             adj_d = -rho * rho * adj_rho
             for side in range(2):
                 body, sign, r, g = (
@@ -202,22 +202,22 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                     (2 * i + side) * spins,
                 )
                 J, P = side * D, (2 + side) * D
-                add(adj_solver.record, gp + J, adj_d, solver.record, p + P)
-                add(adj_solver.record, gp + P, adj_d, solver.record, p + J)
+                add(adj_solver.record, p + J, adj_d, solver.record, p + P)
+                add(adj_solver.record, p + P, adj_d, solver.record, p + J)
                 inverse = real(0.0)
                 if body >= 0:
                     inverse = rows.inverse_mass[body]
                     projection = real(0.0)
                     for e in range(dim):
-                        projection += sign * rows.row[r + e] * adj_solver.record[gp + P + e]
+                        projection += sign * rows.row[r + e] * adj_solver.record[p + P + e]
                     adj_rows.inverse_mass[body] = adj_rows.inverse_mass[body] + projection
                 for e in range(dim):
-                    change = sign * (adj_solver.record[gp + J + e] + inverse * adj_solver.record[gp + P + e])
+                    change = sign * (adj_solver.record[p + J + e] + inverse * adj_solver.record[p + P + e])
                     adj_rows.row[r + e] = adj_rows.row[r + e] + change
                 for e in range(spins):
-                    m_k, t_k = g + e, g + e
-                    adj_rows.moment[m_k] = adj_rows.moment[m_k] + sign * adj_solver.record[gp + J + dim + e]
-                    adj_rows.spin_change[t_k] = adj_rows.spin_change[t_k] + sign * adj_solver.record[gp + P + dim + e]
+                    k_e = g + e
+                    adj_rows.moment[k_e] = adj_rows.moment[k_e] + sign * adj_solver.record[p + J + dim + e]
+                    adj_rows.spin_change[k_e] = adj_rows.spin_change[k_e] + sign * adj_solver.record[p + P + dim + e]
 
     @ti.func
     def mark_held(system: ti.template(), rows: ti.template(), solver: ti.template()):
@@ -313,7 +313,7 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
             s = system.sweeps - 1 - back
             for k_back in range(count):
                 i, size, kind, block = group_at(count - 1 - k_back, phase, system, contacts.first, solver.order)
-                p, gp, now = i * L, i * L, s * N + i
+                p, now = i * L, s * N + i
                 va, vb = system.bodies[2 * block] * D, slot(system.bodies[2 * block + 1], system.n) * D
                 for j in range(size):
                     q, before = p + j * L, real(0.0)
@@ -352,17 +352,17 @@ def loops(real: Any, dim: int) -> SimpleNamespace:
                         adj_impulse[normal] = adj_impulse[normal] + across * rows.limit[c]
 
                 for j in range(size):
-                    q, gq, g = p + j * L, gp + j * L, i + j
+                    q, g = p + j * L, i + j
                     adj_trial = factor * (solver.record[q + g_] - solver.record[q + trial_] / length * across)
                     u = -solver.record[q + rho_] * adj_trial
                     adj_impulse[g] = adj_impulse[g] + adj_trial
                     adj_target[i + j] = adj_target[i + j] - u
-                    adj_solver.record[gq + rho_] = adj_solver.record[gq + rho_] - solver.record[q + miss_] * adj_trial
+                    adj_solver.record[q + rho_] = adj_solver.record[q + rho_] - solver.record[q + miss_] * adj_trial
                     solver.record[q + g_] = u
-                    add(adj_solver.record, gq, u, solver.speed, va)
-                    add(adj_solver.record, gq + D, u, solver.speed, vb)
-                    add(adj_solver.record, gq + 2 * D, solver.record[q + change_], adj_solver.speed, va)
-                    add(adj_solver.record, gq + 3 * D, solver.record[q + change_], adj_solver.speed, vb)
+                    add(adj_solver.record, q, u, solver.speed, va)
+                    add(adj_solver.record, q + D, u, solver.speed, vb)
+                    add(adj_solver.record, q + 2 * D, solver.record[q + change_], adj_solver.speed, va)
+                    add(adj_solver.record, q + 3 * D, solver.record[q + change_], adj_solver.speed, vb)
                 for j in range(size):
                     q = p + j * L
                     add(adj_solver.speed, va, solver.record[q + g_], solver.record, q)

@@ -191,12 +191,12 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
         """Add to the adjoints; that of attitudes [M, 2 S] is by small rotations. Skip candidates with zero adjoints."""
         for impacts_pass in range(2):  # contacts at rest come first, as they add to adj_time of impacts
             for c in range(candidates.count):
-                start, g_start, g_rotation0 = c * 3 * dim, c * 3 * dim, 2 * c * S
+                start, turns = c * 3 * dim, 2 * c * S
                 is_idle = adj_contacts.gap[c] == 0 and adj_contacts.time[c] == 0  # False for NaN
                 for e in range(3 * dim):
-                    is_idle = is_idle and adj_contacts.frame[g_start + e] == 0
+                    is_idle = is_idle and adj_contacts.frame[start + e] == 0
                 for e in range(2 * S):
-                    is_idle = is_idle and adj_contacts.attitude[g_rotation0 + e] == 0
+                    is_idle = is_idle and adj_contacts.attitude[turns + e] == 0
                 poses = 1
                 impact = island.block_impact(system.NJ + c, system.bodies, contacts.first)
                 if contacts.active[c] == REST and impact >= 0:  # noqa: SIM102 - read only if it exists
@@ -212,11 +212,11 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                     g_gap, g_n, g_ra, g_rb = real(0.0), vec(0.0), vec(0.0), vec(0.0)
                     if pose == 0:
                         p_a, p_b = (
-                            at.spin_at(adj_contacts.attitude, g_rotation0),
-                            at.spin_at(adj_contacts.attitude, g_rotation0 + S),
+                            at.spin_at(adj_contacts.attitude, turns),
+                            at.spin_at(adj_contacts.attitude, turns + S),
                         )
-                        g_n, g_ra = at.vec_at(adj_contacts.frame, g_start), at.vec_at(adj_contacts.frame, g_start + dim)
-                        g_rb = at.vec_at(adj_contacts.frame, g_start + 2 * dim)
+                        g_n, g_ra = at.vec_at(adj_contacts.frame, start), at.vec_at(adj_contacts.frame, start + dim)
+                        g_rb = at.vec_at(adj_contacts.frame, start + 2 * dim)
                     if pose == poses - 1:
                         g_gap = adj_contacts.gap[c]
                     rotated_a = rotate.advance(at.rotation_of(motion.q, i), tau * at.angular(change.twist, i))

@@ -69,10 +69,10 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
     ):  # fmt: skip
         """Add to the adjoints; `found` are the results. Candidates with zero adjoints are skipped."""
         for c in range(candidates.count):
-            frame_c, adj_frame_c = c * 3 * dim, c * 3 * dim
+            start = c * 3 * dim
             is_idle = adj_found.gap[c] == 0  # False for NaN, which `!= 0` may miss
             for e in range(3 * dim):
-                is_idle = is_idle and adj_found.frame[adj_frame_c + e] == 0
+                is_idle = is_idle and adj_found.frame[start + e] == 0
             if not is_idle and found.gap[c] < pair.FAR:
                 i, j = candidates.body_a[c], candidates.body_b[c]
                 a, b = (
@@ -81,9 +81,9 @@ def loops(real: Any, dim: int, kinds: frozenset[int]) -> SimpleNamespace:
                 )
                 adj_d, adj_theta_a, adj_theta_b = f.adj(
                     candidates.kind[c], at.vec_of(motion.x, i) - at.vec_of(motion.x, j), a, b,
-                    found.gap[c], at.vec_at(found.frame, frame_c),
-                    adj_found.gap[c], at.vec_at(adj_found.frame, adj_frame_c),
-                    at.vec_at(adj_found.frame, adj_frame_c + dim), at.vec_at(adj_found.frame, adj_frame_c + 2 * dim),
+                    found.gap[c], at.vec_at(found.frame, start),
+                    adj_found.gap[c], at.vec_at(adj_found.frame, start),
+                    at.vec_at(adj_found.frame, start + dim), at.vec_at(adj_found.frame, start + 2 * dim),
                 )  # fmt: skip
                 at.add_vec_of(adj_motion.x, i, adj_d)
                 at.add_vec_of(adj_motion.x, j, -adj_d)
