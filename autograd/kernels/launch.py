@@ -52,7 +52,11 @@ class Kernel:
         signature = inspect.signature(source)
         self.parameters = list(signature.parameters)
         self._kinds = {name: described.annotation for name, described in signature.parameters.items()}
-        self._has_records = any(isinstance(kind, RecordType) for kind in self._kinds.values())
+        self._records = [
+            (kind if isinstance(kind, RecordType) else None, f"kernel {self.name}, argument {name}")
+            for name, kind in self._kinds.items()
+        ]
+        self._has_records = any(record is not None for record, _ in self._records)
         self.written = _written(self.name, source, self._kinds)
         self._arguments: list[Parameter] = []
         for name, kind in self._kinds.items():
@@ -153,11 +157,11 @@ class Kernel:
         if len(arguments) != (len(self.parameters) if count is None else count):
             raise self._count(len(arguments), self.parameters)
         flat: list[Any] = []
-        for (name, kind), value in zip(self._kinds.items(), arguments, strict=False):
-            if isinstance(kind, RecordType):
-                flat += kind.flatten(f"kernel {self.name}, argument {name}", value)
-            else:
+        for (record, source), value in zip(self._records, arguments, strict=False):
+            if record is None:
                 flat.append(value)
+            else:
+                flat += record.flatten(source, value)
         return tuple(flat)
 
     def _launch_publicly(self, arguments: tuple[Any, ...]) -> None:

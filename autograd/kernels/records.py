@@ -43,6 +43,11 @@ class RecordType:
         self.fields = {name: kind for name, kind in fields.items() if kind is not None}
         """Types of the fields by name: arrays, numbers, records."""
         self._empty = [name for name, kind in fields.items() if kind is None]
+        self._empty_positions = [self.names.index(name) for name in self._empty]
+        self._plan = [
+            (self.names.index(name), name, kind if isinstance(kind, RecordType) else None)
+            for name, kind in self.fields.items()
+        ]
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         """Make a record, in Python or inside a kernel."""
@@ -61,6 +66,22 @@ class RecordType:
 
     def flatten(self, source: str, value: Any) -> list[Any]:
         """The values of the fields, in order. Errors: InputError, from `source`, for another set of fields."""
+        if type(value) is not self.make:
+            self._check_names(source, value)
+            value = self(**{name: getattr(value, name) for name in value._fields})
+        for position in self._empty_positions:
+            if value[position] is not None:
+                self._check_names(source, value)
+        flat = []
+        for position, name, kind in self._plan:
+            if kind is None:
+                flat.append(value[position])
+            else:
+                flat += kind.flatten(f"{source}.{name}", value[position])
+        return flat
+
+    def _check_names(self, source: str, value: Any) -> None:
+        """Raise InputError, from `source`, unless a value has the fields of the record."""
         names = getattr(value, "_fields", None)
         if names is None:
             remedy = f"Pass a tuple with these names, such as {self.name}(...)."
@@ -72,11 +93,6 @@ class RecordType:
             constraint = f"record {self.name} has the fields {_list(self.fields)}"
             found = _list([name for name in names if name not in self._empty or name in others])
             raise InputError(source, constraint, found, f"Make it by the record's type: {', '.join(changes)}.")
-        flat = []
-        for name, kind in self.fields.items():
-            part = getattr(value, name)
-            flat += kind.flatten(f"{source}.{name}", part) if isinstance(kind, RecordType) else [part]
-        return flat
 
 
 def record(like: str | type, default: Any = None, /, **types: Any) -> RecordType:

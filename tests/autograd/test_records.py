@@ -61,6 +61,10 @@ def test_bound_launches_take_records_and_open_scalars() -> None:
     bound(1.0)
     bound(1.0)
     np.testing.assert_allclose(s.L, [4.0, 6.0, 8.0])
+
+
+def test_a_bound_launch_takes_the_scalars_that_are_open() -> None:
+    bound = relax.bind(springs(), np.zeros(3, dtype))
     with pytest.raises(InputError, match=r"it takes 1 arguments; found 2. Pass h"):
         bound(1.0, 2.0)
     with pytest.raises(InputError, match="it takes 3 arguments; found 0"):
