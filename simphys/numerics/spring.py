@@ -14,61 +14,40 @@ Convention at l = 0, where the direction is undefined: r = 0, so that only the l
 in its tangent and in its adjoint. Source: Hooke's law; the adjoint is the transpose of the Jacobian.
 """
 
-import functools
-from types import SimpleNamespace
-from typing import Any, no_type_check
-
 from simphys.autograd.kernels.runtime import ti
 
+from .element import element
 
-@functools.cache
-@no_type_check
-def functions(real: Any, dim: int, damped: bool) -> SimpleNamespace:
-    """The element functions for springs in `dim` dimensions; without `damped` the dashpot terms are left out."""
-    vec = ti.types.vector(dim, real)
-    tiny = 1e-37 if real is ti.f32 else 1e-300
+_TINY = 1e-37  # in f32, too, greater than 0
 
-    @ti.func
-    def inverse_length(d: vec) -> real:
-        l2 = d.dot(d)  # the result is 0 at d = 0 without a branch or a select, so that blocks of springs vectorize
-        return ti.sqrt(l2) / ti.max(l2, tiny)
 
-    @ti.func
-    def spring_force(d: vec, u: vec, k: real, c: real, L: real) -> vec:
-        r = inverse_length(d)
-        s = k * (1 - L * r)
-        if ti.static(damped):
-            s += c * u.dot(d) * r * r
-        return s * d
+@ti.func
+def inverse_length(d):
+    """Return 1 / |d|, and 0 at d = 0: without a branch or a select, so that blocks of springs vectorize."""
+    l2 = d.dot(d)
+    return ti.sqrt(l2) / ti.max(l2, _TINY)
 
-    @ti.func
-    def adj_spring_force(d: vec, u: vec, k: real, c: real, L: real, adj_f: vec):
-        r = inverse_length(d)
-        h = L * r
-        e = adj_f.dot(d)
-        adj_d = k * ((1 - h) * adj_f + (h * r * r * e) * d)
-        adj_u = vec(0.0)
-        adj_c = 0.0
-        if ti.static(damped):
-            q, p = c * r * r, u.dot(d)
-            adj_d += q * (p * adj_f + e * u - (2 * p * r * r * e) * d)
-            adj_u = (q * e) * d
-            adj_c = p * r * r * e
-        return adj_d, adj_u, (1 - h) * e, adj_c, -k * r * e
 
-    @ti.func
-    def jvp_spring_force(
-        d: vec, u: vec, k: real, c: real, L: real, dd: vec, du: vec, dk: real, dc: real, dL: real
-    ) -> vec:
-        r = inverse_length(d)
-        h = L * r
-        stretch = d.dot(dd) * r * r
-        s = k * (1 - h)
-        ds = dk * (1 - h) - k * dL * r + k * h * stretch
-        if ti.static(damped):
-            rate = u.dot(d) * r * r
-            s += c * rate
-            ds += dc * rate + c * (du.dot(d) + u.dot(dd)) * r * r - 2 * c * rate * stretch
-        return ds * d + s * dd
+@element
+def spring_force(d, u, k, c, L):
+    r = inverse_length(d)
+    return (k * (1 - L * r) + c * u.dot(d) * r * r) * d
 
-    return SimpleNamespace(force=spring_force, adj=adj_spring_force, jvp=jvp_spring_force)
+
+@spring_force.adjoint
+def adj_spring_force(d, u, k, c, L, adj_f):
+    r = inverse_length(d)
+    h, e = L * r, adj_f.dot(d)
+    q, p = c * r * r, u.dot(d)
+    adj_d = k * ((1 - h) * adj_f + (h * r * r * e) * d) + q * (p * adj_f + e * u - (2 * p * r * r * e) * d)
+    return adj_d, (q * e) * d, (1 - h) * e, p * r * r * e, -k * r * e
+
+
+@spring_force.tangent
+def jvp_spring_force(d, u, k, c, L, dd, du, dk, dc, dL):
+    r = inverse_length(d)
+    h, stretch, rate = L * r, d.dot(dd) * r * r, u.dot(d) * r * r
+    s = k * (1 - h) + c * rate
+    ds = dk * (1 - h) - k * dL * r + k * h * stretch
+    ds += dc * rate + c * (du.dot(d) + u.dot(dd)) * r * r - 2 * c * rate * stretch
+    return ds * d + s * dd

@@ -246,6 +246,7 @@ class Model(ABC):
 
     def step(self, params: Any, state: Any, control: Tensor | None = None) -> Any:
         """Advance a state by the nested step: one node of the graph for each sub-step."""
+        self._bound.check(params.arrays())
         return self._bound.step(self, params, state, control)
 
     def engine(

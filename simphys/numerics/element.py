@@ -1,0 +1,177 @@
+"""Element functions: the mathematics of one element, with its adjoint and its tangent.
+
+    @element
+    def kick(v, f, m, h):
+        return v + (h / m) * f
+
+    @kick.adjoint
+    def adj_kick(v, f, m, h, adj_v):
+        return adj_v, (h / m) * adj_v, -(h / (m * m)) * f.dot(adj_v)
+
+    @kick.tangent
+    def jvp_kick(v, f, m, h, dv, df, dm):
+        return dv + (h / m) * (df - (dm / m) * f)
+
+The adjoint takes the inputs and an adjoint for each result. The tangent takes the inputs and a tangent, named d and the
+input, for each input that varies. h is a constant here: it has no tangent, so the adjoint returns nothing for it.
+Element functions have no annotations: the compiler makes a version for each type and dimension that they are called
+with. They call each other like functions.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from simphys.autograd.errors import InputError
+from simphys.autograd.kernels.runtime import ti
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A function as the compiler takes it, with the parameters that each of its results depends on."""
+
+    name: str
+    parameters: tuple[str, ...]
+    results: tuple[frozenset[str], ...]
+    """Names of the parameters that each result depends on, in order."""
+    func: Any = field(repr=False, compare=False)
+
+    def reads(self, wanted: tuple[bool, ...]) -> frozenset[str]:
+        """Collect the parameters that the wanted results depend on."""
+        return frozenset().union(*[names for names, w in zip(self.results, wanted, strict=True) if w])
+
+
+class Element:
+    """An element function with its adjoint and tangent, once they are given."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.forward = _read_rule(function)
+        self.name = self.forward.name
+        self.inputs = self.forward.parameters
+        self.adjoint: Rule | None = None
+        self.tangent: Rule | None = None
+
+    def add_adjoint(self, function: Callable[..., Any]) -> Any:
+        """Give the element its adjoint (a decorator). Errors: InputError for parameters that do not fit."""
+        rule = _read_rule(function)
+        count = len(self.forward.results)
+        if rule.parameters[: len(self.inputs)] != self.inputs or len(rule.parameters) != len(self.inputs) + count:
+            wanted = f"({', '.join(self.inputs)}, and {count} adjoint{'s' if count > 1 else ''})"
+            raise _refuse(rule, f"the adjoint of {self.name} takes {wanted}", f"({', '.join(rule.parameters)})")
+        self.adjoint = rule
+        return rule.func
+
+    def add_tangent(self, function: Callable[..., Any]) -> Any:
+        """Give the element its tangent (a decorator). Errors: InputError for parameters that do not fit."""
+        rule = _read_rule(function)
+        moving = rule.parameters[len(self.inputs) :]
+        known = [f"d{name}" for name in self.inputs]
+        if rule.parameters[: len(self.inputs)] != self.inputs or [n for n in known if n in moving] != list(moving):
+            constraint = f"the tangent of {self.name} takes ({', '.join(self.inputs)}) and then, in order, any of {known}"
+            raise _refuse(rule, constraint, f"({', '.join(rule.parameters)})")
+        if len(rule.results) != len(self.forward.results):
+            constraint = f"the tangent of {self.name} returns {len(self.forward.results)} values"
+            raise _refuse(rule, constraint, f"{len(rule.results)}")
+        self.tangent = rule
+        return rule.func
+
+    def require_rules(self, varying: tuple[str, ...]) -> None:
+        """Raise InputError unless the adjoint and the tangent fit the inputs that vary."""
+        if self.adjoint is None:
+            raise InputError(f"element {self.name}", "an element has an adjoint", "none", f"Add @{self.name}.adjoint.")
+        found = len(self.adjoint.results)
+        if found != len(varying):
+            constraint = f"it returns an adjoint for each of {', '.join(varying)}: {len(varying)} values"
+            raise _refuse(self.adjoint, constraint, f"{found}")
+        if self.tangent is not None:
+            moving = tuple([name[1:] for name in self.tangent.parameters[len(self.inputs) :]])
+            if moving != varying:
+                constraint = f"it takes a tangent for each of {', '.join(varying)}"
+                raise _refuse(self.tangent, constraint, ", ".join(moving) or "none")
+
+
+def element(function: Callable[..., Any]) -> Any:
+    """Make an element function of a Python function that the compiler can read (a decorator).
+
+    The result is called by other element functions, and named in declarations of sub-steps. Its attributes `adjoint`
+    and `tangent` are decorators for these rules.
+    """
+    made = Element(function)
+    func = made.forward.func
+    func.element, func.adjoint, func.tangent = made, made.add_adjoint, made.add_tangent
+    return func
+
+
+def element_of(func: Any, declared: str) -> Element:
+    """Return the Element of a function made by `element`. Errors: InputError for any other object."""
+    found = getattr(func, "element", None)
+    if not isinstance(found, Element):
+        raise InputError(declared, "its first argument is an element function", repr(func), "Decorate it by @element.")
+    return found
+
+
+def _refuse(rule: Rule, constraint: str, found: str) -> InputError:
+    code = inspect.unwrap(rule.func).__code__
+    return InputError(f"{code.co_filename}:{code.co_firstlineno}, {rule.name}", constraint, found, "Correct it.")
+
+
+def _read_rule(function: Callable[..., Any]) -> Rule:
+    definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    assert isinstance(definition, ast.FunctionDef), "a decorated function"
+    parameters = tuple(inspect.signature(function).parameters)
+    name = function.__name__
+    return Rule(name, parameters, _slice(definition, parameters, name), ti.func(function))
+
+
+def _slice(definition: ast.FunctionDef, parameters: tuple[str, ...], name: str) -> tuple[frozenset[str], ...]:
+    """Find the parameters that each result depends on, by the names in the source, whatever the order of statements."""
+    edges: dict[str, set[str]] = {}
+    results: list[set[str]] | None = None
+
+    def visit(statements: list[ast.stmt], conditions: set[str]) -> None:
+        nonlocal results
+        for node in statements:
+            if isinstance(node, ast.Return):
+                values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                found = [_names(value) | conditions for value in values]
+                if results is not None and len(results) != len(found):
+                    remedy = "Return the same number of values in all branches."
+                    raise InputError(f"element {name}", f"it returns {len(results)} values", f"{len(found)}", remedy)
+                results = found if results is None else [a | b for a, b in zip(results, found, strict=True)]
+            elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                sources = _names(node.value) | conditions
+                for target in targets:
+                    for changed in _names(target):
+                        edges.setdefault(changed, set()).update(sources | _names(target) - {changed})
+            elif isinstance(node, ast.If | ast.While):
+                inside = conditions | _names(node.test)
+                visit(node.body, inside)
+                visit(node.orelse, inside)
+            elif isinstance(node, ast.For):
+                inside = conditions | _names(node.iter)
+                for changed in _names(node.target):
+                    edges.setdefault(changed, set()).update(inside)
+                visit(node.body, inside)
+
+    visit(definition.body, set())
+    if results is None:
+        raise InputError(f"element {name}", "an element function returns its results", "no return", "Add one.")
+    return tuple([frozenset(_closure(names, edges)) & frozenset(parameters) for names in results])
+
+
+def _names(node: ast.AST | None) -> set[str]:
+    return set() if node is None else {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _closure(names: set[str], edges: dict[str, set[str]]) -> set[str]:
+    found, new = set(names), set(names)
+    while new:
+        new = set().union(*[edges.get(name, set()) for name in new]) - found
+        found |= new
+    return found

@@ -1,0 +1,332 @@
+"""The engine that is generated from a recorded step; see `simphys.simulator.Engine`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.simulator import Array, Arrays, Engine, Model, arena
+from simphys.substep.program import Program, Value
+
+from .copies import copy_kernels
+from .kernels import Loops, build_kernel
+from .memory import ARRAY, Layout, Shape, lay_out
+from .prologue import Prologue
+from .passes import Pass, adjoint_pass, adjoint_reads, find_dependent, find_stored, forward_pass, tangent_pass
+
+TASKS_PER_THREAD = 8
+"""Tasks of batch members per thread: neighbours share cache lines, and several tasks balance the load."""
+GPU_SERIAL = 64
+"""Largest work [elements] of a step for which a GPU spends one thread on a batch member."""
+
+
+@dataclass(eq=False)
+class Segment:
+    """States of some steps, and the stored values of each step, by name: flat arrays [B, rows, size] on the device."""
+
+    arrays: dict[str, Any]
+    steps: int
+    launch: Callable[..., None] | None = None
+    made: dict[str, Any] = field(default_factory=dict)
+
+
+class GeneratedEngine(Engine):
+    """Engine of one rollout, for given parameters and control."""
+
+    def __init__(
+        self,
+        model: Model,
+        program: Program,
+        prologue: Prologue,
+        params: Arrays,
+        control: Array | None,
+        *,
+        batch: int,
+        needs: frozenset[str],
+        deterministic: bool,
+        tangents: Arrays | None = None,
+    ) -> None:
+        self._model, self._program, self._prologue, self._batch = model, program, prologue, batch
+        self._needs = needs
+        self._given = params if control is None else {**params, "control": control}
+        self._steps = 0 if control is None else control.shape[-1 - len(model.control_shape() or ())]
+        self._tangents = tangents or {}
+        shapes = dict(model.param_shapes())
+        if control is not None:
+            shapes["control"] = (self._steps, *(model.control_shape() or ()))
+        self._shapes = shapes
+        self._values = self._compute_values(params)
+        own = {name for name, value in self._given.items() if value.ndim > len(shapes[name])}
+        own |= {value.name for value in prologue.results if len(self._values[value.name]) > 1}
+        work_us = sum([op.pattern.cost_us(op) for op in program.ops])
+        self._work_us = work_us
+        self._shape = Shape(batched=batch > 1, own=frozenset(own), gathers=self._choose_gathers(work_us, deterministic))
+        self._zeros = self._find_zeros()
+        self._forward_pass = forward_pass(program, gathers=self._shape.gathers, zeros=self._zeros)
+        sources = [program.params[name] for name in needs if name in program.params]
+        wanted = find_dependent(prologue.ops, sources)
+        self._wanted = [v for n, v in self._varying() if n in needs or n in program.state or v in wanted]
+        self._stored = find_stored(program, adjoint_reads(program, self._wanted, self._zeros))
+        self._sums: Any = None
+
+    def _compute_values(self, params: Arrays) -> Arrays:
+        """Parameters, and what the prologue makes of them, with a leading axis for batch members, or of length 1."""
+        real = runtime.real_dtype()
+        values = {n: np.asarray(p, real).reshape(-1, *self._shapes[n]) for n, p in params.items() if p.size}
+        return values | self._prologue.compute(values)
+
+    # --- choices
+
+    def _choose_gathers(self, work_us: float, deterministic: bool) -> bool:
+        """Choose between a loop over time in one launch, and a launch each step whose loops run in parallel.
+
+        The two round differently. Either gives the same result on any number of threads. So all that `deterministic`
+        requires is a choice that depends on the size of the system alone.
+        """
+        chosen = runtime.settings()
+        if chosen.on_gpu:
+            return sum([op.domain.size for op in self._program.ops]) > GPU_SERIAL
+        if deterministic:
+            return work_us > runtime.PARALLEL_WORK_US
+        return runtime.parallel(work_us) and not self._batch >= chosen.threads > 1
+
+    def _varying(self) -> list[tuple[str, Value]]:
+        program = self._program
+        control = [] if program.control is None else [("control", program.control)]
+        return [*program.state.items(), *program.params.items(), *control]
+
+    def _find_zeros(self) -> list[Value]:
+        """Find the parameters that are zero, and whose adjoint and tangent nobody wants: their terms are left out."""
+        unused = [name for name in self._given if name not in self._needs and name not in self._tangents]
+        return [self._program.params[n] for n in unused if n in self._program.params and not self._given[n].any()]
+
+    @property
+    def _parallel(self) -> bool:
+        if self._shape.gathers:
+            return runtime.parallel(self._work_us * self._batch)
+        return self._batch > 1 and (runtime.settings().threads > 1 or runtime.settings().on_gpu)
+
+    # --- passes
+
+    @functools.cached_property
+    def _forward(self) -> tuple[Layout, Loops]:
+        layout = lay_out(self._program, self._forward_pass, self._shape, stored=self._stored)
+        name = f"forward_{type(self._model).__name__}"
+        return layout, build_kernel(name, self._forward_pass, layout, self._shape, parallel=self._parallel)
+
+    @functools.cached_property
+    def _adjoints(self) -> dict[bool, tuple[Layout, Loops]]:
+        return {}
+
+    def _adjoint(self, *, dense: bool) -> tuple[Layout, Loops]:
+        if dense not in self._adjoints:
+            run = self._adjoint_pass(dense=dense)
+            layout = lay_out(self._program, run, self._shape, stored=self._stored)
+            name = f"adjoint_{type(self._model).__name__}"
+            loops = build_kernel(name, run, layout, self._shape, parallel=self._parallel, backward=True)
+            self._adjoints[dense] = layout, loops
+        return self._adjoints[dense]
+
+    def _adjoint_pass(self, *, dense: bool) -> Pass:
+        return adjoint_pass(
+            self._program,
+            self._wanted,
+            self._stored,
+            gathers=self._shape.gathers,
+            zeros=self._zeros,
+            dense=dense,
+        )
+
+    # --- memory
+
+    def segment_bytes(self, steps: int, *, dense: bool) -> int:
+        layout = lay_out(self._program, self._adjoint_pass(dense=dense), self._shape, stored=self._stored)
+        ahead = self._forward[0]
+        state = sum([value.size for value in self._program.state.values()])
+        stored = sum([value.size for value in self._stored])
+        control = 0 if self._program.control is None else self._steps * self._program.control.size
+        numbers = (steps + 1) * state + steps * stored + state + layout.work_size + ahead.work_size
+        numbers += layout.sums_size + (control if "control" in self._needs else 0)
+        if dense and runtime.settings().on_gpu:
+            numbers += (steps + 1) * state
+        return numbers * self._batch * runtime.real_dtype().itemsize
+
+    def segment(self, steps: int) -> Segment:
+        arrays = {n: self._rows(steps + 1, value) for n, value in self._program.state.items()}
+        arrays |= {value.name: self._rows(steps, value) for value in self._stored}
+        segment = Segment(arrays, steps)
+        layout, loops = self._forward
+        segment.launch = self._bind(loops, {**arrays, "work": self._zeros_of(layout.work_size), "rows": steps + 1})
+        return segment
+
+    def load(self, segment: Segment, state: Arrays) -> None:
+        rows = segment.steps + 1
+        for name, values in state.items():
+            size = self._program.state[name].size
+            target = segment.arrays[name]
+            if isinstance(target, np.ndarray):
+                target.reshape(self._batch, rows, size)[:, 0] = values.reshape(self._batch, size)
+            else:
+                given = np.ascontiguousarray(np.broadcast_to(values, values.shape), runtime.real_dtype()).reshape(-1)
+                copy_kernels(runtime.real()).put(runtime.to_device(given), size, self._batch, rows, target)
+
+    def read(self, segment: Segment, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
+        found = {}
+        for name, value in self._program.state.items():
+            if names is None or name in names:
+                found[name] = self._read(segment.arrays[name], value, segment.steps + 1, rows)
+        return found
+
+    def _read(self, source: Any, value: Value, count: int, rows: slice | list[int]) -> Array:
+        if isinstance(source, np.ndarray):
+            return np.array(source.reshape(self._batch, count, *value.shape)[:, rows], order="C")
+        wanted = np.arange(count, dtype=np.int32)[rows]
+        taken = runtime.device_array((self._batch * len(wanted) * value.size,))
+        take = copy_kernels(runtime.real()).take
+        take(source, value.size, self._batch, count, runtime.to_device(wanted), len(wanted), taken)
+        return runtime.to_host(taken, (self._batch, len(wanted), *value.shape))
+
+    # --- launches
+
+    def advance(self, segment: Segment, *, first: int, start: int, steps: int) -> None:
+        assert segment.launch is not None, "made with the segment"
+        for begin, end in self._intervals(start, steps):
+            segment.launch(first, begin, end)
+
+    def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
+        dense = next(iter(adjoint.values())).shape[1] > 1
+        layout, loops = self._adjoint(dense=dense)
+        given: dict[str, Any] = {**segment.arrays, "work": self._zeros_of(layout.work_size), "rows": segment.steps + 1}
+        running: dict[str, Any] = {}
+        for name, values in adjoint.items():
+            start = np.zeros_like(values[:, 0]) if dense else np.ascontiguousarray(values[:, -1])
+            running[f"adj_{name}"] = runtime.to_device(start.reshape(-1))
+            if dense:
+                given[f"dense_{name}"] = runtime.to_device(np.ascontiguousarray(values).reshape(-1))
+        given["dense_rows"] = steps + 1
+        launch = self._bind(loops, {**given, **running, **self._sum_arrays(layout)})
+        for begin, end in reversed(self._intervals(0, steps)):
+            launch(first, begin, end)
+        for name, values in adjoint.items():
+            last = runtime.to_host(running[f"adj_{name}"], values[:, 0].shape)
+            if not dense:
+                values[:, 0] = last
+                continue
+            found = runtime.to_host(given[f"dense_{name}"], values.shape)
+            if not np.shares_memory(found, values):
+                values[...] = found
+            values[:, 0] += last
+
+    def push(self, segment: Segment, *, first: int, steps: int, tangent: Arrays) -> Arrays:
+        program, real = self._program, runtime.real_dtype()
+        tangents = {n: np.broadcast_to(t, self._given[n].shape) for n, t in self._tangents.items()}
+        known = {n: t.reshape(-1, *self._shapes[n]) for n, t in tangents.items() if n in program.params}
+        moves = self._prologue.push(self._values, known)
+        tangents |= moves
+        moving = [value for name, value in self._varying() if name in program.state or name in tangents]
+        run = tangent_pass(program, moving, zeros=self._zeros)
+        shape = Shape(batched=self._shape.batched, own=self._shape.own, gathers=False)
+        layout = lay_out(program, run, shape, stored=(), tangents=True)
+        parallel = self._batch > 1 and self._parallel
+        loops = build_kernel(f"tangent_{type(self._model).__name__}", run, layout, shape, parallel=parallel)
+        given = {**segment.arrays, "work": self._zeros_of(layout.work_size), "rows": segment.steps + 1}
+        for name, values in tangent.items():
+            rows = np.zeros((self._batch, segment.steps + 1, *values.shape[1:]), real)
+            rows[:, 0] = values
+            given[f"d{name}"] = runtime.to_device(rows.reshape(-1))
+        for name, values in tangents.items():
+            given[f"d{name}"] = runtime.to_device(np.ascontiguousarray(values, real).reshape(-1))
+        self._bind(loops, given)(first, 0, steps)
+        state = program.state.items()
+        return {n: self._read(given[f"d{n}"], value, segment.steps + 1, slice(steps + 1)) for n, value in state}
+
+    def gradients(self) -> Arrays:
+        sums, self._sums = self._sums, None
+        real = runtime.real_dtype()
+        totals = {n: np.zeros((self._batch, *self._shapes[n]), real) for n in self._needs}
+        if sums is not None:
+            totals |= self._read_sums(sums)
+            self._prologue.pull(self._values, totals)
+        found = {}
+        for name in self._needs:
+            batched = self._given[name].ndim > len(self._shapes[name])
+            found[name] = totals[name] if batched else totals[name].sum(axis=0)
+        return found
+
+    def _read_sums(self, sums: dict[str, Any]) -> Arrays:
+        """Read the adjoint sums of needed parameters, of results of the prologue, and of the control: [B, *shape]."""
+        found: Arrays = {}
+        if "control" in self._needs:
+            found["control"] = runtime.to_host(sums["adj_control"], (self._batch, *self._shapes["control"])).copy()
+        layout = next(iter(self._adjoints.values()))[0]
+        members = runtime.to_host(sums["sums"], (self._batch, layout.sums_size))
+        for name, value in self._program.params.items():
+            parts = [
+                _add_up(members, begin, slot.over, (self._batch, *value.shape), self._program)
+                for slot, (_, begin) in layout.sums.items()
+                if slot.value is value
+            ]
+            if parts or name in self._needs:
+                found[name] = sum(parts, np.zeros((self._batch, *value.shape), runtime.real_dtype()))
+        return found
+
+    def _sum_arrays(self, layout: Layout) -> dict[str, Any]:
+        if self._sums is None:
+            control = 0 if self._program.control is None else self._steps * self._program.control.size
+            self._sums = {"sums": self._zeros_of(layout.sums_size), "adj_control": self._zeros_of(control)}
+        return self._sums
+
+    def _intervals(self, start: int, steps: int) -> list[tuple[int, int]]:
+        """Rows of each launch: all at once, or one by one."""
+        if not self._shape.gathers:
+            return [(start, start + steps)]
+        return [(row, row + 1) for row in range(start, start + steps)]
+
+    def _bind(self, loops: Loops, given: Mapping[str, Any]) -> Callable[..., None]:
+        chosen = runtime.settings()
+        tasks = min(TASKS_PER_THREAD * chosen.threads, self._batch)
+        known = {
+            **self._inputs,
+            **{name: runtime.to_device(array) for name, array in loops.relations.items()},
+            **loops.numbers,
+            "members": self._batch,
+            "steps": self._steps,
+            "tasks": self._batch if chosen.on_gpu else tasks,
+            "pieces": TASKS_PER_THREAD * chosen.threads,
+            **given,
+        }
+        return loops.kernel.bind(*[known[name.removeprefix(ARRAY)] for name in loops.names])
+
+    @functools.cached_property
+    def _inputs(self) -> dict[str, Any]:
+        """Parameters, control and constants, on the device."""
+        real = runtime.real_dtype()
+        given = self._values if self._program.control is None else {**self._values, "control": self._given["control"]}
+        arrays = {name: np.ascontiguousarray(values, real).reshape(-1) for name, values in given.items()}
+        for value in self._program.constants():
+            assert value.data is not None
+            arrays[value.name] = np.ascontiguousarray(value.data, real).reshape(-1)
+        return {name: runtime.to_device(array) for name, array in arrays.items()}
+
+    def _rows(self, count: int, value: Value) -> Any:
+        size = self._batch * count * value.size
+        if runtime.settings().on_gpu:
+            return runtime.device_array((size,))
+        return arena.empty((size,), runtime.real_dtype())
+
+    def _zeros_of(self, size: int) -> Any:
+        return runtime.to_device(np.zeros(self._batch * size, runtime.real_dtype()))
+
+
+def _add_up(members: Array, begin: int, over: str, shape: tuple[int, ...], program: Program) -> Array:
+    """Adjoint sum of a parameter: its own elements, or the sum over those of a loop."""
+    size = int(np.prod(shape[1:], dtype=int))
+    if not over:
+        return members[:, begin : begin + size].reshape(shape)
+    count = next(op.domain.size for op in program.ops if op.domain.name == over)
+    return members[:, begin : begin + count * size].reshape(shape[0], count, *shape[1:]).sum(axis=1)

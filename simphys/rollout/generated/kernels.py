@@ -1,0 +1,86 @@
+"""Kernels of a generated engine: the loops of a pass inside loops over batch members and time, or a launch a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simphys.autograd import runtime
+from simphys.autograd.kernels.launch import Kernel
+from simphys.substep.text import SPREAD, domains_of, indent, launch_lines, loop_lines, make_kernel, uses_name
+
+from .memory import Layout, Shape, sum_names
+from .passes import Pass
+
+LAUNCH = {"first": "i32", "begin": "i32", "end": "i32"}
+"""Arguments that change from launch to launch: the step of the segment's first row, and the rows to go through."""
+
+ARRAYS = "reals"
+
+
+@dataclass(frozen=True)
+class Loops:
+    """A kernel, and the numbers among its arguments that are known when it is made."""
+
+    kernel: Kernel
+    names: tuple[str, ...]
+    """Names of the arguments, in order, but for those of LAUNCH at the end."""
+    numbers: Mapping[str, float]
+    relations: Mapping[str, Any]
+
+
+def build_kernel(name: str, run: Pass, layout: Layout, shape: Shape, *, parallel: bool, backward: bool = False) -> Loops:
+    """Write and compile a pass."""
+    if shape.gathers:
+        cpu = not runtime.settings().on_gpu
+        options = {"parallel": parallel, "batched": shape.batched, "cpu": cpu}
+        body = [
+            line for group in run.groups for line in launch_lines(group, layout.places, layout.offsets, **options)
+        ]
+    else:
+        body = _time_loop(run, layout, shape, parallel=parallel, backward=backward)
+    numbers: dict[str, float] = dict(run.scope.numbers)
+    integers = {f"n_{d.name}": d.size for d in domains_of(run.groups)}
+    integers |= layout.sizes | layout.work | sum_names(layout)
+    integers |= {"work_size": layout.work_size, "sums_size": layout.sums_size}
+    arrays = list(dict.fromkeys([place.array for place in layout.places.values()]))
+    used = [array for array in arrays if uses_name(body, array)]
+    others = [n for n in ("rows", "dense_rows", "steps", "members", "tasks", "pieces") if uses_name(body, n)]
+    integers = {n: size for n, size in integers.items() if uses_name(body, n)}
+    parameters = {
+        **dict.fromkeys(used, ARRAYS),
+        **dict.fromkeys(run.scope.relations, "ints"),
+        **dict.fromkeys(numbers, "real"),
+        **dict.fromkeys([*integers, *others], "i32"),
+        **LAUNCH,
+    }
+    kernel = make_kernel(name, parameters, body, run.scope.functions, runtime.real())
+    names = tuple(parameters)[: -len(LAUNCH)]
+    return Loops(kernel, names, {**numbers, **integers}, run.scope.relations)
+
+
+def _time_loop(run: Pass, layout: Layout, shape: Shape, *, parallel: bool, backward: bool) -> list[str]:
+    """Write the loops over batch members and time around those of a step."""
+    step = [line for group in run.groups for line in loop_lines(group, layout.places)]
+    used = {name: text for name, text in layout.offsets.items() if uses_name(step, name)}
+    fixed = [f"{name} = {text}" for name, text in used.items() if not uses_name([text], "t")]
+    moving = [f"{name} = {text}" for name, text in used.items() if uses_name([text], "t")]
+    if backward:
+        time = ["for back in range(end - begin):", "    t = end - 1 - back"]
+    else:
+        time = ["for t in range(begin, end):"]
+    member = [*fixed, *time, *indent([*moving, *step])]
+    if not shape.batched:
+        return ["ti.loop_config(serialize=True)", "for member in range(1):", *indent(member)]
+    if not parallel:
+        return ["ti.loop_config(serialize=True)", "for member in range(members):", *indent(member)]
+    period = 1 if runtime.settings().on_gpu else SPREAD
+    return [
+        "ti.loop_config(serialize=False)",
+        f"for y in range(tasks * {period}):",
+        f"    if y % {period} == 0:",
+        f"        task = y // {period}",
+        "        for member in range(task * members // tasks, (task + 1) * members // tasks):",
+        *indent(member, 3),
+    ]

@@ -1,0 +1,184 @@
+"""The passes over a program that an engine runs for each step: forward, adjoint and tangent, as loops."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from simphys.substep.action import Access, Action, Site, Slot
+from simphys.substep.program import WHOLE, Domain, Op, Program, Value, View
+from simphys.substep.schedule import Group, schedule
+from simphys.substep.scope import Scope, clear
+
+
+@dataclass(eq=False)
+class Pass:
+    """Loops of one step, with the names that occur in their text."""
+
+    groups: list[Group]
+    scope: Scope
+    aliases: Mapping[Slot, Slot] = field(default_factory=dict)
+    """Slots that share the memory of another."""
+    dense: Mapping[str, Slot] = field(default_factory=dict)
+    """Slot of the loss's derivative by the state that leaves the step, by field."""
+
+
+def find_dependent(ops: Collection[Op], sources: Collection[Value]) -> set[Value]:
+    """Find the values that depend on some values, which are included."""
+    found = set(sources)
+    for op in ops:
+        if any([op.inputs[name] in found for name in op.pattern.varying]):
+            found |= set(op.outputs)
+    return found
+
+
+def find_stored(program: Program, reads: Collection[Value]) -> list[Value]:
+    """Find the values, among those that adjoints read, that are kept from the forward pass: the others are cheap."""
+    makers = {value: op for op in program.ops for value in op.outputs}
+    kept = set(program.result.values())
+    stored: dict[Value, None] = {}
+
+    def is_cheap(value: Value) -> bool:
+        if value.role != "local" or value in kept or value in stored:
+            return True
+        op = makers[value]
+        return op.pattern.is_cheap and all([is_cheap(other) for other in op.values()])
+
+    for value in sorted(reads, key=lambda value: program.ops.index(makers[value])):
+        if not is_cheap(value):
+            stored[value] = None
+    return list(stored)
+
+
+def forward_pass(program: Program, *, gathers: bool, zeros: Collection[Value]) -> Pass:
+    """Compute the new state."""
+    scope = Scope(gathers=gathers, zeros=zeros)
+    for op in program.ops:
+        op.pattern.forward(op, scope)
+    return Pass(schedule(scope.actions), scope)
+
+
+def adjoint_reads(program: Program, wanted: Collection[Value], zeros: Collection[Value]) -> list[Value]:
+    """List the results of sub-steps that the adjoints of a program read."""
+    scope = Scope(gathers=False, zeros=zeros, wanted=find_dependent(program.ops, wanted))
+    _append_adjoints(program, scope)
+    return [slot.value for slot in _value_reads(scope.actions) if slot.value.role == "local"]
+
+
+def adjoint_pass(
+    program: Program,
+    wanted: Collection[Value],
+    stored: Collection[Value],
+    *,
+    gathers: bool,
+    zeros: Collection[Value],
+    dense: bool,
+) -> Pass:
+    """Take the adjoint of the new state back to that of the old one, and add to the adjoint sums.
+
+    Results of sub-steps that are read, but not stored, are computed again first.
+    """
+    scope = Scope(gathers=gathers, zeros=zeros, wanted=find_dependent(program.ops, wanted))
+    given = {name: Slot("adjoint", _dense(value)) for name, value in program.result.items()} if dense else {}
+    scope.started |= set(given.values())
+    for name, slot in given.items():
+        scope.add(_add_dense(Slot("adjoint", program.result[name]), slot))
+    begin = len(scope.actions)
+    _append_adjoints(program, scope)
+    adjoints = scope.actions[begin:]
+    del scope.actions[begin:]
+    available = {*stored, *program.result.values()}
+    _append_again(program, scope, _value_reads(adjoints), available)
+    scope.actions += adjoints
+    aliases = _alias_states(program, scope)
+    return Pass(schedule([_under_aliases(action, aliases) for action in scope.actions]), scope, aliases, given)
+
+
+def tangent_pass(program: Program, moving: Collection[Value], *, zeros: Collection[Value]) -> Pass:
+    """Compute the tangent of the new state from that of the old one."""
+    moves = find_dependent(program.ops, moving)
+    scope = Scope(gathers=False, zeros=zeros, moving=moves)
+    for op in program.ops:
+        if any([op.inputs[name] in moves for name in op.pattern.varying]):
+            op.pattern.tangent(op, scope)
+    for value in program.result.values():
+        if value not in moves:
+            scope.add(clear(Slot("tangent", value), value.view or View(WHOLE, value.shape)))
+    tangents, scope.actions = scope.actions, []
+    _append_again(program, scope, _value_reads(tangents), set(program.result.values()))
+    scope.actions += tangents
+    return Pass(schedule(scope.actions), scope)
+
+
+def _append_adjoints(program: Program, scope: Scope) -> None:
+    scope.started |= {Slot("adjoint", value) for value in program.result.values()}
+    for op in reversed(program.ops):
+        wanted = any([scope.wants(op.inputs[name]) for name in op.pattern.varying])
+        if wanted and any([scope.has_adjoint(value) for value in op.outputs]):
+            op.pattern.adjoint(op, scope)
+    for value in program.state.values():
+        if not scope.has_adjoint(value):
+            scope.begin(Slot("adjoint", value), View(Domain(f"all_{value.name}", value.size), ()), "other")
+
+
+def _append_again(program: Program, scope: Scope, reads: Collection[Slot], available: Collection[Value]) -> None:
+    """Append the forward actions of the sub-steps whose results are read, but not available."""
+    again: list[Op] = []
+    needed = {slot.value for slot in reads if slot.value.role == "local"} - set(available)
+    for op in reversed(program.ops):
+        if needed & set(op.outputs):
+            again.append(op)
+            needed |= {value for value in op.values() if value.role == "local" and value not in available}
+    scope.frozen |= {Slot("value", value) for value in available}
+    for op in reversed(again):
+        op.pattern.forward(op, scope)
+
+
+def _value_reads(actions: Collection[Action]) -> set[Slot]:
+    return {slot for action in actions for slot in action.reads if slot.kind == "value"}
+
+
+def _dense(value: Value) -> Value:
+    return Value(f"dense_{value.name}", value.shape, "local", value.view)
+
+
+def _add_dense(running: Slot, dense: Slot) -> Action:
+    """Add the loss's derivative by a state to its adjoint, and keep the sum."""
+    view = running.value.view
+    assert view is not None, "the result of a sub-step"
+
+    def emit(site: Site) -> None:
+        site.add(running, view, site.load(dense, view))
+        site.store(dense, view, site.load(running, view))
+
+    own: dict[Slot, Access] = {running: "own", dense: "own"}
+    return Action(view.domain, emit, own, dict(own))
+
+
+def _alias_states(program: Program, scope: Scope) -> dict[Slot, Slot]:
+    """Let the adjoint of the old state take the memory of the new one's, where that is read before; else copy it."""
+    aliases = {}
+    for name, old in program.state.items():
+        before, after = Slot("adjoint", old), Slot("adjoint", program.result[name])
+        first = min([n for n, action in enumerate(scope.actions) if before in action.writes])
+        last = max([n for n, action in enumerate(scope.actions) if after in action.slots()], default=-1)
+        same = first == last and scope.actions[first].writes[before] == "own" == scope.actions[first].reads.get(after)
+        if last < first or same:
+            aliases[before] = after
+        else:
+            scope.add(_copy(before, after))
+    return aliases
+
+
+def _copy(source: Slot, target: Slot) -> Action:
+    view = target.value.view
+    assert view is not None, "the result of a sub-step"
+    return Action(
+        view.domain, lambda site: site.store(target, view, site.load(source, view)), {source: "own"}, {target: "own"}
+    )
+
+
+def _under_aliases(action: Action, aliases: Mapping[Slot, Slot]) -> Action:
+    reads = {aliases.get(slot, slot): access for slot, access in action.reads.items()}
+    writes = {aliases.get(slot, slot): access for slot, access in action.writes.items()}
+    return replace(action, reads=reads, writes=writes)

@@ -1,0 +1,90 @@
+"""Sub-steps that depend on parameters alone: their results are computed once for a rollout, not in each step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from simphys.simulator import Array, Arrays
+from simphys.substep.launch import Arrays as Given
+from simphys.substep.launch import Pass, run_pass
+from simphys.substep.program import Op, Program, Value
+
+
+@dataclass(frozen=True, eq=False)
+class Prologue:
+    """These sub-steps. All arrays have a leading axis, of the batch members or, where these share the values, of 1."""
+
+    ops: tuple[Op, ...]
+
+    @property
+    def results(self) -> list[Value]:
+        return [value for op in self.ops for value in op.outputs]
+
+    def compute(self, params: Arrays) -> Arrays:
+        """Compute all results, by name, from the parameters."""
+        known = dict(params)
+        for op in self.ops:
+            known |= _run(op, "forward", known, {})
+        return {value.name: known[value.name] for value in self.results}
+
+    def push(self, values: Arrays, tangents: Arrays) -> Arrays:
+        """Compute the tangents of the results from `values` of parameters and results, and tangents of parameters."""
+        known = dict(tangents)
+        for op in self.ops:
+            if any([value.name in known for value in op.values()]):
+                known |= _run(op, "tangent", values, known)
+        return {value.name: known[value.name] for value in self.results if value.name in known}
+
+    def pull(self, values: Arrays, adjoints: Arrays) -> None:
+        """Add to the adjoints of parameters, by name, those that come from the adjoints of results. These have members.
+
+        Parameters without an entry among the adjoints are left out.
+        """
+        for op in reversed(self.ops):
+            if any([value.name in adjoints for value in op.outputs]):
+                for name, found in _run(op, "adjoint", values, adjoints).items():
+                    if name in adjoints:
+                        adjoints[name] += found
+
+
+def split_prologue(program: Program) -> tuple[Prologue, Program]:
+    """Split a program into its prologue and the program of each step, in which the results count as parameters."""
+    fixed: set[Value] = {*program.params.values()}
+    ops = []
+    for op in program.ops:
+        if all([value in fixed or not value.varies for value in op.values()]):
+            ops.append(op)
+            fixed |= set(op.outputs)
+    results = {value.name: value for op in ops for value in op.outputs}
+    for value in results.values():
+        value.role = "param"
+    rest = tuple([op for op in program.ops if op not in ops])
+    return Prologue(tuple(ops)), replace(program, ops=rest, params={**program.params, **results})
+
+
+def _run(op: Op, name: Pass, values: Arrays, others: Arrays) -> Arrays:
+    """Run a pass of a sub-step for each batch member. `others` has the tangents, or the adjoints of the results.
+
+    Returns values or tangents of the results, or adjoints of the inputs, by name.
+    """
+    inputs = {n: v for n, v in op.inputs.items() if isinstance(v, Value)}
+    arrays: Given = {}
+    for n, value in inputs.items():
+        arrays["value", n] = value.data[None] if value.data is not None else values[value.name]
+        if name == "tangent" and value.varies:
+            arrays["tangent", n] = others.get(value.name, np.zeros_like(arrays["value", n]))
+    if name == "adjoint":
+        members = max([len(others[v.name]) for v in op.outputs if v.name in others])
+        for number, value in enumerate(op.outputs):
+            zeros = np.zeros((members, *value.shape), next(iter(arrays.values())).dtype)
+            arrays["adjoint", number] = others.get(value.name, zeros)
+    count = max([len(array) for array in arrays.values()])
+    results = [run_pass(op, name, {key: _member(array, b) for key, array in arrays.items()}) for b in range(count)]
+    names = [v.name for v in op.values() if v.varies] if name == "adjoint" else [v.name for v in op.outputs]
+    return {n: np.stack(found) for n, found in zip(names, zip(*results, strict=True), strict=True)}
+
+
+def _member(array: Array, number: int) -> Array:
+    return array[number if len(array) > 1 else 0]

@@ -1,0 +1,12 @@
+"""Declared sub-steps: an element function with its adjoint and tangent, and the pattern that applies it.
+
+A declaration gives the sub-step's Function. A step that applies declared sub-steps can be recorded as a program, from
+which engines are generated.
+"""
+
+from simphys.numerics.element import element
+
+from .edges import edges
+from .per_element import per_element
+
+__all__ = ["edges", "element", "per_element"]

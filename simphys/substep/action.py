@@ -1,0 +1,193 @@
+"""Actions: the loops that a sub-step is made of, as text for the compiler, before they are merged and placed in memory.
+
+An action is a loop over one index set. It says which slots it reads and writes: at its own index, or elsewhere. So
+neighbouring actions over the same index set can share a loop, and a value that does not leave that loop is a local
+variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from simphys.simulator import Shape
+
+from .program import Domain, Value, View
+
+Kind = Literal["value", "adjoint", "tangent", "sum"]
+Access = Literal["own", "other"]
+
+
+class Slot(NamedTuple):
+    """A place for numbers: a value, its adjoint, its tangent, or its adjoint summed over time by an index set."""
+
+    kind: Kind
+    value: Value
+    over: str = ""
+    """Index set of a sum, whose elements each keep their own part; empty where the value's own elements do."""
+
+    def __str__(self) -> str:
+        return "_".join([word for word in (self.kind, self.value.name, self.over) if word])
+
+
+class Place(NamedTuple):
+    """Memory of a slot: elements of an array of numbers behind an offset."""
+
+    array: str
+    offset: str
+    """Expression of the first number, "0" for none."""
+    by_component: bool = False
+    """True if an array of vectors holds all first components, then all second ones, as sums over elements want."""
+
+
+@dataclass(frozen=True, eq=False)
+class Action:
+    """A loop over an index set."""
+
+    domain: Domain
+    emit: Callable[[Site], None]
+    """Writes the body of the loop."""
+    reads: Mapping[Slot, Access] = field(default_factory=dict)
+    writes: Mapping[Slot, Access] = field(default_factory=dict)
+    heavy: bool = False
+    """True if an element takes so long that a few are worth a thread."""
+    width: int = 1
+    """Elements that are computed together, before any of them is stored."""
+
+    def slots(self) -> set[Slot]:
+        return {*self.reads, *self.writes}
+
+
+class Site:
+    """The body of a loop under construction, at one index: loads and arithmetic first, then stores."""
+
+    def __init__(self, places: Mapping[Slot, Place], index: str, suffix: str = "") -> None:
+        self._places, self.index, self._suffix = places, index, suffix
+        self.compute: list[str] = []
+        self.stores: list[str] = []
+        self._indent = ""
+        self._known: dict[Slot, str] = {}
+        self._pending: dict[Slot, View] = {}
+        self._expressions: dict[str, str] = {}
+        self._count = 0
+
+    # --- text
+
+    def line(self, text: str) -> None:
+        self.compute.append(self._indent + text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Indent the lines of a `with` block below `head`, such as a loop."""
+        self.line(head)
+        self._indent += "    "
+        yield
+        self._indent = self._indent[4:]
+
+    def fresh(self, name: str) -> str:
+        """Make a name for a local variable."""
+        self._count += 1
+        return f"{name}_{self._count}{self._suffix}"
+
+    def assign(self, name: str, expression: str) -> str:
+        """Assign an expression to a new local variable, and return its name."""
+        variable = self.fresh(name)
+        self.line(f"{variable} = {expression}")
+        return variable
+
+    def once(self, expression: str) -> str:
+        """Assign an integer expression to a local variable, unless one has it already, and return its name."""
+        if expression not in self._expressions:
+            self._expressions[expression] = self.assign("at", expression)
+        return self._expressions[expression]
+
+    # --- elements of slots
+
+    def load(self, slot: Slot, view: View) -> str:
+        """Name of a local variable with the element at the loop's own index."""
+        if slot not in self._known:
+            self._known[slot] = self.assign(slot.value.name, self.load_at(slot, view, self.index))
+        return self._known[slot]
+
+    def load_at(self, slot: Slot, view: View, index: str) -> str:
+        """Expression of an element at another index."""
+        place = self._places[slot]
+        numbers = [f"{place.array}[{at}]" for at in _addresses(place, view, index)]
+        return build_element(numbers, view.element)
+
+    def store(self, slot: Slot, view: View, expression: str) -> None:
+        """Set the element at the loop's own index."""
+        self._known[slot] = self.assign(slot.value.name, expression)
+        self._pending[slot] = view
+
+    def add(self, slot: Slot, view: View, expression: str) -> None:
+        """Add to the element at the loop's own index."""
+        self.store(slot, view, f"{self.load(slot, view)} + {expression}")
+
+    def add_at(
+        self, slot: Slot, view: View, index: str, expression: str, sign: str = "+", *, guarded: bool = False
+    ) -> None:
+        """Add to an element at another index, unless that is negative and `guarded`; the loop then runs in order."""
+        place = self._places[slot]
+        addresses = _addresses(place, view, index)
+        if guarded:
+            self.stores.append(f"if {index} >= 0:")
+        for at, number in zip(addresses, split_element(expression, view.element), strict=True):
+            line = f"{place.array}[{at}] = {place.array}[{at}] {sign} {number}"
+            self.stores.append(f"    {line}" if guarded else line)
+
+    def flush(self) -> None:
+        """Write the elements that were set at the loop's own index to memory, where they have any."""
+        last = {self._places.get(slot): slot for slot in self._pending}  # two slots may share their memory
+        for slot, view in self._pending.items():
+            place = self._places.get(slot)
+            if place is not None and last[place] is slot:
+                numbers = split_element(self._known[slot], view.element)
+                for at, number in zip(_addresses(place, view, self.index), numbers, strict=True):
+                    self.stores.append(f"{place.array}[{at}] = {number}")
+
+
+def size_name(domain: Domain) -> str:
+    """Name of the kernel's argument that holds the size of an index set."""
+    return f"n_{domain.name}"
+
+
+def build_element(numbers: Sequence[str], shape: Shape) -> str:
+    """Expression of an element from those of its components."""
+    if not shape:
+        return numbers[0]
+    if len(shape) == 1:
+        return f"vector_{shape[0]}({', '.join(numbers)})"
+    rows, columns = shape
+    lines = [f"[{', '.join(numbers[columns * r : columns * (r + 1)])}]" for r in range(rows)]
+    return f"matrix_{rows}_{columns}([{', '.join(lines)}])"
+
+
+def split_element(name: str, shape: Shape) -> list[str]:
+    """Expressions of the components of an element in a local variable."""
+    if not shape:
+        return [name]
+    if len(shape) == 1:
+        return [f"{name}[{c}]" for c in range(shape[0])]
+    return [f"{name}[{r}, {c}]" for r in range(shape[0]) for c in range(shape[1])]
+
+
+def zero_element(shape: Shape) -> str:
+    """Expression of an element of zeros."""
+    if not shape:
+        return "real(0.0)"
+    return f"vector_{shape[0]}(0.0)" if len(shape) == 1 else f"matrix_{shape[0]}_{shape[1]}(0.0)"
+
+
+def _addresses(place: Place, view: View, index: str) -> list[str]:
+    """Expressions of the positions of an element's components in its array."""
+    base = "" if place.offset == "0" else f"{place.offset} + "
+    count = view.components
+    if not view.element:
+        return [f"{base}{index}"]
+    if place.by_component:
+        size = size_name(view.domain)
+        return [f"{base}{c} * {size} + {index}" if c else f"{base}{index}" for c in range(count)]
+    return [f"{base}({index}) * {count} + {c}" for c in range(count)]

@@ -1,0 +1,120 @@
+"""Contributions of a loop: its results, and the adjoints of its inputs, for each kind of array that they go to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from .action import Access, Action, Kind, Site, Slot, zero_element
+from .program import Op, Value, View
+from .scope import Scope, adjoint_slot, hidden, reduce
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(eq=False)
+class Contribution:
+    """One array's share: the slot that the loop writes, and actions after the loop that bring it to its target."""
+
+    slot: Slot
+    view: View
+    access: Access | Literal["none"]
+    write: Callable[[Site, str], None]
+    """Writes the contribution of the present element, an expression."""
+    adds: bool
+    """True if the slot is read and added to."""
+    finish: Callable[[], None] = field(default=_nothing)
+
+
+class Ends(NamedTuple):
+    """The elements of another index set that a contribution of a loop goes to."""
+
+    signs: Sequence[str]
+    relation: str
+    """Index array of the sub-step: element i of the loop has the entries i * len(signs) and after."""
+    guarded: bool = False
+    """True if a negative index names no element."""
+
+    def index(self, number: int, at: str) -> str:
+        """Expression of the position of an end in the index array."""
+        count = len(self.signs)
+        return at if count == 1 else f"{count} * ({at}) + {number}"
+
+
+def write_own(slot: Slot, view: View, scope: Scope, finish: Callable[[], None] = _nothing) -> Contribution:
+    """Set or add to the slot's element at the loop's own index."""
+    if slot in scope.frozen:
+        return Contribution(slot, view, "none", lambda site, result: None, False)
+    adds = scope.begin(slot, view, "own")
+
+    def write(site: Site, result: str) -> None:
+        if adds:
+            site.add(slot, view, result)
+        else:
+            site.store(slot, view, result)
+
+    return Contribution(slot, view, "own", write, adds, finish)
+
+
+def write_ends(op: Op, scope: Scope, target: Slot, view: View, ends: Ends) -> Contribution:
+    """Add to elements of another index set: at once where the loop runs in order, else by a loop over that set."""
+    assert target not in scope.frozen, "only results at the loop's own index are computed again"
+    relation = scope.relation(op, ends.relation)
+    if not scope.gathers:
+
+        def scatter(site: Site, result: str) -> None:
+            for number, sign in enumerate(ends.signs):
+                at = site.once(f"{relation}[{ends.index(number, site.index)}]")
+                site.add_at(target, view, at, result, sign, guarded=ends.guarded)
+
+        adds = scope.begin(target, view, "other")
+        return Contribution(target, view, "other", scatter, adds)
+    parts = View(op.domain, view.element)
+    kind: Kind = "adjoint" if target.kind == "sum" else target.kind
+    work = Slot(kind, hidden(f"{op.outputs[0].name}_to_{target.value.name}", op.domain, view))
+    return write_own(work, parts, scope, lambda: gather(op, scope, work, parts, target, view, ends))
+
+
+def gather(op: Op, scope: Scope, work: Slot, parts: View, target: Slot, view: View, ends: Ends) -> None:
+    """Append the action that adds to each element of a slot the parts of all elements that are related to it."""
+    adds = scope.begin(target, view, "own")
+    start, entries = (scope.relation(op, f"{ends.relation}_{part}") for part in ("start", "entries"))
+
+    def emit(site: Site) -> None:
+        total = site.assign("total", site.load(target, view) if adds else zero_element(view.element))
+        with site.block(f"for k in range({start}[{site.index}], {start}[{site.index} + 1]):"):
+            entry = site.assign("entry", f"{entries}[k]")
+            if len(ends.signs) == 1:
+                site.line(f"{total} {ends.signs[0]}= {site.load_at(work, parts, entry)}")
+            else:
+                first, second = (int(f"{sign}1") for sign in ends.signs)
+                part = site.load_at(work, parts, f"({entry} >> 1)")
+                site.line(f"{total} += ({first} + {second - first} * ({entry} & 1)) * {part}")
+        site.store(target, view, total)
+
+    reads: dict[Slot, Access] = {work: "other"}
+    if adds:
+        reads[target] = "own"
+    scope.add(Action(view.domain, emit, reads, {target: "own"}))
+
+
+def add_own_adjoint(op: Op, name: str, scope: Scope) -> Contribution:
+    """Add to the adjoint of an array of the loop's own index set, or of one that all elements share."""
+    value, view = op.inputs[name], op.views[name]
+    assert isinstance(value, Value), "numbers have no adjoint"
+    if view.domain == op.domain:
+        return write_own(adjoint_slot(value), view, scope)
+    parts = View(op.domain, view.element)
+    if value.role == "param":  # each element keeps its own part, so that nothing is added across threads
+        return write_own(Slot("sum", value, op.domain.name), parts, scope)
+    work = Slot("adjoint", hidden(f"{op.outputs[0].name}_to_{value.name}", op.domain, view))
+
+    def finish() -> None:
+        target = adjoint_slot(value)
+        adds = scope.begin(target, view, "own")
+        scope.add(reduce(work, parts, target, view, adds=adds))
+
+    return write_own(work, parts, scope, finish)

@@ -1,0 +1,115 @@
+"""Sub-steps over the edges between nodes: springs, bonds, links. An edge reads its two ends, and acts on both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from simphys.simulator import Shape
+
+from .action import Access, Site, Slot
+from .contribution import Contribution, Ends, write_ends
+from .function import declare
+from .loops import LoopPattern
+from .pattern import Source
+from .program import Domain, Op, Value, View
+from .scope import Scope, adjoint_slot
+
+ENDS = "ends"
+"""Attribute of the model with the two nodes (a, b) of each edge, [S, 2]."""
+BLOCK = 4
+"""Edges that are computed together: enough for the compiler to vectorize, few enough for the registers."""
+
+
+def edges(
+    func: Any,
+    *,
+    between: Mapping[str, str],
+    onto: str,
+    over: str = "edges",
+    nodes: str = "nodes",
+    own: Mapping[str, str] | None = None,
+    shared: Mapping[str, str] | None = None,
+    constant: Mapping[str, str] | None = None,
+) -> Any:
+    """Declare a sub-step over the edges between nodes, whose ends (a, b) are `model.ends` [S, 2].
+
+    Each mapping goes from parameters of the element function to names of arrays.
+
+    - `between`: differences of arrays of the nodes, that at b less that at a.
+    - `onto`: name of the result, an array of the nodes: the function's result is added at a, and subtracted at b.
+    - `own`, `shared`, `constant`: arrays of the edges, as in `per_element`.
+
+    Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
+    """
+    sources = {p: Source("between", name) for p, name in between.items()}
+    sources |= {p: Source("own", name) for p, name in (own or {}).items()}
+    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
+    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
+    return declare(Edges(func, sources, results={onto: next(iter(between))}, over=over, nodes=nodes))
+
+
+class Edges(LoopPattern):
+    """The pattern of `edges`."""
+
+    adjoint_access: Access = "other"
+    element_us = 0.004
+    is_cheap = False
+    width = BLOCK
+
+    def __init__(
+        self,
+        func: Any,
+        sources: Mapping[str, Source],
+        *,
+        results: Mapping[str, str | Shape],
+        over: str,
+        nodes: str,
+    ) -> None:
+        super().__init__(func, sources, results=results, over=over)
+        self.nodes = nodes
+
+    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        nodes = self.own_domain(inputs, kinds=("between",), name=self.nodes)
+        count = len(getattr(model, ENDS, ()))
+        domain = Domain(self.over, count)
+        relations = self.read_relation(model, ENDS, (count, 2), nodes.size)
+        views = {}
+        for name, value in inputs.items():
+            if isinstance(value, Value):
+                between = self.sources[name].kind == "between"
+                views[name] = View(nodes, value.shape[1:]) if between else self.view(name, value, domain)
+        op = Op(self, inputs, domain, views, relations=relations, onto=nodes)
+        op.outputs = self.make_outputs(op, nodes)
+        return op
+
+    def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:
+        value = op.inputs[name]
+        if self.sources[name].kind != "between" or not isinstance(value, Value):
+            return super().load_input(site, op, scope, name, kind)
+        if kind == "tangent" and not scope.moves(value):
+            return self.zero(op, name)
+        return self._difference(site, op, scope, Slot(kind, value), op.views[name], "-")
+
+    def load_adjoint(self, site: Site, op: Op, scope: Scope, value: Value) -> str:
+        assert value.view is not None
+        return self._difference(site, op, scope, Slot("adjoint", value), value.view, "+")
+
+    def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
+        assert value.view is not None
+        return write_ends(op, scope, Slot(kind, value), value.view, Ends("+-", ENDS))
+
+    def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
+        value = op.inputs[name]
+        if self.sources[name].kind != "between":
+            return super().add_adjoint(op, scope, name)
+        assert isinstance(value, Value)
+        return write_ends(op, scope, adjoint_slot(value), op.views[name], Ends("-+", ENDS))
+
+    def _difference(self, site: Site, op: Op, scope: Scope, slot: Slot, view: View, sign: str) -> str:
+        """Load the element at one end less that at the other: b - a for the sign "-" of a, a - b for "+"."""
+        relation = scope.relation(op, ENDS)
+        a, b = (site.once(f"{relation}[2 * ({site.index}) + {end}]") for end in (0, 1))
+        first, second = (b, a) if sign == "-" else (a, b)
+        left, right = (site.assign(slot.value.name, site.load_at(slot, view, end)) for end in (first, second))
+        return site.assign("difference", f"{left} - {right}")

@@ -1,0 +1,123 @@
+"""Launches of a single sub-step: the loops of one pass, each over its whole index set, compiled once for a shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from simphys.autograd import runtime
+from simphys.autograd.kernels.launch import Kernel
+from simphys.simulator import Array, Shape
+
+from .action import Place, Slot
+from .program import Op, Value
+from .schedule import find_locals, schedule
+from .scope import Scope
+from .text import domains_of, launch_lines, make_kernel
+
+Pass = Literal["forward", "adjoint", "tangent"]
+Name = tuple[str, str | int]
+"""Kind of an array, and the input's name or the output's number that it belongs to."""
+Arrays = dict[Name, Array]
+
+PIECES_PER_THREAD = 8
+"""Pieces of a heavy loop per CPU thread, to balance the load."""
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A compiled pass."""
+
+    kernel: Kernel
+    arrays: tuple[Name | Shape, ...]
+    """Array of each argument by name, or the shape of a workspace."""
+    results: tuple[tuple[Name, Shape], ...]
+    relations: tuple[str, ...]
+    numbers: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+
+def run_pass(op: Op, name: Pass, given: Arrays) -> list[Array]:
+    """Run one pass. Returns the results: values or tangents of the outputs, or adjoints of the varying inputs.
+
+    `given` has the values of the inputs, and their tangents or the adjoints of the outputs.
+    """
+    parallel = runtime.parallel(op.pattern.cost_us(op))
+    prepared = _prepare(op, name, parallel)
+    real = runtime.real_dtype()
+    made = {key: np.zeros(shape, real) for key, shape in prepared.results}
+    known = {**given, **made}
+    arrays = []
+    for key in prepared.arrays:
+        array = known.get(key)  # type: ignore[call-overload]
+        arrays.append(np.zeros(key, real).reshape(-1) if array is None else np.ascontiguousarray(array).reshape(-1))
+    relations = [op.relations[key] for key in prepared.relations]
+    numbers = [op.inputs[key] for key in prepared.numbers]
+    prepared.kernel(*arrays, *relations, *numbers, *prepared.sizes, PIECES_PER_THREAD * runtime.settings().threads)
+    return list(made.values())
+
+
+def _prepare(op: Op, name: Pass, parallel: bool) -> _Prepared:
+    """Compile a pass, or find it compiled for the same shapes."""
+    shapes = [v.shape if isinstance(v, Value) else None for v in op.inputs.values()]
+    key = (op.pattern, name, parallel, tuple(shapes), op.domain, op.onto)
+    table: dict[Any, _Prepared] = _prepared_passes()
+    if key not in table:
+        table[key] = _compile(op, name, parallel)
+    return table[key]
+
+
+@runtime.cached
+def _prepared_passes() -> dict[Any, _Prepared]:
+    """The compiled passes for the settings in force."""
+    return {}
+
+
+def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
+    names = _slot_names(op)
+    varying = [value for value in op.values() if value.varies]
+    scope = Scope(gathers=parallel, wanted=varying, moving=varying)
+    if name == "adjoint":
+        scope.started |= {Slot("adjoint", value) for value in op.outputs}
+    run: Callable[[Op, Scope], None] = getattr(op.pattern, name)
+    run(op, scope)
+    kind: Any = {"forward": "value", "adjoint": "adjoint", "tangent": "tangent"}[name]
+    results = [Slot(kind, value) for value in (varying if name == "adjoint" else op.outputs)]
+    groups = schedule(scope.actions)
+    inside = find_locals(groups, names)
+    memory = dict.fromkeys([*results, *[slot for group in groups for slot in sorted(group.slots() - inside, key=str)]])
+    places = {slot: Place(f"a{number}", "0") for number, slot in enumerate(memory)}
+    cpu = not runtime.settings().on_gpu
+    body = []
+    for group in groups:
+        body += launch_lines(group, places, {}, parallel=parallel, batched=False, cpu=cpu)
+    sizes = {f"n_{domain.name}": domain.size for domain in domains_of(groups)}
+    parameters = {
+        **{place.array: "reals" for place in places.values()},
+        **dict.fromkeys(scope.relations, "ints"),
+        **dict.fromkeys(scope.numbers, "real"),
+        **dict.fromkeys(sizes, "i32"),
+        "pieces": "i32",
+    }
+    kernel = make_kernel(f"{name}_{op.pattern.element.name}", parameters, body, scope.functions, runtime.real())
+    return _Prepared(
+        kernel,
+        tuple([names.get(slot, slot.value.shape) for slot in memory]),
+        tuple([(names[slot], slot.value.shape) for slot in results]),
+        tuple([next(n for n, a in op.relations.items() if a is array) for array in scope.relations.values()]),
+        tuple([key.removeprefix(f"{op.outputs[0].name}_") for key in scope.numbers]),
+        tuple(sizes.values()),
+    )
+
+
+def _slot_names(op: Op) -> dict[Slot, Name]:
+    """Names of the slots of the inputs and outputs."""
+    kinds: tuple[Any, ...] = ("value", "adjoint", "tangent")
+    found: dict[Slot, Name] = {}
+    for kind in kinds:
+        found |= {Slot(kind, value): (kind, name) for name, value in op.inputs.items() if isinstance(value, Value)}
+        found |= {Slot(kind, value): (kind, number) for number, value in enumerate(op.outputs)}
+    return found

@@ -1,0 +1,104 @@
+"""Loops of patterns that call an element function once for each element of an index set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from .action import Access, Action, Site, Slot, zero_element
+from .contribution import Contribution, add_own_adjoint, write_own
+from simphys.numerics.element import Rule
+from .pattern import Pattern
+from .program import Op, Value
+from .scope import Scope
+
+
+class LoopPattern(Pattern):
+    """A pattern whose forward, adjoint and tangent are each one loop, and loops that finish their contributions."""
+
+    width = 1
+    """Elements that are computed together."""
+
+    # --- what a pattern may change
+
+    def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
+        """Prepare where a result, or its tangent, goes."""
+        assert value.view is not None
+        return write_own(Slot(kind, value), value.view, scope)
+
+    def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
+        """Prepare where the adjoint of an input goes."""
+        return add_own_adjoint(op, name, scope)
+
+    def load_adjoint(self, site: Site, op: Op, scope: Scope, value: Value) -> str:
+        """Load the adjoint of a result."""
+        assert value.view is not None
+        return site.load(Slot("adjoint", value), value.view)
+
+    adjoint_access: Access = "own"
+    """Elements of the results' adjoints that an iteration reads."""
+
+    # --- the three passes
+
+    def forward(self, op: Op, scope: Scope) -> None:
+        names = frozenset(op.inputs)
+        targets = [self.write_result(op, scope, value, "value") for value in op.outputs]
+
+        def emit(site: Site) -> None:
+            found = self.call(site, self.element.forward, self.load_inputs(site, op, scope, names), scope)
+            for target, result in zip(targets, found, strict=True):
+                target.write(site, result)
+
+        self._append(op, scope, emit, self.input_reads(op, scope, names), targets)
+
+    def tangent(self, op: Op, scope: Scope) -> None:
+        rule = self.tangent_rule()
+        names = rule.reads((True,) * len(rule.results))
+        values, moving = names & op.inputs.keys(), frozenset([n[1:] for n in names - op.inputs.keys()])
+        targets = [self.write_result(op, scope, value, "tangent") for value in op.outputs]
+
+        def emit(site: Site) -> None:
+            arguments = self.load_inputs(site, op, scope, values)
+            moves = self.load_inputs(site, op, scope, moving, kind="tangent")
+            arguments += [move for name, move in zip(op.inputs, moves, strict=True) if name in self.varying]
+            for target, result in zip(targets, self.call(site, rule, arguments, scope), strict=True):
+                target.write(site, result)
+
+        reads = self.input_reads(op, scope, values) | self.input_reads(op, scope, moving, "tangent")
+        self._append(op, scope, emit, reads, targets)
+
+    def adjoint(self, op: Op, scope: Scope) -> None:
+        rule: Rule | None = self.element.adjoint
+        assert rule is not None, "checked when declared"
+        inputs = self.adjoint_reads(op, scope) & op.inputs.keys()
+        given = [value for value in op.outputs if scope.has_adjoint(value)]
+        wanted = [name for name in self.varying if scope.wants(op.inputs[name])]
+        targets = {name: self.add_adjoint(op, scope, name) for name in wanted}
+
+        def emit(site: Site) -> None:
+            arguments = self.load_inputs(site, op, scope, inputs)
+            for value in op.outputs:
+                assert value.view is not None
+                zero = zero_element(value.view.element)
+                arguments.append(self.load_adjoint(site, op, scope, value) if value in given else zero)
+            found = dict(zip(self.varying, self.call(site, rule, arguments, scope), strict=True))
+            for name, target in targets.items():
+                target.write(site, found[name])
+
+        reads = self.input_reads(op, scope, inputs)
+        for value in given:
+            reads[Slot("adjoint", value)] = self.adjoint_access
+        self._append(op, scope, emit, reads, list(targets.values()))
+
+    def _append(self, op: Op, scope: Scope, emit: Callable[[Site], None], reads: dict[Slot, Access], targets: Sequence[Contribution]) -> None:
+        """Append the loop, and what finishes its contributions."""
+        writes: dict[Slot, Access] = {}
+        for target in targets:
+            if target.access == "none":
+                continue
+            writes[target.slot] = "other" if "other" in (target.access, writes.get(target.slot)) else "own"
+            if target.adds:
+                reads.setdefault(target.slot, target.access)
+        scope.add(Action(op.domain, emit, reads, writes, width=self.width))
+        for target in targets:
+            target.finish()

@@ -1,0 +1,200 @@
+"""Pattern: the way in which a sub-step applies an element function, with all that its loops have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simphys.autograd.errors import InputError, MissingJvp
+from simphys.simulator import Shape
+
+from .action import Access, Site, Slot, zero_element
+from simphys.numerics.element import Element, Rule, element_of
+from .program import WHOLE, Domain, Op, Value, View
+from .relation import invert, read_relation
+from .scope import Scope
+
+
+class Source(NamedTuple):
+    """Origin of a parameter of an element function."""
+
+    kind: str
+    """own, shared, gathered, constant, or what a pattern adds to these."""
+    field: str
+    """Name of the array."""
+    by: str = ""
+    """Attribute of the model with the index of the element that is read, for gathered ones."""
+
+
+class Pattern(ABC):
+    """An element function, and the arrays that its parameters come from."""
+
+    def __init__(
+        self, func: Any, sources: Mapping[str, Source], *, results: Mapping[str, str | Shape] | None, over: str
+    ) -> None:
+        kind = type(self).__name__
+        self.element: Element = element_of(func, f"{kind}")
+        self.name = "".join([word.capitalize() for word in self.element.name.split("_")])
+        self.source = f"{kind}({self.element.name})"
+        missing = [name for name in self.element.inputs if name not in sources]
+        unknown = [name for name in sources if name not in self.element.inputs]
+        if missing or unknown:
+            found = f"nothing for {', '.join(missing)}" if missing else f"{', '.join(unknown)}, which it does not have"
+            constraint = f"it names an array for each of {', '.join(self.element.inputs)}"
+            raise InputError(self.source, constraint, found, "Correct the declaration.")
+        self.sources = {name: sources[name] for name in self.element.inputs}
+        self.varying = tuple([name for name, source in self.sources.items() if source.kind != "constant"])
+        self.element.require_rules(self.varying)
+        count = len(self.element.forward.results)
+        self.results = dict(results or {self.element.name: self.element.inputs[0]})
+        if len(self.results) != count:
+            constraint = f"it names {count} results, one for each that {self.element.name} returns"
+            raise InputError(self.source, constraint, repr(list(self.results)), "Pass results={...}.")
+        for name, like in self.results.items():
+            if isinstance(like, str) and like not in self.element.inputs:
+                remedy = "Name a parameter whose shape the result has, or give the shape."
+                raise InputError(self.source, f"{name} has the shape of a parameter", like, remedy)
+        self.over = over
+
+    element_us = 0.003
+    """Serial cost [us] of the forward pass for one element of the loop, approximately."""
+
+    def cost_us(self, op: Op) -> float:
+        """Estimate the serial cost [us] of the forward pass."""
+        return self.element_us * op.domain.size
+
+    is_cheap = True
+    """True if the results take so little time that they are computed again for the adjoint, rather than stored."""
+
+    # --- what a pattern says
+
+    @abstractmethod
+    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        """Apply the sub-step to values. Errors: InputError for shapes that do not fit each other."""
+
+    @abstractmethod
+    def forward(self, op: Op, scope: Scope) -> None:
+        """Append the actions that compute the results."""
+
+    @abstractmethod
+    def adjoint(self, op: Op, scope: Scope) -> None:
+        """Append the actions that add the adjoints of the inputs to their slots."""
+
+    @abstractmethod
+    def tangent(self, op: Op, scope: Scope) -> None:
+        """Append the actions that compute the tangents of the results."""
+
+    # --- parts that patterns share
+
+    def own_domain(
+        self, inputs: Mapping[str, Value | float], kinds: Sequence[str] = ("own",), name: str | None = None
+    ) -> Domain:
+        """Find the index set of arrays from their leading axis. Errors: InputError where they differ."""
+        label = self.over if name is None else name
+        if not label:
+            return WHOLE
+        sizes = {
+            source.field: value.shape[0] if value.shape else 0
+            for name, source in self.sources.items()
+            if source.kind in kinds and isinstance(value := inputs[name], Value)
+        }
+        if len(set(sizes.values())) != 1:
+            found = ", ".join([f"{name} has {size}" for name, size in sizes.items()]) or "no such array"
+            raise InputError(self.source, f"its arrays have an entry for each of the {label}", found, "Correct them.")
+        return Domain(label, next(iter(sizes.values())))
+
+    def read_relation(self, model: Any, name: str, shape: Shape, limit: int) -> dict[str, Any]:
+        """Read an index array of the model, and its inverse, by name."""
+        relation = read_relation(model, name, shape, limit, self.source)
+        inverse = invert(model, name, relation, limit)
+        return {name: relation, f"{name}_start": inverse.start, f"{name}_entries": inverse.entries}
+
+    def make_outputs(self, op: Op, domain: Domain) -> tuple[Value, ...]:
+        """Make the results, each with an element for each index of a set."""
+        found = []
+        for name, like in self.results.items():
+            element = like if isinstance(like, tuple) else self._element_shape(op, like)
+            shape = element if domain == WHOLE else (domain.size, *element)
+            found.append(Value(name, shape, "local", View(domain, element)))
+        return tuple(found)
+
+    def _element_shape(self, op: Op, name: str) -> Shape:
+        return op.views[name].element if name in op.views else ()
+
+    def view(self, name: str, value: Value, domain: Domain) -> View:
+        """Elements of an input of the given index set, or of the whole for shared ones."""
+        if domain == WHOLE or self.sources[name].kind == "shared":
+            return View(WHOLE, value.shape)
+        if self.sources[name].kind == "constant" and value.shape[:1] != (domain.size,):
+            return View(WHOLE, value.shape)
+        return View(domain, value.shape[1:])
+
+    def foreign_view(self, name: str, value: Value) -> View:
+        """Elements of an input of another index set, which is named after the array."""
+        if not value.shape:
+            found = f"a single number for {self.sources[name].field}"
+            raise InputError(self.source, "a gathered array has an entry for each index", found, "Declare it shared.")
+        return View(Domain(self.sources[name].field, value.shape[0]), value.shape[1:])
+
+    def tangent_rule(self) -> Rule:
+        """Return the tangent of the element function. Errors: MissingJvp."""
+        if self.element.tangent is None:
+            raise MissingJvp(f"{self.element.name} has no tangent. Add @{self.element.name}.tangent, or use reverse mode.")
+        return self.element.tangent
+
+    def adjoint_reads(self, op: Op, scope: Scope) -> frozenset[str]:
+        """Collect the parameters of the adjoint that the wanted adjoints depend on."""
+        assert self.element.adjoint is not None, "checked when declared"
+        return self.element.adjoint.reads(tuple([scope.wants(op.inputs[name]) for name in self.varying]))
+
+    def load_inputs(self, site: Site, op: Op, scope: Scope, names: frozenset[str], *, kind: Any = "value") -> list[str]:
+        """Load the values, or the tangents, of the named inputs; the others are 0."""
+        return [self.load_input(site, op, scope, n, kind) if n in names else self.zero(op, n) for n in op.inputs]
+
+    def load_input(self, site: Site, op: Op, scope: Scope, name: str, kind: Any) -> str:
+        """Load an input at the loop's index."""
+        value = op.inputs[name]
+        if not isinstance(value, Value):
+            return scope.number(op, name)
+        view = op.views[name]
+        if scope.is_zero(value) or (kind == "tangent" and not scope.moves(value)):
+            return zero_element(view.element)
+        slot, source = Slot(kind, value), self.sources[name]
+        if source.kind == "gathered":
+            index = site.once(f"{scope.relation(op, source.by)}[{site.index}]")
+            picked = site.assign(value.name, site.load_at(slot, view, f"ti.max({index}, 0)"))
+            return site.assign(value.name, f"ti.select({index} >= 0, {picked}, {zero_element(view.element)})")
+        if view.domain == WHOLE and op.domain != WHOLE:
+            return site.assign(value.name, site.load_at(slot, view, "0"))
+        return site.load(slot, view)
+
+    def zero(self, op: Op, name: str) -> str:
+        value = op.inputs[name]
+        return zero_element(op.views[name].element if isinstance(value, Value) else ())
+
+    def input_access(self, name: str, op: Op) -> Access:
+        """Tell where an iteration reads an input: at the loop's own index, or elsewhere."""
+        related = self.sources[name].kind in ("gathered", "between")
+        return "other" if related or op.views[name].domain != op.domain else "own"
+
+    def input_reads(self, op: Op, scope: Scope, names: frozenset[str], kind: Any = "value") -> dict[Slot, Access]:
+        """Slots of the named inputs."""
+        found: dict[Slot, Access] = {}
+        for name in names & op.inputs.keys():
+            value = op.inputs[name]
+            if not isinstance(value, Value) or scope.is_zero(value):
+                continue
+            if kind == "tangent" and not scope.moves(value):
+                continue
+            slot, access = Slot(kind, value), self.input_access(name, op)
+            found[slot] = "other" if "other" in (access, found.get(slot)) else "own"
+        return found
+
+    def call(self, site: Site, rule: Any, arguments: Sequence[str], scope: Scope) -> list[str]:
+        """Call a rule, and name its results."""
+        names = [site.fresh("y") for _ in rule.results]
+        site.line(f"{', '.join(names)} = {scope.function(rule)}({', '.join(arguments)})")
+        return names

@@ -1,0 +1,100 @@
+"""Program: the sub-steps of one time step, in order, with the values that go from one to the next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from simphys.simulator import Array, Shape
+
+if TYPE_CHECKING:
+    from .pattern import Pattern
+
+Role = Literal["state", "param", "control", "constant", "local"]
+
+
+class Domain(NamedTuple):
+    """An index set: nodes, springs, cells; or the whole system, of size 1."""
+
+    name: str
+    size: int
+
+
+WHOLE = Domain("whole", 1)
+"""Index set of sub-steps that act on the whole system at once."""
+
+
+class View(NamedTuple):
+    """An array as elements of an index set: of shape () numbers, (c,) vectors, (r, c) matrices."""
+
+    domain: Domain
+    element: Shape
+
+    @property
+    def components(self) -> int:
+        return math.prod(self.element)
+
+
+@dataclass(eq=False)
+class Value:
+    """An array in a program: a field of the state, a parameter, the control, a constant or the result of a sub-step."""
+
+    name: str
+    shape: Shape
+    role: Role
+    view: View | None = None
+    """Elements of the array, where a sub-step has made it."""
+    data: Array | None = field(default=None, repr=False)
+    """Numbers of a constant array."""
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def varies(self) -> bool:
+        """True if gradients flow to it."""
+        return self.role != "constant"
+
+
+@dataclass(eq=False)
+class Op:
+    """A sub-step applied to values."""
+
+    pattern: Pattern
+    inputs: Mapping[str, Value | float]
+    """Value of each parameter of the element function, or a number that no gradient flows to."""
+    domain: Domain
+    views: Mapping[str, View]
+    """Elements of each array among the inputs."""
+    outputs: tuple[Value, ...] = ()
+    relations: Mapping[str, Array] = field(default_factory=dict)
+    """Index arrays that the pattern reads, by name."""
+    onto: Domain | None = None
+    """Index set of the results, where it is not that of the loop."""
+
+    def values(self) -> Iterator[Value]:
+        """Iterate over the arrays among the inputs."""
+        for value in self.inputs.values():
+            if isinstance(value, Value):
+                yield value
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A recorded step."""
+
+    ops: tuple[Op, ...]
+    state: Mapping[str, Value]
+    """Fields of the state that enters."""
+    params: Mapping[str, Value]
+    control: Value | None
+    result: Mapping[str, Value]
+    """Fields of the state that leaves; each is the result of a sub-step, and of one field only."""
+
+    def constants(self) -> list[Value]:
+        """List the constant arrays, each once."""
+        found = {id(v): v for op in self.ops for v in op.values() if v.role == "constant"}
+        return list(found.values())

@@ -1,0 +1,55 @@
+"""Relations between index sets: for each element of one, such as a spring, an element of another, such as a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simphys.autograd.errors import InputError
+from simphys.simulator import Array, Shape
+
+
+class Inverse(NamedTuple):
+    """Entries of a relation by the element that they name: element i has `entries[start[i]:start[i + 1]]`.
+
+    Entries ascend, so that a sum over them has the order of a loop over all entries.
+    """
+
+    start: Array
+    entries: Array
+
+
+def read_relation(model: Any, name: str, shape: Shape, limit: int, source: str) -> Array:
+    """Read an index array of the model, flat. Errors: InputError for a shape or an index that does not fit."""
+    given = getattr(model, name, None)
+    array = np.asarray(given)
+    if given is None or array.shape != shape or array.dtype.kind not in "iu":
+        found = "none" if given is None else f"{array.dtype} of shape {array.shape}"
+        raise InputError(source, f"`{name}` of the model is integers of shape {shape}", found, "Correct the model.")
+    if array.size and not (array.min() >= -1 and array.max() < limit):
+        found = f"{array.min()} ... {array.max()}"
+        raise InputError(source, f"`{name}` of the model lies in 0 ... {limit - 1}", found, "Correct the indices.")
+    return _cached(model, name, lambda: np.ascontiguousarray(array, np.int32).reshape(-1))
+
+
+def invert(model: Any, name: str, relation: Array, size: int) -> Inverse:
+    """Invert a flat relation onto an index set of this size; negative indices name no element."""
+
+    def build() -> Inverse:
+        order = np.argsort(relation, kind="stable").astype(np.int32)
+        order = np.ascontiguousarray(order[np.count_nonzero(relation < 0) :])
+        start = np.zeros(size + 1, np.int32)
+        np.cumsum(np.bincount(relation[relation >= 0], minlength=size), out=start[1:])
+        return Inverse(start, order if len(order) else np.zeros(1, np.int32))
+
+    return _cached(model, f"{name} inverted", build)
+
+
+def _cached(model: Any, name: str, build: Callable[[], Any]) -> Any:
+    """Build once for each model, which never changes."""
+    table = model.__dict__.setdefault("_relations", {})
+    if name not in table:
+        table[name] = build()
+    return table[name]

@@ -1,0 +1,137 @@
+"""Scope: the actions of a pass over a program, and what is known about its values there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from .action import Access, Action, Site, Slot, zero_element
+from simphys.numerics.element import Rule
+from .program import WHOLE, Domain, Op, Value, View
+
+
+class Scope:
+    """The actions of one pass: forward, adjoint or tangent."""
+
+    def __init__(
+        self,
+        *,
+        gathers: bool,
+        zeros: Collection[Value] = (),
+        wanted: Collection[Value] = (),
+        moving: Collection[Value] = (),
+        frozen: Collection[Slot] = (),
+    ) -> None:
+        self.gathers = gathers
+        """True if loops add to their own elements only, so that they can run in parallel."""
+        self.actions: list[Action] = []
+        self.numbers: dict[str, float] = {}
+        """Constant numbers by the name of the kernel's argument."""
+        self.relations: dict[str, Any] = {}
+        """Index arrays by the name of the kernel's argument."""
+        self.functions: dict[str, Any] = {}
+        """Element functions by their name in the text."""
+        self.started: set[Slot] = set()
+        """Slots that hold a sum already."""
+        self.frozen = set(frozen)
+        """Slots that are not written, as they hold their values already."""
+        self._zeros, self._wanted, self._moving = set(zeros), set(wanted), set(moving)
+        self._keys: dict[int, str] = {}
+
+    # --- names in the text
+
+    def number(self, op: Op, name: str) -> str:
+        """Name of the argument that holds a constant number of a sub-step."""
+        key = f"{self._key(op)}_{name}"
+        number = op.inputs[name]
+        assert isinstance(number, float), "an array has a slot"
+        self.numbers[key] = number
+        return key
+
+    def relation(self, op: Op, name: str) -> str:
+        """Name of the argument that holds an index array of a sub-step."""
+        array = op.relations[name]
+        for known, other in self.relations.items():
+            if other is array:
+                return known
+        key = f"{self._key(op)}_{name}"
+        self.relations[key] = array
+        return key
+
+    def function(self, rule: Rule) -> str:
+        """Name of a rule of an element function."""
+        name = f"fn_{rule.name}"  # arrays may have the same names
+        while self.functions.setdefault(name, rule.func) is not rule.func:
+            name += "_"
+        return name
+
+    def _key(self, op: Op) -> str:
+        return op.outputs[0].name
+
+    # --- what is known about values
+
+    def is_zero(self, value: Value) -> bool:
+        """True for a parameter that is zero everywhere, and whose adjoint nobody wants."""
+        return value in self._zeros
+
+    def wants(self, value: Value | float) -> bool:
+        """True if the adjoint of an input is wanted, or leads to one that is."""
+        return isinstance(value, Value) and value in self._wanted
+
+    def moves(self, value: Value | float) -> bool:
+        """True if a value has a tangent."""
+        return isinstance(value, Value) and value in self._moving
+
+    def has_adjoint(self, value: Value) -> bool:
+        """True if a later sub-step has added to the adjoint of a result."""
+        return Slot("adjoint", value) in self.started
+
+    # --- actions
+
+    def add(self, action: Action) -> None:
+        self.actions.append(action)
+
+    def begin(self, slot: Slot, view: View, access: Access) -> bool:
+        """Prepare a slot for a contribution. Returns True if it is added, False if it is the first, and sets the slot."""
+        first = slot.kind != "sum" and slot not in self.started
+        self.started.add(slot)
+        if first and access == "other":
+            self.add(clear(slot, view))
+            return True
+        return not first
+
+
+def adjoint_slot(value: Value) -> Slot:
+    """Slot of an input's adjoint: parameters and controls have sums over time."""
+    return Slot("sum" if value.role in ("param", "control") else "adjoint", value)
+
+
+def clear(slot: Slot, view: View) -> Action:
+    """Action that sets a slot to zero."""
+
+    def emit(site: Site) -> None:
+        site.store(slot, view, zero_element(view.element))
+
+    return Action(view.domain, emit, writes={slot: "own"})
+
+
+def reduce(source: Slot, view: View, target: Slot, target_view: View, *, adds: bool) -> Action:
+    """Action that adds up the elements of a slot into one."""
+
+    def emit(site: Site) -> None:
+        total = site.assign("total", zero_element(view.element))
+        with site.block(f"for k in range(n_{view.domain.name}):"):
+            site.line(f"{total} += {site.load_at(source, view, 'k')}")
+        if adds:
+            site.add(target, target_view, total)
+        else:
+            site.store(target, target_view, total)
+
+    writes: dict[Slot, Access] = {target: "own"}
+    reads: dict[Slot, Access] = {source: "other"} | ({target: "own"} if adds else {})
+    return Action(WHOLE, emit, reads=reads, writes=writes, heavy=True)
+
+
+def hidden(name: str, domain: Domain, view: View) -> Value:
+    """Value that only the loops of a sub-step know: an element for each index of a loop."""
+    return Value(name, (domain.size, *view.element), "local", View(domain, view.element))

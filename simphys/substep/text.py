@@ -1,0 +1,124 @@
+"""Text of kernels: loops around the bodies that actions write, compiled like kernels in a file."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import linecache
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simphys.autograd.kernels.launch import Kernel
+from simphys.autograd.kernels.runtime import ti
+
+from .action import Place, Site, Slot, size_name
+from .program import WHOLE, Domain
+from .schedule import Group
+
+SPREAD = 512
+"""Iterations of a parallel loop that the compiler assigns to one CPU thread."""
+
+_numbers = itertools.count(1)
+
+
+def indent(lines: Sequence[str], levels: int = 1) -> list[str]:
+    """Indent lines."""
+    return ["    " * levels + line for line in lines]
+
+
+def group_body(group: Group, places: Mapping[Slot, Place], index: str, suffix: str = "") -> tuple[list[str], list[str]]:
+    """Write the body of a group's loop at one index: (loads and arithmetic, stores)."""
+    site = Site(places, index, suffix)
+    for action in group.actions:
+        action.emit(site)
+    site.flush()
+    return site.compute, site.stores
+
+
+def loop_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
+    """Write a group's loop as a part of a larger body, in order and in blocks of its width."""
+    if group.domain == WHOLE:
+        compute, stores = group_body(group, places, "0")
+        return ["for _ in range(1):", *indent(compute), *indent(stores)]
+    size, width = size_name(group.domain), group.width
+    lines = []
+    if width > 1:
+        bodies = [group_body(group, places, f"(i + {r})" if r else "i", f"_{r}") for r in range(width)]
+        lines += [f"for block in range({size} // {width}):", f"    i = {width} * block"]
+        lines += indent([line for compute, _ in bodies for line in compute])
+        lines += indent([line for _, stores in bodies for line in stores])
+    begin = f"{size} // {width} * {width}, " if width > 1 else ""
+    compute, stores = group_body(group, places, "i")
+    return [*lines, f"for i in range({begin}{size}):", *indent(compute), *indent(stores)]
+
+
+def launch_lines(
+    group: Group, places: Mapping[Slot, Place], offsets: Mapping[str, str], *, parallel: bool, batched: bool, cpu: bool
+) -> list[str]:
+    """Write a group's loop as a loop of its own over all elements of all batch members."""
+    size = "1" if group.domain == WHOLE else size_name(group.domain)
+    index = "0" if group.domain == WHOLE else "i"
+    compute, stores = group_body(group, places, index)
+    body = [*compute, *stores]
+    used = [f"{name} = {expression}" for name, expression in offsets.items() if uses_name(body, name)]
+    if uses_name(used, "t"):
+        used = ["t = begin", *used]
+    if not batched:
+        split = ["member = 0"] if group.domain == WHOLE else ["member = 0", "i = y"]
+    else:
+        split = [f"member = y // {size}"] + ([] if group.domain == WHOLE else [f"i = y - member * {size}"])
+    inner = [*split, *used, *body]
+    total = f"members * {size}" if batched else size
+    lines = [f"ti.loop_config(serialize={not parallel})"]
+    if parallel and cpu and group.heavy:
+        lines += [
+            f"for z in range(pieces * {SPREAD}):",
+            f"    if z % {SPREAD} == 0:",
+            f"        piece = z // {SPREAD}",
+            f"        for y in range(({total}) * piece // pieces, ({total}) * (piece + 1) // pieces):",
+            *indent(inner, 3),
+        ]
+    else:
+        lines += [f"for y in range({total}):", *indent(inner)]
+    return lines
+
+
+def uses_name(lines: Sequence[str], name: str) -> bool:
+    """True if a name occurs in lines of text."""
+    pattern = re.compile(rf"\b{name}\b")
+    return any([pattern.search(line) for line in lines])
+
+
+def domains_of(groups: Sequence[Group]) -> list[Domain]:
+    """List the index sets of loops, each once."""
+    return list(dict.fromkeys([group.domain for group in groups if group.domain != WHOLE]))
+
+
+def make_kernel(
+    name: str, parameters: Mapping[str, str], body: Sequence[str], functions: Mapping[str, Any], real: Any
+) -> Kernel:
+    """Compile a kernel from text. `parameters` has the type of each: reals, ints, real or i32."""
+    listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
+    text = "\n".join([f"def {name}({listed}):", *indent(body)]) + "\n"
+    return _compile(name, text, tuple(sorted(functions.items())), real)
+
+
+@functools.lru_cache(maxsize=512)
+def _compile(name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any) -> Kernel:
+    space: dict[str, Any] = {"ti": ti, "real": real, "i32": ti.i32, **_types(real), **dict(functions)}
+    for word in set(re.findall(r"\bvector_(\d+)\b", text)):
+        space[f"vector_{word}"] = ti.types.vector(int(word), real)
+    for rows, columns in set(re.findall(r"\bmatrix_(\d+)_(\d+)\b", text)):
+        space[f"matrix_{rows}_{columns}"] = ti.types.matrix(int(rows), int(columns), real)
+    file = f"<simphys {name} {next(_numbers)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec", dont_inherit=True), space)
+    return Kernel(space[name])
+
+
+def _types(real: Any) -> dict[str, Any]:
+    return {
+        "reals": ti.types.ndarray(dtype=real, ndim=1),
+        "ints": ti.types.ndarray(dtype=ti.i32, ndim=1),
+    }

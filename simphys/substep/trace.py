@@ -1,0 +1,128 @@
+"""Recording of a step as a program: the step runs on symbols in place of Tensors, and no numbers move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+
+from simphys.autograd.errors import InputError
+from simphys.simulator import Array, Model
+
+from .program import Op, Program, Value
+
+
+class NotDeclared(Exception):
+    """A step that does something other than to apply declared sub-steps, so that it cannot be recorded."""
+
+
+class Recording:
+    """The program under construction."""
+
+    def __init__(self) -> None:
+        self.ops: list[Op] = []
+        self._names: dict[str, int] = {}
+
+    def name(self, wanted: str) -> str:
+        """Make a name that no other value has."""
+        count = self._names.get(wanted, 0)
+        self._names[wanted] = count + 1
+        return wanted if count == 0 else f"{wanted}_{count + 1}"
+
+    def add(self, op: Op) -> tuple[Symbol, ...]:
+        """Append a sub-step, and return its results."""
+        for value in op.outputs:
+            value.name = self.name(value.name)
+        self.ops.append(op)
+        return tuple([Symbol(self, value) for value in op.outputs])
+
+
+class Symbol:
+    """A value of the program under construction, in place of a Tensor."""
+
+    def __init__(self, recording: Recording, value: Value) -> None:
+        self.recording, self.value = recording, value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.value.shape)
+
+    def __add__(self, other: Any) -> Symbol:
+        return self._apply("add", self, other)
+
+    def __sub__(self, other: Any) -> Symbol:
+        return self._apply("subtract", self, other)
+
+    def __mul__(self, factor: Any) -> Symbol:
+        return self._apply("scale", self, factor)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self) -> Symbol:
+        return self._apply("scale", self, -1.0)
+
+    def __truediv__(self, divisor: Any) -> Symbol:
+        if not isinstance(divisor, float | int | np.floating):
+            self._refuse("a division by an array")
+        return self._apply("scale", self, 1.0 / float(divisor))
+
+    @property
+    def data(self) -> NoReturn:
+        self._refuse("the numbers of a value")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._refuse(f"`{name}` of a value")
+
+    def _apply(self, rule: str, a: Any, b: Any) -> Symbol:
+        from .arithmetic import RULES  # it is made of declared sub-steps, which need this module
+
+        return RULES[rule](self.recording, a, b)
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise NotDeclared(f"the step uses {what} ({self.value.name}), which no declared sub-step gives")
+
+
+def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> Program:
+    """Record a step of a model. Errors: NotDeclared for a step that is not made of declared sub-steps."""
+    recording = Recording()
+
+    def symbols(record: Any, shapes: Mapping[str, tuple[int, ...]], role: Any) -> tuple[Any, dict[str, Value]]:
+        values = {name: Value(recording.name(name), tuple(shape), role) for name, shape in shapes.items()}
+        return record(**{name: Symbol(recording, value) for name, value in values.items()}), values
+
+    params, param_values = symbols(model.Params, model.param_shapes(), "param")
+    state, state_values = symbols(model.State, model.state_shapes(), "state")
+    control, shape = None, model.control_shape()
+    if controlled and shape is not None:
+        control = Value(recording.name("control"), shape, "control")
+    given = None if control is None else Symbol(recording, control)
+    result = step(model, params, state, given)
+    return Program(tuple(recording.ops), state_values, param_values, control, _results(result, recording))
+
+
+def _results(result: Any, recording: Recording) -> dict[str, Value]:
+    """Collect the fields of the new state; a value that is no fresh result is copied."""
+    from .arithmetic import copy
+
+    found: dict[str, Value] = {}
+    for name in result.names():
+        symbol = getattr(result, name)
+        if not isinstance(symbol, Symbol):
+            raise InputError("step", "each field of the new state comes from a sub-step", f"{name}: {symbol!r}", "...")
+        value = symbol.value
+        if value.role != "local" or any([value is other for other in found.values()]):
+            value = copy(recording, symbol).value
+        found[name] = value
+    return found
+
+
+def make_constant(recording: Recording, name: str, data: Array) -> Value:
+    """Make a constant array of a program."""
+    return Value(recording.name(name), data.shape, "constant", data=data)
