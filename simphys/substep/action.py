@@ -33,13 +33,14 @@ class Slot(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Memory of a slot: elements of an array of numbers behind an offset."""
+    """Memory of a slot: elements of an array behind an offset."""
 
     array: str
     offset: str
-    """Expression of the first number, "0" for none."""
+    """Expression of the position of the first element, "0" for none."""
     by_component: bool = False
-    """True if an array of vectors holds all first components, then all second ones, as sums over elements want."""
+    """True for an array of numbers, with all first components of the vectors, then all second ones, as sums over elements
+    want; False for an array of vectors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,8 @@ class Action:
     """True if an element takes so long that a few are worth a thread."""
     width: int = 1
     """Elements that are computed together, before any of them is stored."""
+    clears: Slot | None = None
+    """Slot of the workspace that the action sets to zero, if that is all it does."""
 
     def slots(self) -> set[Slot]:
         return {*self.reads, *self.writes}
@@ -114,8 +117,8 @@ class Site:
     def load_at(self, slot: Slot, view: View, index: str) -> str:
         """Expression of an element at another index."""
         place = self._places[slot]
-        numbers = [f"{place.array}[{at}]" for at in _addresses(place, view, index)]
-        return build_element(numbers, view.element)
+        addresses = _addresses(place, view, index)
+        return build_element([f"{place.array}[{at}]" for at in addresses], view.element, whole=not place.by_component)
 
     def store(self, slot: Slot, view: View, expression: str) -> None:
         """Set the element at the loop's own index."""
@@ -131,12 +134,12 @@ class Site:
     ) -> None:
         """Add to an element at another index, unless that is negative and `guarded`; the loop then runs in order."""
         place = self._places[slot]
-        addresses = _addresses(place, view, index)
+        indent = "    " if guarded else ""
         if guarded:
             self.stores.append(f"if {index} >= 0:")
-        for at, number in zip(addresses, split_element(expression, view.element), strict=True):
-            line = f"{place.array}[{at}] = {place.array}[{at}] {sign} {number}"
-            self.stores.append(f"    {line}" if guarded else line)
+        parts = split_element(expression, view.element, whole=not place.by_component)
+        for at, part in zip(_addresses(place, view, index), parts, strict=True):
+            self.stores.append(f"{indent}{place.array}[{at}] = {place.array}[{at}] {sign} {part}")
 
     def flush(self) -> None:
         """Write the elements that were set at the loop's own index to memory, where they have any."""
@@ -144,9 +147,9 @@ class Site:
         for slot, view in self._pending.items():
             place = self._places.get(slot)
             if place is not None and last[place] is slot:
-                numbers = split_element(self._known[slot], view.element)
-                for at, number in zip(_addresses(place, view, self.index), numbers, strict=True):
-                    self.stores.append(f"{place.array}[{at}] = {number}")
+                parts = split_element(self._known[slot], view.element, whole=not place.by_component)
+                for at, part in zip(_addresses(place, view, self.index), parts, strict=True):
+                    self.stores.append(f"{place.array}[{at}] = {part}")
 
 
 def size_name(domain: Domain) -> str:
@@ -154,20 +157,25 @@ def size_name(domain: Domain) -> str:
     return f"n_{domain.name}"
 
 
-def build_element(numbers: Sequence[str], shape: Shape) -> str:
-    """Expression of an element from those of its components."""
-    if not shape:
-        return numbers[0]
+def element_name(shape: Shape) -> str:
+    """Name of the type of an element: real, vector_2, matrix_2_2."""
+    return {0: "real", 1: "vector", 2: "matrix"}[len(shape)] + "".join([f"_{length}" for length in shape])
+
+
+def build_element(parts: Sequence[str], shape: Shape, *, whole: bool = False) -> str:
+    """Expression of an element from those of its components, or from one of the whole."""
+    if whole or not shape:
+        return parts[0]
     if len(shape) == 1:
-        return f"vector_{shape[0]}({', '.join(numbers)})"
+        return f"{element_name(shape)}({', '.join(parts)})"
     rows, columns = shape
-    lines = [f"[{', '.join(numbers[columns * r : columns * (r + 1)])}]" for r in range(rows)]
-    return f"matrix_{rows}_{columns}([{', '.join(lines)}])"
+    lines = [f"[{', '.join(parts[columns * r : columns * (r + 1)])}]" for r in range(rows)]
+    return f"{element_name(shape)}([{', '.join(lines)}])"
 
 
-def split_element(name: str, shape: Shape) -> list[str]:
-    """Expressions of the components of an element in a local variable."""
-    if not shape:
+def split_element(name: str, shape: Shape, *, whole: bool = False) -> list[str]:
+    """Expressions of the components of an element in a local variable, or of the whole."""
+    if whole or not shape:
         return [name]
     if len(shape) == 1:
         return [f"{name}[{c}]" for c in range(shape[0])]
@@ -176,18 +184,13 @@ def split_element(name: str, shape: Shape) -> list[str]:
 
 def zero_element(shape: Shape) -> str:
     """Expression of an element of zeros."""
-    if not shape:
-        return "real(0.0)"
-    return f"vector_{shape[0]}(0.0)" if len(shape) == 1 else f"matrix_{shape[0]}_{shape[1]}(0.0)"
+    return f"{element_name(shape)}(0.0)"
 
 
 def _addresses(place: Place, view: View, index: str) -> list[str]:
-    """Expressions of the positions of an element's components in its array."""
+    """Expressions of the positions of an element in its array: one, or one for each component."""
     base = "" if place.offset == "0" else f"{place.offset} + "
-    count = view.components
-    if not view.element:
+    if not place.by_component or not view.element:
         return [f"{base}{index}"]
-    if place.by_component:
-        size = size_name(view.domain)
-        return [f"{base}{c} * {size} + {index}" if c else f"{base}{index}" for c in range(count)]
-    return [f"{base}({index}) * {count} + {c}" for c in range(count)]
+    size = size_name(view.domain)
+    return [f"{base}{c} * {size} + {index}" if c else f"{base}{index}" for c in range(view.components)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
 from simphys.simulator import Array, Shape
 
-from .action import Place, Slot
+from .action import Place, Slot, element_name
 from .program import Op, Value
 from .schedule import find_locals, schedule
 from .scope import Scope
@@ -32,8 +33,8 @@ class _Prepared:
     """A compiled pass."""
 
     kernel: Kernel
-    arrays: tuple[Name | Shape, ...]
-    """Array of each argument by name, or the shape of a workspace."""
+    arrays: tuple[tuple[Name | None, Shape], ...]
+    """Name of the array of each argument, None for a workspace, with its shape: its elements along the first axis."""
     results: tuple[tuple[Name, Shape], ...]
     relations: tuple[str, ...]
     numbers: tuple[str, ...]
@@ -50,10 +51,10 @@ def run_pass(op: Op, name: Pass, given: Arrays) -> list[Array]:
     real = runtime.real_dtype()
     made = {key: np.zeros(shape, real) for key, shape in prepared.results}
     known = {**given, **made}
-    arrays = []
-    for key in prepared.arrays:
-        array = known.get(key)  # type: ignore[call-overload]
-        arrays.append(np.zeros(key, real).reshape(-1) if array is None else np.ascontiguousarray(array).reshape(-1))
+    arrays = [
+        np.zeros(shape, real) if key is None else np.ascontiguousarray(known[key]).reshape(shape)
+        for key, shape in prepared.arrays
+    ]
     relations = [op.relations[key] for key in prepared.relations]
     numbers = [op.inputs[key] for key in prepared.numbers]
     prepared.kernel(*arrays, *relations, *numbers, *prepared.sizes, PIECES_PER_THREAD * runtime.settings().threads)
@@ -82,13 +83,16 @@ def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
     scope = Scope(gathers=parallel, wanted=varying, moving=varying)
     if name == "adjoint":
         scope.started |= {Slot("adjoint", value) for value in op.outputs}
-    run: Callable[[Op, Scope], None] = getattr(op.pattern, name)
-    run(op, scope)
     kind: Any = {"forward": "value", "adjoint": "adjoint", "tangent": "tangent"}[name]
     results = [Slot(kind, value) for value in (varying if name == "adjoint" else op.outputs)]
+    scope.kept |= set(results)
+    run: Callable[[Op, Scope], None] = getattr(op.pattern, name)
+    run(op, scope)
     groups = schedule(scope.actions)
     inside = find_locals(groups, names)
     memory = dict.fromkeys([*results, *[slot for group in groups for slot in sorted(group.slots() - inside, key=str)]])
+    elements = {**{op.inputs[n]: view.element for n, view in op.views.items()}, **{v: v.element for v in op.outputs}}
+    elements |= {slot.value: slot.value.element for slot in memory if slot.value not in elements}
     places = {slot: Place(f"a{number}", "0") for number, slot in enumerate(memory)}
     cpu = not runtime.settings().on_gpu
     body = []
@@ -96,7 +100,7 @@ def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
         body += launch_lines(group, places, {}, parallel=parallel, batched=False, cpu=cpu)
     sizes = {f"n_{domain.name}": domain.size for domain in domains_of(groups)}
     parameters = {
-        **{place.array: "reals" for place in places.values()},
+        **{places[slot].array: f"array_{element_name(elements[slot.value])}" for slot in memory},
         **dict.fromkeys(scope.relations, "ints"),
         **dict.fromkeys(scope.numbers, "real"),
         **dict.fromkeys(sizes, "i32"),
@@ -105,12 +109,17 @@ def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
     kernel = make_kernel(f"{name}_{op.pattern.element.name}", parameters, body, scope.functions, runtime.real())
     return _Prepared(
         kernel,
-        tuple([names.get(slot, slot.value.shape) for slot in memory]),
+        tuple([(names.get(slot), _by_element(slot.value, elements[slot.value])) for slot in memory]),
         tuple([(names[slot], slot.value.shape) for slot in results]),
         tuple([next(n for n, a in op.relations.items() if a is array) for array in scope.relations.values()]),
         tuple([key.removeprefix(f"{op.outputs[0].name}_") for key in scope.numbers]),
         tuple(sizes.values()),
     )
+
+
+def _by_element(value: Value, element: Shape) -> Shape:
+    """Shape of an array with its elements along the first axis."""
+    return value.size // math.prod(element), *element
 
 
 def _slot_names(op: Op) -> dict[Slot, Name]:

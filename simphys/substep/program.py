@@ -45,13 +45,35 @@ class Value:
     shape: Shape
     role: Role
     view: View | None = None
-    """Elements of the array, where a sub-step has made it."""
+    """Elements of the array, as the sub-steps see it; None before the first one does."""
     data: Array | None = field(default=None, repr=False)
     """Numbers of a constant array."""
+    by_component: bool = False
+    """True if its vectors lie in memory component by component, as sums over all elements want."""
 
     @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def element(self) -> Shape:
+        """Shape of an element; an array that no sub-step sees consists of numbers."""
+        return () if self.view is None else self.view.element
+
+    @property
+    def count(self) -> int:
+        """Number of elements."""
+        return self.size // math.prod(self.element)
+
+    @property
+    def memory_element(self) -> Shape:
+        """Shape of an element in memory."""
+        return () if self.by_component else self.element
+
+    @property
+    def memory_count(self) -> int:
+        """Number of elements in memory."""
+        return self.size // math.prod(self.memory_element)
 
     @property
     def varies(self) -> bool:

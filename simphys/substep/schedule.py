@@ -37,21 +37,71 @@ class Group:
 
 
 def schedule(actions: Sequence[Action]) -> list[Group]:
-    """Merge actions into loops. Each joins the last loop that it can, past loops that it does not depend on."""
+    """Merge actions into loops, each as early or each as late as it can be: whichever moves less memory."""
+    ordered = _recycle_clears(actions)
+    early = _merge(ordered)
+    late = _merge_late(ordered)
+    return min((early, late), key=_traffic)
+
+
+def _merge(actions: Sequence[Action]) -> list[Group]:
+    """Let each action join the last loop that it can, past loops that it does not depend on."""
     groups: list[Group] = []
     for action in actions:
-        home = None
-        for group in reversed(groups):
-            if group.domain == action.domain and _fits(group, action):
-                home = group
-                break
-            if _depends(group, action):
-                break
+        home = _home(list(reversed(groups)), action)
         if home is None:
             home = Group(action.domain, [], {}, {})
             groups.append(home)
         home.append(action)
     return groups
+
+
+def _merge_late(actions: Sequence[Action]) -> list[Group]:
+    """Let each action join the first loop that it can, from the last action to the first."""
+    groups: list[Group] = []
+    for action in reversed(actions):
+        home = _home(groups, action)
+        if home is None:
+            home = Group(action.domain, [], {}, {})
+            groups.insert(0, home)
+        home.append(action)
+    for group in groups:
+        group.actions.reverse()
+    return groups
+
+
+def _home(groups: Sequence[Group], action: Action) -> Group | None:
+    """Find the first of these loops that an action can join, before one that it depends on."""
+    for group in groups:
+        if group.domain == action.domain and _fits(group, action):
+            return group
+        if _depends(group, action):
+            return None
+    return None
+
+
+def _traffic(groups: Sequence[Group]) -> int:
+    """Count the elements that loops read from memory and write to it."""
+    inside = find_locals(groups, ())
+    return sum([group.domain.size * len((group.reads.keys() | group.writes.keys()) - inside) for group in groups])
+
+
+def _recycle_clears(actions: Sequence[Action]) -> list[Action]:
+    """Clear a slot right after its last use, for the next step, where it is cleared before each step's sum.
+
+    The memory is zero at first, so that the slot is always clear when a step begins.
+    """
+    ordered = list(actions)
+    for action in actions:
+        slot = action.clears
+        if slot is None:
+            continue
+        users = [number for number, other in enumerate(ordered) if other is not action and slot in other.slots()]
+        first, last = ordered.index(action), max(users, default=-1)
+        if last > first and ordered[last].domain == action.domain and ordered[last].reads.get(slot) == "own":
+            ordered.insert(last + 1, action)
+            del ordered[first]
+    return ordered
 
 
 def find_locals(groups: Sequence[Group], memory: Collection[Slot]) -> set[Slot]:

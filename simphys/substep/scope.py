@@ -33,6 +33,8 @@ class Scope:
         """Element functions by their name in the text."""
         self.started: set[Slot] = set()
         """Slots that hold a sum already."""
+        self.kept: set[Slot] = set()
+        """Slots whose numbers outlive the step."""
         self.frozen = set(frozen)
         """Slots that are not written, as they hold their values already."""
         self._zeros, self._wanted, self._moving = set(zeros), set(wanted), set(moving)
@@ -96,7 +98,7 @@ class Scope:
         first = slot.kind != "sum" and slot not in self.started
         self.started.add(slot)
         if first and access == "other":
-            self.add(clear(slot, view))
+            self.add(clear(slot, view, self.kept))
             return True
         return not first
 
@@ -106,13 +108,14 @@ def adjoint_slot(value: Value) -> Slot:
     return Slot("sum" if value.role in ("param", "control") else "adjoint", value)
 
 
-def clear(slot: Slot, view: View) -> Action:
-    """Action that sets a slot to zero."""
+def clear(slot: Slot, view: View, kept: Collection[Slot] = ()) -> Action:
+    """Action that sets a slot to zero; those that are `kept` outlive the step."""
 
     def emit(site: Site) -> None:
         site.store(slot, view, zero_element(view.element))
 
-    return Action(view.domain, emit, writes={slot: "own"})
+    inner = slot.value.role == "local" and slot not in kept
+    return Action(view.domain, emit, writes={slot: "own"}, clears=slot if inner else None)
 
 
 def reduce(source: Slot, view: View, target: Slot, target_view: View, *, adds: bool) -> Action:

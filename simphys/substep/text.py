@@ -98,7 +98,7 @@ def domains_of(groups: Sequence[Group]) -> list[Domain]:
 def make_kernel(
     name: str, parameters: Mapping[str, str], body: Sequence[str], functions: Mapping[str, Any], real: Any
 ) -> Kernel:
-    """Compile a kernel from text. `parameters` has the type of each: reals, ints, real or i32."""
+    """Compile a kernel from text. `parameters` has the type of each: array_real, array_vector_2, ..., ints, real or i32."""
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
     text = "\n".join([f"def {name}({listed}):", *indent(body)]) + "\n"
     return _compile(name, text, tuple(sorted(functions.items())), real)
@@ -106,19 +106,20 @@ def make_kernel(
 
 @functools.lru_cache(maxsize=512)
 def _compile(name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any) -> Kernel:
-    space: dict[str, Any] = {"ti": ti, "real": real, "i32": ti.i32, **_types(real), **dict(functions)}
-    for word in set(re.findall(r"\bvector_(\d+)\b", text)):
-        space[f"vector_{word}"] = ti.types.vector(int(word), real)
-    for rows, columns in set(re.findall(r"\bmatrix_(\d+)_(\d+)\b", text)):
-        space[f"matrix_{rows}_{columns}"] = ti.types.matrix(int(rows), int(columns), real)
+    space: dict[str, Any] = {"ti": ti, "i32": ti.i32, **dict(functions)}
+    space["ints"] = ti.types.ndarray(dtype=ti.i32, ndim=1)
+    for word in {"real", *re.findall(r"\b(?:real|vector|matrix)(?:_\d+)*\b", text)}:
+        space[word] = _element_type(word, real)
+    for word in re.findall(r"\barray_((?:real|vector|matrix)(?:_\d+)*)\b", text):
+        space[f"array_{word}"] = ti.types.ndarray(dtype=_element_type(word, real), ndim=1)
     file = f"<simphys {name} {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), space)
     return Kernel(space[name])
 
 
-def _types(real: Any) -> dict[str, Any]:
-    return {
-        "reals": ti.types.ndarray(dtype=real, ndim=1),
-        "ints": ti.types.ndarray(dtype=ti.i32, ndim=1),
-    }
+def _element_type(name: str, real: Any) -> Any:
+    """Type of an element by its name, such as vector_2."""
+    kind, *shape = name.split("_")
+    lengths = [int(length) for length in shape]
+    return {"real": lambda: real, "vector": ti.types.vector, "matrix": ti.types.matrix}[kind](*lengths, *[real] * bool(shape))

@@ -34,6 +34,14 @@ class Recording:
         """Append a sub-step, and return its results."""
         for value in op.outputs:
             value.name = self.name(value.name)
+        for name, view in op.views.items():
+            value = op.inputs[name]
+            assert isinstance(value, Value), "numbers have no view"
+            if value.view is None:
+                value.view = view
+            elif value.view.element != view.element:
+                seen = f"{value.name} has elements of shape {value.view.element} and of {view.element}"
+                raise NotDeclared(f"two sub-steps see an array differently: {seen}")
         self.ops.append(op)
         return tuple([Symbol(self, value) for value in op.outputs])
 

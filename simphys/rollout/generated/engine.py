@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import runtime
-from simphys.simulator import Array, Arrays, Engine, Model, arena
+from simphys.simulator import Array, Arrays, Engine, Model
 from simphys.substep.program import Program, Value
 
-from .copies import copy_kernels
+from .arrays import make_rows, put_first_row, read_rows, to_device, to_memory
 from .kernels import Loops, build_kernel
-from .memory import ARRAY, Layout, Shape, lay_out
+from .memory import ARRAY, Layout, Variant, lay_out
 from .prologue import Prologue
 from .passes import Pass, adjoint_pass, adjoint_reads, find_dependent, find_stored, forward_pass, tangent_pass
 
@@ -65,9 +66,9 @@ class GeneratedEngine(Engine):
         own |= {value.name for value in prologue.results if len(self._values[value.name]) > 1}
         work_us = sum([op.pattern.cost_us(op) for op in program.ops])
         self._work_us = work_us
-        self._shape = Shape(batched=batch > 1, own=frozenset(own), gathers=self._choose_gathers(work_us, deterministic))
+        self._variant = Variant(batched=batch > 1, own=frozenset(own), gathers=self._choose_gathers(work_us, deterministic))
         self._zeros = self._find_zeros()
-        self._forward_pass = forward_pass(program, gathers=self._shape.gathers, zeros=self._zeros)
+        self._forward_pass = forward_pass(program, gathers=self._variant.gathers, zeros=self._zeros)
         sources = [program.params[name] for name in needs if name in program.params]
         wanted = find_dependent(prologue.ops, sources)
         self._wanted = [v for n, v in self._varying() if n in needs or n in program.state or v in wanted]
@@ -107,7 +108,7 @@ class GeneratedEngine(Engine):
 
     @property
     def _parallel(self) -> bool:
-        if self._shape.gathers:
+        if self._variant.gathers:
             return runtime.parallel(self._work_us * self._batch)
         return self._batch > 1 and (runtime.settings().threads > 1 or runtime.settings().on_gpu)
 
@@ -115,20 +116,23 @@ class GeneratedEngine(Engine):
 
     @functools.cached_property
     def _forward(self) -> tuple[Layout, Loops]:
-        layout = lay_out(self._program, self._forward_pass, self._shape, stored=self._stored)
+        layout = lay_out(self._program, self._forward_pass, self._variant, stored=self._stored)
         name = f"forward_{type(self._model).__name__}"
-        return layout, build_kernel(name, self._forward_pass, layout, self._shape, parallel=self._parallel)
+        return layout, build_kernel(name, self._forward_pass, layout, self._variant, parallel=self._parallel)
 
     @functools.cached_property
     def _adjoints(self) -> dict[bool, tuple[Layout, Loops]]:
         return {}
 
+    def _adjoint_layout(self, *, dense: bool) -> Layout:
+        return lay_out(self._program, self._adjoint_pass(dense=dense), self._variant, stored=self._stored)
+
     def _adjoint(self, *, dense: bool) -> tuple[Layout, Loops]:
         if dense not in self._adjoints:
             run = self._adjoint_pass(dense=dense)
-            layout = lay_out(self._program, run, self._shape, stored=self._stored)
+            layout = lay_out(self._program, run, self._variant, stored=self._stored)
             name = f"adjoint_{type(self._model).__name__}"
-            loops = build_kernel(name, run, layout, self._shape, parallel=self._parallel, backward=True)
+            loops = build_kernel(name, run, layout, self._variant, parallel=self._parallel, backward=True)
             self._adjoints[dense] = layout, loops
         return self._adjoints[dense]
 
@@ -137,7 +141,7 @@ class GeneratedEngine(Engine):
             self._program,
             self._wanted,
             self._stored,
-            gathers=self._shape.gathers,
+            gathers=self._variant.gathers,
             zeros=self._zeros,
             dense=dense,
         )
@@ -145,51 +149,34 @@ class GeneratedEngine(Engine):
     # --- memory
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        layout = lay_out(self._program, self._adjoint_pass(dense=dense), self._shape, stored=self._stored)
-        ahead = self._forward[0]
+        layout, ahead = self._adjoint_layout(dense=dense), self._forward[0]
         state = sum([value.size for value in self._program.state.values()])
         stored = sum([value.size for value in self._stored])
-        control = 0 if self._program.control is None else self._steps * self._program.control.size
-        numbers = (steps + 1) * state + steps * stored + state + layout.work_size + ahead.work_size
-        numbers += layout.sums_size + (control if "control" in self._needs else 0)
+        numbers = (steps + 1) * state + steps * stored + state
+        numbers += layout.part_numbers("work") + ahead.part_numbers("work") + layout.part_numbers("sums")
+        if "control" in self._needs:
+            numbers += math.prod(self._shapes["control"])
         if dense and runtime.settings().on_gpu:
             numbers += (steps + 1) * state
         return numbers * self._batch * runtime.real_dtype().itemsize
 
     def segment(self, steps: int) -> Segment:
-        arrays = {n: self._rows(steps + 1, value) for n, value in self._program.state.items()}
-        arrays |= {value.name: self._rows(steps, value) for value in self._stored}
+        rows = {n: (value, steps + 1) for n, value in self._program.state.items()}
+        rows |= {value.name: (value, steps) for value in self._stored}
+        arrays = {n: make_rows(value, self._batch * count) for n, (value, count) in rows.items()}
         segment = Segment(arrays, steps)
         layout, loops = self._forward
-        segment.launch = self._bind(loops, {**arrays, "work": self._zeros_of(layout.work_size), "rows": steps + 1})
+        segment.launch = self._bind(loops, {**arrays, **self._parts(layout, "work"), "rows": steps + 1})
         return segment
 
     def load(self, segment: Segment, state: Arrays) -> None:
-        rows = segment.steps + 1
         for name, values in state.items():
-            size = self._program.state[name].size
-            target = segment.arrays[name]
-            if isinstance(target, np.ndarray):
-                target.reshape(self._batch, rows, size)[:, 0] = values.reshape(self._batch, size)
-            else:
-                given = np.ascontiguousarray(np.broadcast_to(values, values.shape), runtime.real_dtype()).reshape(-1)
-                copy_kernels(runtime.real()).put(runtime.to_device(given), size, self._batch, rows, target)
+            put_first_row(segment.arrays[name], self._program.state[name], values, count=segment.steps + 1)
 
     def read(self, segment: Segment, rows: slice | list[int], names: Collection[str] | None = None) -> Arrays:
-        found = {}
-        for name, value in self._program.state.items():
-            if names is None or name in names:
-                found[name] = self._read(segment.arrays[name], value, segment.steps + 1, rows)
-        return found
-
-    def _read(self, source: Any, value: Value, count: int, rows: slice | list[int]) -> Array:
-        if isinstance(source, np.ndarray):
-            return np.array(source.reshape(self._batch, count, *value.shape)[:, rows], order="C")
-        wanted = np.arange(count, dtype=np.int32)[rows]
-        taken = runtime.device_array((self._batch * len(wanted) * value.size,))
-        take = copy_kernels(runtime.real()).take
-        take(source, value.size, self._batch, count, runtime.to_device(wanted), len(wanted), taken)
-        return runtime.to_host(taken, (self._batch, len(wanted), *value.shape))
+        count = segment.steps + 1
+        fields = [(n, value) for n, value in self._program.state.items() if names is None or n in names]
+        return {n: read_rows(segment.arrays[n], value, self._batch, count, rows) for n, value in fields}
 
     # --- launches
 
@@ -201,13 +188,14 @@ class GeneratedEngine(Engine):
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         dense = next(iter(adjoint.values())).shape[1] > 1
         layout, loops = self._adjoint(dense=dense)
-        given: dict[str, Any] = {**segment.arrays, "work": self._zeros_of(layout.work_size), "rows": segment.steps + 1}
+        given: dict[str, Any] = {**segment.arrays, **self._parts(layout, "work"), "rows": segment.steps + 1}
         running: dict[str, Any] = {}
         for name, values in adjoint.items():
             start = np.zeros_like(values[:, 0]) if dense else np.ascontiguousarray(values[:, -1])
-            running[f"adj_{name}"] = runtime.to_device(start.reshape(-1))
+            element = layout.elements[f"adj_{name}"]
+            running[f"adj_{name}"] = to_device(start, element)
             if dense:
-                given[f"dense_{name}"] = runtime.to_device(np.ascontiguousarray(values).reshape(-1))
+                given[f"dense_{name}"] = to_device(values, element)
         given["dense_rows"] = steps + 1
         launch = self._bind(loops, {**given, **running, **self._sum_arrays(layout)})
         for begin, end in reversed(self._intervals(0, steps)):
@@ -230,20 +218,20 @@ class GeneratedEngine(Engine):
         tangents |= moves
         moving = [value for name, value in self._varying() if name in program.state or name in tangents]
         run = tangent_pass(program, moving, zeros=self._zeros)
-        shape = Shape(batched=self._shape.batched, own=self._shape.own, gathers=False)
-        layout = lay_out(program, run, shape, stored=(), tangents=True)
+        variant = Variant(batched=self._variant.batched, own=self._variant.own, gathers=False)
+        layout = lay_out(program, run, variant, stored=(), tangents=True)
         parallel = self._batch > 1 and self._parallel
-        loops = build_kernel(f"tangent_{type(self._model).__name__}", run, layout, shape, parallel=parallel)
-        given = {**segment.arrays, "work": self._zeros_of(layout.work_size), "rows": segment.steps + 1}
+        loops = build_kernel(f"tangent_{type(self._model).__name__}", run, layout, variant, parallel=parallel)
+        given = {**segment.arrays, **self._parts(layout, "work"), "rows": segment.steps + 1}
         for name, values in tangent.items():
             rows = np.zeros((self._batch, segment.steps + 1, *values.shape[1:]), real)
             rows[:, 0] = values
-            given[f"d{name}"] = runtime.to_device(rows.reshape(-1))
+            given[f"d{name}"] = to_memory(program.state[name], rows)
         for name, values in tangents.items():
-            given[f"d{name}"] = runtime.to_device(np.ascontiguousarray(values, real).reshape(-1))
+            given[f"d{name}"] = to_memory(self._value(name), values)
         self._bind(loops, given)(first, 0, steps)
-        state = program.state.items()
-        return {n: self._read(given[f"d{n}"], value, segment.steps + 1, slice(steps + 1)) for n, value in state}
+        count, state = segment.steps + 1, program.state.items()
+        return {n: read_rows(given[f"d{n}"], value, self._batch, count, slice(steps + 1)) for n, value in state}
 
     def gradients(self) -> Arrays:
         sums, self._sums = self._sums, None
@@ -264,11 +252,15 @@ class GeneratedEngine(Engine):
         if "control" in self._needs:
             found["control"] = runtime.to_host(sums["adj_control"], (self._batch, *self._shapes["control"])).copy()
         layout = next(iter(self._adjoints.values()))[0]
-        members = runtime.to_host(sums["sums"], (self._batch, layout.sums_size))
+        host = {
+            name: runtime.to_host(sums[name], (self._batch, layout.parts[name], *layout.elements[name]))
+            for name in layout.parts
+            if name.startswith("sums")
+        }
         for name, value in self._program.params.items():
             parts = [
-                _add_up(members, begin, slot.over, (self._batch, *value.shape), self._program)
-                for slot, (_, begin) in layout.sums.items()
+                _add_up(host[array][:, begin:], slot.over, (self._batch, *value.shape), self._program)
+                for slot, (array, begin) in layout.sums.items()
                 if slot.value is value
             ]
             if parts or name in self._needs:
@@ -277,13 +269,24 @@ class GeneratedEngine(Engine):
 
     def _sum_arrays(self, layout: Layout) -> dict[str, Any]:
         if self._sums is None:
-            control = 0 if self._program.control is None else self._steps * self._program.control.size
-            self._sums = {"sums": self._zeros_of(layout.sums_size), "adj_control": self._zeros_of(control)}
+            self._sums = self._parts(layout, "sums")
+            if "adj_control" in layout.elements:
+                zeros = np.zeros((self._batch, *self._shapes["control"]), runtime.real_dtype())
+                self._sums["adj_control"] = to_device(zeros, layout.elements["adj_control"])
         return self._sums
+
+    def _parts(self, layout: Layout, kind: str) -> dict[str, Any]:
+        """Make zeros for the arrays of the workspace, or of the adjoint sums."""
+        real, found = runtime.real_dtype(), {}
+        for name, size in layout.parts.items():
+            if name.startswith(kind):
+                element = layout.elements[name]
+                found[name] = to_device(np.zeros((self._batch * size, *element), real), element)
+        return found
 
     def _intervals(self, start: int, steps: int) -> list[tuple[int, int]]:
         """Rows of each launch: all at once, or one by one."""
-        if not self._shape.gathers:
+        if not self._variant.gathers:
             return [(start, start + steps)]
         return [(row, row + 1) for row in range(start, start + steps)]
 
@@ -305,28 +308,27 @@ class GeneratedEngine(Engine):
     @functools.cached_property
     def _inputs(self) -> dict[str, Any]:
         """Parameters, control and constants, on the device."""
-        real = runtime.real_dtype()
         given = self._values if self._program.control is None else {**self._values, "control": self._given["control"]}
-        arrays = {name: np.ascontiguousarray(values, real).reshape(-1) for name, values in given.items()}
+        found = {name: to_memory(self._value(name), values) for name, values in given.items()}
         for value in self._program.constants():
-            assert value.data is not None
-            arrays[value.name] = np.ascontiguousarray(value.data, real).reshape(-1)
-        return {name: runtime.to_device(array) for name, array in arrays.items()}
+            assert value.data is not None, "a constant array has its numbers"
+            found[value.name] = to_memory(value, value.data)
+        return found
 
-    def _rows(self, count: int, value: Value) -> Any:
-        size = self._batch * count * value.size
-        if runtime.settings().on_gpu:
-            return runtime.device_array((size,))
-        return arena.empty((size,), runtime.real_dtype())
-
-    def _zeros_of(self, size: int) -> Any:
-        return runtime.to_device(np.zeros(self._batch * size, runtime.real_dtype()))
+    def _value(self, name: str) -> Value:
+        """Return the value of a parameter, of a result of the prologue, or of the control."""
+        if name == "control":
+            assert self._program.control is not None, "there is a control"
+            return self._program.control
+        return self._program.params[name]
 
 
-def _add_up(members: Array, begin: int, over: str, shape: tuple[int, ...], program: Program) -> Array:
-    """Adjoint sum of a parameter: its own elements, or the sum over those of a loop."""
-    size = int(np.prod(shape[1:], dtype=int))
+def _add_up(members: Array, over: str, shape: tuple[int, ...], program: Program) -> Array:
+    """Adjoint sum of a parameter [B, *shape] from an array [B, elements or more, ...], whose first elements are its own.
+
+    Elements are those of the parameter, or each those of an index of a loop, which are added up.
+    """
     if not over:
-        return members[:, begin : begin + size].reshape(shape)
+        return members[:, : math.prod(shape[1:]) // math.prod(members.shape[2:])].reshape(shape)
     count = next(op.domain.size for op in program.ops if op.domain.name == over)
-    return members[:, begin : begin + count * size].reshape(shape[0], count, *shape[1:]).sum(axis=1)
+    return members[:, :count].sum(axis=1).reshape(shape)

@@ -8,15 +8,14 @@ from typing import Any
 
 from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
+from simphys.substep.action import element_name
 from simphys.substep.text import SPREAD, domains_of, indent, launch_lines, loop_lines, make_kernel, uses_name
 
-from .memory import Layout, Shape, sum_names
+from .memory import ARRAY, Layout, Variant
 from .passes import Pass
 
 LAUNCH = {"first": "i32", "begin": "i32", "end": "i32"}
 """Arguments that change from launch to launch: the step of the segment's first row, and the rows to go through."""
-
-ARRAYS = "reals"
 
 
 @dataclass(frozen=True)
@@ -30,26 +29,24 @@ class Loops:
     relations: Mapping[str, Any]
 
 
-def build_kernel(name: str, run: Pass, layout: Layout, shape: Shape, *, parallel: bool, backward: bool = False) -> Loops:
+def build_kernel(name: str, run: Pass, layout: Layout, variant: Variant, *, parallel: bool, backward: bool = False) -> Loops:
     """Write and compile a pass."""
-    if shape.gathers:
+    if variant.gathers:
         cpu = not runtime.settings().on_gpu
-        options = {"parallel": parallel, "batched": shape.batched, "cpu": cpu}
+        options = {"parallel": parallel, "batched": variant.batched, "cpu": cpu}
         body = [
             line for group in run.groups for line in launch_lines(group, layout.places, layout.offsets, **options)
         ]
     else:
-        body = _time_loop(run, layout, shape, parallel=parallel, backward=backward)
+        body = _time_loop(run, layout, variant, parallel=parallel, backward=backward)
     numbers: dict[str, float] = dict(run.scope.numbers)
     integers = {f"n_{d.name}": d.size for d in domains_of(run.groups)}
-    integers |= layout.sizes | layout.work | sum_names(layout)
-    integers |= {"work_size": layout.work_size, "sums_size": layout.sums_size}
-    arrays = list(dict.fromkeys([place.array for place in layout.places.values()]))
-    used = [array for array in arrays if uses_name(body, array)]
+    integers |= layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
+    used = [array for array in layout.elements if uses_name(body, f"{ARRAY}{array}")]
     others = [n for n in ("rows", "dense_rows", "steps", "members", "tasks", "pieces") if uses_name(body, n)]
     integers = {n: size for n, size in integers.items() if uses_name(body, n)}
     parameters = {
-        **dict.fromkeys(used, ARRAYS),
+        **{f"{ARRAY}{array}": f"array_{element_name(layout.elements[array])}" for array in used},
         **dict.fromkeys(run.scope.relations, "ints"),
         **dict.fromkeys(numbers, "real"),
         **dict.fromkeys([*integers, *others], "i32"),
@@ -60,7 +57,7 @@ def build_kernel(name: str, run: Pass, layout: Layout, shape: Shape, *, parallel
     return Loops(kernel, names, {**numbers, **integers}, run.scope.relations)
 
 
-def _time_loop(run: Pass, layout: Layout, shape: Shape, *, parallel: bool, backward: bool) -> list[str]:
+def _time_loop(run: Pass, layout: Layout, variant: Variant, *, parallel: bool, backward: bool) -> list[str]:
     """Write the loops over batch members and time around those of a step."""
     step = [line for group in run.groups for line in loop_lines(group, layout.places)]
     used = {name: text for name, text in layout.offsets.items() if uses_name(step, name)}
@@ -71,7 +68,7 @@ def _time_loop(run: Pass, layout: Layout, shape: Shape, *, parallel: bool, backw
     else:
         time = ["for t in range(begin, end):"]
     member = [*fixed, *time, *indent([*moving, *step])]
-    if not shape.batched:
+    if not variant.batched:
         return ["ti.loop_config(serialize=True)", "for member in range(1):", *indent(member)]
     if not parallel:
         return ["ti.loop_config(serialize=True)", "for member in range(members):", *indent(member)]

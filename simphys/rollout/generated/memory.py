@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from simphys.substep.action import Place, Slot
+from simphys.simulator import Shape
+from simphys.substep.action import Place, Slot, element_name
 from simphys.substep.program import Program, Value
 from simphys.substep.schedule import find_locals
 
@@ -17,8 +19,8 @@ ARRAY = "m_"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
-    """What the text of a pass depends on, besides the program."""
+class Variant:
+    """Choices on which the text of a pass depends, besides the program."""
 
     batched: bool
     """True if there are several batch members."""
@@ -35,18 +37,29 @@ class Layout:
     places: dict[Slot, Place]
     offsets: dict[str, str]
     """Expression of each offset that the places name, from the batch member, the row t and sizes."""
-    work: dict[str, int] = field(default_factory=dict)
-    """Offset of each slot of the workspace within the part of a batch member, by the name of the kernel's argument."""
-    work_size: int = 0
-    """Numbers of the workspace for each batch member."""
+    elements: dict[str, Shape] = field(default_factory=dict)
+    """Shape of the elements of each array."""
+    parts: dict[str, int] = field(default_factory=dict)
+    """Elements of each array of the workspace, or of adjoint sums, for each batch member."""
+    starts: dict[str, int] = field(default_factory=dict)
+    """First element of each slot there, by the name of the kernel's argument."""
     sums: dict[Slot, tuple[str, int]] = field(default_factory=dict)
-    """Name of the kernel's argument with the offset of each adjoint sum within the part of a batch member, and it."""
-    sums_size: int = 0
+    """Array of each adjoint sum, and its first element there."""
     sizes: dict[str, int] = field(default_factory=dict)
-    """Numbers of an array for each batch member, by the name of the kernel's argument."""
+    """Elements of an array for each batch member, by the name of the kernel's argument."""
+
+    def place(self, slot: Slot, array: str, offset: str) -> None:
+        """Place a slot in an array of its elements."""
+        by_component = slot.kind != "adjoint" and slot.value.by_component
+        self.places[slot] = Place(f"{ARRAY}{array}", offset, by_component)
+        self.elements[array] = () if by_component else slot.value.element
+
+    def part_numbers(self, kind: str) -> int:
+        """Count the numbers of the workspace, or of the adjoint sums, for each batch member."""
+        return sum([n * math.prod(self.elements[name]) for name, n in self.parts.items() if name.startswith(kind)])
 
 
-def lay_out(program: Program, run: Pass, shape: Shape, *, stored: Collection[Value], tangents: bool = False) -> Layout:
+def lay_out(program: Program, run: Pass, variant: Variant, *, stored: Collection[Value], tangents: bool = False) -> Layout:
     """Give each slot that leaves its loop a place in memory."""
     layout = Layout({}, {})
     for name, value in program.state.items():
@@ -56,26 +69,26 @@ def lay_out(program: Program, run: Pass, shape: Shape, *, stored: Collection[Val
             _place_row(layout, Slot("tangent", value), f"d{name}", value, next_row=False)
             _place_row(layout, Slot("tangent", program.result[name]), f"d{name}", value, next_row=True)
         else:
-            _place_member(layout, Slot("adjoint", program.result[name]), f"adj_{name}", value, shape.batched)
+            _place_member(layout, Slot("adjoint", program.result[name]), f"adj_{name}", value, variant.batched)
             layout.places[Slot("adjoint", value)] = layout.places[Slot("adjoint", program.result[name])]
         if name in run.dense:
             _place_row(layout, run.dense[name], f"dense_{name}", value, next_row=True, rows="dense_rows")
     for value in stored:
         _place_row(layout, Slot("value", value), value.name, value, next_row=False, rows="(rows - 1)")
     for name, value in program.params.items():
-        own = shape.batched and name in shape.own
+        own = variant.batched and name in variant.own
         _place_member(layout, Slot("value", value), name, value, own)
         _place_member(layout, Slot("tangent", value), f"d{name}", value, own)
     for value in program.constants():
-        layout.places[Slot("value", value)] = Place(f"{ARRAY}{value.name}", "0")
+        layout.place(Slot("value", value), value.name, "0")
     if program.control is not None:
-        _place_control(layout, program.control, own=shape.batched and "control" in shape.own)
-    _place_rest(layout, run, shape, program)
+        _place_control(layout, program.control, own=variant.batched and "control" in variant.own)
+    _place_rest(layout, run, variant)
     return layout
 
 
 def _size(layout: Layout, name: str, value: Value) -> str:
-    layout.sizes[f"size_{name}"] = value.size
+    layout.sizes[f"size_{name}"] = value.memory_count
     return f"size_{name}"
 
 
@@ -85,16 +98,16 @@ def _place_row(
     """Place an array that has a row for each step: [B, rows, *shape]."""
     size = _size(layout, name, value)
     offset = f"{name}_{'next' if next_row else 'now'}"
-    layout.places[slot] = Place(f"{ARRAY}{name}", offset)
+    layout.place(slot, name, offset)
     layout.offsets[offset] = f"(member * {rows} + t{' + 1' if next_row else ''}) * {size}"
 
 
 def _place_member(layout: Layout, slot: Slot, name: str, value: Value, own: bool) -> None:
     """Place an array of each batch member, [B, *shape], or one that all share."""
     if not own:
-        layout.places[slot] = Place(f"{ARRAY}{name}", "0")
+        layout.place(slot, name, "0")
         return
-    layout.places[slot] = Place(f"{ARRAY}{name}", f"{name}_own")
+    layout.place(slot, name, f"{name}_own")
     layout.offsets[f"{name}_own"] = f"member * {_size(layout, name, value)}"
 
 
@@ -103,12 +116,12 @@ def _place_control(layout: Layout, control: Value, *, own: bool) -> None:
     time = "(first + t)"
     layout.offsets["control_now"] = f"(member * steps + first + t) * {size}" if own else f"{time} * {size}"
     layout.offsets["adj_control_now"] = f"(member * steps + first + t) * {size}"
-    layout.places[Slot("value", control)] = Place(f"{ARRAY}control", "control_now")
-    layout.places[Slot("tangent", control)] = Place(f"{ARRAY}dcontrol", "control_now")
-    layout.places[Slot("sum", control)] = Place(f"{ARRAY}adj_control", "adj_control_now")
+    layout.place(Slot("value", control), "control", "control_now")
+    layout.place(Slot("tangent", control), "dcontrol", "control_now")
+    layout.place(Slot("sum", control), "adj_control", "adj_control_now")
 
 
-def _place_rest(layout: Layout, run: Pass, shape: Shape, program: Program) -> None:
+def _place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
     """Place adjoint sums, and what goes from loop to loop, in the parts of the batch members of two arrays."""
     known = {run.aliases.get(slot, slot) for slot in layout.places}
     inside = find_locals(run.groups, known)
@@ -116,31 +129,14 @@ def _place_rest(layout: Layout, run: Pass, shape: Shape, program: Program) -> No
         for slot in sorted(group.slots(), key=str):
             if slot in layout.places or slot in inside:
                 continue
-            name = str(slot)
-            if slot.kind == "sum":
-                count = _sum_size(slot, run)
-                layout.sums[slot] = (name, layout.sums_size)
-                _place_part(layout, slot, "sums", name, "sums_size", shape.batched)
-                layout.sums_size += count
-            else:
-                layout.work[name] = layout.work_size
-                _place_part(layout, slot, "work", name, "work_size", shape.batched)
-                layout.work_size += slot.value.size
-
-
-def _place_part(layout: Layout, slot: Slot, array: str, name: str, size: str, batched: bool) -> None:
-    layout.places[slot] = Place(f"{ARRAY}{array}", f"{name}_at")
-    layout.offsets[f"{name}_at"] = f"member * {size} + {name}" if batched else name
-
-
-def _sum_size(slot: Slot, run: Pass) -> int:
-    """Numbers of an adjoint sum: of the value itself, or of an element for each index of a loop."""
-    if not slot.over:
-        return slot.value.size
-    sizes = {group.domain.name: group.domain.size for group in run.groups}
-    return sizes[slot.over] * slot.value.size
-
-
-def sum_names(layout: Layout) -> Mapping[str, int]:
-    """Offsets of the adjoint sums by the name of the kernel's argument."""
-    return dict(layout.sums.values())
+            count = slot.value.count
+            if slot.over:
+                count *= next(g.domain.size for g in run.groups if g.domain.name == slot.over)
+            kind = "sums" if slot.kind == "sum" else "work"
+            array = "_".join([kind, element_name(slot.value.element)])
+            start = layout.parts.get(array, 0)
+            layout.parts[array], layout.starts[str(slot)] = start + count, start
+            layout.offsets[f"{slot}_at"] = f"member * size_{array} + {slot}" if variant.batched else str(slot)
+            layout.place(slot, array, f"{slot}_at")
+            if kind == "sums":
+                layout.sums[slot] = array, start

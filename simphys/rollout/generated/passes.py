@@ -53,6 +53,7 @@ def find_stored(program: Program, reads: Collection[Value]) -> list[Value]:
 def forward_pass(program: Program, *, gathers: bool, zeros: Collection[Value]) -> Pass:
     """Compute the new state."""
     scope = Scope(gathers=gathers, zeros=zeros)
+    scope.kept |= {Slot("value", value) for value in program.result.values()}
     for op in program.ops:
         op.pattern.forward(op, scope)
     return Pass(schedule(scope.actions), scope)
@@ -98,6 +99,7 @@ def tangent_pass(program: Program, moving: Collection[Value], *, zeros: Collecti
     """Compute the tangent of the new state from that of the old one."""
     moves = find_dependent(program.ops, moving)
     scope = Scope(gathers=False, zeros=zeros, moving=moves)
+    scope.kept |= {Slot("tangent", value) for value in program.result.values()}
     for op in program.ops:
         if any([op.inputs[name] in moves for name in op.pattern.varying]):
             op.pattern.tangent(op, scope)
@@ -112,6 +114,7 @@ def tangent_pass(program: Program, moving: Collection[Value], *, zeros: Collecti
 
 def _append_adjoints(program: Program, scope: Scope) -> None:
     scope.started |= {Slot("adjoint", value) for value in program.result.values()}
+    scope.kept |= scope.started | {Slot("adjoint", value) for value in program.state.values()}
     for op in reversed(program.ops):
         wanted = any([scope.wants(op.inputs[name]) for name in op.pattern.varying])
         if wanted and any([scope.has_adjoint(value) for value in op.outputs]):

@@ -1,0 +1,95 @@
+"""Arrays of a generated engine: elements along the first axis, on the device."""
+
+from __future__ import annotations
+
+import functools
+import math
+from types import SimpleNamespace
+from typing import Any, no_type_check
+
+import numpy as np
+
+from simphys.autograd import kernel, runtime
+from simphys.autograd.kernels.runtime import ti
+from simphys.simulator import Array, Shape, arena
+from simphys.substep.program import Value
+
+
+def to_device(array: Array, element: Shape) -> Any:
+    """Bring an array to the device, with its elements along the first axis; on the CPU it is the same memory."""
+    shaped = np.ascontiguousarray(array, runtime.real_dtype()).reshape(-1, *element)
+    return runtime.to_device(shaped, vector=bool(element))
+
+
+def to_memory(value: Value, array: Array) -> Any:
+    """Bring numbers of a value [..., *shape] to the device, in the order in which kernels take them."""
+    return to_device(_by_component(value, array) if value.by_component else array, value.memory_element)
+
+
+def make_rows(value: Value, count: int) -> Any:
+    """Allocate memory on the device for `count` arrays of a value."""
+    element = value.memory_element
+    shape = (count * value.size // math.prod(element), *element)
+    if runtime.settings().on_gpu:
+        return runtime.device_array(shape[:1], components=element[0] if element else None)
+    return arena.empty(shape, runtime.real_dtype())
+
+
+def put_first_row(rows: Any, value: Value, array: Array, *, count: int) -> None:
+    """Write [B, *shape] to the first row of [B, count, *shape]."""
+    members = len(array)
+    if isinstance(rows, np.ndarray):
+        given = _by_component(value, array) if value.by_component else array
+        rows.reshape(members, count, value.size)[:, 0] = given.reshape(members, value.size)
+        return
+    given = to_memory(value, array)
+    _copies(runtime.real(), value.memory_element).put(given, value.memory_count, members, count, rows)
+
+
+def read_rows(rows: Any, value: Value, members: int, count: int, wanted: slice | list[int]) -> Array:
+    """Read some rows of [B, count, *shape]."""
+    if isinstance(rows, np.ndarray):
+        found = np.array(rows.reshape(members, count, value.size)[:, wanted], order="C")
+    else:
+        numbers = np.arange(count, dtype=np.int32)[wanted]
+        taken = make_rows(value, members * len(numbers))
+        take = _copies(runtime.real(), value.memory_element).take
+        take(rows, value.memory_count, members, count, runtime.to_device(numbers), len(numbers), taken)
+        found = runtime.to_host(taken, (members, len(numbers), value.size))
+    if value.by_component:
+        components = math.prod(value.element)
+        swapped = found.reshape(*found.shape[:2], components, value.count).swapaxes(2, 3)
+        found = np.ascontiguousarray(swapped)
+    return found.reshape(*found.shape[:2], *value.shape)
+
+
+def _by_component(value: Value, array: Array) -> Array:
+    """Reorder the vectors of [..., *shape]: all first components, then all second ones."""
+    vectors = array.reshape(-1, value.count, math.prod(value.element))
+    return np.ascontiguousarray(vectors.swapaxes(1, 2))
+
+
+@functools.cache
+@no_type_check
+def _copies(real: Any, element: Shape) -> SimpleNamespace:
+    """Kernels that copy between rows of a segment [B, rows, size] and [B, count, size], in elements."""
+    array = functools.partial(ti.types.ndarray, ndim=1)
+    elements = array(dtype=ti.types.vector(element[0], real) if element else real)
+    ints = array(dtype=ti.i32)
+
+    @kernel
+    def put(given: elements, size: ti.i32, members: ti.i32, rows: ti.i32, segment: elements):
+        """Write the first row."""
+        for k in range(members * size):
+            segment[k // size * rows * size + k % size] = given[k]
+
+    @kernel
+    def take(
+        segment: elements, size: ti.i32, members: ti.i32, rows: ti.i32, wanted: ints, count: ti.i32, taken: elements
+    ):
+        """Read the wanted rows."""
+        for k in range(members * count * size):
+            member, row = k // (count * size), wanted[k // size % count]
+            taken[k] = segment[(member * rows + row) * size + k % size]
+
+    return SimpleNamespace(put=put, take=take)
