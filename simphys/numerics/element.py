@@ -23,12 +23,14 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from simphys.autograd.errors import InputError
 from simphys.autograd.kernels.runtime import ti
+
+from .vanishing import find_vanishing
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,15 @@ class Rule:
     results: tuple[frozenset[str], ...]
     """Names of the parameters that each result depends on, in order."""
     func: Any = field(repr=False, compare=False)
+    definition: ast.FunctionDef = field(repr=False, compare=False)
 
     def reads(self, wanted: tuple[bool, ...]) -> frozenset[str]:
         """Collect the parameters that the wanted results depend on."""
         return frozenset().union(*[names for names, w in zip(self.results, wanted, strict=True) if w])
+
+    def vanishing(self, zeros: Collection[str]) -> tuple[bool, ...]:
+        """Tell for each result whether the source shows that it is zero if these parameters are."""
+        return find_vanishing(self.definition, zeros)
 
 
 class Element:
@@ -125,7 +132,7 @@ def _read_rule(function: Callable[..., Any]) -> Rule:
     assert isinstance(definition, ast.FunctionDef), "a decorated function"
     parameters = tuple(inspect.signature(function).parameters)
     name = function.__name__
-    return Rule(name, parameters, _slice(definition, parameters, name), ti.func(function))
+    return Rule(name, parameters, _slice(definition, parameters, name), ti.func(function), definition)
 
 
 def _slice(definition: ast.FunctionDef, parameters: tuple[str, ...], name: str) -> tuple[frozenset[str], ...]:

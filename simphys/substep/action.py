@@ -129,17 +129,27 @@ class Site:
         """Add to the element at the loop's own index."""
         self.store(slot, view, f"{self.load(slot, view)} + {expression}")
 
-    def add_at(
-        self, slot: Slot, view: View, index: str, expression: str, sign: str = "+", *, guarded: bool = False
-    ) -> None:
-        """Add to an element at another index, unless that is negative and `guarded`; the loop then runs in order."""
-        place = self._places[slot]
-        indent = "    " if guarded else ""
-        if guarded:
-            self.stores.append(f"if {index} >= 0:")
+    def add_at(self, slot: Slot, view: View, ends: Sequence[tuple[str, str]], expression: str) -> None:
+        """Add to elements at other indices, (sign, index) each; the loop then runs in order.
+
+        All are read before one is written, which is faster. If two are the same element, their contributions cancel.
+        """
+        place, held = self._places[slot], []
         parts = split_element(expression, view.element, whole=not place.by_component)
+        for sign, index in ends:
+            for at, part in zip(_addresses(place, view, index), parts, strict=True):
+                before = self.fresh("before")
+                self.stores.append(f"{before} = {place.array}[{at}]")
+                held.append(f"{place.array}[{at}] = {before} {sign} {part}")
+        self.stores += held
+
+    def add_at_guarded(self, slot: Slot, view: View, sign: str, index: str, expression: str) -> None:
+        """Add to the element at another index, unless that is negative."""
+        place = self._places[slot]
+        parts = split_element(expression, view.element, whole=not place.by_component)
+        self.stores.append(f"if {index} >= 0:")
         for at, part in zip(_addresses(place, view, index), parts, strict=True):
-            self.stores.append(f"{indent}{place.array}[{at}] = {place.array}[{at}] {sign} {part}")
+            self.stores.append(f"    {place.array}[{at}] = {place.array}[{at}] {sign} {part}")
 
     def flush(self) -> None:
         """Write the elements that were set at the loop's own index to memory, where they have any."""

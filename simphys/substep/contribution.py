@@ -34,14 +34,13 @@ class Ends(NamedTuple):
 
     signs: Sequence[str]
     relation: str
-    """Index array of the sub-step: element i of the loop has the entries i * len(signs) and after."""
+    """Index array of the sub-step: for each element of the loop an index, or a pair of them."""
     guarded: bool = False
-    """True if a negative index names no element."""
+    """True if a negative index names no element; for a single sign."""
 
-    def index(self, number: int, at: str) -> str:
-        """Expression of the position of an end in the index array."""
-        count = len(self.signs)
-        return at if count == 1 else f"{count} * ({at}) + {number}"
+    def index(self, relation: str, number: int, at: str) -> str:
+        """Expression of an end's index."""
+        return f"{relation}[{at}]" if len(self.signs) == 1 else f"{relation}[{at}][{number}]"
 
 
 def write_own(slot: Slot, view: View, scope: Scope, finish: Callable[[], None] = _nothing) -> Contribution:
@@ -66,9 +65,11 @@ def write_ends(op: Op, scope: Scope, target: Slot, view: View, ends: Ends) -> Co
     if not scope.gathers:
 
         def scatter(site: Site, result: str) -> None:
-            for number, sign in enumerate(ends.signs):
-                at = site.once(f"{relation}[{ends.index(number, site.index)}]")
-                site.add_at(target, view, at, result, sign, guarded=ends.guarded)
+            at = [site.once(ends.index(relation, number, site.index)) for number in range(len(ends.signs))]
+            if ends.guarded:
+                site.add_at_guarded(target, view, ends.signs[0], at[0], result)
+            else:
+                site.add_at(target, view, list(zip(ends.signs, at, strict=True)), result)
 
         adds = scope.begin(target, view, "other")
         return Contribution(target, view, "other", scatter, adds)

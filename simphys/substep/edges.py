@@ -109,7 +109,7 @@ class Edges(LoopPattern):
     def _difference(self, site: Site, op: Op, scope: Scope, slot: Slot, view: View, sign: str) -> str:
         """Load the element at one end less that at the other: b - a for the sign "-" of a, a - b for "+"."""
         relation = scope.relation(op, ENDS)
-        a, b = (site.once(f"{relation}[2 * ({site.index}) + {end}]") for end in (0, 1))
+        a, b = (site.once(f"{relation}[{site.index}][{end}]") for end in (0, 1))
         first, second = (b, a) if sign == "-" else (a, b)
         left, right = (site.assign(slot.value.name, site.load_at(slot, view, end)) for end in (first, second))
         return site.assign("difference", f"{left} - {right}")

@@ -17,7 +17,7 @@ from .action import Place, Slot, element_name
 from .program import Op, Value
 from .schedule import find_locals, schedule
 from .scope import Scope
-from .text import domains_of, launch_lines, make_kernel
+from .text import domains_of, index_type, launch_lines, make_kernel
 
 Pass = Literal["forward", "adjoint", "tangent"]
 Name = tuple[str, str | int]
@@ -101,7 +101,7 @@ def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
     sizes = {f"n_{domain.name}": domain.size for domain in domains_of(groups)}
     parameters = {
         **{places[slot].array: f"array_{element_name(elements[slot.value])}" for slot in memory},
-        **dict.fromkeys(scope.relations, "ints"),
+        **{name: index_type(array) for name, array in scope.relations.items()},
         **dict.fromkeys(scope.numbers, "real"),
         **dict.fromkeys(sizes, "i32"),
         "pieces": "i32",

@@ -70,9 +70,9 @@ class LoopPattern(Pattern):
     def adjoint(self, op: Op, scope: Scope) -> None:
         rule: Rule | None = self.element.adjoint
         assert rule is not None, "checked when declared"
-        inputs = self.adjoint_reads(op, scope) & op.inputs.keys()
         given = [value for value in op.outputs if scope.has_adjoint(value)]
-        wanted = [name for name in self.varying if scope.wants(op.inputs[name])]
+        wanted = self.wanted_adjoints(op, scope)
+        inputs = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()
         targets = {name: self.add_adjoint(op, scope, name) for name in wanted}
 
         def emit(site: Site) -> None:

@@ -145,10 +145,16 @@ class Pattern(ABC):
             raise MissingJvp(f"{self.element.name} has no tangent. Add @{self.element.name}.tangent, or use reverse mode.")
         return self.element.tangent
 
-    def adjoint_reads(self, op: Op, scope: Scope) -> frozenset[str]:
-        """Collect the parameters of the adjoint that the wanted adjoints depend on."""
-        assert self.element.adjoint is not None, "checked when declared"
-        return self.element.adjoint.reads(tuple([scope.wants(op.inputs[name]) for name in self.varying]))
+    def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:
+        """List the inputs whose adjoints are wanted, but for those that are zero."""
+        rule = self.element.adjoint
+        assert rule is not None, "checked when declared"
+        zeros = {name for name, value in op.inputs.items() if isinstance(value, Value) and scope.is_zero(value)}
+        names = rule.parameters[len(op.inputs) :]
+        zeros |= {name for name, value in zip(names, op.outputs, strict=True) if not scope.has_adjoint(value)}
+        vanishing = rule.vanishing(zeros)
+        pairs = zip(self.varying, vanishing, strict=True)
+        return [name for name, is_zero in pairs if scope.wants(op.inputs[name]) and not is_zero]
 
     def load_inputs(self, site: Site, op: Op, scope: Scope, names: frozenset[str], *, kind: Any = "value") -> list[str]:
         """Load the values, or the tangents, of the named inputs; the others are 0."""

@@ -22,7 +22,7 @@ class Inverse(NamedTuple):
 
 
 def read_relation(model: Any, name: str, shape: Shape, limit: int, source: str) -> Array:
-    """Read an index array of the model, flat. Errors: InputError for a shape or an index that does not fit."""
+    """Read an index array of the model. Errors: InputError for a shape or an index that does not fit."""
     given = getattr(model, name, None)
     array = np.asarray(given)
     if given is None or array.shape != shape or array.dtype.kind not in "iu":
@@ -31,17 +31,18 @@ def read_relation(model: Any, name: str, shape: Shape, limit: int, source: str) 
     if array.size and not (array.min() >= -1 and array.max() < limit):
         found = f"{array.min()} ... {array.max()}"
         raise InputError(source, f"`{name}` of the model lies in 0 ... {limit - 1}", found, "Correct the indices.")
-    return _cached(model, name, lambda: np.ascontiguousarray(array, np.int32).reshape(-1))
+    return _cached(model, name, lambda: np.ascontiguousarray(array, np.int32))
 
 
 def invert(model: Any, name: str, relation: Array, size: int) -> Inverse:
-    """Invert a flat relation onto an index set of this size; negative indices name no element."""
+    """Invert a relation onto an index set of this size; negative indices name no element."""
 
     def build() -> Inverse:
-        order = np.argsort(relation, kind="stable").astype(np.int32)
-        order = np.ascontiguousarray(order[np.count_nonzero(relation < 0) :])
+        flat = relation.reshape(-1)
+        order = np.argsort(flat, kind="stable").astype(np.int32)
+        order = np.ascontiguousarray(order[np.count_nonzero(flat < 0) :])
         start = np.zeros(size + 1, np.int32)
-        np.cumsum(np.bincount(relation[relation >= 0], minlength=size), out=start[1:])
+        np.cumsum(np.bincount(flat[flat >= 0], minlength=size), out=start[1:])
         return Inverse(start, order if len(order) else np.zeros(1, np.int32))
 
     return _cached(model, f"{name} inverted", build)

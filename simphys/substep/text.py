@@ -11,6 +11,7 @@ from typing import Any
 
 from simphys.autograd.kernels.launch import Kernel
 from simphys.autograd.kernels.runtime import ti
+from simphys.simulator import Array
 
 from .action import Place, Site, Slot, size_name
 from .program import WHOLE, Domain
@@ -46,7 +47,7 @@ def loop_lines(group: Group, places: Mapping[Slot, Place]) -> list[str]:
     if width > 1:
         bodies = [group_body(group, places, f"(i + {r})" if r else "i", f"_{r}") for r in range(width)]
         lines += [f"for block in range({size} // {width}):", f"    i = {width} * block"]
-        lines += indent([line for compute, _ in bodies for line in compute])
+        lines += indent([line for same in zip(*[compute for compute, _ in bodies], strict=True) for line in same])
         lines += indent([line for _, stores in bodies for line in stores])
     begin = f"{size} // {width} * {width}, " if width > 1 else ""
     compute, stores = group_body(group, places, "i")
@@ -95,10 +96,15 @@ def domains_of(groups: Sequence[Group]) -> list[Domain]:
     return list(dict.fromkeys([group.domain for group in groups if group.domain != WHOLE]))
 
 
+def index_type(array: Array) -> str:
+    """Type of an index array as a parameter of a kernel."""
+    return "ints" if array.ndim == 1 else "pairs"
+
+
 def make_kernel(
     name: str, parameters: Mapping[str, str], body: Sequence[str], functions: Mapping[str, Any], real: Any
 ) -> Kernel:
-    """Compile a kernel from text. `parameters` has the type of each: array_real, array_vector_2, ..., ints, real or i32."""
+    """Compile a kernel from text. `parameters` has the type of each: array_real, array_vector_2, ..., ints, pairs, real or i32."""
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
     text = "\n".join([f"def {name}({listed}):", *indent(body)]) + "\n"
     return _compile(name, text, tuple(sorted(functions.items())), real)
@@ -108,6 +114,7 @@ def make_kernel(
 def _compile(name: str, text: str, functions: tuple[tuple[str, Any], ...], real: Any) -> Kernel:
     space: dict[str, Any] = {"ti": ti, "i32": ti.i32, **dict(functions)}
     space["ints"] = ti.types.ndarray(dtype=ti.i32, ndim=1)
+    space["pairs"] = ti.types.ndarray(dtype=ti.types.vector(2, ti.i32), ndim=1)
     for word in {"real", *re.findall(r"\b(?:real|vector|matrix)(?:_\d+)*\b", text)}:
         space[word] = _element_type(word, real)
     for word in re.findall(r"\barray_((?:real|vector|matrix)(?:_\d+)*)\b", text):

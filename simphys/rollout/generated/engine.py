@@ -295,7 +295,7 @@ class GeneratedEngine(Engine):
         tasks = min(TASKS_PER_THREAD * chosen.threads, self._batch)
         known = {
             **self._inputs,
-            **{name: runtime.to_device(array) for name, array in loops.relations.items()},
+            **{name: runtime.to_device(array, vector=array.ndim > 1) for name, array in loops.relations.items()},
             **loops.numbers,
             "members": self._batch,
             "steps": self._steps,

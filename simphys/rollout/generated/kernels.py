@@ -9,7 +9,7 @@ from typing import Any
 from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
 from simphys.substep.action import element_name
-from simphys.substep.text import SPREAD, domains_of, indent, launch_lines, loop_lines, make_kernel, uses_name
+from simphys.substep.text import SPREAD, domains_of, indent, index_type, launch_lines, loop_lines, make_kernel, uses_name
 
 from .memory import ARRAY, Layout, Variant
 from .passes import Pass
@@ -47,7 +47,7 @@ def build_kernel(name: str, run: Pass, layout: Layout, variant: Variant, *, para
     integers = {n: size for n, size in integers.items() if uses_name(body, n)}
     parameters = {
         **{f"{ARRAY}{array}": f"array_{element_name(layout.elements[array])}" for array in used},
-        **dict.fromkeys(run.scope.relations, "ints"),
+        **{name: index_type(array) for name, array in run.scope.relations.items()},
         **dict.fromkeys(numbers, "real"),
         **dict.fromkeys([*integers, *others], "i32"),
         **LAUNCH,
