@@ -79,7 +79,9 @@ class Element:
         moving = rule.parameters[len(self.inputs) :]
         known = [f"d{name}" for name in self.inputs]
         if rule.parameters[: len(self.inputs)] != self.inputs or [n for n in known if n in moving] != list(moving):
-            constraint = f"the tangent of {self.name} takes ({', '.join(self.inputs)}) and then, in order, any of {known}"
+            constraint = (
+                f"the tangent of {self.name} takes ({', '.join(self.inputs)}) and then, in order, any of {known}"
+            )
             raise _refuse(rule, constraint, f"({', '.join(rule.parameters)})")
         if len(rule.results) != len(self.forward.results):
             constraint = f"the tangent of {self.name} returns {len(self.forward.results)} values"

@@ -39,8 +39,8 @@ class Place(NamedTuple):
     offset: str
     """Expression of the position of the first element, "0" for none."""
     by_component: bool = False
-    """True for an array of numbers, with all first components of the vectors, then all second ones, as sums over elements
-    want; False for an array of vectors."""
+    """True for an array of numbers: all first components of the vectors, then all second ones, as sums over elements
+    want. False for an array of vectors."""
 
 
 @dataclass(frozen=True, eq=False)

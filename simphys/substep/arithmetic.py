@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from simphys.autograd import Tensor
-
 from simphys.numerics.element import element
+
 from .pattern import Source
 from .per_element import PerElement
 from .program import WHOLE, Domain, Op, Value, View
@@ -17,47 +17,47 @@ from .trace import NotDeclared, Recording, Symbol
 
 
 @element
-def sum_of(a, b):  # type: ignore[no-untyped-def]
+def sum_of(a, b):
     return a + b
 
 
 @sum_of.adjoint
-def adj_sum_of(a, b, adj):  # type: ignore[no-untyped-def]
+def adj_sum_of(a, b, adj):
     return adj, adj
 
 
 @sum_of.tangent
-def jvp_sum_of(a, b, da, db):  # type: ignore[no-untyped-def]
+def jvp_sum_of(a, b, da, db):
     return da + db
 
 
 @element
-def difference_of(a, b):  # type: ignore[no-untyped-def]
+def difference_of(a, b):
     return a - b
 
 
 @difference_of.adjoint
-def adj_difference_of(a, b, adj):  # type: ignore[no-untyped-def]
+def adj_difference_of(a, b, adj):
     return adj, -adj
 
 
 @difference_of.tangent
-def jvp_difference_of(a, b, da, db):  # type: ignore[no-untyped-def]
+def jvp_difference_of(a, b, da, db):
     return da - db
 
 
 @element
-def multiple_of(a, factor):  # type: ignore[no-untyped-def]
+def multiple_of(a, factor):
     return factor * a
 
 
 @multiple_of.adjoint
-def adj_multiple_of(a, factor, adj):  # type: ignore[no-untyped-def]
+def adj_multiple_of(a, factor, adj):
     return factor * adj
 
 
 @multiple_of.tangent
-def jvp_multiple_of(a, factor, da):  # type: ignore[no-untyped-def]
+def jvp_multiple_of(a, factor, da):
     return factor * da
 
 

@@ -38,7 +38,7 @@ class Ends(NamedTuple):
     guarded: bool = False
     """True if a negative index names no element; for a single sign."""
 
-    def index(self, relation: str, number: int, at: str) -> str:
+    def at(self, relation: str, number: int, at: str) -> str:
         """Expression of an end's index."""
         return f"{relation}[{at}]" if len(self.signs) == 1 else f"{relation}[{at}][{number}]"
 
@@ -65,7 +65,7 @@ def write_ends(op: Op, scope: Scope, target: Slot, view: View, ends: Ends) -> Co
     if not scope.gathers:
 
         def scatter(site: Site, result: str) -> None:
-            at = [site.once(ends.index(relation, number, site.index)) for number in range(len(ends.signs))]
+            at = [site.once(ends.at(relation, number, site.index)) for number in range(len(ends.signs))]
             if ends.guarded:
                 site.add_at_guarded(target, view, ends.signs[0], at[0], result)
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -67,8 +67,21 @@ def _prepare(op: Op, name: Pass, parallel: bool) -> _Prepared:
     key = (op.pattern, name, parallel, tuple(shapes), op.domain, op.onto)
     table: dict[Any, _Prepared] = _prepared_passes()
     if key not in table:
-        table[key] = _compile(op, name, parallel)
+        table[key] = _compile(_isolate(op), name, parallel)
     return table[key]
+
+
+def _isolate(op: Op) -> Op:
+    """Copy a sub-step with values of its own, which no other sub-step reads."""
+
+    def copy(name: str, value: Value | float) -> Value | float:
+        if not isinstance(value, Value):
+            return value
+        return Value(name, value.shape, "local" if value.varies else "constant", op.views[name])
+
+    inputs = {name: copy(name, value) for name, value in op.inputs.items()}
+    outputs = tuple([Value(f"result_{k}", value.shape, "local", value.view) for k, value in enumerate(op.outputs)])
+    return replace(op, inputs=inputs, outputs=outputs)
 
 
 @runtime.cached
@@ -91,8 +104,7 @@ def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
     groups = schedule(scope.actions)
     inside = find_locals(groups, names)
     memory = dict.fromkeys([*results, *[slot for group in groups for slot in sorted(group.slots() - inside, key=str)]])
-    elements = {**{op.inputs[n]: view.element for n, view in op.views.items()}, **{v: v.element for v in op.outputs}}
-    elements |= {slot.value: slot.value.element for slot in memory if slot.value not in elements}
+    elements = {slot.value: slot.value.element for slot in memory}
     places = {slot: Place(f"a{number}", "0") for number, slot in enumerate(memory)}
     cpu = not runtime.settings().on_gpu
     body = []

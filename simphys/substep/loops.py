@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from simphys.numerics.element import Rule
+
 from .action import Access, Action, Site, Slot, zero_element
 from .contribution import Contribution, add_own_adjoint, write_own
-from simphys.numerics.element import Rule
 from .pattern import Pattern
 from .program import Op, Value
 from .scope import Scope
@@ -90,7 +91,14 @@ class LoopPattern(Pattern):
             reads[Slot("adjoint", value)] = self.adjoint_access
         self._append(op, scope, emit, reads, list(targets.values()))
 
-    def _append(self, op: Op, scope: Scope, emit: Callable[[Site], None], reads: dict[Slot, Access], targets: Sequence[Contribution]) -> None:
+    def _append(
+        self,
+        op: Op,
+        scope: Scope,
+        emit: Callable[[Site], None],
+        reads: dict[Slot, Access],
+        targets: Sequence[Contribution],
+    ) -> None:
         """Append the loop, and what finishes its contributions."""
         writes: dict[Slot, Access] = {}
         for target in targets:

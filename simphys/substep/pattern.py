@@ -6,13 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from simphys.autograd.errors import InputError, MissingJvp
+from simphys.numerics.element import Element, Rule, element_of
 from simphys.simulator import Shape
 
 from .action import Access, Site, Slot, zero_element
-from simphys.numerics.element import Element, Rule, element_of
 from .program import WHOLE, Domain, Op, Value, View
 from .relation import invert, read_relation
 from .scope import Scope
@@ -142,7 +140,9 @@ class Pattern(ABC):
     def tangent_rule(self) -> Rule:
         """Return the tangent of the element function. Errors: MissingJvp."""
         if self.element.tangent is None:
-            raise MissingJvp(f"{self.element.name} has no tangent. Add @{self.element.name}.tangent, or use reverse mode.")
+            raise MissingJvp(
+                f"{self.element.name} has no tangent. Add @{self.element.name}.tangent, or use reverse mode."
+            )
         return self.element.tangent
 
     def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simphys.simulator import Shape
+from simphys.simulator import Array, Shape
 
 from .contribution import Contribution, Ends, write_ends
 from .function import declare
@@ -52,7 +52,7 @@ class PerElement(LoopPattern):
     def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
         domain = self.own_domain(inputs)
         views = {name: self.view(name, v, domain) for name, v in inputs.items() if isinstance(v, Value)}
-        relations = {}
+        relations: dict[str, Array] = {}
         for name, source in self.sources.items():
             if source.kind == "gathered":
                 relations |= self.read_relation(model, source.by, (domain.size,), views[name].domain.size)

@@ -113,7 +113,7 @@ def find_locals(groups: Sequence[Group], memory: Collection[Slot]) -> set[Slot]:
     return {slot for slot, count in uses.items() if count == 1 and slot not in memory and slot.kind != "sum"}
 
 
-def _shared(group: Group, action: Action) -> list[tuple[Access | None, Access | None]]:
+def _shared(group: Group, action: Action) -> list[tuple[Access, Access]]:
     """Accesses (of the group, of the action) to each slot that both use and one writes."""
     found = []
     for slot in group.slots() & action.slots():

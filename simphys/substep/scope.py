@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from .action import Access, Action, Site, Slot, zero_element
 from simphys.numerics.element import Rule
+
+from .action import Access, Action, Site, Slot, zero_element
 from .program import WHOLE, Domain, Op, Value, View
 
 
@@ -94,7 +95,7 @@ class Scope:
         self.actions.append(action)
 
     def begin(self, slot: Slot, view: View, access: Access) -> bool:
-        """Prepare a slot for a contribution. Returns True if it is added, False if it is the first, and sets the slot."""
+        """Prepare a slot for a contribution. Returns True if that is added, False if it sets the slot, as the first."""
         first = slot.kind != "sum" and slot not in self.started
         self.started.add(slot)
         if first and access == "other":
@@ -131,7 +132,9 @@ def reduce(source: Slot, view: View, target: Slot, target_view: View, *, adds: b
             site.store(target, target_view, total)
 
     writes: dict[Slot, Access] = {target: "own"}
-    reads: dict[Slot, Access] = {source: "other"} | ({target: "own"} if adds else {})
+    reads: dict[Slot, Access] = {source: "other"}
+    if adds:
+        reads[target] = "own"
     return Action(WHOLE, emit, reads=reads, writes=writes, heavy=True)
 
 

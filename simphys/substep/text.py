@@ -104,7 +104,7 @@ def index_type(array: Array) -> str:
 def make_kernel(
     name: str, parameters: Mapping[str, str], body: Sequence[str], functions: Mapping[str, Any], real: Any
 ) -> Kernel:
-    """Compile a kernel from text. `parameters` has the type of each: array_real, array_vector_2, ..., ints, pairs, real or i32."""
+    """Compile a kernel from text. `parameters` has their types: array_real, array_vector_2, ints, pairs, real, i32."""
     listed = ", ".join([f"{parameter}: {kind}" for parameter, kind in parameters.items()])
     text = "\n".join([f"def {name}({listed}):", *indent(body)]) + "\n"
     return _compile(name, text, tuple(sorted(functions.items())), real)
@@ -129,4 +129,6 @@ def _element_type(name: str, real: Any) -> Any:
     """Type of an element by its name, such as vector_2."""
     kind, *shape = name.split("_")
     lengths = [int(length) for length in shape]
-    return {"real": lambda: real, "vector": ti.types.vector, "matrix": ti.types.matrix}[kind](*lengths, *[real] * bool(shape))
+    return {"real": lambda: real, "vector": ti.types.vector, "matrix": ti.types.matrix}[kind](
+        *lengths, *[real] * bool(shape)
+    )

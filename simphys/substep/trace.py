@@ -32,11 +32,12 @@ class Recording:
 
     def add(self, op: Op) -> tuple[Symbol, ...]:
         """Append a sub-step, and return its results."""
-        for value in op.outputs:
-            value.name = self.name(value.name)
+        for output in op.outputs:
+            output.name = self.name(output.name)
         for name, view in op.views.items():
             value = op.inputs[name]
-            assert isinstance(value, Value), "numbers have no view"
+            if not isinstance(value, Value):
+                continue
             if value.view is None:
                 value.view = view
             elif value.view.element != view.element:

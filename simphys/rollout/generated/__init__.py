@@ -6,28 +6,29 @@ from collections.abc import Callable
 from typing import Any
 
 from simphys.simulator import Array, Arrays, Engine, Model
-from simphys.substep.program import Program
 from simphys.substep.trace import record_step
 
 from .engine import GeneratedEngine
-from .prologue import Prologue, split_prologue
+from .plan import Recorded
+from .prologue import split_prologue
 
-__all__ = ["GeneratedEngine", "engine_of"]
+__all__ = ["GeneratedEngine", "engine_of", "record"]
 
 
 def engine_of(step: Callable[..., Any]) -> Callable[..., Engine]:
     """Return what makes engines of a step that is made of declared sub-steps, for `Model.bind`."""
 
     def make_engine(model: Model, params: Arrays, control: Array | None, **options: Any) -> Engine:
-        prologue, program = program_of(model, step, controlled=control is not None)
-        return GeneratedEngine(model, program, prologue, params, control, **options)
+        return GeneratedEngine(model, record(model, step, controlled=control is not None), params, control, **options)
 
     return make_engine
 
 
-def program_of(model: Model, step: Callable[..., Any], *, controlled: bool) -> tuple[Prologue, Program]:
-    """Return the program of a model's step, recorded once, and its prologue."""
-    table = model.__dict__.setdefault("_programs", {})
+def record(model: Model, step: Callable[..., Any], *, controlled: bool) -> Recorded:
+    """Record a model's step, once. Errors: NotDeclared for a step that is not made of declared sub-steps."""
+    table = model.__dict__.setdefault("_recorded_steps", {})
     if controlled not in table:
-        table[controlled] = split_prologue(record_step(model, step, controlled=controlled))
-    return table[controlled]
+        prologue, program = split_prologue(record_step(model, step, controlled=controlled))
+        table[controlled] = Recorded(type(model).__name__, prologue, program)
+    found: Recorded = table[controlled]
+    return found

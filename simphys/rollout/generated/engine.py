@@ -15,10 +15,9 @@ from simphys.simulator import Array, Arrays, Engine, Model
 from simphys.substep.program import Program, Value
 
 from .arrays import make_rows, put_first_row, read_rows, to_device, to_memory
-from .kernels import Loops, build_kernel
-from .memory import ARRAY, Layout, Variant, lay_out
-from .prologue import Prologue
-from .passes import Pass, adjoint_pass, adjoint_reads, find_dependent, find_stored, forward_pass, tangent_pass
+from .kernels import Loops
+from .memory import ARRAY, Layout, Variant
+from .plan import Recorded
 
 TASKS_PER_THREAD = 8
 """Tasks of batch members per thread: neighbours share cache lines, and several tasks balance the load."""
@@ -42,8 +41,7 @@ class GeneratedEngine(Engine):
     def __init__(
         self,
         model: Model,
-        program: Program,
-        prologue: Prologue,
+        recorded: Recorded,
         params: Arrays,
         control: Array | None,
         *,
@@ -52,8 +50,8 @@ class GeneratedEngine(Engine):
         deterministic: bool,
         tangents: Arrays | None = None,
     ) -> None:
-        self._model, self._program, self._prologue, self._batch = model, program, prologue, batch
-        self._needs = needs
+        self._program, self._prologue = recorded.program, recorded.prologue
+        self._batch, self._needs = batch, needs
         self._given = params if control is None else {**params, "control": control}
         self._steps = 0 if control is None else control.shape[-1 - len(model.control_shape() or ())]
         self._tangents = tangents or {}
@@ -63,27 +61,23 @@ class GeneratedEngine(Engine):
         self._shapes = shapes
         self._values = self._compute_values(params)
         own = {name for name, value in self._given.items() if value.ndim > len(shapes[name])}
-        own |= {value.name for value in prologue.results if len(self._values[value.name]) > 1}
-        work_us = sum([op.pattern.cost_us(op) for op in program.ops])
-        self._work_us = work_us
-        self._variant = Variant(batched=batch > 1, own=frozenset(own), gathers=self._choose_gathers(work_us, deterministic))
-        self._zeros = self._find_zeros()
-        self._forward_pass = forward_pass(program, gathers=self._variant.gathers, zeros=self._zeros)
-        sources = [program.params[name] for name in needs if name in program.params]
-        wanted = find_dependent(prologue.ops, sources)
-        self._wanted = [v for n, v in self._varying() if n in needs or n in program.state or v in wanted]
-        self._stored = find_stored(program, adjoint_reads(program, self._wanted, self._zeros))
+        own |= {value.name for value in self._prologue.results if len(self._values[value.name]) > 1}
+        self._work_us = sum([op.pattern.cost_us(op) for op in self._program.ops])
+        gathers = self._choose_gathers(deterministic=deterministic)
+        variant = Variant(batched=batch > 1, own=frozenset(own), gathers=gathers)
+        zeros = self._find_zeros()
+        self._plan = recorded.plan(variant, parallel=self._is_parallel(gathers=gathers), needs=needs, zeros=zeros)
         self._sums: Any = None
 
     def _compute_values(self, params: Arrays) -> Arrays:
         """Parameters, and what the prologue makes of them, with a leading axis for batch members, or of length 1."""
         real = runtime.real_dtype()
-        values = {n: np.asarray(p, real).reshape(-1, *self._shapes[n]) for n, p in params.items() if p.size}
+        values = {n: np.asarray(p, real)[None] if p.ndim == len(self._shapes[n]) else p for n, p in params.items()}
         return values | self._prologue.compute(values)
 
     # --- choices
 
-    def _choose_gathers(self, work_us: float, deterministic: bool) -> bool:
+    def _choose_gathers(self, *, deterministic: bool) -> bool:
         """Choose between a loop over time in one launch, and a launch each step whose loops run in parallel.
 
         The two round differently. Either gives the same result on any number of threads. So all that `deterministic`
@@ -93,65 +87,25 @@ class GeneratedEngine(Engine):
         if chosen.on_gpu:
             return sum([op.domain.size for op in self._program.ops]) > GPU_SERIAL
         if deterministic:
-            return work_us > runtime.PARALLEL_WORK_US
-        return runtime.parallel(work_us) and not self._batch >= chosen.threads > 1
+            return self._work_us > runtime.PARALLEL_WORK_US
+        return runtime.parallel(self._work_us) and not self._batch >= chosen.threads > 1
 
-    def _varying(self) -> list[tuple[str, Value]]:
-        program = self._program
-        control = [] if program.control is None else [("control", program.control)]
-        return [*program.state.items(), *program.params.items(), *control]
-
-    def _find_zeros(self) -> list[Value]:
-        """Find the parameters that are zero, and whose adjoint and tangent nobody wants: their terms are left out."""
-        unused = [name for name in self._given if name not in self._needs and name not in self._tangents]
-        return [self._program.params[n] for n in unused if n in self._program.params and not self._given[n].any()]
-
-    @property
-    def _parallel(self) -> bool:
-        if self._variant.gathers:
+    def _is_parallel(self, *, gathers: bool) -> bool:
+        if gathers:
             return runtime.parallel(self._work_us * self._batch)
         return self._batch > 1 and (runtime.settings().threads > 1 or runtime.settings().on_gpu)
 
-    # --- passes
-
-    @functools.cached_property
-    def _forward(self) -> tuple[Layout, Loops]:
-        layout = lay_out(self._program, self._forward_pass, self._variant, stored=self._stored)
-        name = f"forward_{type(self._model).__name__}"
-        return layout, build_kernel(name, self._forward_pass, layout, self._variant, parallel=self._parallel)
-
-    @functools.cached_property
-    def _adjoints(self) -> dict[bool, tuple[Layout, Loops]]:
-        return {}
-
-    def _adjoint_layout(self, *, dense: bool) -> Layout:
-        return lay_out(self._program, self._adjoint_pass(dense=dense), self._variant, stored=self._stored)
-
-    def _adjoint(self, *, dense: bool) -> tuple[Layout, Loops]:
-        if dense not in self._adjoints:
-            run = self._adjoint_pass(dense=dense)
-            layout = lay_out(self._program, run, self._variant, stored=self._stored)
-            name = f"adjoint_{type(self._model).__name__}"
-            loops = build_kernel(name, run, layout, self._variant, parallel=self._parallel, backward=True)
-            self._adjoints[dense] = layout, loops
-        return self._adjoints[dense]
-
-    def _adjoint_pass(self, *, dense: bool) -> Pass:
-        return adjoint_pass(
-            self._program,
-            self._wanted,
-            self._stored,
-            gathers=self._variant.gathers,
-            zeros=self._zeros,
-            dense=dense,
-        )
+    def _find_zeros(self) -> frozenset[str]:
+        """Find the parameters that are zero, and whose adjoint and tangent nobody wants."""
+        unused = self._given.keys() - self._needs - self._tangents.keys()
+        return frozenset([n for n in unused if n in self._program.params and not self._given[n].any()])
 
     # --- memory
 
     def segment_bytes(self, steps: int, *, dense: bool) -> int:
-        layout, ahead = self._adjoint_layout(dense=dense), self._forward[0]
+        layout, ahead = self._plan.adjoint_layout(dense=dense), self._plan.forward[0]
         state = sum([value.size for value in self._program.state.values()])
-        stored = sum([value.size for value in self._stored])
+        stored = sum([value.size for value in self._plan.stored])
         numbers = (steps + 1) * state + steps * stored + state
         numbers += layout.part_numbers("work") + ahead.part_numbers("work") + layout.part_numbers("sums")
         if "control" in self._needs:
@@ -162,10 +116,10 @@ class GeneratedEngine(Engine):
 
     def segment(self, steps: int) -> Segment:
         rows = {n: (value, steps + 1) for n, value in self._program.state.items()}
-        rows |= {value.name: (value, steps) for value in self._stored}
+        rows |= {value.name: (value, steps) for value in self._plan.stored}
         arrays = {n: make_rows(value, self._batch * count) for n, (value, count) in rows.items()}
         segment = Segment(arrays, steps)
-        layout, loops = self._forward
+        layout, loops = self._plan.forward
         segment.launch = self._bind(loops, {**arrays, **self._parts(layout, "work"), "rows": steps + 1})
         return segment
 
@@ -187,7 +141,8 @@ class GeneratedEngine(Engine):
 
     def pull(self, segment: Segment, *, first: int, steps: int, adjoint: Arrays) -> None:
         dense = next(iter(adjoint.values())).shape[1] > 1
-        layout, loops = self._adjoint(dense=dense)
+        self._layout, loops = self._plan.adjoint(dense=dense)
+        layout = self._layout
         given: dict[str, Any] = {**segment.arrays, **self._parts(layout, "work"), "rows": segment.steps + 1}
         running: dict[str, Any] = {}
         for name, values in adjoint.items():
@@ -216,12 +171,7 @@ class GeneratedEngine(Engine):
         known = {n: t.reshape(-1, *self._shapes[n]) for n, t in tangents.items() if n in program.params}
         moves = self._prologue.push(self._values, known)
         tangents |= moves
-        moving = [value for name, value in self._varying() if name in program.state or name in tangents]
-        run = tangent_pass(program, moving, zeros=self._zeros)
-        variant = Variant(batched=self._variant.batched, own=self._variant.own, gathers=False)
-        layout = lay_out(program, run, variant, stored=(), tangents=True)
-        parallel = self._batch > 1 and self._parallel
-        loops = build_kernel(f"tangent_{type(self._model).__name__}", run, layout, variant, parallel=parallel)
+        layout, loops = self._plan.tangent(frozenset(tangents), parallel=self._batch > 1 and self._plan.key.parallel)
         given = {**segment.arrays, **self._parts(layout, "work"), "rows": segment.steps + 1}
         for name, values in tangent.items():
             rows = np.zeros((self._batch, segment.steps + 1, *values.shape[1:]), real)
@@ -251,7 +201,7 @@ class GeneratedEngine(Engine):
         found: Arrays = {}
         if "control" in self._needs:
             found["control"] = runtime.to_host(sums["adj_control"], (self._batch, *self._shapes["control"])).copy()
-        layout = next(iter(self._adjoints.values()))[0]
+        layout = self._layout
         host = {
             name: runtime.to_host(sums[name], (self._batch, layout.parts[name], *layout.elements[name]))
             for name in layout.parts
@@ -286,7 +236,7 @@ class GeneratedEngine(Engine):
 
     def _intervals(self, start: int, steps: int) -> list[tuple[int, int]]:
         """Rows of each launch: all at once, or one by one."""
-        if not self._variant.gathers:
+        if not self._plan.key.variant.gathers:
             return [(start, start + steps)]
         return [(row, row + 1) for row in range(start, start + steps)]
 
@@ -324,9 +274,9 @@ class GeneratedEngine(Engine):
 
 
 def _add_up(members: Array, over: str, shape: tuple[int, ...], program: Program) -> Array:
-    """Adjoint sum of a parameter [B, *shape] from an array [B, elements or more, ...], whose first elements are its own.
+    """Read the adjoint sum of a parameter [B, *shape] from the first elements of an array [B, elements, ...].
 
-    Elements are those of the parameter, or each those of an index of a loop, which are added up.
+    These are the elements of the parameter, or one for each index of a loop, which are added up.
     """
     if not over:
         return members[:, : math.prod(shape[1:]) // math.prod(members.shape[2:])].reshape(shape)

@@ -9,7 +9,16 @@ from typing import Any
 from simphys.autograd import runtime
 from simphys.autograd.kernels.launch import Kernel
 from simphys.substep.action import element_name
-from simphys.substep.text import SPREAD, domains_of, indent, index_type, launch_lines, loop_lines, make_kernel, uses_name
+from simphys.substep.text import (
+    SPREAD,
+    domains_of,
+    indent,
+    index_type,
+    launch_lines,
+    loop_lines,
+    make_kernel,
+    uses_name,
+)
 
 from .memory import ARRAY, Layout, Variant
 from .passes import Pass
@@ -29,14 +38,14 @@ class Loops:
     relations: Mapping[str, Any]
 
 
-def build_kernel(name: str, run: Pass, layout: Layout, variant: Variant, *, parallel: bool, backward: bool = False) -> Loops:
+def build_kernel(
+    name: str, run: Pass, layout: Layout, variant: Variant, *, parallel: bool, backward: bool = False
+) -> Loops:
     """Write and compile a pass."""
     if variant.gathers:
         cpu = not runtime.settings().on_gpu
         options = {"parallel": parallel, "batched": variant.batched, "cpu": cpu}
-        body = [
-            line for group in run.groups for line in launch_lines(group, layout.places, layout.offsets, **options)
-        ]
+        body = [line for group in run.groups for line in launch_lines(group, layout.places, layout.offsets, **options)]
     else:
         body = _time_loop(run, layout, variant, parallel=parallel, backward=backward)
     numbers: dict[str, float] = dict(run.scope.numbers)

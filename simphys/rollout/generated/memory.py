@@ -13,7 +13,6 @@ from simphys.substep.schedule import find_locals
 
 from .passes import Pass
 
-
 ARRAY = "m_"
 """Prefix of the names of arrays in the text, which no other names have."""
 
@@ -59,7 +58,9 @@ class Layout:
         return sum([n * math.prod(self.elements[name]) for name, n in self.parts.items() if name.startswith(kind)])
 
 
-def lay_out(program: Program, run: Pass, variant: Variant, *, stored: Collection[Value], tangents: bool = False) -> Layout:
+def lay_out(
+    program: Program, run: Pass, variant: Variant, *, stored: Collection[Value], tangents: bool = False
+) -> Layout:
     """Give each slot that leaves its loop a place in memory."""
     layout = Layout({}, {})
     for name, value in program.state.items():
@@ -92,9 +93,7 @@ def _size(layout: Layout, name: str, value: Value) -> str:
     return f"size_{name}"
 
 
-def _place_row(
-    layout: Layout, slot: Slot, name: str, value: Value, *, next_row: bool, rows: str = "rows"
-) -> None:
+def _place_row(layout: Layout, slot: Slot, name: str, value: Value, *, next_row: bool, rows: str = "rows") -> None:
     """Place an array that has a row for each step: [B, rows, *shape]."""
     size = _size(layout, name, value)
     offset = f"{name}_{'next' if next_row else 'now'}"

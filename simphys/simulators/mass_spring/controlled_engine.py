@@ -182,9 +182,3 @@ class ControlledEngine(MassSpringEngine):
 
 def _device_zeros(shape: Shape) -> Any:
     return runtime.to_device(np.zeros(shape, runtime.real_dtype()).reshape(-1))
-
-
-def make_engine(model: MassSpring, params: Arrays, control: Array | None, **options: Any) -> MassSpringEngine:
-    """Make the fused loops, with the network inside them if the model has a controller."""
-    kind = MassSpringEngine if model.controller is None else ControlledEngine
-    return kind(model, params, control, **options)

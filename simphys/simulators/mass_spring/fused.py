@@ -23,7 +23,7 @@ from typing import Any, no_type_check
 from simphys.autograd import kernel
 from simphys.autograd.kernels.runtime import ti
 
-from . import actuate, external, integrate, spring
+from . import fused_elements
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +81,10 @@ def elements(variant: Variant) -> tuple[SimpleNamespace, SimpleNamespace, Simple
     """The element functions of spring, external force, integration and actuation."""
     real, dim = variant.real, variant.dim
     return (
-        spring.functions(real, dim, variant.damped),
-        external.functions(real, dim, variant.ground),
-        integrate.functions(real, dim),
-        actuate.functions(real),
+        fused_elements.spring_functions(real, dim, variant.damped),
+        fused_elements.external_functions(real, dim, variant.ground),
+        fused_elements.integrate_functions(real, dim),
+        fused_elements.actuate_functions(real),
     )
 
 

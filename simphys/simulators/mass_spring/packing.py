@@ -15,7 +15,7 @@ from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays
 from simphys.simulator.actuators import extend_control
 
-from . import integrate
+from . import fused_elements
 from .model import MassSpring
 
 BLOCK = 4
@@ -101,7 +101,7 @@ class Packing:
     def _node_arrays(self, given: Arrays, tangents: Arrays | None = None) -> list[Array]:
         """Kick coefficients a, b [members * stages * n] and mass [members * n]; given `tangents`, those of these."""
         mass, drag = self._broadcast_group(given, NODES)
-        launch, shape = integrate.coefficient_kernels(runtime.real()), (len(mass), len(self._model.stages))
+        launch, shape = fused_elements.coefficient_kernels(runtime.real()), (len(mass), len(self._model.stages))
         a, b = (np.empty((*shape, self._model.nodes), mass.dtype) for _ in range(2))
         a_q, b_q = (np.empty_like(mass) for _ in range(2))
         changes = None if tangents is None else self._broadcast_group(tangents, NODES)
@@ -142,7 +142,7 @@ class Packing:
         rows = sums.reshape(self._batch, -1, self._model.nodes)
         *adj_coefficients, adj_mass = np.ascontiguousarray(rows.swapaxes(0, 1))
         adj_drag = np.zeros_like(adj_mass)
-        launch = integrate.coefficient_kernels(runtime.real()).adjoint
+        launch = fused_elements.coefficient_kernels(runtime.real()).adjoint
         for q, arguments in enumerate(self._coefficient_arguments(mass, drag)):
             launch(
                 *arguments,

@@ -30,7 +30,11 @@ from .nested import orientation_adjoint, zeros_like
 @no_type_check
 def loops(real: Any, dim: int) -> SimpleNamespace:
     """Return the loops over springs, bodies [2 K] with anchors [2 K dim]; see rows.py. Forces are added to `wrench`."""
-    at, rotate, f = rows.functions(real, dim), rotation.functions(real, dim), spring.functions(real, dim, True)
+    at, rotate, f = (
+        rows.functions(real, dim),
+        rotation.functions(real, dim),
+        SimpleNamespace(force=spring.spring_force, adj=spring.adj_spring_force, jvp=spring.jvp_spring_force),
+    )
     vec = at.vec
 
     @ti.func
