@@ -134,6 +134,10 @@ class ArrayParameter(Parameter):
         """A small array of that dtype and as many axes."""
         return np.empty((1,) * (value.ndim - len(self.element)) + self.element, value.dtype)
 
+    def device_array(self, size: int) -> Any:
+        """A flat array of the device for numbers of this type."""
+        return ti.ndarray(self._type, size)
+
     def on_device(self, array: Array) -> Any:
         """An array of the compiler with the values of a checked one."""
         dtype = self._type or ti.lang.util.to_taichi_type(array.dtype)

@@ -17,7 +17,7 @@ from types import CodeType
 from typing import Any, cast
 
 from . import runtime
-from .records import RecordType, leaves
+from .records import RecordType, View, leaves
 
 ti = runtime.ti
 
@@ -34,21 +34,36 @@ def identifiers(parameters: Mapping[str, Any]) -> dict[str, str]:
     return names
 
 
-def flatten(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Callable[..., Any]:
-    """A function with one parameter for each field; `parameters` are the types of those of `function`."""
-    names = identifiers(parameters)
-    makers: dict[str, Any] = {"_static": ti.static}
-    records = {name: kind for name, kind in parameters.items() if isinstance(kind, RecordType)}
-    bindings = [f"{name} = _static({_made(name, kind, names, makers)})" for name, kind in records.items()]
-    code = _compiled(function, f"def {function.__name__}({', '.join(names.values())}):", "; ".join(bindings))
+def flatten(
+    function: Callable[..., Any], parameters: Mapping[str, Any], packed: Mapping[str, int] | None = None
+) -> Callable[..., Any]:
+    """A function with one parameter for each field; `parameters` are the types of those of `function`.
+
+    Arrays in `packed` (dotted name -> number of a group) are views of the group's array, a parameter before all others.
+    Each has its first index as a parameter in its place.
+    """
+    names, groups = identifiers(parameters), dict(packed or {})
+    kinds: dict[str, Any] = {}
+    for name, kind in parameters.items():
+        kinds |= dict(leaves(name, kind)) if isinstance(kind, RecordType) else {name: kind}
+    arrays = {f"_group_{group}": kinds[dotted] for dotted, group in groups.items()}
+    taken = {dotted: f"_start_{name}" if dotted in groups else name for dotted, name in names.items()}
+    values = {n: f"_view(_group_{groups[n]}, {taken[n]})" if n in groups else taken[n] for n in names}
+    makers: dict[str, Any] = {"_static": ti.static, "_view": View.without_copy}
+    bindings = []
+    for name, kind in parameters.items():
+        if isinstance(kind, RecordType):
+            bindings.append(f"{name} = _static({_made(name, kind, values, makers)})")
+        elif name in groups:
+            bindings.append(f"{name} = _static({values[name]})")
+    heading = f"def {function.__name__}({', '.join([*arrays, *taken.values()])}):"
+    code = _compiled(function, heading, "; ".join(bindings))
     captured = inspect.getclosurevars(function).nonlocals
     space: dict[str, Any] = {}
     exec(code, {**function.__globals__, **captured, **makers}, space)
     flat = space[function.__name__]
-    kinds = {name: kind for name, kind in parameters.items() if name not in records}
-    for name, kind in records.items():
-        kinds |= dict(leaves(name, kind))
-    flat.__annotations__ = {identifier: kinds[dotted] for dotted, identifier in names.items()}
+    own = {identifier: ti.i32 if dotted in groups else kinds[dotted] for dotted, identifier in taken.items()}
+    flat.__annotations__ = arrays | own
     flat.__module__, flat.__qualname__ = function.__module__, function.__qualname__
     return cast(Callable[..., Any], flat)
 

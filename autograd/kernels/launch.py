@@ -27,6 +27,8 @@ from . import runtime
 from .arguments import ArrayParameter, Parameter, Put, as_writable, parameter
 from .flattened import flatten
 from .memory import Memory
+from .packing import launch as launch_packed
+from .packing import needs_packing
 from .records import RecordType, leaves
 from .writes import writes_of
 
@@ -70,6 +72,7 @@ class Kernel:
         self._source, self._given = source, function if source is not function else None
         self._precision = runtime.settings().precision if runtime.initialised() else None
         self._compiled: dict[runtime.Session, Any] = {}  # by the compiler's decorator
+        self._packed: dict[Any, Any] = {}  # likewise, by session and packed arrays
         self._written_positions = [i for i, a in enumerate(self._arguments) if a.is_array and a.name in self.written]
         self._open_positions = [i for i, a in enumerate(self._arguments) if isinstance(a, ArrayParameter) and a.is_open]
         self._variants: dict[Any, _Variant] = {}
@@ -170,6 +173,8 @@ class Kernel:
         for position in self._written_positions:
             if isinstance(arguments[position], Memory):
                 arguments[position].raise_version()
+        if needs_packing(self._arguments):
+            return launch_packed(self.name, self._arguments, values, self._packed_kernel)
         staged = self._staged(values) if runtime.settings().on_gpu else []
         for position, own, _, _ in staged:
             values[position] = own
@@ -248,17 +253,33 @@ class Kernel:
         if self._session is None or session.program != self._session.program:
             self._variants.clear()
             self._compiled.clear()
+            self._packed.clear()
         self._session, self._variant = session, None
+
+    def _packed_kernel(self, groups: dict[str, int]) -> Any:
+        """The compiler's own kernel with arrays as parts of others, for the session in force."""
+        key = runtime.session(), tuple(groups.items())
+        if key not in self._packed:
+            self._packed[key] = _compiled_by_its_own(flatten(self._source, self._kinds, groups))
+        return self._packed[key]
 
     def _kernel_of(self, session: runtime.Session) -> Any:
         """The compiler's own kernel: one for each session, as it compiles for types of arguments only."""
         if session not in self._compiled:
-            known = _home().kernels
-            before = len(known)
-            source = flatten(self._source, self._kinds) if self._has_records else self._source
-            self._compiled[session], self._given = self._given or ti.kernel(source), None
-            del known[before:]  # the compiler would hold it for ever
+            if self._given is None:
+                source = flatten(self._source, self._kinds) if self._has_records else self._source
+                self._given = _compiled_by_its_own(source)
+            self._compiled[session], self._given = self._given, None
         return self._compiled[session]
+
+
+def _compiled_by_its_own(source: Callable[..., Any]) -> Any:
+    """Make a kernel by the compiler's decorator; the compiler, which would hold it for ever, forgets it."""
+    known = _home().kernels
+    before = len(known)
+    made = ti.kernel(source)
+    del known[before:]
+    return made
 
 
 class _Variant:

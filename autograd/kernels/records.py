@@ -148,6 +148,11 @@ class View(tuple[Any, Any]):  # as ti.static admits tuples
         is_number = isinstance(start, int)
         return super().__new__(cls, (array, start if is_number else ti.lang.impl.expr_init(start)))
 
+    @classmethod
+    def without_copy(cls, array: Any, start: Any) -> View:
+        """Make a view whose offset is a parameter of the kernel, which is as good as a local."""
+        return super().__new__(cls, (array, start))
+
     @property
     def array(self) -> Any:
         return tuple.__getitem__(self, 0)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import InputError, kernel, runtime, tensor
+from simphys.autograd.kernels import packing
 from simphys.autograd.kernels.flattened import identifiers
 from simphys.autograd.kernels.records import View, record
 
@@ -209,6 +210,49 @@ def test_a_field_without_a_type_stays_empty() -> None:
     assert shift.written == {"new.x"}
     with pytest.raises(InputError, match=r"argument old: record Motion has the fields x; found x, v.*: remove v"):
         shift(Motion(x, x), Motion(new))
+
+
+# --- more arrays than drivers bind
+
+MANY = 40
+Many = record("Many", **{f"a{k}": reals for k in range(MANY)}, n=ti.i32)
+
+
+@no_type_check
+@kernel
+def sum_of_many(given: Many, places: ints, out: reals, extra: reals):
+    for i in range(given.n):
+        total = extra[i]
+        for k in ti.static(range(0, MANY, 2)):
+            total += given[k][places[i]] + given[k + 1][places[i]]
+        out[i] = total
+        given.a0[i] = -1.0
+
+
+def many() -> tuple[Any, ...]:
+    arrays = [np.full(3, k + 1.0, dtype) for k in range(MANY)]
+    return Many(*arrays, n=3), np.arange(3, dtype=np.int32), np.zeros(3, dtype), arrays[1]
+
+
+@pytest.mark.gpu
+def test_a_kernel_may_have_more_arrays_than_drivers_bind() -> None:
+    arguments = many()
+    sum_of_many(*arguments)
+    np.testing.assert_allclose(arguments[2], MANY * (MANY + 1) / 2 + 2)
+    np.testing.assert_allclose(arguments[0].a0, -1.0)
+
+
+def test_arrays_are_packed_where_drivers_bind_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sum_of_many.written >= {"given.a0", "out"}
+    monkeypatch.setattr(packing, "ARCHS", ("cpu", "vulkan", "metal"))
+    given, *others = many()
+    sum_of_many._launch_publicly((*given, *others))
+    np.testing.assert_allclose(others[1], MANY * (MANY + 1) / 2 + 2)
+    np.testing.assert_allclose(given.a0, -1.0)
+    np.testing.assert_allclose(given.a1, 2.0)
+    on_device = [ti.ndarray(real, 3) for _ in range(MANY)]
+    with pytest.raises(InputError, match="kernel sum_of_many: a device binds 30 arrays; found 42"):
+        sum_of_many._launch_publicly((*on_device, 3, *others))
 
 
 # --- views
