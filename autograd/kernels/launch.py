@@ -12,24 +12,21 @@ code stays valid when the settings change; it ends with its program.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from itertools import zip_longest
-from operator import attrgetter
+from collections.abc import Callable
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 
 from ..errors import InputError
 from ..mode import switch
 from . import runtime
-from .arguments import ArrayParameter, Parameter, Put, as_writable, parameter
+from .arguments import ArrayParameter, Parameter, as_writable, parameter
 from .flattened import flatten
 from .memory import Memory
 from .packing import launch as launch_packed
 from .packing import needs_packing
 from .records import RecordType, leaves
+from .variant import Variant, home, make_kernel, program_of, started_twice
 from .writes import writes_of
 
 ti = runtime.ti
@@ -75,9 +72,9 @@ class Kernel:
         self._packed: dict[Any, Any] = {}  # likewise, by session and packed arrays
         self._written_positions = [i for i, a in enumerate(self._arguments) if a.is_array and a.name in self.written]
         self._open_positions = [i for i, a in enumerate(self._arguments) if isinstance(a, ArrayParameter) and a.is_open]
-        self._variants: dict[Any, _Variant] = {}
+        self._variants: dict[Any, Variant] = {}
         self._session: runtime.Session | None = None  # of the last launch
-        self._variant: _Variant | None = None  # its only one there, when the annotations leave nothing open
+        self._variant: Variant | None = None  # its only one there, when the annotations leave nothing open
         self._public = False
 
     def __call__(self, *arguments: Any) -> None:
@@ -141,7 +138,7 @@ class Kernel:
 
         return launch_bound
 
-    def _variant_in(self, session: runtime.Session, arguments: tuple[Any, ...]) -> _Variant:
+    def _variant_in(self, session: runtime.Session, arguments: tuple[Any, ...]) -> Variant:
         """The variant for the settings of a session whose program has ended."""
         with runtime.within(session, f"kernel {self.name}"):
             variant = self._choose(arguments)
@@ -221,10 +218,10 @@ class Kernel:
         source = f"kernel {self.name}"
         return InputError(source, f"it takes {len(names)} arguments", f"{found}", f"Pass {', '.join(names) or 'none'}.")
 
-    def _choose(self, arguments: tuple[Any, ...]) -> _Variant | None:
+    def _choose(self, arguments: tuple[Any, ...]) -> Variant | None:
         """The variant for these arguments, compiled at first use; None if launches take the public path."""
-        if not runtime.initialised() and _program(_home()) is not None:
-            raise _started_twice(self.name)
+        if not runtime.initialised() and program_of(home()) is not None:
+            raise started_twice(self.name)
         session = runtime.session()
         if session is not self._session:
             self._enter(session)
@@ -236,7 +233,7 @@ class Kernel:
         key = (session, *[(values[i].dtype, values[i].ndim) for i in self._open_positions])
         if key not in self._variants:
             try:
-                self._variants[key] = _Variant(self.name, self._kernel_of(session), self._arguments, values)
+                self._variants[key] = Variant(self.name, self._kernel_of(session), self._arguments, values)
             except AttributeError:  # another release, without these interfaces
                 self._public = True
                 return None
@@ -260,7 +257,7 @@ class Kernel:
         """The compiler's own kernel with arrays as parts of others, for the session in force."""
         key = runtime.session(), tuple(groups.items())
         if key not in self._packed:
-            self._packed[key] = _compiled_by_its_own(flatten(self._source, self._kinds, groups))
+            self._packed[key] = make_kernel(flatten(self._source, self._kinds, groups))
         return self._packed[key]
 
     def _kernel_of(self, session: runtime.Session) -> Any:
@@ -268,64 +265,9 @@ class Kernel:
         if session not in self._compiled:
             if self._given is None:
                 source = flatten(self._source, self._kinds) if self._has_records else self._source
-                self._given = _compiled_by_its_own(source)
+                self._given = make_kernel(source)
             self._compiled[session], self._given = self._given, None
         return self._compiled[session]
-
-
-def _compiled_by_its_own(source: Callable[..., Any]) -> Any:
-    """Make a kernel by the compiler's decorator; the compiler, which would hold it for ever, forgets it."""
-    known = _home().kernels
-    before = len(known)
-    made = ti.kernel(source)
-    del known[before:]
-    return made
-
-
-class _Variant:
-    """A kernel compiled for the dtypes and dimensions of certain values, with a launch context."""
-
-    def __init__(self, name: str, kernel: Any, arguments: list[Parameter], values: list[Any]) -> None:
-        self._name = name
-        self._arguments = arguments
-        self.ended = False
-        primal = kernel._primal
-        self._home = _home()
-        program = self._home.prog
-        primal.raise_on_templated_floats = False  # quadrants reads it, the public call sets it
-        with _in_this_thread() if runtime.settings().threads == 1 else nullcontext():
-            given = [argument.stand_in(value) for argument, value in zip(arguments, values, strict=False)]
-            key = primal.ensure_compiled(*given, *[0] * (len(arguments) - len(given)))
-        self._launchable = (primal.materialized_kernels if _QUADRANTS else primal.compiled_kernels)[key]
-        compiled = program.compile_kernel(program.config(), program.get_device_caps(), self._launchable)
-        self._compiled = compiled.compiled_kernel_data if _QUADRANTS else compiled
-        self._launch_kernel = program.launch_kernel
-        self.context, self.puts = self._new_context(values)
-        _live.add(self)
-
-    def _new_context(self, values: list[Any]) -> tuple[Any, list[Put]]:
-        """A launch context, and a function for each argument that checks it and puts it there."""
-        context = self._launchable.make_launch_context()
-        pairs = zip_longest(self._arguments, values)
-        return context, [argument.put_into(context, i, value) for i, (argument, value) in enumerate(pairs)]
-
-    def bound_context(self, arguments: tuple[Any, ...], values: list[Any]) -> tuple[Any, list[Put]]:
-        """A launch context with these arguments, checked values, and functions that put the scalars after them."""
-        context, puts = self._new_context(values)
-        for put, value in zip(puts, arguments, strict=False):
-            put(value)
-        return context, puts[len(arguments) :]
-
-    def end(self) -> None:
-        """Drop the references to the program."""
-        self.ended = True
-        self._launchable = self._compiled = self._launch_kernel = self.context = None
-        self.puts = []
-
-    def launch(self, context: Any) -> None:
-        if _program(self._home) is None:  # to launch a kernel of an ended session is a segmentation fault
-            raise _started_twice(self._name)
-        self._launch_kernel(self._compiled, context)
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
@@ -363,46 +305,3 @@ def _written(name: str, source: Callable[..., Any], kinds: dict[str, Any]) -> fr
             f"kernel {name}", "it writes to its arguments only", ", ".join(sorted(writes.captured)), remedy
         )
     return writes.parameters
-
-
-@contextmanager
-def _in_this_thread() -> Iterator[None]:
-    """Compile loops for the launching thread: 3-10 us faster than to wake another one, and without its atomics."""
-    builder = ti._lib.core.ASTBuilder
-    names = ("begin_frontend_range_for", "begin_frontend_struct_for_on_external_tensor")
-    originals = [getattr(builder, name) for name in names]
-
-    def serialized(begin: Any) -> Any:
-        def begin_serialized(self: Any, *loop: Any) -> Any:
-            self.strictly_serialize()
-            return begin(self, *loop)
-
-        return begin_serialized
-
-    for name, original in zip(names, originals, strict=True):
-        setattr(builder, name, serialized(original))
-    try:
-        yield
-    finally:
-        for name, original in zip(names, originals, strict=True):
-            setattr(builder, name, original)
-
-
-_home = ti.lang.impl.get_runtime
-_live: WeakSet[_Variant] = WeakSet()
-
-
-def _end() -> None:
-    for variant in list(_live):
-        variant.end()
-
-
-runtime.before_end(_end)
-_program = attrgetter("_prog" if _QUADRANTS else "prog")
-
-
-def _started_twice(name: str) -> InputError:
-    remedy = "Remove it; runtime.init(arch=, precision=, threads=) makes these choices."
-    return InputError(
-        f"kernel {name}", "the compiler is started by runtime.init alone", "a ti.init or ti.reset", remedy
-    )

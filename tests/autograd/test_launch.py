@@ -58,7 +58,7 @@ def test_without_the_private_interfaces_launches_take_the_public_path(monkeypatc
     def compile_as_another_release(self: Any, *_: Any) -> None:
         raise AttributeError("no such interface")
 
-    monkeypatch.setattr("simphys.autograd.kernels.launch._Variant.__init__", compile_as_another_release)
+    monkeypatch.setattr("simphys.autograd.kernels.variant.Variant.__init__", compile_as_another_release)
 
     @no_type_check
     @kernel

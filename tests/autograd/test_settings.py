@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from simphys.autograd import Context, Function, InputError, Tensor, checkpoint, hvp, kernel, linearize, runtime, tensor
-from simphys.autograd.kernels import launch
+from simphys.autograd.kernels import launch, variant
 from simphys.autograd.kernels.runtime import Settings, ti
 
 F32, F64 = Settings(precision="f32"), Settings(precision="f64")
@@ -91,7 +91,7 @@ def test_coming_back_finds_what_was_compiled(monkeypatch: pytest.MonkeyPatch) ->
         return found
 
     first, program = results(), runtime.session().program
-    monkeypatch.setattr(launch, "_Variant", None)  # nothing can be compiled
+    monkeypatch.setattr(launch, "Variant", None)  # nothing can be compiled
     for before, after in zip(first, results(), strict=True):
         np.testing.assert_array_equal(before, after)
     assert runtime.session().program == program
@@ -106,13 +106,13 @@ def test_settings_come_back_after_a_block_and_after_an_error() -> None:
 
 def test_threads_of_a_kernel_are_those_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
     serial: list[bool] = []
-    in_this_thread = launch._in_this_thread
+    in_this_thread = variant._in_this_thread
 
     def seen() -> Any:
         serial.append(True)
         return in_this_thread()
 
-    monkeypatch.setattr(launch, "_in_this_thread", seen)
+    monkeypatch.setattr(variant, "_in_this_thread", seen)
     kernels.cache_clear()
     x = tensor(np.ones(3000))
     for threads, compiled in ((1, [True]), (2, [True]), (1, [True]), (3, [True])):
