@@ -134,8 +134,18 @@ def _place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
             kind = "sums" if slot.kind == "sum" else "work"
             array = "_".join([kind, element_name(slot.value.element)])
             start = layout.parts.get(array, 0)
-            layout.parts[array], layout.starts[str(slot)] = start + count, start
-            layout.offsets[f"{slot}_at"] = f"member * size_{array} + {slot}" if variant.batched else str(slot)
-            layout.place(slot, array, f"{slot}_at")
+            name = _unused_name(str(slot), layout)
+            layout.parts[array], layout.starts[name] = start + count, start
+            layout.offsets[f"{name}_at"] = f"member * size_{array} + {name}" if variant.batched else name
+            layout.place(slot, array, f"{name}_at")
             if kind == "sums":
                 layout.sums[slot] = array, start
+
+
+def _unused_name(wanted: str, layout: Layout) -> str:
+    """Make a name that no other slot has: a sub-step may add to one array in two ways."""
+    name, count = wanted, 1
+    while name in layout.starts:
+        count += 1
+        name = f"{wanted}_{count}"
+    return name

@@ -50,10 +50,10 @@ def find_stored(program: Program, reads: Collection[Value]) -> list[Value]:
     return list(stored)
 
 
-def forward_pass(program: Program, *, gathers: bool, zeros: Collection[Value]) -> Pass:
-    """Compute the new state."""
+def forward_pass(program: Program, stored: Collection[Value], *, gathers: bool, zeros: Collection[Value]) -> Pass:
+    """Compute the new state, and what is stored for the adjoint."""
     scope = Scope(gathers=gathers, zeros=zeros)
-    scope.kept |= {Slot("value", value) for value in program.result.values()}
+    scope.kept |= {Slot("value", value) for value in (*program.result.values(), *stored)}
     for op in program.ops:
         op.pattern.forward(op, scope)
     return Pass(schedule(scope.actions), scope)

@@ -73,7 +73,7 @@ class EnginePlan:
     def forward(self) -> tuple[Layout, Loops]:
         """The forward pass."""
         program, key = self._recorded.program, self.key
-        run = forward_pass(program, gathers=key.variant.gathers, zeros=self.zeros)
+        run = forward_pass(program, self.stored, gathers=key.variant.gathers, zeros=self.zeros)
         layout = lay_out(program, run, key.variant, stored=self.stored)
         return layout, build_kernel(f"forward_{self._recorded.name}", run, layout, key.variant, parallel=key.parallel)
 

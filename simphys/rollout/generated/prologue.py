@@ -42,11 +42,14 @@ class Prologue:
 
         Parameters without an entry among the adjoints are left out.
         """
+        inner = {value.name for value in self.results}
         for op in reversed(self.ops):
             if any([value.name in adjoints for value in op.outputs]):
                 for name, found in _run(op, "adjoint", values, adjoints).items():
                     if name in adjoints:
                         adjoints[name] += found
+                    elif name in inner:
+                        adjoints[name] = found
 
 
 def split_prologue(program: Program) -> tuple[Prologue, Program]:
@@ -83,7 +86,10 @@ def _run(op: Op, name: Pass, values: Arrays, others: Arrays) -> Arrays:
     count = max([len(array) for array in arrays.values()])
     results = [run_pass(op, name, {key: _member(array, b) for key, array in arrays.items()}) for b in range(count)]
     names = [v.name for v in op.values() if v.varies] if name == "adjoint" else [v.name for v in op.outputs]
-    return {n: np.stack(found) for n, found in zip(names, zip(*results, strict=True), strict=True)}
+    totals: Arrays = {}
+    for n, found in zip(names, zip(*results, strict=True), strict=True):
+        totals[n] = totals[n] + np.stack(found) if n in totals else np.stack(found)  # a value may be two inputs
+    return totals
 
 
 def _member(array: Array, number: int) -> Array:

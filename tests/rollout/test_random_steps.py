@@ -1,0 +1,55 @@
+"""Random steps of declared sub-steps: generated engines, nested graphs and finite differences agree."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, runtime
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.rollout import rollout
+
+from ..helpers.contract import System, assert_same, evaluate
+from ..helpers.random_steps import draw
+
+PROGRAMS = int(os.environ.get("SIMPHYS_RANDOM_STEPS", "40"))
+"""Number of random steps; the environment asks for more."""
+
+
+def close(system: System, steps: int, **options: object) -> None:
+    """Compare states and gradients of the nested graph with those of the generated engine."""
+    expected = evaluate(system, steps, mode="nested")
+    assert_same(evaluate(system, steps, **options), expected, 1e-11)
+
+
+@pytest.mark.parametrize("seed", range(PROGRAMS))
+def test_a_random_step_is_the_same_nested_and_generated(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one launch, in a launch each step whose loops gather, and within a memory budget; tangents, too."""
+    system, steps = draw(seed)
+    close(system, steps)
+    monkeypatch.setattr(runtime, "parallel", lambda work_us: True)
+    close(system, steps, deterministic=False)
+    monkeypatch.undo()
+    names = [name for name, x in system.inputs().items() if x.requires_grad]
+
+    def final(*inputs: Tensor) -> tuple[Tensor, ...]:
+        model, params, state, control = system.replace(dict(zip(names, inputs, strict=True)))
+        return rollout(model, params, state, steps=steps, control=control).final.tensors()
+
+    inputs = [system.inputs()[name] for name in names]
+    dot_product_test(final, inputs, tolerance=1e-10)
+    if seed % 8 == 0:
+        gradcheck(final, inputs, mode="projected", tolerance=1e-6)
+
+
+def test_draws_hold_all_kinds_of_steps() -> None:
+    """Otherwise the test above would prove less than it says."""
+    systems = [draw(seed)[0] for seed in range(PROGRAMS)]
+    assert {call.name for system in systems for call in system.model.calls} == {
+        *("turn", "tilt", "drive", "stretch", "pull", "flow", "add")
+    }
+    assert any([system.batched() for system in systems]) and any([s.control is not None for s in systems])
+    assert {system.model.dim for system in systems} == {1, 2, 3}
+    assert any([np.any(system.model.picks < 0) and system.model.controls for system in systems])
