@@ -22,6 +22,7 @@ ORDER = [
     "autograd",
     "numerics",
     "simulator",
+    "substep",
     "rollout",
     "nn",
     "files",

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from simphys.simulator import Array, Shape
-
-if TYPE_CHECKING:
-    from .pattern import Pattern
 
 Role = Literal["state", "param", "control", "constant", "local"]
 
@@ -85,7 +82,8 @@ class Value:
 class Op:
     """A sub-step applied to values."""
 
-    pattern: Pattern
+    pattern: Any
+    """Pattern of the sub-step, see pattern.py."""
     inputs: Mapping[str, Value | float]
     """Value of each parameter of the element function, or a number that no gradient flows to."""
     domain: Domain

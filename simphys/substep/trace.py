@@ -7,10 +7,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from simphys.autograd.errors import InputError
-from simphys.simulator import Array, Model
+from simphys.simulator import Array
 
-from .program import Op, Program, Value
+from .program import Op, Value
+
+Arithmetic = Mapping[str, Callable[[Any, Any, Any], Any]]
+"""Sub-steps that stand for the operators of symbols, by name: functions of the recording and two operands."""
 
 
 class NotDeclared(Exception):
@@ -20,7 +22,8 @@ class NotDeclared(Exception):
 class Recording:
     """The program under construction."""
 
-    def __init__(self) -> None:
+    def __init__(self, arithmetic: Arithmetic) -> None:
+        self.arithmetic = arithmetic
         self.ops: list[Op] = []
         self._names: dict[str, int] = {}
 
@@ -90,46 +93,10 @@ class Symbol:
         self._refuse(f"`{name}` of a value")
 
     def _apply(self, rule: str, a: Any, b: Any) -> Symbol:
-        from .arithmetic import RULES  # it is made of declared sub-steps, which need this module
-
-        return RULES[rule](self.recording, a, b)
+        return self.recording.arithmetic[rule](self.recording, a, b)
 
     def _refuse(self, what: str) -> NoReturn:
         raise NotDeclared(f"the step uses {what} ({self.value.name}), which no declared sub-step gives")
-
-
-def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> Program:
-    """Record a step of a model. Errors: NotDeclared for a step that is not made of declared sub-steps."""
-    recording = Recording()
-
-    def symbols(record: Any, shapes: Mapping[str, tuple[int, ...]], role: Any) -> tuple[Any, dict[str, Value]]:
-        values = {name: Value(recording.name(name), tuple(shape), role) for name, shape in shapes.items()}
-        return record(**{name: Symbol(recording, value) for name, value in values.items()}), values
-
-    params, param_values = symbols(model.Params, model.param_shapes(), "param")
-    state, state_values = symbols(model.State, model.state_shapes(), "state")
-    control, shape = None, model.control_shape()
-    if controlled and shape is not None:
-        control = Value(recording.name("control"), shape, "control")
-    given = None if control is None else Symbol(recording, control)
-    result = step(model, params, state, given)
-    return Program(tuple(recording.ops), state_values, param_values, control, _results(result, recording))
-
-
-def _results(result: Any, recording: Recording) -> dict[str, Value]:
-    """Collect the fields of the new state; a value that is no fresh result is copied."""
-    from .arithmetic import copy
-
-    found: dict[str, Value] = {}
-    for name in result.names():
-        symbol = getattr(result, name)
-        if not isinstance(symbol, Symbol):
-            raise InputError("step", "each field of the new state comes from a sub-step", f"{name}: {symbol!r}", "...")
-        value = symbol.value
-        if value.role != "local" or any([value is other for other in found.values()]):
-            value = copy(recording, symbol).value
-        found[name] = value
-    return found
 
 
 def make_constant(recording: Recording, name: str, data: Array) -> Value:

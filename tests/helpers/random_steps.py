@@ -220,7 +220,7 @@ NAMES = ("turn", "tilt", "drive", "stretch", "pull", "flow", "add")
 
 
 def draw(seed: int) -> tuple[System, int]:
-    """Draw a system and a number of steps: its sub-steps, sizes, batch, controls, and which inputs are differentiated."""
+    """Draw a system and a number of steps: sub-steps, sizes, batch, controls, inputs that are differentiated."""
     random = np.random.default_rng(seed)
     n, dim, count = int(random.integers(2, 7)), int(random.integers(1, 4)), int(random.integers(1, 9))
     pairs = [random.choice(n, 2, replace=False) for _ in range(count)]

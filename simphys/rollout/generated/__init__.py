@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from simphys.simulator import Array, Arrays, Engine, Model
-from simphys.substep.trace import record_step
+from simphys.substep.record import record_step
 
 from .engine import GeneratedEngine
 from .plan import Recorded

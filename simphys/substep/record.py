@@ -1,0 +1,46 @@
+"""Recording of a step: it runs once on symbols, and becomes a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from simphys.autograd.errors import InputError
+from simphys.simulator import Model
+
+from .arithmetic import RULES, copy
+from .program import Program, Value
+from .trace import Recording, Symbol
+
+
+def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> Program:
+    """Record a step of a model. Errors: NotDeclared for a step that is not made of declared sub-steps."""
+    recording = Recording(RULES)
+
+    def symbols(record: Any, shapes: Mapping[str, tuple[int, ...]], role: Any) -> tuple[Any, dict[str, Value]]:
+        values = {name: Value(recording.name(name), tuple(shape), role) for name, shape in shapes.items()}
+        return record(**{name: Symbol(recording, value) for name, value in values.items()}), values
+
+    params, param_values = symbols(model.Params, model.param_shapes(), "param")
+    state, state_values = symbols(model.State, model.state_shapes(), "state")
+    control, shape = None, model.control_shape()
+    if controlled and shape is not None:
+        control = Value(recording.name("control"), shape, "control")
+    given = None if control is None else Symbol(recording, control)
+    result = step(model, params, state, given)
+    return Program(tuple(recording.ops), state_values, param_values, control, _results(result, recording))
+
+
+def _results(result: Any, recording: Recording) -> dict[str, Value]:
+    """Collect the fields of the new state; a value that is no fresh result is copied."""
+    found: dict[str, Value] = {}
+    for name in result.names():
+        symbol = getattr(result, name)
+        if not isinstance(symbol, Symbol):
+            found_as, remedy = f"{name}: {symbol!r}", "Compute it by declared sub-steps."
+            raise InputError("step", "each field of the new state comes from a sub-step", found_as, remedy)
+        value = symbol.value
+        if value.role != "local" or any([value is other for other in found.values()]):
+            value = copy(recording, symbol).value
+        found[name] = value
+    return found
