@@ -7,6 +7,9 @@ which engines are generated.
 from simphys.numerics.element import element
 
 from .edges import edges
+from .faces import faces
+from .grid import per_cell
 from .per_element import per_element
+from .sides import sides
 
-__all__ = ["edges", "element", "per_element"]
+__all__ = ["edges", "element", "faces", "per_cell", "per_element", "sides"]

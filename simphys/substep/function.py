@@ -31,13 +31,14 @@ class Substep(Function):
     def apply(cls, *inputs: Any) -> Any:
         """Apply the sub-step to Tensors; while a step is recorded, to symbols."""
         pattern, names = cls.pattern, list(cls.pattern.sources)
-        if len(inputs) != 1 + len(names):
-            constraint = f"it takes the model, and {', '.join([s.field for s in pattern.sources.values()])}"
+        if len(inputs) != 1 + len(pattern.arguments):
+            constraint = f"it takes the model, and {', '.join(pattern.arguments)}"
             raise InputError(pattern.name, constraint, f"{len(inputs)} arguments", "Pass these.")
         model, *values = inputs
+        values = [values[place] for place in pattern.places]
         recording = next((value.recording for value in values if isinstance(value, Symbol)), None)
         if recording is None:
-            return super().apply(*inputs)
+            return super().apply(model, *values)
         made = {n: _as_input(pattern, n, given, recording) for n, given in zip(names, values, strict=True)}
         outputs = recording.add(pattern.make_op(model, made))
         return outputs if len(outputs) > 1 else outputs[0]

@@ -64,7 +64,7 @@ def run_pass(op: Op, name: Pass, given: Arrays) -> list[Array]:
 def _prepare(op: Op, name: Pass, parallel: bool) -> _Prepared:
     """Compile a pass, or find it compiled for the same shapes."""
     shapes = [v.shape if isinstance(v, Value) else None for v in op.inputs.values()]
-    key = (op.pattern, name, parallel, tuple(shapes), op.domain, op.onto)
+    key = (op.pattern, name, parallel, tuple(shapes), op.domain, op.onto, op.variant)
     table: dict[Any, _Prepared] = _prepared_passes()
     if key not in table:
         table[key] = _compile(_isolate(op), name, parallel)

@@ -44,6 +44,10 @@ class Pattern(ABC):
             constraint = f"it names an array for each of {', '.join(self.element.inputs)}"
             raise InputError(self.source, constraint, found, "Correct the declaration.")
         self.sources = {name: sources[name] for name in self.element.inputs}
+        self.arguments: tuple[str, ...] = tuple([source.field for source in self.sources.values()])
+        """Names of the arrays that the sub-step is applied to, in order."""
+        self.places: tuple[int, ...] = tuple(range(len(self.arguments)))
+        """Place of each parameter's array among them."""
         self.varying = tuple([name for name, source in self.sources.items() if source.kind != "constant"])
         self.element.require_rules(self.varying)
         count = len(self.element.forward.results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -94,6 +94,8 @@ class Op:
     """Index arrays that the pattern reads, by name."""
     onto: Domain | None = None
     """Index set of the results, where it is not that of the loop."""
+    variant: Hashable = None
+    """Anything else that the text of its loops depends on, such as which axes of a grid are periodic."""
 
     def values(self) -> Iterator[Value]:
         """Iterate over the arrays among the inputs."""

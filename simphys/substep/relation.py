@@ -31,7 +31,7 @@ def read_relation(model: Any, name: str, shape: Shape, limit: int, source: str) 
     if array.size and not (array.min() >= -1 and array.max() < limit):
         found = f"{array.min()} ... {array.max()}"
         raise InputError(source, f"`{name}` of the model lies in 0 ... {limit - 1}", found, "Correct the indices.")
-    return _cached(model, name, lambda: np.ascontiguousarray(array, np.int32))
+    return cached(model, name, lambda: np.ascontiguousarray(array, np.int32))
 
 
 def invert(model: Any, name: str, relation: Array, size: int) -> Inverse:
@@ -45,10 +45,10 @@ def invert(model: Any, name: str, relation: Array, size: int) -> Inverse:
         np.cumsum(np.bincount(flat[flat >= 0], minlength=size), out=start[1:])
         return Inverse(start, order if len(order) else np.zeros(1, np.int32))
 
-    return _cached(model, f"{name} inverted", build)
+    return cached(model, f"{name} inverted", build)
 
 
-def _cached(model: Any, name: str, build: Callable[[], Any]) -> Any:
+def cached(model: Any, name: str, build: Callable[[], Any]) -> Any:
     """Build once for each model, which never changes."""
     table = model.__dict__.setdefault("_relations", {})
     if name not in table:

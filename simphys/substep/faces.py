@@ -1,0 +1,255 @@
+"""Sub-steps over the faces between neighbouring cells of a regular grid: what flows from a cell to the next one.
+
+Each cell gathers from its faces, and so does its adjoint: loops write to their own cells alone, and run in parallel as
+they are. A face's flux is computed at both of its cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from simphys.autograd.errors import InputError
+from simphys.numerics.element import Rule
+from simphys.simulator import Array, Shape
+
+from .action import Access, Site, Slot, zero_element
+from .contribution import Contribution
+from .function import declare
+from .grid import CELLS, GridPattern
+from .pattern import Source
+from .program import WHOLE, Domain, Op, Value, View
+from .relation import cached
+from .scope import Scope
+
+FLAGS = "neighbours"
+"""Relation with a bit for each face of a cell, set if the next index along the axis is the cell behind that face."""
+RELATED = ("between", "lower", "upper")
+
+
+def faces(
+    func: Any,
+    *,
+    onto: str,
+    between: Mapping[str, str] | None = None,
+    pairs: Mapping[tuple[str, str], str] | None = None,
+    shared: Mapping[str, str] | None = None,
+    constant: Mapping[str, str] | None = None,
+    periodic: str = "",
+) -> Any:
+    """Declare a sub-step over the faces between neighbouring cells, along each axis of the grid of `model.cells`.
+
+    The element function returns the flux from the lower cell of a face to the upper one, that with the higher index.
+    Each mapping goes from its parameters to names of arrays.
+
+    - `between`: differences of arrays of cells, that at the upper cell less that at the lower one.
+    - `pairs`: two parameters, for the values at the lower and at the upper cell.
+    - `shared`, `constant`: numbers or vectors that all faces share; no gradient flows to constants.
+    - `onto`: name of the result, an array of cells: the flux is subtracted at the lower cell, and added at the upper.
+    - `periodic`: attribute of the model with a bool for each axis: True if its last cells lie next to its first ones.
+
+    Sides without a neighbour are closed: nothing flows. `sides` declares what flows through open ones.
+    Returns a Function, to be applied to the model and the arrays, each once, in the order of the parameters.
+    """
+    sources = {p: Source("between", name) for p, name in (between or {}).items()}
+    for (low, high), name in (pairs or {}).items():
+        sources |= {low: Source("lower", name), high: Source("upper", name)}
+    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
+    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
+    return declare(Faces(func, sources, onto=onto, periodic=periodic))
+
+
+class _Face(NamedTuple):
+    """A face of the cell of a loop, in the text."""
+
+    upward: bool
+    """True for the face to the next cell, at which the loop's cell is the lower one."""
+    exists: str
+    """Expression of a condition; empty where the face always exists."""
+    other: str
+    """Expression of the index of the cell behind it; that of the loop's cell where there is none."""
+
+
+class Faces(GridPattern):
+    """The pattern of `faces`."""
+
+    adjoint_access: Access = "other"
+    element_us = 0.006
+
+    def __init__(self, func: Any, sources: Mapping[str, Source], *, onto: str, periodic: str) -> None:
+        first = next((name for name, source in sources.items() if source.kind in RELATED), "")
+        super().__init__(func, sources, results={onto: first}, over=CELLS)
+        self.periodic = periodic
+        self.arguments, self.places = _merge_pairs(self.sources)
+
+    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        cells = self.read_cells(model)
+        wraps = tuple(getattr(model, self.periodic)) if self.periodic else (False,) * len(cells)
+        if len(wraps) != len(cells):
+            constraint = f"`{self.periodic}` of the model has a bool for each of the {len(cells)} axes"
+            raise InputError(self.source, constraint, repr(wraps), "Correct the model.")
+        views = {}
+        for name, value in inputs.items():
+            if isinstance(value, Value):
+                related = self.sources[name].kind in RELATED
+                views[name] = self.view_cells(name, value, cells) if related else View(WHOLE, value.shape)
+        flags = cached(model, f"{FLAGS} {wraps}", lambda: find_neighbours(cells))
+        domain = Domain(CELLS, math.prod(cells))
+        op = Op(self, inputs, domain, views, relations={FLAGS: flags}, variant=(cells, wraps))
+        op.outputs = self.make_cell_outputs(op, cells)
+        return op
+
+    def input_access(self, name: str, op: Op) -> Access:
+        return "other"
+
+    # --- the three passes
+
+    def forward(self, op: Op, scope: Scope) -> None:
+        self._append_flux(op, scope, self.element.forward, frozenset(op.inputs), "value")
+
+    def tangent(self, op: Op, scope: Scope) -> None:
+        rule = self.tangent_rule()
+        self._append_flux(op, scope, rule, rule.reads((True,)), "tangent")
+
+    def _append_flux(
+        self, op: Op, scope: Scope, rule: Rule, reads: frozenset[str], kind: Literal["value", "tangent"]
+    ) -> None:
+        """Append the loop that adds up the fluxes, or their tangents, of each cell."""
+        values = reads & op.inputs.keys()
+        moving = frozenset([name[1:] for name in reads - op.inputs.keys()])
+        target = self.write_result(op, scope, op.outputs[0], kind)
+
+        def emit(site: Site) -> None:
+            terms = []
+            for face in self._list_faces(site, op, scope):
+                arguments = self._load_face(site, op, scope, face, values, "value")
+                if kind == "tangent":
+                    tangents = dict(zip(op.inputs, self._load_face(site, op, scope, face, moving, kind), strict=True))
+                    arguments += [tangents[name] for name in self.varying]
+                (flux,) = self.call(site, rule, arguments, scope)
+                terms.append(("-" if face.upward else "+", self._guard(face, flux, target.view)))
+            target.write(site, _add_up(site, terms))
+
+        found = self.input_reads(op, scope, values) | self.input_reads(op, scope, moving, "tangent")
+        self._append(op, scope, emit, found, [target])
+
+    def adjoint(self, op: Op, scope: Scope) -> None:
+        rule: Rule | None = self.element.adjoint
+        assert rule is not None, "checked when declared"
+        wanted = self.wanted_adjoints(op, scope)
+        inputs = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()
+        targets = self._make_targets(op, scope, wanted)
+        result = op.outputs[0]
+        assert result.view is not None
+        adjoint, view = Slot("adjoint", result), result.view
+
+        def emit(site: Site) -> None:
+            terms: dict[int, list[tuple[str, str]]] = {id(target): [] for target in targets.values()}
+            own = site.load(adjoint, view)
+            for face in self._list_faces(site, op, scope):
+                arguments = self._load_face(site, op, scope, face, inputs, "value")
+                other = site.assign(result.name, site.load_at(adjoint, view, face.other))
+                arguments.append(site.assign("difference", f"{other} - {own}" if face.upward else f"{own} - {other}"))
+                found = dict(zip(self.varying, self.call(site, rule, arguments, scope), strict=True))
+                for name, target in targets.items():
+                    sign = self._sign(name, face)
+                    if sign:
+                        terms[id(target)].append((sign, self._guard(face, found[name], target.view)))
+            for target in {id(target): target for target in targets.values()}.values():
+                target.write(site, _add_up(site, terms[id(target)]))
+
+        reads = self.input_reads(op, scope, inputs)
+        reads[adjoint] = "other"
+        self._append(op, scope, emit, reads, list({id(target): target for target in targets.values()}.values()))
+
+    # --- parts of the loops
+
+    def _make_targets(self, op: Op, scope: Scope, wanted: Sequence[str]) -> dict[str, Contribution]:
+        """Prepare where the adjoints go; those of a pair's two parameters go to one array."""
+        made: dict[int, Contribution] = {}
+        found = {}
+        for name in wanted:
+            value = op.inputs[name]
+            if id(value) not in made:
+                made[id(value)] = self.add_adjoint(op, scope, name)
+            found[name] = made[id(value)]
+        return found
+
+    def _sign(self, name: str, face: _Face) -> str:
+        """Sign with which a face's adjoint goes to the loop's cell; none if it goes to the other, or is shared."""
+        kind = self.sources[name].kind
+        if kind == "between":
+            return "-" if face.upward else "+"
+        return "+" if face.upward == (kind in ("lower", "shared")) else ""
+
+    def _list_faces(self, site: Site, op: Op, scope: Scope) -> list[_Face]:
+        """List the faces of the loop's cell, the two of each axis in order."""
+        assert op.variant is not None
+        cells, wraps = op.variant
+        flags = site.once(f"{scope.relation(op, FLAGS)}[{site.index}]")
+        found = []
+        for axis, count in enumerate(cells):
+            stride = math.prod(cells[axis + 1 :])
+            for upward in (False, True):
+                bit = site.once(f"({flags} >> {2 * axis + upward}) & 1")
+                step, back = ("+", "-") if upward else ("-", "+")
+                if wraps[axis]:
+                    other = f"{site.index} {step} {stride} {back} (1 - {bit}) * {count * stride}"
+                    found.append(_Face(upward, "", site.once(other)))
+                else:
+                    found.append(_Face(upward, f"{bit} > 0", site.once(f"{site.index} {step} {bit} * {stride}")))
+        return found
+
+    def _load_face(self, site: Site, op: Op, scope: Scope, face: _Face, names: frozenset[str], kind: Any) -> list[str]:
+        """Load the values, or the tangents, of the named inputs at the two cells of a face; the others are 0."""
+        found = []
+        for name, value in op.inputs.items():
+            moves = kind == "value" or scope.moves(value)
+            if name not in names or not moves:
+                found.append(self.zero(op, name))
+            elif self.sources[name].kind not in RELATED or not isinstance(value, Value) or scope.is_zero(value):
+                found.append(self.load_input(site, op, scope, name, kind))
+            else:
+                slot, view = Slot(kind, value), op.views[name]
+                own, other = site.load(slot, view), self._load_other(site, slot, view, face)
+                low, high = (own, other) if face.upward else (other, own)
+                parts = {"lower": low, "upper": high}
+                found.append(parts.get(self.sources[name].kind) or site.assign("difference", f"{high} - {low}"))
+        return found
+
+    def _load_other(self, site: Site, slot: Slot, view: View, face: _Face) -> str:
+        """Load the element of the cell behind a face."""
+        return site.assign(slot.value.name, site.load_at(slot, view, face.other))
+
+    def _guard(self, face: _Face, expression: str, view: View) -> str:
+        """Replace an expression by 0 where the face does not exist."""
+        return f"ti.select({face.exists}, {expression}, {zero_element(view.element)})" if face.exists else expression
+
+
+def find_neighbours(cells: Shape) -> Array:
+    """Compute the bits of FLAGS for each cell: bit 2 a for the face below it along axis a, bit 2 a + 1 for the upper."""
+    flags = np.zeros(cells, np.int32)
+    for axis, count in enumerate(cells):
+        at = np.arange(count).reshape([-1 if a == axis else 1 for a in range(len(cells))])
+        flags |= np.where(at > 0, 1 << 2 * axis, 0).astype(np.int32)
+        flags |= np.where(at < count - 1, 2 << 2 * axis, 0).astype(np.int32)
+    return flags.reshape(-1)
+
+
+def _merge_pairs(sources: Mapping[str, Source]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """List the arrays, those of a pair once, and the place of each parameter's array among them."""
+    keys: dict[tuple[str, str], int] = {}
+    places = []
+    for name, source in sources.items():
+        key = ("pair", source.field) if source.kind in ("lower", "upper") else (name, source.field)
+        places.append(keys.setdefault(key, len(keys)))
+    return tuple([field for _, field in keys]), tuple(places)
+
+
+def _add_up(site: Site, terms: Sequence[tuple[str, str]]) -> str:
+    """Assign a sum of signed expressions to a local variable."""
+    text = " ".join([f"{sign} {expression}" for sign, expression in terms])
+    return site.assign("total", text.removeprefix("+ "))

@@ -1,0 +1,121 @@
+"""Sub-steps over the open sides of a regular grid: what flows from outside into the cells at them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from simphys.autograd.errors import InputError
+from simphys.simulator import Array, Shape
+
+from .action import Access, Site, Slot
+from .contribution import Contribution, Ends, write_ends
+from .function import declare
+from .grid import CELLS, GridPattern
+from .pattern import Source
+from .program import WHOLE, Domain, Op, Value, View
+from .relation import cached, invert
+from .scope import Scope, adjoint_slot
+
+CELL, SIDE = "side_cell", "side_number"
+"""Relations: the cell, and the number of the side, of each face at an open side."""
+
+
+def sides(
+    func: Any,
+    *,
+    onto: str,
+    cells: Mapping[str, str],
+    of_side: Mapping[str, str] | None = None,
+    shared: Mapping[str, str] | None = None,
+    constant: Mapping[str, str] | None = None,
+    open_sides: str = "open_sides",
+) -> Any:
+    """Declare a sub-step over the faces at the open sides of the grid of `model.cells`.
+
+    The element function returns what flows through a face into its cell. Sides are numbered: 0 and 1 at the beginning
+    and the end of the first axis, 2 and 3 of the second one. Each mapping goes from parameters to names of arrays.
+
+    - `cells`: arrays of cells, of which the cell at the face is read.
+    - `of_side`: arrays with an entry for each of the 2 dim sides.
+    - `shared`, `constant`: numbers or vectors that all faces share; no gradient flows to constants.
+    - `onto`: name of the result, an array of cells, to which the flow is added.
+    - `open_sides`: attribute of the model with the numbers of the open sides.
+
+    Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
+    """
+    sources = {p: Source("gathered", name, CELL) for p, name in cells.items()}
+    sources |= {p: Source("gathered", name, SIDE) for p, name in (of_side or {}).items()}
+    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
+    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
+    return declare(Sides(func, sources, results={onto: next(iter(cells))}, open_sides=open_sides))
+
+
+class Sides(GridPattern):
+    """The pattern of `sides`."""
+
+    adjoint_access: Access = "other"
+
+    def __init__(
+        self, func: Any, sources: Mapping[str, Source], *, results: Mapping[str, str | Shape], open_sides: str
+    ) -> None:
+        super().__init__(func, sources, results=results, over="side_faces")
+        self.open_sides = open_sides
+
+    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        cells = self.read_cells(model)
+        numbers = tuple(getattr(model, self.open_sides, ()))
+        if not numbers or sorted(set(numbers)) != sorted(numbers) or not set(numbers) <= set(range(2 * len(cells))):
+            constraint = f"`{self.open_sides}` of the model has numbers of sides, 0 ... {2 * len(cells) - 1}, each once"
+            raise InputError(self.source, constraint, repr(numbers), "Correct it; leave the sub-step out without any.")
+        cell, side = cached(model, f"{self.open_sides} faces", lambda: find_side_faces(cells, numbers))
+        relations = {CELL: cell, SIDE: side}
+        for name, limit in ((CELL, math.prod(cells)), (SIDE, 2 * len(cells))):
+            inverse = invert(model, f"{self.open_sides} {name}", relations[name], limit)
+            relations |= {f"{name}_start": inverse.start, f"{name}_entries": inverse.entries}
+        views = {}
+        for name, value in inputs.items():
+            if not isinstance(value, Value):
+                continue
+            by = self.sources[name].by
+            if by == CELL:
+                views[name] = self.view_cells(name, value, cells)
+            else:
+                views[name] = self._view_sides(name, value, cells) if by == SIDE else View(WHOLE, value.shape)
+        op = Op(self, inputs, Domain(self.over, len(cell)), views, relations=relations)
+        op.outputs = self.make_cell_outputs(op, cells)
+        op.onto = Domain(CELLS, math.prod(cells))
+        return op
+
+    def _view_sides(self, name: str, value: Value, cells: Shape) -> View:
+        if value.shape[:1] != (2 * len(cells),):
+            constraint = f"{self.sources[name].field} has an entry for each of the {2 * len(cells)} sides"
+            raise InputError(self.source, constraint, f"shape {list(value.shape)}", "Correct it.")
+        return self.foreign_view(name, value)
+
+    def load_adjoint(self, site: Site, op: Op, scope: Scope, value: Value) -> str:
+        assert value.view is not None
+        at = site.once(f"{scope.relation(op, CELL)}[{site.index}]")
+        return site.assign(value.name, site.load_at(Slot("adjoint", value), value.view, at))
+
+    def write_result(self, op: Op, scope: Scope, value: Value, kind: Literal["value", "tangent"]) -> Contribution:
+        assert value.view is not None
+        return write_ends(op, scope, Slot(kind, value), value.view, Ends("+", CELL, guarded=True))
+
+    def add_adjoint(self, op: Op, scope: Scope, name: str) -> Contribution:
+        source, value = self.sources[name], op.inputs[name]
+        if source.kind != "gathered":
+            return super().add_adjoint(op, scope, name)
+        assert isinstance(value, Value)
+        return write_ends(op, scope, adjoint_slot(value), op.views[name], Ends("+", source.by, guarded=True))
+
+
+def find_side_faces(cells: Shape, numbers: tuple[int, ...]) -> tuple[Array, Array]:
+    """List the cell and the side of each face at the given sides."""
+    index = np.arange(math.prod(cells), dtype=np.int32).reshape(cells)
+    layers = [np.take(index, -1 if number % 2 else 0, axis=number // 2).reshape(-1) for number in numbers]
+    sides = [np.full(len(layer), number, np.int32) for number, layer in zip(numbers, layers, strict=True)]
+    return np.concatenate(layers), np.concatenate(sides)
