@@ -81,6 +81,9 @@ class Faces(GridPattern):
 
     def __init__(self, func: Any, sources: Mapping[str, Source], *, onto: str, periodic: str) -> None:
         first = next((name for name, source in sources.items() if source.kind in RELATED), "")
+        if not first:
+            constraint = "a flux depends on values at the two cells of its face"
+            raise InputError(f"faces of {onto}", constraint, "neither between nor pairs", "Declare one of these.")
         super().__init__(func, sources, results={onto: first}, over=CELLS)
         self.periodic = periodic
         self.arguments, self.places = _merge_pairs(self.sources)
@@ -230,7 +233,7 @@ class Faces(GridPattern):
 
 
 def find_neighbours(cells: Shape) -> Array:
-    """Compute the bits of FLAGS for each cell: bit 2 a for the face below it along axis a, bit 2 a + 1 for the upper."""
+    """Compute the bits of FLAGS for each cell: bit 2 a for the face below along axis a, bit 2 a + 1 for the upper."""
     flags = np.zeros(cells, np.int32)
     for axis, count in enumerate(cells):
         at = np.arange(count).reshape([-1 if a == axis else 1 for a in range(len(cells))])

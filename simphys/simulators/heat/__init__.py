@@ -1,0 +1,11 @@
+"""Heat conduction. Start with step.py, the nested step."""
+
+from simphys.rollout.generated import engine_of
+
+from .model import Heat, Params, State, check_params
+from .stability import advice
+from .step import step
+
+__all__ = ["Heat", "Params", "State", "step"]
+
+Heat.bind(step=step, engine=engine_of(step), check=check_params, advice=advice)

@@ -1,0 +1,82 @@
+"""The change of the temperature in an implicit step, which one linear system gives.
+
+With r = -K T + B T_s + q, the heating at the beginning of the step, the theta rule C (T' - T) / dt = r - theta K (T' - T)
+is solved for x = T' - T:
+
+    A x = r,      A = C / dt + theta K(k)
+
+K(k) x is what a cell loses to its neighbours, and to sides at 0: the negative of `heat_cells`. A is symmetric. Adjoint,
+by one more solve, with w = A^-1 adj_x:
+
+    adj_r = w      adj_C = -w x / dt      adj_k = theta (d heat_cells(x, k) / dk)^T w
+
+Source: Hairer and Wanner, Solving Ordinary Differential Equations II, section IV.3, for theta = 1 and 1/2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Context, Function, Tensor, jvp, tensor, vjp
+from simphys.numerics.coupled_cells import CoupledCells
+from simphys.simulator import Array
+
+from .conduction import Conduction, SideConduction
+from .model import Heat
+
+
+def heat_cells(model: Heat, temperature: Tensor, conductivity: Tensor, outside: Tensor) -> Tensor:
+    """Compute the heating [*cells] [W/m^3] by neighbours, and by sides at the temperatures `outside` [2 dim]."""
+    heating = Conduction.apply(model, temperature, conductivity, model.spacing)
+    if model.open_sides:
+        heating = heating + SideConduction.apply(model, temperature, conductivity, outside, model.spacing)
+    return heating
+
+
+def assemble(model: Heat, k: Array, capacity: Array) -> CoupledCells:
+    """Assemble A."""
+    factor, diagonal = model.theta * 2 / model.spacing**2, capacity / model.dt
+    coupling = np.zeros((model.dim, *model.cells), k.dtype)
+    for axis in range(model.dim):
+        along, d, g = (np.moveaxis(array, axis, 0) for array in (k, diagonal, coupling[axis]))
+        g[:-1] = factor * along[:-1] * along[1:] / (along[:-1] + along[1:])
+        d += g
+        d[1:] += g[:-1]
+        for side in (0, -1):
+            if model.sides[2 * axis - side] == "fixed":
+                d[side] += factor * along[side]
+    return CoupledCells(diagonal, coupling)
+
+
+class Relax(Function):
+    """Change [*cells] [K] of the temperature from heating [W/m^3], conductivity and heat capacity, all [*cells]."""
+
+    @staticmethod
+    def forward(ctx: Context, model: Heat, heating: Tensor, conductivity: Tensor, capacity: Tensor) -> Array:
+        ctx.model, ctx.matrix = model, assemble(model, conductivity.data, capacity.data)
+        change = ctx.matrix.solve(heating.data)
+        ctx.save_for_backward(conductivity, change)
+        return change
+
+    @staticmethod
+    def backward(ctx: Context, adj: Tensor) -> tuple[Any, ...]:
+        conductivity, change = ctx.saved_tensors
+        w = ctx.matrix.solve(adj.data)
+        _, pull = vjp(lambda k: _heat(ctx.model, change.data, k), conductivity)
+        return None, w, pull(ctx.model.theta * w)[0], -w * change.data / ctx.model.dt
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, dheating: Array, dconductivity: Array, dcapacity: Array) -> Array:
+        conductivity, change = ctx.saved_tensors
+        _, (dheat,) = jvp(lambda k: _heat(ctx.model, change.data, k), conductivity, [dconductivity])
+        moved = dheating + ctx.model.theta * dheat - dcapacity * change.data / ctx.model.dt
+        solved: Array = ctx.matrix.solve(moved)
+        return solved
+
+
+def _heat(model: Heat, temperature: Array, conductivity: Tensor) -> Tensor:
+    """Compute the heating with sides at 0."""
+    outside = tensor(np.zeros(2 * model.dim, temperature.dtype))
+    return heat_cells(model, tensor(temperature), conductivity, outside)

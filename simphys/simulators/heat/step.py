@@ -1,0 +1,19 @@
+"""The nested step: one node of the graph for each sub-step. Read this first."""
+
+from __future__ import annotations
+
+from simphys.autograd import Tensor
+
+from .conduction import Warm
+from .implicit import Relax, heat_cells
+from .model import Heat, Params, State
+
+
+def step(model: Heat, params: Params, state: State, control: Tensor | None = None) -> State:
+    """Advance `state` by one time step; `control` [2 dim] has the temperatures of the sides during it."""
+    outside = params.side_temperature if control is None else control
+    heating = heat_cells(model, state.temperature, params.conductivity, outside)
+    if model.theta == 0:
+        return State(Warm.apply(model, state.temperature, heating, params.source, params.heat_capacity, model.dt))
+    change = Relax.apply(model, heating + params.source, params.conductivity, params.heat_capacity)
+    return State(state.temperature + change)
