@@ -14,6 +14,8 @@
 
 The adjoint takes the inputs and an adjoint for each result. The tangent takes the inputs and a tangent, named d and the
 input, for each input that varies. h is a constant here: it has no tangent, so the adjoint returns nothing for it.
+Either may take the results as well, right after the inputs: adj_f(x, y, adj_y) and jvp_f(x, y, dx) for y = f(x). So
+nothing needs to be solved for twice.
 Element functions have no annotations: the compiler makes a version for each type and dimension that they are called
 with. They call each other like functions.
 """
@@ -67,7 +69,8 @@ class Element:
         """Give the element its adjoint (a decorator). Errors: InputError for parameters that do not fit."""
         rule = _read_rule(function)
         count = len(self.forward.results)
-        if rule.parameters[: len(self.inputs)] != self.inputs or len(rule.parameters) != len(self.inputs) + count:
+        names = self.inputs + self.results_read(rule)
+        if rule.parameters[: len(names)] != names or len(rule.parameters) != len(names) + count:
             wanted = f"({', '.join(self.inputs)}, and {count} adjoint{'s' if count > 1 else ''})"
             raise _refuse(rule, f"the adjoint of {self.name} takes {wanted}", f"({', '.join(rule.parameters)})")
         self.adjoint = rule
@@ -76,8 +79,8 @@ class Element:
     def add_tangent(self, function: Callable[..., Any]) -> Any:
         """Give the element its tangent (a decorator). Errors: InputError for parameters that do not fit."""
         rule = _read_rule(function)
-        moving = rule.parameters[len(self.inputs) :]
         known = [f"d{name}" for name in self.inputs]
+        moving = rule.parameters[len(self.inputs) + len(self.results_read(rule)) :]
         if rule.parameters[: len(self.inputs)] != self.inputs or [n for n in known if n in moving] != list(moving):
             constraint = (
                 f"the tangent of {self.name} takes ({', '.join(self.inputs)}) and then, in order, any of {known}"
@@ -89,6 +92,13 @@ class Element:
         self.tangent = rule
         return rule.func
 
+    def results_read(self, rule: Rule) -> tuple[str, ...]:
+        """Return the names by which an adjoint or a tangent takes the results; empty if it takes none."""
+        adjoint = self.adjoint or rule
+        adjoints, begin = adjoint.parameters[-len(self.forward.results) :], len(self.inputs)
+        names = tuple([name[4:] for name in adjoints if name.startswith("adj_")])
+        return names if rule.parameters[begin : begin + len(adjoints)] == names else ()
+
     def require_rules(self, varying: tuple[str, ...]) -> None:
         """Raise InputError unless the adjoint and the tangent fit the inputs that vary."""
         if self.adjoint is None:
@@ -98,7 +108,8 @@ class Element:
             constraint = f"it returns an adjoint for each of {', '.join(varying)}: {len(varying)} values"
             raise _refuse(self.adjoint, constraint, f"{found}")
         if self.tangent is not None:
-            moving = tuple([name[1:] for name in self.tangent.parameters[len(self.inputs) :]])
+            begin = len(self.inputs) + len(self.results_read(self.tangent))
+            moving = tuple([name[1:] for name in self.tangent.parameters[begin:]])
             if moving != varying:
                 constraint = f"it takes a tangent for each of {', '.join(varying)}"
                 raise _refuse(self.tangent, constraint, ", ".join(moving) or "none")

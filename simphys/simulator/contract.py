@@ -189,6 +189,7 @@ class Bound:
     check: Callable[[Arrays], None] = _accept
     events: Callable[[Any, Arrays, Arrays, Array | None], tuple[Event, ...]] = _no_events
     advice: Callable[[Any, Arrays, Arrays], str] = _no_advice
+    check_state: Callable[[Arrays], None] = _accept
 
 
 def _unbound(model: Model, *arguments: Any, **options: Any) -> Any:
@@ -225,12 +226,14 @@ class Model(ABC):
         check: Callable[[Arrays], None] = _accept,
         events: Callable[[Any, Arrays, Arrays, Array | None], tuple[Event, ...]] = _no_events,
         advice: Callable[[Any, Arrays, Arrays], str] = _no_advice,
+        check_state: Callable[[Arrays], None] = _accept,
     ) -> None:
         """Give the model its machinery: functions that take the model first, like the methods of the same names.
 
-        `check` raises UnphysicalValue for parameters that no engine should see.
+        `check` raises UnphysicalValue for parameters that no engine should see, and `check_state` for states that no
+        motion may begin with.
         """
-        cls._bound = Bound(step, engine, check, events, advice)
+        cls._bound = Bound(step, engine, check, events, advice, check_state)
 
     @abstractmethod
     def param_shapes(self) -> Mapping[str, Shape]:
@@ -247,7 +250,12 @@ class Model(ABC):
     def step(self, params: Any, state: Any, control: Tensor | None = None) -> Any:
         """Advance a state by the nested step: one node of the graph for each sub-step."""
         self._bound.check(params.arrays())
+        self.check_state(state.arrays())
         return self._bound.step(self, params, state, control)
+
+    def check_state(self, state: Arrays) -> None:
+        """Raise UnphysicalValue for a state, with a batch axis or without, that no motion may begin with."""
+        self._bound.check_state(state)
 
     def engine(
         self,

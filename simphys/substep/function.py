@@ -13,7 +13,7 @@ from simphys.simulator import Array
 from .launch import Arrays, run_pass
 from .pattern import Pattern
 from .program import Value
-from .trace import Recording, Symbol, make_constant
+from .trace import Recording, Symbol
 
 
 def declare(pattern: Pattern) -> type[Substep]:
@@ -57,8 +57,9 @@ class Substep(Function):
             else:
                 values[name] = float(given)
         ctx.op = pattern.make_op(model, values)
-        ctx.save_for_backward(*inputs)
-        return _as_result(run_pass(ctx.op, "forward", _arrays(ctx, "value", inputs)))
+        results = run_pass(ctx.op, "forward", _arrays(ctx, "value", inputs))
+        ctx.save_for_backward(*inputs, *(results if pattern.reads_results else ()))
+        return _as_result(results)
 
     @staticmethod
     def backward(ctx: Context, *adjoints: Tensor) -> tuple[Any, ...]:
@@ -83,17 +84,22 @@ def _as_input(pattern: Pattern, name: str, given: Any, recording: Recording) -> 
     if isinstance(given, Tensor):
         given = given.data
     if isinstance(given, np.ndarray):
-        return make_constant(recording, field, given)
+        return recording.constant(field, given)
     return float(given)
 
 
 def _arrays(ctx: Context, kind: str, values: Any) -> Arrays:
-    """Collect the arrays of the inputs, by kind and name."""
-    found: Arrays = {}
-    for (name, value), given in zip(ctx.op.inputs.items(), values, strict=True):
+    """Collect the arrays of the inputs, and of results that follow them, by kind and name or number."""
+    inputs = ctx.op.inputs
+    found: Arrays = {(kind, number): _data(given) for number, given in enumerate(values[len(inputs) :])}
+    for (name, value), given in zip(inputs.items(), values[: len(inputs)], strict=True):
         if isinstance(value, Value) and given is not None and (kind == "value" or value.varies):
-            found[kind, name] = given.data if isinstance(given, Tensor) else np.asarray(given)
+            found[kind, name] = _data(given)
     return found
+
+
+def _data(given: Any) -> Array:
+    return given.data if isinstance(given, Tensor) else np.asarray(given)
 
 
 def _as_result(arrays: list[Array]) -> Any:

@@ -39,6 +39,19 @@ class LoopPattern(Pattern):
     adjoint_access: Access = "own"
     """Elements of the results' adjoints that an iteration reads."""
 
+    def load_results(self, site: Site, op: Op, names: Sequence[str]) -> list[str]:
+        """Load the results that a rule takes by these names."""
+        found = []
+        for slot in self.result_reads(op, names):
+            assert slot.value.view is not None
+            found.append(site.load(slot, slot.value.view))
+        return found
+
+    def result_reads(self, op: Op, names: Sequence[str]) -> dict[Slot, Access]:
+        """Slots of the results that a rule takes by these names: all or none."""
+        assert not names or op.onto is None, "an element of the loop has its own results"
+        return {Slot("value", value): "own" for value in op.outputs if names}
+
     # --- the three passes
 
     def forward(self, op: Op, scope: Scope) -> None:
@@ -55,17 +68,19 @@ class LoopPattern(Pattern):
     def tangent(self, op: Op, scope: Scope) -> None:
         rule = self.tangent_rule()
         names = rule.reads((True,) * len(rule.results))
-        values, moving = names & op.inputs.keys(), frozenset([n[1:] for n in names - op.inputs.keys()])
+        results = self.element.results_read(rule)
+        values, moving = names & op.inputs.keys(), frozenset([n[1:] for n in names - op.inputs.keys() - {*results}])
         targets = [self.write_result(op, scope, value, "tangent") for value in op.outputs]
 
         def emit(site: Site) -> None:
-            arguments = self.load_inputs(site, op, scope, values)
+            arguments = self.load_inputs(site, op, scope, values) + self.load_results(site, op, results)
             moves = self.load_inputs(site, op, scope, moving, kind="tangent")
             arguments += [move for name, move in zip(op.inputs, moves, strict=True) if name in self.varying]
             for target, result in zip(targets, self.call(site, rule, arguments, scope), strict=True):
                 target.write(site, result)
 
         reads = self.input_reads(op, scope, values) | self.input_reads(op, scope, moving, "tangent")
+        reads |= self.result_reads(op, results)
         self._append(op, scope, emit, reads, targets)
 
     def adjoint(self, op: Op, scope: Scope) -> None:
@@ -75,9 +90,10 @@ class LoopPattern(Pattern):
         wanted = self.wanted_adjoints(op, scope)
         inputs = rule.reads(tuple([name in wanted for name in self.varying])) & op.inputs.keys()
         targets = {name: self.add_adjoint(op, scope, name) for name in wanted}
+        results = self.element.results_read(rule)
 
         def emit(site: Site) -> None:
-            arguments = self.load_inputs(site, op, scope, inputs)
+            arguments = self.load_inputs(site, op, scope, inputs) + self.load_results(site, op, results)
             for value in op.outputs:
                 assert value.view is not None
                 zero = zero_element(value.view.element)
@@ -86,7 +102,7 @@ class LoopPattern(Pattern):
             for name, target in targets.items():
                 target.write(site, found[name])
 
-        reads = self.input_reads(op, scope, inputs)
+        reads = self.input_reads(op, scope, inputs) | self.result_reads(op, results)
         for value in given:
             reads[Slot("adjoint", value)] = self.adjoint_access
         self._append(op, scope, emit, reads, list(targets.values()))

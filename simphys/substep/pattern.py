@@ -71,6 +71,12 @@ class Pattern(ABC):
     is_cheap = True
     """True if the results take so little time that they are computed again for the adjoint, rather than stored."""
 
+    @property
+    def reads_results(self) -> bool:
+        """True if the adjoint or the tangent takes the results."""
+        rules = [rule for rule in (self.element.adjoint, self.element.tangent) if rule is not None]
+        return any([self.element.results_read(rule) for rule in rules])
+
     # --- what a pattern says
 
     @abstractmethod
@@ -154,7 +160,7 @@ class Pattern(ABC):
         rule = self.element.adjoint
         assert rule is not None, "checked when declared"
         zeros = {name for name, value in op.inputs.items() if isinstance(value, Value) and scope.is_zero(value)}
-        names = rule.parameters[len(op.inputs) :]
+        names = rule.parameters[-len(op.outputs) :]
         zeros |= {name for name, value in zip(names, op.outputs, strict=True) if not scope.has_adjoint(value)}
         vanishing = rule.vanishing(zeros)
         pairs = zip(self.varying, vanishing, strict=True)

@@ -26,12 +26,20 @@ class Recording:
         self.arithmetic = arithmetic
         self.ops: list[Op] = []
         self._names: dict[str, int] = {}
+        self._constants: dict[int, Value] = {}
 
     def name(self, wanted: str) -> str:
         """Make a name that no other value has."""
         count = self._names.get(wanted, 0)
         self._names[wanted] = count + 1
         return wanted if count == 0 else f"{wanted}_{count + 1}"
+
+    def constant(self, name: str, data: Array) -> Value:
+        """Make a constant array of the program, once for each array."""
+        known = self._constants.get(id(data))
+        if known is None or known.data is not data:
+            known = self._constants[id(data)] = Value(self.name(name), data.shape, "constant", data=data)
+        return known
 
     def add(self, op: Op) -> tuple[Symbol, ...]:
         """Append a sub-step, and return its results."""
@@ -97,8 +105,3 @@ class Symbol:
 
     def _refuse(self, what: str) -> NoReturn:
         raise NotDeclared(f"the step uses {what} ({self.value.name}), which no declared sub-step gives")
-
-
-def make_constant(recording: Recording, name: str, data: Array) -> Value:
-    """Make a constant array of a program."""
-    return Value(recording.name(name), data.shape, "constant", data=data)

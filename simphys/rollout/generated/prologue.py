@@ -78,6 +78,8 @@ def _run(op: Op, name: Pass, values: Arrays, others: Arrays) -> Arrays:
         arrays["value", n] = value.data[None] if value.data is not None else values[value.name]
         if name == "tangent" and value.varies:
             arrays["tangent", n] = others.get(value.name, np.zeros_like(arrays["value", n]))
+    if name != "forward" and op.pattern.reads_results:
+        arrays |= {("value", number): values[value.name] for number, value in enumerate(op.outputs)}
     if name == "adjoint":
         members = max([len(others[v.name]) for v in op.outputs if v.name in others])
         for number, value in enumerate(op.outputs):
