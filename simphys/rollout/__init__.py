@@ -20,6 +20,7 @@ from ..autograd.errors import InputError
 from ..simulator import Model
 from . import budget
 from .fused import Request, run_fused
+from .generated import engine_of
 from .inputs import Keep, read_inputs, resolve_fields, resolve_keep
 from .nested import run_nested
 from .plan import Plan
@@ -27,7 +28,7 @@ from .run import Progress
 from .stream import stream
 from .trajectory import LIMIT, BlowUp, Running, StateAdjoint, Trajectory
 
-__all__ = ["BlowUp", "Mode", "Plan", "StateAdjoint", "Trajectory", "plan", "rollout", "stream"]
+__all__ = ["BlowUp", "Mode", "Plan", "StateAdjoint", "Trajectory", "engine_of", "plan", "rollout", "stream"]
 
 Mode = Literal["fused", "step", "nested"]
 

@@ -18,7 +18,9 @@ from .trace import Recording, Symbol
 
 def declare(pattern: Pattern) -> type[Substep]:
     """Make the Function of a pattern."""
-    parts = {"pattern": pattern, "__doc__": f"Sub-step declared by {pattern.source}."}
+    parts: dict[str, Any] = {"pattern": pattern, "__doc__": f"Sub-step declared by {pattern.source}."}
+    if pattern.element.tangent is None:
+        parts["jvp"] = None
     return type(pattern.name, (Substep,), parts)
 
 
