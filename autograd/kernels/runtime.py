@@ -363,25 +363,31 @@ def info() -> dict[str, str]:
     }
 
 
-def device_array(shape: tuple[int, ...], *, components: int | None = None) -> Any:
+def device_array(shape: tuple[int, ...], *, components: int | tuple[int, int] | None = None) -> Any:
     """Uninitialised working memory of kernels, on the device: real numbers [shape], or vectors of `components` of them.
+
+    A pair of components stands for matrices.
 
     On the CPU it is a NumPy array; results leave it by `to_host`, values enter by `to_device`.
     """
     if not settings().on_gpu:
-        return np.empty(shape if components is None else (*shape, components), real_dtype())
+        element = () if components is None else components if isinstance(components, tuple) else (components,)
+        return np.empty((*shape, *element), real_dtype())
     return _gpu_array(real(), shape, components)
 
 
-def to_device(array: np.ndarray[Any, Any], *, vector: bool = False) -> Any:
+def to_device(array: np.ndarray[Any, Any], *, vector: bool = False, matrix: bool = False) -> Any:
     """A kernel argument with the values of `array`: itself on the CPU, a copy on a GPU.
 
-    With `vector` the last axis is the element.
+    With `vector` the last axis is the element, with `matrix` the last two are.
     """
     if not settings().on_gpu:
         return array
     dtype = ti.i32 if array.dtype.kind in "iu" else real()
-    copy = _gpu_array(dtype, *((array.shape[:-1], array.shape[-1]) if vector else (array.shape, None)))
+    if matrix:
+        copy = _gpu_array(dtype, array.shape[:-2], (array.shape[-2], array.shape[-1]))
+    else:
+        copy = _gpu_array(dtype, *((array.shape[:-1], array.shape[-1]) if vector else (array.shape, None)))
     if array.size:
         copy.from_numpy(np.ascontiguousarray(array))
     return copy
@@ -403,6 +409,8 @@ def require_memory(array: Any, source: str) -> None:
         raise InputError(source, f"memory on a device belongs to the settings in force, {settings()}", found, remedy)
 
 
-def _gpu_array(dtype: Any, shape: tuple[int, ...], components: int | None) -> Any:
+def _gpu_array(dtype: Any, shape: tuple[int, ...], components: int | tuple[int, int] | None) -> Any:
     shape = tuple([max(length, 1) for length in shape])  # the compiler has no empty arrays
+    if isinstance(components, tuple):
+        return ti.Matrix.ndarray(*components, dtype, shape)
     return ti.ndarray(dtype, shape) if components is None else ti.Vector.ndarray(components, dtype, shape)

@@ -18,7 +18,7 @@ from simphys.substep.program import Value
 def to_device(array: Array, element: Shape) -> Any:
     """Bring an array to the device, with its elements along the first axis; on the CPU it is the same memory."""
     shaped = np.ascontiguousarray(array, runtime.real_dtype()).reshape(-1, *element)
-    return runtime.to_device(shaped, vector=bool(element))
+    return runtime.to_device(shaped, vector=len(element) == 1, matrix=len(element) == 2)
 
 
 def to_memory(value: Value, array: Array) -> Any:
@@ -31,7 +31,8 @@ def make_rows(value: Value, count: int) -> Any:
     element = value.memory_element
     shape = (count * value.size // math.prod(element), *element)
     if runtime.settings().on_gpu:
-        return runtime.device_array(shape[:1], components=element[0] if element else None)
+        components = (element[0], element[1]) if len(element) == 2 else element[0] if element else None
+        return runtime.device_array(shape[:1], components=components)
     return arena.empty(shape, runtime.real_dtype())
 
 
@@ -74,7 +75,8 @@ def _by_component(value: Value, array: Array) -> Array:
 def _copies(real: Any, element: Shape) -> SimpleNamespace:
     """Kernels that copy between rows of a segment [B, rows, size] and [B, count, size], in elements."""
     array = functools.partial(ti.types.ndarray, ndim=1)
-    elements = array(dtype=ti.types.vector(element[0], real) if element else real)
+    kinds = {0: lambda: real, 1: lambda: ti.types.vector(*element, real), 2: lambda: ti.types.matrix(*element, real)}
+    elements = array(dtype=kinds[len(element)]())
     ints = array(dtype=ti.i32)
 
     @kernel

@@ -1,13 +1,16 @@
-"""External force on each node: gravity, and a penalty ground with viscous friction. The last axis points up.
+"""External forces on each node: its weight, and a penalty ground with viscous friction. The last axis points up.
 
-With penetration p = max(0, h - x_up), normal force N = k_g p and tangential velocity v_t (all axes but the last):
+    weight = m g                                                            [N]
 
-    f = m g + N e_up - mu N v_t                                             [N]
+With penetration p = max(0, h - x_up), normal force N = k p and tangential velocity v_t (all axes but the last):
 
-h ground height [m], k_g ground stiffness [N/m], mu ground friction [s/m]. Adjoint, for b = adj_f:
+    f = N e_up - mu N v_t                                                   [N]
+
+m mass [kg], g gravity [m/s^2], h ground height [m], k ground stiffness [N/m], mu ground friction [s/m]. Adjoint, for
+b = adj_f:
 
     adj_m = g.b      adj_g = m b      adj_N = b_up - mu v_t.b_t      adj_mu = -N v_t.b_t      adj_v_t = -mu N b_t
-    adj_k_g = p adj_N      adj_h = -adj_x_up = k_g adj_N  (where p > 0)
+    adj_k = p adj_N      adj_h = -adj_x_up = k adj_N  (where p > 0)
 
 Convention at the kink: a node exactly at the height of the ground is not in contact, and its derivative is 0.
 Source: the linear penalty contact of Hu et al. 2020 (DiffTaichi) made continuous.
@@ -19,48 +22,62 @@ from simphys.substep import per_element
 
 
 @element
-def external_force(x, v, m, g, h, k, mu):
+def weight(m, g):
+    return m * g
+
+
+@weight.adjoint
+def adj_weight(m, g, adj_f):
+    return g.dot(adj_f), m * adj_f
+
+
+@weight.tangent
+def jvp_weight(m, g, dm, dg):
+    return dm * g + m * dg
+
+
+@element
+def ground_force(x, v, h, k, mu):
     up = ti.static(x.n - 1)
     normal = k * ti.max(h - x[up], 0)
-    f = m * g
-    for j in ti.static(range(up)):
-        f[j] -= mu * normal * v[j]
-    f[up] += normal
+    f = -mu * normal * v
+    f[up] = normal
     return f
 
 
-@external_force.adjoint
-def adj_external_force(x, v, m, g, h, k, mu, adj_f):
+@ground_force.adjoint
+def adj_ground_force(x, v, h, k, mu, adj_f):
     up = ti.static(x.n - 1)
     depth = ti.max(h - x[up], 0)
     normal = k * depth
-    adj_x, adj_v, slip = 0 * x, 0 * v, 0 * m
+    adj_x, slip, adj_v = 0 * x, 0 * h, -mu * normal * adj_f
     for j in ti.static(range(up)):
         slip += v[j] * adj_f[j]
-        adj_v[j] = -mu * normal * adj_f[j]
+    adj_v[up] = 0
     adj_normal = adj_f[up] - mu * slip
     adj_h = ti.select(depth > 0, k * adj_normal, 0)
     adj_x[up] = -adj_h
-    return adj_x, adj_v, g.dot(adj_f), m * adj_f, adj_h, depth * adj_normal, -normal * slip
+    return adj_x, adj_v, adj_h, depth * adj_normal, -normal * slip
 
 
-@external_force.tangent
-def jvp_external_force(x, v, m, g, h, k, mu, dx, dv, dm, dg, dh, dk, dmu):
+@ground_force.tangent
+def jvp_ground_force(x, v, h, k, mu, dx, dv, dh, dk, dmu):
     up = ti.static(x.n - 1)
     depth = ti.max(h - x[up], 0)
     normal = k * depth
     dnormal = dk * depth + ti.select(depth > 0, k * (dh - dx[up]), 0)
-    df = dm * g + m * dg
-    for j in ti.static(range(up)):
-        df[j] -= dmu * normal * v[j] + mu * (dnormal * v[j] + normal * dv[j])
-    df[up] += dnormal
+    df = -(dmu * normal + mu * dnormal) * v - mu * normal * dv
+    df[up] = dnormal
     return df
 
 
-ExternalForce = per_element(
-    external_force,
+Weight = per_element(weight, over="nodes", own={"m": "mass"}, shared={"g": "gravity"}, results={"weight": "g"})
+"""Weight of each node [N], [n, dim]."""
+
+GroundForce = per_element(
+    ground_force,
     over="nodes",
-    own={"x": "position", "v": "velocity", "m": "mass"},
-    shared={"g": "gravity", "h": "ground_height", "k": "ground_stiffness", "mu": "ground_friction"},
+    own={"x": "position", "v": "velocity"},
+    shared={"h": "ground_height", "k": "ground_stiffness", "mu": "ground_friction"},
 )
-"""Forces [n, dim] [N] of gravity and the ground on the nodes."""
+"""Force of the ground on each node [N], [n, dim]."""

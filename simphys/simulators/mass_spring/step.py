@@ -5,7 +5,7 @@ from __future__ import annotations
 from simphys.autograd import Tensor, ops
 
 from .actuate import Actuate
-from .external import ExternalForce
+from .external import GroundForce, Weight
 from .integrate import Drift, Kick, KickFactors
 from .model import MassSpring, Params, State
 from .sense import Sense
@@ -24,11 +24,12 @@ def step(model: MassSpring, params: Params, state: State, control: Tensor | None
     if control is not None:
         rest_length = Actuate.apply(model, rest_length, params.amplitude, control)
     ground = params.ground_height, params.ground_stiffness, params.ground_friction
+    weight = Weight.apply(model, params.mass, params.gravity)
     for stage in model.stages:
         spring_force = SpringForce.apply(model, position, velocity, params.stiffness, params.damping, rest_length)
-        external_force = ExternalForce.apply(model, position, velocity, params.mass, params.gravity, *ground)
+        ground_force = GroundForce.apply(model, position, velocity, *ground)
         decay, impulse = KickFactors.apply(model, params.drag, params.mass, stage.kick, stage.damp, model.free)
-        velocity = Kick.apply(model, velocity, spring_force + external_force, decay, impulse)
+        velocity = Kick.apply(model, velocity, spring_force + ground_force + weight, decay, impulse)
         if stage.drift:
             position = Drift.apply(model, position, velocity, stage.drift)
     return State(position, velocity)

@@ -10,15 +10,15 @@ import pytest
 from simphys.autograd import Tensor
 from simphys.autograd.compose.functional import jacobian
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
-from simphys.simulators.mass_spring.external import ExternalForce
+from simphys.simulators.mass_spring.external import GroundForce, Weight
 from simphys.simulators.mass_spring.model import MassSpring, Params, State
 
 from .systems import springs_only, system
 
 
 def force_of(model: MassSpring) -> Any:
-    def force(*inputs: Tensor) -> Tensor:
-        return ExternalForce.apply(model, *inputs)
+    def force(x: Tensor, v: Tensor, m: Tensor, g: Tensor, *ground: Tensor) -> Tensor:
+        return Weight.apply(model, m, g) + GroundForce.apply(model, x, v, *ground)
 
     return force
 

@@ -34,7 +34,9 @@ def test_the_graph_shows_the_sub_steps(integrator: str) -> None:
     assert kick.name() == "KickBackward"
     _, total, factors, _ = [parent for parent, _ in kick.next_functions]
     assert total.name() == "AddBackward" and factors.name() == "KickFactorsBackward"
-    assert [parent.name() for parent, _ in total.next_functions] == ["SpringForceBackward", "ExternalForceBackward"]
+    forces, weight = [parent for parent, _ in total.next_functions]
+    assert [parent.name() for parent, _ in forces.next_functions] == ["SpringForceBackward", "GroundForceBackward"]
+    assert weight.name() == "WeightBackward"
     assert position.name().startswith("AccumulateGrad")
 
 
@@ -57,7 +59,7 @@ def test_the_control_is_the_same_for_all_stages_of_a_step() -> None:
     kick: Any = step(model, params, state, controls(model, 1)[0]).velocity.grad_fn
     drivers = []
     for _ in range(2):
-        springs = kick.next_functions[1][0].next_functions[0][0]
+        springs = kick.next_functions[1][0].next_functions[0][0].next_functions[0][0]
         drivers.append(springs.next_functions[4][0])
         kick = kick.next_functions[0][0]
     assert drivers[0] is drivers[1] and drivers[0].name() == "ActuateBackward"

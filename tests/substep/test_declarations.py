@@ -1,0 +1,223 @@
+"""Declarations that do not fit raise at once: they name the function, what must hold, what was found, and a remedy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.errors import InputError, MissingJvp
+from simphys.autograd.kernels.runtime import ti
+from simphys.autograd.proof.gradcheck import dot_product_test
+from simphys.numerics.element import element_of
+from simphys.rollout import engine_of, rollout
+from simphys.simulator import Model, Record
+from simphys.substep import edges, element, per_element
+from simphys.substep.record import record_step
+from simphys.substep.trace import NotDeclared
+
+
+@element
+def grow(x, k):
+    return k * x
+
+
+@grow.adjoint
+def adj_grow(x, k, adj):
+    return k * adj, x * adj
+
+
+OWN = {"x": "position", "k": "rate"}
+Grow = per_element(grow, over="cells", own=OWN)
+MODEL = SimpleNamespace(ends=np.array([[0, 1], [1, 2]]))
+
+
+def test_an_adjoint_takes_the_inputs_and_an_adjoint_for_each_result() -> None:
+    @element
+    def pair(x, k):
+        return k * x, k + x
+
+    with pytest.raises(InputError, match=r"test_declarations.py:\d+, adj_pair: the adjoint of pair takes .*2 adjoints"):
+
+        @pair.adjoint
+        def adj_pair(x, k, adj):
+            return k * adj, x * adj
+
+
+def test_an_adjoint_returns_a_value_for_each_input_that_varies() -> None:
+    @element
+    def shift(x, k):
+        return k + x
+
+    @shift.adjoint
+    def adj_shift(x, k, adj):
+        return adj
+
+    with pytest.raises(InputError, match="adj_shift: it returns an adjoint for each of x, k: 2 values; found 1"):
+        per_element(shift, over="cells", own=OWN)
+    per_element(shift, over="cells", own={"x": "position"}, constant={"k": "rate"})
+
+
+def test_a_tangent_takes_a_tangent_of_each_input_that_varies() -> None:
+    @element
+    def shift(x, k):
+        return k + x
+
+    @shift.adjoint
+    def adj_shift(x, k, adj):
+        return adj, adj
+
+    with pytest.raises(InputError, match=r"jvp_shift: the tangent of shift takes \(x, k\) and then, in order, any of"):
+
+        @shift.tangent
+        def jvp_shift(x, k, dk, dx):
+            return dk + dx
+
+    @shift.tangent
+    def jvp_of_x(x, k, dx):
+        return dx
+
+    with pytest.raises(InputError, match="jvp_of_x: it takes a tangent for each of x, k; found x"):
+        per_element(shift, over="cells", own=OWN)
+
+
+def test_an_element_without_an_adjoint_is_not_declared() -> None:
+    @element
+    def shift(x):
+        return x
+
+    with pytest.raises(InputError, match=r"element shift: an element has an adjoint; found none. Add @shift.adjoint"):
+        per_element(shift, over="cells", own={"x": "position"})
+    with pytest.raises(InputError, match="its first argument is an element function"):
+        per_element(np.sin, over="cells", own={"x": "position"})
+
+
+@pytest.mark.parametrize("own", [{"x": "position"}, {**OWN, "z": "depth"}])
+def test_every_parameter_has_an_array_and_every_array_a_parameter(own: dict[str, str]) -> None:
+    with pytest.raises(InputError, match=r"PerElement\(grow\): it names an array for each of x, k; found"):
+        per_element(grow, over="cells", own=own)
+
+
+def test_results_are_named_and_have_the_shape_of_a_parameter() -> None:
+    with pytest.raises(InputError, match="names 1 results"):
+        per_element(grow, over="cells", own=OWN, results={"a": "x", "b": "k"})
+    with pytest.raises(InputError, match="a has the shape of a parameter; found depth"):
+        per_element(grow, over="cells", own=OWN, results={"a": "depth"})
+
+
+def test_arrays_of_an_index_set_have_one_length() -> None:
+    with pytest.raises(InputError, match="an entry for each of the cells; found position has 3, rate has 2"):
+        Grow.apply(MODEL, tensor(np.ones(3)), tensor(np.ones(2)))
+
+
+def test_a_sub_step_takes_the_model_and_all_arrays() -> None:
+    with pytest.raises(InputError, match="Grow: it takes the model, and position, rate; found 2 arguments"):
+        Grow.apply(MODEL, tensor(np.ones(3)))
+    with pytest.raises(InputError, match="rate is a Tensor; found 2.0"):
+        Grow.apply(MODEL, tensor(np.ones(3)), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        ([[0, 1], [1, 5]], r"`ends` of the model lies in 0 ... 2; found 0 ... 5"),
+        ([0, 1], r"`ends` of the model is integers of shape \(2, 2\)"),
+        ([[0.0, 1.0]], r"`ends` of the model is integers of shape \(1, 2\); found float64"),
+    ],
+)
+def test_relations_lie_within_their_index_set(ends: Any, message: str) -> None:
+    @element
+    def attract(d):
+        return 2.0 * d
+
+    @attract.adjoint
+    def adj_attract(d, adj):
+        return 2.0 * adj
+
+    attraction = edges(attract, between={"d": "position"}, onto="force")
+    with pytest.raises(InputError, match=message):
+        attraction.apply(SimpleNamespace(ends=np.array(ends)), tensor(np.ones((3, 2))))
+
+
+@dataclass(frozen=True)
+class State(Record):
+    position: Tensor
+    """[n]"""
+
+
+@dataclass(frozen=True)
+class Params(Record):
+    rate: Tensor
+    """[n]"""
+
+
+@dataclass(frozen=True)
+class Growth(Model):
+    dt: float = 1.0
+    Params, State = Params, State
+
+    def param_shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"rate": (3,)}
+
+    def state_shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"position": (3,)}
+
+
+def test_a_tangent_that_no_element_has_is_refused_by_name() -> None:
+    def step(model: Any, params: Params, state: State, control: None = None) -> State:
+        return State(Grow.apply(model, state.position, params.rate))
+
+    start = tensor(np.ones(3), requires_grad=True)
+
+    class Example(Growth):
+        pass
+
+    Example.bind(step=step, engine=engine_of(step))
+    params = Params(tensor(np.ones(3)))
+    with pytest.raises(MissingJvp, match="grow has no tangent. Add @grow.tangent, or use reverse mode"):
+        dot_product_test(lambda x: rollout(Example(), params, State(x), steps=2).final.position, start)
+
+
+def test_the_rules_are_read_from_the_source() -> None:
+    @element
+    def bend(x, k, c):
+        if c > 0:
+            x = k * x
+        return x, k
+
+    rules = element_of(bend, "here").forward
+    assert rules.results == (frozenset({"x", "k", "c"}), frozenset({"k"}))
+    assert rules.reads((False, True)) == {"k"}
+
+    @element
+    def drain(x, k, c):
+        r = ti.sqrt(x.dot(x))
+        q = k * r
+        return q * x, c * r, 0.5 * (k - c)
+
+    vanishing = element_of(drain, "here").forward.vanishing
+    assert vanishing(["k"]) == (True, False, False)
+    assert vanishing(["k", "c"]) == (True, True, True)
+    assert vanishing([]) == (False, False, False)
+
+
+def test_branches_return_the_same_number_of_values() -> None:
+    with pytest.raises(InputError, match="element odd: it returns 2 values; found 1"):
+
+        @element
+        def odd(x):
+            if x > 0:
+                return x, x
+            return x
+
+
+def test_what_cannot_be_recorded_says_so() -> None:
+    def step(model: Any, params: Params, state: State, control: None = None) -> State:
+        return State(state.position.data)  # type: ignore[arg-type]
+
+    with pytest.raises(NotDeclared, match="the numbers of a value"):
+        record_step(Growth(), step, controlled=False)
