@@ -1,4 +1,4 @@
-"""Every term in the adjoints of billiards is needed: sub-steps, their kernels, the fused legs, the engine."""
+"""Every term in the derivatives of billiards is needed: sub-steps, their kernels, the fused legs, the engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import gradcheck
 from simphys.autograd.proof.mutation import ERRORS, Mutant
 from simphys.rollout import rollout
-from simphys.simulators.billiards import Billiards, State, bounce, engine, flight, fused_adjoint, impact, time_of_impact
+from simphys.simulators.billiards import (
+    Billiards,
+    State,
+    bounce,
+    engine,
+    flight,
+    fused_adjoint,
+    fused_tangent,
+    impact,
+    time_of_impact,
+)
 
 from ..simulators.billiards.tables import busy, leaf, leaves, unpack
 from .sweep import Sweep, stale, use_engine
@@ -23,6 +33,9 @@ PLACES = [[0.3, 0.4], [0.9, 0.9], [0.6, 0.62]]
 EQUIVALENT = {
     "functions.adj_flight: a > 0 -> a >= 0": "at a = 0 both forms of a ball at rest are 0, or it moves",
     "functions.adj_flight: u > 0 -> u >= 0": "a direction times 0",
+    "functions.jvp_flight: a > 0 -> a >= 0": "at a = 0 both forms of a ball at rest are 0, or it moves",
+    "functions.jvp_flight: u > 0 -> u >= 0": "a direction of a ball at rest, which is not read",
+    "functions.jvp_flight: a * t >= u -> a * t > u": "a ball that comes to rest exactly then; held by test_flight.py",
     "functions.adj_flight: a * t >= u -> a * t > u": "a ball that comes to rest exactly then; held by test_flight.py",
 }
 
@@ -75,6 +88,12 @@ def check_adjoint_kernels(module: Any) -> None:
         check_rollout(all_states=True)
 
 
+def check_tangent_kernels(module: Any) -> None:
+    """Check rollouts that use the tangent kernels of `module`."""
+    with patch.object(engine, "fused_tangent", module):
+        check_rollout(all_states=True)
+
+
 def check_engine(module: Any) -> None:
     """Check rollouts that use the engine of `module`."""
     with use_engine(Billiards, module.BilliardsEngine):
@@ -83,7 +102,9 @@ def check_engine(module: Any) -> None:
 
 
 def sub_step(module: Any, function: str, checked: Callable[[Any], None]) -> Sweep:
-    return Sweep(module, ("functions.adj_*", "kernels.adjoint", f"{function}.backward"), checked, equivalent=EQUIVALENT)
+    reverse, forward = ("functions.adj_*", "kernels.adjoint"), ("functions.jvp_*", "kernels.tangent")
+    methods = f"{function}.backward", f"{function}.jvp"
+    return Sweep(module, (*reverse, *forward, *methods), checked, equivalent=EQUIVALENT)
 
 
 SWEEPS = [
@@ -92,9 +113,10 @@ SWEEPS = [
     sub_step(bounce, "Bounce", check_bounce),
     sub_step(time_of_impact, "TimeOfImpact", check_time_of_impact),
     Sweep(fused_adjoint, ("functions.adj_*",), check_adjoint_kernels, equivalent=EQUIVALENT),
+    Sweep(fused_tangent, ("functions.jvp_*",), check_tangent_kernels, equivalent=EQUIVALENT),
     Sweep(
         engine,
-        ("BilliardsEngine.pull",),
+        ("BilliardsEngine.pull", "BilliardsEngine.push"),
         check_engine,
         errors=(*ERRORS, TypeError, AttributeError),
         equivalent=EQUIVALENT,

@@ -156,6 +156,7 @@ ELSEWHERE = {
     "pendulum/chain/fused_adjoint.py: kernels.*": "arithmetic on indices, which must not leave arrays; nested = fused",
     "pendulum/chain/fused_tangent.py: kernels.*": "calls tangents by indices; held by tangent = adjoint of a horizon",
     "pendulum/spherical/fused.py: tangent_kernels.*": "calls tangents by indices; tangent = adjoint of a horizon",
+    "billiards/fused_tangent.py: tangent_kernel.*": "calls tangents by indices; held by tangent = adjoint of a horizon",
     "rigid/sweeps.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by gradcheck of Solve",
     "rigid/fused_adjoint.py: adj_drift_to_stage.*": "moves adjoints to the loops of drift; held by nested = fused",
     "rigid/sense.py: loops.*": "arithmetic on indices, which must not leave the arrays; held by nested = fused",

@@ -4,7 +4,7 @@
 
 k the axis across the cushion, c restitution [1]; the other component stays. Adjoint, for g = adj_v':
 
-    adj_v_k = -c g_k        adj_c = -v_k g_k
+    adj_v_k = -c g_k        adj_c = -v_k g_k        tangent    dv_k' = -c dv_k - v_k dc
 
 Source: Newton's law of restitution.
 """
@@ -32,7 +32,11 @@ def functions(real: Any) -> SimpleNamespace:
     def adj_bounce(v: real, c: real, g: real):
         return -c * g, -v * g
 
-    return SimpleNamespace(bounce=bounce, adj_bounce=adj_bounce)
+    @ti.func
+    def jvp_bounce(v: real, c: real, dv: real, dc: real) -> real:
+        return -c * dv - v * dc
+
+    return SimpleNamespace(bounce=bounce, adj_bounce=adj_bounce, jvp_bounce=jvp_bounce)
 
 
 @functools.cache
@@ -52,7 +56,11 @@ def kernels(real: Any) -> SimpleNamespace:
         adj_v[i, axis] = gv
         adj_c[0] = gc
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(v: matrices, c: real, i: ti.i32, axis: ti.i32, dv: matrices, dc: real, dv_new: matrices):
+        dv_new[i, axis] = f.jvp_bounce(v[i, axis], c, dv[i, axis], dc)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class Bounce(Function):
@@ -72,3 +80,10 @@ class Bounce(Function):
         adj_v, adj_c = adj_v_new.data.copy(), np.empty(1, velocity.dtype)
         kernels(runtime.real()).adjoint(velocity, float(restitution), *ctx.indices, adj_v_new, adj_v, adj_c)
         return None, None, adj_v, adj_c[0]
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, __: None, dv: Any, dc: Any) -> np.ndarray[Any, Any]:
+        velocity, restitution = ctx.saved_tensors
+        dv_new = dv.copy()
+        kernels(runtime.real()).tangent(velocity, float(restitution), *ctx.indices, dv, float(dc), dv_new)
+        return dv_new

@@ -10,7 +10,7 @@ from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays
 from simphys.simulator.array_engine import ArrayEngine
 
-from . import fused, fused_adjoint, search
+from . import fused, fused_adjoint, fused_tangent, search
 from .arrays import Balls, Legs, Limits, Table
 from .model import BALL_US, PAIR_US, Billiards
 
@@ -50,6 +50,20 @@ class BilliardsEngine(ArrayEngine):
         )  # fmt: skip
         if self.model.cushions:
             sums["lower"][...], sums["upper"][...] = walls[:, 0::2], walls[:, 1::2]
+
+    def push(self, segment: Arrays, *, first: int, steps: int, tangent: Arrays) -> Arrays:
+        parallel, spread = self._choose_threads(steps)
+        pushed = {
+            name: np.zeros((self.batch, steps + 1, *values.shape[1:]), values.dtype) for name, values in tangent.items()
+        }
+        for name, values in tangent.items():
+            pushed[name][:, 0] = values
+        work = Balls(*np.zeros((2, self.batch * self.model.balls, 2), runtime.real_dtype()))
+        walls = search.stack_walls(self.tangents["lower"], self.tangents["upper"])
+        fused_tangent.tangent_kernel(runtime.real(), parallel, spread)(
+            *self._arguments(segment), steps, work, _balls(pushed), _table(self.tangents, walls)
+        )
+        return pushed
 
     def _workspace(self) -> tuple[Any, ...]:
         """Return the adjoint kernel's workspace: states, times and pairs of a step's legs, and running adjoints."""

@@ -13,6 +13,11 @@ and of a ball at rest, x' = x + v u / (2 a), v' = 0:
 
     adj_x = g     adj_v = (u g + v (e.g)) / (2 a)    adj_a = -u (v.g) / (2 a^2)    adj_t = 0
 
+Tangent, with de = (dv - e (e.dv)) / u, of a ball in motion and of one at rest:
+
+    dv' = dv - (t da + a dt) e - a t de      dx' = dx + t dv + dt v' - t (t da e + a t de) / 2
+    dv' = 0                                  dx' = dx + (u dv + v (e.dv)) / (2 a) - u v da / (2 a^2)
+
 Both forms give the same x' at q = 1. There v' has a kink and the ball counts as resting: the derivative is the
 one-sided one towards less speed. A ball at rest stays; its derivatives of x' by v are the limits for small speed: 0, or
 t without a deceleration. For a < 0 the first form continues, so that derivatives by a are two-sided at a = 0.
@@ -74,7 +79,22 @@ def functions(real: Any) -> SimpleNamespace:
             adj_t = v.dot(g) - a * t * e.dot(g) - a * e.dot(h)
         return adj_v, adj_a, adj_t
 
-    return SimpleNamespace(rest_time=rest_time, flight=flight, adj_flight=adj_flight)
+    @ti.func
+    def jvp_flight(v: vec, a: real, t: real, dx: vec, dv: vec, da: real, dt: real):
+        u = v.norm()
+        e, de = vec(0.0), vec(0.0)
+        if u > 0:
+            e = v / u
+            de = (dv - e.dot(dv) * e) / u
+        dx_new, dv_new = dx, vec(0.0)
+        if a > 0 and a * t >= u:
+            dx_new += (u * dv + e.dot(dv) * v) / (2 * a) - (0.5 * u * da / (a * a)) * v
+        else:
+            dv_new = dv - (t * da + a * dt) * e - (a * t) * de
+            dx_new += t * dv + dt * (v - (a * t) * e) - (0.5 * t * t) * (da * e + a * de)
+        return dx_new, dv_new
+
+    return SimpleNamespace(rest_time=rest_time, flight=flight, adj_flight=adj_flight, jvp_flight=jvp_flight)
 
 
 @functools.cache
@@ -100,7 +120,16 @@ def kernels(real: Any) -> SimpleNamespace:
         for i in range(n):
             adj_v[i], adj_a[i], adj_t[i] = f.adj_flight(v[i], a, t, adj_x_new[i], adj_v_new[i])
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(
+        v: vectors, a: real, t: real, n: ti.i32, dx: vectors, dv: vectors, da: real, dt: real,
+        dx_new: vectors, dv_new: vectors,
+    ):  # fmt: skip
+        ti.loop_config(serialize=True)
+        for i in range(n):
+            dx_new[i], dv_new[i] = f.jvp_flight(v[i], a, t, dx[i], dv[i], da, dt)
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class Flight(Function):
@@ -125,3 +154,12 @@ class Flight(Function):
             velocity, float(deceleration), float(time), n, adj_x_new, adj_v_new, adj_v, adj_a, adj_t
         )
         return adj_x_new, adj_v, adj_a.sum(), adj_t.sum()
+
+    @staticmethod
+    def jvp(ctx: Context, dx: Any, dv: Any, da: Any, dt: Any) -> tuple[Any, Any]:
+        velocity, deceleration, time = ctx.saved_tensors
+        dx_new, dv_new = np.empty_like(velocity.data), np.empty_like(velocity.data)
+        kernels(runtime.real()).tangent(
+            velocity, float(deceleration), float(time), len(dv), dx, dv, float(da), float(dt), dx_new, dv_new
+        )
+        return dx_new, dv_new

@@ -12,6 +12,12 @@ c restitution [1]: n.(v_i' - v_j') = -c w. Adjoint, for g = adj_v_i', h = adj_v_
     adj_c = m w adj_J          adj_m_i = J n.g / m_i^2 + (1 + c) w adj_J (m_j / (m_i + m_j))^2
                                adj_m_j = -J n.h / m_j^2 + (1 + c) w adj_J (m_i / (m_i + m_j))^2
 
+Tangent, with M = m_i + m_j:
+
+    dn = (dd - n (n.dd)) / |d|       dw = dn.(v_i - v_j) + n.(dv_i - dv_j)       dm = (m_j^2 dm_i + m_i^2 dm_j) / M^2
+    dJ = m w dc + (1 + c) (w dm + m dw)                        dv_i' = dv_i - ((dJ - J dm_i / m_i) n + J dn) / m_i
+                                                               dv_j' = dv_j + ((dJ - J dm_j / m_j) n + J dn) / m_j
+
 These are derivatives at a fixed time; time_of_impact.py adds the dependence of that time on the state. Source: Newton's
 law of restitution and the balance of momentum (Goldsmith 1960, Impact, chapter 1).
 """
@@ -54,7 +60,24 @@ def functions(real: Any) -> SimpleNamespace:
         adj_m_j = -J * n.dot(h) / (m_j * m_j) + adj_m * m_i * m_i
         return adj_d, g + adj_w * n, h - adj_w * n, adj_m_i, adj_m_j, m * w * adj_J
 
-    return SimpleNamespace(impact=impact, adj_impact=adj_impact)
+    @ti.func
+    def jvp_impact(
+        d: vec, v_i: vec, v_j: vec, m_i: real, m_j: real, c: real,
+        dd: vec, dv_i: vec, dv_j: vec, dm_i: real, dm_j: real, dc: real,
+    ):  # fmt: skip
+        distance = d.norm()
+        n = d / distance
+        dn = (dd - n.dot(dd) * n) / distance
+        w, m = n.dot(v_i - v_j), m_i * m_j / (m_i + m_j)
+        dw = dn.dot(v_i - v_j) + n.dot(dv_i - dv_j)
+        dm = (m_j * m_j * dm_i + m_i * m_i * dm_j) / ((m_i + m_j) * (m_i + m_j))
+        J = (1 + c) * m * w
+        dJ = m * w * dc + (1 + c) * (w * dm + m * dw)
+        dv_i_new = dv_i - ((dJ - J * dm_i / m_i) * n + J * dn) / m_i
+        dv_j_new = dv_j + ((dJ - J * dm_j / m_j) * n + J * dn) / m_j
+        return dv_i_new, dv_j_new
+
+    return SimpleNamespace(impact=impact, adj_impact=adj_impact, jvp_impact=jvp_impact)
 
 
 @functools.cache
@@ -83,7 +106,16 @@ def kernels(real: Any) -> SimpleNamespace:
         adj_m[j] = gm_j
         adj_c[0] = gc
 
-    return SimpleNamespace(forward=forward, adjoint=adjoint)
+    @kernel
+    def tangent(
+        x: vectors, v: vectors, m: reals, c: real, i: ti.i32, j: ti.i32,
+        dx: vectors, dv: vectors, dm: reals, dc: real, dv_new: vectors,
+    ):  # fmt: skip
+        dv_new[i], dv_new[j] = f.jvp_impact(
+            x[i] - x[j], v[i], v[j], m[i], m[j], c, dx[i] - dx[j], dv[i], dv[j], dm[i], dm[j], dc
+        )
+
+    return SimpleNamespace(forward=forward, adjoint=adjoint, tangent=tangent)
 
 
 class Impact(Function):
@@ -108,3 +140,12 @@ class Impact(Function):
             position, velocity, mass, float(restitution), *ctx.pair, adj_v_new, adj_x, adj_v, adj_m, adj_c
         )
         return None, None, adj_x, adj_v, adj_m, adj_c[0]
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, __: None, dx: Any, dv: Any, dm: Any, dc: Any) -> np.ndarray[Any, Any]:
+        position, velocity, mass, restitution = ctx.saved_tensors
+        dv_new = dv.copy()
+        kernels(runtime.real()).tangent(
+            position, velocity, mass, float(restitution), *ctx.pair, dx, dv, dm, float(dc), dv_new
+        )
+        return dv_new

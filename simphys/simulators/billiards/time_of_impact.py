@@ -10,6 +10,8 @@ q = -g / w:
 
     adj_x_i = q n     adj_x_j = -q n     adj_r_i = adj_r_j = -q     adj_wall = -s q
 
+The tangent is dt = -(n.(dx_i - dx_j) - dr_i - dr_j) / w, for a cushion -(n.dx_i - s dwall - dr_i) / w, with the
+tangents of x after a flight of fixed time.
 The adjoint of the flight carries these back to the state before it. At a graze w = 0, and there is no derivative.
 Together with the flights before and after and the impact between, this is the saltation matrix (Bernardo et al. 2008,
 Piecewise-smooth Dynamical Systems, section 2.5). Without it, derivatives of positions after the impact are wrong.
@@ -36,6 +38,7 @@ AHEAD = 2.0
 def functions(real: Any) -> SimpleNamespace:
     """Return the element functions of one pair of partners."""
     vec = ti.types.vector(2, real)
+    fly = flight.functions(real)
 
     @ti.func
     def approach(x_i: vec, v_i: vec, x_j: vec, v_j: vec, side):
@@ -54,7 +57,30 @@ def functions(real: Any) -> SimpleNamespace:
         q = -g / w
         return q * n, -q
 
-    return SimpleNamespace(approach=approach, adj_time_of_impact=adj_time_of_impact)
+    @ti.func
+    def jvp_time_of_impact(n: vec, w: real, dx: vec, dr: real) -> real:
+        """Tangent, for the tangents of x_i less x_j or the cushion's coordinate, and of the sum of the radii."""
+        return -(n.dot(dx) - dr) / w
+
+    @ti.func
+    def jvp_collision(
+        balls: ti.template(), a, i, o, side, t, dballs: ti.template(), dtable: ti.template()
+    ) -> real:  # fmt: skip
+        """Tangent of the time after which ball i hits ball o or the cushion `side`, from that of the state before."""
+        x_i, v_i = fly.flight(balls.x[i], balls.v[i], a, t)
+        x_o, v_o = fly.flight(balls.x[o], balls.v[o], a, t)
+        normal, w = approach(x_i, v_i, x_o, v_o, side)
+        dgap, _ = fly.jvp_flight(balls.v[i], a, t, dballs.x[i], dballs.v[i], dtable.a[0], 0.0)
+        dr = dtable.r[i]
+        if side < 0:
+            dx_o, _ = fly.jvp_flight(balls.v[o], a, t, dballs.x[o], dballs.v[o], dtable.a[0], 0.0)
+            dgap -= dx_o
+            dr += dtable.r[o]
+        else:
+            dgap -= vec(dtable.walls[ti.max(side, 0)])
+        return jvp_time_of_impact(normal, w, dgap, dr)
+
+    return SimpleNamespace(approach=approach, adj_time_of_impact=adj_time_of_impact, jvp_collision=jvp_collision)
 
 
 @functools.cache
@@ -90,7 +116,14 @@ def kernels(real: Any) -> SimpleNamespace:
                 adj_table.r[ball] = gr
                 adj_table.a[ball] = ga
 
-    return SimpleNamespace(adjoint=adjoint)
+    @kernel
+    def tangent(
+        balls: balls_type, a: real, i: ti.i32, o: ti.i32, side: ti.i32, t: real,
+        dballs: balls_type, dtable: slopes, dtime: types.reals,
+    ):  # fmt: skip
+        dtime[0] = f.jvp_collision(balls, a, i, o, side, t, dballs, dtable)
+
+    return SimpleNamespace(adjoint=adjoint, tangent=tangent)
 
 
 class TimeOfImpact(Function):
@@ -132,3 +165,15 @@ class TimeOfImpact(Function):
         )  # fmt: skip
         corners = (adj_walls[0::2], adj_walls[1::2]) if model.cushions else (adj_walls[:0], adj_walls[:0])
         return None, None, None, adj_x, adj_v, adj_r, adj_a.sum(), *corners
+
+    @staticmethod
+    def jvp(ctx: Context, _: None, __: None, ___: None, *tangents: Any) -> np.ndarray[Any, Any]:
+        position, velocity, deceleration = ctx.saved_tensors
+        dx, dv, dr, da, dlower, dupper = tangents
+        dtime = np.empty(1, position.dtype)
+        dtable = arrays.Table(r=dr, a=np.full(1, da, position.dtype), walls=search.stack_walls(dlower, dupper))
+        kernels(runtime.real()).tangent(
+            arrays.Balls(position, velocity), float(deceleration), *ctx.partners, ctx.time,
+            arrays.Balls(dx, dv), dtable, dtime,
+        )  # fmt: skip
+        return dtime[0]

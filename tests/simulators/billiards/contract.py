@@ -30,6 +30,7 @@ def pair() -> System:
 
 CUSHIONS = frozenset(f"gradient by {name}" for name in ("cushion_restitution",))
 OPEN = functools.partial(build, deceleration=0.0, cushions=False)
+DIFFERENCES = {"mode": "projected", "repeats": 2, "tolerance": 1e-7}
 
 CONTRACT = Contract(
     modes=(
@@ -39,10 +40,9 @@ CONTRACT = Contract(
     batches=(Case("cushions", pair, STEPS, members=1e-12),),
     budgets=(Case("cushions", build, STEPS, keep=("final", [0, 3, 8]), budget=0.98),),
     derivatives=(
-        Case(
-            "cushions", build, STEPS, losses=("final",), dot_product=None,  # impacts have no tangent
-            gradcheck={"mode": "projected", "repeats": 2, "tolerance": 1e-7},
-        ),
+        Case("cushions", build, STEPS, losses=("final",), gradcheck=DIFFERENCES),
+        Case("open", OPEN, STEPS, losses=("final",), gradcheck=DIFFERENCES),
+        Case("two tables", pair, STEPS, losses=("states",), gradcheck=DIFFERENCES),
     ),
     certificates=(Case("cushions", build, STEPS, alone=("velocity", "mass")),),
 )  # fmt: skip
