@@ -29,9 +29,7 @@ def _kernel(real: Any) -> Any:
     reals, integers = ti.types.ndarray(dtype=real, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
     @kernel
-    def solve(
-        strides: integers, d: reals, g: reals, r: reals, p: reals, q: reals, x: reals, info: reals, pad: ti.i32
-    ):
+    def solve(strides: integers, d: reals, g: reals, r: reals, p: reals, q: reals, x: reals, info: reals, pad: ti.i32):
         """Solve for b in r, which becomes the residual. info: tolerance and most iterations; iterations, residual."""
         ti.loop_config(serialize=True)
         for _ in range(1):

@@ -14,18 +14,24 @@ Convention at l = 0, where the direction is undefined: r = 0, so that only the l
 in its tangent and in its adjoint. Source: Hooke's law; the adjoint is the transpose of the Jacobian.
 """
 
+import numpy as np
+
+from simphys.autograd import runtime
 from simphys.autograd.kernels.runtime import ti
 
 from .element import element
 
-_TINY = 1e-37  # in f32, too, greater than 0
+
+def least_square() -> float:
+    """Return the least squared length that counts as greater than 0, in the precision in force."""
+    return 1e-37 if runtime.real_dtype() == np.float32 else 1e-300
 
 
 @ti.func
 def inverse_length(d):
     """Return 1 / |d|, and 0 at d = 0: without a branch or a select, so that blocks of springs vectorize."""
     l2 = d.dot(d)
-    return ti.sqrt(l2) / ti.max(l2, _TINY)
+    return ti.sqrt(l2) / ti.max(l2, ti.static(least_square()))
 
 
 @element
