@@ -16,7 +16,8 @@ import numpy as np
 
 from simphys.autograd import kernel, runtime
 from simphys.autograd.kernels.runtime import ti
-from simphys.simulator import Array
+
+Array = np.ndarray[Any, Any]
 
 TOLERANCE = {"f32": 1e-6, "f64": 1e-13}
 """Residual relative to b, by precision."""

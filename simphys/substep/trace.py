@@ -100,6 +100,18 @@ class Symbol:
             raise AttributeError(name)
         self._refuse(f"`{name}` of a value")
 
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse("the numbers of a value")
+
+    def __getitem__(self, _: Any) -> NoReturn:
+        self._refuse("elements of a value")
+
+    def _refuse_operation(self, *_: Any) -> NoReturn:
+        self._refuse("an operation on a value")
+
+    __pow__ = __matmul__ = __rmatmul__ = __rtruediv__ = __rsub__ = __float__ = __bool__ = _refuse_operation
+    __lt__ = __le__ = __gt__ = __ge__ = __array_ufunc__ = _refuse_operation
+
     def _apply(self, rule: str, a: Any, b: Any) -> Symbol:
         return self.recording.arithmetic[rule](self.recording, a, b)
 

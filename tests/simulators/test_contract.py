@@ -24,6 +24,7 @@ from simphys.rollout import BlowUp, Mode, rollout, run
 from ..helpers.contract import Case, Result, assert_same, evaluate, named, tolerance
 from .billiards.contract import CONTRACT as BILLIARDS
 from .charges.contract import CONTRACT as CHARGES
+from .heat.contract import CONTRACT as HEAT
 from .mass_spring.contract import CONTRACT as MASS_SPRING
 from .mpm.contract import CONTRACT as MPM
 from .pendulum.contract import CONTRACT as PENDULUM
@@ -35,6 +36,7 @@ from .wave.shallow.contract import CONTRACT as SHALLOW
 CONTRACTS = {
     "billiards": BILLIARDS,
     "charges": CHARGES,
+    "heat": HEAT,
     "mass_spring": MASS_SPRING,
     "mpm": MPM,
     "pendulum": PENDULUM,

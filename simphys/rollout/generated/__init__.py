@@ -7,19 +7,28 @@ from typing import Any
 
 from simphys.simulator import Array, Arrays, Engine, Model
 from simphys.substep.record import record_step
+from simphys.substep.trace import NotDeclared
 
 from .engine import GeneratedEngine
+from .nested_engine import NestedEngine
 from .plan import Recorded
 from .prologue import split_prologue
 
-__all__ = ["GeneratedEngine", "engine_of", "record"]
+__all__ = ["GeneratedEngine", "NestedEngine", "engine_of", "record"]
 
 
 def engine_of(step: Callable[..., Any]) -> Callable[..., Engine]:
-    """Return what makes engines of a step that is made of declared sub-steps, for `Model.bind`."""
+    """Return what makes engines of a step, for `Model.bind`.
+
+    The engine of a step that is made of declared sub-steps is generated. That of any other runs the nested step.
+    """
 
     def make_engine(model: Model, params: Arrays, control: Array | None, **options: Any) -> Engine:
-        return GeneratedEngine(model, record(model, step, controlled=control is not None), params, control, **options)
+        try:
+            recorded = record(model, step, controlled=control is not None)
+        except NotDeclared:
+            return NestedEngine(model, step, params, control, **options)
+        return GeneratedEngine(model, recorded, params, control, **options)
 
     return make_engine
 

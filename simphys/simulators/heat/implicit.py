@@ -1,6 +1,6 @@
 """The change of the temperature in an implicit step, which one linear system gives.
 
-With r = -K T + B T_s + q, the heating at the beginning of the step, the theta rule C (T' - T) / dt = r - theta K (T' - T)
+With r = -K T + B T_s + q, the heating before the step, the theta rule C (T' - T) / dt = r - theta K (T' - T)
 is solved for x = T' - T:
 
     A x = r,      A = C / dt + theta K(k)
