@@ -6,8 +6,6 @@ With r = b - A x: rho = r.(r/d);  p <- r/d + rho / rho_before p;  q = A p;  alph
 r <- r - alpha q. Source: Hestenes and Stiefel 1952; Golub and van Loan, Matrix Computations, algorithm 11.5.1.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from typing import Any, no_type_check

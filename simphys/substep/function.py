@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,11 @@ class Substep(Function):
             constraint = f"it takes the model, and {', '.join(pattern.arguments)}"
             raise InputError(pattern.name, constraint, f"{len(inputs)} arguments", "Pass these.")
         model, *values = inputs
-        values = [values[place] for place in pattern.places]
         recording = next((value.recording for value in values if isinstance(value, Symbol)), None)
         if recording is None:
-            return super().apply(model, *values)
-        made = {n: _as_input(pattern, n, given, recording) for n, given in zip(names, values, strict=True)}
+            return super().apply(*inputs)
+        taken = _by_parameter(pattern, values)
+        made = {n: _as_input(pattern, n, given, recording) for n, given in zip(names, taken, strict=True)}
         outputs = recording.add(pattern.make_op(model, made))
         return outputs if len(outputs) > 1 else outputs[0]
 
@@ -49,7 +50,7 @@ class Substep(Function):
     def forward(ctx: Context, model: Any, *inputs: Any) -> Any:
         pattern: Pattern = ctx.function.pattern
         values: dict[str, Value | float] = {}
-        for name, given in zip(pattern.sources, inputs, strict=True):
+        for name, given in zip(pattern.sources, _by_parameter(pattern, inputs), strict=True):
             varies = name in pattern.varying
             if isinstance(given, Tensor | np.ndarray):
                 runtime.require_precision(f"{pattern.name}, {pattern.sources[name].field}", given)
@@ -68,7 +69,12 @@ class Substep(Function):
         given = _arrays(ctx, "value", ctx.saved_tensors)
         given |= {("adjoint", number): adj.data for number, adj in enumerate(adjoints)}
         found = dict(zip(ctx.op.pattern.varying, run_pass(ctx.op, "adjoint", given), strict=True))
-        return None, *[found.get(name) for name in ctx.op.inputs]
+        pattern: Pattern = ctx.op.pattern
+        adj: list[Any] = [None] * len(pattern.arguments)
+        for name, place in zip(pattern.sources, pattern.places, strict=True):
+            if name in found:
+                adj[place] = found[name] if adj[place] is None else adj[place] + found[name]
+        return None, *adj
 
     @staticmethod
     def jvp(ctx: Context, _: None, *tangents: Any) -> Any:
@@ -90,11 +96,17 @@ def _as_input(pattern: Pattern, name: str, given: Any, recording: Recording) -> 
     return float(given)
 
 
+def _by_parameter(pattern: Pattern, arguments: Sequence[Any]) -> list[Any]:
+    """Return what belongs to each parameter: several parameters may take an array from different elements."""
+    return [arguments[place] for place in pattern.places]
+
+
 def _arrays(ctx: Context, kind: str, values: Any) -> Arrays:
     """Collect the arrays of the inputs, and of results that follow them, by kind and name or number."""
-    inputs = ctx.op.inputs
-    found: Arrays = {(kind, number): _data(given) for number, given in enumerate(values[len(inputs) :])}
-    for (name, value), given in zip(inputs.items(), values[: len(inputs)], strict=True):
+    pattern: Pattern = ctx.op.pattern
+    count = len(pattern.arguments)
+    found: Arrays = {(kind, number): _data(given) for number, given in enumerate(values[count:])}
+    for (name, value), given in zip(ctx.op.inputs.items(), _by_parameter(pattern, values[:count]), strict=True):
         if isinstance(value, Value) and given is not None and (kind == "value" or value.varies):
             found[kind, name] = _data(given)
     return found

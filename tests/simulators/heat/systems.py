@@ -35,6 +35,5 @@ def make_system(
         positive = name in ("conductivity", "heat_capacity")
         values = random.uniform(0.5, 1.5, full) if positive else random.standard_normal(full)
         made[name] = tensor(values.astype(dtype), requires_grad=True)
-    signal = made.pop("control") if control and model.open_sides else None
-    start = State(made.pop("temperature"))
-    return System(model, Params(**made), start, signal)
+    signal, start = made.pop("control"), State(made.pop("temperature"))
+    return System(model, Params(**made), start, signal if control and model.open_sides else None)
