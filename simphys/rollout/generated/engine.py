@@ -66,7 +66,7 @@ class GeneratedEngine(Engine):
         gathers = self._choose_gathers(deterministic=deterministic)
         variant = Variant(batched=batch > 1, own=frozenset(own), gathers=gathers)
         zeros = self._find_zeros()
-        self._plan = recorded.plan(variant, parallel=self._is_parallel(gathers=gathers, deterministic=deterministic), needs=needs, zeros=zeros)
+        self._plan = recorded.plan(variant, parallel=self._is_parallel(gathers=gathers), needs=needs, zeros=zeros)
         self._sums: Any = None
 
     def _compute_values(self, params: Arrays) -> Arrays:
@@ -90,10 +90,8 @@ class GeneratedEngine(Engine):
             return self._work_us > runtime.PARALLEL_WORK_US
         return runtime.parallel(self._work_us) and not self._batch >= chosen.threads > 1
 
-    def _is_parallel(self, *, gathers: bool, deterministic: bool) -> bool:
+    def _is_parallel(self, *, gathers: bool) -> bool:
         if gathers:
-            if deterministic:  # the compiler rounds otherwise in a loop of one thread
-                return True
             return runtime.parallel(self._work_us * self._batch)
         return self._batch > 1 and (runtime.settings().threads > 1 or runtime.settings().on_gpu)
 
