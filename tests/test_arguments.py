@@ -11,8 +11,6 @@ LONGEST = 12
 """Largest number of parameters that are not keyword-only, and of arguments by position in a call."""
 
 EXCEPTIONS: tuple[str, ...] = (
-    "charges/fused.py",
-    "charges/fused_adjoint.py",
     "mass_spring/controlled.py",
     "mass_spring/controlled_engine.py",
     "mass_spring/external.py",

@@ -9,7 +9,8 @@ from simphys.numerics.element import element
 from .edges import edges
 from .faces import faces
 from .grid import per_cell
+from .pairs import pairs
 from .per_element import per_element
 from .sides import sides
 
-__all__ = ["edges", "element", "faces", "per_cell", "per_element", "sides"]
+__all__ = ["edges", "element", "faces", "pairs", "per_cell", "per_element", "sides"]

@@ -7,6 +7,7 @@ variable.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,22 @@ class Slot(NamedTuple):
 
     def __str__(self) -> str:
         return "_".join([word for word in (self.kind, self.value.name, self.over) if word])
+
+    @property
+    def by_component(self) -> bool:
+        """True if its vectors lie in memory component by component."""
+        by_kind = {"sum": False, "adjoint": self.value.adjoint_by_component}
+        return by_kind.get(self.kind, self.value.by_component)
+
+    @property
+    def memory_element(self) -> Shape:
+        """Shape of an element in memory."""
+        return () if self.by_component else self.value.element
+
+    @property
+    def memory_count(self) -> int:
+        """Number of elements in memory."""
+        return self.value.size // math.prod(self.memory_element)
 
 
 class Place(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from .action import Place, Slot, element_name
 from .program import Op, Value
 from .schedule import find_locals, schedule
 from .scope import Scope
-from .text import domains_of, index_type, launch_lines, make_kernel
+from .text import domains_of, index_type, launch_lines, make_kernel, uses_name
 
 Pass = Literal["forward", "adjoint", "tangent"]
 Name = tuple[str, str | int]
@@ -33,8 +32,9 @@ class _Prepared:
     """A compiled pass."""
 
     kernel: Kernel
-    arrays: tuple[tuple[Name | None, Shape], ...]
-    """Name of the array of each argument, None for a workspace, with its shape: its elements along the first axis."""
+    arrays: tuple[tuple[Name | None, Shape, bool], ...]
+    """Name of the array of each argument, None for a workspace, with its shape: its elements along the first axis.
+    True for an array that the loops take component by component."""
     results: tuple[tuple[Name, Shape], ...]
     relations: tuple[str, ...]
     numbers: tuple[str, ...]
@@ -52,8 +52,8 @@ def run_pass(op: Op, name: Pass, given: Arrays) -> list[Array]:
     made = {key: np.zeros(shape, real) for key, shape in prepared.results}
     known = {**given, **made}
     arrays = [
-        np.zeros(shape, real) if key is None else np.ascontiguousarray(known[key]).reshape(shape)
-        for key, shape in prepared.arrays
+        np.zeros(shape, real) if key is None else _arrange(known[key], shape, by_component=by_component)
+        for key, shape, by_component in prepared.arrays
     ]
     relations = [op.relations[key] for key in prepared.relations]
     numbers = [op.inputs[key] for key in prepared.numbers]
@@ -81,7 +81,16 @@ def _isolate(op: Op) -> Op:
 
     inputs = {name: copy(name, value) for name, value in op.inputs.items()}
     outputs = tuple([Value(f"result_{k}", value.shape, "local", value.view) for k, value in enumerate(op.outputs)])
-    return replace(op, inputs=inputs, outputs=outputs)
+    isolated = replace(op, inputs=inputs, outputs=outputs)
+    op.pattern.arrange(isolated)
+    return isolated
+
+
+def _arrange(array: Array, shape: Shape, *, by_component: bool) -> Array:
+    """Arrange an array as the loops take it: elements along the first axis, or component by component."""
+    if by_component:
+        return np.ascontiguousarray(array.reshape(shape).T).reshape(-1)
+    return np.ascontiguousarray(array).reshape(shape)
 
 
 @runtime.cached
@@ -104,15 +113,16 @@ def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
     groups = schedule(scope.actions)
     inside = find_locals(groups, names)
     memory = dict.fromkeys([*results, *[slot for group in groups for slot in sorted(group.slots() - inside, key=str)]])
-    elements = {slot.value: slot.value.element for slot in memory}
-    places = {slot: Place(f"a{number}", "0") for number, slot in enumerate(memory)}
+    assert not any([slot.by_component for slot in results]), "results are arrays of vectors"
+    places = {slot: Place(f"a{number}", "0", slot.by_component) for number, slot in enumerate(memory)}
     cpu = not runtime.settings().on_gpu
     body = []
     for group in groups:
         body += launch_lines(group, places, {}, parallel=parallel, batched=False, cpu=cpu)
-    sizes = {f"n_{domain.name}": domain.size for domain in domains_of(groups)}
+    domains = [*[view.domain for view in op.views.values()], *domains_of(groups)]
+    sizes = {f"n_{domain.name}": domain.size for domain in domains if uses_name(body, f"n_{domain.name}")}
     parameters = {
-        **{places[slot].array: f"array_{element_name(elements[slot.value])}" for slot in memory},
+        **{places[slot].array: f"array_{element_name(slot.memory_element)}" for slot in memory},
         **{name: index_type(array) for name, array in scope.relations.items()},
         **dict.fromkeys(scope.numbers, "real"),
         **dict.fromkeys(sizes, "i32"),
@@ -121,7 +131,7 @@ def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
     kernel = make_kernel(f"{name}_{op.pattern.element.name}", parameters, body, scope.functions, runtime.real())
     return _Prepared(
         kernel,
-        tuple([(names.get(slot), _by_element(slot.value, elements[slot.value])) for slot in memory]),
+        tuple([(names.get(slot), _by_element(slot.value), slot.by_component) for slot in memory]),
         tuple([(names[slot], slot.value.shape) for slot in results]),
         tuple([next(n for n, a in op.relations.items() if a is array) for array in scope.relations.values()]),
         tuple([key.removeprefix(f"{op.outputs[0].name}_") for key in scope.numbers]),
@@ -129,9 +139,9 @@ def _compile(op: Op, name: Pass, parallel: bool) -> _Prepared:
     )
 
 
-def _by_element(value: Value, element: Shape) -> Shape:
+def _by_element(value: Value) -> Shape:
     """Shape of an array with its elements along the first axis."""
-    return value.size // math.prod(element), *element
+    return value.count, *value.element
 
 
 def _slot_names(op: Op) -> dict[Slot, Name]:

@@ -19,6 +19,8 @@ class LoopPattern(Pattern):
 
     width = 1
     """Elements that are computed together."""
+    heavy = False
+    """True if an element takes so long that a few are worth a thread."""
 
     # --- what a pattern may change
 
@@ -123,6 +125,6 @@ class LoopPattern(Pattern):
             writes[target.slot] = "other" if "other" in (target.access, writes.get(target.slot)) else "own"
             if target.adds:
                 reads.setdefault(target.slot, target.access)
-        scope.add(Action(op.domain, emit, reads, writes, width=self.width))
+        scope.add(Action(op.domain, emit, reads, writes, heavy=self.heavy, width=self.width))
         for target in targets:
             target.finish()

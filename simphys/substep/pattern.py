@@ -95,6 +95,9 @@ class Pattern(ABC):
     def tangent(self, op: Op, scope: Scope) -> None:
         """Append the actions that compute the tangents of the results."""
 
+    def arrange(self, op: Op) -> None:  # noqa: B027 - most patterns have no preference
+        """Choose how the arrays of the sub-step lie in memory."""
+
     # --- parts that patterns share
 
     def own_domain(

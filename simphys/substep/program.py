@@ -46,7 +46,9 @@ class Value:
     data: Array | None = field(default=None, repr=False)
     """Numbers of a constant array."""
     by_component: bool = False
-    """True if its vectors lie in memory component by component, as sums over all elements want."""
+    """True if its vectors, and its tangent's, lie in memory component by component, as sums over all elements want."""
+    adjoint_by_component: bool = False
+    """True if the vectors of its adjoint do."""
 
     @property
     def size(self) -> int:

@@ -28,7 +28,11 @@ def record_step(model: Model, step: Callable[..., Any], *, controlled: bool) -> 
         control = Value(recording.name("control"), shape, "control")
     given = None if control is None else Symbol(recording, control)
     result = step(model, params, state, given)
-    return Program(tuple(recording.ops), state_values, param_values, control, _results(result, recording))
+    results = _results(result, recording)
+    for name, value in state_values.items():  # they share their memory
+        value.by_component = results[name].by_component = value.by_component or results[name].by_component
+        results[name].adjoint_by_component = False
+    return Program(tuple(recording.ops), state_values, param_values, control, results)
 
 
 def _results(result: Any, recording: Recording) -> dict[str, Value]:

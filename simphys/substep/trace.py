@@ -54,6 +54,7 @@ class Recording:
             elif value.view.element != view.element:
                 seen = f"{value.name} has elements of shape {value.view.element} and of {view.element}"
                 raise NotDeclared(f"two sub-steps see an array differently: {seen}")
+        op.pattern.arrange(op)
         self.ops.append(op)
         return tuple([Symbol(self, value) for value in op.outputs])
 

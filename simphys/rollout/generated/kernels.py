@@ -49,7 +49,8 @@ def build_kernel(
     else:
         body = _time_loop(run, layout, variant, parallel=parallel, backward=backward)
     numbers: dict[str, float] = dict(run.scope.numbers)
-    integers = {f"n_{d.name}": d.size for d in domains_of(run.groups)}
+    seen = [slot.value.view.domain for slot in layout.places if slot.value.view is not None]
+    integers = {f"n_{d.name}": d.size for d in [*seen, *domains_of(run.groups)]}
     integers |= layout.sizes | layout.starts | {f"size_{array}": size for array, size in layout.parts.items()}
     used = [array for array in layout.elements if uses_name(body, f"{ARRAY}{array}")]
     others = [n for n in ("rows", "dense_rows", "steps", "members", "tasks", "pieces") if uses_name(body, n)]

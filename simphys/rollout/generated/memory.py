@@ -49,9 +49,8 @@ class Layout:
 
     def place(self, slot: Slot, array: str, offset: str) -> None:
         """Place a slot in an array of its elements."""
-        by_component = slot.kind != "adjoint" and slot.value.by_component
-        self.places[slot] = Place(f"{ARRAY}{array}", offset, by_component)
-        self.elements[array] = () if by_component else slot.value.element
+        self.places[slot] = Place(f"{ARRAY}{array}", offset, slot.by_component)
+        self.elements[array] = slot.memory_element
 
     def part_numbers(self, kind: str) -> int:
         """Count the numbers of the workspace, or of the adjoint sums, for each batch member."""
@@ -64,22 +63,22 @@ def lay_out(
     """Give each slot that leaves its loop a place in memory."""
     layout = Layout({}, {})
     for name, value in program.state.items():
-        _place_row(layout, Slot("value", value), name, value, next_row=False)
-        _place_row(layout, Slot("value", program.result[name]), name, value, next_row=True)
+        _place_row(layout, Slot("value", value), name, next_row=False)
+        _place_row(layout, Slot("value", program.result[name]), name, next_row=True)
         if tangents:
-            _place_row(layout, Slot("tangent", value), f"d{name}", value, next_row=False)
-            _place_row(layout, Slot("tangent", program.result[name]), f"d{name}", value, next_row=True)
+            _place_row(layout, Slot("tangent", value), f"d{name}", next_row=False)
+            _place_row(layout, Slot("tangent", program.result[name]), f"d{name}", next_row=True)
         else:
-            _place_member(layout, Slot("adjoint", program.result[name]), f"adj_{name}", value, variant.batched)
+            _place_member(layout, Slot("adjoint", program.result[name]), f"adj_{name}", variant.batched)
             layout.places[Slot("adjoint", value)] = layout.places[Slot("adjoint", program.result[name])]
         if name in run.dense:
-            _place_row(layout, run.dense[name], f"dense_{name}", value, next_row=True, rows="dense_rows")
+            _place_row(layout, run.dense[name], f"dense_{name}", next_row=True, rows="dense_rows")
     for value in stored:
-        _place_row(layout, Slot("value", value), value.name, value, next_row=False, rows="(rows - 1)")
+        _place_row(layout, Slot("value", value), value.name, next_row=False, rows="(rows - 1)")
     for name, value in program.params.items():
         own = variant.batched and name in variant.own
-        _place_member(layout, Slot("value", value), name, value, own)
-        _place_member(layout, Slot("tangent", value), f"d{name}", value, own)
+        _place_member(layout, Slot("value", value), name, own)
+        _place_member(layout, Slot("tangent", value), f"d{name}", own)
     for value in program.constants():
         layout.place(Slot("value", value), value.name, "0")
     if program.control is not None:
@@ -88,30 +87,30 @@ def lay_out(
     return layout
 
 
-def _size(layout: Layout, name: str, value: Value) -> str:
-    layout.sizes[f"size_{name}"] = value.memory_count
+def _size(layout: Layout, name: str, slot: Slot) -> str:
+    layout.sizes[f"size_{name}"] = slot.memory_count
     return f"size_{name}"
 
 
-def _place_row(layout: Layout, slot: Slot, name: str, value: Value, *, next_row: bool, rows: str = "rows") -> None:
+def _place_row(layout: Layout, slot: Slot, name: str, *, next_row: bool, rows: str = "rows") -> None:
     """Place an array that has a row for each step: [B, rows, *shape]."""
-    size = _size(layout, name, value)
+    size = _size(layout, name, slot)
     offset = f"{name}_{'next' if next_row else 'now'}"
     layout.place(slot, name, offset)
     layout.offsets[offset] = f"(member * {rows} + t{' + 1' if next_row else ''}) * {size}"
 
 
-def _place_member(layout: Layout, slot: Slot, name: str, value: Value, own: bool) -> None:
+def _place_member(layout: Layout, slot: Slot, name: str, own: bool) -> None:
     """Place an array of each batch member, [B, *shape], or one that all share."""
     if not own:
         layout.place(slot, name, "0")
         return
     layout.place(slot, name, f"{name}_own")
-    layout.offsets[f"{name}_own"] = f"member * {_size(layout, name, value)}"
+    layout.offsets[f"{name}_own"] = f"member * {_size(layout, name, slot)}"
 
 
 def _place_control(layout: Layout, control: Value, *, own: bool) -> None:
-    size = _size(layout, "control", control)
+    size = _size(layout, "control", Slot("value", control))
     time = "(first + t)"
     layout.offsets["control_now"] = f"(member * steps + first + t) * {size}" if own else f"{time} * {size}"
     layout.offsets["adj_control_now"] = f"(member * steps + first + t) * {size}"
@@ -128,11 +127,11 @@ def _place_rest(layout: Layout, run: Pass, variant: Variant) -> None:
         for slot in sorted(group.slots(), key=str):
             if slot in layout.places or slot in inside:
                 continue
-            count = slot.value.count
+            count = slot.memory_count
             if slot.over:
                 count *= next(g.domain.size for g in run.groups if g.domain.name == slot.over)
             kind = "sums" if slot.kind == "sum" else "work"
-            array = "_".join([kind, element_name(slot.value.element)])
+            array = "_".join([kind, element_name(slot.memory_element)])
             start = layout.parts.get(array, 0)
             name = _unused_name(str(slot), layout)
             layout.parts[array], layout.starts[name] = start + count, start

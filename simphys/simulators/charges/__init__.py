@@ -1,9 +1,10 @@
-"""Point charges. Start with step.py, the nested step; engine.py runs the same physics in fused loops."""
+"""Point charges. Start with step.py, the nested step."""
 
-from .engine import ChargesEngine
-from .model import Charges, Params, State
+from simphys.rollout.generated import engine_of
+
+from .model import Charges, Params, State, check_params
 from .step import step
 
 __all__ = ["Charges", "Params", "State", "step"]
 
-Charges.bind(step=step, engine=ChargesEngine)
+Charges.bind(step=step, engine=engine_of(step), check=check_params)

@@ -90,8 +90,9 @@ class Charges(Model):
         )
 
 
-def check_softening(softening: Array) -> None:
+def check_params(params: Arrays) -> None:
     """Raise InputError unless every softening is so large that its fifth power is representable in this precision."""
+    softening = params["softening"]
     least = 1e-7 if softening.dtype == np.float32 else 1e-60
     if not (softening >= least).all():
         source, remedy = "charges: softening", "Give a length that is small compared with the distances between bodies."
@@ -109,12 +110,3 @@ def _fastest_pair(params: Arrays, position: Array) -> tuple[float, int, int]:
         j = int(rates.argmax())
         found = max(found, (float(rates[j]), i, i + 1 + j))
     return found
-
-
-BODY_US = 0.003
-"""Serial cost [us] of one body in a loop over the bodies."""
-
-
-def pairs_us(bodies: int, batch: int = 1) -> float:
-    """Serial cost [us] of the forward pass for the forces of all pairs."""
-    return 0.0005 * batch * bodies * bodies

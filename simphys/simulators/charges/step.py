@@ -6,7 +6,7 @@ from simphys.autograd import Tensor
 
 from .field import FieldForce
 from .force import ChargeForce
-from .integrate import Integrate
+from .integrate import Drift, Kick
 from .model import Charges, Params, State
 
 
@@ -16,6 +16,8 @@ def step(model: Charges, params: Params, state: State, field: Tensor | None = No
     for stage in model.stages:
         force = ChargeForce.apply(model, position, params.charge, params.coupling, params.softening)
         if field is not None:
-            force = force + FieldForce.apply(params.charge, field)
-        position, velocity = Integrate.apply(model, stage, position, velocity, force, params.mass)
+            force = force + FieldForce.apply(model, params.charge, field)
+        velocity = Kick.apply(model, velocity, force, params.mass, stage.kick)
+        if stage.drift:
+            position = Drift.apply(model, position, velocity, stage.drift)
     return State(position, velocity)

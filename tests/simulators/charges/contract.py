@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from simphys.autograd import runtime
-from simphys.simulators.charges import engine
 
 from ...helpers.contract import Case, Contract, System
 from .systems import NAMES, fields, system
 
 STEPS = 12
+MANY_MEMBERS = 8
+"""Batch members that keep the threads of a CPU busy."""
 INTEGRATORS = {"semi_implicit_euler": "symplectic", "velocity_verlet": "verlet"}
 
 
@@ -69,7 +70,7 @@ CONTRACT = Contract(
         ],
         Case(
             "many members",
-            functools.partial(build, 2, batch=engine.MANY_MEMBERS, batched=("position",), field=False),
+            functools.partial(build, 2, batch=MANY_MEMBERS, batched=("position",), field=False),
             STEPS,
             large=launch_each_step,
         ),

@@ -9,6 +9,7 @@ import pytest
 
 from simphys.autograd import InputError, Tensor, tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.rollout import rollout
 from simphys.simulators.charges import Charges, Params, State
 from simphys.simulators.charges.force import ChargeForce
 
@@ -57,6 +58,14 @@ def test_two_bodies_far_apart_feel_coulombs_law(charge: tuple[float, float]) -> 
     assert not force[:, 1].any()
 
 
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_the_adjoint_is_that_of_the_sum_over_all_others(dim: int) -> None:
+    """37 bodies again; the expected gradient follows from finite differences of the sum along one direction each."""
+    model, params, state = system(dim, bodies=37)
+    dot_product_test(force_of(model), inputs_of(params, state), tolerance=1e-12)
+    gradcheck(force_of(model), inputs_of(params, state), mode="projected", repeats=2)
+
+
 def test_bodies_at_one_place_do_not_push_each_other() -> None:
     model, params, state = two_bodies(0.0)
     assert not force_of(model)(*inputs_of(params, state)).data.any()
@@ -71,4 +80,6 @@ def test_a_single_body_has_no_force() -> None:
 def test_the_softening_is_positive(softening: float) -> None:
     model, params, state = two_bodies(1.0)
     with pytest.raises(InputError, match=r"softening.*at least"):
-        force_of(model)(*inputs_of(params.replace(softening=tensor(softening)), state))
+        model.step(params.replace(softening=tensor(softening)), state)
+    with pytest.raises(InputError, match=r"softening.*at least"):
+        rollout(model, params.replace(softening=tensor(softening)), state, steps=1)

@@ -11,14 +11,15 @@ from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
 from simphys.numerics.splitting import Stage
 from simphys.simulators.charges import Charges
-from simphys.simulators.charges.integrate import Integrate
+from simphys.simulators.charges.integrate import Drift, Kick
 
 from .systems import system, weights
 
 
 def integrate(model: Charges, stage: Stage) -> Any:
-    def stage_of(*inputs: Tensor) -> tuple[Tensor, Tensor]:
-        return Integrate.apply(model, stage, *inputs)
+    def stage_of(position: Tensor, velocity: Tensor, force: Tensor, mass: Tensor) -> tuple[Tensor, Tensor]:
+        velocity = Kick.apply(model, velocity, force, mass, stage.kick)
+        return Drift.apply(model, position, velocity, stage.drift), velocity
 
     return stage_of
 

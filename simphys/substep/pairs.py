@@ -1,0 +1,227 @@
+"""Sub-steps over all pairs of one index set: bodies that attract or repel each other.
+
+The element function f of a pair (i, j) acts on i, and with the opposite sign on j: exchanging the two changes its sign,
+and with it that of the differences it takes. So the result of i, and the adjoints of its arrays, are sums over all j,
+
+    F_i = sum_j f(x_i - x_j, q_i, q_j, k)          z_ij = adj_F_i - adj_F_j is the adjoint of f of the pair (i, j)
+    adj_x_i = sum_j adj_d_ij      adj_q_i = sum_j adj_q_i of the pair (i, j)      adj_k = 1/2 sum_i sum_j adj_k_ij
+
+and each is written by i alone. The pair of an element with itself contributes nothing, as its f is opposite to itself.
+The inner loops store nothing, so that the compiler can vectorize them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from simphys.autograd.errors import InputError
+from simphys.numerics.element import Rule
+from simphys.simulator import Shape
+
+from .action import Access, Kind, Site, Slot, size_name, zero_element
+from .function import declare
+from .loops import LoopPattern
+from .pattern import Source
+from .program import WHOLE, Domain, Op, Value, View
+from .scope import Scope
+
+PAIR_US = 0.0005
+"""Serial cost [us] of one ordered pair in the forward pass, approximately."""
+
+
+def pairs(
+    func: Any,
+    *,
+    between: Mapping[str, str],
+    onto: str,
+    over: str,
+    both: Mapping[tuple[str, str], str] | None = None,
+    shared: Mapping[str, str] | None = None,
+    constant: Mapping[str, str] | None = None,
+) -> Any:
+    """Declare a sub-step over all pairs (i, j) of an index set, each of which acts on i and oppositely on j.
+
+    - `between`: from parameters of the element function to arrays: the entry of i less that of j.
+    - `both`: from two parameters, of i and of j, to the array that they are entries of.
+    - `shared`: arrays that all pairs share: a number [] or a vector [c].
+    - `constant`: numbers, or arrays that all pairs share, that no gradient flows to.
+    - `onto`: name of the result, an array of the index set; it has the shape of the first array of `between`.
+    - `over`: the index set, such as "bodies".
+
+    The function must change its sign if i and j are exchanged: f(-d, q_j, q_i) = -f(d, q_i, q_j).
+    Returns a Function, to be applied to the model and the arrays, in the order of the function's parameters.
+    """
+    sources = {p: Source("between", name) for p, name in between.items()}
+    sources |= {p: Source("shared", name) for p, name in (shared or {}).items()}
+    sources |= {p: Source("constant", name) for p, name in (constant or {}).items()}
+    for (first, second), name in (both or {}).items():
+        sources |= {first: Source("both", name), second: Source("both", name)}
+    return declare(Pairs(func, sources, partners=list(both or {}), onto=onto, like=next(iter(between)), over=over))
+
+
+class Pairs(LoopPattern):
+    """The pattern of `pairs`. Its inputs are the parameters of the element function, without those of j alone."""
+
+    is_cheap = False
+    heavy = True
+
+    def __init__(
+        self,
+        func: Any,
+        sources: Mapping[str, Source],
+        *,
+        partners: Sequence[tuple[str, str]],
+        onto: str,
+        like: str,
+        over: str,
+    ) -> None:
+        super().__init__(func, sources, results={onto: like}, over=over)
+        self._all_varying = self.varying
+        self._first_of = {second: first for first, second in partners}
+        """Parameter of i for each parameter of j."""
+        self.sources = {name: source for name, source in self.sources.items() if name not in self._first_of}
+        self.varying = tuple([name for name in self.varying if name in self.sources])
+        self.arguments = tuple([source.field for source in self.sources.values()])
+        self.places = tuple(range(len(self.arguments)))
+        if self.reads_results:
+            found, remedy = "an adjoint or a tangent that takes it", "Compute what it needs from the inputs."
+            raise InputError(self.source, "no rule takes the force of a pair, which is not stored", found, remedy)
+
+    def cost_us(self, op: Op) -> float:
+        return PAIR_US * op.domain.size**2
+
+    def make_op(self, model: Any, inputs: Mapping[str, Value | float]) -> Op:
+        domain = self.own_domain(inputs, kinds=("between", "both"))
+        views = {name: self.view(name, value, domain) for name, value in inputs.items() if isinstance(value, Value)}
+        for name, view in views.items():
+            if len(view.element) > 1:
+                found = f"{self.sources[name].field} has matrices of shape {view.element}"
+                raise InputError(self.source, "pairs have numbers and vectors", found, "Pass their rows by themselves.")
+        op = Op(self, inputs, domain, views)
+        op.outputs = self.make_outputs(op, domain)
+        return op
+
+    def view(self, name: str, value: Value, domain: Domain) -> View:
+        return super().view(name, value, domain if self._is_swept(name) else WHOLE)
+
+    def arrange(self, op: Op) -> None:
+        for name in op.views:
+            value = op.inputs[name]
+            if self._is_swept(name) and isinstance(value, Value):
+                value.by_component = True
+        for value in op.outputs:
+            value.adjoint_by_component = True
+
+    def _is_swept(self, name: str) -> bool:
+        """True for an array that the sums over j go through."""
+        return self.sources[name].kind in ("between", "both")
+
+    # --- the three passes
+
+    def forward(self, op: Op, scope: Scope) -> None:
+        names = frozenset(self.element.inputs)
+        (value,) = op.outputs
+        target = self.write_result(op, scope, value, "value")
+
+        def emit(site: Site) -> None:
+            terms = self._terms(site, op, scope, names, "value")
+            (total,) = self._sum(site, op, scope, self.element.forward, terms, {0: value.element})
+            target.write(site, total)
+
+        self._append(op, scope, emit, self._swept_reads(op, scope, names), [target])
+
+    def tangent(self, op: Op, scope: Scope) -> None:
+        rule = self.tangent_rule()
+        names = rule.reads((True,)) & frozenset(self.element.inputs)
+        moving = frozenset([name[1:] for name in rule.reads((True,)) - names])
+        (value,) = op.outputs
+        target = self.write_result(op, scope, value, "tangent")
+
+        def emit(site: Site) -> None:
+            moves = dict(zip(self.element.inputs, self._terms(site, op, scope, moving, "tangent"), strict=True))
+            terms = [*self._terms(site, op, scope, names, "value"), *[moves[name] for name in self._all_varying]]
+            (total,) = self._sum(site, op, scope, rule, terms, {0: value.element})
+            target.write(site, total)
+
+        reads = self._swept_reads(op, scope, names) | self._swept_reads(op, scope, moving, "tangent")
+        self._append(op, scope, emit, reads, [target])
+
+    def adjoint(self, op: Op, scope: Scope) -> None:
+        rule: Rule | None = self.element.adjoint
+        assert rule is not None, "checked when declared"
+        (value,) = op.outputs
+        wanted = {name: self._all_varying.index(name) for name in self.wanted_adjoints(op, scope)}
+        names = rule.reads(tuple([name in wanted for name in self._all_varying])) & frozenset(self.element.inputs)
+        targets = {name: self.add_adjoint(op, scope, name) for name in wanted}
+
+        def emit(site: Site) -> None:
+            assert value.view is not None, "the result of a sub-step"
+            opposed = self._difference(site, Slot("adjoint", value), value.view)
+            terms = [*self._terms(site, op, scope, names, "value"), opposed]
+            results = {number: op.views[name].element for name, number in wanted.items()}
+            totals = self._sum(site, op, scope, rule, terms, results)
+            for (name, target), total in zip(targets.items(), totals, strict=True):
+                target.write(site, total if self._is_swept(name) else f"0.5 * {total}")
+
+        reads = self._swept_reads(op, scope, names) | {Slot("adjoint", value): "other"}
+        self._append(op, scope, emit, reads, list(targets.values()))
+
+    def wanted_adjoints(self, op: Op, scope: Scope) -> list[str]:
+        rule = self.element.adjoint
+        assert rule is not None, "checked when declared"
+        values = {name: op.inputs[self._first_of.get(name, name)] for name in self.element.inputs}
+        zeros = {name for name, value in values.items() if isinstance(value, Value) and scope.is_zero(value)}
+        vanishing = dict(zip(self._all_varying, rule.vanishing(zeros), strict=True))
+        return [name for name in self.varying if scope.wants(op.inputs[name]) and not vanishing[name]]
+
+    # --- a sum over j
+
+    def _sum(
+        self, site: Site, op: Op, scope: Scope, rule: Rule, terms: Sequence[Term], results: Mapping[int, Shape]
+    ) -> list[str]:
+        """Write the sum over j of some results of a rule, by number, with the shape of each. Returns the totals."""
+        totals = [site.assign("total", zero_element(shape)) for shape in results.values()]
+        j = site.fresh("j")
+        with site.block(f"for {j} in range({size_name(op.domain)}):"):
+            found = self.call(site, rule, [term(j) for term in terms], scope)
+            for total, number in zip(totals, results, strict=True):
+                site.line(f"{total} += {found[number]}")
+        return totals
+
+    def _terms(self, site: Site, op: Op, scope: Scope, names: Collection[str], kind: Kind) -> list[Term]:
+        """Prepare the arguments of the element function, before the loop over j; those that are not named are 0."""
+        return [self._term(site, op, scope, name, kind, used=name in names) for name in self.element.inputs]
+
+    def _term(self, site: Site, op: Op, scope: Scope, name: str, kind: Kind, *, used: bool) -> Term:
+        first = self._first_of.get(name, name)
+        value = op.inputs[first]
+        if not used:
+            zero = self.zero(op, first)
+            return lambda j: zero
+        fixed = not isinstance(value, Value) or scope.is_zero(value) or (kind == "tangent" and not scope.moves(value))
+        if fixed or self.sources[first].kind in ("shared", "constant"):
+            found = self.load_input(site, op, scope, first, kind)
+            return lambda j: found
+        assert isinstance(value, Value), "others are fixed"
+        slot, view = Slot(kind, value), op.views[first]
+        if self.sources[first].kind == "between":
+            return self._difference(site, slot, view)
+        if name != first:
+            return lambda j: site.assign(slot.value.name, site.load_at(slot, view, j))
+        own = site.load(slot, view)
+        return lambda j: own
+
+    def _difference(self, site: Site, slot: Slot, view: View) -> Term:
+        """Prepare the entry of i less that of j."""
+        own = site.load(slot, view)
+        return lambda j: site.assign("difference", f"{own} - {site.load_at(slot, view, j)}")
+
+    def _swept_reads(self, op: Op, scope: Scope, names: Collection[str], kind: Kind = "value") -> dict[Slot, Access]:
+        """Slots of the arrays that the named parameters come from: the sums read other elements of them, too."""
+        inputs = frozenset([self._first_of.get(name, name) for name in names])
+        return dict.fromkeys(self.input_reads(op, scope, inputs, kind), "other")
+
+
+Term = Callable[[str], str]
+"""Writes an argument of the element function for the index j, and returns its expression."""
