@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -71,3 +71,20 @@ def _matches(mutant: Mutant, pattern: str) -> bool:
 def use_engine(model: type[Model], engine: Any) -> AbstractContextManager[Any]:
     """Bind another engine to a model class while the context lasts."""
     return patch.object(model, "_bound", replace(model._bound, engine=engine))
+
+
+def anew(original: ModuleType, checked: Callable[[Any], None], *kernels: str) -> Callable[[Any], None]:
+    """Wrap `checked` such that only the named kernels of a module are recompiled."""
+    compiled = vars(original)["_kernels"]
+    own: dict[str, Any] = {}
+
+    def reused(*arguments: Any) -> SimpleNamespace:
+        mine = own["_kernels"](*arguments)
+        return SimpleNamespace(**{**vars(compiled(*arguments)), **{name: getattr(mine, name) for name in kernels}})
+
+    def check_of(module: Any) -> None:
+        own["_kernels"] = module._kernels
+        with patch.object(module, "_kernels", reused):
+            checked(module)
+
+    return check_of

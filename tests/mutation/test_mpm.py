@@ -33,8 +33,7 @@ from simphys.simulators.mpm.laws import (
 from ..simulators.mpm import test_actuate, test_deformation, test_g2p, test_p2g
 from ..simulators.mpm.laws.responses import Respond, deformed, diagonals, in_principal_frame
 from ..simulators.mpm.systems import system
-from .sweep import Sweep, stale
-from .test_charges import anew
+from .sweep import Sweep, anew, stale
 
 EACH = 1
 """Number of mutants per rule in a sample: all compile kernels."""
