@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from simphys.autograd import Tensor
 from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
@@ -18,7 +21,10 @@ EACH = 12
 """Number of mutants per rule in a sample: most compile a kernel."""
 
 
-def check(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> None:
+def check(function: Callable[..., Any], inputs: tuple[Tensor, ...], original: Callable[..., Any] | None = None) -> None:
+    """Check the derivatives of a function, and its values by those of the original."""
+    if original is not None:
+        np.testing.assert_allclose(function(*inputs).data, original(*inputs).data, rtol=1e-13)
     gradcheck(function, inputs, mode="projected", repeats=1)
     dot_product_test(function, inputs, tolerance=1e-12)
 
@@ -27,29 +33,32 @@ def charge_force(module: Any) -> None:
     """Check the forces of all pairs, and the force of some pairs: only these have an adjoint of the second charge."""
     model, params, state = system(2, bodies=4)
     constants = params.coupling, params.softening
-    check(lambda *x: module.ChargeForce.apply(model, *x), (state.position, params.charge, *constants))
+    inputs = state.position, params.charge, *constants
+    check(partial(module.ChargeForce.apply, model), inputs, partial(force.ChargeForce.apply, model))
     own = {"d": "difference", "q_i": "first_charge", "q_j": "second_charge"}
     of_pairs = per_element(module.pair_force, over="pairs", own=own, shared={"k": "coupling", "s": "softening"})
     charges = params.charge, weights((4,)).requires_grad_()
-    check(lambda *x: of_pairs.apply(model, *x), (state.position, *charges, *constants))
+    check(partial(of_pairs.apply, model), (state.position, *charges, *constants))
 
 
 def field_force(module: Any) -> None:
     model, params, _ = system(2, bodies=4)
-    check(lambda *x: module.FieldForce.apply(model, *x), (params.charge, weights((2,), seed=2).requires_grad_()))
+    inputs = params.charge, weights((2,), seed=2).requires_grad_()
+    check(partial(module.FieldForce.apply, model), inputs, partial(field.FieldForce.apply, model))
 
 
 def integration(module: Any) -> None:
     model, params, state = system(2, bodies=4)
     inputs = (state.velocity, weights(state.position.shape).requires_grad_(), params.mass)
-    check(lambda *x: module.Kick.apply(model, *x, 0.2), inputs)
-    check(lambda *x: module.Drift.apply(model, *x, 0.3), state.tensors())
+    check(lambda *x: module.Kick.apply(model, *x, 0.2), inputs, lambda *x: integrate.Kick.apply(model, *x, 0.2))
+    moved = state.tensors()
+    check(lambda *x: module.Drift.apply(model, *x, 0.3), moved, lambda *x: integrate.Drift.apply(model, *x, 0.3))
 
 
 SWEEPS = [
     Sweep(force, ("pair_force", "adj_pair_force", "jvp_pair_force"), charge_force),
-    Sweep(field, ("adj_field_force", "jvp_field_force"), field_force),
-    Sweep(integrate, ("adj_kick", "jvp_kick", "adj_drift", "jvp_drift"), integration),
+    Sweep(field, ("field_force", "adj_field_force", "jvp_field_force"), field_force),
+    Sweep(integrate, ("kick", "adj_kick", "jvp_kick", "drift", "adj_drift", "jvp_drift"), integration),
 ]
 
 
