@@ -9,6 +9,7 @@ import numpy as np
 
 from simphys.autograd.errors import InputError
 from simphys.simulator import Array, Shape
+from simphys.simulator.memo import memo
 
 
 class Inverse(NamedTuple):
@@ -50,7 +51,7 @@ def invert(model: Any, name: str, relation: Array, size: int) -> Inverse:
 
 def cached(model: Any, name: str, build: Callable[[], Any]) -> Any:
     """Build once for each model, which never changes."""
-    table = model.__dict__.setdefault("_relations", {})
+    table = memo(model).setdefault("relations", {})
     if name not in table:
         table[name] = build()
     return table[name]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from simphys.autograd import runtime
 from simphys.simulator import Array, Arrays, Engine, Model
+from simphys.simulator.memo import memo
 from simphys.substep.record import record_step
 from simphys.substep.trace import NotDeclared
 
@@ -35,9 +37,10 @@ def engine_of(step: Callable[..., Any]) -> Callable[..., Engine]:
 
 def record(model: Model, step: Callable[..., Any], *, controlled: bool) -> Recorded:
     """Record a model's step, once. Errors: NotDeclared for a step that is not made of declared sub-steps."""
-    table = model.__dict__.setdefault("_recorded_steps", {})
-    if controlled not in table:
+    table = memo(model).setdefault("recorded steps", {})
+    key = (step, controlled, runtime.real_dtype())  # constant arrays have the precision in force
+    if key not in table:
         prologue, program = split_prologue(record_step(model, step, controlled=controlled))
-        table[controlled] = Recorded(type(model).__name__, prologue, program)
-    found: Recorded = table[controlled]
+        table[key] = Recorded(type(model).__name__, prologue, program)
+    found: Recorded = table[key]
     return found

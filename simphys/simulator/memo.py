@@ -1,0 +1,21 @@
+"""Results that are kept beside an object, such as a model, for as long as it lives."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+_tables: dict[int, dict[Any, Any]] = {}
+"""Tables by the identity of their objects."""
+
+
+def memo(owner: Any) -> dict[Any, Any]:
+    """Return the table of an object, empty at first.
+
+    Objects that are equal have tables of their own, and copies begin with an empty one. A table ends with its object.
+    """
+    key = id(owner)
+    if key not in _tables:
+        _tables[key] = {}
+        weakref.finalize(owner, _tables.pop, key, None)
+    return _tables[key]
