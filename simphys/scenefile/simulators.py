@@ -26,6 +26,7 @@ SIMULATORS = {
     "mass_spring": f"{_HOME}.mass_spring.config:MassSpringConfig",
     "charges": f"{_HOME}.charges.config:ChargesConfig",
     "billiards": f"{_HOME}.billiards.config:BilliardsConfig",
+    "heat": f"{_HOME}.heat.config:HeatConfig",
     "mpm": f"{_HOME}.mpm.config:MPMConfig",
     "smoke": f"{_HOME}.smoke.config:SmokeConfig",
     "wave": f"{_HOME}.wave.config:WaveConfig",
