@@ -96,15 +96,6 @@ class Symbol:
     def data(self) -> NoReturn:
         self._refuse("the numbers of a value")
 
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse("the numbers of a value")
-
-    def __bool__(self) -> NoReturn:
-        self._refuse("a branch that depends on a value")
-
-    def __getitem__(self, index: Any) -> NoReturn:
-        self._refuse("a part of a value")
-
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)

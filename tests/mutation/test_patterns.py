@@ -1,0 +1,86 @@
+"""Every term of an element function is needed, whatever the pattern that applies it, and in a generated engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from simphys.autograd import Tensor, tensor
+from simphys.autograd.proof.gradcheck import dot_product_test, gradcheck
+from simphys.autograd.proof.mutation import Mutant
+from simphys.rollout import rollout
+from simphys.simulator import Shape
+
+from ..helpers import random_steps
+from ..helpers.random_steps import Call, Params, State
+from .sweep import Sweep, stale
+
+EACH = 6
+"""Number of mutants per rule in a sample: each compiles kernels."""
+
+ENDS = np.array([[0, 1], [1, 2], [0, 2], [2, 3], [1, 3]], np.int32)
+MODEL = random_steps.RandomModel(ENDS, np.array([1, 0, -1, 1], np.int32), dim=2, calls=(), controls=2)
+
+
+def drawn(*shapes: Shape) -> list[Tensor]:
+    """Draw leaves away from zero."""
+    random = np.random.default_rng(3)
+    return [tensor(random.uniform(0.4, 1.4, shape), requires_grad=True) for shape in shapes]
+
+
+def check_of(name: str, *shapes: Shape, constants: tuple[float, ...] = ()) -> Callable[[Any], None]:
+    """Check of the derivatives of a sub-step of the module."""
+
+    def check(module: Any) -> None:
+        def function(*inputs: Tensor) -> Any:
+            return getattr(module, name).apply(MODEL, *inputs, *constants)
+
+        inputs = drawn(*shapes)
+        gradcheck(function, inputs, mode="projected")
+        dot_product_test(function, inputs, tolerance=1e-12)
+
+    return check
+
+
+def generated(module: Any) -> None:
+    """Check the derivatives of a rollout whose step uses every element function."""
+    names = ("turn", "drive", "stretch", "pull", "add", "tilt", "flow")
+    calls = tuple([Call(name, (k, k + 1, 2 * k + 1)) for k, name in enumerate(names)])
+    model = module.RandomModel(ENDS, MODEL.picks, 2, calls, 2)
+    shapes = {**model.param_shapes(), **model.state_shapes(), "control": (3, 2)}
+    inputs = drawn(*shapes.values())
+
+    def final(*values: Tensor) -> tuple[Tensor, ...]:
+        given = dict(zip(shapes, values, strict=True))
+        params = Params(**{name: given[name] for name in Params.names()})
+        state = State(**{name: given[name] for name in State.names()})
+        return rollout(model, params, state, steps=3, control=given["control"]).final.tensors()
+
+    gradcheck(final, inputs, mode="projected")
+    dot_product_test(final, inputs, tolerance=1e-11)
+
+
+VECTORS, NUMBERS, EDGES = (4, 2), (4,), (5,)
+SWEEPS = [
+    Sweep(random_steps, ("adj_turn", "jvp_turn"), check_of("Turn", VECTORS, VECTORS, NUMBERS, constants=(0.3,))),
+    Sweep(random_steps, ("adj_tilt", "jvp_tilt"), check_of("Tilt", VECTORS, (2,), ())),
+    Sweep(random_steps, ("adj_drive", "jvp_drive"), check_of("Drive", VECTORS, (2,), NUMBERS)),
+    Sweep(random_steps, ("adj_stretch", "jvp_stretch"), check_of("Stretch", EDGES, ())),
+    Sweep(random_steps, ("adj_pull", "jvp_pull"), check_of("Pull", VECTORS, VECTORS, EDGES)),
+    Sweep(random_steps, ("adj_flow", "jvp_flow"), check_of("Flow", NUMBERS, EDGES, ())),
+    Sweep(random_steps, ("adj_pull", "adj_drive", "jvp_flow"), generated),
+]
+
+
+def test_what_is_listed_as_equivalent_exists() -> None:
+    assert not stale(SWEEPS)
+
+
+def test_the_rules_as_they_are_pass(sweep: Sweep) -> None:
+    sweep.passes_the_original()
+
+
+def test_a_changed_rule_is_noticed(sweep: Sweep, mutant: Mutant) -> None:
+    assert sweep.notices(mutant) != sweep.is_equivalent(mutant)
