@@ -1,7 +1,5 @@
 """Arrays of a generated engine: elements along the first axis, on the device."""
 
-from __future__ import annotations
-
 import functools
 import math
 from types import SimpleNamespace
